@@ -1,0 +1,116 @@
+//! Request ids: the client's, kept exactly as spelt, and ours.
+
+/// A client's request id. `1`, `1.0` and `"1"` are three different ids.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Id {
+    /// A whole number in its usual spelling: the common case, kept without an allocation.
+    Number(i64),
+    /// Anything else, as written.
+    Raw(Box<[u8]>),
+}
+
+impl Id {
+    /// From the token in a message.
+    pub fn new(token: &[u8]) -> Self {
+        match usual_number(token) {
+            Some(number) => Self::Number(number),
+            None => Self::Raw(token.into()),
+        }
+    }
+
+    /// Calls `use_it` with the token, spelt as it was received.
+    pub fn with_token<T>(&self, use_it: impl FnOnce(&[u8]) -> T) -> T {
+        match self {
+            Self::Number(number) => {
+                let mut digits = Digits::default();
+                use_it(digits.write(*number))
+            }
+            Self::Raw(token) => use_it(token),
+        }
+    }
+}
+
+/// The number, if writing it down again gives exactly `token`.
+fn usual_number(token: &[u8]) -> Option<i64> {
+    let digits = token.strip_prefix(b"-").unwrap_or(token);
+    let usual =
+        (1..=18).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit) && token != b"-0";
+    if !usual {
+        return None;
+    }
+    let sum = digits
+        .iter()
+        .fold(0_i64, |sum, digit| sum * 10 + i64::from(digit - b'0'));
+    Some(if digits.len() == token.len() {
+        sum
+    } else {
+        -sum
+    })
+}
+
+/// Room for a number's digits on the stack.
+#[derive(Debug, Default)]
+struct Digits([u8; 20]);
+
+impl Digits {
+    fn write(&mut self, number: i64) -> &[u8] {
+        let mut rest = number.unsigned_abs();
+        let mut at = self.0.len();
+        loop {
+            at -= 1;
+            if let Some(slot) = self.0.get_mut(at) {
+                *slot = b'0' + u8::try_from(rest % 10).unwrap_or_default();
+            }
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        if number < 0 {
+            at -= 1;
+            if let Some(slot) = self.0.get_mut(at) {
+                *slot = b'-';
+            }
+        }
+        self.0.get(at..).unwrap_or_default()
+    }
+}
+
+/// One of our own ids back from a server, in the only spelling we send.
+pub fn upstream_id(token: &[u8]) -> Option<u64> {
+    usual_number(token).and_then(|number| u64::try_from(number).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_id_comes_back_as_spelt() {
+        for token in [
+            "0",
+            "-1",
+            "7",
+            "1.0",
+            "-0",
+            "1e3",
+            "\"1\"",
+            "\"a\\u0062\"",
+            "123456789012345678",
+            "99999999999999999999999",
+            "-999999999999999999",
+            "null",
+        ] {
+            let id = Id::new(token.as_bytes());
+            assert_eq!(id.with_token(<[u8]>::to_vec), token.as_bytes());
+        }
+    }
+
+    #[test]
+    fn different_spellings_are_different_ids() {
+        let one = Id::new(b"1");
+        assert_ne!(one, Id::new(b"\"1\""));
+        assert_ne!(one, Id::new(b"1.0"));
+        assert_eq!(one, Id::new(b"1"));
+    }
+}

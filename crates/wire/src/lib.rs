@@ -1,0 +1,26 @@
+//! JSON-RPC as raw bytes. Pure: a message is scanned once, shallowly, and never re-serialised.
+//!
+//! `scan` finds the few fields Trunkline looks at and proves that the rest is JSON; `splice`
+//! replaces single values and copies every other byte; `lines` cuts a byte stream into messages.
+
+mod id;
+mod lines;
+mod message;
+mod reply;
+mod scan;
+mod skip;
+mod splice;
+mod text;
+mod value;
+mod version;
+
+pub use id::{Id, upstream_id};
+pub use lines::{Line, Lines};
+pub use message::{Kind, Message, Params};
+pub use reply::{write_error, write_result};
+pub use scan::{Fault, FaultKind, salvage_id, scan};
+pub use skip::is_json;
+pub use splice::{Edits, Span};
+pub use text::{decode, encode, encode_into};
+pub use value::{elements, member, members};
+pub use version::{LATEST_LEGACY, Revision};

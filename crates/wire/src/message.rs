@@ -1,0 +1,57 @@
+//! `Message`: the bytes as received and the few fields Trunkline looks at.
+
+use crate::splice::Span;
+
+/// One scanned message. Its bytes are proven to be one JSON object in UTF-8.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    pub bytes: &'a [u8],
+    pub kind: Kind,
+    /// The id as written (a number or string token, or `null` in an error). Never for notifications.
+    pub id: Option<Span>,
+    /// The method without its quotes, as written.
+    pub method: Option<Span>,
+    pub params: Params,
+    pub result: Option<Span>,
+    pub error: Option<Span>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Request,
+    Notification,
+    /// A response with `result`.
+    Answer,
+    /// A response with `error`.
+    Refusal,
+}
+
+/// What was found in `params`. Spans of strings include their quotes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Params {
+    pub span: Option<Span>,
+    pub name: Option<Span>,
+    pub uri: Option<Span>,
+    pub cursor: Option<Span>,
+    /// Of `notifications/cancelled`.
+    pub request_id: Option<Span>,
+    /// Of `notifications/progress`.
+    pub progress_token: Option<Span>,
+    pub meta: Option<Span>,
+    /// `_meta.progressToken` of a request.
+    pub meta_progress_token: Option<Span>,
+}
+
+impl<'a> Message<'a> {
+    pub fn text(&self, span: Option<Span>) -> &'a [u8] {
+        span.map(|span| span.of(self.bytes)).unwrap_or_default()
+    }
+
+    pub fn method(&self) -> &'a [u8] {
+        self.text(self.method)
+    }
+
+    pub fn id(&self) -> &'a [u8] {
+        self.text(self.id)
+    }
+}

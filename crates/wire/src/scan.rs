@@ -1,0 +1,445 @@
+//! Bytes -> `Message`: one pass that finds the envelope's fields and proves the rest to be JSON.
+
+use crate::message::{Kind, Message, Params};
+use crate::skip::{broken, colon, string, value, white};
+use crate::splice::Span;
+use crate::text;
+
+/// Why a line is not a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}")]
+pub struct Fault {
+    pub kind: FaultKind,
+    /// Byte at which it was noticed.
+    pub at: usize,
+    /// The id, where it had been seen by then.
+    pub id: Option<Span>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FaultKind {
+    #[error("it is not valid UTF-8")]
+    NotUtf8,
+    #[error("it is not valid JSON")]
+    NotJson,
+    #[error("it ends in the middle")]
+    Truncated,
+    #[error("it is a JSON-RPC batch")]
+    Batch,
+    #[error("it is not a JSON object")]
+    NotObject,
+    #[error("member `{0}` appears twice")]
+    Duplicate(&'static str),
+    #[error("member `{0}` has the wrong type")]
+    WrongType(&'static str),
+    #[error("`jsonrpc` is not \"2.0\"")]
+    NotJsonRpc,
+    #[error("it has both `result` and `error`")]
+    ResultAndError,
+    #[error("it is neither a request, a notification nor a response")]
+    NoKind,
+}
+
+impl FaultKind {
+    /// The text itself is broken, as opposed to a well-formed text that is not JSON-RPC.
+    pub fn is_parse_error(self) -> bool {
+        matches!(self, Self::NotUtf8 | Self::NotJson | Self::Truncated)
+    }
+}
+
+/// Scans one message. `bytes` is a line without its newline.
+pub fn scan(bytes: &[u8]) -> Result<Message<'_>, Fault> {
+    if let Err(error) = std::str::from_utf8(bytes) {
+        return Err(Fault {
+            kind: FaultKind::NotUtf8,
+            at: error.valid_up_to(),
+            id: None,
+        });
+    }
+    let mut envelope = Envelope::default();
+    let outcome = envelope.read(bytes).and_then(|()| envelope.kind(bytes));
+    match outcome {
+        Ok(kind) => Ok(Message {
+            bytes,
+            kind,
+            id: envelope.id,
+            method: envelope.method,
+            params: envelope.params,
+            result: envelope.result,
+            error: envelope.error,
+        }),
+        Err((kind, at)) => Err(Fault {
+            kind,
+            at,
+            id: envelope.id,
+        }),
+    }
+}
+
+type Step<T> = Result<T, (FaultKind, usize)>;
+
+#[derive(Default)]
+struct Envelope {
+    jsonrpc: Option<Span>,
+    id: Option<Span>,
+    method: Option<Span>,
+    params: Params,
+    result: Option<Span>,
+    error: Option<Span>,
+}
+
+impl Envelope {
+    fn read(&mut self, bytes: &[u8]) -> Step<()> {
+        let start = white(bytes, 0);
+        match bytes.get(start) {
+            Some(b'{') => {}
+            Some(b'[') => {
+                value(bytes, start)?;
+                return Err((FaultKind::Batch, start));
+            }
+            _ => {
+                value(bytes, start)?;
+                return Err((FaultKind::NotObject, start));
+            }
+        }
+        let end = object(bytes, start, |key, at| self.member(bytes, key, at))?;
+        let rest = white(bytes, end);
+        if rest == bytes.len() {
+            Ok(())
+        } else {
+            Err((FaultKind::NotJson, rest))
+        }
+    }
+
+    fn member(&mut self, bytes: &[u8], key: &[u8], at: usize) -> Step<usize> {
+        match key {
+            b"params" => {
+                let end = if bytes.get(at) == Some(&b'{') {
+                    let params = &mut self.params;
+                    object(bytes, at, |key, at| params_member(params, bytes, key, at))?
+                } else {
+                    value(bytes, at)?
+                };
+                set(&mut self.params.span, "params", Span::new(at, end))?;
+                Ok(end)
+            }
+            b"id" => keep(&mut self.id, "id", bytes, at),
+            b"method" => keep(&mut self.method, "method", bytes, at),
+            b"result" => keep(&mut self.result, "result", bytes, at),
+            b"error" => keep(&mut self.error, "error", bytes, at),
+            b"jsonrpc" => keep(&mut self.jsonrpc, "jsonrpc", bytes, at),
+            _ => value(bytes, at),
+        }
+    }
+
+    /// Checks the envelope's rules and says what the message is. The method loses its quotes here.
+    fn kind(&mut self, bytes: &[u8]) -> Step<Kind> {
+        let is_two = |span: Span| span.of(bytes) == b"\"2.0\"";
+        if !self.jsonrpc.is_some_and(is_two) {
+            return Err((FaultKind::NotJsonRpc, 0));
+        }
+        let id = self.id.map(|span| span.of(bytes)).unwrap_or_default();
+        let id_fits = matches!(id.first(), Some(b'"' | b'-' | b'0'..=b'9'));
+        match (self.method, self.id, self.result, self.error) {
+            (Some(method), id, None, None) => {
+                self.method = Some(unquoted(bytes, method)?);
+                match id {
+                    Some(_) if id_fits => Ok(Kind::Request),
+                    Some(span) => Err((FaultKind::WrongType("id"), span.start)),
+                    None => Ok(Kind::Notification),
+                }
+            }
+            (None, _, Some(_), Some(error)) => Err((FaultKind::ResultAndError, error.start)),
+            (None, Some(_), Some(_), None) if id_fits => Ok(Kind::Answer),
+            (None, Some(_), None, Some(_)) if id_fits || id == b"null" => Ok(Kind::Refusal),
+            _ => Err((FaultKind::NoKind, 0)),
+        }
+    }
+}
+
+fn params_member(params: &mut Params, bytes: &[u8], key: &[u8], at: usize) -> Step<usize> {
+    match key {
+        b"name" => keep(&mut params.name, "params.name", bytes, at),
+        b"uri" => keep(&mut params.uri, "params.uri", bytes, at),
+        b"cursor" => keep(&mut params.cursor, "params.cursor", bytes, at),
+        b"requestId" => keep(&mut params.request_id, "params.requestId", bytes, at),
+        b"progressToken" => keep(
+            &mut params.progress_token,
+            "params.progressToken",
+            bytes,
+            at,
+        ),
+        b"_meta" => {
+            let end = if bytes.get(at) == Some(&b'{') {
+                let token = &mut params.meta_progress_token;
+                object(bytes, at, |key, at| match key {
+                    b"progressToken" => keep(token, "params._meta.progressToken", bytes, at),
+                    _ => value(bytes, at),
+                })?
+            } else {
+                value(bytes, at)?
+            };
+            set(&mut params.meta, "params._meta", Span::new(at, end))?;
+            Ok(end)
+        }
+        _ => value(bytes, at),
+    }
+}
+
+/// Walks over the object at `at`; `member` is told each key and where its value starts, and
+/// returns where that value ends.
+#[inline]
+fn object(
+    bytes: &[u8],
+    at: usize,
+    mut member: impl FnMut(&[u8], usize) -> Step<usize>,
+) -> Step<usize> {
+    let mut at = white(bytes, at + 1);
+    if bytes.get(at) == Some(&b'}') {
+        return Ok(at + 1);
+    }
+    loop {
+        let end = string(bytes, at)?;
+        let raw = bytes.get(at + 1..end - 1).unwrap_or_default();
+        let start = colon(bytes, end)?;
+        at = if memchr::memchr(b'\\', raw).is_none() {
+            member(raw, start)?
+        } else {
+            // A key spelt with escapes is the same key: it must not slip past the duplicate check.
+            let plain = text::decode(bytes.get(at..end).unwrap_or_default()).unwrap_or_default();
+            member(plain.as_bytes(), start)?
+        };
+        at = white(bytes, at);
+        match bytes.get(at) {
+            Some(b',') => at = white(bytes, at + 1),
+            Some(b'}') => return Ok(at + 1),
+            _ => return Err(broken(bytes, at)),
+        }
+    }
+}
+
+#[inline]
+fn keep(slot: &mut Option<Span>, name: &'static str, bytes: &[u8], at: usize) -> Step<usize> {
+    let end = value(bytes, at)?;
+    set(slot, name, Span::new(at, end))?;
+    Ok(end)
+}
+
+fn set(slot: &mut Option<Span>, name: &'static str, span: Span) -> Step<()> {
+    if slot.is_some() {
+        return Err((FaultKind::Duplicate(name), span.start));
+    }
+    *slot = Some(span);
+    Ok(())
+}
+
+fn unquoted(bytes: &[u8], span: Span) -> Step<Span> {
+    match span.of(bytes) {
+        [b'"', .., b'"'] => Ok(Span::new(span.start + 1, span.end - 1)),
+        _ => Err((FaultKind::WrongType("method"), span.start)),
+    }
+}
+
+/// The id of a message that is broken or cut, if one can be made out: the top-level `id`, read
+/// without trusting the structure, else an `"id":N}` that ends the text. Only whole numbers: the
+/// ids we give to servers. A number cut off by the end of the text does not count.
+pub fn salvage_id(bytes: &[u8]) -> Option<u64> {
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => {
+                let end = rough_string_end(bytes, at);
+                if depth == 1
+                    && bytes.get(at..end) == Some(b"\"id\"")
+                    && let Some(id) = number_after(bytes, end)
+                {
+                    return Some(id);
+                }
+                at = end;
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    let last = memchr::memmem::rfind(bytes, b"\"id\"")?;
+    let tail = bytes.get(last..)?;
+    let only_closes = tail
+        .get(4..)?
+        .iter()
+        .all(|b| b" :0123456789}\r".contains(b));
+    if only_closes {
+        number_after(bytes, last + 4)
+    } else {
+        None
+    }
+}
+
+fn rough_string_end(bytes: &[u8], open: usize) -> usize {
+    let mut at = open + 1;
+    loop {
+        match bytes.get(at) {
+            Some(b'\\') => at += 2,
+            Some(b'"') => return at + 1,
+            Some(_) => at += 1,
+            None => return bytes.len(),
+        }
+    }
+}
+
+fn number_after(bytes: &[u8], at: usize) -> Option<u64> {
+    let start = colon(bytes, at).ok()?;
+    let rest = bytes.get(start..)?;
+    let len = rest.iter().position(|byte| !byte.is_ascii_digit())?;
+    std::str::from_utf8(rest.get(..len)?).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let got = match scan(text.as_bytes()) {
+            Ok(m) => format!(
+                "{:?} {} {}",
+                m.kind,
+                String::from_utf8_lossy(m.id()),
+                String::from_utf8_lossy(m.method())
+            ),
+            Err(fault) => fault.to_string(),
+        };
+        assert_eq!(got.trim_end(), expected, "{text}");
+    }
+
+    #[test]
+    fn what_a_message_is() {
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+            "Request 1 ping",
+        );
+        check(
+            r#" { "method" : "x/y" , "id" : "a" , "jsonrpc" : "2.0" } "#,
+            "Request \"a\" x/y",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","method":"n","params":[1]}"#,
+            "Notification  n",
+        );
+        check(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, "Answer 7");
+        check(
+            r#"{"id":7,"result":null,"extra":[],"jsonrpc":"2.0"}"#,
+            "Answer 7",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":1}}"#,
+            "Refusal null",
+        );
+        check(r#"{"jsonrpc":"2.0","id":1.50,"error":{}}"#, "Refusal 1.50");
+        check(
+            r#"{"jsonrpc":"2.0","\u0069d":3,"method":"ping"}"#,
+            "Request 3 ping",
+        );
+    }
+
+    #[test]
+    fn what_is_refused_and_why() {
+        check("", "it ends in the middle");
+        check("hello", "it is not valid JSON");
+        check("[]", "it is a JSON-RPC batch");
+        check("123", "it is not a JSON object");
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"result":{}"#,
+            "it ends in the middle",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"result":{},}"#,
+            "it is not valid JSON",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"result":tru}"#,
+            "it is not valid JSON",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"id":1,"result":{}}"#,
+            "member `id` appears twice",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"i\u0064":2,"result":{}}"#,
+            "member `id` appears twice",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"result":1,"result":2}"#,
+            "member `result` appears twice",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"result":1,"error":2}"#,
+            "it has both `result` and `error`",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#,
+            "member `id` has the wrong type",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":{},"method":"m"}"#,
+            "member `id` has the wrong type",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":5}"#,
+            "member `method` has the wrong type",
+        );
+        check(
+            r#"{"jsonrpc":"1.0","id":1,"method":"m"}"#,
+            "`jsonrpc` is not \"2.0\"",
+        );
+        check(r#"{"level":"info"}"#, "`jsonrpc` is not \"2.0\"");
+        check(
+            r#"{"jsonrpc":"2.0"}"#,
+            "it is neither a request, a notification nor a response",
+        );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"name":"a","name":"b"}}"#,
+            "member `params.name` appears twice",
+        );
+    }
+
+    #[test]
+    fn inner_fields_are_found() {
+        let text = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"a":1,"progressToken":"t"},"arguments":{"name":"no"},"name":"s:x"}}"#;
+        let message = scan(text).unwrap();
+        assert_eq!(message.text(message.params.name), b"\"s:x\"");
+        assert_eq!(message.text(message.params.meta_progress_token), b"\"t\"");
+    }
+
+    #[test]
+    fn a_fault_behind_the_id_knows_the_id() {
+        let text = br#"{"jsonrpc":"2.0","id":42,"result":{"a":}}"#;
+        let fault = scan(text).unwrap_err();
+        assert_eq!(fault.id.map(|span| span.of(text)), Some(&b"42"[..]));
+    }
+
+    #[test]
+    fn an_id_is_salvaged_only_when_it_is_whole_and_at_the_top() {
+        let cases: [(&[u8], Option<u64>); 8] = [
+            (br#"{"jsonrpc":"2.0","id":42,"result":{"#, Some(42)),
+            (b"{\"id\": 42 ,\"result\":\"\xff\"}", Some(42)),
+            (br#"{"jsonrpc":"2.0","id":4"#, None),
+            (br#"{"result":{"id":5},"#, None),
+            (br#"{"result":{"id":5,},"id":6}"#, Some(6)),
+            (br#"{"result":{"a":"unclosed},"id":6}"#, Some(6)),
+            (br#"{"id":"5"}"#, None),
+            (b"plain text", None),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(
+                salvage_id(bytes),
+                expected,
+                "{}",
+                String::from_utf8_lossy(bytes)
+            );
+        }
+    }
+}

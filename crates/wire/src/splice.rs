@@ -1,0 +1,98 @@
+//! Replace single values in a message and copy every other byte.
+
+/// Where a value lies in the bytes it was found in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Span {
+    pub(crate) fn new(start: usize, end: usize) -> Self {
+        Self { start, end }
+    }
+
+    /// The bytes of the span; empty if it does not belong to `bytes`.
+    pub fn of(self, bytes: &[u8]) -> &[u8] {
+        bytes.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+/// At most this many values are replaced in one message: id, name, progress token, and a spare.
+const MOST_EDITS: usize = 4;
+
+/// Replacements for one message, kept in the order of their place.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Edits<'a> {
+    slots: [Option<(Span, &'a [u8])>; MOST_EDITS],
+    used: usize,
+}
+
+impl<'a> Edits<'a> {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a replacement. Spans must not overlap; a fifth one is ignored (and no caller has one).
+    #[must_use]
+    pub fn with(mut self, span: Span, new: &'a [u8]) -> Self {
+        debug_assert!(self.used < MOST_EDITS, "too many edits for one message");
+        let mut carried = (span, new);
+        for slot in self.slots.iter_mut().take(self.used) {
+            if let Some(held) = slot
+                && carried.0.start < held.0.start
+            {
+                std::mem::swap(held, &mut carried);
+            }
+        }
+        if let Some(slot) = self.slots.get_mut(self.used) {
+            *slot = Some(carried);
+            self.used += 1;
+        }
+        self
+    }
+
+    /// Appends `bytes` with the replacements made.
+    pub fn write(&self, bytes: &[u8], out: &mut Vec<u8>) {
+        out.reserve(bytes.len() + 64);
+        self.pieces(bytes, |piece| out.extend_from_slice(piece));
+    }
+
+    /// The pieces of the edited message in order, for a caller that gathers instead of copying.
+    pub fn pieces<'b>(&self, bytes: &'b [u8], mut each: impl FnMut(&'b [u8]))
+    where
+        'a: 'b,
+    {
+        let mut from = 0;
+        for (span, new) in self.slots.iter().flatten() {
+            each(bytes.get(from..span.start).unwrap_or_default());
+            each(new);
+            from = span.end;
+        }
+        each(bytes.get(from..).unwrap_or_default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(bytes: &str, edits: &[(usize, usize, &str)], expected: &str) {
+        let edits = edits.iter().fold(Edits::new(), |all, (start, end, new)| {
+            all.with(Span::new(*start, *end), new.as_bytes())
+        });
+        let mut out = Vec::new();
+        edits.write(bytes.as_bytes(), &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn only_the_spans_change() {
+        check("abcdef", &[], "abcdef");
+        check("abcdef", &[(1, 2, "BBB")], "aBBBcdef");
+        check("abcdef", &[(4, 5, "E"), (1, 2, "")], "acdEf");
+        check("abcdef", &[(5, 6, "F"), (0, 1, "A"), (2, 4, "-")], "Ab-eF");
+        check("abc", &[(3, 3, "d")], "abcd");
+    }
+}

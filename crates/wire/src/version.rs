@@ -1,0 +1,52 @@
+//! The protocol's revisions and what is agreed on when a client asks for one.
+
+/// A revision of the era that opens with `initialize`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Revision(&'static str);
+
+/// Oldest first.
+const LEGACY: [Revision; 4] = [
+    Revision("2024-11-05"),
+    Revision("2025-03-26"),
+    Revision("2025-06-18"),
+    Revision("2025-11-25"),
+];
+
+/// The newest revision that opens with `initialize`.
+pub const LATEST_LEGACY: Revision = Revision("2025-11-25");
+
+impl Revision {
+    /// The revision of that name, if we speak it.
+    pub fn known(name: &str) -> Option<Self> {
+        LEGACY.into_iter().find(|revision| revision.0 == name)
+    }
+
+    /// What to answer to a client that asks for `name`: the same if we speak it, else our newest.
+    pub fn negotiate(name: &str) -> Self {
+        Self::known(name).unwrap_or(LATEST_LEGACY)
+    }
+
+    pub fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_revision_is_kept_and_an_unknown_one_gets_our_newest() {
+        for (asked, agreed) in [
+            ("2024-11-05", "2024-11-05"),
+            ("2025-03-26", "2025-03-26"),
+            ("2025-06-18", "2025-06-18"),
+            ("2025-11-25", "2025-11-25"),
+            ("2026-07-28", "2025-11-25"),
+            ("1999-01-01", "2025-11-25"),
+            ("", "2025-11-25"),
+        ] {
+            assert_eq!(Revision::negotiate(asked).as_str(), agreed);
+        }
+    }
+}
