@@ -1,0 +1,146 @@
+//! Listings + naming rule -> `Catalog`: one immutable snapshot of what clients see. Pure.
+
+use std::collections::HashMap;
+use std::iter;
+
+use bytes::Bytes;
+use foldhash::fast::RandomState;
+
+use crate::listing::{Listing, Tool};
+use crate::name::{Identity, Naming, ToolName, assign};
+
+/// What one running server contributes.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer<'a> {
+    pub server: usize,
+    pub key: &'a str,
+    pub listing: &'a Listing,
+}
+
+/// Everything clients may see and call at one moment. Never changed, only replaced.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    routes: HashMap<ToolName, Route, RandomState>,
+    /// The result of `tools/list`, as it is sent.
+    tools: Bytes,
+    count: usize,
+    /// Names that had to be changed or dropped. For the log.
+    pub warnings: Vec<String>,
+}
+
+/// Where a tool's calls go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    pub server: usize,
+    /// The tool's name as its server spelt it, with quotes.
+    pub name_token: Box<[u8]>,
+}
+
+impl Catalog {
+    /// Sorted by exposed name, so that the same tools always give the same bytes.
+    pub fn assemble(offers: &[Offer<'_>], naming: &Naming) -> Self {
+        let tools: Vec<(&Offer<'_>, &Tool)> = offers
+            .iter()
+            .flat_map(|offer| iter::repeat(offer).zip(offer.listing.tools()))
+            .collect();
+        let identities: Vec<_> =
+            tools.iter().map(|(offer, tool)| Identity::of(offer.key, &tool.name)).collect();
+        let assignment = assign(&identities, naming);
+
+        let mut routes = HashMap::with_capacity_and_hasher(tools.len(), RandomState::default());
+        let mut listed: Vec<(&ToolName, &Tool)> = Vec::with_capacity(tools.len());
+        for ((offer, tool), names) in iter::zip(&tools, &assignment.names) {
+            let route = Route { server: offer.server, name_token: tool.name_token().into() };
+            if let Some(canonical) = names.canonical.as_ref().filter(|name| **name != names.wire) {
+                routes.insert(canonical.clone(), route.clone());
+            }
+            routes.insert(names.wire.clone(), route);
+            listed.push((&names.wire, tool));
+        }
+        listed.sort_by(|a, b| a.0.cmp(b.0));
+        Self {
+            routes,
+            count: listed.len(),
+            tools: list(&listed),
+            warnings: assignment.warnings.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    pub fn route(&self, name: &str) -> Option<&Route> {
+        self.routes.get(name)
+    }
+
+    /// The result of `tools/list`.
+    pub fn tools(&self) -> &Bytes {
+        &self.tools
+    }
+
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Every name a call may carry.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.routes.keys().map(ToolName::as_str)
+    }
+}
+
+/// `{"tools":[…]}`: each definition as its server wrote it, but for the name.
+fn list(tools: &[(&ToolName, &Tool)]) -> Bytes {
+    let size = tools.iter().map(|(name, tool)| name.as_str().len() + tool.definition.len() + 3);
+    let mut out = Vec::with_capacity(size.sum::<usize>() + 16);
+    out.extend_from_slice(b"{\"tools\":[");
+    for (index, (name, tool)) in tools.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        let token = trunkline_wire::encode(name.as_str());
+        trunkline_wire::Edits::new().with(tool.name_at, &token).write(&tool.definition, &mut out);
+    }
+    out.extend_from_slice(b"]}");
+    Bytes::from(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listing(page: &str) -> Listing {
+        let mut listing = Listing::default();
+        listing.add_page(page.as_bytes(), 100).unwrap();
+        listing
+    }
+
+    #[test]
+    fn definitions_change_in_their_name_only_and_are_sorted() {
+        let one = listing(r#"{"tools":[{"z":1e2,"name":"search", "q":[ ]},{"name":"a"}]}"#);
+        let two = listing(r#"{"tools":[{"name":"search"}]}"#);
+        let offers = [
+            Offer { server: 0, key: "s2", listing: &one },
+            Offer { server: 1, key: "s1", listing: &two },
+        ];
+        let catalog = Catalog::assemble(&offers, &Naming::default());
+        assert_eq!(
+            &catalog.tools()[..],
+            br#"{"tools":[{"name":"s1:search"},{"name":"s2:a"},{"z":1e2,"name":"s2:search", "q":[ ]}]}"#
+        );
+        assert_eq!(catalog.route("s2:search").map(|route| route.server), Some(0));
+        assert_eq!(catalog.route("s1:search").map(|route| route.server), Some(1));
+        assert_eq!(catalog.route("search"), None);
+    }
+
+    #[test]
+    fn nothing_gives_an_empty_list() {
+        let catalog = Catalog::assemble(&[], &Naming::default());
+        assert_eq!(&catalog.tools()[..], br#"{"tools":[]}"#);
+    }
+
+    #[test]
+    fn keys_and_names_may_contain_the_separator() {
+        let one = listing(r#"{"tools":[{"name":"b:c"}]}"#);
+        let offers = [Offer { server: 0, key: "a:x", listing: &one }];
+        let catalog = Catalog::assemble(&offers, &Naming::default());
+        let route = catalog.route("a:x:b:c").unwrap();
+        assert_eq!(&*route.name_token, b"\"b:c\"");
+    }
+}

@@ -1,0 +1,164 @@
+//! The rules of the whole file: where the servers are, their keys, what else may stand there.
+
+use std::collections::HashMap;
+
+use super::escape::shown;
+use super::expand::Environment;
+use super::jsonc::{Member, Node, Value};
+use super::keys::TOP;
+use super::load::Rules;
+use super::near::nearest;
+use super::path::Path;
+use super::place::{Lines, Span};
+use super::problem::Problem;
+use super::spec::{Note, ServerSpec};
+
+/// Collects what is found; a problem never stops the check.
+pub(crate) struct Checker<'c> {
+    pub(crate) rules: Rules,
+    pub(crate) environment: Environment<'c>,
+    lines: &'c Lines<'c>,
+    problems: Vec<Problem>,
+    notes: Vec<Note>,
+}
+
+impl<'c> Checker<'c> {
+    pub(crate) fn new(rules: Rules, environment: Environment<'c>, lines: &'c Lines<'c>) -> Self {
+        Checker { rules, environment, lines, problems: Vec::new(), notes: Vec::new() }
+    }
+
+    pub(crate) fn finish(self) -> (Vec<Problem>, Vec<Note>) {
+        (self.problems, self.notes)
+    }
+
+    pub(crate) fn file(&mut self, root: &Node) -> Vec<ServerSpec> {
+        let at = Path::root();
+        let Value::Object(members) = &root.value else {
+            self.wrong_type(root, &at, "the config", "an object");
+            return Vec::new();
+        };
+        self.duplicates(members, &at);
+        let vs_code = find(members, "servers").filter(|_| self.rules == Rules::Full);
+        let Some(servers) = find(members, "mcpServers").or(vs_code) else {
+            let explained = self.no_servers(root, members);
+            self.other_keys(members, &at, &TOP, explained);
+            return Vec::new();
+        };
+        self.other_keys(members, &at, &TOP, Some(&servers.key.value));
+        self.servers(&servers.value, &at.key(&servers.key.value))
+    }
+
+    fn servers(&mut self, node: &Node, at: &Path) -> Vec<ServerSpec> {
+        let Value::Object(members) = &node.value else {
+            self.wrong_type(node, at, &name_of(at), "an object");
+            return Vec::new();
+        };
+        if members.is_empty() {
+            let message = format!("{} is empty: there is no server to start", name_of(at));
+            self.report(Problem::warning(at, node.span, message));
+        }
+        self.duplicates(members, at);
+        members.iter().filter_map(|member| self.keyed_server(member, at)).collect()
+    }
+
+    fn keyed_server(&mut self, member: &Member, at: &Path) -> Option<ServerSpec> {
+        let key = &member.key;
+        let at = at.key(&key.value);
+        if key.value.is_empty() {
+            self.report(Problem::schema(&at, key.span, "a server key must not be empty"));
+        } else if key.value.contains(char::is_control) {
+            let message = "a server key must not contain control characters";
+            self.report(Problem::schema(&at, key.span, message));
+        }
+        self.server(member, &at)
+    }
+
+    /// Reports the missing `mcpServers`; returns the key that explains it, if there is one.
+    fn no_servers<'n>(&mut self, root: &Node, members: &'n [Member]) -> Option<&'n str> {
+        let (member, help) = match guess(members) {
+            Some((member, help)) => (Some(member), help),
+            None => (None, "write {\"mcpServers\": {\"NAME\": {\"command\": \"…\"}}}".to_owned()),
+        };
+        let span = member.map_or(Span::new(root.span.start, root.span.start + 1), |m| m.key.span);
+        let path = Path::root().key("mcpServers");
+        let problem = Problem::schema(&path, span, "missing required field `mcpServers`");
+        self.report(problem.help(help));
+        member.map(|member| member.key.value.as_str())
+    }
+
+    /// The same key twice in one object: which one was meant is anybody's guess.
+    pub(crate) fn duplicates(&mut self, members: &[Member], at: &Path) {
+        let mut first: HashMap<&str, Span> = HashMap::new();
+        for Member { key, .. } in members {
+            let Some(earlier) = first.get(key.value.as_str()) else {
+                first.insert(&key.value, key.span);
+                continue;
+            };
+            let place = self.lines.place(earlier.start);
+            let message = format!(
+                "`{}` is given twice: here and at line {}, column {}",
+                shown(&key.value),
+                place.line,
+                place.column
+            );
+            self.report(Problem::schema(&at.key(&key.value), key.span, message));
+        }
+    }
+
+    pub(crate) fn wrong_type(&mut self, node: &Node, at: &Path, what: &str, expected: &str) {
+        self.report(wrong_type(node, at, what, expected));
+    }
+
+    pub(crate) fn report(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    pub(crate) fn note(&mut self, at: &Path, span: Span) {
+        let line = self.lines.place(span.start).line;
+        self.notes.push(Note { path: at.as_str().to_owned(), line });
+    }
+}
+
+pub(crate) fn wrong_type(node: &Node, at: &Path, what: &str, expected: &str) -> Problem {
+    let message = format!("{what} must be {expected}, found {}", node.type_name());
+    Problem::schema(at, node.span, message)
+}
+
+pub(crate) fn find<'n>(members: &'n [Member], key: &str) -> Option<&'n Member> {
+    members.iter().find(|member| member.key.value == key)
+}
+
+/// The last step of a path as a message says it.
+fn name_of(at: &Path) -> String {
+    let location = at.location();
+    format!("`{}`", location.rsplit('.').next().unwrap_or(location))
+}
+
+/// What the author of a file without `mcpServers` probably has there.
+fn guess(members: &[Member]) -> Option<(&Member, String)> {
+    let rename = |from: &str| format!("`{from}`; rename it to `mcpServers`");
+    let misspelt = members.iter().find(|m| nearest(&m.key.value, TOP.spellings).is_some());
+    if let Some(member) = misspelt {
+        return Some((member, "did you mean `mcpServers`?".to_owned()));
+    }
+    let others = [
+        ("servers", "this is VS Code's ", "; trunkline without --simple reads it as it is"),
+        ("context_servers", "this is Zed's ", ""),
+        (
+            "mcp",
+            "this looks like opencode's or VS Code's ",
+            " and put the servers directly under it",
+        ),
+    ];
+    for (key, whose, more) in others {
+        if let Some(member) = find(members, key) {
+            return Some((member, format!("{whose}{}{more}", rename(key))));
+        }
+    }
+    let looks_like_server = |member: &&Member| match &member.value.value {
+        Value::Object(inner) => ["command", "url"].iter().any(|key| find(inner, key).is_some()),
+        _ => false,
+    };
+    let member = members.iter().find(looks_like_server)?;
+    Some((member, "wrap the servers: {\"mcpServers\": { … }}".to_owned()))
+}

@@ -1,0 +1,97 @@
+//! The way from the bytes of a file to a `Config`: decode, parse, check.
+
+use super::check::Checker;
+use super::expand::Environment;
+use super::jsonc::{SyntaxError, parse};
+use super::mask::{private_parts, private_parts_around};
+use super::place::{Lines, Span};
+use super::problem::{Problem, Problems};
+use super::quote::quote;
+use super::spec::Config;
+
+/// A file that was read. Its text is never kept: it may hold secrets.
+#[derive(Clone, Copy)]
+pub struct Source<'s> {
+    /// As the user wrote it.
+    pub name: &'s str,
+    pub text: &'s [u8],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rules {
+    /// Everything the clients' files have; keys we do not know are ignored.
+    Full,
+    /// `--simple`: the literal standard config. Any other key is an error.
+    Simple,
+}
+
+/// Reads a config, or says everything that is wrong with it. Nothing may be started before.
+pub fn load(
+    source: &Source<'_>,
+    rules: Rules,
+    environment: Environment<'_>,
+) -> Result<Config, Problems> {
+    let text =
+        std::str::from_utf8(source.text).map_err(|error| not_utf8(source, error.valid_up_to()))?;
+    let lines = Lines::new(text);
+    let document = parse(text).map_err(|error| not_json(source.name, &lines, error))?;
+    let mut checker = Checker::new(rules, environment, &lines);
+    let servers = checker.file(&document.root);
+    let (problems, notes) = checker.finish();
+
+    let sheet = Sheet { lines: &lines, hidden: private_parts(&document) };
+    let (errors, warnings): (Vec<_>, Vec<_>) = problems.into_iter().partition(Problem::is_error);
+    if errors.is_empty() {
+        Ok(Config { servers, notes, warnings: sheet.report(source.name, warnings) })
+    } else {
+        Err(sheet.report(source.name, errors))
+    }
+}
+
+/// The text as problems quote it.
+struct Sheet<'t> {
+    lines: &'t Lines<'t>,
+    hidden: Vec<Span>,
+}
+
+impl Sheet<'_> {
+    fn report(&self, file: &str, mut problems: Vec<Problem>) -> Problems {
+        problems.sort_by_key(|problem| problem.span.map_or(0, |span| span.start));
+        let list = problems.into_iter().map(|problem| self.locate(problem)).collect();
+        Problems { file: file.to_owned(), list }
+    }
+
+    fn locate(&self, problem: Problem) -> Problem {
+        let place = problem.span.map(|span| self.lines.place(span.start));
+        let quote = problem.span.map(|span| quote(self.lines, &self.hidden, span));
+        Problem { place, quote, ..problem }
+    }
+}
+
+fn not_json(file: &str, lines: &Lines<'_>, error: SyntaxError) -> Problems {
+    let sheet = Sheet { lines, hidden: private_parts_around(&error, lines) };
+    let problem = Problem::syntax(error.span, error.message);
+    let problem = Problem { help: error.help, ..problem };
+    sheet.report(file, vec![problem])
+}
+
+fn not_utf8(source: &Source<'_>, valid: usize) -> Problems {
+    let text = String::from_utf8_lossy(source.text);
+    let hidden = match parse(&text) {
+        Ok(document) => private_parts(&document),
+        Err(_) => vec![Span::new(0, text.len())],
+    };
+    let utf16 = source.text.starts_with(b"\xff\xfe") || source.text.starts_with(b"\xfe\xff");
+    let (message, help) = match utf16 {
+        true => ("the file is UTF-16, not UTF-8", "save it as UTF-8"),
+        false => ("this byte is not UTF-8", "save the file as UTF-8"),
+    };
+    let problem = Problem::syntax(Span::new(valid, valid + 1), message).help(help);
+    Sheet { lines: &Lines::new(&text), hidden }.report(source.name, vec![problem])
+}
+
+impl std::fmt::Debug for Source<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Source").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,31 @@
+//! The config file: text and environment → expanded, validated servers, or every problem at once.
+
+mod check;
+mod escape;
+mod expand;
+mod jsonc;
+mod keys;
+mod load;
+mod machine;
+mod mask;
+mod near;
+mod path;
+mod place;
+mod problem;
+mod quote;
+mod read;
+mod render;
+mod secrets;
+mod server;
+mod spec;
+mod suspect;
+#[cfg(test)]
+mod tests;
+
+pub use expand::Environment;
+pub use load::{Rules, Source, load};
+pub use place::{Place, Span};
+pub use problem::{Code, Problem, Problems, Severity};
+pub use render::Style;
+pub use secrets::Secrets;
+pub use spec::{Config, Note, RemoteKind, ServerSpec, Transport};

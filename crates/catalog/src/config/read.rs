@@ -1,0 +1,179 @@
+//! One field of a server: its type, its references, its secrets.
+
+use super::check::{Checker, wrong_type};
+use super::escape::shown;
+use super::expand::expand;
+use super::jsonc::{Member, Node, Text, Value};
+use super::load::Rules;
+use super::path::Path;
+use super::problem::Problem;
+use super::secrets::Secrets;
+use super::suspect::{is_secret_name, is_secret_value};
+
+/// Reads the fields of one server and remembers what must not be printed. A field with a problem
+/// reads as `None` (or is left out): the problem makes loading fail anyway.
+pub(crate) struct Reader<'r, 'c> {
+    pub(crate) check: &'r mut Checker<'c>,
+    pub(crate) secrets: Secrets,
+    /// A disabled server is checked, but its variables need not be set.
+    pub(crate) disabled: bool,
+}
+
+/// What is wrong with the name or the value of a pair, if something is.
+pub(crate) type PairRule = fn(name: &str, value: &str) -> Option<&'static str>;
+
+impl Reader<'_, '_> {
+    /// A string that says something, before and after its expansion.
+    pub(crate) fn filled(&mut self, member: &Member, at: &Path) -> Option<String> {
+        let name = &member.key.value;
+        let at = at.key(name);
+        let Value::String(text) = &member.value.value else {
+            let problem = wrong_type(&member.value, &at, &format!("`{name}`"), "a string");
+            let is_list = name == "command" && matches!(member.value.value, Value::Array(_));
+            self.check.report(match is_list {
+                true => problem.help("write the program here and the rest in `args`"),
+                false => problem,
+            });
+            return None;
+        };
+        let value = self.text(text, &at)?;
+        if value.trim().is_empty() {
+            let message = match text.value.trim().is_empty() {
+                true => format!("`{name}` must not be empty"),
+                false => format!("`{name}` is empty once its variables are expanded"),
+            };
+            self.check.report(Problem::schema(&at, text.span, message));
+            return None;
+        }
+        Some(value)
+    }
+
+    pub(crate) fn list(&mut self, member: &Member, at: &Path) -> Vec<String> {
+        let name = &member.key.value;
+        let at = at.key(name);
+        let Value::Array(items) = &member.value.value else {
+            let expected = "an array of strings";
+            let problem = wrong_type(&member.value, &at, &format!("`{name}`"), expected);
+            self.check.report(problem.help("write [\"-y\", …], one string for each argument"));
+            return Vec::new();
+        };
+        let items = items.iter().enumerate();
+        items.filter_map(|(index, item)| self.item(name, index, item, &at.index(index))).collect()
+    }
+
+    fn item(&mut self, name: &str, index: usize, item: &Node, at: &Path) -> Option<String> {
+        let Value::String(text) = &item.value else {
+            let problem = wrong_type(item, at, &format!("`{name}[{index}]`"), "a string");
+            self.check.report(with_quoting_help(problem, item, ""));
+            return None;
+        };
+        self.text(text, at)
+    }
+
+    /// An object of strings, in file order.
+    pub(crate) fn pairs(
+        &mut self,
+        member: &Member,
+        at: &Path,
+        rule: PairRule,
+    ) -> Vec<(String, String)> {
+        let at = at.key(&member.key.value);
+        let Value::Object(members) = &member.value.value else {
+            let what = format!("`{}`", member.key.value);
+            self.check.wrong_type(&member.value, &at, &what, "an object of strings");
+            return Vec::new();
+        };
+        self.check.duplicates(members, &at);
+        let pairs = members.iter().filter_map(|pair| {
+            let at = at.key(&pair.key.value);
+            let value = self.pair_value(pair, &at);
+            // The name is judged even where the value has a problem of its own.
+            if let Some(message) = rule(&pair.key.value, value.as_deref().unwrap_or_default()) {
+                self.check.report(Problem::schema(&at, pair.key.span, message));
+                return None;
+            }
+            Some((pair.key.value.clone(), value?))
+        });
+        pairs.collect()
+    }
+
+    fn pair_value(&mut self, pair: &Member, at: &Path) -> Option<String> {
+        let name = &pair.key.value;
+        let value = match (&pair.value.value, self.check.rules) {
+            (Value::String(text), _) => self.text(text, at)?,
+            // VS Code allows them; what is written is what the server gets.
+            (Value::Number(number), Rules::Full) => number.clone(),
+            (Value::Bool(flag), Rules::Full) => flag.to_string(),
+            _ => {
+                let problem =
+                    wrong_type(&pair.value, at, &format!("`{}`", shown(name)), "a string");
+                self.check.report(with_quoting_help(problem, &pair.value, name));
+                return None;
+            }
+        };
+        if !self.disabled && (is_secret_name(name) || is_secret_value(&value)) {
+            self.secrets.add(name, &value);
+        }
+        Some(value)
+    }
+
+    /// Expands a string; all of its missing variables and broken references are reported.
+    fn text(&mut self, text: &Text, at: &Path) -> Option<String> {
+        if text.value.contains('\0') {
+            let message = "this string contains a NUL character";
+            self.check.report(Problem::schema(at, text.span, message));
+            return None;
+        }
+        if self.disabled {
+            return Some(text.value.clone());
+        }
+        let expanded = expand(&text.value, self.check.environment);
+        for (fault, range) in &expanded.faults {
+            let problem = Problem::schema(at, text.span_of(range.clone()), fault.message());
+            self.check.report(problem.help(fault.help()));
+        }
+        for (name, range) in &expanded.missing {
+            let problem = Problem::missing_variable(at, text.span_of(range.clone()), name);
+            let help = self.missing_help(name);
+            self.check.report(problem.help(help));
+        }
+        for (name, value) in &expanded.used {
+            self.secrets.add(name, value);
+        }
+        if expanded.value.contains('\0') {
+            let message = "a variable in this string contains a NUL character";
+            self.check.report(Problem::schema(at, text.span, message));
+            return None;
+        }
+        let whole = expanded.faults.is_empty() && expanded.missing.is_empty();
+        whole.then_some(expanded.value)
+    }
+
+    fn missing_help(&self, name: &str) -> String {
+        let upper = name.to_uppercase();
+        if upper != name && (self.check.environment)(&upper).is_some() {
+            return format!("did you mean ${{{}}}? It is set", shown(&upper));
+        }
+        if matches!(
+            name,
+            "workspaceFolder" | "workspaceFolderBasename" | "userHome" | "pathSeparator"
+        ) {
+            return "this is a variable of an editor: write the path itself, or use $HOME"
+                .to_owned();
+        }
+        format!("set it before the start, or write ${{{}:-default}}", shown(name))
+    }
+}
+
+/// Tells how to write a number or a boolean as text, unless it may be a secret.
+fn with_quoting_help(problem: Problem, node: &Node, name: &str) -> Problem {
+    match &node.value {
+        Value::Number(_) | Value::Bool(_) if is_secret_name(name) => {
+            problem.help("put it in double quotes")
+        }
+        Value::Number(number) => problem.help(format!("write \"{number}\"")),
+        Value::Bool(flag) => problem.help(format!("write \"{flag}\"")),
+        Value::Null => problem.help("remove it, or write \"\""),
+        _ => problem,
+    }
+}

@@ -1,0 +1,228 @@
+//! The values of one server that must never be printed, and how text is cleaned of them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use super::escape::shown;
+use super::suspect::password_in_url;
+
+/// Shorter values are not replaced: they would be found everywhere and hide nothing.
+const SHORTEST: usize = 4;
+
+/// A line of a longer value (a PEM key) counts by itself from this length on.
+const SHORTEST_LINE: usize = 8;
+
+/// Words that are common in logs and no secret, even under the name `AUTH`.
+const PLAIN_WORDS: [&str; 8] =
+    ["true", "false", "none", "null", "basic", "bearer", "enabled", "disabled"];
+
+/// Values without `Debug`: only their names can be shown.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secrets {
+    /// Longest first, so that a value inside another does not split it.
+    entries: Vec<Secret>,
+    /// How the values start: text without a secret costs one look at this for each byte.
+    starts: Starts,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct Secret {
+    name: String,
+    value: String,
+}
+
+impl Secrets {
+    pub fn new() -> Secrets {
+        Secrets::default()
+    }
+
+    /// Adds a value and the parts of it that are secret alone: the password of a URL, the token
+    /// behind `Bearer`, each line of a key file.
+    pub fn add(&mut self, name: &str, value: &str) {
+        self.add_one(name, value);
+        if let Some(password) = password_in_url(value) {
+            self.add_one(name, password);
+        }
+        if let Some((_scheme, token)) = value.split_once(' ').filter(|(_, t)| !t.contains(' ')) {
+            self.add_one(name, token);
+        }
+        if value.contains('\n') {
+            let lines = value.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_LINE);
+            lines.for_each(|line| self.add_one(name, line));
+        }
+    }
+
+    fn add_one(&mut self, name: &str, value: &str) {
+        let plain = PLAIN_WORDS.iter().any(|word| word.eq_ignore_ascii_case(value));
+        let known = self.entries.iter().any(|entry| entry.value == value);
+        let start = value.as_bytes().first_chunk();
+        let Some(start) = start.filter(|_| !plain && !known) else {
+            return;
+        };
+        self.starts.add(*start);
+        let at = self.entries.partition_point(|entry| entry.value.len() >= value.len());
+        self.entries.insert(at, Secret { name: shown(name), value: value.to_owned() });
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The variables and env keys whose values are kept, longest value first.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|entry| entry.name.as_str())
+    }
+
+    /// `text` with every secret replaced by `[redacted NAME]`; borrowed where there is none.
+    pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let Some(mut found) = self.next(text, 0) else {
+            return Cow::Borrowed(text);
+        };
+        let mut out = String::with_capacity(text.len());
+        let mut copied = 0;
+        loop {
+            out.push_str(text.get(copied..found.start).unwrap_or_default());
+            out.push_str("[redacted ");
+            out.push_str(found.name);
+            out.push(']');
+            copied = found.end;
+            match self.next(text, copied) {
+                Some(next) => found = next,
+                None => break,
+            }
+        }
+        out.push_str(text.get(copied..).unwrap_or_default());
+        Cow::Owned(out)
+    }
+
+    /// The next run of secrets from `from` on. A secret that starts inside another and reaches
+    /// beyond it belongs to the same run, or its tail would be printed.
+    fn next<'s>(&'s self, text: &str, from: usize) -> Option<Found<'s>> {
+        let bytes = text.as_bytes();
+        let (start, secret) = self.first(bytes, from)?;
+        let mut end = start + secret.value.len();
+        let mut inside = start + 1;
+        while inside < end {
+            if let Some(overlapping) = self.at(bytes, inside) {
+                end = end.max(inside + overlapping.value.len());
+            }
+            inside += 1;
+        }
+        Some(Found { start, end, name: &secret.name })
+    }
+
+    fn first(&self, bytes: &[u8], from: usize) -> Option<(usize, &Secret)> {
+        let starts = bytes.get(from..)?.windows(SHORTEST).enumerate();
+        let mut likely = starts.filter(|(_, start)| self.starts.may_have(start));
+        likely.find_map(|(at, _)| Some((from + at, self.at(bytes, from + at)?)))
+    }
+
+    /// The longest secret that starts at `at`.
+    fn at(&self, bytes: &[u8], at: usize) -> Option<&Secret> {
+        let rest = bytes.get(at..)?;
+        self.entries.iter().find(|entry| rest.starts_with(entry.value.as_bytes()))
+    }
+}
+
+/// The first bytes of all values, as 1,024 bits: says yes too often, never no.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Starts([u64; 16]);
+
+impl Starts {
+    fn add(&mut self, start: [u8; SHORTEST]) {
+        let (word, bit) = Starts::slot(start);
+        if let Some(word) = self.0.get_mut(word) {
+            *word |= 1 << bit;
+        }
+    }
+
+    fn may_have(&self, start: &[u8]) -> bool {
+        let Some(start) = start.first_chunk() else {
+            return false;
+        };
+        let (word, bit) = Starts::slot(*start);
+        self.0.get(word).is_some_and(|word| word >> bit & 1 == 1)
+    }
+
+    /// Multiplicative hashing: the upper bits depend on every byte.
+    fn slot(start: [u8; SHORTEST]) -> (usize, u32) {
+        let hash = u32::from_le_bytes(start).wrapping_mul(0x9e37_79b1) >> 22;
+        ((hash >> 6) as usize, hash & 63)
+    }
+}
+
+struct Found<'s> {
+    start: usize,
+    end: usize,
+    name: &'s str,
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.names()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::Secrets;
+    use proptest::prelude::{prop_assert, proptest};
+
+    fn secrets(list: &[(&str, &str)]) -> Secrets {
+        let mut secrets = Secrets::new();
+        list.iter().for_each(|(name, value)| secrets.add(name, value));
+        secrets
+    }
+
+    #[track_caller]
+    fn check(list: &[(&str, &str)], text: &str, expected: &str) {
+        assert_eq!(secrets(list).redact(text), expected);
+    }
+
+    #[test]
+    fn every_occurrence_is_replaced() {
+        check(&[], "abcd", "abcd");
+        check(&[("A", "abcd")], "", "");
+        check(&[("A", "abcd")], "abcd", "[redacted A]");
+        check(&[("A", "abcd")], "x abcd, abcdabcd é", "x [redacted A], [redacted A][redacted A] é");
+        check(&[("A", "abc")], "abc", "abc");
+        check(&[("A", "ключ")], "это ключ!", "это [redacted A]!");
+        check(&[("A", "abcd"), ("B", "abcdef")], "abcdef abcd", "[redacted B] [redacted A]");
+        check(&[("A", "abcd"), ("B", "abcd")], "abcd", "[redacted A]");
+        check(&[("A", "True"), ("B", "")], "True", "True");
+    }
+
+    #[test]
+    fn overlapping_secrets_leave_no_tail() {
+        check(&[("A", "abcd"), ("B", "cdefgh")], "xabcdefghx", "x[redacted A]x");
+        check(&[("A", "aaaa")], "aaaaaa", "[redacted A]");
+    }
+
+    #[test]
+    fn parts_that_are_secret_alone_count_too() {
+        let url = "postgres://me:pa55word@db/x";
+        check(&[("URL", url)], "at postgres://me:pa55word@db/x", "at [redacted URL]");
+        check(&[("URL", url)], "login pa55word", "login [redacted URL]");
+        check(&[("H", "Bearer tok12345")], "got tok12345", "got [redacted H]");
+        let pem = "-----BEGIN KEY-----\nMIIEvQIBADANBgkq\nab\n";
+        check(&[("PEM", pem)], "key MIIEvQIBADANBgkq ab", "key [redacted PEM] ab");
+    }
+
+    #[test]
+    fn a_line_without_a_match_is_borrowed_and_debug_shows_names_only() {
+        let secrets = secrets(&[("A", "abcd"), ("B", "xyz12345")]);
+        assert!(matches!(secrets.redact("abc abx xyz"), Cow::Borrowed(_)));
+        assert_eq!(format!("{secrets:?}"), r#"{"B", "A"}"#);
+    }
+
+    proptest! {
+        #[test]
+        fn no_secret_survives(text in "[abé]{0,40}", one in "[abé]{4,6}", two in "[abé]{4,6}") {
+            let secrets = secrets(&[("1", &one), ("2", &two)]);
+            let clean = secrets.redact(&text).replace("[redacted 1]", "|").replace("[redacted 2]", "|");
+            prop_assert!(!clean.contains(&one) && !clean.contains(&two));
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The rules of one server: which transport it has and what belongs to it.
+
+use super::check::{Checker, find};
+use super::jsonc::{Member, Value};
+use super::keys::{REMOTE, SIMPLE, SPELLINGS, STDIO};
+use super::load::Rules;
+use super::near::nearest;
+use super::path::Path;
+use super::problem::Problem;
+use super::read::Reader;
+use super::secrets::Secrets;
+use super::spec::{RemoteKind, ServerSpec, Transport};
+use super::suspect::is_secret_value;
+
+/// The keys under which the clients write a remote server's address.
+const URL_KEYS: [&str; 3] = ["url", "serverUrl", "httpUrl"];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Type {
+    Stdio,
+    Http,
+    Sse,
+}
+
+impl Checker<'_> {
+    pub(crate) fn server(&mut self, server: &Member, at: &Path) -> Option<ServerSpec> {
+        let Value::Object(members) = &server.value.value else {
+            self.wrong_type(&server.value, at, "a server", "an object");
+            return None;
+        };
+        self.duplicates(members, at);
+        let declared = self.declared_type(members, at);
+        let url = self.url_member(members, at, declared);
+        let keys = match (self.rules, url) {
+            (Rules::Simple, _) => SIMPLE,
+            (Rules::Full, None) => STDIO,
+            (Rules::Full, Some(_)) => REMOTE,
+        };
+        let explained = match (find(members, "command"), url) {
+            (None, None) => self.no_command(server, members, at, declared),
+            _ => None,
+        };
+        self.other_keys(members, at, &keys, explained);
+
+        let disabled = self.disabled(members, at);
+        let mut reader = Reader { check: self, secrets: Secrets::new(), disabled };
+        let transport = match url {
+            Some(url) if reader.check.rules == Rules::Full => {
+                if find(members, "command").is_some() {
+                    // Both is an error already; this finds what else is wrong.
+                    reader.stdio(members, at);
+                }
+                reader.remote(url, members, at, declared)
+            }
+            _ => reader.stdio(members, at),
+        };
+        let secrets = reader.secrets;
+        Some(ServerSpec { key: server.key.value.clone(), transport, disabled, secrets })
+    }
+
+    /// What `type` says. Under the simple rules the key itself is the error.
+    fn declared_type(&mut self, members: &[Member], at: &Path) -> Option<Type> {
+        let member = find(members, "type").filter(|_| self.rules == Rules::Full)?;
+        let at = at.key("type");
+        let Value::String(text) = &member.value.value else {
+            self.wrong_type(&member.value, &at, "`type`", "a string");
+            return None;
+        };
+        match text.value.to_ascii_lowercase().as_str() {
+            "stdio" | "local" => Some(Type::Stdio),
+            "http" | "streamable-http" | "streamablehttp" | "streamable_http" => Some(Type::Http),
+            "sse" => Some(Type::Sse),
+            _ => {
+                let message = "this `type` of server is not known";
+                let problem = Problem::schema(&at, text.span, message);
+                self.report(problem.help("write \"stdio\", \"http\" or \"sse\""));
+                None
+            }
+        }
+    }
+
+    /// The address of a remote server, with the contradictions around it reported.
+    fn url_member<'n>(
+        &mut self,
+        members: &'n [Member],
+        at: &Path,
+        declared: Option<Type>,
+    ) -> Option<&'n Member> {
+        let mut urls = members.iter().filter(|m| URL_KEYS.contains(&m.key.value.as_str()));
+        let url = urls.next();
+        if self.rules == Rules::Simple {
+            return url;
+        }
+        let command = find(members, "command");
+        if let (Some(first), Some(second)) = (url, urls.find(|other| !same_key(url, other))) {
+            self.exclusive(first, second, at);
+        }
+        match (command, url, declared) {
+            (Some(command), Some(url), _) => self.exclusive(command, url, at),
+            (None, Some(url), Some(Type::Stdio)) => {
+                let message = format!("a server of type stdio has no `{}`", url.key.value);
+                self.report(Problem::schema(&at.key(&url.key.value), url.key.span, message));
+            }
+            (Some(command), None, Some(Type::Http | Type::Sse)) => {
+                let message = "a server of type http or sse has no `command`";
+                let problem = Problem::schema(&at.key("command"), command.key.span, message);
+                self.report(problem.help("give a `url`, or remove `type`"));
+            }
+            _ => {}
+        }
+        url
+    }
+
+    fn exclusive(&mut self, one: &Member, other: &Member, at: &Path) {
+        let later = if one.key.span.start < other.key.span.start { other } else { one };
+        let (one, other) = (&one.key.value, &other.key.value);
+        let message = format!("a server has either `{one}` or `{other}`, not both");
+        self.report(Problem::schema(&at.key(&later.key.value), later.key.span, message));
+    }
+
+    /// Reports the missing `command`; returns the key that explains it, if there is one.
+    fn no_command<'n>(
+        &mut self,
+        server: &Member,
+        members: &'n [Member],
+        at: &Path,
+        declared: Option<Type>,
+    ) -> Option<&'n str> {
+        let field = match declared {
+            Some(Type::Http | Type::Sse) => "url",
+            Some(Type::Stdio) | None => "command",
+        };
+        let full = self.rules == Rules::Full;
+        let meant = |member: &'n Member| {
+            let meant = nearest(&member.key.value, &SPELLINGS)?;
+            let fits = meant == field || (meant == "url" && full);
+            fits.then_some((member, meant))
+        };
+        let message = format!("missing required field `{field}`");
+        let at = at.key(field);
+        let Some((member, meant)) = members.iter().find_map(meant) else {
+            let problem = Problem::schema(&at, server.key.span, message);
+            self.report(problem.help(match field {
+                "command" => "write \"command\": \"npx\", or another program",
+                _ => "write \"url\": \"https://…\"",
+            }));
+            return None;
+        };
+        let problem = Problem::schema(&at, member.key.span, message);
+        self.report(problem.help(format!("did you mean `{meant}`?")));
+        Some(&member.key.value)
+    }
+
+    fn disabled(&mut self, members: &[Member], at: &Path) -> bool {
+        if self.rules == Rules::Simple {
+            return false;
+        }
+        let disabled = self.flag(members, at, "disabled");
+        let enabled = self.flag(members, at, "enabled");
+        if let (Some((disabled, one)), Some((enabled, other))) = (disabled, enabled)
+            && disabled == enabled
+        {
+            let later = if one.key.span.start < other.key.span.start { other } else { one };
+            let message = "`disabled` and `enabled` contradict each other";
+            self.report(Problem::schema(&at.key(&later.key.value), later.key.span, message));
+        }
+        disabled.is_some_and(|(disabled, _)| disabled) || enabled.is_some_and(|(on, _)| !on)
+    }
+
+    fn flag<'n>(
+        &mut self,
+        members: &'n [Member],
+        at: &Path,
+        name: &str,
+    ) -> Option<(bool, &'n Member)> {
+        let member = find(members, name)?;
+        let Value::Bool(flag) = member.value.value else {
+            self.wrong_type(&member.value, &at.key(name), &format!("`{name}`"), "true or false");
+            return None;
+        };
+        Some((flag, member))
+    }
+}
+
+impl Reader<'_, '_> {
+    fn stdio(&mut self, members: &[Member], at: &Path) -> Transport {
+        let full = self.check.rules == Rules::Full;
+        let command = find(members, "command").and_then(|member| self.command(member, at));
+        let args = find(members, "args").map(|member| self.list(member, at));
+        let env = find(members, "env").map(|member| self.pairs(member, at, variable_rule));
+        let cwd = find(members, "cwd").filter(|_| full).and_then(|member| self.filled(member, at));
+        Transport::Stdio {
+            command: command.unwrap_or_default(),
+            args: args.unwrap_or_default(),
+            env: env.unwrap_or_default(),
+            cwd,
+        }
+    }
+
+    fn command(&mut self, member: &Member, at: &Path) -> Option<String> {
+        let command = self.filled(member, at)?;
+        let program = command.split_whitespace().next().unwrap_or_default();
+        // `C:\Program Files\…` is a program; `npx -y server` is a program and its arguments.
+        if program.len() < command.trim().len() && !program.contains(['/', '\\']) {
+            let message = "`command` looks like a program with arguments; no shell will split it";
+            let problem = Problem::warning(&at.key("command"), member.value.span, message);
+            self.check.report(problem.help("put the arguments in `args`"));
+        }
+        Some(command)
+    }
+
+    fn remote(
+        &mut self,
+        member: &Member,
+        members: &[Member],
+        at: &Path,
+        declared: Option<Type>,
+    ) -> Transport {
+        let url = self.filled(member, at).unwrap_or_default();
+        let key = member.key.value.as_str();
+        let as_written = self.disabled && url.contains('$');
+        if !url.is_empty() && !as_written && !is_http(&url) {
+            let message = format!("`{key}` must be an http:// or https:// address");
+            self.check.report(Problem::schema(&at.key(key), member.value.span, message));
+        }
+        if is_secret_value(&url) {
+            self.secrets.add(key, &url);
+        }
+        let headers = find(members, "headers").map(|member| self.pairs(member, at, header_rule));
+        let kind = match (declared, key) {
+            (Some(Type::Sse), _) => RemoteKind::Sse,
+            (Some(Type::Http), _) | (_, "httpUrl") => RemoteKind::Http,
+            _ => RemoteKind::Detect,
+        };
+        Transport::Remote { url, kind, headers: headers.unwrap_or_default() }
+    }
+}
+
+fn same_key(one: Option<&Member>, other: &Member) -> bool {
+    one.is_some_and(|one| one.key.value == other.key.value)
+}
+
+fn is_http(url: &str) -> bool {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return false;
+    };
+    let known = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    let clean = !url.contains(|c: char| c.is_whitespace() || c.is_control());
+    known && clean && !rest.is_empty() && !rest.starts_with('/')
+}
+
+fn variable_rule(name: &str, _value: &str) -> Option<&'static str> {
+    match name {
+        "" => Some("the name of a variable must not be empty"),
+        _ if name.contains(['=', '\0']) => Some("the name of a variable cannot contain `=` or NUL"),
+        _ => None,
+    }
+}
+
+fn header_rule(name: &str, value: &str) -> Option<&'static str> {
+    let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    if name.is_empty() || !name.bytes().all(is_token) {
+        return Some("this is not the name of a header");
+    }
+    let broken = value.contains(|c: char| c.is_control() && c != '\t');
+    broken.then_some("the value of a header must be one line without control characters")
+}

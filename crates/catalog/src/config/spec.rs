@@ -1,0 +1,89 @@
+//! What a valid config says: the servers, ready to be started.
+
+use std::fmt;
+
+use super::problem::Problems;
+use super::secrets::Secrets;
+
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// In file order.
+    pub servers: Vec<ServerSpec>,
+    /// Keys that were ignored, for a debug line each.
+    pub notes: Vec<Note>,
+    /// Worth a line on stderr; `render` shows them like errors.
+    pub warnings: Problems,
+}
+
+/// One server: references expanded, rules checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerSpec {
+    /// Exactly as written: it becomes the prefix of the server's tools.
+    pub key: String,
+    pub transport: Transport,
+    /// Its values were not expanded: it is not going to be started.
+    pub disabled: bool,
+    pub secrets: Secrets,
+}
+
+/// How to reach a server. `Debug` shows names and counts, never values: they may be secrets.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Transport {
+    Stdio {
+        command: String,
+        args: Vec<String>,
+        /// In file order, each name once.
+        env: Vec<(String, String)>,
+        cwd: Option<String>,
+    },
+    Remote {
+        url: String,
+        kind: RemoteKind,
+        headers: Vec<(String, String)>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemoteKind {
+    /// Streamable HTTP: `type` says so, or the URL came as `httpUrl`.
+    Http,
+    /// The older HTTP+SSE.
+    Sse,
+    /// The file does not say: try streamable HTTP first, then SSE.
+    Detect,
+}
+
+/// A key that means nothing to us.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    pub path: String,
+    pub line: usize,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ignored key {} (line {})", self.path, self.line)
+    }
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Transport::Stdio { args, env, cwd, .. } => f
+                .debug_struct("Stdio")
+                .field("args", &args.len())
+                .field("env", &names(env))
+                .field("cwd", &cwd.is_some())
+                .finish_non_exhaustive(),
+            Transport::Remote { kind, headers, .. } => f
+                .debug_struct("Remote")
+                .field("kind", kind)
+                .field("headers", &names(headers))
+                .finish_non_exhaustive(),
+        }
+    }
+}
+
+fn names(pairs: &[(String, String)]) -> Vec<&str> {
+    pairs.iter().map(|(name, _)| name.as_str()).collect()
+}

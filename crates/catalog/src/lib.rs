@@ -1,0 +1,9 @@
+//! What exists behind Trunkline and what it is called. Pure: no IO, no clock.
+
+mod assemble;
+pub mod config;
+mod listing;
+pub mod name;
+
+pub use assemble::{Catalog, Offer, Route};
+pub use listing::{Listing, NotAList, Tool};

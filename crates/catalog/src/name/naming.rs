@@ -1,0 +1,146 @@
+//! The naming rule itself, and the two kinds of name that must never be mixed up.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+use super::client::Client;
+use super::profile::Profile;
+
+/// The separator of the stdio front door (documents 000–002); `serve` uses `.` (003).
+pub const DEFAULT_SEPARATOR: &str = ":";
+
+/// How tools are named for one client connection.
+#[derive(Debug, Clone)]
+pub struct Naming {
+    separator: String,
+    profile: Option<&'static Profile>,
+}
+
+impl Naming {
+    /// Every tool under its canonical name.
+    pub fn canonical(separator: impl Into<String>) -> Self {
+        Self { separator: separator.into(), profile: None }
+    }
+
+    /// Names that `client` takes. The separator still spells the canonical names, which stay callable.
+    pub fn for_client(separator: impl Into<String>, client: Client) -> Self {
+        Self { separator: separator.into(), profile: Some(client.profile()) }
+    }
+
+    pub fn separator(&self) -> &str {
+        &self.separator
+    }
+
+    pub fn profile(&self) -> Option<&'static Profile> {
+        self.profile
+    }
+
+    /// The canonical name: key, separator, tool, each exactly as written.
+    pub fn exposed(&self, server_key: &str, tool: &str) -> String {
+        self.canonical_name(Identity::of(server_key, tool))
+    }
+
+    pub(super) fn canonical_name(&self, identity: Identity<'_>) -> String {
+        match identity.server {
+            Some(key) => format!("{key}{}{}", self.separator, identity.tool),
+            None => identity.tool.to_owned(),
+        }
+    }
+}
+
+impl Default for Naming {
+    fn default() -> Self {
+        Self::canonical(DEFAULT_SEPARATOR)
+    }
+}
+
+/// What a tool is, whatever it is called: the pair (server, tool).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Identity<'a> {
+    /// `None`: a tool of Trunkline itself or a custom tool, both of which carry no prefix.
+    pub server: Option<&'a str>,
+    pub tool: &'a str,
+}
+
+impl<'a> Identity<'a> {
+    pub fn of(server_key: &'a str, tool: &'a str) -> Self {
+        Self { server: Some(server_key), tool }
+    }
+
+    pub fn unprefixed(tool: &'a str) -> Self {
+        Self { server: None, tool }
+    }
+}
+
+/// A name as clients say it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ToolName(Arc<str>);
+
+/// A name as its own server knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ChildName(Arc<str>);
+
+impl ToolName {
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self(name.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl ChildName {
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self(name.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// So that a map keyed by `ToolName` is asked with the client's own `&str`.
+impl Borrow<str> for ToolName {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ToolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for ChildName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fr_004_the_prefix_is_the_config_key_exactly_as_written() {
+        let table = [
+            (":", "filesystem", "read_file", "filesystem:read_file"),
+            (":", "My Server", "a b/c", "My Server:a b/c"),
+            (":", "a:b", "c:d", "a:b:c:d"),
+            (".", "fs", "read", "fs.read"),
+            ("__", "fs", "read__it", "fs__read__it"),
+        ];
+        for (separator, key, tool, expected) in table {
+            assert_eq!(Naming::canonical(separator).exposed(key, tool), expected);
+        }
+    }
+
+    #[test]
+    fn a_profile_leaves_the_canonical_name_alone() {
+        let naming = Naming::for_client(":", Client::ClaudeDesktop);
+        assert_eq!(naming.exposed("fs", "read.file"), "fs:read.file");
+    }
+}
