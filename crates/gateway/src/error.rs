@@ -1,0 +1,209 @@
+//! `CallError`: why a call failed, whose fault it is, and the JSON-RPC code and words for it.
+
+use std::time::Duration;
+
+use trunkline_wire::{FaultKind, encode_into};
+
+/// Trunkline's own codes lie outside -32768…-32000, which JSON-RPC and MCP keep for themselves.
+const SERVER_GONE: i32 = -31001;
+const TIMEOUT: i32 = -31002;
+const BUSY: i32 = -31003;
+const TOO_LARGE: i32 = -31004;
+const BROKEN_ANSWER: i32 = -31005;
+const SHUTTING_DOWN: i32 = -31006;
+
+const PARSE_ERROR: i32 = -32700;
+const INVALID_REQUEST: i32 = -32600;
+const METHOD_NOT_FOUND: i32 = -32601;
+const INVALID_PARAMS: i32 = -32602;
+
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum CallError {
+    #[error("Parse error: {0}")]
+    Unreadable(FaultKind),
+    #[error("Invalid request: {0}")]
+    InvalidRequest(String),
+    #[error("Method not found: {0}")]
+    UnknownMethod(String),
+    #[error("Invalid params: {0}")]
+    InvalidParams(String),
+    #[error("Tool not found: {0}")]
+    UnknownTool(String),
+    #[error("Tool not found: {tool} ({why})")]
+    ToolOfAbsentServer { tool: String, server: String, why: String },
+    #[error("Tool name must be prefixed with server key: {0}")]
+    NoPrefix(String),
+    #[error("server `{server}` {what}; the call {}", ran(*.may_have_run))]
+    ServerGone { server: String, what: String, may_have_run: bool, stderr: Vec<String> },
+    #[error(
+        "server `{server}` did not answer within {}; it was told to cancel, but the call may have run",
+        seconds(*.after)
+    )]
+    Timeout { server: String, after: Duration },
+    #[error("server `{server}` is busy: {why}; the call did not run, try again later")]
+    Busy { server: String, why: &'static str },
+    #[error(
+        "the answer of server `{server}` is over the limit of {limit} bytes; the call may have run \
+         (raise the limit with --max-message)"
+    )]
+    TooLarge { server: String, limit: usize },
+    #[error("server `{server}` sent a broken answer: {fault}; the call may have run")]
+    BrokenAnswer { server: String, fault: FaultKind },
+    #[error("Trunkline is shutting down; the call {}", ran(*.may_have_run))]
+    ShuttingDown { may_have_run: bool },
+}
+
+fn ran(may_have_run: bool) -> &'static str {
+    if may_have_run { "may have run" } else { "did not run" }
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{} s", duration.as_secs_f64())
+}
+
+/// Who has to act on an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blame {
+    Client,
+    Upstream,
+    Trunkline,
+}
+
+impl CallError {
+    pub(crate) fn duplicate_id() -> Self {
+        Self::InvalidRequest("another request with this id is still open".to_owned())
+    }
+
+    pub(crate) fn code(&self) -> i32 {
+        match self {
+            Self::Unreadable(_) => PARSE_ERROR,
+            Self::InvalidRequest(_) => INVALID_REQUEST,
+            Self::UnknownMethod(_) | Self::UnknownTool(_) | Self::ToolOfAbsentServer { .. } => {
+                METHOD_NOT_FOUND
+            }
+            Self::InvalidParams(_) | Self::NoPrefix(_) => INVALID_PARAMS,
+            Self::ServerGone { .. } => SERVER_GONE,
+            Self::Timeout { .. } => TIMEOUT,
+            Self::Busy { .. } => BUSY,
+            Self::TooLarge { .. } => TOO_LARGE,
+            Self::BrokenAnswer { .. } => BROKEN_ANSWER,
+            Self::ShuttingDown { .. } => SHUTTING_DOWN,
+        }
+    }
+
+    pub(crate) fn blame(&self) -> Blame {
+        match self {
+            Self::Unreadable(_)
+            | Self::InvalidRequest(_)
+            | Self::UnknownMethod(_)
+            | Self::InvalidParams(_)
+            | Self::UnknownTool(_)
+            | Self::NoPrefix(_) => Blame::Client,
+            Self::ToolOfAbsentServer { .. }
+            | Self::ServerGone { .. }
+            | Self::Timeout { .. }
+            | Self::Busy { .. }
+            | Self::TooLarge { .. }
+            | Self::BrokenAnswer { .. } => Blame::Upstream,
+            Self::ShuttingDown { .. } => Blame::Trunkline,
+        }
+    }
+
+    /// May the same call be sent again without being carried out twice?
+    pub(crate) fn may_retry(&self) -> bool {
+        match self {
+            Self::Busy { .. } | Self::ToolOfAbsentServer { .. } => true,
+            Self::ServerGone { may_have_run, .. } | Self::ShuttingDown { may_have_run } => {
+                !may_have_run
+            }
+            _ => false,
+        }
+    }
+
+    fn server(&self) -> Option<&str> {
+        match self {
+            Self::ToolOfAbsentServer { server, .. }
+            | Self::ServerGone { server, .. }
+            | Self::Timeout { server, .. }
+            | Self::Busy { server, .. }
+            | Self::TooLarge { server, .. }
+            | Self::BrokenAnswer { server, .. } => Some(server),
+            _ => None,
+        }
+    }
+
+    /// The `data` member: what a program needs to decide what to do. Empty for a client's errors.
+    fn data(&self) -> Vec<u8> {
+        if self.blame() == Blame::Client {
+            return Vec::new();
+        }
+        let mut data = Vec::new();
+        data.extend_from_slice(b"{");
+        if let Some(server) = self.server() {
+            data.extend_from_slice(b"\"server\":");
+            encode_into(server, &mut data);
+            data.push(b',');
+        }
+        data.extend_from_slice(format!("\"mayRetry\":{}", self.may_retry()).as_bytes());
+        if let Self::ServerGone { stderr, .. } = self
+            && !stderr.is_empty()
+        {
+            data.extend_from_slice(b",\"stderr\":[");
+            for (index, line) in stderr.iter().enumerate() {
+                if index > 0 {
+                    data.push(b',');
+                }
+                encode_into(line, &mut data);
+            }
+            data.push(b']');
+        }
+        data.push(b'}');
+        data
+    }
+
+    /// The complete error response to the request with this id token.
+    pub(crate) fn response(&self, id: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(160);
+        trunkline_wire::write_error(id, self.code(), &self.to_string(), &self.data(), &mut out);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_codes_are_outside_the_reserved_range() {
+        for code in [SERVER_GONE, TIMEOUT, BUSY, TOO_LARGE, BROKEN_ANSWER, SHUTTING_DOWN] {
+            assert!(!(-32768..=-32000).contains(&code));
+        }
+    }
+
+    #[test]
+    fn an_error_says_whether_the_call_ran() {
+        let gone = CallError::ServerGone {
+            server: "fs".to_owned(),
+            what: "exited with code 7".to_owned(),
+            may_have_run: true,
+            stderr: vec!["boom".to_owned()],
+        };
+        assert!(!gone.may_retry());
+        let text = String::from_utf8(gone.response(b"1")).unwrap();
+        assert_eq!(
+            text,
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-31001,\"message\":\"server `fs` exited \
+             with code 7; the call may have run\",\"data\":{\"server\":\"fs\",\"mayRetry\":false,\
+             \"stderr\":[\"boom\"]}}}"
+        );
+    }
+
+    #[test]
+    fn a_clients_own_error_carries_no_data() {
+        let text = String::from_utf8(CallError::UnknownTool("a:b".to_owned()).response(b"1"));
+        assert_eq!(
+            text.unwrap(),
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Tool not found: a:b"}}"#
+        );
+    }
+}

@@ -1,0 +1,5 @@
+//! Where clients come in.
+
+mod stdio;
+
+pub(crate) use stdio::serve;

@@ -1,0 +1,126 @@
+//! The client that started us: one session over standard input and output.
+
+use std::io;
+use std::sync::Arc;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use trunkline_wire::{Line, Lines};
+
+use crate::limits::{END_OF_INPUT, Farewell, LAST_FLUSH, SIGNALLED};
+use crate::pump::{Pump, Reader, SourceHandle};
+use crate::session::Session;
+use crate::stream::{Input, Sink};
+use crate::upstream::Connection;
+
+/// Serves until the client goes or a signal comes, then ends what is open. `finish` is told how the
+/// servers are to end and resolves when they are gone.
+pub(crate) async fn serve(
+    session: Arc<Session>,
+    message_limit: usize,
+    pump: &Pump,
+    finish: impl AsyncFnOnce(Farewell),
+) -> io::Result<()> {
+    let (stdin, stdout) = (Input::stdin()?, Sink::stdout()?);
+    let mut signals = Signals::new()?;
+    let mut tasks = JoinSet::new();
+    let announcer = Arc::clone(&session);
+    let announcer = tasks.spawn(async move { announcer.announce_changes().await });
+    session.client.outbox.connect(stdout, pump);
+    let ended = CancellationToken::new();
+    let reader =
+        Stdin { session: Arc::clone(&session), limit: message_limit, ended: ended.clone() };
+    let source = pump.read(stdin, message_limit, Arc::new(reader));
+
+    let mut farewell = tokio::select! {
+        () = ended.cancelled() => END_OF_INPUT,
+        () = signals.any() => SIGNALLED,
+        () = session.client.outbox.closed() => END_OF_INPUT,
+        () = pump.ended() => SIGNALLED,
+    };
+    tokio::select! {
+        _ = timeout(farewell.drain, session.client.idle()) => {}
+        () = session.client.outbox.closed() => {}
+        () = signals.any() => farewell = SIGNALLED,
+    }
+    source.forget();
+    announcer.abort(); // that the servers go now is no news
+    session.abandon();
+    finish(farewell).await;
+    session.client.outbox.flushed(LAST_FLUSH).await;
+    tasks.shutdown().await;
+    Ok(())
+}
+
+/// What the client writes.
+#[derive(Debug)]
+struct Stdin {
+    session: Arc<Session>,
+    limit: usize,
+    ended: CancellationToken,
+}
+
+impl Reader for Stdin {
+    fn take(&self, lines: &mut Lines, source: &SourceHandle) {
+        let mut touched: Vec<Arc<Connection>> = Vec::new();
+        while let Some(line) = lines.next_line() {
+            let line = match line {
+                Line::Whole(line) => line,
+                Line::TooLong(_) => {
+                    self.session.refuse_oversize(self.limit);
+                    continue;
+                }
+                Line::TooLongEnd(_) => continue,
+            };
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            if let Some(connection) = self.session.receive(line)
+                && !touched.iter().any(|known| Arc::ptr_eq(known, &connection))
+            {
+                touched.push(connection);
+            }
+        }
+        for connection in touched {
+            connection.outbox.flush();
+        }
+        self.session.client.outbox.hold_if_crowded(source);
+    }
+
+    /// A last message without a newline is a message all the same.
+    fn ended(&self, rest: &[u8]) {
+        if !rest.iter().all(u8::is_ascii_whitespace)
+            && let Some(connection) = self.session.receive(rest)
+        {
+            connection.outbox.flush();
+        }
+        self.ended.cancel();
+    }
+}
+
+#[derive(Debug)]
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+    hangup: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    async fn any(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The data plane: one message on its way from a client to a server and back.
+//!
+//! `front` → `session` → `router` (where to) → `upstream` (go); the answer returns through the
+//! call's `Client`. No room calls back up by name.
+
+mod call;
+mod deadlines;
+mod error;
+mod face;
+mod front;
+mod gateway;
+mod limits;
+mod pump;
+mod registry;
+mod router;
+mod session;
+mod stream;
+mod upstream;
+
+pub use face::Face;
+pub use gateway::{Gateway, Options};
+pub use limits::Limits;
+pub use upstream::{Failure, Inherited, Phase, State, Status};

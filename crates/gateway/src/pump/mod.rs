@@ -1,0 +1,16 @@
+//! Moves bytes between pipes: one thread that reads what servers and clients write, hands it to
+//! whoever asked, and writes on where a write got stuck.
+//!
+//! Why not the async runtime: a call passes four pipe ends, and on each the runtime would spend
+//! more on waking tasks, keeping its clock and counting than the bytes themselves cost. This loop
+//! does `epoll_wait`, `read`, the work, `write`, and nothing else. Everything that has a life of
+//! its own (supervisors, deadlines, signals) stays on the runtime.
+
+mod handle;
+mod outbox;
+mod source;
+mod thread;
+
+pub(crate) use handle::Pump;
+pub(crate) use outbox::{Outbox, Refused};
+pub(crate) use source::{Reader, SourceHandle};

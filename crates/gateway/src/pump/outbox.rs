@@ -1,0 +1,401 @@
+//! `Outbox`: the queue in front of one byte stream. Putting a message appends its bytes, flushing
+//! writes all that has gathered: a burst leaves in one `write`, a large message without a copy.
+//!
+//! Whoever puts flushes, right there or after the last message of what it has just read. The write
+//! does not wait; what the stream does not take, the pump writes when it does.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
+use tokio::sync::Notify;
+use trunkline_wire::Edits;
+
+use crate::limits::{
+    CLIENT_HIGH_WATER, LARGE_MESSAGE, QUEUED_BYTES, QUEUED_MESSAGES, STALL, STALLED_MESSAGES,
+};
+use crate::pump::{Pump, SourceHandle};
+use crate::stream::Sink;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outbox(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    drained: Notify,
+    ended: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    /// Where it goes: from the moment that is known until the end.
+    sink: Option<Sink>,
+    /// Who writes on when the stream was full.
+    pump: Option<(Pump, u64)>,
+    /// Sources that are not read until this queue is shorter.
+    held: Vec<SourceHandle>,
+    segments: VecDeque<Segment>,
+    /// How much of the first segment is written.
+    offset: usize,
+    /// An emptied buffer, kept for the next messages.
+    spare: Vec<u8>,
+    /// Messages and bytes put and not yet written.
+    messages: usize,
+    bytes: usize,
+    /// Bytes written since the beginning.
+    written: u64,
+    /// When the stream last took anything, while it does not take everything.
+    progress: Option<Instant>,
+    /// Somebody waits for room.
+    room_wanted: bool,
+    closed: bool,
+}
+
+#[derive(Debug)]
+enum Segment {
+    Joined(Vec<u8>),
+    Whole(Bytes),
+}
+
+/// Why nothing was put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    Closed,
+    /// The bound of the queue, in words.
+    Full(&'static str),
+}
+
+impl Outbox {
+    /// Puts one message like `put`, if the queue is within its bounds: for requests, whose sender
+    /// can be told "busy".
+    pub(crate) fn put_bounded(&self, bytes: &[u8], edits: &Edits<'_>) -> Result<u64, Refused> {
+        let mut queue = self.0.queue.lock();
+        queue.check_room()?;
+        queue.put(bytes, edits)
+    }
+
+    /// Puts one message: `bytes` with `edits` made, and a newline. Returns the stream position
+    /// behind it. Never refuses for lack of room: for answers, which must not be lost.
+    pub(crate) fn put(&self, bytes: &[u8], edits: &Edits<'_>) -> Result<u64, Refused> {
+        self.0.queue.lock().put(bytes, edits)
+    }
+
+    /// Like `put`, for a message whose bytes can be handed over.
+    pub(crate) fn put_owned(&self, bytes: Vec<u8>, edits: &Edits<'_>) -> Result<u64, Refused> {
+        if bytes.len() < LARGE_MESSAGE {
+            return self.put(&bytes, edits);
+        }
+        let bytes = Bytes::from(bytes);
+        let mut queue = self.0.queue.lock();
+        queue.check_open()?;
+        let mut added = 1;
+        edits.pieces(&bytes, |piece| {
+            added += piece.len();
+            if piece.len() < LARGE_MESSAGE {
+                queue.joined().extend_from_slice(piece);
+            } else {
+                queue.segments.push_back(Segment::Whole(bytes.slice_ref(piece)));
+            }
+        });
+        queue.joined().push(b'\n');
+        Ok(queue.account(added))
+    }
+
+    /// Sends an answer made of a head, a shared body and a tail: lists come from the snapshot.
+    pub(crate) fn send_shared(
+        &self,
+        head: &[u8],
+        body: &Bytes,
+        tail: &[u8],
+    ) -> Result<(), Refused> {
+        {
+            let mut queue = self.0.queue.lock();
+            queue.check_open()?;
+            queue.joined().extend_from_slice(head);
+            if body.len() < LARGE_MESSAGE {
+                queue.joined().extend_from_slice(body);
+            } else {
+                queue.segments.push_back(Segment::Whole(body.clone()));
+            }
+            let buffer = queue.joined();
+            buffer.extend_from_slice(tail);
+            buffer.push(b'\n');
+            queue.account(head.len() + body.len() + tail.len() + 1);
+        }
+        self.flush();
+        Ok(())
+    }
+
+    /// Puts one message of our own and flushes.
+    pub(crate) fn send(&self, message: &[u8]) -> Result<(), Refused> {
+        self.put(message, &Edits::new())?;
+        self.flush();
+        Ok(())
+    }
+
+    /// Writes what has gathered, as far as the stream takes it now; the rest follows by itself.
+    pub(crate) fn flush(&self) {
+        let mut queue = self.0.queue.lock();
+        match queue.write_now() {
+            Ok(()) => {}
+            Err(Errno::AGAIN) => queue.call_back_when_writable(),
+            Err(error) => {
+                drop(queue);
+                tracing::debug!(%error, "a stream no longer takes messages");
+                return self.close();
+            }
+        }
+        let held = queue.released();
+        if std::mem::take(&mut queue.room_wanted) {
+            self.0.drained.notify_waiters();
+        }
+        drop(queue);
+        for source in held {
+            source.resume();
+        }
+    }
+
+    /// Connects the outbox to its stream and writes what is waiting.
+    pub(crate) fn connect(&self, sink: Sink, pump: &Pump) {
+        {
+            let mut queue = self.0.queue.lock();
+            if queue.closed {
+                return;
+            }
+            queue.sink = Some(sink);
+        }
+        pump.write(self.clone());
+        self.flush();
+    }
+
+    /// The pump has taken the stream into its care.
+    pub(super) fn watched(&self, pump: &Pump, token: u64) {
+        let mut queue = self.0.queue.lock();
+        let Some(sink) = &queue.sink else { return };
+        // Not even asked for anything, it tells when the stream breaks. A plain file is refused.
+        if pump.watch(sink.as_fd(), token, EventFlags::ONESHOT).is_err() {
+            return;
+        }
+        queue.pump = Some((pump.clone(), token));
+        if queue.bytes > 0 {
+            queue.call_back_when_writable();
+        }
+    }
+
+    /// Reads no more from `source` until this queue is short again, if it is long.
+    pub(crate) fn hold_if_crowded(&self, source: &SourceHandle) {
+        if self.len() < CLIENT_HIGH_WATER {
+            return;
+        }
+        source.hold();
+        let mut queue = self.0.queue.lock();
+        if queue.closed || queue.bytes < CLIENT_HIGH_WATER {
+            drop(queue);
+            return source.resume();
+        }
+        queue.held.push(source.clone());
+    }
+
+    /// Bytes not yet written.
+    pub(crate) fn len(&self) -> usize {
+        self.0.queue.lock().bytes
+    }
+
+    /// Stream position up to which everything has been written.
+    pub(crate) fn written(&self) -> u64 {
+        self.0.queue.lock().written
+    }
+
+    /// Waits until fewer than `high_water` bytes are unsent, or nobody will send them.
+    pub(crate) async fn room(&self, high_water: usize) {
+        loop {
+            let drained = self.0.drained.notified();
+            {
+                let mut queue = self.0.queue.lock();
+                if queue.closed || queue.bytes < high_water {
+                    return;
+                }
+                queue.room_wanted = true;
+            }
+            drained.await;
+        }
+    }
+
+    /// Waits until everything is written, at most `limit`.
+    pub(crate) async fn flushed(&self, limit: Duration) {
+        // Elapsed: whoever waits goes on without the rest being taken.
+        drop(tokio::time::timeout(limit, self.room(1)).await);
+    }
+
+    /// Waits until nothing more is taken: the stream broke or was closed.
+    pub(crate) async fn closed(&self) {
+        loop {
+            let ended = self.0.ended.notified();
+            if self.0.queue.lock().closed {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// Nothing more is taken or written; the stream is closed.
+    pub(crate) fn close(&self) {
+        let mut queue = self.0.queue.lock();
+        queue.closed = true;
+        queue.sink = None;
+        queue.segments.clear();
+        queue.bytes = 0;
+        let pump = queue.pump.take();
+        let held = std::mem::take(&mut queue.held);
+        drop(queue);
+        if let Some((pump, token)) = pump {
+            pump.forget(token);
+        }
+        for source in held {
+            source.resume();
+        }
+        self.0.drained.notify_waiters();
+        self.0.ended.notify_waiters();
+    }
+}
+
+/// How many segments one write gathers.
+const GATHERED: usize = 16;
+/// A buffer that grew beyond this is not kept.
+const KEPT_CAPACITY: usize = 256 * 1024;
+
+impl Queue {
+    fn check_open(&self) -> Result<(), Refused> {
+        if self.closed { Err(Refused::Closed) } else { Ok(()) }
+    }
+
+    fn check_room(&self) -> Result<(), Refused> {
+        if self.messages < STALLED_MESSAGES && self.bytes < QUEUED_BYTES {
+            return Ok(());
+        }
+        if self.messages >= QUEUED_MESSAGES {
+            return Err(Refused::Full("too many calls wait for it"));
+        }
+        if self.bytes >= QUEUED_BYTES {
+            return Err(Refused::Full("too many bytes wait for it"));
+        }
+        if self.progress.is_some_and(|since| since.elapsed() >= STALL) {
+            return Err(Refused::Full("it does not read its input"));
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, bytes: &[u8], edits: &Edits<'_>) -> Result<u64, Refused> {
+        self.check_open()?;
+        let buffer = self.joined();
+        let before = buffer.len();
+        edits.write(bytes, buffer);
+        buffer.push(b'\n');
+        let added = buffer.len() - before;
+        Ok(self.account(added))
+    }
+
+    fn account(&mut self, added: usize) -> u64 {
+        self.messages += 1;
+        self.bytes += added;
+        self.written + self.bytes as u64
+    }
+
+    /// The buffer that small messages are joined in.
+    fn joined(&mut self) -> &mut Vec<u8> {
+        if !matches!(self.segments.back(), Some(Segment::Joined(_))) {
+            let spare = std::mem::take(&mut self.spare);
+            self.segments.push_back(Segment::Joined(spare));
+        }
+        match self.segments.back_mut() {
+            Some(Segment::Joined(buffer)) => buffer,
+            _ => &mut self.spare, // not reached: a joined segment was just made sure of
+        }
+    }
+
+    /// Writes until nothing is left or the stream takes no more.
+    fn write_now(&mut self) -> Result<(), Errno> {
+        while !self.segments.is_empty() && self.sink.is_some() {
+            match self.write_some() {
+                Ok(()) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn call_back_when_writable(&mut self) {
+        self.progress.get_or_insert_with(Instant::now);
+        if let (Some(sink), Some((pump, token))) = (&self.sink, &self.pump) {
+            pump.rewatch(sink.as_fd(), *token, EventFlags::OUT | EventFlags::ONESHOT);
+        }
+    }
+
+    /// The sources that may be read again.
+    fn released(&mut self) -> Vec<SourceHandle> {
+        if self.held.is_empty() || self.bytes >= CLIENT_HIGH_WATER / 2 {
+            return Vec::new();
+        }
+        std::mem::take(&mut self.held)
+    }
+
+    fn write_some(&mut self) -> Result<(), Errno> {
+        let sink = self.sink.as_ref().ok_or(Errno::PIPE)?;
+        let mut room = [IoSlice::new(&[]); GATHERED];
+        let mut used = 0;
+        let mut skip = self.offset;
+        for (slot, segment) in room.iter_mut().zip(&self.segments) {
+            let bytes = segment.bytes().get(std::mem::take(&mut skip)..);
+            *slot = IoSlice::new(bytes.unwrap_or_default());
+            used += 1;
+        }
+        let count = sink.write(room.get(..used).unwrap_or_default())?;
+        self.wrote(count);
+        Ok(())
+    }
+
+    fn wrote(&mut self, count: usize) {
+        self.written += count as u64;
+        self.bytes = self.bytes.saturating_sub(count);
+        if self.bytes == 0 {
+            self.messages = 0;
+            self.progress = None;
+        } else if count > 0 {
+            self.progress = Some(Instant::now());
+        }
+        self.offset += count;
+        while let Some(segment) = self.segments.front() {
+            let len = segment.bytes().len();
+            if self.offset < len {
+                break;
+            }
+            self.offset -= len;
+            self.keep_spare();
+        }
+    }
+
+    /// Drops the first segment; its buffer serves again.
+    fn keep_spare(&mut self) {
+        if let Some(Segment::Joined(mut buffer)) = self.segments.pop_front()
+            && buffer.capacity() <= KEPT_CAPACITY
+        {
+            buffer.clear();
+            self.spare = buffer;
+        }
+    }
+}
+
+impl Segment {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Joined(bytes) => bytes,
+            Self::Whole(bytes) => bytes,
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! A client of the era that opens with `initialize` (revisions 2024-11-05 to 2025-11-25).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::time::{Instant, sleep};
+use tokio_util::task::TaskTracker;
+use trunkline_catalog::Route as ToolRoute;
+use trunkline_catalog::name::refuses;
+use trunkline_wire::{
+    Fault, FaultKind, Id, Kind, Message, Revision, decode, member, scan, write_result,
+};
+
+use crate::call::{Client, ReturnPath, Ticket};
+use crate::error::CallError;
+use crate::face::Face;
+use crate::limits::CHANGE_PAUSE;
+use crate::registry::Registry;
+use crate::router::{Route, route};
+use crate::upstream::Connection;
+
+/// What every session of a gateway shares.
+#[derive(Debug)]
+pub(crate) struct SessionContext {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) face: Face,
+    /// Until when lists and calls wait for servers that are still starting.
+    pub(crate) start_deadline: Instant,
+    pub(crate) tasks: TaskTracker,
+    /// Where tasks run: messages come on the pump's thread, which has no runtime.
+    pub(crate) runtime: tokio::runtime::Handle,
+}
+
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) context: Arc<SessionContext>,
+    pub(crate) client: Arc<Client>,
+    /// The tool list the client was given last.
+    told: Mutex<Option<Bytes>>,
+    advised: AtomicBool,
+}
+
+impl Session {
+    pub(crate) fn new(context: Arc<SessionContext>) -> Arc<Self> {
+        Arc::new(Self {
+            context,
+            client: Arc::new(Client::default()),
+            told: Mutex::new(None),
+            advised: AtomicBool::new(false),
+        })
+    }
+
+    /// One line from the client. Returns the connection whose outbox is to be flushed, if any.
+    pub(crate) fn receive(self: &Arc<Self>, line: &[u8]) -> Option<Arc<Connection>> {
+        let message = match scan(line) {
+            Ok(message) => message,
+            Err(fault) => {
+                self.refuse_line(line, fault);
+                return None;
+            }
+        };
+        match message.kind {
+            Kind::Request => return self.request(&message),
+            Kind::Notification => self.notified(&message),
+            // Trunkline asks its clients nothing (yet), so nothing can be an answer.
+            Kind::Answer | Kind::Refusal => tracing::debug!("a client answered without a question"),
+        }
+        None
+    }
+
+    fn refuse_line(&self, line: &[u8], fault: Fault) {
+        let error = match fault.kind {
+            kind if kind.is_parse_error() => CallError::Unreadable(kind),
+            FaultKind::Batch => CallError::InvalidRequest(
+                "batches are not supported; send one message per line".to_owned(),
+            ),
+            kind => CallError::InvalidRequest(kind.to_string()),
+        };
+        // A request gets its error under its own id where that can be told.
+        let id = fault.id.map(|span| span.of(line)).unwrap_or_default();
+        let usable = matches!(id.first(), Some(b'"' | b'-' | b'0'..=b'9'));
+        let twice = matches!(fault.kind, FaultKind::Duplicate("id"));
+        self.client.say(&error.response(if usable && !twice { id } else { b"null" }));
+    }
+
+    /// A line over the limit, of which this is the beginning.
+    pub(crate) fn refuse_oversize(&self, limit: usize) {
+        let why = format!("the message is over the limit of {limit} bytes (see --max-message)");
+        self.client.say(&CallError::InvalidRequest(why).response(b"null"));
+    }
+
+    fn request(self: &Arc<Self>, message: &Message<'_>) -> Option<Arc<Connection>> {
+        let id = Id::new(message.id());
+        let catalog = self.context.registry.catalog();
+        match route(message, &catalog) {
+            Ok(route) if !matches!(route, Route::Call(_)) && self.client.is_open(&id) => {
+                self.client.say(&CallError::duplicate_id().response(message.id()));
+            }
+            Ok(Route::Call(tool)) => return self.call(message, id, tool),
+            Ok(Route::UnknownTool(name)) => self.call_unknown(message, id, &name),
+            Ok(Route::ListTools) => self.list_tools(message, id),
+            Ok(Route::Initialize) => self.initialize(message),
+            Ok(Route::Ping) => self.answer(message.id(), b"{}"),
+            Err(error) => self.client.say(&error.response(message.id())),
+        }
+        None
+    }
+
+    fn call(
+        self: &Arc<Self>,
+        message: &Message<'_>,
+        id: Id,
+        tool: &ToolRoute,
+    ) -> Option<Arc<Connection>> {
+        let server = self.context.registry.server(tool.server);
+        let Some(connection) = server.and_then(|server| server.connection()) else {
+            // It went between two looks at the catalog.
+            let name = decode(message.text(message.params.name)).unwrap_or_default();
+            self.call_unknown(message, id, &name);
+            return None;
+        };
+        let token = message.params.meta_progress_token.map(|span| span.of(message.bytes));
+        let path = ReturnPath {
+            client: Arc::clone(&self.client),
+            id,
+            progress_token: token.map(Into::into),
+        };
+        if let Err(error) = connection.submit(message, &tool.name_token, path) {
+            self.client.say(&error.response(message.id()));
+        }
+        Some(connection)
+    }
+
+    fn call_unknown(self: &Arc<Self>, message: &Message<'_>, id: Id, name: &str) {
+        let may_wait = Instant::now() < self.context.start_deadline;
+        match self.context.registry.by_prefix(name) {
+            Some(server) if may_wait && !server.status().state.is_settled() => {
+                self.call_when_ready(Arc::clone(server), message, id);
+            }
+            _ => self.client.say(&self.unknown_tool(name).response(message.id())),
+        }
+    }
+
+    pub(crate) fn unknown_tool(&self, name: &str) -> CallError {
+        let registry = &self.context.registry;
+        let shown = trunkline_catalog::name::escaped(name);
+        if let Some(server) = registry.by_prefix(name)
+            && !self.context.face.simple
+            && server.connection().is_none()
+        {
+            let (server, why) = (server.key.to_string(), server.absence());
+            return CallError::ToolOfAbsentServer { tool: shown, server, why };
+        }
+        let separators = [registry.naming.separator(), "__"];
+        let prefixed = separators.iter().any(|separator| name.contains(separator));
+        if prefixed { CallError::UnknownTool(shown) } else { CallError::NoPrefix(shown) }
+    }
+
+    fn list_tools(self: &Arc<Self>, message: &Message<'_>, id: Id) {
+        let context = &self.context;
+        if context.registry.is_settled() || context.start_deadline <= Instant::now() {
+            self.send_list(message.id());
+        } else {
+            self.list_when_ready(id);
+        }
+    }
+
+    /// Sends the list of this moment and remembers that the client knows it.
+    pub(crate) fn send_list(&self, id: &[u8]) {
+        let catalog = self.context.registry.catalog();
+        *self.told.lock() = Some(catalog.tools().clone());
+        let head = [br#"{"jsonrpc":"2.0","id":"#, id, br#","result":"#].concat();
+        if self.client.outbox.send_shared(&head, catalog.tools(), b"}").is_err() {
+            tracing::debug!("a tool list found its client gone");
+        }
+    }
+
+    fn initialize(&self, message: &Message<'_>) {
+        let params = message.text(message.params.span);
+        let asked = member(params, "protocolVersion").and_then(decode);
+        let Some(asked) = asked else {
+            let why = "initialize needs `protocolVersion`, a string".to_owned();
+            return self.client.say(&CallError::InvalidParams(why).response(message.id()));
+        };
+        let agreed = Revision::negotiate(&asked);
+        self.answer(message.id(), &self.context.face.initialize_result(agreed));
+        let name = member(params, "clientInfo").and_then(|info| member(info, "name"));
+        self.advise(name.and_then(decode).as_deref());
+    }
+
+    /// Tells the user once if this client is known to refuse the names it will be shown.
+    fn advise(&self, client_name: Option<&str>) {
+        let Some(name) = client_name else { return };
+        if self.context.registry.naming.profile().is_some() {
+            return;
+        }
+        let example = format!("server{}tool", self.context.registry.naming.separator());
+        if let Some(advice) = refuses(name, [example.as_str()])
+            && !self.advised.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!("{advice}");
+        }
+    }
+
+    fn answer(&self, id: &[u8], result: &[u8]) {
+        let mut out = Vec::with_capacity(result.len() + 64);
+        write_result(id, result, &mut out);
+        self.client.say(&out);
+    }
+
+    fn notified(&self, message: &Message<'_>) {
+        match message.method() {
+            b"notifications/cancelled" => self.cancel(message),
+            b"notifications/initialized" => {}
+            other => {
+                tracing::debug!(method = %String::from_utf8_lossy(other), "notification ignored");
+            }
+        }
+    }
+
+    /// Cancels one of the client's own calls. An id that is not open is no error: the answer may
+    /// be on its way. A cancelled call gets no answer, as the protocol asks.
+    fn cancel(&self, message: &Message<'_>) {
+        let Some(span) = message.params.request_id else {
+            return;
+        };
+        match self.client.take(&Id::new(span.of(message.bytes))) {
+            Some(Ticket::Sent { server, id }) => {
+                let server = self.context.registry.server(server);
+                if let Some(connection) = server.and_then(|server| server.connection()) {
+                    connection.cancel(id, message);
+                }
+            }
+            Some(Ticket::Waiting(token)) => token.cancel(),
+            None => {}
+        }
+    }
+
+    /// Tells the client whenever its tool list is out of date, at most once a pause.
+    pub(crate) async fn announce_changes(&self) {
+        if self.context.face.simple {
+            return;
+        }
+        let mut changes = self.context.registry.changes();
+        while changes.changed().await.is_ok() {
+            if !self.context.registry.is_settled() && Instant::now() < self.context.start_deadline {
+                // Servers are still coming up: one word when they are up, not one for each.
+                self.context.registry.settled(self.context.start_deadline).await;
+            }
+            if self.is_outdated() {
+                self.client
+                    .say(br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
+                *self.told.lock() = Some(self.context.registry.catalog().tools().clone());
+                sleep(CHANGE_PAUSE).await;
+            }
+        }
+    }
+
+    fn is_outdated(&self) -> bool {
+        let told = self.told.lock().clone();
+        told.is_some_and(|told| told != *self.context.registry.catalog().tools())
+    }
+
+    /// Ends whatever is still open: the gateway goes.
+    pub(crate) fn abandon(&self) {
+        for (id, ticket) in self.client.open_ids() {
+            let may_have_run = matches!(ticket, Ticket::Sent { .. });
+            if let Ticket::Waiting(token) = ticket {
+                token.cancel();
+            }
+            self.client.fail(&id, &CallError::ShuttingDown { may_have_run });
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Bytes in and out of a file descriptor without blocking: pipes, sockets, terminals, plain files.
+//!
+//! Standard input and output are not ours alone: their file description may be shared with the
+//! shell or with stderr, and making *it* non-blocking would break the others. Pipes and terminals
+//! are therefore opened anew. (A socket cannot be; a client that connects us by a socket pair
+//! gives us our end alone.)
+
+use std::fs::File;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
+
+/// A descriptor to read from without blocking.
+#[derive(Debug)]
+pub(crate) struct Input {
+    pub(crate) fd: OwnedFd,
+    /// A plain file: always ready, and epoll does not take it.
+    pub(crate) is_file: bool,
+}
+
+impl Input {
+    pub(crate) fn stdin() -> io::Result<Self> {
+        let (fd, is_file) = own(io::stdin().as_fd(), OFlags::RDONLY)?;
+        Ok(Self { fd, is_file })
+    }
+
+    /// A pipe that is already non-blocking.
+    pub(crate) fn pipe(fd: OwnedFd) -> Self {
+        Self { fd, is_file: false }
+    }
+}
+
+/// A stream that is read on the runtime, apart from the calls: stderr, a timer.
+#[derive(Debug)]
+pub(crate) struct Slow(pipe::Receiver);
+
+impl Slow {
+    /// A pipe (or a timer) that is already non-blocking.
+    pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
+        Ok(Self(pipe::Receiver::from_file_unchecked(File::from(fd))?))
+    }
+
+    /// Appends what is there to `buffer`, waiting until something is. 0 = the stream has ended.
+    /// Cancel-safe: nothing is lost when the future is dropped.
+    pub(crate) async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        self.0.read_buf(buffer).await
+    }
+}
+
+/// The writing end of a stream.
+#[derive(Debug)]
+pub(crate) struct Sink(OwnedFd);
+
+impl Sink {
+    pub(crate) fn stdout() -> io::Result<Self> {
+        let (fd, _) = own(io::stdout().as_fd(), OFlags::WRONLY)?;
+        Ok(Self(fd))
+    }
+
+    /// A pipe that is already non-blocking.
+    pub(crate) fn pipe(fd: OwnedFd) -> Self {
+        Self(fd)
+    }
+
+    /// Writes some of `slices` if the stream takes any now.
+    pub(crate) fn write(&self, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
+        match slices {
+            [one] => rustix::io::write(&self.0, one),
+            _ => rustix::io::writev(&self.0, slices),
+        }
+    }
+
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A descriptor of our own for a stream that others may share, non-blocking where it matters; true
+/// for a plain file.
+fn own(fd: BorrowedFd<'_>, mode: OFlags) -> io::Result<(OwnedFd, bool)> {
+    match FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) {
+        FileType::Fifo => Ok((reopened(fd, mode)?, false)),
+        FileType::Socket => Ok((unblocked(fd)?, false)),
+        FileType::CharacterDevice if rustix::termios::isatty(fd) => {
+            Ok((reopened(fd, mode)?, false))
+        }
+        _ => Ok((fd.try_clone_to_owned()?, true)),
+    }
+}
+
+fn reopened(fd: BorrowedFd<'_>, mode: OFlags) -> io::Result<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    let flags = mode | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(own) => Ok(own),
+        // No /proc, or not ours to open: the shared description is all there is.
+        Err(_) => unblocked(fd),
+    }
+}
+
+fn unblocked(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let own = fd.try_clone_to_owned()?;
+    let flags = rustix::fs::fcntl_getfl(&own)? | OFlags::NONBLOCK;
+    rustix::fs::fcntl_setfl(&own, flags)?;
+    Ok(own)
+}

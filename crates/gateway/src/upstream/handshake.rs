@@ -1,0 +1,126 @@
+//! From a fresh connection to a known listing: `initialize`, then every page of `tools/list`.
+//!
+//! The place where a server's protocol era is found out: today every server is opened with
+//! `initialize`; a probe for the stateless era goes before it.
+
+use std::collections::HashSet;
+
+use trunkline_catalog::Listing;
+use trunkline_wire::{Kind, LATEST_LEGACY, Revision, decode, member, scan};
+
+use crate::limits::{PAGES_PER_LISTING, TOOLS_PER_SERVER};
+use crate::upstream::connection::Connection;
+
+/// What a server told about itself.
+#[derive(Debug)]
+pub(crate) struct Hello {
+    pub(crate) protocol: String,
+    pub(crate) identity: Option<String>,
+    has_tools: bool,
+}
+
+/// Why a handshake failed; completes "server X …".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum HandshakeError {
+    #[error("went away before it answered `{0}`")]
+    Silent(&'static str),
+    #[error("refused `{method}`: {error}")]
+    Refused { method: &'static str, error: String },
+    #[error("sent an answer to `{0}` that makes no sense: {1}")]
+    Senseless(&'static str, String),
+}
+
+/// `initialize` and `notifications/initialized`.
+pub(crate) async fn initialize(connection: &Connection) -> Result<Hello, HandshakeError> {
+    let params = format!(
+        "{{\"protocolVersion\":\"{}\",\"capabilities\":{{}},\"clientInfo\":{{\"name\":\"trunkline\",\
+         \"version\":\"{}\"}}}}",
+        LATEST_LEGACY.as_str(),
+        env!("CARGO_PKG_VERSION")
+    );
+    let result = ask(connection, "initialize", params.as_bytes()).await?;
+    let text = |key| member(&result, key).and_then(decode);
+    let Some(protocol) = text("protocolVersion") else {
+        let why = "it has no protocolVersion".to_owned();
+        return Err(HandshakeError::Senseless("initialize", why));
+    };
+    if Revision::known(&protocol).is_none() {
+        tracing::warn!(
+            server = %connection.key,
+            "speaks protocol revision {protocol:?}, which Trunkline does not know; trying anyway"
+        );
+    }
+    let capabilities = member(&result, "capabilities").unwrap_or_default();
+    let hello = Hello {
+        protocol: protocol.into_owned(),
+        identity: member(&result, "serverInfo").and_then(identity),
+        has_tools: member(capabilities, "tools").is_some(),
+    };
+    connection.notify(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    Ok(hello)
+}
+
+fn identity(server_info: &[u8]) -> Option<String> {
+    let name = member(server_info, "name").and_then(decode)?;
+    let version = member(server_info, "version").and_then(decode).unwrap_or_default();
+    Some(format!("{name} {version}").trim_end().to_owned())
+}
+
+/// All tools, page by page. A server that does not declare tools is asked all the same: some have
+/// tools and forget to say so; a refusal then means that there are none.
+pub(crate) async fn list_tools(
+    connection: &Connection,
+    hello: &Hello,
+) -> Result<Listing, HandshakeError> {
+    let mut listing = Listing::default();
+    let mut seen = HashSet::new();
+    let mut params = Vec::new();
+    for _ in 0..PAGES_PER_LISTING {
+        let result = match ask(connection, "tools/list", &params).await {
+            Ok(result) => result,
+            Err(HandshakeError::Refused { .. }) if !hello.has_tools => return Ok(listing),
+            Err(error) => return Err(error),
+        };
+        let cursor = listing
+            .add_page(&result, TOOLS_PER_SERVER)
+            .map_err(|why| HandshakeError::Senseless("tools/list", why.to_string()))?;
+        let Some(cursor) = cursor else {
+            return Ok(listing);
+        };
+        if !seen.insert(cursor.to_vec()) {
+            let shown = String::from_utf8_lossy(cursor);
+            listing.warnings.push(format!(
+                "its tool list goes in circles (cursor {shown} came twice); what came so far is used"
+            ));
+            return Ok(listing);
+        }
+        params = [b"{\"cursor\":", cursor, b"}"].concat();
+    }
+    listing.warnings.push(format!(
+        "its tool list has more than {PAGES_PER_LISTING} pages; the rest is left out"
+    ));
+    Ok(listing)
+}
+
+/// Sends a request and returns its result, as written.
+async fn ask(
+    connection: &Connection,
+    method: &'static str,
+    params: &[u8],
+) -> Result<Vec<u8>, HandshakeError> {
+    let answer = connection.request(method, params).await;
+    let answer = answer.ok_or(HandshakeError::Silent(method))?;
+    let message =
+        scan(&answer).map_err(|fault| HandshakeError::Senseless(method, fault.to_string()))?;
+    if message.kind == Kind::Refusal {
+        let error = refusal_text(message.text(message.error));
+        return Err(HandshakeError::Refused { method, error });
+    }
+    Ok(message.text(message.result).to_vec())
+}
+
+fn refusal_text(error: &[u8]) -> String {
+    let code = member(error, "code").map(String::from_utf8_lossy).unwrap_or_default();
+    let message = member(error, "message").and_then(decode).unwrap_or_default();
+    format!("{message} (code {code})")
+}

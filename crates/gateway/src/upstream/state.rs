@@ -1,0 +1,107 @@
+//! The state of a server, with the reason of its last change: the same words everywhere.
+
+use std::fmt;
+use std::time::Duration;
+
+/// `initializing → running | failed`, `running → failed | stopped`; with `--restart` a failed
+/// server goes back to `initializing`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    Initializing,
+    Running,
+    Failed(Failure),
+    Stopped,
+}
+
+impl State {
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Initializing => "initializing",
+            Self::Running => "running",
+            Self::Failed(_) => "failed",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    /// Nothing will change by waiting for the start any longer.
+    pub fn is_settled(&self) -> bool {
+        *self != Self::Initializing
+    }
+}
+
+/// When a server failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Its process could not be started.
+    Startup,
+    /// It started and did not become ready.
+    Initialization,
+    /// It was running.
+    Runtime,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Startup => "startup",
+            Self::Initialization => "initialization",
+            Self::Runtime => "runtime",
+        })
+    }
+}
+
+/// Why a server failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub phase: Phase,
+    /// Completes "server X …".
+    pub what: String,
+    /// What the user can do about it; empty if nothing better than reading `stderr` is known.
+    pub advice: String,
+    /// Trying again cannot help: the command does not exist.
+    pub permanent: bool,
+    /// The server's last lines on stderr.
+    pub stderr: Vec<String>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        if !self.advice.is_empty() {
+            write!(f, " ({})", self.advice)?;
+        }
+        if let Some(last) = self.stderr.last() {
+            write!(f, "; last stderr line: {last}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What is known about a server at one moment.
+#[derive(Clone, Debug)]
+pub struct Status {
+    pub state: State,
+    /// The protocol revision it answered with.
+    pub protocol: Option<String>,
+    /// The name and version it gave itself.
+    pub identity: Option<String>,
+    pub tools: usize,
+    pub pid: Option<u32>,
+    /// From the start of its process until its tools were known.
+    pub started_in: Option<Duration>,
+    pub restarts: u32,
+}
+
+impl Default for Status {
+    fn default() -> Self {
+        Self {
+            state: State::Initializing,
+            protocol: None,
+            identity: None,
+            tools: 0,
+            pid: None,
+            started_in: None,
+            restarts: 0,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! One task per server: start it, make it known, notice its end, start it again if asked to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+use trunkline_keeper::Keeper;
+
+use crate::deadlines::Deadlines;
+use crate::limits::{
+    BACKOFF_FIRST, BACKOFF_LONGEST, EXIT_WINDOW, EXITS_PER_WINDOW, Farewell, Limits, ONE_SERVER,
+};
+use crate::pump::Pump;
+use crate::registry::Registry;
+use crate::upstream::launch::Inherited;
+use crate::upstream::life::Life;
+use crate::upstream::server::Server;
+use crate::upstream::state::{Failure, Phase, State};
+
+/// What every supervisor needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Supervisor {
+    pub(crate) keeper: Keeper,
+    pub(crate) pump: Pump,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) inherited: Arc<Inherited>,
+    pub(crate) limits: Limits,
+    pub(crate) deadlines: Arc<Deadlines>,
+    pub(crate) restart: bool,
+    /// `Some` once the gateway ends.
+    pub(crate) farewell: watch::Receiver<Option<Farewell>>,
+}
+
+/// How a server's life ended.
+pub(super) enum End {
+    Failed(Failure),
+    Stopped,
+}
+
+/// Runs a server until it is stopped or stays down.
+pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
+    let mut exits: Vec<Instant> = Vec::new();
+    loop {
+        let failure = match live(&server, &supervisor).await {
+            End::Stopped => {
+                server.update(|status| status.state = State::Stopped);
+                return;
+            }
+            End::Failed(failure) => failure,
+        };
+        exits.retain(|at| at.elapsed() < EXIT_WINDOW);
+        exits.push(Instant::now());
+        if !supervisor.restart || failure.permanent {
+            return;
+        }
+        if exits.len() > EXITS_PER_WINDOW {
+            tracing::error!(
+                server = %server.key,
+                "failed {} times within {} s; it stays down until Trunkline is started again",
+                exits.len(),
+                EXIT_WINDOW.as_secs()
+            );
+            return;
+        }
+        let pause = backoff(exits.len());
+        tracing::warn!(server = %server.key, "is started again in {:.1} s", pause.as_secs_f64());
+        tokio::select! {
+            () = sleep(pause) => {}
+            _ = supervisor.ending() => return,
+        }
+        server.update(|status| {
+            status.state = State::Initializing;
+            status.restarts += 1;
+        });
+    }
+}
+
+/// Doubles with each exit within the window, and varies by a quarter so that servers that fell
+/// together do not rise together.
+fn backoff(exits: usize) -> Duration {
+    let doublings = u32::try_from(exits.saturating_sub(1)).unwrap_or(u32::MAX).min(16);
+    let pause = BACKOFF_FIRST.saturating_mul(1 << doublings).min(BACKOFF_LONGEST);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let noise = f64::from(now.unwrap_or_default().subsec_nanos() % 1000) / 1000.0;
+    pause.mul_f64(0.75 + noise / 2.0)
+}
+
+/// Says that a server has failed, in the log and in its state.
+pub(super) fn announce(server: &Server, failure: &Failure) {
+    server.update(|status| status.state = State::Failed(failure.clone()));
+    let Failure { phase, what, advice, stderr, .. } = failure;
+    let mut text = what.clone();
+    if !advice.is_empty() {
+        text = format!("{text}; {advice}");
+    }
+    for line in stderr {
+        text.push_str("\n    ");
+        text.push_str(line);
+    }
+    tracing::error!(server = %server.key, phase = %phase, "{text}");
+}
+
+impl Supervisor {
+    /// Waits until the gateway ends; says how.
+    pub(super) async fn ending(&self) -> Farewell {
+        let mut farewell = self.farewell.clone();
+        match farewell.wait_for(Option::is_some).await {
+            Ok(farewell) => farewell.unwrap_or(ONE_SERVER),
+            Err(_) => ONE_SERVER, // the gateway is gone without a word: end the usual way
+        }
+    }
+}
+
+async fn live(server: &Arc<Server>, supervisor: &Supervisor) -> End {
+    let Some(launch) = supervisor.inherited.launch(&server.transport) else {
+        return never_started(
+            server,
+            Failure {
+                phase: Phase::Startup,
+                what: "is reached over the network, which this version cannot do yet".to_owned(),
+                advice: "use a server with a `command`, or disable this one".to_owned(),
+                permanent: true,
+                stderr: Vec::new(),
+            },
+        );
+    };
+    let spawned = tokio::select! {
+        spawned = supervisor.keeper.spawn(&launch) => spawned,
+        _ = supervisor.ending() => return End::Stopped,
+    };
+    match spawned {
+        Ok(custody) => Life::begin(server, supervisor, custody).await,
+        Err(error) => never_started(
+            server,
+            Failure {
+                phase: Phase::Startup,
+                what: format!("could not be started: {error}"),
+                advice: String::new(),
+                permanent: !error.may_retry(),
+                stderr: Vec::new(),
+            },
+        ),
+    }
+}
+
+fn never_started(server: &Server, failure: Failure) -> End {
+    announce(server, &failure);
+    End::Failed(failure)
+}
