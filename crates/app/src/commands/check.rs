@@ -1,0 +1,197 @@
+//! `trunkline check`: start every server of a config, say how each one does, stop them.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use trunkline_catalog::config::Style;
+use trunkline_gateway::{Failure, Gateway, State, Status};
+
+use crate::cli::{Check, Serve};
+use crate::commands::runtime::{block_on, broke, refuse};
+use crate::environment::Environment;
+use crate::settings::{self, SettingsError};
+use crate::{FAILED, OK, USAGE, logging, speak};
+
+/// Longer than the front door waits: whoever checks wants to know how long a slow start takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// One line of the table.
+struct Row {
+    key: String,
+    /// `None`: disabled in the config.
+    status: Option<Status>,
+}
+
+pub(crate) fn run(check: &Check, environment: &Environment) -> u8 {
+    if let Err(error) = logging::start(check.common.debug, environment) {
+        return speak::problem(&format!("error: {error}\n"), USAGE);
+    }
+    let path = match settings::config_path(check.common.config.as_deref(), environment) {
+        Ok(path) => path,
+        Err(error) => return refuse(&error, environment),
+    };
+    match examine(check, &path, environment) {
+        Ok(Ok(rows)) => tell(check, &path, &rows),
+        Ok(Err(error)) => broke(&error),
+        Err(SettingsError::Invalid(problems)) if check.json => {
+            speak::out(&(problems.to_json() + "\n"));
+            USAGE
+        }
+        Err(error) => refuse(&error, environment),
+    }
+}
+
+fn examine(
+    check: &Check,
+    path: &Path,
+    environment: &Environment,
+) -> Result<std::io::Result<Vec<Row>>, SettingsError> {
+    let config = settings::load(path, &check.common, environment)?;
+    if !config.warnings.is_empty() {
+        speak::problem(&config.warnings.render(Style::Plain), OK);
+    }
+    let keys: Vec<_> =
+        config.servers.iter().map(|spec| (spec.key.clone(), spec.disabled)).collect();
+    let serve = Serve::for_check(check, PATIENCE);
+    let options = settings::options(&serve, path, config, environment)?;
+    let statuses = block_on(async {
+        let gateway = Gateway::start(options)?;
+        gateway.settled().await;
+        let statuses = gateway.statuses();
+        gateway.stop().await;
+        Ok(statuses)
+    });
+    Ok(statuses.and_then(|statuses| statuses).map(|statuses| rows(&keys, statuses)))
+}
+
+fn rows(keys: &[(String, bool)], statuses: Vec<(String, Status)>) -> Vec<Row> {
+    let mut statuses = statuses.into_iter();
+    let row = |(key, disabled): &(String, bool)| {
+        let status = if *disabled { None } else { statuses.next().map(|(_, status)| status) };
+        Row { key: key.clone(), status }
+    };
+    keys.iter().map(row).collect()
+}
+
+fn tell(check: &Check, path: &Path, rows: &[Row]) -> u8 {
+    let good = rows.iter().all(Row::is_good);
+    let text = if check.json {
+        let servers: Vec<Value> = rows.iter().map(Row::json).collect();
+        let config = path.to_string_lossy();
+        format!("{}\n", json!({ "ok": good, "config": config, "servers": servers }))
+    } else {
+        table(rows)
+    };
+    let told = speak::out(&text);
+    if good { told } else { FAILED }
+}
+
+impl Row {
+    fn is_good(&self) -> bool {
+        self.status.as_ref().is_none_or(|status| status.state == State::Running)
+    }
+
+    fn state(&self) -> &'static str {
+        self.status.as_ref().map_or("disabled", |status| status.state.word())
+    }
+
+    /// Why it is not running, and what to do about it.
+    fn trouble(&self) -> Option<(String, String)> {
+        match &self.status.as_ref()?.state {
+            State::Failed(failure) => Some((failure.what.clone(), advice(failure))),
+            State::Initializing => Some((
+                "has not finished starting".to_owned(),
+                "give it more time with --start-timeout, or run its command by hand".to_owned(),
+            )),
+            State::Running | State::Stopped => None,
+        }
+    }
+
+    fn json(&self) -> Value {
+        let mut row = Map::new();
+        let mut put = |key: &str, value: Value| row.insert(key.to_owned(), value);
+        put("name", json!(self.key));
+        put("state", json!(self.state()));
+        if let Some(status) = &self.status {
+            put("protocol", json!(status.protocol));
+            put("server", json!(status.identity));
+            put("tools", json!(status.tools));
+            put("start_ms", json!(status.started_in.map(|time| time.as_secs_f64() * 1000.0)));
+            if let State::Failed(failure) = &status.state {
+                put("phase", json!(failure.phase.to_string()));
+                put("stderr", json!(failure.stderr));
+            }
+        }
+        if let Some((reason, hint)) = self.trouble() {
+            put("reason", json!(reason));
+            put("hint", json!(hint));
+        }
+        Value::Object(row)
+    }
+}
+
+fn advice(failure: &Failure) -> String {
+    if failure.advice.is_empty() && !failure.stderr.is_empty() {
+        return "see its last lines on stderr".to_owned();
+    }
+    failure.advice.clone()
+}
+
+const HEAD: [&str; 5] = ["SERVER", "STATE", "PROTOCOL", "TOOLS", "START"];
+
+fn table(rows: &[Row]) -> String {
+    let cells: Vec<[String; 5]> = rows.iter().map(cells).collect();
+    let head = HEAD.map(str::to_owned);
+    let mut widths = [0; 5];
+    for row in cells.iter().chain([&head]) {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let mut out = String::new();
+    line(&head, &widths, &mut out);
+    for (row, cells) in rows.iter().zip(&cells) {
+        line(cells, &widths, &mut out);
+        trouble(row, &mut out);
+    }
+    let running = rows.iter().filter(|row| row.state() == "running").count();
+    let tools: usize = rows.iter().filter_map(|row| Some(row.status.as_ref()?.tools)).sum();
+    out.push_str(&format!("\n{running} of {} servers running, {tools} tools\n", rows.len()));
+    out
+}
+
+fn cells(row: &Row) -> [String; 5] {
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let status = row.status.as_ref();
+    let start = status.and_then(|status| status.started_in);
+    let tools = status.filter(|status| status.state == State::Running);
+    [
+        row.key.clone(),
+        row.state().to_owned(),
+        or_dash(status.and_then(|status| status.protocol.clone())),
+        or_dash(tools.map(|status| status.tools.to_string())),
+        or_dash(start.map(|time| format!("{:.0} ms", time.as_secs_f64() * 1000.0))),
+    ]
+}
+
+fn line(cells: &[String; 5], widths: &[usize; 5], out: &mut String) {
+    let padded = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+    out.push_str(padded.collect::<Vec<_>>().join("  ").trim_end());
+    out.push('\n');
+}
+
+fn trouble(row: &Row, out: &mut String) {
+    let Some((reason, hint)) = row.trouble() else {
+        return;
+    };
+    out.push_str(&format!("    {reason}\n"));
+    if !hint.is_empty() {
+        out.push_str(&format!("    help: {hint}\n"));
+    }
+    if let Some(Status { state: State::Failed(failure), .. }) = &row.status {
+        for line in &failure.stderr {
+            out.push_str(&format!("    | {line}\n"));
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Reads and replaces a config file: with a backup, all at once, and only if nobody else wrote to it.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process;
+
+use super::error::InstallError;
+
+/// A file as it was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// As the client knows it.
+    named: PathBuf,
+    /// Where the bytes are, links followed: a link in a dotfiles folder stays a link.
+    real: PathBuf,
+    /// `None`: there is no file.
+    content: Option<String>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    Done {
+        backup: Option<PathBuf>,
+    },
+    /// Somebody else changed the file since it was read; nothing was written.
+    Overtaken,
+}
+
+impl Found {
+    pub(super) fn read(file: &Path) -> Result<Self, InstallError> {
+        let named = file.to_owned();
+        match fs::canonicalize(file) {
+            Ok(real) => {
+                let bytes = fs::read(&real).map_err(InstallError::io("read", &real))?;
+                let content = String::from_utf8(bytes)
+                    .map_err(|_| InstallError::FileNotText { file: named.clone() })?;
+                Ok(Self { named, real, content: Some(content) })
+            }
+            // a link to nothing is not "no file": replacing it would break the user's arrangement
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !file.is_symlink() => {
+                Ok(Self { real: named.clone(), named, content: None })
+            }
+            Err(error) => Err(InstallError::io("read", file)(error)),
+        }
+    }
+
+    pub(super) fn content(&self) -> Option<&str> {
+        self.content.as_deref()
+    }
+
+    /// Puts `text` in place of what was read. A reader sees the old file or the new one, never a part.
+    pub(super) fn write(&self, text: &str, stamp: &str) -> Result<Written, InstallError> {
+        let folder = self.real.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(folder).map_err(InstallError::io("create the folder", folder))?;
+        let permissions = fs::metadata(&self.real).ok().map(|found| found.permissions());
+        let draft = Draft::create(&self.real, text, permissions.as_ref())?;
+        // Claude Code writes its file while it runs; what it wrote since must not be lost
+        if self.is_overtaken()? {
+            return Ok(Written::Overtaken);
+        }
+        let backup = match &self.content {
+            Some(content) => Some(back_up(&self.named, content, stamp, permissions.as_ref())?),
+            None => None,
+        };
+        draft.publish(&self.real)?;
+        Ok(Written::Done { backup })
+    }
+
+    fn is_overtaken(&self) -> Result<bool, InstallError> {
+        match fs::read(&self.real) {
+            Ok(now) => Ok(self.content.as_ref().map(String::as_bytes) != Some(&now)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(self.content.is_some()),
+            Err(error) => Err(InstallError::io("read", &self.real)(error)),
+        }
+    }
+}
+
+/// The new content beside the file, removed again unless it is published.
+struct Draft {
+    path: PathBuf,
+}
+
+impl Draft {
+    fn create(
+        real: &Path,
+        text: &str,
+        permissions: Option<&Permissions>,
+    ) -> Result<Self, InstallError> {
+        let name = real.file_name().unwrap_or_default().to_string_lossy();
+        let path = real.with_file_name(format!(".{name}.trunkline-{}.tmp", process::id()));
+        let wrap = InstallError::io("write", &path);
+        // from here on dropping removes the file, also when writing it fails half-way
+        let mut file = match create_new(&path, permissions) {
+            Ok(file) => file,
+            Err(error) => return Err(wrap(error)),
+        };
+        let draft = Self { path: path.clone() };
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(wrap)?;
+        Ok(draft)
+    }
+
+    fn publish(self, real: &Path) -> Result<(), InstallError> {
+        fs::rename(&self.path, real).map_err(InstallError::io("replace", real))?;
+        // the rename itself survives a power cut only with its folder; not all systems can do this
+        if let Some(folder) = real.parent().and_then(|folder| File::open(folder).ok()) {
+            let _ = folder.sync_all();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // after publishing there is nothing left to remove
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// More in one second means that something is wrong.
+const BACKUPS_A_SECOND: usize = 100;
+
+fn back_up(
+    file: &Path,
+    content: &str,
+    stamp: &str,
+    permissions: Option<&Permissions>,
+) -> Result<PathBuf, InstallError> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let base = format!("{name}.trunkline-backup-{stamp}");
+    let mut candidate = file.with_file_name(&base);
+    for number in 2..=BACKUPS_A_SECOND {
+        match create_new(&candidate, permissions) {
+            Ok(mut backup) => {
+                let written = backup.write_all(content.as_bytes()).and_then(|()| backup.sync_all());
+                written.map_err(InstallError::io("write the backup", &candidate))?;
+                return Ok(candidate);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                candidate = file.with_file_name(format!("{base}-{number}"));
+            }
+            Err(error) => return Err(InstallError::io("write the backup", &candidate)(error)),
+        }
+    }
+    let full = io::Error::from(io::ErrorKind::AlreadyExists);
+    Err(InstallError::io("write the backup", &candidate)(full))
+}
+
+/// A new file with the permissions of the one it stands for, from the first moment not wider: these
+/// files hold tokens.
+fn create_new(path: &Path, permissions: Option<&Permissions>) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    if permissions.is_some() {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    let file = options.open(path)?;
+    if let Some(permissions) = permissions {
+        file.set_permissions(permissions.clone())?;
+    }
+    Ok(file)
+}

@@ -1,0 +1,77 @@
+//! Shows what changes, and only that: the lines of other entries may hold secrets.
+
+use serde_json::Value;
+
+use super::document::{Format, inline, shown_in_toml};
+use super::place::Place;
+use super::plan::Change;
+
+/// Like a unified diff, with the names around our entry as the context.
+pub(super) fn render(place: &Place, name: &str, change: &Change) -> String {
+    if matches!(change, Change::Edit { settings } if settings.is_empty()) {
+        return String::new();
+    }
+    let file = place.file.display();
+    let mut lines = vec![format!("--- {file}"), format!("+++ {file}")];
+    match place.format {
+        Format::Json(_) => {
+            lines.push(format!("   \"{}\": {{", place.key));
+            lines.extend(json(name, change));
+            lines.push("   }".to_owned());
+        }
+        Format::Toml => lines.extend(toml(&format!("[{}.{name}]", place.key), change)),
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn json(name: &str, change: &Change) -> Vec<String> {
+    let whole = |entry: &Value| {
+        let members = entry.as_object().into_iter().flatten();
+        let members = members.map(|(key, value)| format!("+      \"{key}\": {}", inline(value)));
+        let members: Vec<String> = members.collect();
+        [format!("+    \"{name}\": {{"), members.join(",\n"), "+    }".to_owned()]
+    };
+    match change {
+        Change::Add { entry } => whole(entry).into(),
+        Change::Replace { members, entry } => {
+            let old = format!("-    \"{name}\": {{ … }}  ({})", members.join(", "));
+            [vec![old], whole(entry).into()].concat()
+        }
+        Change::Edit { settings } => {
+            let line = |mark: char, path: &[String], value: &Value| {
+                format!("{mark}      \"{}\": {}", path.join("\".\""), inline(value))
+            };
+            let before = vec![format!("     \"{name}\": {{")];
+            [before, edited(settings, line), vec!["     }".to_owned()]].concat()
+        }
+    }
+}
+
+fn toml(header: &str, change: &Change) -> Vec<String> {
+    let line = |mark: char, path: &[String], value: &Value| {
+        format!("{mark}{} = {}", path.join("."), shown_in_toml(value))
+    };
+    let whole = |entry: &Value| {
+        let members = entry.as_object().into_iter().flatten();
+        let members = members.map(|(key, value)| line('+', std::slice::from_ref(key), value));
+        std::iter::once(format!("+{header}")).chain(members).collect::<Vec<_>>()
+    };
+    match change {
+        Change::Add { entry } => whole(entry),
+        Change::Replace { members, entry } => {
+            [vec![format!("-{header}  ({})", members.join(", "))], whole(entry)].concat()
+        }
+        Change::Edit { settings } => [vec![format!(" {header}")], edited(settings, line)].concat(),
+    }
+}
+
+fn edited(
+    settings: &[(Vec<String>, Option<Value>, Value)],
+    line: impl Fn(char, &[String], &Value) -> String,
+) -> Vec<String> {
+    let lines = settings.iter().flat_map(|(path, old, new)| {
+        [old.as_ref().map(|old| line('-', path, old)), Some(line('+', path, new))]
+    });
+    lines.flatten().collect()
+}

@@ -1,0 +1,117 @@
+//! A TOML file, edited by `toml_edit`, which keeps the user's order and comments.
+
+use serde_json::Value;
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
+
+use super::{Problem, position};
+
+#[derive(Debug)]
+pub(in crate::install) struct TomlText {
+    document: DocumentMut,
+    newline: &'static str,
+}
+
+impl TomlText {
+    pub(super) fn parse(text: &str) -> Result<Self, Problem> {
+        let document = text.parse::<DocumentMut>().map_err(|error| {
+            let (line, column) = position(text, error.span().map_or(0, |span| span.start));
+            Problem::Syntax { line, column, problem: error.message().to_owned() }
+        })?;
+        let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+        Ok(Self { document, newline })
+    }
+
+    pub(super) fn get(&self, path: &[&str]) -> Option<Value> {
+        let root = self.document.as_item();
+        path.iter().try_fold(root, |item, key| item.as_table_like()?.get(key)).map(to_json)
+    }
+
+    pub(super) fn set(&mut self, path: &[&str], value: &Value) -> Result<(), Problem> {
+        let Some((last, parents)) = path.split_last() else {
+            return Ok(());
+        };
+        let empty = self.document.is_empty();
+        let mut table: &mut dyn TableLike = self.document.as_table_mut();
+        for (depth, key) in parents.iter().enumerate() {
+            let item = table.entry(key).or_insert_with(|| Item::Table(implicit()));
+            let key = || parents.get(..=depth).unwrap_or_default().join(".");
+            table = item.as_table_like_mut().ok_or_else(|| Problem::NotAnObject { key: key() })?;
+        }
+        let mut new = to_item(value);
+        if let Item::Table(table) = &mut new {
+            table.decor_mut().set_prefix(if empty { "" } else { "\n" });
+        }
+        match table.get_mut(last) {
+            // keeps a comment behind the old value
+            Some(Item::Value(old)) => replace_value(old, new),
+            _ => drop(table.insert(last, new)),
+        }
+        Ok(())
+    }
+
+    pub(super) fn text(&self) -> String {
+        // toml_edit writes every line end as `\n`
+        self.document.to_string().replace('\n', self.newline)
+    }
+}
+
+/// A value as the file would show it.
+pub(in crate::install) fn shown(value: &Value) -> String {
+    to_value(value).to_string()
+}
+
+/// A table that needs no header of its own: `[mcp_servers]` above `[mcp_servers.trunkline]`.
+fn implicit() -> Table {
+    let mut table = Table::new();
+    table.set_implicit(true);
+    table
+}
+
+fn replace_value(old: &mut toml_edit::Value, new: Item) {
+    if let Ok(mut new) = new.into_value() {
+        *new.decor_mut() = old.decor().clone();
+        *old = new;
+    }
+}
+
+fn to_item(value: &Value) -> Item {
+    let Value::Object(members) = value else {
+        return Item::Value(to_value(value));
+    };
+    let members = members.iter().map(|(key, value)| (key.as_str(), Item::Value(to_value(value))));
+    Item::Table(members.collect())
+}
+
+fn to_value(value: &Value) -> toml_edit::Value {
+    match value {
+        Value::Bool(flag) => (*flag).into(),
+        Value::String(text) => text.as_str().into(),
+        Value::Array(items) => items.iter().map(to_value).collect::<Array>().into(),
+        Value::Object(members) => {
+            let members = members.iter().map(|(key, value)| (key.as_str(), to_value(value)));
+            members.collect::<InlineTable>().into()
+        }
+        // our entries have none
+        Value::Null | Value::Number(_) => value.to_string().into(),
+    }
+}
+
+fn to_json(item: &Item) -> Value {
+    if let Some(table) = item.as_table_like() {
+        return table.iter().map(|(key, item)| (key.to_owned(), to_json(item))).collect();
+    }
+    match item {
+        Item::Value(value) => value_to_json(value),
+        _ => Value::Null,
+    }
+}
+
+fn value_to_json(value: &toml_edit::Value) -> Value {
+    match value {
+        toml_edit::Value::String(text) => text.value().as_str().into(),
+        toml_edit::Value::Boolean(flag) => (*flag.value()).into(),
+        toml_edit::Value::Integer(number) => (*number.value()).into(),
+        toml_edit::Value::Array(items) => items.iter().map(value_to_json).collect(),
+        other => other.to_string().trim().into(),
+    }
+}

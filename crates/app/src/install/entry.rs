@@ -1,0 +1,253 @@
+//! Our entry in a client's file: what it says, and whether one that is there already is ours.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+use trunkline_catalog::name::{Client, ENTRY};
+
+use super::error::InstallError;
+use super::request::InstallRequest;
+
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) client: Client,
+    pub(super) name: String,
+    command: String,
+    config: String,
+    variables: Vec<String>,
+}
+
+/// One value inside our entry.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Setting {
+    pub(super) path: Vec<String>,
+    pub(super) value: Value,
+}
+
+impl Entry {
+    pub(super) fn new(request: &InstallRequest) -> Result<Self, InstallError> {
+        let env = &request.environment;
+        let mut variables = request.variables.clone();
+        variables.sort();
+        variables.dedup();
+        Ok(Self {
+            client: request.client,
+            name: checked_name(request.client, request.name.as_deref().unwrap_or(ENTRY))?,
+            command: as_text(env.absolute(&request.executable))?,
+            config: as_text(env.absolute(&request.config))?,
+            variables,
+        })
+    }
+
+    /// What the client will run.
+    pub(super) fn command_line(&self) -> Vec<String> {
+        [vec![self.command.clone()], self.args(&Value::Null)].concat()
+    }
+
+    /// The whole entry, for a file that has none.
+    pub(super) fn fresh(&self) -> Value {
+        let mut entry = Value::Object(Map::new());
+        for Setting { path, value } in self.missing(&Value::Null) {
+            put(&mut entry, &path, value);
+        }
+        entry
+    }
+
+    /// What has to be set in an entry of ours. Everything else in it, such as an `env` or a timeout the
+    /// user wrote, is his.
+    pub(super) fn missing(&self, existing: &Value) -> Vec<Setting> {
+        let mut wanted = vec![
+            setting(&["command"], self.command.as_str().into()),
+            setting(&["args"], self.args(existing).into()),
+        ];
+        match self.client {
+            Client::ClaudeCode | Client::VsCode => {
+                wanted.insert(0, setting(&["type"], "stdio".into()));
+            }
+            Client::Gemini => wanted.extend(self.gemini_env(existing)),
+            Client::Codex => wanted.extend(self.codex_env(existing)),
+            Client::ClaudeDesktop | Client::Cursor | Client::Zed | Client::OpenAi => {}
+        }
+        wanted.retain(|Setting { path, value }| at(existing, path) != Some(value));
+        wanted
+    }
+
+    /// Whether the entry starts Trunkline, this one or another.
+    pub(super) fn is_ours(&self, existing: &Value) -> bool {
+        let Some(command) = existing.get("command").and_then(Value::as_str) else {
+            return false;
+        };
+        // also a Windows path, read on any system
+        let program = command.rsplit(['/', '\\']).next().unwrap_or(command);
+        command == self.command || matches!(program, "trunkline" | "trunkline.exe")
+    }
+
+    /// Ours first, then the flags the user added.
+    fn args(&self, existing: &Value) -> Vec<String> {
+        let ours = ["--config", &self.config, "--for", self.client.id()];
+        let there = existing.get("args").and_then(Value::as_array);
+        let there = there.into_iter().flatten().filter_map(Value::as_str);
+        ours.into_iter().chain(without_ours(there)).map(str::to_owned).collect()
+    }
+
+    /// Gemini CLI strips variables that look like secrets unless they are named (clients.md §1.2), and
+    /// expands `$NAME` itself.
+    fn gemini_env(&self, existing: &Value) -> Vec<Setting> {
+        let unset = |name: &&String| at(existing, &["env".to_owned(), (*name).clone()]).is_none();
+        let unset = self.variables.iter().filter(unset);
+        unset.map(|name| setting(&["env", name], format!("${name}").into())).collect()
+    }
+
+    /// Codex hands on a short list of variables and those named here (clients.md §1.2).
+    fn codex_env(&self, existing: &Value) -> Option<Setting> {
+        let there = existing.get("env_vars").and_then(Value::as_array);
+        let mut names = there.cloned().unwrap_or_default();
+        for name in &self.variables {
+            if !names.iter().any(|there| there == name) {
+                names.push(name.as_str().into());
+            }
+        }
+        (!names.is_empty()).then(|| setting(&["env_vars"], names.into()))
+    }
+}
+
+fn without_ours<'a>(args: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut kept = Vec::new();
+    let mut skip_value = false;
+    for arg in args {
+        let is_value = std::mem::replace(&mut skip_value, matches!(arg, "--config" | "--for"));
+        let is_ours = skip_value || arg.starts_with("--config=") || arg.starts_with("--for=");
+        if !is_value && !is_ours {
+            kept.push(arg);
+        }
+    }
+    kept
+}
+
+fn setting(path: &[&str], value: Value) -> Setting {
+    Setting { path: path.iter().map(|&key| key.to_owned()).collect(), value }
+}
+
+fn at<'a>(value: &'a Value, path: &[String]) -> Option<&'a Value> {
+    path.iter().try_fold(value, |value, key| value.get(key))
+}
+
+fn put(object: &mut Value, path: &[String], value: Value) {
+    let (Some((key, inner)), Value::Object(members)) = (path.split_first(), object) else {
+        return;
+    };
+    if inner.is_empty() {
+        members.insert(key.clone(), value);
+    } else {
+        let next = members.entry(key.clone()).or_insert_with(|| Value::Object(Map::new()));
+        put(next, inner, value);
+    }
+}
+
+/// The name becomes part of tool names and of permission rules in most clients.
+fn checked_name(client: Client, name: &str) -> Result<String, InstallError> {
+    let problem = |problem| InstallError::EntryName { name: name.to_owned(), problem };
+    // Claude Code 2.1.325 (clients.md §2)
+    let reserved = ["workspace", "claude-in-chrome"];
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
+        return Err(problem("may only have letters, digits, `_` and `-`"));
+    }
+    if client == Client::ClaudeCode && reserved.contains(&name) {
+        return Err(problem("is reserved by Claude Code"));
+    }
+    Ok(name.to_owned())
+}
+
+fn as_text(path: PathBuf) -> Result<String, InstallError> {
+    let text = Path::new(&path).to_str().map(str::to_owned);
+    text.ok_or(InstallError::PathNotText { path })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn entry(client: Client, variables: &[&str]) -> Entry {
+        Entry {
+            client,
+            name: "trunkline".to_owned(),
+            command: "/bin/trunkline".to_owned(),
+            config: "/etc/mcp.json".to_owned(),
+            variables: variables.iter().map(|&name| name.to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn each_client_gets_the_entry_it_understands() {
+        let args = |client: &str| json!(["--config", "/etc/mcp.json", "--for", client]);
+        let plain = |client: &str| json!({"command": "/bin/trunkline", "args": args(client)});
+        let typed =
+            |client| json!({"type": "stdio", "command": "/bin/trunkline", "args": args(client)});
+        let table = [
+            (Client::ClaudeDesktop, plain("claude-desktop")),
+            (Client::ClaudeCode, typed("claude-code")),
+            (Client::Cursor, plain("cursor")),
+            (Client::VsCode, typed("vscode")),
+            (Client::Codex, plain("codex")),
+            (Client::Gemini, plain("gemini")),
+            (Client::Zed, plain("zed")),
+        ];
+        for (client, expected) in table {
+            assert_eq!(entry(client, &[]).fresh(), expected, "{client}");
+        }
+    }
+
+    #[test]
+    fn variables_are_named_where_the_client_would_hold_them_back() {
+        let named = ["B", "A"];
+        assert_eq!(entry(Client::Gemini, &named).fresh()["env"], json!({"B": "$B", "A": "$A"}));
+        assert_eq!(entry(Client::Codex, &named).fresh()["env_vars"], json!(["B", "A"]));
+        assert_eq!(entry(Client::Cursor, &named).fresh().get("env"), None);
+    }
+
+    #[test]
+    fn what_the_user_wrote_into_our_entry_stays_his() {
+        let existing = json!({
+            "command": "/old/trunkline",
+            "args": ["--restart", "--config", "/old.json", "--for=cursor", "--debug"],
+            "env": {"A": "mine"}, "timeout": 5,
+        });
+        let missing = entry(Client::Gemini, &["A", "B"]).missing(&existing);
+        let args = json!(["--config", "/etc/mcp.json", "--for", "gemini", "--restart", "--debug"]);
+        assert_eq!(
+            missing,
+            [
+                setting(&["command"], "/bin/trunkline".into()),
+                setting(&["args"], args),
+                setting(&["env", "B"], "$B".into()),
+            ]
+        );
+    }
+
+    #[test]
+    fn an_entry_is_ours_when_it_starts_trunkline() {
+        let table = [
+            (json!({"command": "/x/trunkline"}), true),
+            (json!({"command": "trunkline", "args": []}), true),
+            (json!({"command": r"C:\tools\trunkline.exe"}), true),
+            (json!({"command": "npx", "args": ["trunkline"]}), false),
+            (json!({"command": "/x/not-trunkline"}), false),
+            (json!({"url": "http://127.0.0.1:3006/mcp"}), false),
+            (json!(null), false),
+        ];
+        for (existing, expected) in table {
+            assert_eq!(entry(Client::Cursor, &[]).is_ours(&existing), expected, "{existing}");
+        }
+    }
+
+    #[test]
+    fn names_that_clients_cannot_carry_are_refused() {
+        for name in ["", "a b", "a.b", "ä"] {
+            assert!(checked_name(Client::Cursor, name).is_err(), "{name}");
+        }
+        assert!(checked_name(Client::ClaudeCode, "workspace").is_err());
+        assert!(checked_name(Client::Cursor, "workspace").is_ok());
+    }
+}

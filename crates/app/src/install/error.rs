@@ -1,0 +1,71 @@
+//! Why nothing was installed. In every case the client's file is as it was.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use trunkline_catalog::name::Client;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum InstallError {
+    #[error(
+        "{client} is a set of name rules, not a program with a config file; \
+         let your host start `trunkline --config FILE --for {client}`"
+    )]
+    NoConfigFile { client: Client },
+    #[error("{client} has no project file; leave out --project")]
+    NoProjectFile { client: Client },
+    #[error("the home directory is not known; name the client's file with --file")]
+    NoHome,
+    #[error("the entry name {name:?} {problem}")]
+    EntryName { name: String, problem: &'static str },
+    #[error("the path {} is not valid UTF-8, so it cannot stand in a config file", path.display())]
+    PathNotText { path: PathBuf },
+    #[error("config file not found: {}", path.display())]
+    ConfigMissing { path: PathBuf },
+    #[error(
+        "{} is the client's own file: Trunkline would start itself again and again; \
+         give --config a file of its own",
+        path.display()
+    )]
+    ConfigIsClientFile { path: PathBuf },
+    #[error("{}:{line}:{column}: {problem}; the file was not touched", file.display())]
+    Syntax { file: PathBuf, line: usize, column: usize, problem: String },
+    #[error("{}: {key} is not an object; the file was not touched", file.display())]
+    NotAnObject { file: PathBuf, key: String },
+    #[error("{} is not UTF-8 text; it was not touched", file.display())]
+    FileNotText { file: PathBuf },
+    #[error(
+        "{} already has a server {name:?} that does not start Trunkline; \
+         choose another --name or replace it with --force",
+        file.display()
+    )]
+    NameTaken { file: PathBuf, name: String },
+    #[error("{} kept changing while it was edited; close the client and try again", file.display())]
+    KeepsChanging { file: PathBuf },
+    #[error("the edited {} would not say what it should; the file was not touched", file.display())]
+    Unsound { file: PathBuf },
+    #[error("cannot {doing} {}: {error}", path.display())]
+    Io { doing: &'static str, path: PathBuf, error: io::Error },
+}
+
+impl InstallError {
+    /// Whether the command line asked for something that cannot be (exit 2) or it failed (exit 1).
+    pub(crate) fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::NoConfigFile { .. }
+                | Self::NoProjectFile { .. }
+                | Self::NoHome
+                | Self::EntryName { .. }
+                | Self::PathNotText { .. }
+                | Self::ConfigMissing { .. }
+                | Self::ConfigIsClientFile { .. }
+        )
+    }
+
+    /// For `map_err`: what was being done, and to which file.
+    pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |error| Self::Io { doing, path, error }
+    }
+}

@@ -1,0 +1,118 @@
+//! Decides what changes in the client's file. Pure: text in, text out.
+
+use serde_json::Value;
+
+use super::diff;
+use super::document::{Document, Problem};
+use super::entry::Entry;
+use super::error::InstallError;
+use super::place::Place;
+use super::report::Outcome;
+
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) outcome: Outcome,
+    /// The whole file as it is to be.
+    pub(super) text: String,
+    pub(super) diff: String,
+}
+
+/// What happens to our entry.
+#[derive(Debug)]
+pub(super) enum Change {
+    Add {
+        entry: Value,
+    },
+    /// Of an entry that is ours: what was there before, and what is set.
+    Edit {
+        settings: Vec<(Vec<String>, Option<Value>, Value)>,
+    },
+    /// Of an entry that is not: only the names of its members, it may hold secrets.
+    Replace {
+        members: Vec<String>,
+        entry: Value,
+    },
+}
+
+/// `text` is `None` when there is no file yet.
+pub(super) fn plan(
+    text: Option<&str>,
+    place: &Place,
+    entry: &Entry,
+    force: bool,
+) -> Result<Plan, InstallError> {
+    let fail = |problem| as_error(problem, place);
+    let mut document = Document::parse(text.unwrap_or_default(), place.format).map_err(fail)?;
+    let path = [place.key, entry.name.as_str()];
+    let change = match document.get(&path) {
+        None => Change::Add { entry: entry.fresh() },
+        Some(existing) if entry.is_ours(&existing) => edit(entry, &existing),
+        Some(existing) if force => {
+            Change::Replace { members: member_names(&existing), entry: entry.fresh() }
+        }
+        Some(_) => {
+            let (file, name) = (place.file.clone(), entry.name.clone());
+            return Err(InstallError::NameTaken { file, name });
+        }
+    };
+    for (inner, value) in settings(&change) {
+        let inner = inner.iter().map(String::as_str);
+        let path: Vec<&str> = path.into_iter().chain(inner).collect();
+        document.set(&path, value).map_err(fail)?;
+    }
+    let outcome = match &change {
+        Change::Add { .. } if text.is_none() => Outcome::Created,
+        Change::Add { .. } => Outcome::Added,
+        Change::Edit { settings } if settings.is_empty() => Outcome::Unchanged,
+        Change::Edit { .. } => Outcome::Updated,
+        Change::Replace { .. } => Outcome::Replaced,
+    };
+    let text = document.text();
+    prove(&text, place, entry)?;
+    Ok(Plan { outcome, text, diff: diff::render(place, &entry.name, &change) })
+}
+
+fn edit(entry: &Entry, existing: &Value) -> Change {
+    let before =
+        |path: &[String]| path.iter().try_fold(existing, |value, key| value.get(key)).cloned();
+    let missing = entry.missing(existing).into_iter();
+    let settings = missing.map(|set| (set.path.clone(), before(&set.path), set.value));
+    Change::Edit { settings: settings.collect() }
+}
+
+/// What to set, each by its path inside the entry; the empty path is the entry itself.
+fn settings(change: &Change) -> Vec<(&[String], &Value)> {
+    match change {
+        Change::Add { entry } | Change::Replace { entry, .. } => vec![(&[], entry)],
+        Change::Edit { settings } => {
+            settings.iter().map(|(path, _, value)| (path.as_slice(), value)).collect()
+        }
+    }
+}
+
+fn member_names(existing: &Value) -> Vec<String> {
+    existing.as_object().map(|members| members.keys().cloned().collect()).unwrap_or_default()
+}
+
+/// Reads the new text once more: a mistake of the editor must not reach the client.
+fn prove(text: &str, place: &Place, entry: &Entry) -> Result<(), InstallError> {
+    let document = Document::parse(text, place.format).ok();
+    let written = document.and_then(|document| document.get(&[place.key, &entry.name]));
+    match written {
+        Some(written) if entry.missing(&written).is_empty() => Ok(()),
+        _ => Err(InstallError::Unsound { file: place.file.clone() }),
+    }
+}
+
+fn as_error(problem: Problem, place: &Place) -> InstallError {
+    let file = place.file.clone();
+    match problem {
+        Problem::Syntax { line, column, problem } => {
+            InstallError::Syntax { file, line, column, problem }
+        }
+        Problem::NotAnObject { key } if key.is_empty() => {
+            InstallError::NotAnObject { file, key: "the top level".to_owned() }
+        }
+        Problem::NotAnObject { key } => InstallError::NotAnObject { file, key: format!("`{key}`") },
+    }
+}

@@ -1,0 +1,46 @@
+//! The order of things: find the file, decide, write, report.
+
+use std::fs;
+use std::path::Path;
+
+use super::apply::{Found, Written};
+use super::entry::Entry;
+use super::error::InstallError;
+use super::place::place;
+use super::plan::plan;
+use super::report::{Outcome, Report};
+use super::request::InstallRequest;
+use super::stamp::stamp;
+
+/// A client that writes its file all the time is given this many chances to pause.
+const ATTEMPTS: usize = 5;
+
+/// Adds or replaces Trunkline's entry in the client's config file.
+pub(crate) fn run(request: &InstallRequest) -> Result<Report, InstallError> {
+    let place = place(request)?;
+    let entry = Entry::new(request)?;
+    check_config(&request.environment.absolute(&request.config), &place.file)?;
+    for _ in 0..ATTEMPTS {
+        let found = Found::read(&place.file)?;
+        let plan = plan(found.content(), &place, &entry, request.force)?;
+        let mut report = Report::new(request, &place, &entry, plan.outcome, plan.diff);
+        if request.dry_run || plan.outcome == Outcome::Unchanged {
+            return Ok(report);
+        }
+        if let Written::Done { backup } = found.write(&plan.text, &stamp(request.now))? {
+            report.backup = backup;
+            return Ok(report);
+        }
+    }
+    Err(InstallError::KeepsChanging { file: place.file })
+}
+
+/// A client must not be told to start something that cannot start, or that starts itself.
+fn check_config(config: &Path, client_file: &Path) -> Result<(), InstallError> {
+    let path = config.to_owned();
+    match (fs::canonicalize(config), fs::canonicalize(client_file)) {
+        (Err(_), _) => Err(InstallError::ConfigMissing { path }),
+        (Ok(config), Ok(file)) if config == file => Err(InstallError::ConfigIsClientFile { path }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,182 @@
+//! One row for each client: its file, its key, and what the client reads there afterwards.
+
+use serde_json::{Value, json};
+use trunkline_catalog::name::Client;
+
+use super::kit::{Home, parsed};
+use crate::install::error::InstallError;
+use crate::install::report::Outcome;
+use crate::install::run;
+
+/// Client, file of the user, file of a project, key.
+const TABLE: [(Client, &str, Option<&str>, &str); 7] = [
+    (Client::ClaudeDesktop, ".config/Claude/claude_desktop_config.json", None, "mcpServers"),
+    (Client::ClaudeCode, ".claude.json", Some(".mcp.json"), "mcpServers"),
+    (Client::Cursor, ".cursor/mcp.json", Some(".cursor/mcp.json"), "mcpServers"),
+    (Client::VsCode, ".config/Code/User/mcp.json", Some(".vscode/mcp.json"), "servers"),
+    (Client::Codex, ".codex/config.toml", Some(".codex/config.toml"), "mcp_servers"),
+    (Client::Gemini, ".gemini/settings.json", Some(".gemini/settings.json"), "mcpServers"),
+    (Client::Zed, ".config/zed/settings.json", Some(".zed/settings.json"), "context_servers"),
+];
+
+/// A file of that format which somebody has been using.
+fn used(client: Client, key: &str) -> String {
+    match client {
+        Client::Codex => format!(
+            "# my settings\nmodel = \"gpt-5.5\" # the good one\n\n[{key}.github]\ncommand = \"gh\"\n\
+             env = {{ GITHUB_TOKEN = \"hunter2\" }}\n\n[tui]\ntheme = \"dark\"\n"
+        ),
+        Client::ClaudeDesktop | Client::ClaudeCode => format!(
+            "{{\n    \"numStartups\": 7,\n    \"{key}\": {{\n        \"github\": \
+             {{\"command\": \"gh\", \"env\": {{\"GITHUB_TOKEN\": \"hunter2\"}}}}\n    }},\n    \"z\": [1, 2]\n}}\n"
+        ),
+        _ => format!(
+            "// my settings\n{{\n\t\"theme\": \"dark\", /* of course */\n\t\"{key}\": {{\n\t\t// work\n\t\t\"github\": \
+             {{\"command\": \"gh\", \"env\": {{\"GITHUB_TOKEN\": \"hunter2\"}}}}, // keep\n\t}},\n}}\n"
+        ),
+    }
+}
+
+fn expected(home: &Home, client: Client) -> Value {
+    let config = home.path.join("mcp.json").display().to_string();
+    let mut entry = json!({
+        "command": "/opt/bin/trunkline",
+        "args": ["--config", config, "--for", client.id()],
+    });
+    if matches!(client, Client::ClaudeCode | Client::VsCode) {
+        entry["type"] = json!("stdio");
+    }
+    entry
+}
+
+#[test]
+fn every_client_without_a_file_gets_one() {
+    for (client, file, _, key) in TABLE {
+        let home = Home::new();
+        let report = home.install(client).unwrap();
+        assert_eq!((report.outcome, report.backup), (Outcome::Created, None), "{client}");
+        assert_eq!(report.file, home.path.join(file));
+        assert_eq!(parsed(&report.file), json!({key: {"trunkline": expected(&home, client)}}));
+        assert!(home.read(file).ends_with('\n') && !home.read(file).starts_with('\n'));
+    }
+}
+
+#[test]
+fn every_client_with_a_file_keeps_everything_else_in_it() {
+    for (client, file, _, key) in TABLE {
+        let home = Home::new();
+        let before = used(client, key);
+        let path = home.write(file, &before);
+        let mut wanted = parsed(&path);
+        wanted[key]["trunkline"] = expected(&home, client);
+
+        let report = home.install(client).unwrap();
+        assert_eq!(report.outcome, Outcome::Added, "{client}");
+        assert_eq!(parsed(&path), wanted, "{client}");
+        let after = home.read(file);
+        let lines: Vec<&str> = after.lines().map(|line| line.trim_end_matches(',')).collect();
+        for line in before.lines() {
+            let line = line.trim_end_matches(',');
+            assert!(lines.contains(&line), "{client} lost {line:?} in\n{after}");
+        }
+        let backup = report.backup.unwrap();
+        assert_eq!(std::fs::read_to_string(backup).unwrap(), before);
+    }
+}
+
+#[test]
+fn every_client_is_done_after_the_first_time() {
+    for (client, file, _, key) in TABLE {
+        let home = Home::new();
+        home.write(file, &used(client, key));
+        home.install(client).unwrap();
+        let (text, files) = (home.read(file), home.beside(file));
+
+        let report = home.install(client).unwrap();
+        assert_eq!((report.outcome, report.backup), (Outcome::Unchanged, None), "{client}");
+        assert_eq!((home.read(file), home.beside(file)), (text, files), "{client}");
+    }
+}
+
+#[test]
+fn every_client_is_updated_in_place_and_keeps_what_the_user_added() {
+    for (client, file, _, key) in TABLE {
+        let home = Home::new();
+        home.write(file, &used(client, key));
+        home.install(client).unwrap();
+        let old = home.read(file).replace("/opt/bin", "/old/bin");
+        let old = match client {
+            Client::Codex => old.replace("--for", "--debug\", \"--for").replace(
+                "[mcp_servers.trunkline]\n",
+                "[mcp_servers.trunkline]\nstartup_timeout_sec = 9 # slow disk\n",
+            ),
+            _ => old
+                .replace("\"trunkline\": {", "\"trunkline\": {\"timeout\": 9,")
+                .replace("--for", "--debug\", \"--for"),
+        };
+        let path = home.write(file, &old);
+        let mut wanted = parsed(&path);
+        wanted[key]["trunkline"]["command"] = json!("/opt/bin/trunkline");
+        let args = expected(&home, client)["args"].as_array().unwrap().clone();
+        wanted[key]["trunkline"]["args"] = [args, vec![json!("--debug")]].concat().into();
+
+        assert_eq!(home.install(client).unwrap().outcome, Outcome::Updated, "{client}");
+        assert_eq!(parsed(&path), wanted, "{client}\n{}", home.read(file));
+    }
+}
+
+#[test]
+fn a_project_has_its_own_file() {
+    for (client, _, file, key) in TABLE {
+        let home = Home::new();
+        let mut request = home.request(client);
+        request.project = Some("work".into());
+        match (file, run(&request)) {
+            (Some(file), Ok(report)) => {
+                assert_eq!(report.file, home.path.join("work").join(file), "{client}");
+                assert_eq!(parsed(&report.file)[key]["trunkline"], expected(&home, client));
+            }
+            (None, Err(InstallError::NoProjectFile { .. })) => {}
+            (_, other) => panic!("{client}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_set_of_name_rules_has_no_file_to_install_into() {
+    let error = Home::new().install(Client::OpenAi).unwrap_err();
+    assert!(error.is_usage());
+    assert!(error.to_string().contains("--for openai"), "{error}");
+}
+
+#[test]
+fn the_packaged_windows_app_is_preferred() {
+    let home = Home::new();
+    let mut request = home.request(Client::ClaudeDesktop);
+    request.environment.os = crate::install::Os::Windows;
+    request.environment.local_appdata = Some(home.path.join("Local"));
+    std::fs::create_dir_all(home.path.join("Local/Packages/Claude_pzs8sxrjxfjjc")).unwrap();
+    let file = run(&request).unwrap().file;
+    let package = "Local/Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude";
+    assert_eq!(file, home.path.join(package).join("claude_desktop_config.json"));
+}
+
+#[test]
+fn variables_of_the_config_are_named_for_the_clients_that_hold_them_back() {
+    let home = Home::new();
+    for (client, key, member, value) in [
+        (Client::Codex, "mcp_servers", "env_vars", json!(["A_TOKEN", "B_TOKEN"])),
+        (
+            Client::Gemini,
+            "mcpServers",
+            "env",
+            json!({"A_TOKEN": "$A_TOKEN", "B_TOKEN": "$B_TOKEN"}),
+        ),
+    ] {
+        let mut request = home.request(client);
+        request.variables = vec!["B_TOKEN".to_owned(), "A_TOKEN".to_owned(), "B_TOKEN".to_owned()];
+        let report = run(&request).unwrap();
+        assert_eq!(parsed(&report.file)[key]["trunkline"][member], value, "{client}");
+        assert_eq!(run(&request).unwrap().outcome, Outcome::Unchanged, "{client}");
+    }
+}

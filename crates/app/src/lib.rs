@@ -1,0 +1,43 @@
+//! The program: command line, wiring, exit codes. `main` is a match on what was asked for.
+
+mod chain;
+mod cli;
+mod commands;
+mod environment;
+mod install;
+mod logging;
+mod settings;
+mod speak;
+
+use std::process::ExitCode;
+
+use cli::Asked;
+use environment::Environment;
+
+/// Which of the two binaries runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    Trunkline,
+    SimpleAggregator,
+}
+
+/// Exit codes: everything went well; it was tried and failed; it was asked for wrongly.
+pub(crate) const OK: u8 = 0;
+pub(crate) const FAILED: u8 = 1;
+pub(crate) const USAGE: u8 = 2;
+
+pub fn main(program: Program) -> ExitCode {
+    // The process that watches over the servers is this program, too.
+    if let Some(code) = trunkline_keeper::run_if_asked() {
+        return code;
+    }
+    let environment = Environment::read();
+    let code = match cli::parse(program) {
+        Ok(Asked::Serve(common)) => commands::stdio::run(&common, &environment),
+        Ok(Asked::Check(check)) => commands::check::run(&check, &environment),
+        Ok(Asked::Install(install)) => commands::install::run(&install, &environment),
+        Ok(Asked::Version) => speak::out(&format!("{}\n", cli::version_line(program))),
+        Err(message) => message.tell(),
+    };
+    ExitCode::from(code)
+}

@@ -1,0 +1,224 @@
+//! The log: errors and warnings on stderr for people, more on request, and a file if one is wanted.
+//!
+//! Our own small subscriber: events only, no spans, and a write to stderr never blocks. A client
+//! that does not read our stderr loses log lines, not calls.
+
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Metadata, Subscriber, span};
+
+use crate::environment::Environment;
+
+/// Levels for the two destinations.
+#[derive(Debug)]
+pub(crate) struct Logging {
+    stderr: Level,
+    file: Option<(Mutex<File>, Level)>,
+    lost: Mutex<usize>,
+}
+
+const DIRECTORY: &str = "MCP_PROXY_LOG_DIRECTORY_PATH";
+const LEVEL: &str = "MCP_PROXY_LOG_LEVEL";
+const FILE: &str = "trunkline.log";
+
+/// What is wrong with the variables that steer the log.
+#[derive(Debug, thiserror::Error)]
+#[error("{LEVEL} is {0:?}; it must be error, warn, info or debug")]
+pub(crate) struct BadLevel(String);
+
+/// Starts logging. A log file that cannot be written is a warning: serving goes on.
+pub(crate) fn start(debug: bool, environment: &Environment) -> Result<(), BadLevel> {
+    let asked = environment.filled(LEVEL).map(level).transpose()?;
+    let stderr = if debug { Level::DEBUG } else { asked.unwrap_or(Level::WARN) };
+    let directory = environment.path(DIRECTORY);
+    let opened = directory.as_deref().map(open);
+    let (file, failed) = match opened {
+        Some(Ok(file)) => (Some(file), None),
+        Some(Err(error)) => (None, Some(error)),
+        None => (None, None),
+    };
+    let file_level = asked.unwrap_or(Level::INFO).max(stderr);
+    let logging = Logging {
+        stderr,
+        file: file.map(|file| (Mutex::new(file), file_level)),
+        lost: Mutex::new(0),
+    };
+    // Only `main` calls this, once; a second subscriber would be refused, and that is fine.
+    drop(tracing::subscriber::set_global_default(logging));
+    if let (Some(error), Some(directory)) = (failed, directory) {
+        tracing::warn!("no log is written to {} ({DIRECTORY}): {error}", directory.display());
+    }
+    Ok(())
+}
+
+fn level(text: String) -> Result<Level, BadLevel> {
+    text.parse().ok().filter(|_| text.parse::<usize>().is_err()).ok_or(BadLevel(text))
+}
+
+fn open(directory: &Path) -> io::Result<File> {
+    std::fs::create_dir_all(directory)?;
+    OpenOptions::new().create(true).append(true).open(directory.join(FILE))
+}
+
+impl Subscriber for Logging {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        let wanted = self.file.as_ref().map_or(self.stderr, |(_, level)| *level);
+        *metadata.level() <= wanted.max(self.stderr)
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut text = Text::default();
+        event.record(&mut text);
+        let level = *event.metadata().level();
+        let text = text.finish();
+        if level <= self.stderr {
+            self.to_stderr(&format!("trunkline: {}: {text}\n", word(level)));
+        }
+        if let Some((file, wanted)) = &self.file
+            && level <= *wanted
+        {
+            let line = format!("{} {} {text}\n", timestamp(SystemTime::now()), word(level));
+            // A full disk must not stop the service; stderr still tells what matters.
+            drop(file.lock().write_all(line.as_bytes()));
+        }
+    }
+
+    // No spans are used.
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
+}
+
+/// What a pipe that polls as writable takes without blocking.
+const ATOMIC: usize = 4096;
+
+impl Logging {
+    fn to_stderr(&self, line: &str) {
+        let mut lost = self.lost.lock();
+        let mut line = line.to_owned();
+        if *lost > 0 {
+            line.insert_str(0, &format!("trunkline: warning: {lost} log lines were lost here\n"));
+        }
+        for piece in line.as_bytes().chunks(ATOMIC) {
+            if !stderr_takes_more() {
+                *lost += 1;
+                return;
+            }
+            // Gone: there is nobody to tell.
+            drop(io::stderr().write_all(piece));
+        }
+        *lost = 0;
+    }
+}
+
+fn stderr_takes_more() -> bool {
+    let stderr = io::stderr();
+    let mut fds = [PollFd::new(&stderr, PollFlags::OUT)];
+    matches!(poll(&mut fds, Some(&Timespec::default())), Ok(1..))
+}
+
+fn word(level: Level) -> &'static str {
+    match level {
+        Level::ERROR => "error",
+        Level::WARN => "warning",
+        Level::INFO => "info",
+        Level::DEBUG => "debug",
+        Level::TRACE => "trace",
+    }
+}
+
+/// An event as text: "server `fs` (startup): message key=value".
+#[derive(Default)]
+struct Text {
+    server: Option<String>,
+    phase: Option<String>,
+    message: String,
+    rest: String,
+}
+
+impl Visit for Text {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        match field.name() {
+            "message" => self.message = format!("{value:?}"),
+            "server" => self.server = Some(format!("{value:?}")),
+            "phase" => self.phase = Some(format!("{value:?}")),
+            // Writing to a string cannot fail.
+            name => drop(write!(self.rest, " {name}={value:?}")),
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "server" => self.server = Some(value.to_owned()),
+            _ => self.record_debug(field, &value),
+        }
+    }
+}
+
+impl Text {
+    fn finish(self) -> String {
+        let phase = self.phase.map(|phase| format!(" ({phase})")).unwrap_or_default();
+        let server = self.server.map(|server| format!("server `{server}`{phase}: "));
+        format!("{}{}{}", server.unwrap_or_default(), self.message, self.rest)
+    }
+}
+
+/// UTC, to the millisecond.
+fn timestamp(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    let seconds = since.as_secs();
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    let millis = since.subsec_millis();
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+}
+
+/// Days since 1970-01-01 -> (year, month, day), counting in 400-year cycles from 1 March.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timestamps_are_utc() {
+        for (seconds, expected) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_400, "2000-02-29T00:00:00.000Z"),
+            (1_794_700_799, "2026-11-14T23:59:59.000Z"),
+        ] {
+            assert_eq!(timestamp(UNIX_EPOCH + Duration::from_secs(seconds)), expected);
+        }
+    }
+
+    #[test]
+    fn levels_have_names_only() {
+        assert!(level("debug".to_owned()).is_ok());
+        assert!(level("info".to_owned()).is_ok());
+        assert!(level("3".to_owned()).is_err());
+        assert!(level("loud".to_owned()).is_err());
+    }
+}
