@@ -1,0 +1,173 @@
+//! Decides how a tree ends: what happened in which phase leads to which phase and which signal.
+
+use std::time::{Duration, Instant};
+
+use crate::limits;
+use crate::message::Order;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Serving,
+    /// Was asked to end, by the end of its stdin; `term` is for the phase after.
+    Leaving {
+        until: Instant,
+        term: Duration,
+    },
+    /// Was sent SIGTERM.
+    Terminating {
+        until: Instant,
+    },
+    /// Is sent SIGKILL again and again; next time at `until`, and `pause` after that.
+    Killing {
+        until: Instant,
+        pause: Duration,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    Ordered(Order),
+    /// The control socket closed: the owner died or dropped the tree.
+    Orphaned,
+    /// The main process ended, others are left.
+    ServerEnded,
+    /// The phase's `until` has come.
+    TimeUp,
+}
+
+/// To be sent to all descendants, now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Blow {
+    Terminate,
+    Kill,
+}
+
+impl Phase {
+    pub(super) fn until(self) -> Option<Instant> {
+        match self {
+            Phase::Serving => None,
+            Phase::Leaving { until, .. }
+            | Phase::Terminating { until }
+            | Phase::Killing { until, .. } => Some(until),
+        }
+    }
+
+    pub(super) fn after(self, event: Event, now: Instant) -> (Phase, Option<Blow>) {
+        match (self, event) {
+            (Phase::Killing { pause, .. }, Event::TimeUp) => {
+                let pause = pause.min(limits::LAST_KILL_PAUSE);
+                (Phase::Killing { until: now + pause, pause: pause * 2 }, Some(Blow::Kill))
+            }
+            (Phase::Killing { .. }, _) => (self, None),
+            (_, Event::Ordered(Order::Kill)) | (Phase::Terminating { .. }, Event::TimeUp) => {
+                let pause = limits::FIRST_KILL_PAUSE;
+                (Phase::Killing { until: now + pause, pause: pause * 2 }, Some(Blow::Kill))
+            }
+            (Phase::Terminating { until }, Event::Orphaned | Event::ServerEnded) => {
+                (Phase::Terminating { until: until.min(now + limits::LEFTOVER_GRACE) }, None)
+            }
+            (Phase::Terminating { .. }, Event::Ordered(Order::Stop { .. })) => (self, None),
+            (Phase::Leaving { term, .. }, Event::TimeUp) => terminating(now + term),
+            (
+                Phase::Serving | Phase::Leaving { .. },
+                Event::Ordered(Order::Stop { wait, term }),
+            ) => (Phase::Leaving { until: now + wait, term }, None),
+            (Phase::Serving | Phase::Leaving { .. }, Event::Orphaned | Event::ServerEnded) => {
+                terminating(now + limits::LEFTOVER_GRACE)
+            }
+            (Phase::Serving, Event::TimeUp) => (self, None),
+        }
+    }
+}
+
+fn terminating(until: Instant) -> (Phase, Option<Blow>) {
+    (Phase::Terminating { until }, Some(Blow::Terminate))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::{Blow, Event, Phase};
+    use crate::limits;
+    use crate::message::Order;
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    const STOP: Event = Event::Ordered(Order::Stop { wait: ms(2000), term: ms(3000) });
+    const KILL: Event = Event::Ordered(Order::Kill);
+
+    /// What happens, as (milliseconds since the last, event), and what is sent when.
+    type Case = (&'static str, &'static [(u64, Event)], &'static [(u128, Blow)]);
+
+    fn blows(script: &[(u64, Event)]) -> Vec<(u128, Blow)> {
+        let start = Instant::now();
+        let (mut now, mut phase, mut sent) = (start, Phase::Serving, Vec::new());
+        let mut happen = |phase: &mut Phase, event, now: Instant| {
+            let (next, blow) = phase.after(event, now);
+            *phase = next;
+            sent.extend(blow.map(|blow| ((now - start).as_millis(), blow)));
+        };
+        for &(after, event) in script {
+            let at = now + ms(after);
+            while let Some(until) = phase.until().filter(|&until| until < at) {
+                happen(&mut phase, Event::TimeUp, until);
+            }
+            now = at;
+            happen(&mut phase, event, now);
+        }
+        for _ in 0..3 {
+            if let Some(until) = phase.until() {
+                happen(&mut phase, Event::TimeUp, until);
+            }
+        }
+        sent.dedup_by_key(|&mut (_, blow)| blow);
+        sent
+    }
+
+    #[test]
+    fn a_tree_ends_as_asked() {
+        use Blow::{Kill, Terminate};
+        let cases: [Case; 9] = [
+            ("nothing happens", &[], &[]),
+            ("stop", &[(0, STOP)], &[(2000, Terminate), (5000, Kill)]),
+            ("kill", &[(7, KILL)], &[(7, Kill)]),
+            ("kill while leaving", &[(0, STOP), (9, KILL)], &[(9, Kill)]),
+            ("the owner dies", &[(5, Event::Orphaned)], &[(5, Terminate), (305, Kill)]),
+            ("the server ends", &[(5, Event::ServerEnded)], &[(5, Terminate), (305, Kill)]),
+            (
+                "the owner dies while the server is leaving",
+                &[(0, STOP), (100, Event::Orphaned)],
+                &[(100, Terminate), (400, Kill)],
+            ),
+            (
+                "the owner dies while the server is terminating",
+                &[(0, STOP), (2100, Event::Orphaned)],
+                &[(2000, Terminate), (2400, Kill)],
+            ),
+            (
+                "nothing prolongs what has begun",
+                &[(0, Event::Orphaned), (200, Event::ServerEnded), (10, STOP)],
+                &[(0, Terminate), (300, Kill)],
+            ),
+        ];
+        for (what, script, expected) in cases {
+            assert_eq!(blows(script), expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn killing_never_ends_but_slows_down() {
+        let now = Instant::now();
+        let (mut phase, _) = Phase::Serving.after(KILL, now);
+        for _ in 0..20 {
+            let until = phase.until().expect("killing goes on");
+            let (next, blow) = phase.after(Event::TimeUp, until);
+            assert_eq!(blow, Some(Blow::Kill));
+            assert!(next.until().is_some_and(|next| next - until <= limits::LAST_KILL_PAUSE));
+            phase = next;
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Every number of this crate, with its reason.
+
+use std::time::Duration;
+
+/// What is left of a tree whose server or whose owner has ended gets this long between SIGTERM and
+/// SIGKILL. The promise is "nothing left after 2 s" on a busy machine; this leaves 1.7 s for it.
+pub(crate) const LEFTOVER_GRACE: Duration = Duration::from_millis(300);
+
+/// Between two rounds of SIGKILL. Short at first, because a process that forked while being killed
+/// is caught by the second round; long in the end, because what survives several rounds hangs in
+/// the kernel or belongs to another user, and is waited for, not hunted.
+pub(crate) const FIRST_KILL_PAUSE: Duration = Duration::from_millis(2);
+pub(crate) const LAST_KILL_PAUSE: Duration = Duration::from_millis(250);
+
+/// From the request to the server's exec. It takes 2 ms, 20 ms on a busy machine; a command on a
+/// network disk may need seconds.
+pub(crate) const LAUNCH: Duration = Duration::from_secs(15);
+
+/// How often a launch is tried when the keeper vanishes before answering. Each time a new keeper is
+/// started, so more than two means that helpers are being killed systematically.
+pub(crate) const LAUNCH_ATTEMPTS: usize = 3;
+
+/// Command, arguments and environment together. The kernel refuses more than 6 MiB (a quarter of
+/// the stack limit, at most) with an error of its own; this only bounds what a shim would allocate.
+pub(crate) const PARCEL_BYTES: usize = 8 << 20;
+
+/// From the closing of a dying shim's socket to its end. Microseconds, unless the machine swaps.
+pub(crate) const DYING: Duration = Duration::from_secs(1);

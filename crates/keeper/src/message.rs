@@ -1,0 +1,180 @@
+//! What owner and shim say to each other over the control socket, in records of one size.
+
+use std::time::Duration;
+
+use rustix::process::Pid;
+
+use crate::exit::Exit;
+
+/// One record. Far smaller than a socket buffer, so sending one never blocks.
+pub(crate) type Record = [u8; RECORD_BYTES];
+pub(crate) const RECORD_BYTES: usize = 12;
+
+/// Shim to owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Report {
+    /// The command was found and is executed now. From here on it may have run.
+    Starting {
+        shim: Pid,
+    },
+    Started {
+        server: Pid,
+    },
+    /// Nothing was started.
+    Failed {
+        step: Step,
+        errno: i32,
+    },
+    /// The main process ended; others of its tree may be left.
+    Exited(Exit),
+    /// Nothing is left of the tree; the shim ends now. A socket that closes without this record
+    /// belonged to a shim that was killed.
+    Gone,
+}
+
+/// Where a launch failed: the same errno means different things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Fork,
+    Receive,
+    EnterDirectory,
+    FindCommand,
+    Execute,
+}
+
+/// Owner to shim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The server's stdin is closed: give it `wait` to end by itself, then SIGTERM, then after
+    /// `term` SIGKILL.
+    Stop {
+        wait: Duration,
+        term: Duration,
+    },
+    Kill,
+}
+
+impl Report {
+    pub(crate) fn pack(self) -> Record {
+        match self {
+            Report::Starting { shim } => record(1, raw(shim), 0),
+            Report::Started { server } => record(2, raw(server), 0),
+            Report::Failed { step, errno } => record(3, step.pack(), errno.cast_unsigned()),
+            Report::Exited(Exit::Code(code)) => record(4, code.cast_unsigned(), 0),
+            Report::Exited(Exit::Signal(signal)) => record(5, signal.cast_unsigned(), 0),
+            Report::Exited(Exit::Lost) => record(6, 0, 0),
+            Report::Gone => record(7, 0, 0),
+        }
+    }
+
+    pub(crate) fn unpack(bytes: Record) -> Option<Report> {
+        match fields(bytes) {
+            (1, shim, _) => Some(Report::Starting { shim: pid(shim)? }),
+            (2, server, _) => Some(Report::Started { server: pid(server)? }),
+            (3, step, errno) => {
+                Some(Report::Failed { step: Step::unpack(step)?, errno: errno.cast_signed() })
+            }
+            (4, code, _) => Some(Report::Exited(Exit::Code(code.cast_signed()))),
+            (5, signal, _) => Some(Report::Exited(Exit::Signal(signal.cast_signed()))),
+            (6, _, _) => Some(Report::Exited(Exit::Lost)),
+            (7, _, _) => Some(Report::Gone),
+            _ => None,
+        }
+    }
+}
+
+impl Order {
+    pub(crate) fn pack(self) -> Record {
+        match self {
+            Order::Stop { wait, term } => record(1, millis(wait), millis(term)),
+            Order::Kill => record(2, 0, 0),
+        }
+    }
+
+    pub(crate) fn unpack(bytes: Record) -> Option<Order> {
+        match fields(bytes) {
+            (1, wait, term) => Some(Order::Stop {
+                wait: Duration::from_millis(wait.into()),
+                term: Duration::from_millis(term.into()),
+            }),
+            (2, _, _) => Some(Order::Kill),
+            _ => None,
+        }
+    }
+}
+
+impl Step {
+    const ALL: [Step; 5] =
+        [Step::Fork, Step::Receive, Step::EnterDirectory, Step::FindCommand, Step::Execute];
+
+    fn pack(self) -> u32 {
+        self as u32
+    }
+
+    fn unpack(number: u32) -> Option<Step> {
+        Step::ALL.into_iter().find(|step| step.pack() == number)
+    }
+}
+
+fn record(kind: u32, first: u32, second: u32) -> Record {
+    let mut bytes = [0; RECORD_BYTES];
+    for (field, value) in bytes.chunks_exact_mut(4).zip([kind, first, second]) {
+        field.copy_from_slice(&value.to_le_bytes());
+    }
+    bytes
+}
+
+fn fields(bytes: Record) -> (u32, u32, u32) {
+    let [a, b, c, d, e, f, g, h, i, j, k, l] = bytes;
+    let number = u32::from_le_bytes;
+    (number([a, b, c, d]), number([e, f, g, h]), number([i, j, k, l]))
+}
+
+fn raw(pid: Pid) -> u32 {
+    pid.as_raw_nonzero().get().cast_unsigned()
+}
+
+fn pid(number: u32) -> Option<Pid> {
+    Pid::from_raw(number.cast_signed())
+}
+
+/// A wait of more than 49 days is one of 49 days.
+fn millis(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rustix::process::Pid;
+
+    use super::{Order, Report, Step};
+    use crate::exit::Exit;
+
+    #[test]
+    fn reports_arrive_as_sent() {
+        let (shim, server) = (Pid::from_raw(71).unwrap(), Pid::from_raw(i32::MAX).unwrap());
+        let mut reports = vec![
+            Report::Starting { shim },
+            Report::Started { server },
+            Report::Exited(Exit::Code(-1)),
+            Report::Exited(Exit::Signal(11)),
+            Report::Exited(Exit::Lost),
+            Report::Gone,
+        ];
+        reports.extend(Step::ALL.map(|step| Report::Failed { step, errno: 2 }));
+        for report in reports {
+            assert_eq!(Report::unpack(report.pack()), Some(report));
+        }
+    }
+
+    #[test]
+    fn orders_arrive_as_sent() {
+        let stop = Order::Stop { wait: Duration::from_secs(2), term: Duration::from_millis(1) };
+        for order in [stop, Order::Kill] {
+            assert_eq!(Order::unpack(order.pack()), Some(order));
+        }
+        assert_eq!(Order::unpack([0; 12]), None);
+    }
+}

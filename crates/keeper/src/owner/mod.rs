@@ -1,0 +1,11 @@
+//! Trunkline's side: asks the keeper for trees, holds them, and kills what a lost shim leaves.
+
+mod attempt;
+mod control;
+mod keeper;
+mod link;
+mod strays;
+mod tree;
+
+pub use keeper::{Custody, Keeper};
+pub use tree::Tree;

@@ -1,0 +1,81 @@
+//! A server with all its descendants.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::Pid;
+
+use super::control::Control;
+use super::link::Links;
+use super::strays;
+use crate::exit::Exit;
+use crate::message::{Order, Report};
+
+/// Lives as long as this value at most: when it is dropped, the tree is killed.
+#[derive(Debug)]
+pub struct Tree {
+    control: Control,
+    shim: Pid,
+    links: Arc<Links>,
+    exit: Option<Exit>,
+    /// The shim has said so, or the strays were cleared in its place.
+    gone: bool,
+}
+
+impl Tree {
+    pub(super) fn new(control: Control, shim: Pid, links: Arc<Links>) -> Tree {
+        Tree { control, shim, links, exit: None, gone: false }
+    }
+
+    /// The number of the process that watches this tree.
+    pub fn shim(&self) -> u32 {
+        self.shim.as_raw_nonzero().get().cast_unsigned()
+    }
+
+    /// Waits until the main process has ended. Others of the tree may be left, for 300 ms at most.
+    /// Cancel-safe; may be called again.
+    pub async fn exited(&mut self) -> Exit {
+        loop {
+            if let Some(exit) = self.exit {
+                return exit;
+            }
+            self.listen().await;
+        }
+    }
+
+    /// After the server's stdin was closed: it may end by itself for `wait`, then all of the tree
+    /// gets SIGTERM, and after `term` SIGKILL. Does not wait for any of it: [`Tree::gone`] does, and dropping the
+    /// tree meanwhile leaves it 300 ms.
+    pub fn stop(&mut self, wait: Duration, term: Duration) {
+        self.control.send_order(Order::Stop { wait, term });
+    }
+
+    /// SIGKILL to all of the tree, at once.
+    pub fn kill(&mut self) {
+        self.control.send_order(Order::Kill);
+    }
+
+    /// Waits until nothing of the tree is left, and its shim has ended. Cancel-safe; may be called
+    /// again. Does not stop the tree: without [`Tree::stop`] it waits for the server's own end.
+    pub async fn gone(&mut self) {
+        while self.listen().await {}
+        if !self.gone {
+            strays::clear_after(self.shim, &self.links).await;
+            self.gone = true;
+        }
+    }
+
+    /// Takes in one report. False: there are no more.
+    async fn listen(&mut self) -> bool {
+        match self.control.next_report().await {
+            Some(Report::Exited(exit)) => self.exit = Some(exit),
+            Some(Report::Gone) => self.gone = true,
+            Some(Report::Starting { .. } | Report::Started { .. } | Report::Failed { .. }) => {}
+            None => {
+                self.exit.get_or_insert(Exit::Lost);
+                return false;
+            }
+        }
+        true
+    }
+}
