@@ -1,0 +1,150 @@
+//! Faults of a child, as a table: what it does, what its caller gets, what is left afterwards.
+//!
+//! Every row runs a gateway of its own with two servers, `evil` and `clean`. Whatever `evil` does:
+//! its caller gets exactly one outcome soon, `clean` answers before and after, the gateway lives,
+//! and `evil` has received nothing but requests and notifications.
+
+mod catalogue;
+mod crashes;
+mod framing;
+mod pressure;
+mod table;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use kit::client::Client;
+use kit::line::Line;
+use kit::room::Room;
+use kit::{LIMIT, SOON, ledger, process, say, scan};
+use serde_json::Value;
+
+/// One fault.
+struct Row {
+    name: &'static str,
+    flags: &'static [&'static str],
+    /// What `evil:bad` does.
+    bad: Value,
+    caller: Caller,
+    after: After,
+}
+
+/// What the caller of `evil:bad` gets.
+enum Caller {
+    /// This result, to the byte.
+    Result(String),
+    /// An error of Trunkline's own: code outside -32768…-32000, and a message with each of these
+    /// (`a|b`: one of them).
+    OwnError(&'static [&'static str]),
+    /// An error, the server's own or Trunkline's.
+    AnyError,
+    /// Exactly one outcome; which one is not promised.
+    Definite,
+}
+
+/// How Trunkline says that an answer was over the limit, and that there was none in time.
+const TOO_LARGE: &[&str] = &["large|over the limit"];
+const LATE: &[&str] = &["timed out|did not answer within", "1 s|1s"];
+
+/// What has become of `evil`.
+#[derive(Clone, Copy, PartialEq)]
+enum After {
+    /// The same process answers the next call.
+    Lives,
+    /// It is gone from the list and the next call is an error.
+    Gone,
+    /// A new process answers; the call was not sent again.
+    Replaced,
+}
+
+/// Runs every row, then reports all that failed.
+#[track_caller]
+fn check(rows: Vec<Row>) {
+    let mut failed = Vec::new();
+    for row in rows {
+        if catch_unwind(AssertUnwindSafe(|| check_row(&row))).is_err() {
+            failed.push(row.name);
+        }
+    }
+    assert!(failed.is_empty(), "rows that failed (details above): {failed:#?}");
+}
+
+fn check_row(row: &Row) {
+    println!("---- {}", row.name);
+    let room = Room::new();
+    let evil = room.fake("evil").tool("bad", row.bad.clone()).tool("echo", say::echo()).entry();
+    room.config([("evil", evil), ("clean", room.fake("clean").tool("echo", say::echo()).entry())]);
+    let client = room.start_ready(row.flags);
+    client.assert_echo("clean", "echo", r#"{"when":"before"}"#);
+    let id = client.begin("evil:bad", r#"{"for":"evil"}"#);
+    client.assert_echo("clean", "echo", r#"{"when":"meanwhile"}"#);
+    let outcome = client.answer(&id, SOON);
+    assert_caller(&row.caller, &outcome);
+    client.assert_echo("clean", "echo", r#"{"when":"after"}"#);
+    assert_after(row.after, &room, &client);
+    assert!(client.is_alive());
+    assert_single(&client, &id);
+    assert_only_requests(&room, "evil");
+    assert_eq!(calls_of(&room, "bad"), 1, "a call is never sent twice");
+    client.assert_only_protocol();
+}
+
+#[track_caller]
+fn assert_caller(expected: &Caller, outcome: &Line) {
+    match expected {
+        Caller::Result(raw) => assert!(outcome.result() == raw.as_bytes(), "{outcome}"),
+        Caller::OwnError(parts) => assert_own_error(outcome, parts),
+        Caller::AnyError => drop(outcome.error()),
+        Caller::Definite => {}
+    }
+}
+
+#[track_caller]
+fn assert_own_error(outcome: &Line, parts: &[&str]) {
+    assert!(!(-32768..=-32000).contains(&outcome.code()), "a reserved code: {outcome}");
+    let error = String::from_utf8_lossy(outcome.error()).into_owned();
+    for part in parts {
+        assert!(part.split('|').any(|one| error.contains(one)), "no {part:?} in {outcome}");
+    }
+}
+
+#[track_caller]
+fn assert_after(after: After, room: &Room, client: &Client) {
+    match after {
+        After::Lives => client.assert_echo("evil", "echo", r#"{"next":1}"#),
+        After::Gone => {
+            assert!(!client.list_names().iter().any(|name| name.starts_with("evil:")));
+            client.call_within("evil:echo", "{}", SOON).error();
+        }
+        After::Replaced => {
+            let back = || client.call("evil:echo", "{}").try_result().is_some();
+            process::wait_until("a new process answers", LIMIT, back);
+        }
+    }
+    let processes = ledger::started(&room.ledger("evil")).len();
+    assert_eq!(processes, if after == After::Replaced { 2 } else { 1 });
+}
+
+/// No second outcome for `id`: everything sent before the answer to a later call has arrived.
+#[track_caller]
+fn assert_single(client: &Client, id: &[u8]) {
+    client.assert_echo("clean", "echo", r#"{"when":"last"}"#);
+    let second = client.try_wait_for(std::time::Duration::ZERO, |line| line.is_answer_to(id));
+    assert_eq!(second, None, "a second outcome");
+}
+
+#[track_caller]
+fn assert_only_requests(room: &Room, server: &str) {
+    for line in ledger::received(&room.ledger(server)) {
+        let good = scan::is_json(&line) && scan::get(&line, "method").is_some();
+        assert!(good, "{server} got {}", String::from_utf8_lossy(&line));
+    }
+}
+
+fn calls_of(room: &Room, tool: &str) -> usize {
+    let name = scan::quote(tool);
+    let calls = ledger::calls(&room.ledger("evil"));
+    calls
+        .iter()
+        .filter(|call| scan::path(call, &["params", "name"]) == Some(name.as_bytes()))
+        .count()
+}

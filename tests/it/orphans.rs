@@ -1,0 +1,268 @@
+//! No orphans, ever: whatever ends, and however, nothing of a server's tree outlives its time.
+//!
+//! Each server stands behind a shell, as `npx` and `uvx` leave it, and has started descendants in
+//! every way that escapes process groups and parent-death signals, all of them deaf to SIGTERM.
+
+use std::path::Path;
+use std::time::Duration;
+
+use kit::client::Client;
+use kit::process::Process;
+use kit::rng::Rng;
+use kit::room::Room;
+use kit::say::{self, Kin};
+use kit::{LIMIT, SOON, bin, ledger, process};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::ONE_AT_A_TIME as TURN;
+
+const SERVERS: [&str; 3] = ["polite", "stubborn", "plain"];
+const KIN: usize = 4;
+
+fn tree(room: &Room, name: &str) -> Value {
+    let deaf = Kin { ignore_term: true, ..Kin::default() };
+    let start = say::steps([
+        say::descend(deaf),
+        say::descend(Kin { setsid: true, ..deaf }),
+        say::descend(Kin { setsid: true, double_fork: true, ..deaf }),
+        say::descend(Kin { setsid: true, double_fork: true, keep_stdout: true, ..deaf }),
+    ]);
+    let die = say::steps([say::exit(0)]);
+    let fake = room.fake(name).at_start(start).tool("echo", say::echo()).tool("die", die);
+    match name {
+        "stubborn" => fake.behind_a_shell().ignoring_term().ignoring_eof().entry(),
+        "polite" => fake.behind_a_shell().entry(),
+        _ => fake.entry(),
+    }
+}
+
+fn house() -> (Room, Client) {
+    let room = Room::new();
+    room.config(SERVERS.map(|name| (name, tree(&room, name))));
+    let client = room.start_ready(&[]);
+    for name in SERVERS {
+        wait_for_kin(&room, name);
+    }
+    (room, client)
+}
+
+/// Waits until every descendant of a server is what it will be (past its shell).
+fn wait_for_kin(room: &Room, name: &str) {
+    let program = bin::fake_mcp();
+    let program = program.to_str().expect("UTF-8");
+    let grown = || {
+        let own = of_server(room, name);
+        own.iter().filter(|p| p.command_line().starts_with(&format!("{program} --linger"))).count()
+    };
+    process::wait_until("the descendants have been started", LIMIT, || grown() == KIN);
+}
+
+/// The processes of one server: it and all it started, but not its helper.
+fn of_server(room: &Room, name: &str) -> Vec<Process> {
+    let ledger = room.ledger(name);
+    let script = room.path(&format!("{name}.script.json"));
+    let mut all = process::with_argument(ledger.to_str().expect("UTF-8"));
+    all.extend(process::with_argument(script.to_str().expect("UTF-8")));
+    all
+}
+
+/// Everything below the gateway, helpers included.
+fn household(client: &Client) -> Vec<i32> {
+    let all = process::descendants(client.pid().as_raw_nonzero().get());
+    all.iter().map(|process| process.pid).collect()
+}
+
+#[track_caller]
+fn assert_gone(room: &Room, household: &[i32], limit: Duration) {
+    match process::wait_all_gone(room.marker(), household, limit) {
+        Ok(time) => println!("gone after {time:?}"),
+        Err(left) => panic!("left after {limit:?}: {:#?}", command_lines(&left)),
+    }
+}
+
+fn command_lines(processes: &[Process]) -> Vec<String> {
+    processes.iter().map(|p| format!("{} {} {}", p.pid, p.state, p.command_line())).collect()
+}
+
+#[test]
+fn k10_nothing_is_left_3_s_after_sigterm() {
+    let _turn = TURN.lock();
+    for signal in [Signal::TERM, Signal::INT] {
+        let (room, client) = house();
+        let household = household(&client);
+        client.signal(signal);
+        assert_gone(&room, &household, Duration::from_secs(3));
+        client.wait_exit(SOON);
+    }
+}
+
+#[test]
+fn k11_nothing_is_left_2_s_after_sigkill() {
+    let _turn = TURN.lock();
+    let (room, client) = house();
+    let household = household(&client);
+    client.signal(Signal::KILL);
+    assert_gone(&room, &household, Duration::from_secs(2));
+}
+
+#[test]
+fn k10_nothing_is_left_6_s_after_the_client_closes_stdin() {
+    let _turn = TURN.lock();
+    let (room, client) = house();
+    let household = household(&client);
+    client.close_stdin();
+    assert_gone(&room, &household, Duration::from_secs(6));
+    assert!(client.wait_exit(SOON).success());
+}
+
+/// The processes between the gateway and a server that run the gateway's own program.
+fn helpers(client: &Client, room: &Room, name: &str) -> Vec<i32> {
+    let own = bin::trunkline().canonicalize().expect("the program exists");
+    let is_ours = |pid: &i32| {
+        std::fs::read_link(Path::new("/proc").join(pid.to_string()).join("exe"))
+            .is_ok_and(|exe| exe == own)
+    };
+    let [server] = ledger::started(&room.ledger(name))[..] else { panic!("one process of {name}") };
+    let between = process::between(client.pid().as_raw_nonzero().get(), server);
+    between.into_iter().filter(is_ours).collect()
+}
+
+/// The helper of this server alone, nearest to it, and those it shares with the others.
+fn own_and_shared(client: &Client, room: &Room, name: &str) -> (i32, Vec<i32>) {
+    let [own, shared @ ..] = &helpers(client, room, name)[..] else {
+        panic!("no helper of {name} was found")
+    };
+    (*own, shared.to_vec())
+}
+
+#[test]
+fn k11_nothing_of_a_server_is_left_2_s_after_sigkill_of_its_own_helper() {
+    let _turn = TURN.lock();
+    let (room, client) = house();
+    let mut left = SERVERS.to_vec();
+    while let Some(name) = left.pop() {
+        let (own, _) = own_and_shared(&client, &room, name);
+        process::kill(own, Signal::KILL);
+        let gone = || of_server(&room, name).is_empty();
+        process::wait_until("its whole tree is gone", Duration::from_secs(2), gone);
+        client.wait_list("its tools have left", SOON, |names| names.len() == 2 * left.len());
+        client.call_within(&format!("{name}:echo"), "{}", SOON).error();
+        for other in &left {
+            client.assert_echo(other, "echo", "{}");
+        }
+    }
+    assert!(client.is_alive(), "a helper's death is its server's, not the gateway's");
+}
+
+#[test]
+fn k11_without_the_helper_they_share_the_servers_are_still_kept() {
+    let _turn = TURN.lock();
+    let (room, client) = house();
+    let (_, shared) = own_and_shared(&client, &room, SERVERS[0]);
+    for helper in &shared {
+        process::kill(*helper, Signal::KILL);
+    }
+    process::wait_until("it is gone", SOON, || !shared.iter().any(|pid| process::is_alive(*pid)));
+    for name in SERVERS {
+        client.assert_echo(name, "echo", "{}");
+    }
+    let household = household(&client);
+    client.signal(Signal::KILL);
+    assert_gone(&room, &household, Duration::from_secs(2));
+}
+
+#[test]
+fn k11_without_the_helper_they_share_a_server_can_still_be_started_again() {
+    let _turn = TURN.lock();
+    let room = Room::new();
+    room.config(SERVERS.map(|name| (name, tree(&room, name))));
+    let client = room.start_ready(&["--restart"]);
+    let (own, shared) = own_and_shared(&client, &room, "plain");
+    for helper in shared.iter().chain([&own]) {
+        process::kill(*helper, Signal::KILL);
+    }
+    let again = || ledger::started(&room.ledger("plain")).len() == 2;
+    process::wait_until("it is started again", LIMIT, again);
+    let back = || client.call("plain:echo", "{}").try_result().is_some();
+    process::wait_until("the new process answers", LIMIT, back);
+    wait_for_kin(&room, "plain");
+    for name in ["polite", "stubborn"] {
+        client.assert_echo(name, "echo", "{}");
+    }
+    let household = household(&client);
+    client.signal(Signal::KILL);
+    assert_gone(&room, &household, Duration::from_secs(2));
+}
+
+#[test]
+fn k10_when_a_server_ends_its_descendants_end_too() {
+    let _turn = TURN.lock();
+    let (room, client) = house();
+    for name in SERVERS {
+        client.call_within(&format!("{name}:die"), "{}", SOON).error();
+        let gone = || of_server(&room, name).is_empty();
+        process::wait_until("its whole tree is gone", Duration::from_secs(6), gone);
+    }
+    let pid = client.pid().as_raw_nonzero().get();
+    let zombies = || process::descendants(pid).iter().filter(|p| p.is_zombie()).count();
+    process::wait_until("no zombie is left", SOON, || zombies() == 0);
+    assert!(client.is_alive());
+}
+
+#[test]
+fn k10_when_only_the_wrapper_dies_the_server_behind_it_does_not_stay() {
+    let _turn = TURN.lock();
+    let (room, client) = house();
+    let [server] = ledger::started(&room.ledger("polite"))[..] else { panic!("one process") };
+    let [wrapper, ..] = process::between(client.pid().as_raw_nonzero().get(), server)[..] else {
+        panic!("the shell stands between")
+    };
+    process::kill(wrapper, Signal::KILL);
+    let gone = || of_server(&room, "polite").is_empty();
+    process::wait_until("its whole tree is gone", Duration::from_secs(6), gone);
+    client.call_within("polite:echo", "{}", SOON).error();
+    client.assert_echo("plain", "echo", "{}");
+}
+
+#[test]
+fn k11_killed_at_any_moment_of_its_start_it_leaves_nothing() {
+    let _turn = TURN.lock();
+    let mut rng = Rng::new(11);
+    for round in 0..25 {
+        let room = Room::new();
+        room.config(SERVERS.map(|name| (name, tree(&room, name))));
+        let client = Client::spawn(room.trunkline(&[]));
+        // A random moment, not a wait: the kill must be right at every one of them.
+        std::thread::sleep(Duration::from_micros(rng.below(80_000) as u64));
+        let household = household(&client);
+        client.signal(Signal::KILL);
+        drop(client);
+        println!("round {round}");
+        assert_gone(&room, &household, Duration::from_secs(2));
+    }
+}
+
+#[test]
+fn k10_sigterm_in_the_middle_of_calls_settles_or_ends_them_and_leaves_nothing() {
+    let _turn = TURN.lock();
+    let room = Room::new();
+    let fake = room.fake("a").tool("never", say::never()).tool("echo", say::echo());
+    room.config([("a", fake.ignoring_term().ignoring_eof().entry())]);
+    let client = room.start_ready(&[]);
+    let open: Vec<_> = (0..20).map(|_| client.begin("a:never", "{}")).collect();
+    client.assert_echo("a", "echo", "{}");
+    let household = household(&client);
+    client.signal(Signal::TERM);
+    assert_gone(&room, &household, Duration::from_secs(3));
+    client.wait_exit(SOON);
+    assert!(client.stdout_ended(SOON));
+    for id in open {
+        let mut outcomes = 0;
+        while client.try_wait_for(Duration::ZERO, |line| line.is_answer_to(&id)).is_some() {
+            outcomes += 1;
+        }
+        assert_eq!(outcomes, 1, "every call has exactly one outcome");
+    }
+    client.assert_only_protocol();
+}

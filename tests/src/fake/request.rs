@@ -1,0 +1,37 @@
+//! A message from the client and the parts a script refers to, as written.
+
+use crate::scan;
+
+#[derive(Debug, Default)]
+pub(super) struct Request {
+    pub(super) line: Vec<u8>,
+    /// Empty for a notification.
+    pub(super) id: Vec<u8>,
+    /// Empty for an answer.
+    pub(super) method: String,
+    pub(super) params: Vec<u8>,
+    pub(super) name: Vec<u8>,
+    pub(super) arguments: Vec<u8>,
+    pub(super) token: Vec<u8>,
+}
+
+impl Request {
+    pub(super) fn read(line: Vec<u8>) -> Self {
+        let part = |keys: &[&str]| scan::path(&line, keys).unwrap_or_default().to_vec();
+        Self {
+            id: part(&["id"]),
+            method: scan::text(&part(&["method"])).unwrap_or_default(),
+            params: part(&["params"]),
+            name: part(&["params", "name"]),
+            arguments: part(&["params", "arguments"]),
+            token: part(&["params", "_meta", "progressToken"]),
+            line,
+        }
+    }
+
+    /// A number of the arguments.
+    pub(super) fn number(&self, key: &str) -> usize {
+        let raw = scan::get(&self.arguments, key).unwrap_or(b"0");
+        String::from_utf8_lossy(raw).parse().unwrap_or(0)
+    }
+}

@@ -1,0 +1,32 @@
+//! The test kit: a scripted server that commits every fault, and a client that speaks raw bytes.
+//!
+//! It judges the shipped programs from outside and therefore shares no code with them: the JSON
+//! scanner, the client and the server below are the kit's own.
+
+pub mod bin;
+pub mod client;
+pub mod config;
+pub mod corpus;
+pub mod fake;
+pub mod inbox;
+pub mod ledger;
+pub mod line;
+pub mod mcp;
+pub mod port;
+pub mod process;
+pub mod rng;
+pub mod room;
+pub mod say;
+pub mod scan;
+
+use std::time::Duration;
+
+/// How long a test waits for something that has no promised time. Machines are noisy; a test that
+/// needs all of it has found a fault.
+pub const LIMIT: Duration = Duration::from_secs(30);
+
+/// "Within 1 s of the bad line" on a machine that may be busy with other tests.
+pub const SOON: Duration = Duration::from_secs(5);
+
+/// How often a state is looked at while a test waits for it.
+pub(crate) const GLANCE: Duration = Duration::from_millis(4);

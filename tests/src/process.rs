@@ -1,0 +1,159 @@
+//! Counting processes: by a marker they carry, and by descent.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::GLANCE;
+
+/// One process as `/proc` shows it.
+#[derive(Debug, Clone)]
+pub struct Process {
+    pub pid: i32,
+    pub parent: i32,
+    pub state: char,
+    /// The argument vector, each followed by a NUL.
+    pub arguments: Vec<u8>,
+}
+
+impl Process {
+    pub fn is_zombie(&self) -> bool {
+        matches!(self.state, 'Z' | 'X')
+    }
+
+    pub fn command_line(&self) -> String {
+        String::from_utf8_lossy(&self.arguments).replace('\0', " ")
+    }
+
+    pub fn kill(&self, signal: Signal) {
+        kill(self.pid, signal);
+    }
+
+    fn carries(&self, marker: &str) -> bool {
+        let environment = std::fs::read(format!("/proc/{}/environ", self.pid)).unwrap_or_default();
+        contains(&self.arguments, marker.as_bytes()) || contains(&environment, marker.as_bytes())
+    }
+}
+
+/// Sends a signal; a process that has gone meanwhile is no error.
+pub fn kill(pid: i32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+pub fn is_alive(pid: i32) -> bool {
+    read(pid).is_some_and(|process| !process.is_zombie())
+}
+
+/// Every living process (no zombies) that carries the marker in its arguments or environment.
+pub fn marked(marker: &str) -> Vec<Process> {
+    all().into_iter().filter(|p| !p.is_zombie() && p.carries(marker)).collect()
+}
+
+/// Every living process whose arguments carry the marker.
+pub fn with_argument(marker: &str) -> Vec<Process> {
+    let carries = |p: &Process| contains(&p.arguments, marker.as_bytes());
+    all().into_iter().filter(|p| !p.is_zombie() && carries(p)).collect()
+}
+
+/// Every process below `pid`, zombies included.
+pub fn descendants(pid: i32) -> Vec<Process> {
+    let all = all();
+    let mut found: Vec<Process> = Vec::new();
+    let mut parents = vec![pid];
+    while let Some(parent) = parents.pop() {
+        for child in all.iter().filter(|process| process.parent == parent) {
+            parents.push(child.pid);
+            found.push(child.clone());
+        }
+    }
+    found
+}
+
+/// The processes strictly between `ancestor` and `pid`, nearest to `pid` first; nothing when the
+/// one does not descend from the other.
+pub fn between(ancestor: i32, pid: i32) -> Vec<i32> {
+    let mut way = Vec::new();
+    let mut at = pid;
+    while let Some(process) = read(at) {
+        match process.parent {
+            parent if parent == ancestor => return way,
+            0 | 1 => return Vec::new(),
+            parent => {
+                way.push(parent);
+                at = parent;
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// Waits until no living process carries the marker; says how long it took, or who is left.
+pub fn wait_gone(marker: &str, limit: Duration) -> Result<Duration, Vec<Process>> {
+    wait_all_gone(marker, &[], limit)
+}
+
+/// [`wait_gone`] for processes known by their ids as well: a helper need not carry any marker.
+pub fn wait_all_gone(
+    marker: &str,
+    pids: &[i32],
+    limit: Duration,
+) -> Result<Duration, Vec<Process>> {
+    let start = Instant::now();
+    loop {
+        let known = pids.iter().filter_map(|pid| read(*pid)).filter(|p| !p.is_zombie());
+        let left: Vec<Process> = marked(marker).into_iter().chain(known).collect();
+        if left.is_empty() {
+            return Ok(start.elapsed());
+        }
+        if start.elapsed() > limit {
+            return Err(left);
+        }
+        std::thread::sleep(GLANCE);
+    }
+}
+
+/// Waits until `state` holds.
+#[track_caller]
+pub fn wait_until(what: &str, limit: Duration, mut state: impl FnMut() -> bool) {
+    let deadline = Instant::now() + limit;
+    while !state() {
+        assert!(Instant::now() < deadline, "not within {limit:?}: {what}");
+        std::thread::sleep(GLANCE);
+    }
+}
+
+/// The most memory the process has ever had resident, in KiB.
+pub fn peak_memory_kib(pid: i32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
+}
+
+fn all() -> Vec<Process> {
+    let entries = std::fs::read_dir("/proc").expect("/proc is mounted");
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter_map(read)
+        .collect()
+}
+
+fn read(pid: i32) -> Option<Process> {
+    let dir = Path::new("/proc").join(pid.to_string());
+    let stat = std::fs::read(dir.join("stat")).ok()?;
+    // "pid (name) state parent …"; the name may hold anything, so look from its last bracket on.
+    let after = stat.iter().rposition(|&byte| byte == b')')? + 2;
+    let rest = String::from_utf8_lossy(stat.get(after..)?).into_owned();
+    let mut fields = rest.split(' ');
+    let state = fields.next()?.chars().next()?;
+    let parent = fields.next()?.parse().ok()?;
+    let arguments = std::fs::read(dir.join("cmdline")).unwrap_or_default();
+    Some(Process { pid, parent, state, arguments })
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|window| window == needle)
+}

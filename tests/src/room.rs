@@ -1,0 +1,112 @@
+//! A place of its own for one test: a directory, a marker on every process, a config file.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::config::Fake;
+use crate::{bin, process};
+
+/// The directory's path is the marker: it stands in the arguments of the gateway (`--config`), of
+/// every scripted server (`--script`) and of what those start, and in everyone's environment.
+#[derive(Debug)]
+pub struct Room {
+    dir: PathBuf,
+}
+
+/// The variable that carries the marker into processes whose arguments do not.
+pub const MARK: &str = "TRUNKLINE_TEST_ROOM";
+
+impl Room {
+    #[expect(clippy::new_without_default, reason = "it makes a directory")]
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("trunkline-it-{}-{number}-", std::process::id());
+        let dir = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&dir).expect("the temporary directory can be written");
+        Self { dir }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    pub fn marker(&self) -> &str {
+        self.dir.to_str().expect("the temporary directory is UTF-8")
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, content).expect("the room can be written");
+        path
+    }
+
+    /// A scripted server called `name`.
+    pub fn fake(&self, name: &str) -> Fake<'_> {
+        Fake::new(self, name)
+    }
+
+    /// The ledger of the scripted server called `name`.
+    pub fn ledger(&self, name: &str) -> PathBuf {
+        self.path(&format!("{name}.ledger"))
+    }
+
+    /// Writes `mcp.json` with these servers, in this order.
+    pub fn config<const N: usize>(&self, servers: [(&str, Value); N]) -> PathBuf {
+        self.config_of(servers.into_iter().map(|(key, entry)| (key.to_owned(), entry)).collect())
+    }
+
+    pub fn config_of(&self, servers: Vec<(String, Value)>) -> PathBuf {
+        let servers = Value::Object(servers.into_iter().collect());
+        self.write("mcp.json", json!({ "mcpServers": servers }).to_string())
+    }
+
+    /// The gateway on this room's `mcp.json`, not yet started.
+    pub fn trunkline(&self, flags: &[&str]) -> Command {
+        self.program(&bin::trunkline(), flags)
+    }
+
+    /// Another program with the same command line.
+    pub fn program(&self, program: &Path, flags: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.arg("--config").arg(self.path("mcp.json")).args(flags);
+        command.env(MARK, self.marker()).env_remove("MCP_PROXY_CONFIG_PATH");
+        command
+    }
+
+    /// The gateway, started and initialised with the newest legacy revision.
+    #[track_caller]
+    pub fn start(&self, flags: &[&str]) -> Client {
+        let client = Client::spawn(self.trunkline(flags));
+        client.initialize("2025-11-25");
+        client
+    }
+
+    /// [`Room::start`], and every server has answered for its tools.
+    #[track_caller]
+    pub fn start_ready(&self, flags: &[&str]) -> Client {
+        let client = self.start(flags);
+        client.list();
+        client
+    }
+
+    /// Opens the gate a script waits at with [`crate::say::gate`].
+    pub fn open_gate(&self, name: &str) {
+        self.write(name, "");
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        // What a failed test left behind must not disturb the next one.
+        for left in process::marked(self.marker()) {
+            left.kill(Signal::KILL);
+        }
+        drop(std::fs::remove_dir_all(&self.dir));
+    }
+}

@@ -1,0 +1,194 @@
+//! The words of a script: what a scripted server does when it is called.
+//!
+//! A behaviour is a list of steps. Text in a step is a template: `@ID@` (the raw id), `@ARGS@`,
+//! `@PARAMS@`, `@NAME@`, `@TOKEN@` (the raw values of the request), `@LINE@` (the request as a JSON
+//! string), `@SERVER@`, `@PID@`, `@CWD@`, `@ARGV@`, `@ENV@` (as JSON), `@ANSWER@` (what the client
+//! answered last). Bytes that no JSON string can hold are given by [`bytes`].
+
+use serde_json::{Value, json};
+
+/// The usual good answer: the arguments come back as they arrived.
+pub fn echo() -> Value {
+    json!([result(
+        r#"{"content":[],"structuredContent":{"from":"@SERVER@","pid":@PID@,"arguments":@ARGS@}}"#
+    )])
+}
+
+/// The arguments as the whole result.
+pub fn mirror() -> Value {
+    json!([result("@ARGS@")])
+}
+
+/// No answer at all.
+pub fn never() -> Value {
+    json!([])
+}
+
+/// What a well-behaved server answers to this method.
+pub fn usual() -> Value {
+    json!({ "usual": true })
+}
+
+/// Several steps as one behaviour.
+pub fn steps<const N: usize>(steps: [Value; N]) -> Value {
+    Value::Array(steps.into())
+}
+
+/// `result` with these raw bytes.
+pub fn result(raw: &str) -> Value {
+    json!({ "line": format!(r#"{{"jsonrpc":"2.0","id":@ID@,"result":{raw}}}"#) })
+}
+
+/// A plain result that carries `text`.
+pub fn text(text: &str) -> Value {
+    result(&format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#))
+}
+
+/// `error` with these raw bytes.
+pub fn error(raw: &str) -> Value {
+    json!({ "line": format!(r#"{{"jsonrpc":"2.0","id":@ID@,"error":{raw}}}"#) })
+}
+
+/// These bytes and a newline.
+pub fn line(template: impl Into<Value>) -> Value {
+    json!({ "line": template.into() })
+}
+
+/// Exactly these bytes.
+pub fn raw(template: impl Into<Value>) -> Value {
+    json!({ "write": template.into() })
+}
+
+/// Bytes as they are, for use in a list of template parts.
+pub fn bytes(bytes: &[u8]) -> Value {
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    json!({ "hex": hex })
+}
+
+/// The template in pieces of `size` bytes, each in a write of its own.
+pub fn pieces(size: usize, template: impl Into<Value>) -> Value {
+    json!({ "pieces": { "size": size, "of": template.into() } })
+}
+
+/// The template in two writes, cut at the number `at` of the arguments (modulo its length).
+pub fn split(template: &str) -> Value {
+    json!({ "split": template })
+}
+
+/// Waits for `count` requests that reach this step and writes all their lines at once.
+pub fn together(count: usize, template: &str) -> Value {
+    json!({ "together": { "count": count, "line": template } })
+}
+
+/// A result of `bytes` bytes of text; the id stands first or last in the line.
+pub fn huge(bytes: usize, id: Place) -> Value {
+    json!({ "huge": { "bytes": bytes, "id_first": id == Place::First } })
+}
+
+/// Where the id of a message stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    First,
+    Last,
+}
+
+/// This many bytes without any newline.
+pub fn fill(bytes: usize) -> Value {
+    json!({ "fill": bytes })
+}
+
+/// A result nested this deep.
+pub fn deep(levels: usize) -> Value {
+    json!({ "deep": levels })
+}
+
+/// This text to stderr.
+pub fn stderr(template: &str) -> Value {
+    json!({ "stderr": template })
+}
+
+/// This many bytes to stderr, in lines.
+pub fn stderr_flood(bytes: usize) -> Value {
+    json!({ "stderr_flood": bytes })
+}
+
+/// The same line many times.
+pub fn flood(count: usize, template: &str) -> Value {
+    json!({ "flood": { "count": count, "line": template } })
+}
+
+pub fn exit(code: i32) -> Value {
+    json!({ "exit": code })
+}
+
+/// A signal to itself: `SEGV`, `KILL`, `TERM` or `STOP`.
+pub fn signal(name: &str) -> Value {
+    json!({ "signal": name })
+}
+
+/// Ends its stdout, and lives on.
+pub fn close_stdout() -> Value {
+    json!({ "close_stdout": true })
+}
+
+/// Never reads stdin again, and lives on.
+pub fn stall() -> Value {
+    json!({ "stall": true })
+}
+
+pub fn pause(milliseconds: u64) -> Value {
+    json!({ "sleep_ms": milliseconds })
+}
+
+/// Waits until the test opens the gate of this name.
+pub fn gate(room: &crate::room::Room, name: &str) -> Value {
+    json!({ "gate": room.path(name).to_str() })
+}
+
+/// Waits until this request has been cancelled.
+pub fn until_cancelled() -> Value {
+    json!({ "until_cancelled": true })
+}
+
+/// This many progress notifications with the token of the request.
+pub fn progress(count: usize) -> Value {
+    json!({ "progress": count })
+}
+
+/// Sends a request to the client and waits for its answer, which becomes `@ANSWER@`.
+pub fn ask(method: &str, params: &str) -> Value {
+    json!({ "ask": { "method": method, "params": params } })
+}
+
+/// From now on lists these definitions.
+pub fn change_tools(raw: &[&str]) -> Value {
+    json!({ "tools": raw })
+}
+
+/// Starts a process that stays: see [`Kin`].
+pub fn descend(kin: Kin) -> Value {
+    json!({ "descend": {
+        "setsid": kin.setsid,
+        "double_fork": kin.double_fork,
+        "ignore_term": kin.ignore_term,
+        "keep_stdout": kin.keep_stdout,
+    } })
+}
+
+/// What kind of descendant a scripted server starts.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Kin {
+    /// Leads a session of its own.
+    pub setsid: bool,
+    /// Its parent is gone at once.
+    pub double_fork: bool,
+    /// SIGTERM, SIGHUP and SIGINT do nothing.
+    pub ignore_term: bool,
+    /// Holds the server's stdout open.
+    pub keep_stdout: bool,
+}
+
+/// The raw definition of a tool that takes anything.
+pub fn definition(name: &str) -> String {
+    format!(r#"{{"name":{},"inputSchema":{{"type":"object"}}}}"#, crate::scan::quote(name))
+}
