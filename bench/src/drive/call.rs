@@ -1,0 +1,213 @@
+//! Tool calls as ready-made bytes, and the check of their answers against the direct child's.
+
+use super::connection::{Connection, Large, excerpt};
+use crate::scan;
+use serde_json::Value;
+use std::ops::Range;
+
+/// Ids have ten digits, so that they can be written over each other.
+const FIRST_ID: u64 = 1_000_000_000;
+const DIGITS: usize = 10;
+/// Calls in flight at most; an id modulo this is the call's slot.
+pub(super) const SLOTS: usize = 64;
+
+/// The id of the `count`-th call in a slot.
+pub(super) fn id(count: u64, slot: usize) -> u64 {
+    FIRST_ID + count * SLOTS as u64 + slot as u64
+}
+
+/// The slot of an id.
+pub(super) fn slot(id: u64) -> usize {
+    (id.wrapping_sub(FIRST_ID) % SLOTS as u64) as usize
+}
+
+/// How closely an answer must match the direct child's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Likeness {
+    /// The result is the same bytes.
+    Bytes,
+    /// The text is the same: peers spell results anew.
+    Text,
+}
+
+/// One tool call to one target.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    /// The target's connection it goes to.
+    pub(super) connection: usize,
+    request: Vec<u8>,
+    request_id: usize,
+    /// The direct child's answer, without the newline.
+    reply: Vec<u8>,
+    reply_id: usize,
+    likeness: Likeness,
+}
+
+/// What is asked of a tool.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Ask {
+    /// Echo a short text.
+    Echo,
+    /// Return this many bytes.
+    Size(usize),
+}
+
+impl Call {
+    /// A call of `name` whose answer is yet unknown.
+    pub(super) fn new(connection: usize, name: &str, ask: Ask, likeness: Likeness) -> Self {
+        let arguments = match ask {
+            Ask::Echo => r#"{"text":"hello, world"}"#.to_owned(),
+            Ask::Size(size) => format!(r#"{{"size":{size}}}"#),
+        };
+        let head = r#"{"jsonrpc":"2.0","id":"#;
+        let tail = format!(
+            r#","method":"tools/call","params":{{"name":"{name}","arguments":{arguments}}}}}"#
+        );
+        let request = format!("{head}{FIRST_ID}{tail}\n").into_bytes();
+        Self {
+            connection,
+            request,
+            request_id: head.len(),
+            reply: Vec::new(),
+            reply_id: 0,
+            likeness,
+        }
+    }
+
+    /// The same call with the answer it must get.
+    pub(super) fn expecting(mut self, reply: &[u8]) -> Result<Self, String> {
+        let id = scan::reply_id(reply).filter(|span| span.len() == DIGITS);
+        self.reply_id =
+            id.ok_or_else(|| format!("an answer without our id: {}", excerpt(reply)))?.start;
+        self.reply = reply.to_vec();
+        Ok(self)
+    }
+
+    /// The request under this id.
+    pub(super) fn request(&mut self, id: u64) -> &[u8] {
+        stamp(&mut self.request, self.request_id, id);
+        &self.request
+    }
+
+    /// Whether `line` is the answer to this call under `id`.
+    pub(super) fn check(&mut self, id: u64, line: &[u8]) -> Result<(), String> {
+        stamp(&mut self.reply, self.reply_id, id);
+        if line == self.reply {
+            return Ok(());
+        }
+        let same = match self.likeness {
+            Likeness::Bytes => same_id(&self.reply, line) && result(&self.reply) == result(line),
+            Likeness::Text => same_text(&self.reply, line),
+        };
+        let wrong =
+            || format!("wrong answer\n  got  {}\n  want {}", excerpt(line), excerpt(&self.reply));
+        same.then_some(()).ok_or_else(wrong)
+    }
+
+    /// The same for a large answer whose bytes were not kept: its id, and the length of one checked in full.
+    pub(super) fn check_large(id: u64, large: &Large, length: usize) -> Result<(), String> {
+        let has_id = memchr::memmem::find(&large.head, id.to_string().as_bytes()).is_some();
+        if has_id && large.length == length {
+            return Ok(());
+        }
+        let (got, head) = (large.length, excerpt(&large.head));
+        Err(format!("wrong large answer: {got} bytes instead of {length}: {head}"))
+    }
+}
+
+/// Calls once, waits for the answer and returns its span; other messages are set aside.
+pub(super) fn call_once(
+    connection: &mut Connection,
+    call: &mut Call,
+    id: u64,
+) -> Result<Range<usize>, String> {
+    connection.send(call.request(id))?;
+    loop {
+        let span = connection.line()?;
+        if !connection.aside(span.clone())? {
+            return Ok(span);
+        }
+    }
+}
+
+fn stamp(bytes: &mut [u8], at: usize, mut id: u64) {
+    for digit in bytes[at..at + DIGITS].iter_mut().rev() {
+        *digit = b'0' + (id % 10) as u8;
+        id /= 10;
+    }
+}
+
+fn same_id(a: &[u8], b: &[u8]) -> bool {
+    let id = |line| scan::reply_id(line).and_then(|span| scan::number(line, span));
+    id(a).is_some() && id(a) == id(b)
+}
+
+fn result(line: &[u8]) -> Option<&[u8]> {
+    scan::field(line, 0, b"result").map(|span| &line[span])
+}
+
+fn same_text(a: &[u8], b: &[u8]) -> bool {
+    let (Ok(a), Ok(b)) = (serde_json::from_slice::<Value>(a), serde_json::from_slice::<Value>(b))
+    else {
+        return false;
+    };
+    let text = |value: &Value| value.pointer("/result/content/0/text").cloned();
+    a["id"] == b["id"] && text(&a).is_some() && text(&a) == text(&b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_must_have_the_id_and_the_result_of_the_direct_one() {
+        let direct = br#"{"jsonrpc":"2.0","id":1000000000,"result":{"content":[{"type":"text","text":"a"}]}}"#;
+        let call =
+            |likeness| Call::new(0, "t", Ask::Echo, likeness).expecting(direct).expect("valid");
+        let cases: [(&str, bool, bool); 5] = [
+            (
+                r#"{"jsonrpc":"2.0","id":1000000007,"result":{"content":[{"type":"text","text":"a"}]}}"#,
+                true,
+                true,
+            ),
+            (
+                r#"{"id":1000000007,"result":{"content":[{"type":"text","text":"a"}]},"jsonrpc":"2.0"}"#,
+                true,
+                true,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1000000007,"result":{"content":[{"text":"a","type":"text"}]}}"#,
+                false,
+                true,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1000000008,"result":{"content":[{"type":"text","text":"a"}]}}"#,
+                false,
+                false,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1000000007,"result":{"content":[{"type":"text","text":"b"}]}}"#,
+                false,
+                false,
+            ),
+        ];
+        for (line, bytes, text) in cases {
+            assert_eq!(
+                call(Likeness::Bytes).check(1_000_000_007, line.as_bytes()).is_ok(),
+                bytes,
+                "{line}"
+            );
+            assert_eq!(
+                call(Likeness::Text).check(1_000_000_007, line.as_bytes()).is_ok(),
+                text,
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn ids_know_their_slot() {
+        assert_eq!(slot(id(17, 63)), 63);
+        assert_eq!(id(0, 0).to_string().len(), DIGITS);
+    }
+}

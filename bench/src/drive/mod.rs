@@ -1,0 +1,21 @@
+//! The driver: starts subject, floor and direct children, lets them take turns and reports the ratios.
+
+mod affinity;
+mod args;
+mod call;
+mod connection;
+mod expected;
+mod launch;
+mod machine;
+mod peers;
+mod process;
+mod ready;
+mod report;
+mod run;
+mod scenario;
+mod stats;
+mod target;
+mod temporary;
+mod watchdog;
+
+pub use run::main;

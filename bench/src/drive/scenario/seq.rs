@@ -1,0 +1,77 @@
+//! Sequential small calls, round robin over all tools, everything on one CPU: latency and processor time per call.
+
+use super::lane::Lane;
+use super::turns::{Entrant, Task, Turns, compete};
+use super::{Context, USUAL};
+use crate::drive::affinity::Placement;
+use crate::drive::call::Ask;
+use crate::drive::expected::every_tool;
+use crate::drive::report::{Report, Rows};
+use crate::drive::stats::{Series, micros};
+use crate::drive::target::Kind;
+
+/// One lane's figures, once per round.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Figures {
+    pub(super) p50: Series,
+    pub(super) p99: Series,
+    pub(super) cpu: Series,
+}
+
+pub(super) fn run(context: &Context, report: &mut Report) -> Result<(), String> {
+    context.cpus.place(Placement::Pinned).map_err(|error| error.to_string())?;
+    let task = Task { shape: USUAL, pairs: &every_tool(USUAL), ask: Ask::Echo };
+    let turns = Turns { rounds: context.rounds(150), peer_rounds: 5 };
+    let kinds = context.everybody();
+    let mut figures = vec![Figures::default(); kinds.len()];
+    let entrants = compete(context, report, &kinds, task, turns, |index, lane| {
+        measure(lane, &mut figures[index])
+    })?;
+    report.table(
+        "Sequential calls, one CPU",
+        "One small call after the other, round robin over 10 × 10 tools; microseconds. *Added* is p50 less the \
+         direct p50; *CPU* is the processor time of the middle's own processes per call.",
+        rows(&entrants, &figures),
+    );
+    let [direct, floor, subject] = [&figures[0], &figures[1], &figures[2]];
+    let ratio = added(subject, direct).with(&added(floor, direct), |a, b| a / b);
+    report.at_most("added p50 of sequential calls, ratio to the floor", &ratio, 1.2, "×");
+    let ratio = subject.cpu.with(&floor.cpu, |a, b| a / b);
+    report.at_most("CPU per call, ratio to the floor", &ratio, 1.5, "×");
+    Ok(())
+}
+
+/// One turn: a few calls to warm the caches, then 500 (a peer: 10).
+pub(super) fn measure(lane: &mut Lane, figures: &mut Figures) -> Result<(), String> {
+    let (warm, count) = if lane.target.kind.is_peer() { (2, 10) } else { (50, 500) };
+    let own = lane.target.own();
+    let mut samples = Vec::with_capacity(count);
+    lane.sequential(warm, &mut samples)?;
+    samples.clear();
+    let cpu = own.cpu();
+    lane.sequential(count, &mut samples)?;
+    let cpu = own.cpu().saturating_sub(cpu);
+    figures.p50.push(micros(&mut samples, 0.5));
+    figures.p99.push(micros(&mut samples, 0.99));
+    if !matches!(lane.target.kind, Kind::Direct) {
+        figures.cpu.push(cpu as f64 / count as f64 / 1000.0);
+    }
+    Ok(())
+}
+
+fn added(via: &Figures, direct: &Figures) -> Series {
+    via.p50.with(&direct.p50, |via, direct| via - direct)
+}
+
+fn rows(entrants: &[Entrant], figures: &[Figures]) -> Rows {
+    let mut rows = Rows::with_header(&["", "p50", "p99", "added p50", "CPU per call"]);
+    for (entrant, own) in entrants.iter().zip(figures) {
+        let added = match entrant.kind {
+            Kind::Direct => Series::default(),
+            _ => added(own, &figures[0]),
+        };
+        let figures = [own.p50.show(), own.p99.show(), added.show(), own.cpu.show()];
+        rows.push([entrant.name.clone()].into_iter().chain(figures));
+    }
+    rows
+}

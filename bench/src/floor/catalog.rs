@@ -1,0 +1,50 @@
+//! Serialises the one `tools/list` answer from what the children listed.
+
+use crate::scan;
+use std::rc::Rc;
+
+/// `prefix:name` in front of every tool, everything else as the child wrote it; the answer behind the id.
+pub(super) fn serialise(names: &[Vec<u8>], answers: &[Vec<u8>]) -> Rc<[u8]> {
+    let mut out = Vec::with_capacity(answers.iter().map(Vec::len).sum::<usize>() * 5 / 4);
+    out.extend_from_slice(br#","result":{"tools":["#);
+    for (name, answer) in names.iter().zip(answers) {
+        for tool in tools(answer) {
+            if out.last() != Some(&b'[') {
+                out.push(b',');
+            }
+            push_tool(&mut out, name, tool);
+        }
+    }
+    out.extend_from_slice(b"]}}\n");
+    out.into()
+}
+
+fn tools(answer: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let array = scan::field(answer, 0, b"result")
+        .and_then(|result| scan::field(answer, result.start, b"tools"));
+    let spans = array.map(|span| scan::elements(answer, span.start)).unwrap_or_default();
+    spans.into_iter().map(|span| &answer[span])
+}
+
+fn push_tool(out: &mut Vec<u8>, server: &[u8], tool: &[u8]) {
+    let Some(name) = scan::field(tool, 0, b"name") else {
+        return;
+    };
+    out.extend_from_slice(&tool[..=name.start]);
+    out.extend_from_slice(server);
+    out.push(b':');
+    out.extend_from_slice(&tool[name.start + 1..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_prefixed_and_nothing_else_changes() {
+        let answer =
+            br#"{"id":1,"result":{"tools":[{"x":{"name":1},"name":"t"},{"name":"u"}]}}"#.to_vec();
+        let got = serialise(&[b"a".to_vec(), b"b".to_vec()], &[answer, br#"{"id":1}"#.to_vec()]);
+        assert_eq!(&got[..], b",\"result\":{\"tools\":[{\"x\":{\"name\":1},\"name\":\"a:t\"},{\"name\":\"a:u\"}]}}\n");
+    }
+}

@@ -1,0 +1,62 @@
+//! Installs what the tests talk to, from the package registries, under `target/peers`: MCP servers
+//! nobody here wrote. Versions are pinned; nothing is installed twice.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::run;
+
+const NPM: &[&str] = &[
+    "@modelcontextprotocol/server-everything@2026.8.31",
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "@modelcontextprotocol/server-memory@2026.8.31",
+    "@modelcontextprotocol/server-sequential-thinking@2026.8.31",
+];
+const PYPI: &[&str] = &["mcp-server-time==2026.10.19", "mcp-server-git==2026.10.19"];
+
+/// Peers of the benchmark only.
+const NPM_BENCH: &[&str] = &[];
+const PYPI_BENCH: &[&str] = &["fastmcp==4.1.2"];
+
+/// What the tests need.
+pub fn install() -> Result<(), String> {
+    into(&place(), NPM, PYPI)
+}
+
+/// What the benchmark compares with. Returns where it is.
+pub fn install_for_bench() -> Result<PathBuf, String> {
+    let place = place();
+    into(&place, NPM, PYPI)?;
+    let bench = place.join("bench");
+    into(&bench, NPM_BENCH, PYPI_BENCH)?;
+    Ok(bench)
+}
+
+fn place() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/peers")
+}
+
+fn into(place: &Path, npm: &[&str], pypi: &[&str]) -> Result<(), String> {
+    let wanted = format!("{}\n{}\n", npm.join(" "), pypi.join(" "));
+    let stamp = place.join("installed");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    fs::create_dir_all(place).map_err(|error| format!("{}: {error}", place.display()))?;
+    if !npm.is_empty() {
+        let mut command = Command::new("npm");
+        command.args(["install", "--no-audit", "--no-fund", "--no-package-lock"]);
+        command.arg("--prefix").arg(place).args(npm);
+        run::checked(&mut command, &format!("npm install {}", npm.join(" ")))?;
+    }
+    if !pypi.is_empty() {
+        let venv = place.join("venv");
+        let mut command = Command::new("python3");
+        run::checked(command.args(["-m", "venv"]).arg(&venv), "python3 -m venv")?;
+        let mut command = Command::new(venv.join("bin/pip"));
+        command.args(["install", "--quiet", "--disable-pip-version-check"]).args(pypi);
+        run::checked(&mut command, &format!("pip install {}", pypi.join(" ")))?;
+    }
+    fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))
+}

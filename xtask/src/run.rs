@@ -1,0 +1,24 @@
+//! Runs commands, saying which.
+
+use std::process::Command;
+
+pub fn announce(what: &str) {
+    println!("=== {what}");
+}
+
+/// Runs cargo with these arguments.
+pub fn cargo(arguments: &str) -> Result<(), String> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(arguments.split(' '));
+    checked(&mut command, &format!("cargo {arguments}"))
+}
+
+/// Runs a command; its failure is ours.
+pub fn checked(command: &mut Command, shown: &str) -> Result<(), String> {
+    announce(shown);
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("`{shown}` failed ({status})")),
+        Err(error) => Err(format!("cannot run `{shown}`: {error}")),
+    }
+}

@@ -1,0 +1,104 @@
+//! The laws the compiler does not know: who may import whom, how long a file may be.
+
+use crate::source::{self, Source};
+
+const LONGEST_FILE: usize = 500;
+
+/// Rooms of a crate and the rooms each may import. A room not named here may import any.
+/// A new entry is an architecture decision: change ARCHITECTURE.md in the same commit.
+const MAY_IMPORT: &[(&str, &[&str])] = &[
+    ("wire/skip", &["scan"]),
+    ("wire/splice", &[]),
+    ("wire/lines", &[]),
+    ("catalog/config", &[]),
+    ("catalog/name", &[]),
+    ("catalog/listing", &["name"]),
+    ("catalog/assemble", &["listing", "name"]),
+    ("gateway/limits", &[]),
+    ("gateway/error", &[]),
+    ("gateway/face", &[]),
+    ("gateway/stream", &[]),
+    ("gateway/deadlines", &["stream"]),
+    ("gateway/pump", &["limits", "stream"]),
+    ("gateway/call", &["error", "limits", "pump"]),
+    ("gateway/router", &["error"]),
+    ("gateway/registry", &["deadlines", "upstream"]),
+    ("gateway/upstream", &["call", "deadlines", "error", "limits", "pump", "registry", "stream"]),
+    (
+        "gateway/session",
+        &["call", "error", "face", "limits", "pump", "registry", "router", "upstream"],
+    ),
+    ("gateway/front", &["limits", "pump", "session", "stream"]),
+    ("app/install", &[]),
+    ("app/chain", &["environment"]),
+    ("app/settings", &["chain", "cli", "environment"]),
+];
+
+/// Our crates and those each may depend on.
+const MAY_DEPEND: &[(&str, &[&str])] = &[
+    ("wire", &[]),
+    ("catalog", &["wire"]),
+    ("keeper", &[]),
+    ("gateway", &["catalog", "keeper", "wire"]),
+    ("app", &["catalog", "gateway", "keeper", "wire"]),
+];
+
+pub fn run() -> Result<(), String> {
+    let mut faults = Vec::new();
+    for file in source::all()? {
+        check_plate(&file, &mut faults);
+        check_length(&file, &mut faults);
+        check_imports(&file, &mut faults);
+    }
+    check_crates(&mut faults)?;
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+}
+
+fn check_plate(file: &Source, faults: &mut Vec<String>) {
+    if file.plate().is_none() {
+        faults.push(format!("{}: starts without a `//!` line", file.path.display()));
+    }
+}
+
+fn check_length(file: &Source, faults: &mut Vec<String>) {
+    let lines = file.code().lines().count();
+    if lines > LONGEST_FILE {
+        faults.push(format!("{}: {lines} lines, at most {LONGEST_FILE}", file.path.display()));
+    }
+}
+
+fn check_imports(file: &Source, faults: &mut Vec<String>) {
+    let Some(room) = file.room() else { return };
+    let Some((_, allowed)) = MAY_IMPORT.iter().find(|(name, _)| *name == room) else {
+        return;
+    };
+    let own = room.rsplit('/').next().unwrap_or_default();
+    for (number, line) in file.code().lines().enumerate() {
+        if line.contains("super::super") {
+            faults.push(format!("{}:{}: say `crate::…`", file.path.display(), number + 1));
+        }
+        for import in line.split("crate::").skip(1) {
+            let target: String =
+                import.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            if target != own && !allowed.contains(&target.as_str()) {
+                let place = format!("{}:{}", file.path.display(), number + 1);
+                faults.push(format!("{place}: `{own}` may not import `{target}` ({allowed:?})"));
+            }
+        }
+    }
+}
+
+fn check_crates(faults: &mut Vec<String>) -> Result<(), String> {
+    for (name, allowed) in MAY_DEPEND {
+        let path = format!("crates/{name}/Cargo.toml");
+        let manifest =
+            std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+        let ours = manifest.lines().filter_map(|line| line.strip_prefix("trunkline-"));
+        for dependency in ours.filter_map(|line| line.split(['.', ' ', '=']).next()) {
+            if !allowed.contains(&dependency) {
+                faults.push(format!("{path}: `{name}` may not depend on `{dependency}`"));
+            }
+        }
+    }
+    Ok(())
+}
