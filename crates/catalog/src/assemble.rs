@@ -95,7 +95,7 @@ fn list(tools: &[(&ToolName, &Tool)]) -> Bytes {
             out.push(b',');
         }
         let token = trunkline_wire::encode(name.as_str());
-        trunkline_wire::Edits::new().with(tool.name_at, &token).write(&tool.definition, &mut out);
+        trunkline_wire::Edits::one(tool.name_at, &token).write(&tool.definition, &mut out);
     }
     out.extend_from_slice(b"]}");
     Bytes::from(out)

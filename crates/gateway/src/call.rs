@@ -30,7 +30,7 @@ const KEPT_CAPACITY: usize = 4096;
 #[derive(Clone, Debug)]
 pub(crate) enum Ticket {
     /// With a server, under our id.
-    Sent { server: usize, id: u64 },
+    Sent { server: usize, id: u32 },
     /// Still here, waiting for a server to start; cancelled through the token.
     Waiting(CancellationToken),
 }
@@ -99,9 +99,11 @@ impl Client {
 
     /// Delivers a server's response to the call `id`: the same bytes but for the id. To be flushed.
     pub(crate) fn deliver(&self, id: &Id, id_at: Span, payload: Payload<'_>) {
-        self.take(id);
+        if self.take(id).is_none() {
+            return; // it has had its outcome
+        }
         let refused = id.with_token(|token| {
-            let edits = Edits::new().with(id_at, token);
+            let edits = Edits::one(id_at, token);
             match payload {
                 Payload::Borrowed(bytes) => self.outbox.put(bytes, &edits),
                 Payload::Owned(bytes) => self.outbox.put_owned(bytes, &edits),
@@ -114,7 +116,9 @@ impl Client {
 
     /// Ends the call `id` with an error.
     pub(crate) fn fail(&self, id: &Id, error: &CallError) {
-        self.take(id);
+        if self.take(id).is_none() {
+            return; // it has had its outcome
+        }
         self.say(&id.with_token(|token| error.response(token)));
     }
 

@@ -29,8 +29,8 @@ impl Default for Limits {
 /// A message at least this long moves through a queue without being copied.
 pub(crate) const LARGE_MESSAGE: usize = 256 * 1024;
 
-/// Calls one server may have open. The slab's index has this many places; far beyond what a
-/// client does, and small enough (a few MiB) that a server that never answers is only its own harm.
+/// Calls one server may have open: far beyond what a client does, and little enough memory (some
+/// MiB) that a server that never answers is only its own harm.
 pub(crate) const OPEN_CALLS: usize = 1 << 17;
 
 /// A server that has accepted nothing for `STALL` with this many messages waiting is busy. One

@@ -22,7 +22,7 @@ pub(crate) fn route<'a>(
     message: &Message<'a>,
     catalog: &'a Catalog,
 ) -> Result<Route<'a>, CallError> {
-    match message.method() {
+    match &*message.method() {
         b"tools/call" => call(message, catalog),
         b"tools/list" => match message.text(message.params.cursor) {
             b"" | b"null" => Ok(Route::ListTools),

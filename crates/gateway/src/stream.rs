@@ -25,11 +25,13 @@ pub(crate) struct Input {
 impl Input {
     pub(crate) fn stdin() -> io::Result<Self> {
         let (fd, is_file) = own(io::stdin().as_fd(), OFlags::RDONLY)?;
+        widen(&fd);
         Ok(Self { fd, is_file })
     }
 
     /// A pipe that is already non-blocking.
     pub(crate) fn pipe(fd: OwnedFd) -> Self {
+        widen(&fd);
         Self { fd, is_file: false }
     }
 }
@@ -58,11 +60,13 @@ pub(crate) struct Sink(OwnedFd);
 impl Sink {
     pub(crate) fn stdout() -> io::Result<Self> {
         let (fd, _) = own(io::stdout().as_fd(), OFlags::WRONLY)?;
+        widen(&fd);
         Ok(Self(fd))
     }
 
     /// A pipe that is already non-blocking.
     pub(crate) fn pipe(fd: OwnedFd) -> Self {
+        widen(&fd);
         Self(fd)
     }
 
@@ -78,6 +82,14 @@ impl Sink {
         self.0.as_fd()
     }
 }
+
+/// Gives a pipe more room, if the system lets us: a large message then needs a sixteenth of the
+/// switches between writer and reader. The memory is used only while bytes wait in the pipe.
+fn widen(fd: &OwnedFd) {
+    let _ = rustix::pipe::fcntl_setpipe_size(fd, PIPE_BYTES);
+}
+
+const PIPE_BYTES: usize = 1024 * 1024;
 
 /// A descriptor of our own for a stream that others may share, non-blocking where it matters; true
 /// for a plain file.

@@ -38,14 +38,8 @@ fn usual_number(token: &[u8]) -> Option<i64> {
     if !usual {
         return None;
     }
-    let sum = digits
-        .iter()
-        .fold(0_i64, |sum, digit| sum * 10 + i64::from(digit - b'0'));
-    Some(if digits.len() == token.len() {
-        sum
-    } else {
-        -sum
-    })
+    let sum = digits.iter().fold(0_i64, |sum, digit| sum * 10 + i64::from(digit - b'0'));
+    Some(if digits.len() == token.len() { sum } else { -sum })
 }
 
 /// Room for a number's digits on the stack.
@@ -76,9 +70,14 @@ impl Digits {
     }
 }
 
-/// One of our own ids back from a server, in the only spelling we send.
-pub fn upstream_id(token: &[u8]) -> Option<u64> {
-    usual_number(token).and_then(|number| u64::try_from(number).ok())
+/// One of our own ids back from a server: the number we sent, or (some servers do that) the same
+/// number as a string or with a fraction of zero.
+pub fn upstream_id(token: &[u8]) -> Option<u32> {
+    let token = match token {
+        [b'"', inner @ .., b'"'] => inner,
+        other => other.strip_suffix(b".0").unwrap_or(other),
+    };
+    usual_number(token).and_then(|number| u32::try_from(number).ok())
 }
 
 #[cfg(test)]
@@ -103,6 +102,22 @@ mod tests {
         ] {
             let id = Id::new(token.as_bytes());
             assert_eq!(id.with_token(<[u8]>::to_vec), token.as_bytes());
+        }
+    }
+
+    #[test]
+    fn our_id_is_known_in_the_spellings_servers_use() {
+        for (token, expected) in [
+            ("123456789", Some(123_456_789)),
+            ("\"123456789\"", Some(123_456_789)),
+            ("123456789.0", Some(123_456_789)),
+            ("1.5", None),
+            ("-1", None),
+            ("99999999999", None),
+            ("null", None),
+            ("\"x\"", None),
+        ] {
+            assert_eq!(upstream_id(token.as_bytes()), expected, "{token}");
         }
     }
 

@@ -34,14 +34,7 @@ pub struct Lines {
 
 impl Lines {
     pub fn new(limit: usize) -> Self {
-        Self {
-            buffer: Vec::new(),
-            last: (0, 0),
-            start: 0,
-            searched: 0,
-            limit,
-            skipping: false,
-        }
+        Self { buffer: Vec::new(), last: (0, 0), start: 0, searched: 0, limit, skipping: false }
     }
 
     /// The buffer to append the next bytes to; it has spare room for a good read.
@@ -107,9 +100,7 @@ impl Lines {
         self.skipping = true;
         let start = self.start;
         self.start = self.buffer.len() - held.min(TAIL);
-        Some(Line::TooLong(head(
-            self.buffer.get(start..).unwrap_or_default(),
-        )))
+        Some(Line::TooLong(head(self.buffer.get(start..).unwrap_or_default())))
     }
 
     /// Takes the line just returned by `next_line` out of the buffer: a large one leaves without
@@ -133,15 +124,8 @@ impl Lines {
 
 /// How many bytes at the start and at the end do not belong to the line's text.
 fn margins(line: &[u8]) -> (usize, usize) {
-    let bom = if line.starts_with(b"\xef\xbb\xbf") {
-        3
-    } else {
-        0
-    };
-    (
-        bom,
-        usize::from(line.get(bom..).unwrap_or_default().ends_with(b"\r")),
-    )
+    let bom = if line.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    (bom, usize::from(line.get(bom..).unwrap_or_default().ends_with(b"\r")))
 }
 
 fn head(line: &[u8]) -> &[u8] {
@@ -175,10 +159,7 @@ mod tests {
 
     #[test]
     fn lines_are_cut_at_newlines() {
-        assert_eq!(
-            feed(&[b"a\nb\r\n\n\xef\xbb\xbfc\nd"], 9),
-            ["a", "b", "", "c"]
-        );
+        assert_eq!(feed(&[b"a\nb\r\n\n\xef\xbb\xbfc\nd"], 9), ["a", "b", "", "c"]);
         assert_eq!(feed(&[b"a", b"b", b"\n", b"c\nd\n"], 9), ["ab", "c", "d"]);
     }
 
@@ -199,19 +180,13 @@ mod tests {
             lines.room().extend_from_slice(&[b'x'; 1000]);
             while lines.next_line().is_some() {}
         }
-        assert!(
-            lines.buffer.capacity() < 4 * CHUNK,
-            "{}",
-            lines.buffer.capacity()
-        );
+        assert!(lines.buffer.capacity() < 4 * CHUNK, "{}", lines.buffer.capacity());
     }
 
     #[test]
     fn a_large_line_is_taken_whole_and_the_rest_stays() {
         let mut lines = Lines::new(usize::MAX);
-        lines
-            .room()
-            .extend_from_slice(b"a\n0123456789\r\nnext\nhalf");
+        lines.room().extend_from_slice(b"a\n0123456789\r\nnext\nhalf");
         assert_eq!(lines.next_line(), Some(Line::Whole(b"a")));
         assert_eq!(lines.next_line(), Some(Line::Whole(b"0123456789")));
         assert_eq!(lines.take_line(), b"0123456789");

@@ -1,6 +1,9 @@
 //! `Message`: the bytes as received and the few fields Trunkline looks at.
 
+use std::borrow::Cow;
+
 use crate::splice::Span;
+use crate::text;
 
 /// One scanned message. Its bytes are proven to be one JSON object in UTF-8.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +50,17 @@ impl<'a> Message<'a> {
         span.map(|span| span.of(self.bytes)).unwrap_or_default()
     }
 
-    pub fn method(&self) -> &'a [u8] {
-        self.text(self.method)
+    /// The method as text: some writers escape the slash in it.
+    pub fn method(&self) -> Cow<'a, [u8]> {
+        let raw = self.text(self.method);
+        if !raw.contains(&b'\\') {
+            return Cow::Borrowed(raw);
+        }
+        let token = self.method.map(|span| Span::new(span.start - 1, span.end + 1));
+        match text::decode(self.text(token)) {
+            Some(text) => Cow::Owned(text.into_owned().into_bytes()),
+            None => Cow::Borrowed(raw),
+        }
     }
 
     pub fn id(&self) -> &'a [u8] {

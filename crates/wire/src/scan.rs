@@ -49,12 +49,10 @@ impl FaultKind {
 
 /// Scans one message. `bytes` is a line without its newline.
 pub fn scan(bytes: &[u8]) -> Result<Message<'_>, Fault> {
-    if let Err(error) = std::str::from_utf8(bytes) {
-        return Err(Fault {
-            kind: FaultKind::NotUtf8,
-            at: error.valid_up_to(),
-            id: None,
-        });
+    if !bytes.is_ascii()
+        && let Err(error) = std::str::from_utf8(bytes)
+    {
+        return Err(Fault { kind: FaultKind::NotUtf8, at: error.valid_up_to(), id: None });
     }
     let mut envelope = Envelope::default();
     let outcome = envelope.read(bytes).and_then(|()| envelope.kind(bytes));
@@ -68,12 +66,16 @@ pub fn scan(bytes: &[u8]) -> Result<Message<'_>, Fault> {
             result: envelope.result,
             error: envelope.error,
         }),
-        Err((kind, at)) => Err(Fault {
-            kind,
-            at,
-            id: envelope.id,
-        }),
+        Err((kind, at)) => {
+            Err(Fault { kind, at, id: envelope.id.filter(|id| is_whole(bytes, *id)) })
+        }
     }
+}
+
+/// Is the id's token followed by what must follow it? `12` in a line cut off there may be the
+/// beginning of `123`, somebody else's id.
+fn is_whole(bytes: &[u8], id: Span) -> bool {
+    matches!(bytes.get(white(bytes, id.end)), Some(b',' | b'}'))
 }
 
 type Step<T> = Result<T, (FaultKind, usize)>;
@@ -104,11 +106,7 @@ impl Envelope {
         }
         let end = object(bytes, start, |key, at| self.member(bytes, key, at))?;
         let rest = white(bytes, end);
-        if rest == bytes.len() {
-            Ok(())
-        } else {
-            Err((FaultKind::NotJson, rest))
-        }
+        if rest == bytes.len() { Ok(()) } else { Err((FaultKind::NotJson, rest)) }
     }
 
     fn member(&mut self, bytes: &[u8], key: &[u8], at: usize) -> Step<usize> {
@@ -163,12 +161,7 @@ fn params_member(params: &mut Params, bytes: &[u8], key: &[u8], at: usize) -> St
         b"uri" => keep(&mut params.uri, "params.uri", bytes, at),
         b"cursor" => keep(&mut params.cursor, "params.cursor", bytes, at),
         b"requestId" => keep(&mut params.request_id, "params.requestId", bytes, at),
-        b"progressToken" => keep(
-            &mut params.progress_token,
-            "params.progressToken",
-            bytes,
-            at,
-        ),
+        b"progressToken" => keep(&mut params.progress_token, "params.progressToken", bytes, at),
         b"_meta" => {
             let end = if bytes.get(at) == Some(&b'{') {
                 let token = &mut params.meta_progress_token;
@@ -243,7 +236,7 @@ fn unquoted(bytes: &[u8], span: Span) -> Step<Span> {
 /// The id of a message that is broken or cut, if one can be made out: the top-level `id`, read
 /// without trusting the structure, else an `"id":N}` that ends the text. Only whole numbers: the
 /// ids we give to servers. A number cut off by the end of the text does not count.
-pub fn salvage_id(bytes: &[u8]) -> Option<u64> {
+pub fn salvage_id(bytes: &[u8]) -> Option<u32> {
     let mut depth = 0_usize;
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
@@ -267,15 +260,8 @@ pub fn salvage_id(bytes: &[u8]) -> Option<u64> {
     }
     let last = memchr::memmem::rfind(bytes, b"\"id\"")?;
     let tail = bytes.get(last..)?;
-    let only_closes = tail
-        .get(4..)?
-        .iter()
-        .all(|b| b" :0123456789}\r".contains(b));
-    if only_closes {
-        number_after(bytes, last + 4)
-    } else {
-        None
-    }
+    let only_closes = tail.get(4..)?.iter().all(|b| b" :0123456789}\r".contains(b));
+    if only_closes { number_after(bytes, last + 4) } else { None }
 }
 
 fn rough_string_end(bytes: &[u8], open: usize) -> usize {
@@ -290,7 +276,7 @@ fn rough_string_end(bytes: &[u8], open: usize) -> usize {
     }
 }
 
-fn number_after(bytes: &[u8], at: usize) -> Option<u64> {
+fn number_after(bytes: &[u8], at: usize) -> Option<u32> {
     let start = colon(bytes, at).ok()?;
     let rest = bytes.get(start..)?;
     let len = rest.iter().position(|byte| !byte.is_ascii_digit())?;
@@ -308,7 +294,7 @@ mod tests {
                 "{:?} {} {}",
                 m.kind,
                 String::from_utf8_lossy(m.id()),
-                String::from_utf8_lossy(m.method())
+                String::from_utf8_lossy(&m.method())
             ),
             Err(fault) => fault.to_string(),
         };
@@ -317,32 +303,15 @@ mod tests {
 
     #[test]
     fn what_a_message_is() {
-        check(
-            r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
-            "Request 1 ping",
-        );
-        check(
-            r#" { "method" : "x/y" , "id" : "a" , "jsonrpc" : "2.0" } "#,
-            "Request \"a\" x/y",
-        );
-        check(
-            r#"{"jsonrpc":"2.0","method":"n","params":[1]}"#,
-            "Notification  n",
-        );
+        check(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, "Request 1 ping");
+        check(r#" { "method" : "x/y" , "id" : "a" , "jsonrpc" : "2.0" } "#, "Request \"a\" x/y");
+        check(r#"{"jsonrpc":"2.0","method":"n","params":[1]}"#, "Notification  n");
         check(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, "Answer 7");
-        check(
-            r#"{"id":7,"result":null,"extra":[],"jsonrpc":"2.0"}"#,
-            "Answer 7",
-        );
-        check(
-            r#"{"jsonrpc":"2.0","id":null,"error":{"code":1}}"#,
-            "Refusal null",
-        );
+        check(r#"{"id":7,"result":null,"extra":[],"jsonrpc":"2.0"}"#, "Answer 7");
+        check(r#"{"jsonrpc":"2.0","id":null,"error":{"code":1}}"#, "Refusal null");
         check(r#"{"jsonrpc":"2.0","id":1.50,"error":{}}"#, "Refusal 1.50");
-        check(
-            r#"{"jsonrpc":"2.0","\u0069d":3,"method":"ping"}"#,
-            "Request 3 ping",
-        );
+        check(r#"{"jsonrpc":"2.0","\u0069d":3,"method":"ping"}"#, "Request 3 ping");
+        check(r#"{"jsonrpc":"2.0","id":3,"method":"tools\/call"}"#, "Request 3 tools/call");
     }
 
     #[test]
@@ -351,55 +320,22 @@ mod tests {
         check("hello", "it is not valid JSON");
         check("[]", "it is a JSON-RPC batch");
         check("123", "it is not a JSON object");
-        check(
-            r#"{"jsonrpc":"2.0","id":1,"result":{}"#,
-            "it ends in the middle",
-        );
-        check(
-            r#"{"jsonrpc":"2.0","id":1,"result":{},}"#,
-            "it is not valid JSON",
-        );
-        check(
-            r#"{"jsonrpc":"2.0","id":1,"result":tru}"#,
-            "it is not valid JSON",
-        );
-        check(
-            r#"{"jsonrpc":"2.0","id":1,"id":1,"result":{}}"#,
-            "member `id` appears twice",
-        );
-        check(
-            r#"{"jsonrpc":"2.0","id":1,"i\u0064":2,"result":{}}"#,
-            "member `id` appears twice",
-        );
-        check(
-            r#"{"jsonrpc":"2.0","id":1,"result":1,"result":2}"#,
-            "member `result` appears twice",
-        );
+        check(r#"{"jsonrpc":"2.0","id":1,"result":{}"#, "it ends in the middle");
+        check(r#"{"jsonrpc":"2.0","id":1,"result":{},}"#, "it is not valid JSON");
+        check(r#"{"jsonrpc":"2.0","id":1,"result":tru}"#, "it is not valid JSON");
+        check(r#"{"jsonrpc":"2.0","id":1,"id":1,"result":{}}"#, "member `id` appears twice");
+        check(r#"{"jsonrpc":"2.0","id":1,"i\u0064":2,"result":{}}"#, "member `id` appears twice");
+        check(r#"{"jsonrpc":"2.0","id":1,"result":1,"result":2}"#, "member `result` appears twice");
         check(
             r#"{"jsonrpc":"2.0","id":1,"result":1,"error":2}"#,
             "it has both `result` and `error`",
         );
-        check(
-            r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#,
-            "member `id` has the wrong type",
-        );
-        check(
-            r#"{"jsonrpc":"2.0","id":{},"method":"m"}"#,
-            "member `id` has the wrong type",
-        );
-        check(
-            r#"{"jsonrpc":"2.0","id":1,"method":5}"#,
-            "member `method` has the wrong type",
-        );
-        check(
-            r#"{"jsonrpc":"1.0","id":1,"method":"m"}"#,
-            "`jsonrpc` is not \"2.0\"",
-        );
+        check(r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#, "member `id` has the wrong type");
+        check(r#"{"jsonrpc":"2.0","id":{},"method":"m"}"#, "member `id` has the wrong type");
+        check(r#"{"jsonrpc":"2.0","id":1,"method":5}"#, "member `method` has the wrong type");
+        check(r#"{"jsonrpc":"1.0","id":1,"method":"m"}"#, "`jsonrpc` is not \"2.0\"");
         check(r#"{"level":"info"}"#, "`jsonrpc` is not \"2.0\"");
-        check(
-            r#"{"jsonrpc":"2.0"}"#,
-            "it is neither a request, a notification nor a response",
-        );
+        check(r#"{"jsonrpc":"2.0"}"#, "it is neither a request, a notification nor a response");
         check(
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"name":"a","name":"b"}}"#,
             "member `params.name` appears twice",
@@ -415,6 +351,17 @@ mod tests {
     }
 
     #[test]
+    fn half_an_id_is_no_id() {
+        for text in [
+            r#"{"jsonrpc":"2.0","method":"m","id":12"#,
+            r#"{"jsonrpc":"2.0","method":"m","id":01}"#,
+            r#"{"jsonrpc":"2.0","method":"m","id":1x}"#,
+        ] {
+            assert_eq!(scan(text.as_bytes()).unwrap_err().id, None, "{text}");
+        }
+    }
+
+    #[test]
     fn a_fault_behind_the_id_knows_the_id() {
         let text = br#"{"jsonrpc":"2.0","id":42,"result":{"a":}}"#;
         let fault = scan(text).unwrap_err();
@@ -423,7 +370,7 @@ mod tests {
 
     #[test]
     fn an_id_is_salvaged_only_when_it_is_whole_and_at_the_top() {
-        let cases: [(&[u8], Option<u64>); 8] = [
+        let cases: [(&[u8], Option<u32>); 8] = [
             (br#"{"jsonrpc":"2.0","id":42,"result":{"#, Some(42)),
             (b"{\"id\": 42 ,\"result\":\"\xff\"}", Some(42)),
             (br#"{"jsonrpc":"2.0","id":4"#, None),
@@ -434,12 +381,7 @@ mod tests {
             (b"plain text", None),
         ];
         for (bytes, expected) in cases {
-            assert_eq!(
-                salvage_id(bytes),
-                expected,
-                "{}",
-                String::from_utf8_lossy(bytes)
-            );
+            assert_eq!(salvage_id(bytes), expected, "{}", String::from_utf8_lossy(bytes));
         }
     }
 }

@@ -34,8 +34,8 @@ impl<'a> Edits<'a> {
     }
 
     /// Adds a replacement. Spans must not overlap; a fifth one is ignored (and no caller has one).
-    #[must_use]
-    pub fn with(mut self, span: Span, new: &'a [u8]) -> Self {
+    #[inline]
+    pub fn add(&mut self, span: Span, new: &'a [u8]) {
         debug_assert!(self.used < MOST_EDITS, "too many edits for one message");
         let mut carried = (span, new);
         for slot in self.slots.iter_mut().take(self.used) {
@@ -49,7 +49,13 @@ impl<'a> Edits<'a> {
             *slot = Some(carried);
             self.used += 1;
         }
-        self
+    }
+
+    /// One replacement only.
+    pub fn one(span: Span, new: &'a [u8]) -> Self {
+        let mut edits = Self::new();
+        edits.add(span, new);
+        edits
     }
 
     /// Appends `bytes` with the replacements made.
@@ -79,11 +85,12 @@ mod tests {
 
     #[track_caller]
     fn check(bytes: &str, edits: &[(usize, usize, &str)], expected: &str) {
-        let edits = edits.iter().fold(Edits::new(), |all, (start, end, new)| {
-            all.with(Span::new(*start, *end), new.as_bytes())
-        });
+        let mut all = Edits::new();
+        for (start, end, new) in edits {
+            all.add(Span::new(*start, *end), new.as_bytes());
+        }
         let mut out = Vec::new();
-        edits.write(bytes.as_bytes(), &mut out);
+        all.write(bytes.as_bytes(), &mut out);
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 

@@ -34,10 +34,7 @@ pub fn members(bytes: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Span)> {
 
 /// The value of member `key` of the object `bytes`, as written; the last one if there are several.
 pub fn member<'a>(bytes: &'a [u8], key: &str) -> Option<&'a [u8]> {
-    members(bytes)
-        .filter(|(name, _)| name == key)
-        .last()
-        .map(|(_, span)| span.of(bytes))
+    members(bytes).filter(|(name, _)| name == key).last().map(|(_, span)| span.of(bytes))
 }
 
 fn opening(bytes: &[u8], bracket: u8) -> Option<usize> {
@@ -66,14 +63,9 @@ mod tests {
     #[test]
     fn members_come_as_written() {
         let text = br#"{"a" : 1e2, "\u0062":[ ], "a":null}"#;
-        let all: Vec<_> = members(text)
-            .map(|(key, span)| (key, span.of(text)))
-            .collect();
-        let expected: [(Cow<'_, str>, &[u8]); 3] = [
-            ("a".into(), b"1e2"),
-            ("b".into(), b"[ ]"),
-            ("a".into(), b"null"),
-        ];
+        let all: Vec<_> = members(text).map(|(key, span)| (key, span.of(text))).collect();
+        let expected: [(Cow<'_, str>, &[u8]); 3] =
+            [("a".into(), b"1e2"), ("b".into(), b"[ ]"), ("a".into(), b"null")];
         assert_eq!(all, expected);
         assert_eq!(members(b"{}").count(), 0);
         assert_eq!(member(text, "a"), Some(&b"null"[..]));

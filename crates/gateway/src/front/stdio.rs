@@ -10,10 +10,9 @@ use tokio_util::sync::CancellationToken;
 use trunkline_wire::{Line, Lines};
 
 use crate::limits::{END_OF_INPUT, Farewell, LAST_FLUSH, SIGNALLED};
-use crate::pump::{Pump, Reader, SourceHandle};
+use crate::pump::{Pump, Reader, SourceHandle, Touched};
 use crate::session::Session;
 use crate::stream::{Input, Sink};
-use crate::upstream::Connection;
 
 /// Serves until the client goes or a signal comes, then ends what is open. `finish` is told how the
 /// servers are to end and resolves when they are gone.
@@ -64,7 +63,7 @@ struct Stdin {
 
 impl Reader for Stdin {
     fn take(&self, lines: &mut Lines, source: &SourceHandle) {
-        let mut touched: Vec<Arc<Connection>> = Vec::new();
+        let mut touched = Touched::default();
         while let Some(line) = lines.next_line() {
             let line = match line {
                 Line::Whole(line) => line,
@@ -77,24 +76,18 @@ impl Reader for Stdin {
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            if let Some(connection) = self.session.receive(line)
-                && !touched.iter().any(|known| Arc::ptr_eq(known, &connection))
-            {
-                touched.push(connection);
-            }
+            touched.note(self.session.receive(line));
         }
-        for connection in touched {
-            connection.outbox.flush();
-        }
+        touched.flush(|_| {});
         self.session.client.outbox.hold_if_crowded(source);
     }
 
     /// A last message without a newline is a message all the same.
     fn ended(&self, rest: &[u8]) {
         if !rest.iter().all(u8::is_ascii_whitespace)
-            && let Some(connection) = self.session.receive(rest)
+            && let Some(outbox) = self.session.receive(rest)
         {
-            connection.outbox.flush();
+            outbox.flush();
         }
         self.ended.cancel();
     }

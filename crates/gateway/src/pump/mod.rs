@@ -10,7 +10,9 @@ mod handle;
 mod outbox;
 mod source;
 mod thread;
+mod touched;
 
 pub(crate) use handle::Pump;
 pub(crate) use outbox::{Outbox, Refused};
 pub(crate) use source::{Reader, SourceHandle};
+pub(crate) use touched::Touched;

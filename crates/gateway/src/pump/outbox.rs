@@ -202,6 +202,11 @@ impl Outbox {
         queue.held.push(source.clone());
     }
 
+    /// Is this the same outbox?
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Bytes not yet written.
     pub(crate) fn len(&self) -> usize {
         self.0.queue.lock().bytes
@@ -347,15 +352,13 @@ impl Queue {
 
     fn write_some(&mut self) -> Result<(), Errno> {
         let sink = self.sink.as_ref().ok_or(Errno::PIPE)?;
-        let mut room = [IoSlice::new(&[]); GATHERED];
-        let mut used = 0;
-        let mut skip = self.offset;
-        for (slot, segment) in room.iter_mut().zip(&self.segments) {
-            let bytes = segment.bytes().get(std::mem::take(&mut skip)..);
-            *slot = IoSlice::new(bytes.unwrap_or_default());
-            used += 1;
-        }
-        let count = sink.write(room.get(..used).unwrap_or_default())?;
+        let count = match &self.segments {
+            one if one.len() == 1 => {
+                let bytes = one.front().and_then(|segment| segment.bytes().get(self.offset..));
+                sink.write(&[IoSlice::new(bytes.unwrap_or_default())])?
+            }
+            many => sink.write(slices(many, self.offset, &mut [IoSlice::new(&[]); GATHERED]))?,
+        };
         self.wrote(count);
         Ok(())
     }
@@ -389,6 +392,22 @@ impl Queue {
             self.spare = buffer;
         }
     }
+}
+
+/// The unwritten bytes of the first segments, in `room`.
+fn slices<'a, 'b>(
+    segments: &'a VecDeque<Segment>,
+    offset: usize,
+    room: &'b mut [IoSlice<'a>; GATHERED],
+) -> &'b [IoSlice<'a>] {
+    let mut skip = offset;
+    let mut used = 0;
+    for (slot, segment) in room.iter_mut().zip(segments) {
+        let bytes = segment.bytes().get(std::mem::take(&mut skip)..);
+        *slot = IoSlice::new(bytes.unwrap_or_default());
+        used += 1;
+    }
+    room.get(..used).unwrap_or_default()
 }
 
 impl Segment {

@@ -17,9 +17,9 @@ use crate::call::{Client, ReturnPath, Ticket};
 use crate::error::CallError;
 use crate::face::Face;
 use crate::limits::CHANGE_PAUSE;
+use crate::pump::Outbox;
 use crate::registry::Registry;
 use crate::router::{Route, route};
-use crate::upstream::Connection;
 
 /// What every session of a gateway shares.
 #[derive(Debug)]
@@ -52,8 +52,8 @@ impl Session {
         })
     }
 
-    /// One line from the client. Returns the connection whose outbox is to be flushed, if any.
-    pub(crate) fn receive(self: &Arc<Self>, line: &[u8]) -> Option<Arc<Connection>> {
+    /// One line from the client. Returns the outbox that is to be flushed, if any.
+    pub(crate) fn receive(self: &Arc<Self>, line: &[u8]) -> Option<Outbox> {
         let message = match scan(line) {
             Ok(message) => message,
             Err(fault) => {
@@ -91,7 +91,7 @@ impl Session {
         self.client.say(&CallError::InvalidRequest(why).response(b"null"));
     }
 
-    fn request(self: &Arc<Self>, message: &Message<'_>) -> Option<Arc<Connection>> {
+    fn request(self: &Arc<Self>, message: &Message<'_>) -> Option<Outbox> {
         let id = Id::new(message.id());
         let catalog = self.context.registry.catalog();
         match route(message, &catalog) {
@@ -108,12 +108,7 @@ impl Session {
         None
     }
 
-    fn call(
-        self: &Arc<Self>,
-        message: &Message<'_>,
-        id: Id,
-        tool: &ToolRoute,
-    ) -> Option<Arc<Connection>> {
+    fn call(self: &Arc<Self>, message: &Message<'_>, id: Id, tool: &ToolRoute) -> Option<Outbox> {
         let server = self.context.registry.server(tool.server);
         let Some(connection) = server.and_then(|server| server.connection()) else {
             // It went between two looks at the catalog.
@@ -122,6 +117,8 @@ impl Session {
             return None;
         };
         let token = message.params.meta_progress_token.map(|span| span.of(message.bytes));
+        // Anything else is no token; it goes through as it is.
+        let token = token.filter(|token| matches!(token.first(), Some(b'"' | b'-' | b'0'..=b'9')));
         let path = ReturnPath {
             client: Arc::clone(&self.client),
             id,
@@ -130,7 +127,7 @@ impl Session {
         if let Err(error) = connection.submit(message, &tool.name_token, path) {
             self.client.say(&error.response(message.id()));
         }
-        Some(connection)
+        Some(connection.outbox.clone())
     }
 
     fn call_unknown(self: &Arc<Self>, message: &Message<'_>, id: Id, name: &str) {
@@ -145,17 +142,17 @@ impl Session {
 
     pub(crate) fn unknown_tool(&self, name: &str) -> CallError {
         let registry = &self.context.registry;
-        let shown = trunkline_catalog::name::escaped(name);
+        let tool = name.to_owned();
         if let Some(server) = registry.by_prefix(name)
             && !self.context.face.simple
             && server.connection().is_none()
         {
             let (server, why) = (server.key.to_string(), server.absence());
-            return CallError::ToolOfAbsentServer { tool: shown, server, why };
+            return CallError::ToolOfAbsentServer { tool, server, why };
         }
         let separators = [registry.naming.separator(), "__"];
         let prefixed = separators.iter().any(|separator| name.contains(separator));
-        if prefixed { CallError::UnknownTool(shown) } else { CallError::NoPrefix(shown) }
+        if prefixed { CallError::UnknownTool(tool) } else { CallError::NoPrefix(tool) }
     }
 
     fn list_tools(self: &Arc<Self>, message: &Message<'_>, id: Id) {
@@ -211,7 +208,7 @@ impl Session {
     }
 
     fn notified(&self, message: &Message<'_>) {
-        match message.method() {
+        match &*message.method() {
             b"notifications/cancelled" => self.cancel(message),
             b"notifications/initialized" => {}
             other => {

@@ -35,8 +35,8 @@ impl Session {
         };
         let line = message.bytes.to_vec();
         self.wait(id, ready, move |session, _| {
-            if let Some(connection) = session.receive(&line) {
-                connection.outbox.flush();
+            if let Some(outbox) = session.receive(&line) {
+                outbox.flush();
             }
         });
     }

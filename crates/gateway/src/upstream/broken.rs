@@ -65,8 +65,7 @@ impl Connection {
     /// A line that did not scan. If it is an answer, its owner learns at once that it is broken.
     pub(crate) fn broken_line(&self, line: &[u8], fault: Fault) {
         if !looks_like_message(line) {
-            self.broken.warn(&self.key, line, "is not a JSON-RPC message");
-            return;
+            return self.noise(line);
         }
         self.broken.warn(&self.key, line, &format!("is a broken message ({fault})"));
         let error = self.broken_answer(fault.kind);
@@ -76,6 +75,11 @@ impl Connection {
             return;
         }
         self.fail_only_or_count(&error);
+    }
+
+    /// A line that is no message at all: a banner, a log line.
+    pub(crate) fn noise(&self, line: &[u8]) {
+        self.broken.warn(&self.key, line, "is not a JSON-RPC message");
     }
 
     /// A line passed the limit; `head` is how it starts. The rest is being skipped.

@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
-use trunkline_wire::{Edits, Id, Kind, Message, encode_into, scan, upstream_id};
+use trunkline_wire::{
+    Edits, Fault, FaultKind, Id, Kind, Message, elements, encode_into, scan, upstream_id,
+};
 
-use crate::call::{Client, Payload, ReturnPath, Ticket};
+use crate::call::{Payload, ReturnPath, Ticket};
 use crate::deadlines::{Deadlines, Tick};
 use crate::error::CallError;
 use crate::limits::Limits;
-use crate::pump::{Outbox, Refused};
+use crate::pump::{Outbox, Refused, Touched};
 use crate::upstream::broken::BrokenLines;
-use crate::upstream::pending::{Entry, Pending, Waiter};
+use crate::upstream::pending::{Entry, Pending, UpstreamId, Waiter};
 
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -65,12 +67,13 @@ impl Connection {
         }
         let sent_at = with_digits(id, |digits| {
             let mut edits = Edits::new();
-            let spans = [message.id, message.params.meta_progress_token];
-            for span in spans.into_iter().flatten() {
-                edits = edits.with(span, digits);
+            let token = message.params.meta_progress_token;
+            let token = token.filter(|_| path.progress_token.is_some());
+            for span in [message.id, token].into_iter().flatten() {
+                edits.add(span, digits);
             }
             if let Some(span) = message.params.name {
-                edits = edits.with(span, name_token);
+                edits.add(span, name_token);
             }
             self.outbox.put_bounded(message.bytes, &edits)
         });
@@ -101,8 +104,13 @@ impl Connection {
         }
     }
 
-    /// A request of our own; the answer is the whole response message. `None`: there will be none.
-    pub(crate) async fn request(&self, method: &str, params: &[u8]) -> Option<Vec<u8>> {
+    /// A request of our own; the answer is the whole response, or why it is no good. `None`: there
+    /// will be none.
+    pub(crate) async fn request(
+        &self,
+        method: &str,
+        params: &[u8],
+    ) -> Option<Result<Vec<u8>, String>> {
         let (sender, receiver) = oneshot::channel();
         {
             let mut pending = self.pending.lock();
@@ -128,26 +136,28 @@ impl Connection {
     }
 
     /// Passes a client's cancellation on. `message` is its `notifications/cancelled`.
-    pub(crate) fn cancel(&self, id: u64, message: &Message<'_>) {
+    pub(crate) fn cancel(&self, id: UpstreamId, message: &Message<'_>) {
         if self.pending.lock().remove(id).is_none() {
             return;
         }
         let Some(span) = message.params.request_id else {
             return;
         };
-        let put = with_digits(id, |digits| {
-            self.outbox.put(message.bytes, &Edits::new().with(span, digits))
-        });
+        let put =
+            with_digits(id, |digits| self.outbox.put(message.bytes, &Edits::one(span, digits)));
         if put.is_err() {
             tracing::debug!(server = %self.key, "a cancellation found its server gone");
         }
         self.outbox.flush();
     }
 
-    /// One message from the server. Returns the client whose outbox is to be flushed.
-    pub(crate) fn receive(&self, payload: Payload<'_>) -> Option<Arc<Client>> {
+    /// One message from the server. Returns the outbox that is to be flushed, if any.
+    pub(crate) fn receive(&self, payload: Payload<'_>) -> Option<Outbox> {
         let message = match scan(payload.bytes()) {
             Ok(message) => message,
+            Err(Fault { kind: FaultKind::Batch, .. }) => {
+                return self.receive_batch(payload.bytes());
+            }
             Err(fault) => {
                 self.broken_line(payload.bytes(), fault);
                 return None;
@@ -155,7 +165,7 @@ impl Connection {
         };
         match message.kind {
             Kind::Answer | Kind::Refusal => {
-                let (id, id_at) = (our_id(message.id()), message.id);
+                let (id, id_at) = (upstream_id(message.id()), message.id);
                 let entry = id.and_then(|id| self.pending.lock().remove(id));
                 let entry = entry.or_else(|| self.owner_of_null(&message));
                 let (Some(entry), Some(id_at)) = (entry, id_at) else {
@@ -170,6 +180,22 @@ impl Connection {
                 None
             }
         }
+    }
+
+    /// Revision 2025-03-26 lets a server answer in batches. What is no message in it is noise.
+    fn receive_batch(&self, batch: &[u8]) -> Option<Outbox> {
+        let mut touched = Touched::default();
+        let messages = elements(batch).map(|at| at.of(batch)).filter(|one| one.starts_with(b"{"));
+        let mut any = false;
+        for message in messages {
+            any = true;
+            touched.note(self.receive(Payload::Borrowed(message)));
+        }
+        if !any {
+            self.noise(batch);
+        }
+        touched.flush(|_| {});
+        None
     }
 
     /// A server that could not read a request answers with an error and `"id":null`. It is the
@@ -188,32 +214,32 @@ impl Connection {
         entry: Entry,
         id_at: trunkline_wire::Span,
         payload: Payload<'_>,
-    ) -> Option<Arc<Client>> {
+    ) -> Option<Outbox> {
         match entry.waiter {
             Waiter::Client(path) => {
                 path.client.deliver(&path.id, id_at, payload);
-                Some(path.client)
+                Some(path.client.outbox.clone())
             }
             Waiter::Own(sender) => {
                 // Nobody waits any more: the handshake was given up.
-                drop(sender.send(payload.bytes().to_vec()));
+                drop(sender.send(Ok(payload.bytes().to_vec())));
                 None
             }
         }
     }
 
-    fn notified(&self, message: &Message<'_>) -> Option<Arc<Client>> {
-        match message.method() {
+    fn notified(&self, message: &Message<'_>) -> Option<Outbox> {
+        match &*message.method() {
             b"notifications/progress" => {
                 let span = message.params.progress_token?;
-                let id = our_id(span.of(message.bytes))?;
+                let id = upstream_id(span.of(message.bytes))?;
                 let pending = self.pending.lock();
                 let Waiter::Client(path) = &pending.get(id)?.waiter else {
                     return None;
                 };
-                let edits = Edits::new().with(span, path.progress_token.as_deref()?);
+                let edits = Edits::one(span, path.progress_token.as_deref()?);
                 path.client.outbox.put(message.bytes, &edits).ok()?;
-                Some(Arc::clone(&path.client))
+                Some(path.client.outbox.clone())
             }
             b"notifications/tools/list_changed" => {
                 self.tools_changed.notify_one();
@@ -226,24 +252,27 @@ impl Connection {
     /// Trunkline declares no client capabilities to its servers, so only `ping` has an answer.
     fn answer_request(&self, message: &Message<'_>) {
         let mut out = Vec::new();
-        if message.method() == b"ping" {
+        if *message.method() == *b"ping" {
             trunkline_wire::write_result(message.id(), b"{}", &mut out);
         } else {
-            let method = String::from_utf8_lossy(message.method()).into_owned();
+            let method = String::from_utf8_lossy(&message.method()).into_owned();
             out = CallError::UnknownMethod(method).response(message.id());
         }
         self.notify(&out);
     }
 
     /// Ends a call with an error, if it is still open. True if it was.
-    pub(crate) fn fail(&self, id: u64, error: &CallError) -> bool {
+    pub(crate) fn fail(&self, id: UpstreamId, error: &CallError) -> bool {
         let entry = self.pending.lock().remove(id);
         match entry {
             Some(Entry { waiter: Waiter::Client(path), .. }) => {
                 path.client.fail(&path.id, error);
                 true
             }
-            Some(_) => true, // our own request: its receiver learns it from the dropped sender
+            Some(Entry { waiter: Waiter::Own(sender), .. }) => {
+                drop(sender.send(Err(error.to_string())));
+                true
+            }
             None => false,
         }
     }
@@ -286,15 +315,6 @@ impl Connection {
     }
 }
 
-/// Our id in a server's message: a number, or (some servers do that) the same number as a string.
-fn our_id(token: &[u8]) -> Option<u64> {
-    let token = match token {
-        [b'"', inner @ .., b'"'] => inner,
-        other => other,
-    };
-    upstream_id(token)
-}
-
-fn with_digits<T>(id: u64, use_it: impl FnOnce(&[u8]) -> T) -> T {
-    Id::Number(i64::try_from(id).unwrap_or_default()).with_token(use_it)
+fn with_digits<T>(id: UpstreamId, use_it: impl FnOnce(&[u8]) -> T) -> T {
+    Id::Number(i64::from(id)).with_token(use_it)
 }

@@ -26,6 +26,8 @@ pub(crate) enum HandshakeError {
     Silent(&'static str),
     #[error("refused `{method}`: {error}")]
     Refused { method: &'static str, error: String },
+    #[error("could not be asked for `{0}`: {1}")]
+    Unusable(&'static str, String),
     #[error("sent an answer to `{0}` that makes no sense: {1}")]
     Senseless(&'static str, String),
 }
@@ -110,6 +112,7 @@ async fn ask(
 ) -> Result<Vec<u8>, HandshakeError> {
     let answer = connection.request(method, params).await;
     let answer = answer.ok_or(HandshakeError::Silent(method))?;
+    let answer = answer.map_err(|error| HandshakeError::Unusable(method, error))?;
     let message =
         scan(&answer).map_err(|fault| HandshakeError::Senseless(method, fault.to_string()))?;
     if message.kind == Kind::Refusal {

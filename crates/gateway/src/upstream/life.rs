@@ -9,9 +9,9 @@ use trunkline_catalog::Listing;
 use trunkline_keeper::{Custody, Tree};
 use trunkline_wire::{Line, Lines};
 
-use crate::call::{Client, Payload};
+use crate::call::Payload;
 use crate::limits::{CHANGE_PAUSE, LARGE_MESSAGE, LAST_OUTPUT, LAST_STATUS, ONE_SERVER};
-use crate::pump::{Reader, SourceHandle};
+use crate::pump::{Reader, SourceHandle, Touched};
 use crate::registry::Registry;
 use crate::stream::{Input, Sink, Slow};
 use crate::upstream::broken::BrokenLines;
@@ -185,11 +185,13 @@ impl<'a> Life<'a> {
 
     /// Takes the server out of sight, ends its calls, and lets nothing of it live on.
     async fn finish(mut self, end: &End, mut tree: Tree) {
+        // First out of the list: whoever has the error of a call must not see its tool any more.
         self.server.set_live(None);
         self.server.update(|status| {
             status.pid = None;
             status.tools = 0;
         });
+        self.supervisor.registry.changed();
         let farewell = match end {
             End::Failed(failure) => {
                 announce(self.server, failure);
@@ -201,7 +203,6 @@ impl<'a> Life<'a> {
                 self.supervisor.ending().await
             }
         };
-        self.supervisor.registry.changed();
         tree.stop(farewell.wait, farewell.term);
         tree.gone().await;
         if let Some(output) = self.output.take() {
@@ -234,7 +235,7 @@ struct Output {
 
 impl Reader for Output {
     fn take(&self, lines: &mut Lines, source: &SourceHandle) {
-        let mut touched: Vec<Arc<Client>> = Vec::new();
+        let mut touched = Touched::default();
         while let Some(line) = lines.next_line() {
             let payload = match line {
                 Line::Whole([]) => continue,
@@ -249,17 +250,10 @@ impl Reader for Output {
                     continue;
                 }
             };
-            if let Some(client) = self.connection.receive(payload)
-                && !touched.iter().any(|known| Arc::ptr_eq(known, &client))
-            {
-                touched.push(client);
-            }
+            touched.note(self.connection.receive(payload));
         }
-        for client in touched {
-            client.outbox.flush();
-            // Nothing is lost on a client that does not read: its servers are not read either.
-            client.outbox.hold_if_crowded(source);
-        }
+        // Nothing is lost on a client that does not read: its servers are not read either.
+        touched.flush(|outbox| outbox.hold_if_crowded(source));
     }
 
     fn ended(&self, rest: &[u8]) {

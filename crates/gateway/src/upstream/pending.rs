@@ -1,20 +1,30 @@
-//! The calls one server has open: a slab, so that an answer finds its caller without a search.
+//! The calls one server has open, by the id we gave them.
 
-use std::collections::hash_map::RandomState;
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState as Random;
 use std::hash::{BuildHasher as _, Hasher as _};
 
+use foldhash::fast::RandomState;
 use tokio::sync::oneshot;
 
 use crate::call::ReturnPath;
 use crate::deadlines::Tick;
 use crate::limits::OPEN_CALLS;
 
+/// An id of ours. Counts up from a random nine-digit number: a small number in some payload or a
+/// stray answer is not mistaken for one of ours, and a server that keeps ids in 32 bits, or prints
+/// numbers with 14 digits, still answers under the right one.
+pub(crate) type UpstreamId = u32;
+
+const FIRST: UpstreamId = 100_000_000;
+const LAST: UpstreamId = 2_000_000_000;
+
 /// Who waits for an answer.
 #[derive(Debug)]
 pub(crate) enum Waiter {
     Client(ReturnPath),
-    /// Trunkline itself, during a handshake or a listing.
-    Own(oneshot::Sender<Vec<u8>>),
+    /// Trunkline itself, during a handshake or a listing: the whole response, or why there is none.
+    Own(oneshot::Sender<Result<Vec<u8>, String>>),
 }
 
 #[derive(Debug)]
@@ -25,94 +35,69 @@ pub(crate) struct Entry {
     pub(crate) sent_at: u64,
 }
 
-/// An id is `generation << INDEX_BITS | index`. The generation starts at random, so that a number
-/// in some payload is not mistaken for one of our ids, and never repeats in a connection's life;
-/// the whole stays below 2^53, which every JSON parser reads exactly.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    slots: Vec<Slot>,
-    free: Vec<usize>,
-    generation: u64,
+    open: HashMap<UpstreamId, Entry, RandomState>,
+    last: UpstreamId,
 }
 
-#[derive(Debug)]
-struct Slot {
-    id: u64,
-    entry: Option<Entry>,
-}
-
-const INDEX_BITS: u32 = OPEN_CALLS.trailing_zeros();
-const GENERATIONS: u64 = 1 << 35;
-/// Slots kept when nothing is open any more.
-const KEPT_SLOTS: usize = 1024;
+/// Room kept when nothing is open any more.
+const KEPT_CAPACITY: usize = 1024;
 
 impl Pending {
     pub(crate) fn new() -> Self {
-        let random = RandomState::new().build_hasher().finish();
-        Self { slots: Vec::new(), free: Vec::new(), generation: random % (GENERATIONS / 2) }
+        let random = Random::new().build_hasher().finish() % 100_000_000;
+        let last = FIRST + UpstreamId::try_from(random).unwrap_or_default();
+        Self { open: HashMap::default(), last }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.open.len()
     }
 
-    /// The id the next entry gets, or `None` if there are too many.
-    pub(crate) fn next_id(&mut self) -> Option<u64> {
-        let index = self.free.last().copied().unwrap_or(self.slots.len());
-        if index >= OPEN_CALLS {
+    /// An id that is not in use, or `None` if too many are.
+    pub(crate) fn next_id(&mut self) -> Option<UpstreamId> {
+        if self.open.len() >= OPEN_CALLS {
             return None;
         }
-        self.generation += 1;
-        Some(((self.generation % GENERATIONS) << INDEX_BITS) | index as u64)
-    }
-
-    /// Stores an entry under the id that `next_id` just gave.
-    pub(crate) fn insert(&mut self, id: u64, entry: Entry) {
-        let slot = Slot { id, entry: Some(entry) };
-        match self.free.pop().and_then(|index| self.slots.get_mut(index)) {
-            Some(place) => *place = slot,
-            None => self.slots.push(slot),
+        loop {
+            self.last = if self.last < LAST { self.last + 1 } else { FIRST };
+            if !self.open.contains_key(&self.last) {
+                return Some(self.last);
+            }
         }
     }
 
-    pub(crate) fn get(&self, id: u64) -> Option<&Entry> {
-        let slot = self.slots.get(index(id))?;
-        slot.entry.as_ref().filter(|_| slot.id == id)
+    pub(crate) fn insert(&mut self, id: UpstreamId, entry: Entry) {
+        self.open.insert(id, entry);
     }
 
-    pub(crate) fn remove(&mut self, id: u64) -> Option<Entry> {
-        let slot = self.slots.get_mut(index(id)).filter(|slot| slot.id == id)?;
-        let entry = slot.entry.take()?;
-        self.free.push(index(id));
-        if self.free.len() == self.slots.len() && self.slots.len() > KEPT_SLOTS {
-            self.slots = Vec::new();
-            self.free = Vec::new();
+    pub(crate) fn get(&self, id: UpstreamId) -> Option<&Entry> {
+        self.open.get(&id)
+    }
+
+    pub(crate) fn remove(&mut self, id: UpstreamId) -> Option<Entry> {
+        let entry = self.open.remove(&id);
+        if self.open.is_empty() && self.open.capacity() > KEPT_CAPACITY {
+            self.open.shrink_to(KEPT_CAPACITY / 2);
         }
-        Some(entry)
+        entry
     }
 
     /// The only open call, if there is exactly one.
-    pub(crate) fn only(&self) -> Option<u64> {
-        if self.len() != 1 {
-            return None;
-        }
-        self.slots.iter().find(|slot| slot.entry.is_some()).map(|slot| slot.id)
+    pub(crate) fn only(&self) -> Option<UpstreamId> {
+        let mut ids = self.open.keys();
+        ids.next().copied().filter(|_| ids.next().is_none())
     }
 
-    pub(crate) fn expired(&self, now: Tick) -> Vec<u64> {
+    pub(crate) fn expired(&self, now: Tick) -> Vec<UpstreamId> {
         let late = |entry: &Entry| entry.deadline.is_some_and(|deadline| deadline <= now);
-        let open = self.slots.iter().filter(|slot| slot.entry.as_ref().is_some_and(late));
-        open.map(|slot| slot.id).collect()
+        self.open.iter().filter(|(_, entry)| late(entry)).map(|(id, _)| *id).collect()
     }
 
     pub(crate) fn drain(&mut self) -> Vec<Entry> {
-        self.free.clear();
-        self.slots.drain(..).filter_map(|slot| slot.entry).collect()
+        std::mem::take(&mut self.open).into_values().collect()
     }
-}
-
-fn index(id: u64) -> usize {
-    usize::try_from(id & ((1 << INDEX_BITS) - 1)).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]
@@ -137,17 +122,15 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_used_again_has_another_id() {
+    fn ids_go_round_and_skip_what_is_open() {
         let mut pending = Pending::new();
+        pending.last = LAST - 1;
         let first = pending.next_id().unwrap();
         pending.insert(first, entry());
-        pending.remove(first);
-        let second = pending.next_id().unwrap();
-        pending.insert(second, entry());
-        assert_ne!(first, second);
-        assert!(pending.get(first).is_none());
-        assert!(pending.get(second).is_some());
-        assert!(second < 1 << 53);
+        assert_eq!(first, LAST);
+        pending.insert(FIRST, entry());
+        assert_eq!(pending.next_id(), Some(FIRST + 1));
+        assert!(i32::try_from(LAST).is_ok());
     }
 
     #[test]
@@ -162,7 +145,7 @@ mod tests {
         for id in ids {
             assert!(pending.remove(id).is_some());
         }
-        assert_eq!(pending.slots.capacity(), 0);
+        assert!(pending.open.capacity() <= KEPT_CAPACITY);
         assert!(pending.next_id().is_some());
     }
 }
