@@ -9,28 +9,42 @@ use trunkline_catalog::name::Naming;
 use trunkline_catalog::{Catalog, Offer};
 
 use crate::deadlines::Tick;
-use crate::upstream::Server;
+use crate::upstream::{Connection, Server};
 
 #[derive(Debug)]
 pub(crate) struct Registry {
     servers: Vec<Arc<Server>>,
     pub(crate) naming: Naming,
-    snapshot: Mutex<Snapshot>,
+    current: Mutex<Current>,
     /// Counts the changes.
     changes: watch::Sender<u64>,
 }
 
+/// The catalog of one moment and the connections its routes lead to.
 #[derive(Debug, Default)]
-struct Snapshot {
-    catalog: Arc<Catalog>,
+pub(crate) struct Snapshot {
+    pub(crate) catalog: Catalog,
+    /// By the servers' indices.
+    connections: Vec<Option<Arc<Connection>>>,
+}
+
+impl Snapshot {
+    pub(crate) fn connection(&self, server: usize) -> Option<&Connection> {
+        self.connections.get(server)?.as_deref()
+    }
+}
+
+#[derive(Debug, Default)]
+struct Current {
+    snapshot: Arc<Snapshot>,
     stale: bool,
     warned: Vec<String>,
 }
 
 impl Registry {
     pub(crate) fn new(servers: Vec<Arc<Server>>, naming: Naming) -> Self {
-        let snapshot = Mutex::new(Snapshot { stale: true, ..Snapshot::default() });
-        Self { servers, naming, snapshot, changes: watch::Sender::new(0) }
+        let current = Mutex::new(Current { stale: true, ..Current::default() });
+        Self { servers, naming, current, changes: watch::Sender::new(0) }
     }
 
     pub(crate) fn servers(&self) -> &[Arc<Server>] {
@@ -41,40 +55,40 @@ impl Registry {
         self.servers.get(index)
     }
 
-    /// The catalog of this moment. Built when it is first asked for after a change, so that fifty
+    /// What there is at this moment. Built when it is first asked for after a change, so that fifty
     /// servers that start together cost one assembly.
-    pub(crate) fn catalog(&self) -> Arc<Catalog> {
-        let mut snapshot = self.snapshot.lock();
-        if std::mem::take(&mut snapshot.stale) {
-            let catalog = self.assemble();
-            if catalog.warnings != snapshot.warned {
-                for warning in &catalog.warnings {
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        let mut current = self.current.lock();
+        if std::mem::take(&mut current.stale) {
+            let snapshot = self.assemble();
+            if snapshot.catalog.warnings != current.warned {
+                for warning in &snapshot.catalog.warnings {
                     tracing::warn!("{warning}");
                 }
-                snapshot.warned.clone_from(&catalog.warnings);
+                current.warned.clone_from(&snapshot.catalog.warnings);
             }
-            snapshot.catalog = Arc::new(catalog);
+            current.snapshot = Arc::new(snapshot);
         }
-        Arc::clone(&snapshot.catalog)
+        Arc::clone(&current.snapshot)
     }
 
-    fn assemble(&self) -> Catalog {
-        let live: Vec<_> =
-            self.servers.iter().filter_map(|server| Some((server, server.live()?))).collect();
+    fn assemble(&self) -> Snapshot {
+        let live: Vec<_> = self.servers.iter().map(|server| (server, server.live())).collect();
         let offers: Vec<_> = live
             .iter()
-            .map(|(server, live)| Offer {
-                server: server.index,
-                key: &server.key,
-                listing: &live.listing,
+            .filter_map(|(server, live)| {
+                let listing = &live.as_ref()?.listing;
+                Some(Offer { server: server.index, key: &server.key, listing })
             })
             .collect();
-        Catalog::assemble(&offers, &self.naming)
+        let catalog = Catalog::assemble(&offers, &self.naming);
+        let connections = live.into_iter().map(|(_, live)| Some(live?.connection)).collect();
+        Snapshot { catalog, connections }
     }
 
     /// A server's offer has changed.
     pub(crate) fn changed(&self) {
-        self.snapshot.lock().stale = true;
+        self.current.lock().stale = true;
         self.changes.send_modify(|count| *count += 1);
     }
 

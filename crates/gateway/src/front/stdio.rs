@@ -62,32 +62,23 @@ struct Stdin {
 }
 
 impl Reader for Stdin {
-    fn take(&self, lines: &mut Lines, source: &SourceHandle) {
-        let mut touched = Touched::default();
+    fn take(&self, lines: &mut Lines, source: &SourceHandle, touched: &mut Touched) {
+        let snapshot = self.session.context.registry.snapshot();
         while let Some(line) = lines.next_line() {
-            let line = match line {
-                Line::Whole(line) => line,
-                Line::TooLong(_) => {
-                    self.session.refuse_oversize(self.limit);
-                    continue;
-                }
-                Line::TooLongEnd(_) => continue,
-            };
-            if line.iter().all(u8::is_ascii_whitespace) {
-                continue;
+            match line {
+                Line::Whole(line) if line.iter().all(u8::is_ascii_whitespace) => {}
+                Line::Whole(line) => self.session.receive(line, &snapshot, touched),
+                Line::TooLong(_) => self.session.refuse_oversize(self.limit),
+                Line::TooLongEnd(_) => {}
             }
-            touched.note(self.session.receive(line));
         }
-        touched.flush(|_| {});
         self.session.client.outbox.hold_if_crowded(source);
     }
 
     /// A last message without a newline is a message all the same.
-    fn ended(&self, rest: &[u8]) {
-        if !rest.iter().all(u8::is_ascii_whitespace)
-            && let Some(outbox) = self.session.receive(rest)
-        {
-            outbox.flush();
+    fn ended(&self, rest: &[u8], touched: &mut Touched) {
+        if !rest.iter().all(u8::is_ascii_whitespace) {
+            self.session.receive(rest, &self.session.context.registry.snapshot(), touched);
         }
         self.ended.cancel();
     }

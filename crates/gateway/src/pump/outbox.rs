@@ -193,6 +193,7 @@ impl Outbox {
         if self.len() < CLIENT_HIGH_WATER {
             return;
         }
+        self.flush();
         source.hold();
         let mut queue = self.0.queue.lock();
         if queue.closed || queue.bytes < CLIENT_HIGH_WATER {

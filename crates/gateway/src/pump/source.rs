@@ -10,15 +10,16 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use trunkline_wire::Lines;
 
-use crate::pump::Pump;
+use crate::pump::{Pump, Touched};
 use crate::stream::Input;
 
 /// Who gets what is read. Called on the pump's thread: must not wait.
 pub(crate) trait Reader: Debug + Send + Sync {
-    /// More bytes have come: take the lines that are complete.
-    fn take(&self, lines: &mut Lines, source: &SourceHandle);
+    /// More bytes have come: take the lines that are complete. What is noted in `touched` is
+    /// flushed afterwards.
+    fn take(&self, lines: &mut Lines, source: &SourceHandle, touched: &mut Touched);
     /// The stream has ended; `rest` is a last line without its newline.
-    fn ended(&self, rest: &[u8]);
+    fn ended(&self, rest: &[u8], touched: &mut Touched);
 }
 
 /// A source, for whoever wants to hold it for a while or end it.
@@ -101,24 +102,24 @@ impl Source {
     }
 
     /// Reads once and hands on what came.
-    pub(super) fn read(&mut self) -> More {
+    pub(super) fn read(&mut self, touched: &mut Touched) -> More {
         match rustix::io::read(&self.handle.0.fd, spare_capacity(self.lines.room())) {
             Ok(1..) => {
-                self.reader.take(&mut self.lines, &self.handle);
+                self.reader.take(&mut self.lines, &self.handle, touched);
                 More::Maybe
             }
             Err(Errno::AGAIN | Errno::INTR) => More::Maybe,
-            Ok(0) => self.end(),
+            Ok(0) => self.end(touched),
             Err(error) => {
                 tracing::debug!(%error, "a stream cannot be read any further");
-                self.end()
+                self.end(touched)
             }
         }
     }
 
     /// Says that nothing more will come.
-    pub(super) fn end(&self) -> More {
-        self.reader.ended(self.lines.remainder());
+    pub(super) fn end(&self, touched: &mut Touched) -> More {
+        self.reader.ended(self.lines.remainder(), touched);
         More::Never
     }
 }

@@ -10,10 +10,10 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventFlags};
 use rustix::io::Errno;
 
-use crate::pump::Pump;
 use crate::pump::handle::{Order, WAKE};
 use crate::pump::outbox::Outbox;
 use crate::pump::source::{More, Source};
+use crate::pump::{Pump, Touched};
 
 /// How many events one wait may bring.
 const EVENTS: usize = 64;
@@ -23,8 +23,12 @@ impl Pump {
     pub(crate) fn start() -> io::Result<(Self, JoinHandle<()>)> {
         let pump = Self::new()?;
         let guard = pump.end_guard();
-        let mut thread =
-            Thread { pump: pump.clone(), watched: HashMap::default(), files: Vec::new() };
+        let mut thread = Thread {
+            pump: pump.clone(),
+            watched: HashMap::default(),
+            files: Vec::new(),
+            touched: Touched::default(),
+        };
         let handle = Builder::new().name("pump".to_owned()).spawn(move || {
             if let Err(error) = thread.run() {
                 tracing::error!(%error, "bytes are no longer moved");
@@ -40,6 +44,7 @@ struct Thread {
     watched: HashMap<u64, Watched, RandomState>,
     /// Plain files among the sources: always ready.
     files: Vec<u64>,
+    touched: Touched,
 }
 
 enum Watched {
@@ -69,6 +74,7 @@ impl Thread {
             for token in self.files.clone() {
                 self.happened(token, EventFlags::IN);
             }
+            self.touched.flush();
         }
     }
 
@@ -100,7 +106,7 @@ impl Thread {
             self.files.push(token);
         } else if let Err(error) = source.watch() {
             tracing::error!(%error, "a stream cannot be watched");
-            source.end();
+            source.end(&mut self.touched);
             return;
         }
         self.watched.insert(token, Watched::Source(source));
@@ -112,7 +118,7 @@ impl Thread {
         }
         let more = match self.watched.get_mut(&token) {
             Some(Watched::Source(source)) if source.is_file() && source.is_held() => More::Maybe,
-            Some(Watched::Source(source)) => source.read(),
+            Some(Watched::Source(source)) => source.read(&mut self.touched),
             Some(Watched::Outbox(outbox)) => {
                 if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
                     outbox.close();

@@ -7,7 +7,6 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 use tokio_util::task::TaskTracker;
-use trunkline_catalog::Route as ToolRoute;
 use trunkline_catalog::name::refuses;
 use trunkline_wire::{
     Fault, FaultKind, Id, Kind, Message, Revision, decode, member, scan, write_result,
@@ -17,9 +16,10 @@ use crate::call::{Client, ReturnPath, Ticket};
 use crate::error::CallError;
 use crate::face::Face;
 use crate::limits::CHANGE_PAUSE;
-use crate::pump::Outbox;
-use crate::registry::Registry;
+use crate::pump::Touched;
+use crate::registry::{Registry, Snapshot};
 use crate::router::{Route, route};
+use crate::upstream::Connection;
 
 /// What every session of a gateway shares.
 #[derive(Debug)]
@@ -52,22 +52,23 @@ impl Session {
         })
     }
 
-    /// One line from the client. Returns the outbox that is to be flushed, if any.
-    pub(crate) fn receive(self: &Arc<Self>, line: &[u8]) -> Option<Outbox> {
+    /// One line from the client. What it leads to is put into outboxes and noted in `touched`.
+    pub(crate) fn receive(
+        self: &Arc<Self>,
+        line: &[u8],
+        snapshot: &Snapshot,
+        touched: &mut Touched,
+    ) {
         let message = match scan(line) {
             Ok(message) => message,
-            Err(fault) => {
-                self.refuse_line(line, fault);
-                return None;
-            }
+            Err(fault) => return self.refuse_line(line, fault),
         };
         match message.kind {
-            Kind::Request => return self.request(&message),
+            Kind::Request => self.request(&message, snapshot, touched),
             Kind::Notification => self.notified(&message),
             // Trunkline asks its clients nothing (yet), so nothing can be an answer.
             Kind::Answer | Kind::Refusal => tracing::debug!("a client answered without a question"),
         }
-        None
     }
 
     fn refuse_line(&self, line: &[u8], fault: Fault) {
@@ -91,31 +92,39 @@ impl Session {
         self.client.say(&CallError::InvalidRequest(why).response(b"null"));
     }
 
-    fn request(self: &Arc<Self>, message: &Message<'_>) -> Option<Outbox> {
+    fn request(
+        self: &Arc<Self>,
+        message: &Message<'_>,
+        snapshot: &Snapshot,
+        touched: &mut Touched,
+    ) {
         let id = Id::new(message.id());
-        let catalog = self.context.registry.catalog();
-        match route(message, &catalog) {
-            Ok(route) if !matches!(route, Route::Call(_)) && self.client.is_open(&id) => {
+        match route(message, &snapshot.catalog) {
+            Ok(Route::Call(tool)) => {
+                // A snapshot has no tools of a server it has no connection to.
+                if let Some(connection) = snapshot.connection(tool.server) {
+                    self.call(message, id, &tool.name_token, connection, touched);
+                }
+            }
+            Ok(_) if self.client.is_open(&id) => {
                 self.client.say(&CallError::duplicate_id().response(message.id()));
             }
-            Ok(Route::Call(tool)) => return self.call(message, id, tool),
             Ok(Route::UnknownTool(name)) => self.call_unknown(message, id, &name),
             Ok(Route::ListTools) => self.list_tools(message, id),
             Ok(Route::Initialize) => self.initialize(message),
             Ok(Route::Ping) => self.answer(message.id(), b"{}"),
             Err(error) => self.client.say(&error.response(message.id())),
         }
-        None
     }
 
-    fn call(self: &Arc<Self>, message: &Message<'_>, id: Id, tool: &ToolRoute) -> Option<Outbox> {
-        let server = self.context.registry.server(tool.server);
-        let Some(connection) = server.and_then(|server| server.connection()) else {
-            // It went between two looks at the catalog.
-            let name = decode(message.text(message.params.name)).unwrap_or_default();
-            self.call_unknown(message, id, &name);
-            return None;
-        };
+    fn call(
+        &self,
+        message: &Message<'_>,
+        id: Id,
+        name_token: &[u8],
+        connection: &Connection,
+        touched: &mut Touched,
+    ) {
         let token = message.params.meta_progress_token.map(|span| span.of(message.bytes));
         // Anything else is no token; it goes through as it is.
         let token = token.filter(|token| matches!(token.first(), Some(b'"' | b'-' | b'0'..=b'9')));
@@ -124,10 +133,10 @@ impl Session {
             id,
             progress_token: token.map(Into::into),
         };
-        if let Err(error) = connection.submit(message, &tool.name_token, path) {
-            self.client.say(&error.response(message.id()));
+        match connection.submit(message, name_token, path) {
+            Ok(()) => touched.note(&connection.outbox),
+            Err(error) => self.client.say(&error.response(message.id())),
         }
-        Some(connection.outbox.clone())
     }
 
     fn call_unknown(self: &Arc<Self>, message: &Message<'_>, id: Id, name: &str) {
@@ -166,7 +175,8 @@ impl Session {
 
     /// Sends the list of this moment and remembers that the client knows it.
     pub(crate) fn send_list(&self, id: &[u8]) {
-        let catalog = self.context.registry.catalog();
+        let snapshot = self.context.registry.snapshot();
+        let catalog = &snapshot.catalog;
         *self.told.lock() = Some(catalog.tools().clone());
         let head = [br#"{"jsonrpc":"2.0","id":"#, id, br#","result":"#].concat();
         if self.client.outbox.send_shared(&head, catalog.tools(), b"}").is_err() {
@@ -249,7 +259,7 @@ impl Session {
             if self.is_outdated() {
                 self.client
                     .say(br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
-                *self.told.lock() = Some(self.context.registry.catalog().tools().clone());
+                *self.told.lock() = Some(self.context.registry.snapshot().catalog.tools().clone());
                 sleep(CHANGE_PAUSE).await;
             }
         }
@@ -257,7 +267,7 @@ impl Session {
 
     fn is_outdated(&self) -> bool {
         let told = self.told.lock().clone();
-        told.is_some_and(|told| told != *self.context.registry.catalog().tools())
+        told.is_some_and(|told| told != *self.context.registry.snapshot().catalog.tools())
     }
 
     /// Ends whatever is still open: the gateway goes.

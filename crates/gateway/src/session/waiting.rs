@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use trunkline_wire::{Id, Message};
 
 use crate::call::Ticket;
+use crate::pump::Touched;
 use crate::session::Session;
 use crate::upstream::Server;
 
@@ -35,9 +36,9 @@ impl Session {
         };
         let line = message.bytes.to_vec();
         self.wait(id, ready, move |session, _| {
-            if let Some(outbox) = session.receive(&line) {
-                outbox.flush();
-            }
+            let mut touched = Touched::default();
+            session.receive(&line, &session.context.registry.snapshot(), &mut touched);
+            touched.flush();
         });
     }
 

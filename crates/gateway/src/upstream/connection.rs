@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 use trunkline_wire::{
-    Edits, Fault, FaultKind, Id, Kind, Message, elements, encode_into, scan, upstream_id,
+    Edits, Fault, FaultKind, Id, Kind, Message, Span, elements, encode_into, scan, upstream_id,
 };
 
 use crate::call::{Payload, ReturnPath, Ticket};
@@ -151,17 +151,14 @@ impl Connection {
         self.outbox.flush();
     }
 
-    /// One message from the server. Returns the outbox that is to be flushed, if any.
-    pub(crate) fn receive(&self, payload: Payload<'_>) -> Option<Outbox> {
+    /// One message from the server. Where it goes on to is noted in `touched`.
+    pub(crate) fn receive(&self, payload: Payload<'_>, touched: &mut Touched) {
         let message = match scan(payload.bytes()) {
             Ok(message) => message,
             Err(Fault { kind: FaultKind::Batch, .. }) => {
-                return self.receive_batch(payload.bytes());
+                return self.receive_batch(payload.bytes(), touched);
             }
-            Err(fault) => {
-                self.broken_line(payload.bytes(), fault);
-                return None;
-            }
+            Err(fault) => return self.broken_line(payload.bytes(), fault),
         };
         match message.kind {
             Kind::Answer | Kind::Refusal => {
@@ -170,32 +167,23 @@ impl Connection {
                 let entry = entry.or_else(|| self.owner_of_null(&message));
                 let (Some(entry), Some(id_at)) = (entry, id_at) else {
                     tracing::debug!(server = %self.key, "an answer nobody waits for is dropped");
-                    return None;
+                    return;
                 };
-                self.settle(entry, id_at, payload)
+                settle(entry, id_at, payload, touched);
             }
-            Kind::Notification => self.notified(&message),
-            Kind::Request => {
-                self.answer_request(&message);
-                None
-            }
+            Kind::Notification => self.notified(&message, touched),
+            Kind::Request => self.answer_request(&message),
         }
     }
 
     /// Revision 2025-03-26 lets a server answer in batches. What is no message in it is noise.
-    fn receive_batch(&self, batch: &[u8]) -> Option<Outbox> {
-        let mut touched = Touched::default();
-        let messages = elements(batch).map(|at| at.of(batch)).filter(|one| one.starts_with(b"{"));
-        let mut any = false;
-        for message in messages {
-            any = true;
-            touched.note(self.receive(Payload::Borrowed(message)));
+    fn receive_batch(&self, batch: &[u8], touched: &mut Touched) {
+        let mut messages =
+            elements(batch).map(|at| at.of(batch)).filter(|one| one.starts_with(b"{"));
+        let Some(first) = messages.next() else { return self.noise(batch) };
+        for message in std::iter::once(first).chain(messages) {
+            self.receive(Payload::Borrowed(message), touched);
         }
-        if !any {
-            self.noise(batch);
-        }
-        touched.flush(|_| {});
-        None
     }
 
     /// A server that could not read a request answers with an error and `"id":null`. It is the
@@ -209,43 +197,24 @@ impl Connection {
         pending.remove(id)
     }
 
-    fn settle(
-        &self,
-        entry: Entry,
-        id_at: trunkline_wire::Span,
-        payload: Payload<'_>,
-    ) -> Option<Outbox> {
-        match entry.waiter {
-            Waiter::Client(path) => {
-                path.client.deliver(&path.id, id_at, payload);
-                Some(path.client.outbox.clone())
-            }
-            Waiter::Own(sender) => {
-                // Nobody waits any more: the handshake was given up.
-                drop(sender.send(Ok(payload.bytes().to_vec())));
-                None
-            }
+    fn notified(&self, message: &Message<'_>, touched: &mut Touched) {
+        match &*message.method() {
+            b"notifications/progress" => self.progressed(message, touched),
+            b"notifications/tools/list_changed" => self.tools_changed.notify_one(),
+            _ => {}
         }
     }
 
-    fn notified(&self, message: &Message<'_>) -> Option<Outbox> {
-        match &*message.method() {
-            b"notifications/progress" => {
-                let span = message.params.progress_token?;
-                let id = upstream_id(span.of(message.bytes))?;
-                let pending = self.pending.lock();
-                let Waiter::Client(path) = &pending.get(id)?.waiter else {
-                    return None;
-                };
-                let edits = Edits::one(span, path.progress_token.as_deref()?);
-                path.client.outbox.put(message.bytes, &edits).ok()?;
-                Some(path.client.outbox.clone())
-            }
-            b"notifications/tools/list_changed" => {
-                self.tools_changed.notify_one();
-                None
-            }
-            _ => None,
+    /// Passes progress on to the call it belongs to, under the client's own token.
+    fn progressed(&self, message: &Message<'_>, touched: &mut Touched) {
+        let Some(span) = message.params.progress_token else { return };
+        let Some(id) = upstream_id(span.of(message.bytes)) else { return };
+        let pending = self.pending.lock();
+        if let Some(Entry { waiter: Waiter::Client(path), .. }) = pending.get(id)
+            && let Some(token) = &path.progress_token
+            && path.client.outbox.put(message.bytes, &Edits::one(span, token)).is_ok()
+        {
+            touched.note(&path.client.outbox);
         }
     }
 
@@ -312,6 +281,18 @@ impl Connection {
             }
         }
         self.pending.lock().len() > 0
+    }
+}
+
+/// Gives a response to whoever waits for it.
+fn settle(entry: Entry, id_at: Span, payload: Payload<'_>, touched: &mut Touched) {
+    match entry.waiter {
+        Waiter::Client(path) => {
+            path.client.deliver(&path.id, id_at, payload);
+            touched.note(&path.client.outbox);
+        }
+        // If nobody waits any more, the handshake was given up.
+        Waiter::Own(sender) => drop(sender.send(Ok(payload.bytes().to_vec()))),
     }
 }
 

@@ -234,8 +234,7 @@ struct Output {
 }
 
 impl Reader for Output {
-    fn take(&self, lines: &mut Lines, source: &SourceHandle) {
-        let mut touched = Touched::default();
+    fn take(&self, lines: &mut Lines, source: &SourceHandle, touched: &mut Touched) {
         while let Some(line) = lines.next_line() {
             let payload = match line {
                 Line::Whole([]) => continue,
@@ -250,13 +249,13 @@ impl Reader for Output {
                     continue;
                 }
             };
-            touched.note(self.connection.receive(payload));
+            self.connection.receive(payload, touched);
         }
         // Nothing is lost on a client that does not read: its servers are not read either.
-        touched.flush(|outbox| outbox.hold_if_crowded(source));
+        touched.hold_if_crowded(source);
     }
 
-    fn ended(&self, rest: &[u8]) {
+    fn ended(&self, rest: &[u8], _: &mut Touched) {
         if !rest.is_empty() {
             tracing::debug!(server = %self.connection.key, "its output ended in mid-line");
         }

@@ -11,6 +11,7 @@ mod server;
 mod state;
 mod supervisor;
 
+pub(crate) use connection::Connection;
 pub use launch::Inherited;
 pub(crate) use server::Server;
 pub use state::{Failure, Phase, State, Status};

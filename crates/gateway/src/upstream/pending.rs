@@ -39,6 +39,8 @@ pub(crate) struct Entry {
 pub(crate) struct Pending {
     open: HashMap<UpstreamId, Entry, RandomState>,
     last: UpstreamId,
+    /// Numbers are being used again: each has to be looked up first.
+    went_round: bool,
 }
 
 /// Room kept when nothing is open any more.
@@ -48,7 +50,7 @@ impl Pending {
     pub(crate) fn new() -> Self {
         let random = Random::new().build_hasher().finish() % 100_000_000;
         let last = FIRST + UpstreamId::try_from(random).unwrap_or_default();
-        Self { open: HashMap::default(), last }
+        Self { open: HashMap::default(), last, went_round: false }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -61,8 +63,13 @@ impl Pending {
             return None;
         }
         loop {
-            self.last = if self.last < LAST { self.last + 1 } else { FIRST };
-            if !self.open.contains_key(&self.last) {
+            if self.last < LAST {
+                self.last += 1;
+            } else {
+                self.last = FIRST;
+                self.went_round = true;
+            }
+            if !self.went_round || !self.open.contains_key(&self.last) {
                 return Some(self.last);
             }
         }
