@@ -21,6 +21,8 @@ pub(crate) type Tick = u64;
 pub(crate) struct Deadlines {
     /// `None`: calls may take for ever.
     limit: Option<Duration>,
+    /// The same in ticks.
+    ticks: Tick,
     now: AtomicU64,
     ticking: AtomicBool,
     wanted: Notify,
@@ -30,6 +32,7 @@ impl Deadlines {
     pub(crate) fn new(limit: Option<Duration>) -> Self {
         Self {
             limit,
+            ticks: limit.map(ticks).unwrap_or_default(),
             now: AtomicU64::new(0),
             ticking: AtomicBool::new(false),
             wanted: Notify::new(),
@@ -38,11 +41,11 @@ impl Deadlines {
 
     /// When a call that starts now is late. Starts the clock if it stands.
     pub(crate) fn for_call(&self) -> Option<Tick> {
-        let limit = self.limit?;
-        if !self.ticking.swap(true, Ordering::Relaxed) {
+        self.limit?;
+        if !self.ticking.load(Ordering::Relaxed) && !self.ticking.swap(true, Ordering::Relaxed) {
             self.wanted.notify_one();
         }
-        Some(self.now.load(Ordering::Relaxed) + ticks(limit))
+        Some(self.now.load(Ordering::Relaxed) + self.ticks)
     }
 
     /// Runs the clock. `sweep` ends the calls that are late and says whether any is left open;

@@ -56,7 +56,7 @@ impl<'a> Message<'a> {
         if !raw.contains(&b'\\') {
             return Cow::Borrowed(raw);
         }
-        let token = self.method.map(|span| Span::new(span.start - 1, span.end + 1));
+        let token = self.method.map(|span| Span::new(span.start() - 1, span.end() + 1));
         match text::decode(self.text(token)) {
             Some(text) => Cow::Owned(text.into_owned().into_bytes()),
             None => Cow::Borrowed(raw),

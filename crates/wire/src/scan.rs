@@ -1,7 +1,7 @@
 //! Bytes -> `Message`: one pass that finds the envelope's fields and proves the rest to be JSON.
 
 use crate::message::{Kind, Message, Params};
-use crate::skip::{broken, colon, string, value, white};
+use crate::skip::{Text, broken, colon, string, value, white};
 use crate::splice::Span;
 use crate::text;
 
@@ -49,15 +49,11 @@ impl FaultKind {
 
 /// Scans one message. `bytes` is a line without its newline.
 pub fn scan(bytes: &[u8]) -> Result<Message<'_>, Fault> {
-    if !bytes.is_ascii()
-        && let Err(error) = std::str::from_utf8(bytes)
-    {
-        return Err(Fault { kind: FaultKind::NotUtf8, at: error.valid_up_to(), id: None });
-    }
+    let text = Text::new(bytes);
     let mut envelope = Envelope::default();
-    let outcome = envelope.read(bytes).and_then(|()| envelope.kind(bytes));
+    let outcome = envelope.read(&text).and_then(|()| envelope.kind(bytes));
     match outcome {
-        Ok(kind) => Ok(Message {
+        Ok(kind) if text.is_utf8() => Ok(Message {
             bytes,
             kind,
             id: envelope.id,
@@ -66,16 +62,15 @@ pub fn scan(bytes: &[u8]) -> Result<Message<'_>, Fault> {
             result: envelope.result,
             error: envelope.error,
         }),
-        Err((kind, at)) => {
-            Err(Fault { kind, at, id: envelope.id.filter(|id| is_whole(bytes, *id)) })
-        }
+        Ok(_) => Err(envelope.fault(bytes, FaultKind::NotUtf8, 0)),
+        Err((kind, at)) => Err(envelope.fault(bytes, kind, at)),
     }
 }
 
 /// Is the id's token followed by what must follow it? `12` in a line cut off there may be the
 /// beginning of `123`, somebody else's id.
 fn is_whole(bytes: &[u8], id: Span) -> bool {
-    matches!(bytes.get(white(bytes, id.end)), Some(b',' | b'}'))
+    matches!(bytes.get(white(bytes, id.end())), Some(b',' | b'}'))
 }
 
 type Step<T> = Result<T, (FaultKind, usize)>;
@@ -90,26 +85,39 @@ struct Envelope {
     error: Option<Span>,
 }
 
+/// How almost every message of almost every program starts.
+const OPENING: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
+const OPENING_VERSION: Span = Span::short(11, 16);
+
 impl Envelope {
-    fn read(&mut self, bytes: &[u8]) -> Step<()> {
-        let start = white(bytes, 0);
-        match bytes.get(start) {
-            Some(b'{') => {}
-            Some(b'[') => {
-                value(bytes, start)?;
-                return Err((FaultKind::Batch, start));
-            }
-            _ => {
-                value(bytes, start)?;
-                return Err((FaultKind::NotObject, start));
-            }
+    fn fault(&self, bytes: &[u8], kind: FaultKind, at: usize) -> Fault {
+        let id = self.id.filter(|id| is_whole(bytes, *id));
+        match std::str::from_utf8(bytes) {
+            Ok(_) => Fault { kind, at, id },
+            Err(error) => Fault { kind: FaultKind::NotUtf8, at: error.valid_up_to(), id },
         }
-        let end = object(bytes, start, |key, at| self.member(bytes, key, at))?;
+    }
+
+    fn read(&mut self, bytes: &Text<'_>) -> Step<()> {
+        let end = if bytes.starts_with(OPENING) {
+            self.jsonrpc = Some(OPENING_VERSION);
+            let at = keep(&mut self.id, "id", bytes, white(bytes, OPENING.len()))?;
+            more_members(bytes, at, |key, at| self.member(bytes, key, at))?
+        } else {
+            let start = white(bytes, 0);
+            if bytes.get(start) != Some(&b'{') {
+                value(bytes, start)?;
+                let is_array = bytes.get(start) == Some(&b'[');
+                let kind = if is_array { FaultKind::Batch } else { FaultKind::NotObject };
+                return Err((kind, start));
+            }
+            object(bytes, start, |key, at| self.member(bytes, key, at))?
+        };
         let rest = white(bytes, end);
         if rest == bytes.len() { Ok(()) } else { Err((FaultKind::NotJson, rest)) }
     }
 
-    fn member(&mut self, bytes: &[u8], key: &[u8], at: usize) -> Step<usize> {
+    fn member(&mut self, bytes: &Text<'_>, key: &[u8], at: usize) -> Step<usize> {
         match key {
             b"params" => {
                 let end = if bytes.get(at) == Some(&b'{') {
@@ -143,11 +151,11 @@ impl Envelope {
                 self.method = Some(unquoted(bytes, method)?);
                 match id {
                     Some(_) if id_fits => Ok(Kind::Request),
-                    Some(span) => Err((FaultKind::WrongType("id"), span.start)),
+                    Some(span) => Err((FaultKind::WrongType("id"), span.start())),
                     None => Ok(Kind::Notification),
                 }
             }
-            (None, _, Some(_), Some(error)) => Err((FaultKind::ResultAndError, error.start)),
+            (None, _, Some(_), Some(error)) => Err((FaultKind::ResultAndError, error.start())),
             (None, Some(_), Some(_), None) if id_fits => Ok(Kind::Answer),
             (None, Some(_), None, Some(_)) if id_fits || id == b"null" => Ok(Kind::Refusal),
             _ => Err((FaultKind::NoKind, 0)),
@@ -155,7 +163,7 @@ impl Envelope {
     }
 }
 
-fn params_member(params: &mut Params, bytes: &[u8], key: &[u8], at: usize) -> Step<usize> {
+fn params_member(params: &mut Params, bytes: &Text<'_>, key: &[u8], at: usize) -> Step<usize> {
     match key {
         b"name" => keep(&mut params.name, "params.name", bytes, at),
         b"uri" => keep(&mut params.uri, "params.uri", bytes, at),
@@ -183,28 +191,29 @@ fn params_member(params: &mut Params, bytes: &[u8], key: &[u8], at: usize) -> St
 /// returns where that value ends.
 #[inline]
 fn object(
-    bytes: &[u8],
+    bytes: &Text<'_>,
     at: usize,
     mut member: impl FnMut(&[u8], usize) -> Step<usize>,
 ) -> Step<usize> {
-    let mut at = white(bytes, at + 1);
+    let at = white(bytes, at + 1);
     if bytes.get(at) == Some(&b'}') {
         return Ok(at + 1);
     }
+    let at = one_member(bytes, at, &mut member)?;
+    more_members(bytes, at, member)
+}
+
+/// Goes on behind a member's value.
+#[inline]
+fn more_members(
+    bytes: &Text<'_>,
+    mut at: usize,
+    mut member: impl FnMut(&[u8], usize) -> Step<usize>,
+) -> Step<usize> {
     loop {
-        let end = string(bytes, at)?;
-        let raw = bytes.get(at + 1..end - 1).unwrap_or_default();
-        let start = colon(bytes, end)?;
-        at = if memchr::memchr(b'\\', raw).is_none() {
-            member(raw, start)?
-        } else {
-            // A key spelt with escapes is the same key: it must not slip past the duplicate check.
-            let plain = text::decode(bytes.get(at..end).unwrap_or_default()).unwrap_or_default();
-            member(plain.as_bytes(), start)?
-        };
         at = white(bytes, at);
         match bytes.get(at) {
-            Some(b',') => at = white(bytes, at + 1),
+            Some(b',') => at = one_member(bytes, white(bytes, at + 1), &mut member)?,
             Some(b'}') => return Ok(at + 1),
             _ => return Err(broken(bytes, at)),
         }
@@ -212,7 +221,24 @@ fn object(
 }
 
 #[inline]
-fn keep(slot: &mut Option<Span>, name: &'static str, bytes: &[u8], at: usize) -> Step<usize> {
+fn one_member(
+    bytes: &Text<'_>,
+    at: usize,
+    member: &mut impl FnMut(&[u8], usize) -> Step<usize>,
+) -> Step<usize> {
+    let end = string(bytes, at)?;
+    let key = bytes.get(at + 1..end - 1).unwrap_or_default();
+    let start = colon(bytes, end)?;
+    if !key.contains(&b'\\') {
+        return member(key, start);
+    }
+    // A key spelt with escapes is the same key: it must not slip past the duplicate check.
+    let plain = text::decode(bytes.get(at..end).unwrap_or_default()).unwrap_or_default();
+    member(plain.as_bytes(), start)
+}
+
+#[inline]
+fn keep(slot: &mut Option<Span>, name: &'static str, bytes: &Text<'_>, at: usize) -> Step<usize> {
     let end = value(bytes, at)?;
     set(slot, name, Span::new(at, end))?;
     Ok(end)
@@ -220,7 +246,7 @@ fn keep(slot: &mut Option<Span>, name: &'static str, bytes: &[u8], at: usize) ->
 
 fn set(slot: &mut Option<Span>, name: &'static str, span: Span) -> Step<()> {
     if slot.is_some() {
-        return Err((FaultKind::Duplicate(name), span.start));
+        return Err((FaultKind::Duplicate(name), span.start()));
     }
     *slot = Some(span);
     Ok(())
@@ -228,8 +254,8 @@ fn set(slot: &mut Option<Span>, name: &'static str, span: Span) -> Step<()> {
 
 fn unquoted(bytes: &[u8], span: Span) -> Step<Span> {
     match span.of(bytes) {
-        [b'"', .., b'"'] => Ok(Span::new(span.start + 1, span.end - 1)),
-        _ => Err((FaultKind::WrongType("method"), span.start)),
+        [b'"', .., b'"'] => Ok(Span::new(span.start() + 1, span.end() - 1)),
+        _ => Err((FaultKind::WrongType("method"), span.start())),
     }
 }
 

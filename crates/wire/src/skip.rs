@@ -1,13 +1,44 @@
 //! Walks over one JSON value of any depth and proves that it is JSON. Never recurses.
 
+use std::cell::Cell;
+use std::ops::Deref;
+
 use crate::scan::FaultKind;
 
 /// Is `bytes` exactly one JSON value (white space around it allowed)?
 pub fn is_json(bytes: &[u8]) -> bool {
-    if std::str::from_utf8(bytes).is_err() {
-        return false;
+    let text = Text::new(bytes);
+    let whole = |end| white(bytes, end) == bytes.len();
+    value(&text, white(bytes, 0)).is_ok_and(whole) && text.is_utf8()
+}
+
+/// What is being walked over. Remembers whether a byte beyond ASCII was seen, which only strings
+/// can hold: most messages are then known to be UTF-8 without a second look.
+#[derive(Debug)]
+pub(crate) struct Text<'a> {
+    bytes: &'a [u8],
+    /// All string bytes so far, or-ed together.
+    seen: Cell<u64>,
+}
+
+impl<'a> Text<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, seen: Cell::new(0) }
     }
-    matches!(value(bytes, white(bytes, 0)), Ok(end) if white(bytes, end) == bytes.len())
+
+    /// To be asked after the walk.
+    pub(crate) fn is_utf8(&self) -> bool {
+        self.seen.get() & HIGH == 0 || std::str::from_utf8(self.bytes).is_ok()
+    }
+}
+
+impl Deref for Text<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.bytes
+    }
 }
 
 /// First position at or after `at` that is not white space.
@@ -19,9 +50,9 @@ pub(crate) fn white(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The end of the value that starts at `at`. The caller has checked that `bytes` is UTF-8.
+/// The end of the value that starts at `at`. Whether it is UTF-8 is known when the walk is over.
 #[inline]
-pub(crate) fn value(bytes: &[u8], at: usize) -> Result<usize, (FaultKind, usize)> {
+pub(crate) fn value(bytes: &Text<'_>, at: usize) -> Result<usize, (FaultKind, usize)> {
     match bytes.get(at) {
         Some(b'{' | b'[') => container(bytes, at),
         _ => scalar(bytes, at),
@@ -30,7 +61,7 @@ pub(crate) fn value(bytes: &[u8], at: usize) -> Result<usize, (FaultKind, usize)
 
 /// The end of the string whose opening quote is at `at`.
 #[inline]
-pub(crate) fn string(bytes: &[u8], at: usize) -> Result<usize, (FaultKind, usize)> {
+pub(crate) fn string(bytes: &Text<'_>, at: usize) -> Result<usize, (FaultKind, usize)> {
     if bytes.get(at) != Some(&b'"') {
         return Err(broken(bytes, at));
     }
@@ -45,7 +76,7 @@ pub(crate) fn string(bytes: &[u8], at: usize) -> Result<usize, (FaultKind, usize
     }
 }
 
-fn scalar(bytes: &[u8], at: usize) -> Result<usize, (FaultKind, usize)> {
+fn scalar(bytes: &Text<'_>, at: usize) -> Result<usize, (FaultKind, usize)> {
     match bytes.get(at) {
         Some(b'"') => string(bytes, at),
         Some(b't') => literal(bytes, at, b"true"),
@@ -95,7 +126,7 @@ impl Open {
     }
 }
 
-fn container(bytes: &[u8], mut at: usize) -> Result<usize, (FaultKind, usize)> {
+fn container(bytes: &Text<'_>, mut at: usize) -> Result<usize, (FaultKind, usize)> {
     let mut open = Open::default();
     loop {
         // `at` is where a value starts.
@@ -145,7 +176,7 @@ fn container(bytes: &[u8], mut at: usize) -> Result<usize, (FaultKind, usize)> {
 
 /// Over a member's key and colon; returns where its value starts.
 #[inline]
-pub(crate) fn key(bytes: &[u8], at: usize) -> Result<usize, (FaultKind, usize)> {
+pub(crate) fn key(bytes: &Text<'_>, at: usize) -> Result<usize, (FaultKind, usize)> {
     colon(bytes, string(bytes, at)?)
 }
 
@@ -160,43 +191,89 @@ pub(crate) fn colon(bytes: &[u8], at: usize) -> Result<usize, (FaultKind, usize)
 }
 
 /// The first byte at or after `at` that ends a run of plain string bytes: a quote, a backslash or
-/// a control character (or the end of `bytes`). Most strings are short: eight bytes at a time; long
-/// ones are searched with vector instructions.
+/// a control character (or the end of the text). Most strings are short, so it starts with eight
+/// bytes at a time; of the long ones, blocks are looked at as a whole.
 #[inline]
-fn plain_run(bytes: &[u8], mut at: usize) -> usize {
-    for _ in 0..SHORT_WORDS {
-        let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) else { break };
-        let found = run_ends(u64::from_le_bytes(*word));
-        if found != 0 {
-            return at + (found.trailing_zeros() / 8) as usize;
+fn plain_run(text: &Text<'_>, mut at: usize) -> usize {
+    let mut seen = text.seen.get();
+    let end = 'found: {
+        for _ in 0..SHORT_WORDS {
+            match word_at(text, at) {
+                Some((word, 0)) => seen |= word,
+                Some((word, found)) => break 'found within(word, found, at, &mut seen),
+                None => break 'found last_bytes(text, at, &mut seen),
+            }
+            at += 8;
         }
-        at += 8;
-    }
-    let rest = bytes.get(at..).unwrap_or_default();
-    let run = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
-    let run = rest.get(..run).unwrap_or(rest);
-    at + if holds_control(run) {
-        run.iter().take_while(|byte| !ends_run(**byte)).count()
-    } else {
-        run.len()
-    }
+        at = plain_blocks(text, at, &mut seen);
+        loop {
+            match word_at(text, at) {
+                Some((word, 0)) => seen |= word,
+                Some((word, found)) => break 'found within(word, found, at, &mut seen),
+                None => break 'found last_bytes(text, at, &mut seen),
+            }
+            at += 8;
+        }
+    };
+    text.seen.set(seen);
+    end
 }
 
-const SHORT_WORDS: usize = 4;
+const SHORT_WORDS: usize = 2;
+const BLOCK: usize = 32;
 
-/// A loop without a branch, which the compiler turns into vector instructions.
-fn holds_control(bytes: &[u8]) -> bool {
-    bytes
-        .chunks(4096)
-        .any(|chunk| chunk.iter().fold(0, |seen, byte| seen | u8::from(*byte < 0x20)) != 0)
+/// Eight bytes, and where a run ends among them (0: nowhere).
+#[inline]
+fn word_at(bytes: &[u8], at: usize) -> Option<(u64, u64)> {
+    let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
+    Some((word, run_ends(word)))
 }
+
+/// The run ends in this word: notes the bytes before the end.
+#[inline]
+fn within(word: u64, found: u64, at: usize, seen: &mut u64) -> usize {
+    let bits = found.trailing_zeros() & !7;
+    *seen |= word & ((1 << bits) - 1);
+    at + (bits / 8) as usize
+}
+
+/// Over whole blocks without an end of the run. No branch inside a block: the compiler turns it
+/// into vector instructions.
+fn plain_blocks(bytes: &[u8], mut at: usize, seen: &mut u64) -> usize {
+    let (blocks, _) = bytes.get(at..).unwrap_or_default().as_chunks::<BLOCK>();
+    let mut high = 0;
+    for block in blocks {
+        let (mut ends, mut all) = (0, 0);
+        for byte in block {
+            ends |= u8::from(ends_run(*byte));
+            all |= byte;
+        }
+        if ends != 0 {
+            break;
+        }
+        high |= all;
+        at += BLOCK;
+    }
+    *seen |= u64::from(high);
+    at
+}
+
+/// Fewer than eight bytes are left.
+fn last_bytes(bytes: &[u8], mut at: usize, seen: &mut u64) -> usize {
+    while let Some(byte) = bytes.get(at).filter(|byte| !ends_run(**byte)) {
+        *seen |= u64::from(*byte);
+        at += 1;
+    }
+    at
+}
+
+const ONES: u64 = u64::from_ne_bytes([1; 8]);
+const HIGH: u64 = ONES << 7;
 
 /// The high bit of the first byte (the lowest, in little endian) that ends a run is set, and none
 /// below it; bits above it mean nothing.
 #[inline]
 fn run_ends(word: u64) -> u64 {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGH: u64 = ONES << 7;
     let zero_byte = |word: u64| word.wrapping_sub(ONES) & !word;
     let quote = zero_byte(word ^ (ONES * b'"' as u64));
     let backslash = zero_byte(word ^ (ONES * b'\\' as u64));
@@ -358,7 +435,10 @@ mod tests {
         ) {
             let at = at.min(bytes.len());
             let expected = bytes[at..].iter().position(|b| ends_run(*b)).map_or(bytes.len(), |n| at + n);
-            prop_assert_eq!(plain_run(&bytes, at), expected);
+            let text = Text::new(&bytes);
+            prop_assert_eq!(plain_run(&text, at), expected);
+            let ascii = bytes[at..expected].is_ascii();
+            prop_assert_eq!(text.seen.get() & HIGH == 0, ascii);
         }
 
         /// serde_json and we agree on short texts made of JSON's own characters. Its two limits

@@ -1,20 +1,34 @@
 //! Replace single values in a message and copy every other byte.
 
-/// Where a value lies in the bytes it was found in.
+/// Where a value lies in the bytes it was found in. Messages are far below 4 GiB, and a message
+/// carries many of these: small ones are cheaper to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    pub start: usize,
-    pub end: usize,
+    start: u32,
+    end: u32,
 }
 
 impl Span {
     pub(crate) fn new(start: usize, end: usize) -> Self {
-        Self { start, end }
+        let narrow = |place| u32::try_from(place).unwrap_or(u32::MAX);
+        Self { start: narrow(start), end: narrow(end) }
+    }
+
+    pub(crate) const fn short(start: u8, end: u8) -> Self {
+        Self { start: start as u32, end: end as u32 }
+    }
+
+    pub(crate) fn start(self) -> usize {
+        self.start as usize
+    }
+
+    pub(crate) fn end(self) -> usize {
+        self.end as usize
     }
 
     /// The bytes of the span; empty if it does not belong to `bytes`.
     pub fn of(self, bytes: &[u8]) -> &[u8] {
-        bytes.get(self.start..self.end).unwrap_or_default()
+        bytes.get(self.start()..self.end()).unwrap_or_default()
     }
 }
 
@@ -71,9 +85,9 @@ impl<'a> Edits<'a> {
     {
         let mut from = 0;
         for (span, new) in self.slots.iter().flatten() {
-            each(bytes.get(from..span.start).unwrap_or_default());
+            each(bytes.get(from..span.start()).unwrap_or_default());
             each(new);
-            from = span.end;
+            from = span.end();
         }
         each(bytes.get(from..).unwrap_or_default());
     }

@@ -2,16 +2,17 @@
 
 use std::borrow::Cow;
 
-use crate::skip::{colon, string, value, white};
+use crate::skip::{Text, colon, string, value, white};
 use crate::splice::Span;
 use crate::text;
 
 /// Where the elements of the array `bytes` lie; nothing if it is not an array.
 pub fn elements(bytes: &[u8]) -> impl Iterator<Item = Span> {
+    let text = Text::new(bytes);
     let mut at = opening(bytes, b'[');
     std::iter::from_fn(move || {
         let start = at.filter(|at| bytes.get(*at) != Some(&b']'))?;
-        let end = value(bytes, start).ok()?;
+        let end = value(&text, start).ok()?;
         at = next(bytes, end);
         Some(Span::new(start, end))
     })
@@ -20,12 +21,13 @@ pub fn elements(bytes: &[u8]) -> impl Iterator<Item = Span> {
 /// The members of the object `bytes`: each key and where its value lies; nothing if it is not an
 /// object. A key that holds a lone surrogate comes as empty text.
 pub fn members(bytes: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Span)> {
+    let text = Text::new(bytes);
     let mut at = opening(bytes, b'{');
     std::iter::from_fn(move || {
         let start = at.filter(|at| bytes.get(*at) != Some(&b'}'))?;
-        let key_end = string(bytes, start).ok()?;
+        let key_end = string(&text, start).ok()?;
         let from = colon(bytes, key_end).ok()?;
-        let end = value(bytes, from).ok()?;
+        let end = value(&text, from).ok()?;
         at = next(bytes, end);
         let key = text::decode(bytes.get(start..key_end)?).unwrap_or_default();
         Some((key, Span::new(from, end)))

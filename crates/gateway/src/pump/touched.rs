@@ -4,24 +4,31 @@
 use crate::pump::{Outbox, SourceHandle};
 
 #[derive(Debug, Default)]
-pub(crate) struct Touched(Vec<Outbox>);
+pub(crate) struct Touched {
+    outboxes: Vec<Outbox>,
+    /// Messages put since the last flush.
+    messages: usize,
+}
 
 impl Touched {
     pub(crate) fn note(&mut self, outbox: &Outbox) {
-        if !self.0.iter().any(|known| known.is(outbox)) {
-            self.0.push(outbox.clone());
+        self.messages += 1;
+        if !self.outboxes.iter().any(|known| known.is(outbox)) {
+            self.outboxes.push(outbox.clone());
         }
     }
 
-    pub(crate) fn flush(&mut self) {
-        for outbox in self.0.drain(..) {
+    /// Writes what was put; returns how many messages that were.
+    pub(crate) fn flush(&mut self) -> usize {
+        for outbox in self.outboxes.drain(..) {
             outbox.flush();
         }
+        std::mem::take(&mut self.messages)
     }
 
     /// Reads no more from `source` while one of the outboxes is too long.
     pub(crate) fn hold_if_crowded(&self, source: &SourceHandle) {
-        for outbox in &self.0 {
+        for outbox in &self.outboxes {
             outbox.hold_if_crowded(source);
         }
     }
