@@ -45,12 +45,14 @@ const MAY_DEPEND: &[(&str, &[&str])] = &[
 
 pub fn run() -> Result<(), String> {
     let mut faults = Vec::new();
-    for file in source::all()? {
-        check_plate(&file, &mut faults);
-        check_length(&file, &mut faults);
-        check_imports(&file, &mut faults);
+    let sources = source::all()?;
+    for file in &sources {
+        check_plate(file, &mut faults);
+        check_length(file, &mut faults);
+        check_imports(file, &mut faults);
     }
     check_crates(&mut faults)?;
+    check_requirements(&sources, &mut faults)?;
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }
 
@@ -97,6 +99,28 @@ fn check_crates(faults: &mut Vec<String>) -> Result<(), String> {
         for dependency in ours.filter_map(|line| line.split(['.', ' ', '=']).next()) {
             if !allowed.contains(&dependency) {
                 faults.push(format!("{path}: `{name}` may not depend on `{dependency}`"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Every test that `docs/requirements.md` names exists, and no row is without one.
+fn check_requirements(sources: &[Source], faults: &mut Vec<String>) -> Result<(), String> {
+    let path = "docs/requirements.md";
+    let page = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    let rows = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ID"));
+    for row in rows.filter(|row| !row.starts_with("| fault")) {
+        let id = row.split('|').nth(1).unwrap_or_default().trim();
+        let tests = row.rsplit('|').nth(1).unwrap_or_default().split('`').skip(1).step_by(2);
+        let tests: Vec<&str> = tests.collect();
+        if tests.is_empty() {
+            faults.push(format!("{path}: {id} has no test"));
+        }
+        for test in tests {
+            let defined = format!("fn {test}(");
+            if !sources.iter().any(|file| file.text.contains(&defined)) {
+                faults.push(format!("{path}: {id}: there is no test `{test}`"));
             }
         }
     }

@@ -18,21 +18,31 @@ use tokio::net::unix::pipe;
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) fd: OwnedFd,
-    /// A plain file: always ready, and epoll does not take it.
-    pub(crate) is_file: bool,
+    pub(crate) nature: Nature,
+}
+
+/// How a descriptor behaves when it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nature {
+    /// A read that does not fill the buffer has emptied it.
+    Pipe,
+    /// A socket or a terminal: a read may be short although more is there.
+    Piecemeal,
+    /// Always ready, and epoll does not take it.
+    File,
 }
 
 impl Input {
     pub(crate) fn stdin() -> io::Result<Self> {
-        let (fd, is_file) = own(io::stdin().as_fd(), OFlags::RDONLY)?;
+        let (fd, nature) = own(io::stdin().as_fd(), OFlags::RDONLY)?;
         widen(&fd);
-        Ok(Self { fd, is_file })
+        Ok(Self { fd, nature })
     }
 
     /// A pipe that is already non-blocking.
     pub(crate) fn pipe(fd: OwnedFd) -> Self {
         widen(&fd);
-        Self { fd, is_file: false }
+        Self { fd, nature: Nature::Pipe }
     }
 }
 
@@ -91,16 +101,15 @@ fn widen(fd: &OwnedFd) {
 
 const PIPE_BYTES: usize = 1024 * 1024;
 
-/// A descriptor of our own for a stream that others may share, non-blocking where it matters; true
-/// for a plain file.
-fn own(fd: BorrowedFd<'_>, mode: OFlags) -> io::Result<(OwnedFd, bool)> {
+/// A descriptor of our own for a stream that others may share, non-blocking where it matters.
+fn own(fd: BorrowedFd<'_>, mode: OFlags) -> io::Result<(OwnedFd, Nature)> {
     match FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) {
-        FileType::Fifo => Ok((reopened(fd, mode)?, false)),
-        FileType::Socket => Ok((unblocked(fd)?, false)),
+        FileType::Fifo => Ok((reopened(fd, mode)?, Nature::Pipe)),
+        FileType::Socket => Ok((unblocked(fd)?, Nature::Piecemeal)),
         FileType::CharacterDevice if rustix::termios::isatty(fd) => {
-            Ok((reopened(fd, mode)?, false))
+            Ok((reopened(fd, mode)?, Nature::Piecemeal))
         }
-        _ => Ok((fd.try_clone_to_owned()?, true)),
+        _ => Ok((fd.try_clone_to_owned()?, Nature::File)),
     }
 }
 

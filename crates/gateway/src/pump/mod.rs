@@ -12,6 +12,9 @@ mod source;
 mod thread;
 mod touched;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use handle::Pump;
 pub(crate) use outbox::{Outbox, Refused};
 pub(crate) use source::{Reader, SourceHandle};

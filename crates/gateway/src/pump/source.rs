@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use trunkline_wire::Lines;
 
 use crate::pump::{Pump, Touched};
-use crate::stream::Input;
+use crate::stream::{Input, Nature};
 
 /// Who gets what is read. Called on the pump's thread: must not wait.
 pub(crate) trait Reader: Debug + Send + Sync {
@@ -31,15 +31,14 @@ struct Shared {
     pump: Pump,
     token: u64,
     fd: OwnedFd,
-    /// A plain file is always ready and not watched.
-    is_file: bool,
+    nature: Nature,
     held: AtomicBool,
 }
 
 impl SourceHandle {
     pub(super) fn new(pump: Pump, token: u64, input: Input) -> Self {
-        let Input { fd, is_file } = input;
-        Self(Arc::new(Shared { pump, token, fd, is_file, held: AtomicBool::new(false) }))
+        let Input { fd, nature } = input;
+        Self(Arc::new(Shared { pump, token, fd, nature, held: AtomicBool::new(false) }))
     }
 
     /// Reads no more for now.
@@ -50,12 +49,23 @@ impl SourceHandle {
 
     pub(super) fn resume(&self) {
         self.0.held.store(false, Ordering::Relaxed);
-        self.0.pump.rewatch(self.0.fd.as_fd(), self.0.token, EventFlags::IN);
+        self.0.pump.rewatch(self.0.fd.as_fd(), self.0.token, self.0.events());
     }
 
     /// Reads no more at all; the reader is not told.
     pub(crate) fn forget(&self) {
         self.0.pump.forget(self.0.token);
+    }
+}
+
+impl Shared {
+    /// A pipe is told of once when something comes, and read until it is empty: the kernel then
+    /// need not look at it again before the next wait.
+    fn events(&self) -> EventFlags {
+        match self.nature {
+            Nature::Pipe => EventFlags::IN | EventFlags::ET,
+            Nature::Piecemeal | Nature::File => EventFlags::IN,
+        }
     }
 }
 
@@ -66,6 +76,9 @@ pub(super) struct Source {
     lines: Lines,
     reader: Arc<dyn Reader>,
 }
+
+/// A stream that always has more must not keep the others waiting.
+const READS_AT_A_TIME: usize = 16;
 
 /// Is there more to come?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +97,7 @@ impl Source {
     }
 
     pub(super) fn is_file(&self) -> bool {
-        self.handle.0.is_file
+        self.handle.0.nature == Nature::File
     }
 
     pub(super) fn is_held(&self) -> bool {
@@ -93,7 +106,7 @@ impl Source {
 
     pub(super) fn watch(&self) -> std::io::Result<()> {
         let shared = &self.handle.0;
-        shared.pump.watch(shared.fd.as_fd(), shared.token, EventFlags::IN)
+        shared.pump.watch(shared.fd.as_fd(), shared.token, shared.events())
     }
 
     /// The handle may outlive the source, and so may the descriptor: it must leave the watch.
@@ -101,20 +114,32 @@ impl Source {
         self.handle.0.pump.unwatch(self.handle.0.fd.as_fd());
     }
 
-    /// Reads once and hands on what came.
-    pub(super) fn read(&mut self, touched: &mut Touched) -> More {
-        match rustix::io::read(&self.handle.0.fd, spare_capacity(self.lines.room())) {
-            Ok(1..) => {
-                self.reader.take(&mut self.lines, &self.handle, touched);
-                More::Maybe
-            }
-            Err(Errno::AGAIN | Errno::INTR) => More::Maybe,
-            Ok(0) => self.end(touched),
-            Err(error) => {
-                tracing::debug!(%error, "a stream cannot be read any further");
-                self.end(touched)
+    /// Reads what is there and hands it on. `hung_up`: the other side is gone, and there will be no
+    /// further word of it.
+    pub(super) fn read(&mut self, hung_up: bool, touched: &mut Touched) -> More {
+        for _ in 0..READS_AT_A_TIME {
+            let room = self.lines.room();
+            let space = room.capacity() - room.len();
+            match rustix::io::read(&self.handle.0.fd, spare_capacity(room)) {
+                Ok(0) => return self.end(touched),
+                Ok(count) => {
+                    self.reader.take(&mut self.lines, &self.handle, touched);
+                    let is_pipe = self.handle.0.nature == Nature::Pipe;
+                    if !hung_up && (count < space || !is_pipe) || self.is_held() {
+                        return More::Maybe;
+                    }
+                }
+                Err(Errno::AGAIN) => return More::Maybe,
+                Err(Errno::INTR) => {}
+                Err(error) => {
+                    tracing::debug!(%error, "a stream cannot be read any further");
+                    return self.end(touched);
+                }
             }
         }
+        // The others' turn; this one is told of again at once.
+        self.handle.resume();
+        More::Maybe
     }
 
     /// Says that nothing more will come.

@@ -18,6 +18,9 @@ use crate::pump::{Pump, Touched};
 /// How many events one wait may bring.
 const EVENTS: usize = 64;
 
+/// The other side of a stream is gone.
+const GONE: EventFlags = EventFlags::ERR.union(EventFlags::HUP);
+
 /// When this many messages moved in one round, many calls are open: whoever else is ready to run
 /// goes first, so that the next round finds more to do at once. Costs nothing when nobody is.
 const CROWD: usize = 4;
@@ -124,9 +127,9 @@ impl Thread {
         }
         let more = match self.watched.get_mut(&token) {
             Some(Watched::Source(source)) if source.is_file() && source.is_held() => More::Maybe,
-            Some(Watched::Source(source)) => source.read(&mut self.touched),
+            Some(Watched::Source(source)) => source.read(flags.intersects(GONE), &mut self.touched),
             Some(Watched::Outbox(outbox)) => {
-                if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
+                if flags.intersects(GONE) {
                     outbox.close();
                 } else {
                     outbox.flush();

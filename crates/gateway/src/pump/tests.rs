@@ -1,0 +1,133 @@
+//! The pump with real pipes: nothing lost, nothing out of order, ends noticed.
+
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rustix::pipe::{PipeFlags, pipe_with};
+use trunkline_wire::{Edits, Line, Lines};
+
+use crate::pump::{Outbox, Pump, Reader, SourceHandle, Touched};
+use crate::stream::{Input, Sink};
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+fn pipe() -> (OwnedFd, OwnedFd) {
+    pipe_with(PipeFlags::CLOEXEC).unwrap()
+}
+
+fn nonblocking(fd: OwnedFd) -> OwnedFd {
+    rustix::io::ioctl_fionbio(&fd, true).unwrap();
+    fd
+}
+
+/// Tells what comes; passes it on to an outbox if there is one.
+#[derive(Debug)]
+struct Heard {
+    news: Mutex<Sender<String>>,
+    onward: Option<Outbox>,
+}
+
+impl Reader for Heard {
+    fn take(&self, lines: &mut Lines, _: &SourceHandle, touched: &mut Touched) {
+        while let Some(line) = lines.next_line() {
+            let Line::Whole(line) = line else { panic!("no line here is too long") };
+            if let Some(outbox) = &self.onward {
+                outbox.put(line, &Edits::new()).unwrap();
+                touched.note(outbox);
+            } else {
+                self.news.lock().send(String::from_utf8_lossy(line).into_owned()).unwrap();
+            }
+        }
+    }
+
+    fn ended(&self, rest: &[u8], _: &mut Touched) {
+        self.news.lock().send(format!("end:{}", String::from_utf8_lossy(rest))).unwrap();
+    }
+}
+
+fn listen(pump: &Pump, fd: OwnedFd, onward: Option<Outbox>) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    let heard = Heard { news: Mutex::new(sender), onward };
+    pump.read(Input::pipe(nonblocking(fd)), 1 << 20, Arc::new(heard));
+    receiver
+}
+
+#[test]
+fn what_was_written_before_the_end_is_read_before_the_end() {
+    let (pump, thread) = Pump::start().unwrap();
+    for count in [0, 1, 1000, 20_000] {
+        let (read, write) = pipe();
+        let heard = listen(&pump, read, None);
+        let mut write = std::fs::File::from(write);
+        for number in 0..count {
+            writeln!(write, "line {number}").unwrap();
+        }
+        write.write_all(b"cut off").unwrap();
+        drop(write);
+        for number in 0..count {
+            assert_eq!(heard.recv_timeout(LIMIT).unwrap(), format!("line {number}"));
+        }
+        assert_eq!(heard.recv_timeout(LIMIT).unwrap(), "end:cut off");
+    }
+    pump.stop();
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_full_stream_is_written_on_when_it_takes_more() {
+    let (pump, thread) = Pump::start().unwrap();
+    let (from, to) = pipe();
+    let (source, feed) = pipe();
+    let outbox = Outbox::default();
+    outbox.connect(Sink::pipe(nonblocking(to)), &pump);
+    let heard = listen(&pump, source, Some(outbox.clone()));
+    let expected: String = (0..300_000).map(|number| format!("message {number}\n")).collect();
+    assert!(expected.len() > 4 << 20, "more than both pipes hold");
+    let sent = expected.clone();
+    let writer = std::thread::spawn(move || {
+        std::fs::File::from(feed).write_all(sent.as_bytes()).unwrap();
+    });
+    let mut got = vec![0; expected.len()];
+    std::fs::File::from(from).read_exact(&mut got).unwrap();
+    assert!(got == expected.as_bytes());
+    writer.join().unwrap();
+    assert_eq!(heard.recv_timeout(LIMIT).unwrap(), "end:");
+    assert_eq!((outbox.len(), outbox.written()), (0, expected.len() as u64));
+    pump.stop();
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_large_message_and_small_ones_keep_their_order() {
+    let (pump, thread) = Pump::start().unwrap();
+    let (from, to) = pipe();
+    let outbox = Outbox::default();
+    let large = vec![b'x'; 3 << 20];
+    outbox.put(b"first", &Edits::new()).unwrap();
+    outbox.put_owned(large.clone(), &Edits::new()).unwrap();
+    outbox.put(b"last", &Edits::new()).unwrap();
+    outbox.connect(Sink::pipe(nonblocking(to)), &pump);
+    let mut got = vec![0; large.len() + 12];
+    std::fs::File::from(from).read_exact(&mut got).unwrap();
+    assert!(got.starts_with(b"first\nxxx") && got.ends_with(b"xxx\nlast\n"));
+    pump.stop();
+    thread.join().unwrap();
+}
+
+#[test]
+fn an_outbox_whose_stream_breaks_is_closed_without_being_used() {
+    let (pump, thread) = Pump::start().unwrap();
+    let (from, to) = pipe();
+    let outbox = Outbox::default();
+    outbox.connect(Sink::pipe(nonblocking(to)), &pump);
+    drop(from);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(LIMIT, outbox.closed()).await.unwrap() });
+    assert!(outbox.put(b"late", &Edits::new()).is_err());
+    pump.stop();
+    thread.join().unwrap();
+}
