@@ -128,67 +128,52 @@ fn helpers(client: &Client, room: &Room, name: &str) -> Vec<i32> {
     between.into_iter().filter(is_ours).collect()
 }
 
-/// The helper of this server alone, nearest to it, and those it shares with the others.
-fn own_and_shared(client: &Client, room: &Room, name: &str) -> (i32, Vec<i32>) {
-    let [own, shared @ ..] = &helpers(client, room, name)[..] else {
-        panic!("no helper of {name} was found")
-    };
-    (*own, shared.to_vec())
-}
-
-#[test]
-fn k11_nothing_of_a_server_is_left_2_s_after_sigkill_of_its_own_helper() {
-    let _turn = TURN.lock();
-    let (room, client) = house();
-    let mut left = SERVERS.to_vec();
-    while let Some(name) = left.pop() {
-        let (own, _) = own_and_shared(&client, &room, name);
-        process::kill(own, Signal::KILL);
-        let gone = || of_server(&room, name).is_empty();
-        process::wait_until("its whole tree is gone", Duration::from_secs(2), gone);
-        client.wait_list("its tools have left", SOON, |names| names.len() == 2 * left.len());
-        client.call_within(&format!("{name}:echo"), "{}", SOON).error();
-        for other in &left {
-            client.assert_echo(other, "echo", "{}");
-        }
-    }
-    assert!(client.is_alive(), "a helper's death is its server's, not the gateway's");
-}
-
-#[test]
-fn k11_without_the_helper_they_share_the_servers_are_still_kept() {
-    let _turn = TURN.lock();
-    let (room, client) = house();
-    let (_, shared) = own_and_shared(&client, &room, SERVERS[0]);
-    for helper in &shared {
-        process::kill(*helper, Signal::KILL);
-    }
-    process::wait_until("it is gone", SOON, || !shared.iter().any(|pid| process::is_alive(*pid)));
+/// The one helper, which all servers share.
+fn keeper(client: &Client, room: &Room) -> i32 {
+    let [keeper] = helpers(client, room, SERVERS[0])[..] else { panic!("one helper") };
     for name in SERVERS {
-        client.assert_echo(name, "echo", "{}");
+        assert_eq!(helpers(client, room, name), [keeper], "the same for {name}");
     }
-    let household = household(&client);
-    client.signal(Signal::KILL);
-    assert_gone(&room, &household, Duration::from_secs(2));
+    keeper
 }
 
 #[test]
-fn k11_without_the_helper_they_share_a_server_can_still_be_started_again() {
+fn k11_nothing_is_left_2_s_after_sigkill_of_the_helper() {
+    let _turn = TURN.lock();
+    let (room, client) = house();
+    process::kill(keeper(&client, &room), Signal::KILL);
+    let gateway = client.pid().as_raw_nonzero().get();
+    let gone = || {
+        process::descendants(gateway).is_empty()
+            && SERVERS.iter().all(|name| of_server(&room, name).is_empty())
+    };
+    process::wait_until("every tree is gone", Duration::from_secs(2), gone);
+    client.wait_list("their tools have left", SOON, <[_]>::is_empty);
+    for name in SERVERS {
+        client.call_within(&format!("{name}:echo"), "{}", SOON).error();
+    }
+    assert!(client.is_alive(), "the helper's death is its servers', not the gateway's");
+}
+
+#[test]
+fn k11_without_the_helper_the_servers_can_be_started_again() {
     let _turn = TURN.lock();
     let room = Room::new();
     room.config(SERVERS.map(|name| (name, tree(&room, name))));
     let client = room.start_ready(&["--restart"]);
-    let (own, shared) = own_and_shared(&client, &room, "plain");
-    for helper in shared.iter().chain([&own]) {
-        process::kill(*helper, Signal::KILL);
+    for name in SERVERS {
+        wait_for_kin(&room, name);
     }
-    let again = || ledger::started(&room.ledger("plain")).len() == 2;
-    process::wait_until("it is started again", LIMIT, again);
-    let back = || client.call("plain:echo", "{}").try_result().is_some();
-    process::wait_until("the new process answers", LIMIT, back);
-    wait_for_kin(&room, "plain");
-    for name in ["polite", "stubborn"] {
-        client.assert_echo(name, "echo", "{}");
+    let (before, helper) = (household(&client), keeper(&client, &room));
+    process::kill(helper, Signal::KILL);
+    let left = || before.iter().any(|pid| process::is_alive(*pid));
+    process::wait_until("every tree is gone", Duration::from_secs(2), || !left());
+    for name in SERVERS {
+        let again = || ledger::started(&room.ledger(name)).len() == 2;
+        process::wait_until("it is started again", LIMIT, again);
+        let back = || client.call(&format!("{name}:echo"), "{}").try_result().is_some();
+        process::wait_until("the new process answers", LIMIT, back);
+        wait_for_kin(&room, name);
     }
     let household = household(&client);
     client.signal(Signal::KILL);

@@ -2,7 +2,7 @@
 //!
 //! `keep MARK` reads from stdin, fields separated by tabs:
 //! `spawn NAME CWD COMMAND ARG…`, `stop NAME WAIT_MS TERM_MS`, `kill NAME`, `drop NAME`,
-//! and says on stdout `started NAME SHIM SERVER`, `failed NAME WHY`, `exited NAME HOW`,
+//! and says on stdout `started NAME KEEPER SERVER`, `failed NAME WHY`, `exited NAME HOW`,
 //! `gone NAME`. Servers get the environment `PATH` and `MARK`, by which the test finds them.
 
 use std::collections::HashMap;
@@ -73,7 +73,7 @@ async fn hold(name: Arc<str>, keeper: Keeper, launch: Launch, mut orders: Receiv
         Ok(custody) => custody,
         Err(error) => return say(&format!("failed {name} {error}")),
     };
-    say(&format!("started {name} {} {pid}", tree.shim()));
+    say(&format!("started {name} {} {pid}", tree.keeper()));
     let mut stdin = Some(stdin);
     let exit = loop {
         tokio::select! {

@@ -1,5 +1,5 @@
 //! What the keeper costs: `measure [COUNT] [COMMAND]` prints the time of concurrent launches, with
-//! the keeper and without, and what the helpers need while nothing happens.
+//! the keeper and without, and what the keeper needs while nothing happens.
 
 use std::ffi::OsString;
 use std::fs;
@@ -102,25 +102,19 @@ async fn gone(trees: Vec<Custody>) {
 }
 
 async fn footprint(trees: &[Custody], launches: usize) -> io::Result<()> {
-    let shims: Vec<u32> = trees.iter().map(|custody| custody.tree.shim()).collect();
-    let Some(&shim) = shims.first() else {
+    let Some(keeper) = trees.first().map(|custody| custody.tree.keeper()) else {
         return Ok(());
     };
-    let keeper = parent(shim)?;
-    let ours = std::process::id();
-    for (who, pid) in [("owner", ours), ("keeper", keeper), ("shim", shim)] {
+    for (who, pid) in [("owner", std::process::id()), ("keeper", keeper)] {
         let [rss, pss, private] = ["Rss:", "Pss:", "Private_Dirty:"].map(|key| memory(pid, key));
         say(&format!("{who}: RSS {} KiB, PSS {} KiB, private dirty {} KiB", rss?, pss?, private?))?;
     }
-    let micros = |time: u64, count: usize| time / 1000 / u64::try_from(count).unwrap_or(1);
-    let of_keeper = micros(processor_time(&[keeper])?, launches);
-    let of_shim = micros(processor_time(&shims)?, shims.len());
-    say(&format!("CPU for a launch: keeper {of_keeper} µs, shim {of_shim} µs"))?;
-    let helpers: Vec<u32> = shims.iter().copied().chain([keeper]).collect();
-    let before = processor_time(&helpers)?;
+    let before = processor_time(keeper)?;
+    let each = before / 1000 / u64::try_from(launches).unwrap_or(1);
+    say(&format!("CPU of the keeper for a server, from its launch to its end: {each} µs"))?;
     tokio::time::sleep(IDLE).await;
-    let used = processor_time(&helpers)? - before;
-    say(&format!("CPU of {} idle helpers in {IDLE:?}: {used} ns", helpers.len()))
+    let used = processor_time(keeper)? - before;
+    say(&format!("CPU of the idle keeper in {IDLE:?}: {used} ns"))
 }
 
 fn memory(pid: u32, key: &str) -> io::Result<u64> {
@@ -130,24 +124,11 @@ fn memory(pid: u32, key: &str) -> io::Result<u64> {
     number.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-fn parent(pid: u32) -> io::Result<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"));
-    let number = line.and_then(|line| line.trim().parse().ok());
-    number.ok_or_else(|| io::ErrorKind::InvalidData.into())
-}
-
-/// Nanoseconds on a processor, of all threads.
-fn processor_time(pids: &[u32]) -> io::Result<u64> {
-    let mut sum = 0;
-    for pid in pids {
-        for thread in fs::read_dir(format!("/proc/{pid}/task"))? {
-            let line = fs::read_to_string(thread?.path().join("schedstat"))?;
-            let time: Option<u64> = line.split(' ').next().and_then(|time| time.parse().ok());
-            sum += time.unwrap_or(0);
-        }
-    }
-    Ok(sum)
+/// Nanoseconds on a processor, of its one thread.
+fn processor_time(pid: u32) -> io::Result<u64> {
+    let line = fs::read_to_string(format!("/proc/{pid}/schedstat"))?;
+    let time = line.split(' ').next().and_then(|time| time.parse().ok());
+    time.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 fn summary(mut times: Vec<Duration>) -> String {

@@ -63,8 +63,8 @@ impl LaunchError {
         }
     }
 
-    /// What the shim saw, in terms of the launch that was asked for.
-    pub(crate) fn told_by_shim(launch: &Launch, step: Step, errno: i32) -> LaunchError {
+    /// What the keeper saw, in terms of the launch that was asked for.
+    pub(crate) fn told_by_keeper(launch: &Launch, step: Step, errno: i32) -> LaunchError {
         let command = launch.command.clone();
         let cwd = launch.cwd.clone().unwrap_or_default();
         let source = io::Error::from_raw_os_error(errno);
@@ -80,7 +80,7 @@ impl LaunchError {
             (Step::Execute, Errno::NOENT) => LaunchError::InterpreterMissing { command },
             (Step::Execute, Errno::NOEXEC) => LaunchError::BadFormat { command },
             (Step::Execute, Errno::TOOBIG) => LaunchError::TooLarge,
-            (Step::Fork | Step::Receive | Step::FindCommand | Step::Execute, _) => {
+            (Step::Watch | Step::Receive | Step::FindCommand | Step::Execute, _) => {
                 LaunchError::System { command, source }
             }
         }
@@ -105,10 +105,10 @@ mod tests {
             (Step::EnterDirectory, libc::ENOENT, "`/nowhere` does not exist", false),
             (Step::EnterDirectory, libc::EACCES, "`/nowhere` cannot be entered", false),
             (Step::Execute, libc::E2BIG, "too large together", false),
-            (Step::Fork, libc::EAGAIN, "`npxx` could not be started", true),
+            (Step::Watch, libc::EAGAIN, "`npxx` could not be started", true),
         ];
         for (step, errno, words, may_retry) in cases {
-            let error = LaunchError::told_by_shim(&launch, step, errno);
+            let error = LaunchError::told_by_keeper(&launch, step, errno);
             assert!(error.to_string().contains(words), "{step:?}: {error}");
             assert_eq!(error.may_retry(), may_retry, "{error}");
         }

@@ -7,7 +7,7 @@ use std::fmt;
 pub enum Exit {
     Code(i32),
     Signal(i32),
-    /// The shim was killed, so nobody saw the end. What was left of the tree is killed.
+    /// The keeper was killed, so nobody saw the end. The tree is killed.
     Lost,
 }
 

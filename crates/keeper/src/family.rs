@@ -52,8 +52,8 @@ pub(crate) fn kill(family: &[Process]) {
     }
 }
 
-/// A group contains nobody but family, unless it is our own, because each shim founds a session,
-/// and one cannot join a group of another session.
+/// A group contains nobody but family, unless it is our own: each server founds one, and a program
+/// does not join a group that it did not inherit or found, unless it wants to be killed with it.
 fn groups(family: &[Process], our_own: Pid) -> HashSet<Pid> {
     let groups = family.iter().filter_map(|process| Pid::from_raw(process.group));
     // To the system call, group 1 would mean everybody.

@@ -1,4 +1,4 @@
-//! What to start, and the bytes in which it travels to the shim.
+//! What to start, and the bytes in which it travels to the keeper.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;

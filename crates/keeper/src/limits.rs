@@ -21,8 +21,12 @@ pub(crate) const LAUNCH: Duration = Duration::from_secs(15);
 pub(crate) const LAUNCH_ATTEMPTS: usize = 3;
 
 /// Command, arguments and environment together. The kernel refuses more than 6 MiB (a quarter of
-/// the stack limit, at most) with an error of its own; this only bounds what a shim would allocate.
+/// the stack limit, at most) with an error of its own; this only bounds what the keeper would
+/// allocate.
 pub(crate) const PARCEL_BYTES: usize = 8 << 20;
 
-/// From the closing of a dying shim's socket to its end. Microseconds, unless the machine swaps.
+/// Read from a control socket at a time. Most parcels fit; the largest take 500 turns of the keeper.
+pub(crate) const PIECE_BYTES: usize = 16 << 10;
+
+/// From the closing of a dying keeper's sockets to its end. Microseconds, unless the machine swaps.
 pub(crate) const DYING: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! What owner and shim say to each other over the control socket, in records of one size.
+//! What owner and keeper say to each other over the control socket of a tree, in records of one size.
 
 use std::time::Duration;
 
@@ -10,13 +10,11 @@ use crate::exit::Exit;
 pub(crate) type Record = [u8; RECORD_BYTES];
 pub(crate) const RECORD_BYTES: usize = 12;
 
-/// Shim to owner.
+/// Keeper to owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Report {
     /// The command was found and is executed now. From here on it may have run.
-    Starting {
-        shim: Pid,
-    },
+    Starting,
     Started {
         server: Pid,
     },
@@ -27,22 +25,23 @@ pub(crate) enum Report {
     },
     /// The main process ended; others of its tree may be left.
     Exited(Exit),
-    /// Nothing is left of the tree; the shim ends now. A socket that closes without this record
-    /// belonged to a shim that was killed.
+    /// Nothing is left of the tree. A socket that closes without this record belonged to a keeper
+    /// that was killed.
     Gone,
 }
 
 /// Where a launch failed: the same errno means different things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    Fork,
+    /// It was started, but its end would not be noticed.
+    Watch,
     Receive,
     EnterDirectory,
     FindCommand,
     Execute,
 }
 
-/// Owner to shim.
+/// Owner to keeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// The server's stdin is closed: give it `wait` to end by itself, then SIGTERM, then after
@@ -57,7 +56,7 @@ pub(crate) enum Order {
 impl Report {
     pub(crate) fn pack(self) -> Record {
         match self {
-            Report::Starting { shim } => record(1, raw(shim), 0),
+            Report::Starting => record(1, 0, 0),
             Report::Started { server } => record(2, raw(server), 0),
             Report::Failed { step, errno } => record(3, step.pack(), errno.cast_unsigned()),
             Report::Exited(Exit::Code(code)) => record(4, code.cast_unsigned(), 0),
@@ -69,7 +68,7 @@ impl Report {
 
     pub(crate) fn unpack(bytes: Record) -> Option<Report> {
         match fields(bytes) {
-            (1, shim, _) => Some(Report::Starting { shim: pid(shim)? }),
+            (1, _, _) => Some(Report::Starting),
             (2, server, _) => Some(Report::Started { server: pid(server)? }),
             (3, step, errno) => {
                 Some(Report::Failed { step: Step::unpack(step)?, errno: errno.cast_signed() })
@@ -105,7 +104,7 @@ impl Order {
 
 impl Step {
     const ALL: [Step; 5] =
-        [Step::Fork, Step::Receive, Step::EnterDirectory, Step::FindCommand, Step::Execute];
+        [Step::Watch, Step::Receive, Step::EnterDirectory, Step::FindCommand, Step::Execute];
 
     fn pack(self) -> u32 {
         self as u32
@@ -154,9 +153,9 @@ mod tests {
 
     #[test]
     fn reports_arrive_as_sent() {
-        let (shim, server) = (Pid::from_raw(71).unwrap(), Pid::from_raw(i32::MAX).unwrap());
+        let server = Pid::from_raw(i32::MAX).unwrap();
         let mut reports = vec![
-            Report::Starting { shim },
+            Report::Starting,
             Report::Started { server },
             Report::Exited(Exit::Code(-1)),
             Report::Exited(Exit::Signal(11)),

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use super::escape::shown;
 use super::expand::Environment;
-use super::jsonc::{Member, Node, Value};
 use super::keys::TOP;
 use super::load::Rules;
 use super::near::nearest;
 use super::path::Path;
-use super::place::{Lines, Span};
 use super::problem::Problem;
 use super::spec::{Note, ServerSpec};
+use crate::jsonc::{Member, Node, Value};
+use crate::place::{Lines, Span};
 
 /// Collects what is found; a problem never stops the check.
 pub(crate) struct Checker<'c> {
@@ -120,7 +120,7 @@ impl<'c> Checker<'c> {
 }
 
 pub(crate) fn wrong_type(node: &Node, at: &Path, what: &str, expected: &str) -> Problem {
-    let message = format!("{what} must be {expected}, found {}", node.type_name());
+    let message = format!("{what} must be {expected}, found {}", node.value.type_name());
     Problem::schema(at, node.span, message)
 }
 

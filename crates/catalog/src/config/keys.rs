@@ -2,11 +2,11 @@
 
 use super::check::{Checker, find};
 use super::escape::shown;
-use super::jsonc::Member;
 use super::load::Rules;
 use super::near::{Spellings, nearest};
 use super::path::Path;
 use super::problem::Problem;
+use crate::jsonc::Member;
 
 pub(crate) struct Keys<'k> {
     pub(crate) known: &'k [&'k str],

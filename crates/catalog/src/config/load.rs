@@ -2,12 +2,13 @@
 
 use super::check::Checker;
 use super::expand::Environment;
-use super::jsonc::{SyntaxError, parse};
+use super::explain::{OPTIONS, explain};
 use super::mask::{private_parts, private_parts_around};
-use super::place::{Lines, Span};
 use super::problem::{Problem, Problems};
 use super::quote::quote;
 use super::spec::Config;
+use crate::jsonc::{SyntaxError, parse};
+use crate::place::{Lines, Span};
 
 /// A file that was read. Its text is never kept: it may hold secrets.
 #[derive(Clone, Copy)]
@@ -34,7 +35,7 @@ pub fn load(
     let text =
         std::str::from_utf8(source.text).map_err(|error| not_utf8(source, error.valid_up_to()))?;
     let lines = Lines::new(text);
-    let document = parse(text).map_err(|error| not_json(source.name, &lines, error))?;
+    let document = parse(text, OPTIONS).map_err(|error| not_json(source.name, text, &error))?;
     let mut checker = Checker::new(rules, environment, &lines);
     let servers = checker.file(&document.root);
     let (problems, notes) = checker.finish();
@@ -68,16 +69,19 @@ impl Sheet<'_> {
     }
 }
 
-fn not_json(file: &str, lines: &Lines<'_>, error: SyntaxError) -> Problems {
-    let sheet = Sheet { lines, hidden: private_parts_around(&error, lines) };
-    let problem = Problem::syntax(error.span, error.message);
-    let problem = Problem { help: error.help, ..problem };
-    sheet.report(file, vec![problem])
+fn not_json(file: &str, text: &str, error: &SyntaxError) -> Problems {
+    let lines = Lines::new(text);
+    let problem = explain(text, error);
+    let hidden = match problem.span {
+        Some(marked) => private_parts_around(error, marked, &lines),
+        None => vec![Span::new(0, text.len())],
+    };
+    Sheet { lines: &lines, hidden }.report(file, vec![problem])
 }
 
 fn not_utf8(source: &Source<'_>, valid: usize) -> Problems {
     let text = String::from_utf8_lossy(source.text);
-    let hidden = match parse(&text) {
+    let hidden = match parse(&text, OPTIONS) {
         Ok(document) => private_parts(&document),
         Err(_) => vec![Span::new(0, text.len())],
     };

@@ -1,8 +1,8 @@
 //! Problems as one JSON object, for `--json`.
 
 use super::escape::push_json_string;
-use super::place::Place;
 use super::problem::{Code, Problem, Problems};
+use crate::place::Place;
 
 impl Problems {
     /// `{"errors":[…]}`, and `"warnings"` where there are any.

@@ -1,9 +1,9 @@
 //! Which bytes of the file a quoted line must not show.
 
 use super::expand::{Kind, pieces};
-use super::jsonc::{Document, Member, Node, SyntaxError, Text, Value};
-use super::place::{Lines, Span};
 use super::suspect::{is_secret_name, is_secret_value};
+use crate::jsonc::{Document, Member, Node, SyntaxError, Text, Value};
+use crate::place::{Lines, Span};
 
 /// The literal values under `env` and `headers`, values that look secret anywhere, and comments.
 /// References (`${NAME}`) stay readable: they are what most problems are about.
@@ -15,20 +15,24 @@ pub(crate) fn private_parts(document: &Document) -> Vec<Span> {
 
 /// After a syntax error nothing is known about the structure: every value read so far and all
 /// text behind the error on its line, except keys.
-pub(crate) fn private_parts_around(error: &SyntaxError, lines: &Lines<'_>) -> Vec<Span> {
+pub(crate) fn private_parts_around(
+    error: &SyntaxError,
+    marked: Span,
+    lines: &Lines<'_>,
+) -> Vec<Span> {
     let mut hidden = error.private.clone();
-    if let Some(quote) = error.inside {
-        hidden.push(Span::new(quote + 1, error.span.start));
+    if let Some(quote) = error.inside() {
+        hidden.push(Span::new(quote + 1, marked.start));
     }
-    let line = lines.place(error.span.start).line;
+    let line = lines.place(marked.start).line;
     let (start, text) = (lines.start_of(line), lines.line(line));
     // A string that was not expected is marked at its quote: it is part of what comes behind.
-    let marked = text.get(error.span.start.saturating_sub(start)..).unwrap_or_default();
-    let at_string = error.inside.is_none() && marked.starts_with('"');
-    let behind = if at_string { error.span.start } else { error.span.end };
+    let shown = text.get(marked.start.saturating_sub(start)..).unwrap_or_default();
+    let at_string = error.inside().is_none() && shown.starts_with('"');
+    let behind = if at_string { marked.start } else { marked.end };
     let after = behind.saturating_sub(start);
     let tail = text.get(after..).unwrap_or_default();
-    hide_tail(tail, start + after, error.inside.is_some(), &mut hidden);
+    hide_tail(tail, start + after, error.inside().is_some(), &mut hidden);
     hidden
 }
 

@@ -3,14 +3,13 @@
 mod check;
 mod escape;
 mod expand;
-mod jsonc;
+mod explain;
 mod keys;
 mod load;
 mod machine;
 mod mask;
 mod near;
 mod path;
-mod place;
 mod problem;
 mod quote;
 mod read;
@@ -22,9 +21,9 @@ mod suspect;
 #[cfg(test)]
 mod tests;
 
+pub use crate::place::{Place, Span};
 pub use expand::Environment;
 pub use load::{Rules, Source, load};
-pub use place::{Place, Span};
 pub use problem::{Code, Problem, Problems, Severity};
 pub use render::Style;
 pub use secrets::Secrets;

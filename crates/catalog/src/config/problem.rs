@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::escape::shown;
 use super::path::Path;
-use super::place::{Place, Span};
 use super::quote::Quote;
+use crate::place::{Place, Span};
 
 /// Everything found in one file, in file order: errors when loading failed, else warnings.
 ///

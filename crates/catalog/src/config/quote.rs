@@ -1,7 +1,7 @@
 //! One line of the file as an error shows it: masked, harmless, not too wide.
 
 use super::escape::visible;
-use super::place::{Lines, Span};
+use crate::place::{Lines, Span};
 
 /// Wider lines (a minified file) are cut to a window around the marked place.
 const WINDOW: usize = 120;

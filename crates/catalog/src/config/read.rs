@@ -3,12 +3,12 @@
 use super::check::{Checker, wrong_type};
 use super::escape::shown;
 use super::expand::expand;
-use super::jsonc::{Member, Node, Text, Value};
 use super::load::Rules;
 use super::path::Path;
 use super::problem::Problem;
 use super::secrets::Secrets;
 use super::suspect::{is_secret_name, is_secret_value};
+use crate::jsonc::{Member, Node, Text, Value};
 
 /// Reads the fields of one server and remembers what must not be printed. A field with a problem
 /// reads as `None` (or is left out): the problem makes loading fail anyway.

@@ -1,7 +1,6 @@
 //! The rules of one server: which transport it has and what belongs to it.
 
 use super::check::{Checker, find};
-use super::jsonc::{Member, Value};
 use super::keys::{REMOTE, SIMPLE, SPELLINGS, STDIO};
 use super::load::Rules;
 use super::near::nearest;
@@ -11,6 +10,7 @@ use super::read::Reader;
 use super::secrets::Secrets;
 use super::spec::{RemoteKind, ServerSpec, Transport};
 use super::suspect::is_secret_value;
+use crate::jsonc::{Member, Value};
 
 /// The keys under which the clients write a remote server's address.
 const URL_KEYS: [&str; 3] = ["url", "serverUrl", "httpUrl"];

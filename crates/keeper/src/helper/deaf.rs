@@ -1,6 +1,6 @@
-//! Keeps helpers alive through the signals by which Trunkline is told to end.
+//! Keeps the keeper alive through the signals by which Trunkline is told to end.
 //!
-//! systemd sends SIGTERM to every process of a service at once. Were the shims to die of it, no
+//! systemd sends SIGTERM to every process of a service at once. Were the keeper to die of it, no
 //! server would get its orderly stop, and one that ignores SIGTERM would outlive an owner that
 //! does not.
 

@@ -1,95 +1,270 @@
-//! The keeper: forks a shim for each control socket that the owner hands over, and reaps it.
+//! The keeper: starts a server for each control socket that the owner hands over, and sees to its
+//! end. One thread, which waits for nothing but the next event of any tree.
 //!
-//! It never sees what is to be started: the shim reads that from its control socket. So neither
-//! the keeper nor the other shims hold a server's secrets in memory.
+//! It sees the environments of servers, which may hold secrets, and drops each when it has started
+//! the server.
 
-use std::io::{self, Write};
-use std::iter;
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::retry_on_intr;
-use rustix::process::{WaitOptions, wait};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 use rustix::stdio::stdin;
 
-use super::fork::{Fork, fork};
-use crate::message::{Report, Step};
-use crate::{descriptors, system};
+use super::phase::{Blow, Event, Phase};
+use super::strays::{self, Strays};
+use super::tree::{Stage, Tree};
+use crate::exit::Exit;
+use crate::message::Report;
+use crate::{descriptors, family, limits, system};
 
-/// What this process is when `run` returns.
-pub(super) enum Role {
-    /// The keeper, at its end.
-    Keeper,
-    /// A shim, at its beginning. Nothing of the keeper's is open in it but stdin.
-    Shim(UnixStream),
-}
+/// Names a tree, for as long as the keeper lives.
+pub(super) type Key = u64;
 
-/// Serves the owner, at the other end of stdin, until it closes that end.
-///
-/// The keeper also ends once a shim was killed: its orphans are the owner's to kill, and the end of
-/// the keeper is what tells it. The other shims live on, and the next launch starts a new keeper.
-pub(super) fn run() -> io::Result<Role> {
-    let mut shims = Shims { watched: Vec::new(), lost: false };
-    loop {
-        let asked = shims.wait_for_request()?;
-        shims.reap();
-        if asked {
-            let (count, mut passed) = descriptors::receive(stdin(), &mut [0])?;
-            if count == 0 {
-                return Ok(Role::Keeper);
+/// Serves the owner, at the other end of stdin, until it has closed that end and nothing of any tree
+/// is left.
+pub(super) fn run() -> io::Result<()> {
+    let mut keeper = Keeper { has_owner: true, ..Keeper::default() };
+    while keeper.is_needed() {
+        for source in keeper.wait()? {
+            match source {
+                Source::Owner => keeper.accept(),
+                Source::Control(key) => keeper.listen(key),
+                Source::End => keeper.look_soon(),
             }
-            if let Some(control) = passed.pop().map(UnixStream::from)
-                && let Some(control) = shims.add(control)
-            {
-                return Ok(Role::Shim(control));
-            }
-        } else if shims.lost {
-            return Ok(Role::Keeper);
         }
+        keeper.pass_time();
+        keeper.settle();
     }
+    Ok(())
 }
 
-struct Shims {
-    watched: Vec<OwnedFd>,
-    lost: bool,
+#[derive(Debug, Default)]
+struct Keeper {
+    /// Whether anybody can still ask for servers.
+    has_owner: bool,
+    last_key: Key,
+    trees: BTreeMap<Key, Tree>,
+    strays: Strays,
+    /// When to look for ended children and strays; never, while there is no reason to expect any.
+    look_at: Option<Instant>,
+    /// Until the look after that. Nothing tells the keeper when a stray ends.
+    pause: Duration,
 }
 
-impl Shims {
-    /// Blocks until the owner asks for something or a shim ends. True: the owner asks.
-    fn wait_for_request(&mut self) -> io::Result<bool> {
-        // After a loss, only what is already asked for is still served.
-        let timeout = self.lost.then(Timespec::default);
-        let request = PollFd::from_borrowed_fd(stdin(), PollFlags::IN);
-        let ends = self.watched.iter().map(|shim| PollFd::new(shim, PollFlags::IN));
-        let mut fds: Vec<PollFd<'_>> = iter::once(request).chain(ends).collect();
+/// Who makes the keeper wake up.
+#[derive(Clone, Copy)]
+enum Source {
+    Owner,
+    Control(Key),
+    /// Of a server.
+    End,
+}
+
+impl Keeper {
+    fn is_needed(&self) -> bool {
+        self.has_owner || !self.trees.is_empty() || self.look_at.is_some()
+    }
+
+    /// Blocks until something happens or some time is up; without limit while all servers serve.
+    fn wait(&self) -> io::Result<Vec<Source>> {
+        let times = self.trees.values().filter_map(|tree| tree.phase.until()).chain(self.look_at);
+        let left = times.min().map(|until| until.saturating_duration_since(Instant::now()));
+        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+        let sources = self.sources();
+        let fds = sources.iter().map(|(_, fd)| PollFd::from_borrowed_fd(*fd, PollFlags::IN));
+        let mut fds: Vec<PollFd<'_>> = fds.collect();
         retry_on_intr(|| poll(&mut fds, timeout.as_ref()))?;
-
-        let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
-        let mut ready = ready.into_iter();
-        let asked = ready.next().unwrap_or(false);
-        self.watched.retain(|_| !ready.next().unwrap_or(false));
-        Ok(asked)
+        let ready = sources.iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
+        Ok(ready.map(|((source, _), _)| *source).collect())
     }
 
-    fn reap(&mut self) {
-        while let Ok(Some((_, status))) = retry_on_intr(|| wait(WaitOptions::NOHANG)) {
-            self.lost |= status.exit_status() != Some(0);
-        }
-    }
-
-    /// `Some`: this process is the new shim.
-    fn add(&mut self, mut control: UnixStream) -> Option<UnixStream> {
-        match fork() {
-            Ok(Fork::Child) => return Some(control),
-            // Without a descriptor to spare, the shim is reaped when something else happens.
-            Ok(Fork::Parent(shim)) => self.watched.extend(system::watch_end(shim)),
-            Err(error) => {
-                let errno = error.raw_os_error().unwrap_or(libc::ENOTRECOVERABLE);
-                // An owner that does not wait for the answer any more needs none.
-                let _ = control.write_all(&Report::Failed { step: Step::Fork, errno }.pack());
+    fn sources(&self) -> Vec<(Source, BorrowedFd<'_>)> {
+        let mut sources = Vec::with_capacity(1 + 2 * self.trees.len());
+        sources.extend(self.has_owner.then(|| (Source::Owner, stdin())));
+        for (&key, tree) in &self.trees {
+            let control = tree.control.as_ref();
+            sources.extend(control.map(|control| (Source::Control(key), control.as_fd())));
+            if let Stage::Living { end, .. } = &tree.stage {
+                sources.push((Source::End, end.as_fd()));
             }
         }
-        None
+        sources
+    }
+
+    /// Takes every control socket that the owner has handed over.
+    fn accept(&mut self) {
+        loop {
+            match descriptors::receive(stdin(), &mut [0]) {
+                Ok((1.., mut passed)) => {
+                    if let Some(control) = passed.pop() {
+                        self.last_key += 1;
+                        self.trees.insert(self.last_key, Tree::new(control));
+                        // Most often its parcel is already there.
+                        self.listen(self.last_key);
+                    }
+                }
+                Err(Errno::WOULDBLOCK) => return,
+                Ok((0, _)) | Err(_) => {
+                    self.has_owner = false;
+                    // A last look, so that the keeper certainly leaves nobody.
+                    return self.look_soon();
+                }
+            }
+        }
+    }
+
+    fn listen(&mut self, key: Key) {
+        let Some(tree) = self.trees.get_mut(&key) else {
+            return;
+        };
+        let events = tree.listen();
+        if let Stage::Over = tree.stage {
+            self.trees.remove(&key);
+            // A server that could not be watched is a stray.
+            return self.look_soon();
+        }
+        for event in events {
+            self.happen(key, event);
+        }
+    }
+
+    fn pass_time(&mut self) {
+        let now = Instant::now();
+        let is_up = |tree: &Tree| tree.phase.until().is_some_and(|until| until <= now);
+        let up = self.trees.iter().filter(|(_, tree)| is_up(tree)).map(|(&key, _)| key);
+        for key in up.collect::<Vec<Key>>() {
+            self.happen(key, Event::TimeUp);
+        }
+    }
+
+    fn happen(&mut self, key: Key, event: Event) {
+        let Some(tree) = self.trees.get_mut(&key) else {
+            return;
+        };
+        let (next, blow) = tree.phase.after(event, Instant::now());
+        tree.phase = next;
+        if let Some(blow) = blow {
+            self.strike(key, blow);
+        }
+    }
+
+    /// The family is looked up anew for each blow, so that what was being forked during one is found
+    /// by the next.
+    fn strike(&mut self, key: Key, blow: Blow) {
+        let Some(tree) = self.trees.get(&key) else {
+            return;
+        };
+        let mut family = match (tree.server(), blow) {
+            (Some(server), _) => system::family(server),
+            (None, Blow::Terminate) => self.strays.family(|keys| keys.contains(&key)),
+            (None, Blow::Kill) => self
+                .strays
+                .family(|keys| keys.contains(&key) && keys.iter().all(|key| self.is_killed(*key))),
+        };
+        self.strays.recognize(key, &family);
+        match blow {
+            Blow::Terminate => {
+                self.strays.tell_once(&mut family);
+                family::terminate(&family);
+            }
+            Blow::Kill => family::kill(&family),
+        }
+        // The end of a server is told by its descriptor; that of strays has to be looked for.
+        let soon = Instant::now() + limits::FIRST_KILL_PAUSE;
+        self.look_at = self.look_at.map(|at| at.min(soon));
+    }
+
+    /// A stray that may have come with another tree, too, has the time which that one has.
+    fn is_killed(&self, key: Key) -> bool {
+        let phase = self.trees.get(&key).map(|tree| tree.phase);
+        !matches!(phase, Some(Phase::Serving | Phase::Leaving { .. } | Phase::Terminating { .. }))
+    }
+
+    fn look_soon(&mut self) {
+        self.look_at = Some(Instant::now());
+        self.pause = limits::FIRST_KILL_PAUSE;
+    }
+
+    /// Reaps, looks for strays, and says of which trees nothing is left.
+    fn settle(&mut self) {
+        if self.look_at.is_none_or(|at| at > Instant::now()) {
+            return;
+        }
+        let (ended, present) = self.look();
+        let ending = self.trees.iter().filter(|(_, tree)| matches!(tree.stage, Stage::Ended));
+        let ending: Vec<Key> = ending.map(|(&key, _)| key).collect();
+        let suspects = if ended.is_empty() { &ending } else { &ended };
+        self.strays.look(present, suspects);
+        for key in ended {
+            if self.strays.has_any_of(key) {
+                self.happen(key, Event::ServerEnded);
+            }
+        }
+        for key in ending {
+            if !self.strays.has_any_of(key) {
+                self.dismiss(key);
+            }
+        }
+        self.look_again();
+    }
+
+    /// Returns the trees whose servers have ended, and the strays that are there. A server that ends
+    /// between the one and the other would leave strays of which nobody knows whose they are; so
+    /// both are done until they agree.
+    fn look(&mut self) -> (Vec<Key>, Vec<Pid>) {
+        let mut ended = self.reap();
+        loop {
+            let servers: HashSet<Pid> = self.trees.values().filter_map(Tree::server).collect();
+            let present = strays::present(&servers);
+            let more = self.reap();
+            if more.is_empty() {
+                return (ended, present);
+            }
+            ended.extend(more);
+        }
+    }
+
+    /// Returns the trees whose servers have ended.
+    fn reap(&mut self) -> Vec<Key> {
+        let mut ended = Vec::new();
+        while let Ok(Some((pid, status))) = retry_on_intr(|| wait(WaitOptions::NOHANG)) {
+            self.strays.reaped(pid);
+            let server = self.trees.iter_mut().find(|(_, tree)| tree.server() == Some(pid));
+            if let Some((&key, tree)) = server {
+                tree.stage = Stage::Ended;
+                tree.report(Report::Exited(exit(status)));
+                ended.push(key);
+            }
+        }
+        ended
+    }
+
+    fn dismiss(&mut self, key: Key) {
+        if let Some(tree) = self.trees.remove(&key) {
+            tree.report(Report::Gone);
+        }
+        self.strays.forget(key);
+    }
+
+    fn look_again(&mut self) {
+        if self.strays.is_empty() {
+            self.look_at = None;
+            return;
+        }
+        family::kill(&self.strays.family_of_nobody());
+        self.look_at = Some(Instant::now() + self.pause);
+        self.pause = (self.pause * 2).min(limits::LAST_KILL_PAUSE);
+    }
+}
+
+fn exit(status: WaitStatus) -> Exit {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, Some(signal)) => Exit::Signal(signal),
+        (None, None) => Exit::Lost,
     }
 }

@@ -1,31 +1,29 @@
-//! The helper processes: this program, started again by itself as the keeper, which forks the shims.
+//! The keeper process: this program, started again by itself, which starts servers and ends them.
 
 mod deaf;
-mod fork;
+mod execute;
+mod inbox;
 mod keeper;
 mod phase;
-mod reaper;
 mod search;
-mod shim;
 mod start;
+mod strays;
+mod tree;
 
 use std::ffi::CStr;
 use std::io;
 use std::process::ExitCode;
 
-use keeper::Role;
-
 use crate::system;
 
 /// The word that makes this program a keeper.
 pub(crate) const KEEPER_WORD: &str = "__keeper";
-/// What a helper is called in `ps`, in place of the program's path. See the invariants in `lib.rs`.
+/// What a keeper is called in `ps`, in place of the program's path. See the invariants in `lib.rs`.
 pub(crate) const KEEPER_NAME: &str = "tl-keeper";
 const KEEPER_NAME_C: &CStr = c"tl-keeper";
-const SHIM_NAME_C: &CStr = c"tl-shim";
 
 /// To be called first in `main`, before there is any other thread: `Some` if this process was
-/// started as a helper and has done its work.
+/// started as a keeper and has done its work.
 pub fn run_if_asked() -> Option<ExitCode> {
     let word = std::env::args_os().nth(1)?;
     if word != KEEPER_WORD {
@@ -38,11 +36,6 @@ pub fn run_if_asked() -> Option<ExitCode> {
 fn run() -> io::Result<()> {
     system::set_name(KEEPER_NAME_C)?;
     deaf::to_signals_meant_for_the_owner()?;
-    match keeper::run()? {
-        Role::Keeper => Ok(()),
-        Role::Shim(control) => {
-            system::set_name(SHIM_NAME_C)?;
-            shim::run(&control)
-        }
-    }
+    system::adopt_orphans()?;
+    keeper::run()
 }

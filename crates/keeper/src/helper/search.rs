@@ -4,25 +4,30 @@
 //! lies in a later directory from one that may not be executed.
 
 use std::ffi::{OsStr, OsString};
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, AtFlags, FileType, accessat, statat};
 use rustix::io::Errno;
 
-/// A path to the command that contains a slash, relative to the current directory or absolute.
-pub(super) fn find(command: &OsStr, env: &[(OsString, OsString)]) -> Result<PathBuf, Errno> {
+/// A path to the command that contains a slash, relative to the server's directory or absolute.
+pub(super) fn find(
+    cwd: BorrowedFd<'_>,
+    command: &OsStr,
+    env: &[(OsString, OsString)],
+) -> Result<PathBuf, Errno> {
     if command.is_empty() {
         return Err(Errno::NOENT);
     }
     if command.as_bytes().contains(&b'/') {
-        return executable(Path::new(command)).map(|()| PathBuf::from(command));
+        return executable(cwd, Path::new(command)).map(|()| PathBuf::from(command));
     }
     let mut reason = Errno::NOENT;
     for directory in std::env::split_paths(search_path(env)) {
-        // An empty entry means the current directory.
+        // An empty entry means the server's directory.
         let candidate = Path::new(".").join(directory).join(command);
-        match executable(&candidate) {
+        match executable(cwd, &candidate) {
             Ok(()) => return Ok(candidate),
             Err(Errno::ACCESS) => reason = Errno::ACCESS,
             Err(_) => {}
@@ -38,10 +43,14 @@ fn search_path(env: &[(OsString, OsString)]) -> &OsStr {
     path.map_or(OsStr::new("/bin:/usr/bin"), |(_, path)| path)
 }
 
-fn executable(path: &Path) -> Result<(), Errno> {
-    access(path, Access::EXEC_OK)?;
+fn executable(cwd: BorrowedFd<'_>, path: &Path) -> Result<(), Errno> {
+    accessat(cwd, path, Access::EXEC_OK, AtFlags::empty())?;
     // For a directory, x means that it may be entered.
-    if path.is_dir() { Err(Errno::ACCESS) } else { Ok(()) }
+    let found = statat(cwd, path, AtFlags::empty())?;
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::Directory => Err(Errno::ACCESS),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -51,6 +60,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::path::{Path, PathBuf};
 
+    use rustix::fs::CWD;
     use rustix::io::Errno;
 
     use super::find;
@@ -88,14 +98,14 @@ mod tests {
             ("./absent", Err(Errno::NOENT)),
         ];
         for (command, expected) in cases {
-            assert_eq!(find(OsStr::new(command), &env(&path)), expected, "{command}");
+            assert_eq!(find(CWD, OsStr::new(command), &env(&path)), expected, "{command}");
         }
         fs::remove_dir_all(shelf).unwrap();
     }
 
     #[test]
     fn without_path_the_system_directories_are_searched() {
-        assert!(find(OsStr::new("sh"), &[]).is_ok());
-        assert_eq!(find(OsStr::new("sh"), &env("/nowhere")), Err(Errno::NOENT));
+        assert!(find(CWD, OsStr::new("sh"), &[]).is_ok());
+        assert_eq!(find(CWD, OsStr::new("sh"), &env("/nowhere")), Err(Errno::NOENT));
     }
 }

@@ -30,40 +30,43 @@ pub(super) async fn attempt(
     let system_fails = |source| LaunchError::System { command: launch.command.clone(), source };
 
     let pipes = Pipes::new().map_err(system_fails)?;
-    let (mut control, shims_end) = Control::pair().map_err(system_fails)?;
+    let (mut control, keepers_end) = Control::pair().map_err(system_fails)?;
     let link = links.current().map_err(keeper_fails)?;
-    match link.hand_over(shims_end).await {
+    let stdio = pipes.servers.each_ref().map(AsFd::as_fd);
+    let sent = control.begin_parcel(parcel, stdio).map_err(system_fails)?;
+    drop(pipes.servers);
+    match link.hand_over(keepers_end).await {
         Ok(()) => {
-            let stdio = pipes.servers.each_ref().map(AsFd::as_fd);
-            // Should this fail, the shim has ended, and what it said before is read below.
-            let _ = control.send_parcel(parcel, stdio).await;
+            // Should this fail, the keeper has ended or refused, and what it said is read below.
+            let _ = control.finish_parcel(parcel.get(sent..).unwrap_or_default()).await;
         }
         // Then the control socket has no other end any more, which is read below as well.
         Err(error) if is_disconnection(&error) => {}
         Err(error) => return Err(keeper_fails(error)),
     }
-    drop(pipes.servers);
 
-    let shim = match control.next_report().await {
-        Some(Report::Starting { shim }) => shim,
+    match control.next_report().await {
+        Some(Report::Starting) => {}
         Some(Report::Failed { step, errno }) => {
-            return Err(LaunchError::told_by_shim(launch, step, errno));
+            return Err(LaunchError::told_by_keeper(launch, step, errno));
         }
         _ => {
             links.forget(&link);
             return Ok(Attempt::KeeperVanished);
         }
-    };
+    }
     match control.next_report().await {
         Some(Report::Started { server }) => {
             let [stdin, stdout, stderr] = pipes.ours;
             let pid = server.as_raw_nonzero().get().cast_unsigned();
-            let tree = Tree::new(control, shim, Arc::clone(links));
+            let tree = Tree::new(control, link.keeper, Arc::clone(links));
             Ok(Attempt::Running(Custody { stdin, stdout, stderr, pid, tree }))
         }
-        Some(Report::Failed { step, errno }) => Err(LaunchError::told_by_shim(launch, step, errno)),
+        Some(Report::Failed { step, errno }) => {
+            Err(LaunchError::told_by_keeper(launch, step, errno))
+        }
         _ => {
-            strays::clear_after(shim, links).await;
+            strays::clear_after(link.keeper, links).await;
             Err(LaunchError::Lost { command: launch.command.clone() })
         }
     }

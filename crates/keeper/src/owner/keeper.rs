@@ -15,7 +15,7 @@ use crate::error::LaunchError;
 use crate::launch::Launch;
 use crate::{limits, system};
 
-/// Starts servers. Running servers do not depend on it: each lives as long as its [`Tree`].
+/// Starts servers. Running servers do not depend on this handle: each lives as long as its [`Tree`].
 #[derive(Clone, Debug)]
 pub struct Keeper {
     links: Arc<Links>,
@@ -34,9 +34,9 @@ pub struct Custody {
 }
 
 impl Keeper {
-    /// Makes this process the one that adopts what a lost shim leaves, and starts the keeper.
+    /// Makes this process the one that adopts what a lost keeper leaves, and starts a keeper.
     /// Needs the context of a tokio runtime. From here on, this process must not start or wait for
-    /// other processes: direct children that are not helpers are taken for strays and killed.
+    /// other processes: direct children that are not keepers are taken for strays and killed.
     pub fn start() -> io::Result<Keeper> {
         system::adopt_orphans()?;
         let links = Arc::new(Links::default());

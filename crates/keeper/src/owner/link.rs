@@ -15,15 +15,23 @@ use tokio::net::UnixStream;
 use crate::helper::{KEEPER_NAME, KEEPER_WORD};
 use crate::{descriptors, system};
 
-/// The keeper of the moment, if there is one.
+/// The keeper of the moment, if there is one, and all that have not ended.
 #[derive(Debug, Default)]
 pub(super) struct Links {
-    current: Mutex<Option<Arc<Link>>>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// To be asked for the next server.
+    current: Option<Arc<Link>>,
+    /// Every process of ours that is a keeper and not reaped: all other children are strays.
+    keepers: Vec<Pid>,
 }
 
 #[derive(Debug)]
 pub(super) struct Link {
-    /// When this closes, the keeper ends.
+    /// When this closes, the keeper ends, after the last of its trees.
     socket: UnixStream,
     pub(super) keeper: Pid,
 }
@@ -31,39 +39,45 @@ pub(super) struct Link {
 impl Links {
     /// The keeper, started now if necessary.
     pub(super) fn current(&self) -> io::Result<Arc<Link>> {
-        let mut current = self.current.lock();
-        if let Some(link) = &*current {
+        let mut known = self.known.lock();
+        if let Some(link) = &known.current {
             return Ok(Arc::clone(link));
         }
         let link = Arc::new(start_keeper()?);
-        *current = Some(Arc::clone(&link));
+        known.keepers.push(link.keeper);
+        known.current = Some(Arc::clone(&link));
         Ok(link)
     }
 
     /// The next launch shall not use this keeper.
     pub(super) fn forget(&self, link: &Arc<Link>) {
-        self.current.lock().take_if(|current| Arc::ptr_eq(current, link));
+        self.known.lock().current.take_if(|current| Arc::ptr_eq(current, link));
     }
 
     /// No keeper is started while the guard is held.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Option<Arc<Link>>> {
-        self.current.lock()
+    pub(super) fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock()
+    }
+}
+
+impl Known {
+    pub(super) fn is_keeper(&self, pid: Pid) -> bool {
+        self.keepers.contains(&pid)
+    }
+
+    /// A child has ended and was reaped.
+    pub(super) fn reaped(&mut self, pid: Pid) {
+        self.keepers.retain(|&keeper| keeper != pid);
+        self.current.take_if(|link| link.keeper == pid);
     }
 }
 
 impl Link {
-    /// Asks the keeper for a shim at the other end of a control socket.
+    /// Asks the keeper for a tree: what to start will come through the control socket.
     pub(super) async fn hand_over(&self, control: OwnedFd) -> io::Result<()> {
         let send = || Ok(descriptors::send(&self.socket, &[0], &[control.as_fd()])?);
         self.socket.async_io(Interest::WRITABLE, send).await.map(|_one| ())
     }
-}
-
-/// What makes a process recognizable as one of our helpers: the keeper is started with this command
-/// line, and shims, being forks, show the same. Our number tells them from the helpers of a
-/// Trunkline that runs as a server of this one.
-pub(super) fn helper_command_line() -> Vec<u8> {
-    format!("{KEEPER_NAME}\0{KEEPER_WORD}\0{}\0", getpid()).into_bytes()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the process that starts all others")]
@@ -74,6 +88,7 @@ fn start_keeper() -> io::Result<Link> {
     let child = Command::new(system::OWN_PROGRAM)
         .arg0(KEEPER_NAME)
         .arg(KEEPER_WORD)
+        // Tells whose it is, to whoever reads `ps`.
         .arg(getpid().to_string())
         .stdin(OwnedFd::from(keepers))
         // It must not hold the pipes of our client open.

@@ -1,4 +1,4 @@
-//! Trunkline's side: asks the keeper for trees, holds them, and kills what a lost shim leaves.
+//! Trunkline's side: asks the keeper for trees, holds them, and kills what a lost keeper leaves.
 
 mod attempt;
 mod control;

@@ -1,18 +1,17 @@
-//! Kills and reaps what a killed shim leaves: its descendants become direct children of ours.
+//! Kills and reaps what a killed keeper leaves: its servers become direct children of ours.
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, WaitOptions, getpid, wait};
 use tokio::time::{Instant, sleep};
 
-use super::link::{Link, Links, helper_command_line};
+use super::link::{Known, Links};
 use crate::family::{self, Process};
 use crate::{limits, system};
 
-/// Returns when no direct child is left but helpers, and all that have ended are reaped. Safe to
+/// Returns when no direct child is left but keepers, and all that have ended are reaped. Safe to
 /// run more than once at a time, and to cancel.
 pub(super) async fn clear(links: &Links) {
     let mut pause = limits::FIRST_KILL_PAUSE;
@@ -22,12 +21,12 @@ pub(super) async fn clear(links: &Links) {
     }
 }
 
-/// The same, once the shim has ended. A dying process closes its sockets before its children get a
+/// The same, once the keeper has ended. A dying process closes its sockets before its children get a
 /// new parent; only then are they strays.
-pub(super) async fn clear_after(shim: Pid, links: &Links) {
+pub(super) async fn clear_after(keeper: Pid, links: &Links) {
     let deadline = Instant::now() + limits::DYING;
     // A failure means that it has ended and was reaped.
-    if let Ok(end) = system::watch_end(shim) {
+    if let Ok(end) = system::watch_end(keeper) {
         while !has_come(&end) && Instant::now() < deadline {
             sleep(limits::FIRST_KILL_PAUSE).await;
         }
@@ -45,32 +44,21 @@ enum Found {
     Nothing,
 }
 
+/// What was killed is a stray until it is reaped, by a later round.
 fn round(links: &Links) -> Found {
-    // Held throughout: until it executes its program, a keeper that is being started looks like a
-    // stray, and until its number is noted, it could be reaped unnoticed.
-    let mut current = links.lock();
-    reap(&mut current);
-    let keeper = current.as_ref().map(|link| link.keeper);
-    let strays: Vec<Process> = system::children(getpid())
-        .into_iter()
-        .filter(|child| Some(child.pid) != keeper && !is_helper(child.pid))
-        .collect();
+    // Held throughout: a keeper that is being started is a stray until its number is noted.
+    let mut known = links.lock();
+    reap(&mut known);
+    let children = system::children(getpid()).into_iter();
+    let strays: Vec<Process> = children.filter(|child| !known.is_keeper(child.pid)).collect();
     for stray in &strays {
-        family::kill(&system::descendants(stray.pid));
+        family::kill(&system::family(stray.pid));
     }
-    family::kill(&strays);
     if strays.is_empty() { Found::Nothing } else { Found::Strays }
 }
 
-fn reap(current: &mut Option<Arc<Link>>) {
+fn reap(known: &mut Known) {
     while let Ok(Some((pid, _))) = retry_on_intr(|| wait(WaitOptions::NOHANG)) {
-        current.take_if(|link| link.keeper == pid);
+        known.reaped(pid);
     }
-}
-
-/// A shim whose keeper died is our child, and no stray; so is one that has not reported yet. It
-/// looks after itself. A server just forked by its shim still shows the same command line, but then
-/// it also still holds the control socket, so that its end is noticed after the exec.
-fn is_helper(pid: Pid) -> bool {
-    system::command_line(pid).is_ok_and(|line| line == helper_command_line())
 }

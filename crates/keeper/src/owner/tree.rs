@@ -15,21 +15,21 @@ use crate::message::{Order, Report};
 #[derive(Debug)]
 pub struct Tree {
     control: Control,
-    shim: Pid,
+    keeper: Pid,
     links: Arc<Links>,
     exit: Option<Exit>,
-    /// The shim has said so, or the strays were cleared in its place.
+    /// The keeper has said so, or the strays were cleared in its place.
     gone: bool,
 }
 
 impl Tree {
-    pub(super) fn new(control: Control, shim: Pid, links: Arc<Links>) -> Tree {
-        Tree { control, shim, links, exit: None, gone: false }
+    pub(super) fn new(control: Control, keeper: Pid, links: Arc<Links>) -> Tree {
+        Tree { control, keeper, links, exit: None, gone: false }
     }
 
     /// The number of the process that watches this tree.
-    pub fn shim(&self) -> u32 {
-        self.shim.as_raw_nonzero().get().cast_unsigned()
+    pub fn keeper(&self) -> u32 {
+        self.keeper.as_raw_nonzero().get().cast_unsigned()
     }
 
     /// Waits until the main process has ended. Others of the tree may be left, for 300 ms at most.
@@ -55,12 +55,11 @@ impl Tree {
         self.control.send_order(Order::Kill);
     }
 
-    /// Waits until nothing of the tree is left, and its shim has ended. Cancel-safe; may be called
-    /// again. Does not stop the tree: without [`Tree::stop`] it waits for the server's own end.
+    /// Waits until nothing of the tree is left. Cancel-safe; may be called again. Does not stop the tree: without [`Tree::stop`] it waits for the server's own end.
     pub async fn gone(&mut self) {
         while self.listen().await {}
         if !self.gone {
-            strays::clear_after(self.shim, &self.links).await;
+            strays::clear_after(self.keeper, &self.links).await;
             self.gone = true;
         }
     }
@@ -70,7 +69,7 @@ impl Tree {
         match self.control.next_report().await {
             Some(Report::Exited(exit)) => self.exit = Some(exit),
             Some(Report::Gone) => self.gone = true,
-            Some(Report::Starting { .. } | Report::Started { .. } | Report::Failed { .. }) => {}
+            Some(Report::Starting | Report::Started { .. } | Report::Failed { .. }) => {}
             None => {
                 self.exit.get_or_insert(Exit::Lost);
                 return false;

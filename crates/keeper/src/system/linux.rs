@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
+use rustix::fs::OFlags;
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open, set_child_subreaper};
 
@@ -14,13 +15,15 @@ use crate::family::{self, Process};
 /// The running program, also when its file was replaced or removed by an update.
 pub(crate) const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// Sending to a process that is gone is an error, and no signal.
-pub(crate) const SEND: SendFlags = SendFlags::NOSIGNAL;
-/// Descriptors that are received are not inherited by programs started later.
-pub(crate) const RECEIVE: RecvFlags = RecvFlags::CMSG_CLOEXEC;
+/// Sending to a process that is gone is an error, and no signal; sending never waits.
+pub(crate) const SEND: SendFlags = SendFlags::NOSIGNAL.union(SendFlags::DONTWAIT);
+/// Descriptors that are received are not inherited by programs started later; receiving never waits.
+pub(crate) const RECEIVE: RecvFlags = RecvFlags::CMSG_CLOEXEC.union(RecvFlags::DONTWAIT);
+/// To open a directory that is to be entered later: it need not be readable for that.
+pub(crate) const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// From now on, a process below this one whose parent dies becomes a child of this one, unless
-/// another adopter is nearer.
+/// another adopter is nearer. Children do not inherit this, but exec preserves it.
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
@@ -36,31 +39,32 @@ pub(crate) fn set_name(name: &CStr) -> io::Result<()> {
     Ok(rustix::thread::set_name(name)?)
 }
 
-pub(crate) fn thread_count() -> io::Result<usize> {
-    Ok(fs::read_dir("/proc/self/task")?.count())
-}
-
-/// The arguments of a process, each followed by NUL; empty when it has ended.
-pub(crate) fn command_line(pid: Pid) -> io::Result<Vec<u8>> {
-    fs::read(format!("/proc/{pid}/cmdline"))
-}
-
-/// All below `root`, without it, nearest first. A process that is started, ended or orphaned
-/// meanwhile may be missing, so who wants to be sure looks again.
-pub(crate) fn descendants(root: Pid) -> Vec<Process> {
-    let children = children_lookup();
-    family::below(root, children)
+/// `root` and all below it, nearest first. A process that is started, ended or orphaned meanwhile
+/// may be missing, so who wants to be sure looks again.
+pub(crate) fn family(root: Pid) -> Vec<Process> {
+    process(root).into_iter().chain(family::below(root, children_lookup())).collect()
 }
 
 pub(crate) fn children(parent: Pid) -> Vec<Process> {
     children_lookup()(parent)
 }
 
+/// The children of this process, which has one thread. Exact as long as nobody else reaps them: the
+/// orphans of a child are in the list before its end can be seen.
+pub(crate) fn own_children() -> Vec<Pid> {
+    match fs::read_to_string(OWN_CHILDREN) {
+        Ok(list) => list.split_ascii_whitespace().filter_map(pid).collect(),
+        Err(_) => children(getpid()).into_iter().map(|child| child.pid).collect(),
+    }
+}
+
+const OWN_CHILDREN: &str = "/proc/thread-self/children";
+
 /// The kernel lists the children of a process (`CONFIG_PROC_CHILDREN`, in every distribution), so
-/// that the cost depends on the tree only: fifty shims may have to look at the same time, on a
-/// machine with thousands of processes. Where it does not, all processes are looked at once.
+/// that the cost depends on the tree only, also on a machine with thousands of processes. Where it
+/// does not, all processes are looked at once.
 fn children_lookup() -> Box<dyn Fn(Pid) -> Vec<Process>> {
-    if Path::new("/proc/thread-self/children").exists() {
+    if Path::new(OWN_CHILDREN).exists() {
         return Box::new(listed_children);
     }
     let table = all_processes();
@@ -94,6 +98,7 @@ fn pid(text: &str) -> Option<Pid> {
     text.parse().ok().and_then(Pid::from_raw)
 }
 
+/// `None`: it has ended and was reaped.
 fn process(pid: Pid) -> Option<Process> {
     // Enough for the first fields: the number and the name, of at most 64 bytes, come before them.
     let mut line = [0; 256];

@@ -3,6 +3,6 @@
 mod linux;
 
 pub(crate) use linux::{
-    OWN_PROGRAM, RECEIVE, SEND, adopt_orphans, children, command_line, descendants, set_name,
-    thread_count, watch_end,
+    DIRECTORY, OWN_PROGRAM, RECEIVE, SEND, adopt_orphans, children, family, own_children, set_name,
+    watch_end,
 };

@@ -24,7 +24,7 @@ pub(crate) struct Owner {
 }
 
 pub(crate) struct Started {
-    pub(crate) shim: Pid,
+    pub(crate) keeper: Pid,
     pub(crate) server: Pid,
 }
 
@@ -66,7 +66,7 @@ impl Owner {
     pub(crate) fn started(&mut self, name: &str) -> Started {
         let told = self.hear(&format!("started {name}"), PATIENCE);
         let mut pids = told.split(' ').map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap());
-        Started { shim: pids.next().unwrap(), server: pids.next().unwrap() }
+        Started { keeper: pids.next().unwrap(), server: pids.next().unwrap() }
     }
 
     pub(crate) fn tell(&mut self, fields: &[&str]) {
@@ -104,20 +104,22 @@ impl Owner {
         Table::read().with("environ", marked).len()
     }
 
-    /// The keeper and all shims.
-    pub(crate) fn helpers(&self) -> Vec<Pid> {
+    /// One keeper, unless it was killed: then none, or a new one.
+    pub(crate) fn keepers(&self) -> Vec<Pid> {
         let line = format!("tl-keeper\0__keeper\0{}\0", self.pid()).into_bytes();
         Table::read().with("cmdline", |cmdline| cmdline == line)
     }
 
     pub(crate) fn keeper(&self) -> Option<Pid> {
-        let named = Table::read().with("comm", |comm| comm == b"tl-keeper\n");
-        self.helpers().into_iter().find(|helper| named.contains(helper))
+        // A server that is being started is a copy of the keeper until it executes its program.
+        let ours = Table::read().children(self.pid());
+        self.keepers().into_iter().find(|keeper| ours.contains(keeper))
     }
 
-    /// Ended and not reaped, under the owner or a helper.
+    /// Ended and not reaped, under the owner or the keeper. What a living server does not reap of what
+    /// it has adopted is its own affair.
     pub(crate) fn zombies(&self) -> Vec<Pid> {
-        let mut parents = self.helpers();
+        let mut parents = self.keepers();
         parents.push(self.pid());
         Table::read().zombies(&parents)
     }
@@ -126,13 +128,13 @@ impl Owner {
         Table::descriptors(self.pid())
     }
 
-    /// The owner was killed: so must be all servers and helpers, within the promised time.
+    /// The owner was killed: so must be all servers and the keeper, within the promised time.
     #[track_caller]
     pub(crate) fn leaves_nothing(&mut self) {
         let killed = Instant::now();
         self.child.wait().unwrap();
         wait_until(PATIENCE, "nothing is left", || {
-            self.servers() == 0 && self.helpers().is_empty()
+            self.servers() == 0 && self.keepers().is_empty()
         });
         assert!(killed.elapsed() < PROMISED, "took {:?}", killed.elapsed());
     }
@@ -154,7 +156,7 @@ fn start(mark: &str) -> Child {
 }
 
 /// Next to this test, which is in `target/debug/deps`.
-fn keep() -> PathBuf {
+pub(crate) fn keep() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.parent().and_then(|deps| deps.parent()).unwrap().join("examples/keep")
 }

@@ -26,10 +26,6 @@ impl Table {
         Table { processes: pids.filter_map(Process::read).collect() }
     }
 
-    pub(crate) fn contains(&self, pid: Pid) -> bool {
-        self.processes.iter().any(|process| process.pid == pid)
-    }
-
     pub(crate) fn children(&self, parent: Pid) -> Vec<Pid> {
         let parent = parent.as_raw_nonzero().get();
         let children = self.processes.iter().filter(|process| process.parent == parent);

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::Problem;
-use super::jsonc::{self, Dialect, EditError};
+use super::jsonc::{self, EditError};
+use super::{Dialect, Problem};
 
 #[derive(Debug)]
 pub(in crate::install) struct JsonText {
@@ -18,9 +18,10 @@ impl JsonText {
     }
 
     pub(super) fn get(&self, path: &[&str]) -> Option<Value> {
-        let root = jsonc::parse(&self.text, self.dialect).ok().flatten()?;
-        let found = path.iter().try_fold(&root, |node, key| Some(&node.member(key)?.value));
-        found.map(jsonc::Node::to_value)
+        let document = jsonc::parse(&self.text, self.dialect).ok().flatten()?;
+        let root = &document.root;
+        let found = path.iter().try_fold(root, |node, key| Some(&jsonc::member(node, key)?.value));
+        found.map(jsonc::to_value)
     }
 
     pub(super) fn set(&mut self, path: &[&str], value: &Value) -> Result<(), Problem> {

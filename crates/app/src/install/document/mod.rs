@@ -5,9 +5,10 @@ mod jsonc;
 mod toml;
 
 use serde_json::Value;
+pub(super) use trunkline_catalog::jsonc::Dialect;
 
 use self::json::JsonText;
-pub(super) use self::jsonc::{Dialect, inline};
+pub(super) use self::jsonc::inline;
 use self::toml::TomlText;
 pub(super) use self::toml::shown as shown_in_toml;
 
@@ -67,12 +68,4 @@ impl Document {
             Self::Toml(toml) => toml.text(),
         }
     }
-}
-
-/// Line and column of a byte, both from 1, the column in characters.
-fn position(text: &str, at: usize) -> (usize, usize) {
-    let before = text.get(..at).unwrap_or(text);
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
-    (before.matches('\n').count() + 1, column)
 }

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
+use trunkline_catalog::place::{Lines, Place};
 
-use super::{Problem, position};
+use super::Problem;
 
 #[derive(Debug)]
 pub(in crate::install) struct TomlText {
@@ -14,7 +15,8 @@ pub(in crate::install) struct TomlText {
 impl TomlText {
     pub(super) fn parse(text: &str) -> Result<Self, Problem> {
         let document = text.parse::<DocumentMut>().map_err(|error| {
-            let (line, column) = position(text, error.span().map_or(0, |span| span.start));
+            let at = error.span().map_or(0, |span| span.start);
+            let Place { line, column } = Lines::new(text).place(at);
             Problem::Syntax { line, column, problem: error.message().to_owned() }
         })?;
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };

@@ -1,8 +1,7 @@
 //! How the file is laid out, so that what we add looks like the rest.
 
 use serde_json::Value;
-
-use super::parse::{Kind, Node};
+use trunkline_catalog::jsonc::{self, Node};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Layout {
@@ -15,11 +14,11 @@ impl Layout {
     /// From the file itself; two spaces where it does not show.
     pub(super) fn of(text: &str, root: Option<&Node>) -> Self {
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
-        let first = root.and_then(|root| match &root.kind {
-            Kind::Object { members, .. } => members.first(),
-            Kind::Array(_) | Kind::Scalar(_) => None,
+        let first = root.and_then(|root| match &root.value {
+            jsonc::Value::Object(members) => members.first(),
+            _ => None,
         });
-        let shown = first.and_then(|member| own_line_indent(text, member.start));
+        let shown = first.and_then(|member| own_line_indent(text, member.key.span.start));
         let unit = shown.filter(|indent| !indent.is_empty()).unwrap_or("  ").to_owned();
         Self { newline, unit }
     }

@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use serde_json::Value;
+use trunkline_catalog::jsonc::{self, Dialect, Document, Member, Node};
+use trunkline_catalog::place::Span;
 
-use super::Dialect;
 use super::layout::{Layout, inline, line_indent, own_line_indent, quoted};
-use super::parse::{Kind, Member, Node, SyntaxError, parse};
+use super::read::{SyntaxError, member, parse};
 
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::install::document) enum EditError {
@@ -24,63 +25,65 @@ pub(in crate::install::document) fn set(
     path: &[&str],
     value: &Value,
 ) -> Result<String, EditError> {
-    let root = parse(text, dialect).map_err(EditError::Syntax)?;
-    let layout = Layout::of(text, root.as_ref());
-    let Some(root) = root else {
+    let document = parse(text, dialect).map_err(EditError::Syntax)?;
+    let layout = Layout::of(text, document.as_ref().map(|document| &document.root));
+    let Some(document) = document else {
         return Ok(new_document(text, &layout, &nested(path, value)));
     };
 
     let mut holder: Option<(&Node, &Member)> = None;
-    let mut node = &root;
+    let mut node = &document.root;
     for (depth, key) in path.iter().enumerate() {
-        if !node.is_object() {
+        let jsonc::Value::Object(members) = &node.value else {
             return Err(EditError::NotAnObject { depth });
-        }
-        let Some(member) = node.member(key) else {
+        };
+        let Some(member) = member(node, key) else {
             let value = nested(path.get(depth + 1..).unwrap_or_default(), value);
-            let is_root = depth == 0;
-            return Ok(inserted(
-                text,
-                &layout,
-                &Target { node, is_root, root: &root },
-                key,
-                &value,
-            ));
+            let target = Target { node, members, is_root: depth == 0, document: &document };
+            return Ok(inserted(text, &layout, &target, key, &value));
         };
         holder = Some((node, member));
         node = &member.value;
     }
     let new = match holder {
-        Some((object, member)) if spans_lines(text, &object.span) => {
-            layout.block(value, line_indent(text, member.start))
+        Some((object, member)) if spans_lines(text, object.span) => {
+            layout.block(value, line_indent(text, member.key.span.start))
         }
         _ => inline(value),
     };
-    Ok(replaced(text, node.span.clone(), &new))
+    Ok(replaced(text, node.span.start..node.span.end, &new))
 }
 
 /// The object that gets a new member.
 struct Target<'a> {
     node: &'a Node,
+    members: &'a [Member],
     is_root: bool,
-    root: &'a Node,
+    document: &'a Document,
+}
+
+impl Target<'_> {
+    /// The comma behind the last member.
+    fn trailing_comma(&self, last: &Member) -> Option<Span> {
+        let inside =
+            |comma: &&Span| last.value.span.end <= comma.start && comma.end < self.node.span.end;
+        self.document.trailing_commas.iter().find(inside).copied()
+    }
 }
 
 fn inserted(text: &str, layout: &Layout, into: &Target<'_>, key: &str, value: &Value) -> String {
-    let Kind::Object { members, trailing_comma } = &into.node.kind else {
-        return text.to_owned();
-    };
-    let Some(last) = members.last() else {
+    let Some(last) = into.members.last() else {
         return first_member(text, layout, into, key, value);
     };
-    let end = trailing_comma.unwrap_or(last.value.span.end);
-    if !spans_lines(text, &into.node.span) {
+    let trailing_comma = into.trailing_comma(last);
+    let end = trailing_comma.unwrap_or(last.value.span).end;
+    if !spans_lines(text, into.node.span) {
         let member = format!("{}: {}", quoted(key), inline(value));
         let new =
             if trailing_comma.is_some() { format!(" {member},") } else { format!(", {member}") };
         return replaced(text, end..end, &new);
     }
-    let indent = members.first().and_then(|first| own_line_indent(text, first.start));
+    let indent = into.members.first().and_then(|first| own_line_indent(text, first.key.span.start));
     let indent = indent.map_or_else(|| deeper(text, layout, into.node), str::to_owned);
     let member = format!("{indent}{}: {}", quoted(key), layout.block(value, &indent));
     let at = line_end(text, end).unwrap_or(end);
@@ -102,10 +105,10 @@ fn first_member(
     key: &str,
     value: &Value,
 ) -> String {
-    let Range { start, end } = into.node.span;
+    let Span { start, end } = into.node.span;
     let inside = text.get(start + 1..end.saturating_sub(1)).unwrap_or_default();
     let at = start + 1 + inside.trim_end().len();
-    let one_line_file = !into.is_root && !spans_lines(text, &into.root.span);
+    let one_line_file = !into.is_root && !spans_lines(text, into.document.root.span);
     if one_line_file {
         return replaced(text, at..at, &format!("{}: {}", quoted(key), inline(value)));
     }
@@ -154,8 +157,8 @@ fn line_end(text: &str, from: usize) -> Option<usize> {
     }
 }
 
-fn spans_lines(text: &str, span: &Range<usize>) -> bool {
-    text.get(span.clone()).is_some_and(|span| span.contains('\n'))
+fn spans_lines(text: &str, span: Span) -> bool {
+    span.of(text).contains('\n')
 }
 
 fn replaced(text: &str, span: Range<usize>, new: &str) -> String {

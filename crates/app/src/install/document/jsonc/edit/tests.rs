@@ -4,8 +4,8 @@ use proptest::prelude::{Just, Strategy, any, prop};
 use proptest::{prop_assert, prop_assert_eq, prop_oneof, proptest};
 use serde_json::{Value, json};
 
-use super::super::{Dialect, parse};
-use super::{EditError, set};
+use super::{Dialect, EditError, parse, set};
+use crate::install::document::jsonc::to_value;
 
 /// Sets `s.t` to a small entry.
 fn added(text: &str) -> String {
@@ -76,7 +76,7 @@ fn comments_stay_where_they_are() {
     for (before, expected) in table {
         let after = added(before);
         assert!(after.contains(expected), "{before}\n→\n{after}");
-        let after = parse(&after, Dialect::Comments).unwrap().unwrap().to_value();
+        let after = to_value(&parse(&after, Dialect::Comments).unwrap().unwrap().root);
         assert_eq!(after["s"]["t"]["c"], "x");
     }
 }
@@ -176,7 +176,7 @@ proptest! {
         };
         let mut expected = value.clone();
         expected["s"]["t"] = json!({"c": entry});
-        let read = parse(&after, Dialect::Comments).unwrap().unwrap().to_value();
+        let read = to_value(&parse(&after, Dialect::Comments).unwrap().unwrap().root);
         prop_assert_eq!(read, expected, "{}\n→\n{}", text, after);
         let replaced = value.get("s").is_some_and(|s| s.get("t").is_some());
         prop_assert!(replaced || is_subsequence(&text, &after), "{}\n→\n{}", text, after);

@@ -1,20 +1,25 @@
 //! A parsed file: values in file order, each with its span.
 
+use std::fmt;
 use std::ops::Range;
 
-use crate::config::place::Span;
+use crate::place::Span;
 
-pub(crate) struct Document {
-    pub(crate) root: Node,
-    pub(crate) comments: Vec<Span>,
+#[derive(Debug)]
+pub struct Document {
+    pub root: Node,
+    pub comments: Vec<Span>,
+    pub trailing_commas: Vec<Span>,
 }
 
-pub(crate) struct Node {
-    pub(crate) span: Span,
-    pub(crate) value: Value,
+#[derive(Debug)]
+pub struct Node {
+    pub span: Span,
+    pub value: Value,
 }
 
-pub(crate) enum Value {
+/// `Debug` shows types and places, never values: they may be secrets.
+pub enum Value {
     Null,
     Bool(bool),
     /// As written: nothing here calculates.
@@ -25,25 +30,26 @@ pub(crate) enum Value {
     Object(Vec<Member>),
 }
 
-pub(crate) struct Member {
-    pub(crate) key: Text,
-    pub(crate) value: Node,
+#[derive(Debug)]
+pub struct Member {
+    pub key: Text,
+    pub value: Node,
 }
 
 /// A decoded string that still knows where each of its bytes was written.
-pub(crate) struct Text {
-    pub(crate) value: String,
+pub struct Text {
+    pub value: String,
     /// With its quotes.
-    pub(crate) span: Span,
-    /// (decoded, source) offsets behind the opening quote and behind each escape; between two of
-    /// them the decoded text and the source are the same bytes.
+    pub span: Span,
+    /// (decoded, source) offsets behind each escape; before, between and behind them the decoded
+    /// text and the source are the same bytes.
     anchors: Vec<(usize, usize)>,
 }
 
-impl Node {
+impl Value {
     /// The value's type as a message says it.
-    pub(crate) fn type_name(&self) -> &'static str {
-        match self.value {
+    pub fn type_name(&self) -> &'static str {
+        match self {
             Value::Null => "null",
             Value::Bool(_) => "a boolean",
             Value::Number(_) => "a number",
@@ -57,7 +63,7 @@ impl Node {
 impl Text {
     pub(crate) fn starting_at(quote: usize) -> Text {
         let span = Span::new(quote, quote + 1);
-        Text { value: String::new(), span, anchors: vec![(0, quote + 1)] }
+        Text { value: String::new(), span, anchors: Vec::new() }
     }
 
     /// Notes that the source goes on at `offset` after an escape.
@@ -66,13 +72,30 @@ impl Text {
     }
 
     /// Where a part of the decoded value stands in the file.
-    pub(crate) fn span_of(&self, part: Range<usize>) -> Span {
+    pub fn span_of(&self, part: Range<usize>) -> Span {
         Span::new(self.source_offset(part.start), self.source_offset(part.end))
     }
 
     fn source_offset(&self, decoded: usize) -> usize {
         let known = self.anchors.partition_point(|(at, _)| *at <= decoded);
         let anchor = known.checked_sub(1).and_then(|last| self.anchors.get(last));
-        anchor.map_or(self.span.start, |(at, source)| source + (decoded - at))
+        let (at, source) = anchor.copied().unwrap_or((0, self.span.start + 1));
+        source + (decoded - at)
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Array(items) => f.debug_list().entries(items).finish(),
+            Value::Object(members) => f.debug_list().entries(members).finish(),
+            scalar => f.write_str(scalar.type_name()),
+        }
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Text").field("span", &self.span).finish_non_exhaustive()
     }
 }

@@ -1,4 +1,6 @@
-//! Where something stands in the file: bytes, lines and columns.
+//! Where something stands in a file: bytes, lines and columns.
+
+use std::fmt;
 
 /// A half-open range of bytes in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,8 +10,13 @@ pub struct Span {
 }
 
 impl Span {
-    pub(crate) fn new(start: usize, end: usize) -> Span {
+    pub fn new(start: usize, end: usize) -> Span {
         Span { start, end }
+    }
+
+    /// The part of the text that it covers.
+    pub fn of(self, text: &str) -> &str {
+        text.get(self.start..self.end).unwrap_or_default()
     }
 
     pub(crate) fn contains(self, offset: usize) -> bool {
@@ -25,13 +32,13 @@ pub struct Place {
 }
 
 /// The file cut in lines. A byte order mark belongs to no line.
-pub(crate) struct Lines<'t> {
+pub struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,
 }
 
 impl<'t> Lines<'t> {
-    pub(crate) fn new(text: &'t str) -> Lines<'t> {
+    pub fn new(text: &'t str) -> Lines<'t> {
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(after_byte_order_mark(text))
             .chain(newlines.map(|(at, _)| at + 1))
@@ -39,7 +46,7 @@ impl<'t> Lines<'t> {
         Lines { text, starts }
     }
 
-    pub(crate) fn place(&self, offset: usize) -> Place {
+    pub fn place(&self, offset: usize) -> Place {
         let line = self.starts.partition_point(|start| *start <= offset).max(1);
         let before = self.text.get(self.start_of(line)..offset).unwrap_or_default();
         Place { line, column: before.chars().count() + 1 }
@@ -54,6 +61,13 @@ impl<'t> Lines<'t> {
     pub(crate) fn line(&self, line: usize) -> &'t str {
         let whole = self.text.get(self.start_of(line)..self.start_of(line + 1));
         whole.unwrap_or_default().trim_end_matches(['\r', '\n'])
+    }
+}
+
+/// Without the text: it may hold secrets.
+impl fmt::Debug for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lines").field("starts", &self.starts).finish_non_exhaustive()
     }
 }
 

@@ -1,0 +1,115 @@
+//! One server as the keeper sees it: its control socket, its process, and the phase of its end.
+
+use std::os::fd::OwnedFd;
+
+use rustix::net::send;
+use rustix::process::Pid;
+
+use super::inbox::{Inbox, Line};
+use super::phase::{Event, Phase};
+use super::start::{self, Failure};
+use crate::message::{Report, Step};
+use crate::system;
+
+#[derive(Debug)]
+pub(super) struct Tree {
+    /// Until the owner has closed it.
+    pub(super) control: Option<OwnedFd>,
+    inbox: Inbox,
+    pub(super) stage: Stage,
+    pub(super) phase: Phase,
+}
+
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// What to start has not arrived completely.
+    Expected,
+    /// The server lives; `end` is readable when it has ended.
+    Living { server: Pid, end: OwnedFd },
+    /// The server has ended and is reaped; strays may be left.
+    Ended,
+    /// It was never started, or nothing of it is left.
+    Over,
+}
+
+impl Tree {
+    pub(super) fn new(control: OwnedFd) -> Tree {
+        let (inbox, stage, phase) = (Inbox::default(), Stage::Expected, Phase::Serving);
+        Tree { control: Some(control), inbox, stage, phase }
+    }
+
+    /// The living main process.
+    pub(super) fn server(&self) -> Option<Pid> {
+        match self.stage {
+            Stage::Living { server, .. } => Some(server),
+            _ => None,
+        }
+    }
+
+    /// Takes in what the owner has said.
+    pub(super) fn listen(&mut self) -> Vec<Event> {
+        let Some(control) = &self.control else {
+            return Vec::new();
+        };
+        let line = self.inbox.fill(control);
+        if let Stage::Expected = self.stage {
+            self.open_parcel();
+        }
+        let mut events = Vec::new();
+        let mut closed = line == Line::Closed;
+        while let Some(order) = self.orders_are_next().then(|| self.inbox.order()).flatten() {
+            match order {
+                Ok(order) => events.push(Event::Ordered(order)),
+                // Whoever says something else is nobody to take orders from.
+                Err(_) => closed = true,
+            }
+        }
+        if closed {
+            self.control = None;
+            events.push(Event::Orphaned);
+            if let Stage::Expected = self.stage {
+                self.stage = Stage::Over;
+            }
+        }
+        events
+    }
+
+    fn orders_are_next(&self) -> bool {
+        matches!(self.stage, Stage::Living { .. } | Stage::Ended)
+    }
+
+    fn open_parcel(&mut self) {
+        let started = match self.inbox.parcel() {
+            None => return,
+            Some(Ok((launch, stdio))) => {
+                start::start(&launch, stdio, || self.report(Report::Starting)).and_then(watched)
+            }
+            Some(Err(errno)) => Err(Failure::at(Step::Receive, &errno.into())),
+        };
+        match started {
+            Ok((server, end)) => {
+                self.stage = Stage::Living { server, end };
+                self.report(Report::Started { server });
+            }
+            Err(Failure { step, errno }) => {
+                self.stage = Stage::Over;
+                self.report(Report::Failed { step, errno });
+            }
+        }
+    }
+
+    /// An owner that is gone needs no reports, and learns of an error by the end of the socket.
+    pub(super) fn report(&self, report: Report) {
+        if let Some(control) = &self.control {
+            let _ = send(control, &report.pack(), system::SEND);
+        }
+    }
+}
+
+/// Without a descriptor to spare its end would not be noticed: then it is a stray from the start.
+fn watched(server: Pid) -> Result<(Pid, OwnedFd), Failure> {
+    match system::watch_end(server) {
+        Ok(end) => Ok((server, end)),
+        Err(error) => Err(Failure::at(Step::Watch, &error)),
+    }
+}
