@@ -1,68 +1,167 @@
-//! From fork to exec: what a child of the keeper does before it is the server. The one unsafe place
-//! of the program.
+//! From the keeper to the server: what a new process does before its exec. The one unsafe place of
+//! the program.
 #![expect(unsafe_code, reason = "between fork and exec there is no safe interface; see SAFETY")]
 
 use std::collections::BTreeMap;
-use std::ffi::{CString, NulError, OsStr, c_char};
+use std::ffi::{CString, NulError, OsStr, c_char, c_int, c_void};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
 
-use rustix::process::{Pid, fchdir, setpgid};
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitOptions, fchdir, setpgid, waitpid};
 
 use crate::launch::Launch;
 use crate::system;
 
 /// Returns when the program is executed, or with the reason why it could not be.
-#[expect(clippy::disallowed_methods, reason = "this is the place where processes are started")]
+///
+/// The child borrows the keeper's memory until it executes the program, while the keeper stands
+/// still (as in `posix_spawn`, which cannot make a process adopt orphans). A fork, which copies
+/// what exec throws away, would cost three times as much.
 pub(super) fn spawn(
     program: &Path,
     launch: &Launch,
-    cwd: Option<OwnedFd>,
-    stdio: [OwnedFd; 3],
+    cwd: Option<&OwnedFd>,
+    stdio: &[OwnedFd; 3],
 ) -> io::Result<Pid> {
     let image = Image::new(program, launch)?;
-    let become_server = move || {
+    let plan = Plan {
+        image: &image,
+        cwd,
+        stdio: stdio.each_ref().map(AsRawFd::as_raw_fd),
+        failure: AtomicI32::new(0),
+    };
+    let mut stack = vec![0_u128; STACK_WORDS];
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    let argument: *const Plan<'_> = &raw const plan;
+    // A handler must not run in the child while it borrows our memory.
+    let unblocked = block_signals();
+    // SAFETY: the stack is ours, large enough for the few calls of `child` and aligned; the keeper
+    // does not go on before the child has executed a program or ended (CLONE_VFORK), so that the
+    // stack, the plan and what it borrows outlive their use. The keeper has no other threads. The
+    // child changes nothing in our memory but `failure` and `errno`.
+    let pid = unsafe {
+        libc::clone(child, stack.as_mut_ptr_range().end.cast(), flags, argument.cast_mut().cast())
+    };
+    let refused = io::Error::last_os_error();
+    set_signal_mask(&unblocked);
+    let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else { return Err(refused) };
+    match plan.failure.load(Ordering::Relaxed) {
+        0 => Ok(pid),
+        failure => {
+            // It has ended; nobody else is to hear of it.
+            let _ = waitpid(Some(pid), WaitOptions::empty());
+            Err(io::Error::from_raw_os_error(failure))
+        }
+    }
+}
+
+/// 64 KiB, in words that are aligned as a stack must be.
+const STACK_WORDS: usize = 4096;
+
+/// What the child is to become.
+struct Plan<'a> {
+    image: &'a Image,
+    cwd: Option<&'a OwnedFd>,
+    stdio: [RawFd; 3],
+    /// Why it did not, for the keeper.
+    failure: AtomicI32,
+}
+
+/// The child's whole life before exec. It makes system calls only: it allocates nothing, takes no
+/// lock and does not unwind.
+extern "C" fn child(plan: *mut c_void) -> c_int {
+    // SAFETY: `spawn` passes its plan, which lives until we are gone.
+    let plan = unsafe { &*plan.cast::<Plan<'_>>() };
+    let failure = plan.carry_out();
+    plan.failure.store(failure.raw_os_error(), Ordering::Relaxed);
+    // SAFETY: ends this process without running anything of the keeper's.
+    unsafe { libc::_exit(127) }
+}
+
+impl Plan<'_> {
+    /// Returns only if it fails.
+    fn carry_out(&self) -> Errno {
+        match self.prepare() {
+            Ok(()) => self.image.execute(),
+            Err(failure) => failure,
+        }
+    }
+
+    fn prepare(&self) -> Result<(), Errno> {
+        for (fd, standard) in self.stdio.into_iter().zip(0..) {
+            // SAFETY: two numbers; both descriptors are this process's own copies.
+            if unsafe { libc::dup2(fd, standard) } < 0 {
+                return Err(last_errno());
+            }
+        }
         // A group of its own: Ctrl-C in the client's terminal is for the client, which then tells
         // us. Not a session of its own: where the scheduler groups processes by session (autogroup,
         // the default of most kernels), each server would be a group, which costs a call a quarter
         // more processor time and a third of the throughput.
         setpgid(None, None)?;
-        // So the client's terminal, if it has one, can be reached. Ignoring these makes a server that
-        // asks it for a password fail at once, instead of being stopped for it.
-        ignore(libc::SIGTTIN);
-        ignore(libc::SIGTTOU);
+        // So the client's terminal, if it has one, can be reached. Ignoring these makes a server
+        // that asks it for a password fail at once, instead of being stopped for it.
+        for signal in [libc::SIGTTIN, libc::SIGTTOU] {
+            set_signal(signal, libc::SIG_IGN);
+        }
+        // What the keeper handles and every Rust program ignores.
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGPIPE] {
+            set_signal(signal, libc::SIG_DFL);
+        }
+        set_signal_mask(&no_signals());
         // Survives exec: the server adopts what is orphaned below it.
         system::adopt_orphans()?;
-        if let Some(cwd) = &cwd {
-            fchdir(cwd)?;
+        match self.cwd {
+            Some(cwd) => fchdir(cwd),
+            None => Ok(()),
         }
-        Err(image.execute())
-    };
-    let [stdin, stdout, stderr] = stdio.map(Stdio::from);
-    let mut command = Command::new(program);
-    command.stdin(stdin).stdout(stdout).stderr(stderr);
-    // SAFETY: the closure runs in the forked child and makes system calls only; it allocates
-    // nothing and takes no lock.
-    unsafe { command.pre_exec(become_server) };
-    // The handle may be dropped: the keeper waits for all of its children.
-    let child = command.spawn()?;
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    pid.ok_or_else(|| io::Error::other("a process number that is none"))
+    }
 }
 
-/// Makes this process, and what it executes, ignore a signal.
-fn ignore(signal: libc::c_int) {
-    // SAFETY: a system call that takes two numbers; SIG_IGN installs no code to run.
-    unsafe { libc::signal(signal, libc::SIG_IGN) };
+fn last_errno() -> Errno {
+    Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::NOTRECOVERABLE)
 }
 
-/// A program with its arguments and its environment, as the kernel wants them: made before the
-/// fork, because afterwards nothing may be allocated.
+/// For this process and what it executes. Each process has its own settings, also while it borrows
+/// another's memory.
+fn set_signal(signal: c_int, action: libc::sighandler_t) {
+    // SAFETY: a system call; neither SIG_IGN nor SIG_DFL installs code to run.
+    unsafe { libc::signal(signal, action) };
+}
+
+fn no_signals() -> libc::sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: fills the set in, all of it.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        set.assume_init()
+    }
+}
+
+/// Returns what was blocked before.
+fn block_signals() -> libc::sigset_t {
+    let (mut all, mut before) = (no_signals(), no_signals());
+    // SAFETY: both sets are initialised and ours.
+    unsafe {
+        libc::sigfillset(&raw mut all);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+    }
+    before
+}
+
+fn set_signal_mask(mask: &libc::sigset_t) {
+    // SAFETY: the set is initialised; no old one is asked for.
+    unsafe { libc::sigprocmask(libc::SIG_SETMASK, mask, ptr::null_mut()) };
+}
+
+/// A program with its arguments and its environment, as the kernel wants them: made beforehand,
+/// because the child may not allocate.
 ///
 /// std would build the same but execute it through `execvp`, which hands a file that is no program
 /// for this machine to `sh`. That is to be an error.
@@ -89,14 +188,14 @@ impl Image {
     }
 
     /// Returns only if it fails.
-    fn execute(&self) -> io::Error {
+    fn execute(&self) -> Errno {
         let (arguments, environment) = (&self.arguments.pointers, &self.environment.pointers);
         // SAFETY: all three point to what `self` owns: a string that ends with NUL, and two lists of
         // such strings that end with a null pointer.
         unsafe {
             libc::execve(self.program.as_ptr(), arguments.as_ptr(), environment.as_ptr());
         }
-        io::Error::last_os_error()
+        last_errno()
     }
 }
 
@@ -114,8 +213,3 @@ impl Strings {
         Ok(Strings { pointers, _owned: owned })
     }
 }
-
-// SAFETY: the pointers are read only, and what they point to is owned by the same value.
-unsafe impl Send for Strings {}
-// SAFETY: as above; there is no interior mutability.
-unsafe impl Sync for Strings {}

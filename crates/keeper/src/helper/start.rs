@@ -23,7 +23,7 @@ pub(super) struct Failure {
 /// Calls `starting` when the command was found, just before it is executed.
 pub(super) fn start(
     launch: &Launch,
-    stdio: [OwnedFd; 3],
+    stdio: &[OwnedFd; 3],
     starting: impl FnOnce(),
 ) -> Result<Pid, Failure> {
     // The keeper itself goes nowhere: the next server may want to start where Trunkline was started.
@@ -32,7 +32,8 @@ pub(super) fn start(
     let program = search::find(cwd.as_ref().map_or(CWD, AsFd::as_fd), &launch.command, &launch.env)
         .map_err(|errno| Failure::at(Step::FindCommand, &errno.into()))?;
     starting();
-    execute::spawn(&program, launch, cwd, stdio).map_err(|error| Failure::at(Step::Execute, &error))
+    execute::spawn(&program, launch, cwd.as_ref(), stdio)
+        .map_err(|error| Failure::at(Step::Execute, &error))
 }
 
 fn directory(path: &Path) -> Result<OwnedFd, Errno> {

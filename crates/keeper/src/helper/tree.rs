@@ -82,7 +82,7 @@ impl Tree {
         let started = match self.inbox.parcel() {
             None => return,
             Some(Ok((launch, stdio))) => {
-                start::start(&launch, stdio, || self.report(Report::Starting)).and_then(watched)
+                start::start(&launch, &stdio, || self.report(Report::Starting)).and_then(watched)
             }
             Some(Err(errno)) => Err(Failure::at(Step::Receive, &errno.into())),
         };

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open, set_child_subreaper};
 
@@ -24,8 +25,8 @@ pub(crate) const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union
 
 /// From now on, a process below this one whose parent dies becomes a child of this one, unless
 /// another adopter is nearer. Children do not inherit this, but exec preserves it.
-pub(crate) fn adopt_orphans() -> io::Result<()> {
-    Ok(set_child_subreaper(Some(getpid()))?)
+pub(crate) fn adopt_orphans() -> Result<(), Errno> {
+    set_child_subreaper(Some(getpid()))
 }
 
 /// A descriptor that polls as readable once the process has ended *and* its children have a new
