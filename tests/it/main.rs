@@ -8,6 +8,7 @@ mod ledger;
 mod orphans;
 mod real;
 mod relay;
+mod review;
 mod simple;
 
 /// Tests that measure promised times, or use both processors for long, take turns.

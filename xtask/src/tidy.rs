@@ -24,7 +24,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("gateway/pump", &["limits", "stream"]),
     ("gateway/call", &["error", "limits", "pump"]),
     ("gateway/router", &["error"]),
-    ("gateway/registry", &["deadlines", "upstream"]),
+    ("gateway/registry", &["deadlines", "limits", "upstream"]),
     ("gateway/upstream", &["call", "deadlines", "error", "limits", "pump", "registry", "stream"]),
     (
         "gateway/session",

@@ -53,13 +53,14 @@ pub(crate) struct Common {
     /// gemini, zed, openai)
     #[arg(long = "for", value_name = "CLIENT", value_parser = client)]
     pub(crate) client: Option<Client>,
-    /// Pass these variables of the environment on to every server (`*` = all of them)
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    /// Pass these variables of the environment on to every server (A,B or repeated; `*` = all)
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = variable)]
     pub(crate) pass_env: Vec<String>,
     /// Log more than errors and warnings (to stderr)
     #[arg(long)]
     pub(crate) debug: bool,
-    /// How long the first tool list waits for servers that are still starting [default: 5]
+    /// How long servers that are still starting are waited for: by the first tool list [default: 5],
+    /// by `check` [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) start_timeout: Option<Duration>,
 }
@@ -194,6 +195,13 @@ pub(crate) fn version_line(program: Program) -> String {
 
 fn client(text: &str) -> Result<Client, String> {
     text.parse().map_err(|unknown: trunkline_catalog::name::UnknownClient| unknown.to_string())
+}
+
+fn variable(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.contains('=') {
+        return Err("must be the name of a variable (or `*`)".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 fn separator(text: &str) -> Result<String, String> {

@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -64,7 +65,7 @@ fn level(text: String) -> Result<Level, BadLevel> {
 
 fn open(directory: &Path) -> io::Result<File> {
     std::fs::create_dir_all(directory)?;
-    OpenOptions::new().create(true).append(true).open(directory.join(FILE))
+    OpenOptions::new().create(true).append(true).mode(0o600).open(directory.join(FILE))
 }
 
 impl Subscriber for Logging {

@@ -1,6 +1,6 @@
 //! Command line + environment + config file -> what the gateway is told.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::environment::Environment;
 pub(crate) enum SettingsError {
     #[error(
         "the required argument --config <PATH> is missing (or set MCP_PROXY_CONFIG_PATH)\n\n\
-         Usage: trunkline --config <PATH>\n\nFor more information, try '--help'."
+         For more information, try '--help'."
     )]
     NoConfig,
     #[error("the config is not valid")]
@@ -42,7 +42,7 @@ pub(crate) fn load(
     environment: &Environment,
 ) -> Result<Config, SettingsError> {
     let name = path.to_string_lossy();
-    let text = std::fs::read(path).map_err(|error| {
+    let text = read(path).map_err(|error| {
         SettingsError::Invalid(match error.kind() {
             io::ErrorKind::NotFound => Problems::file_not_found(&name),
             _ => Problems::file_unreadable(&name, &error.to_string()),
@@ -52,6 +52,18 @@ pub(crate) fn load(
     let source = Source { name: &name, text: &text };
     config::load(&source, rules, &|name| environment.get(name)).map_err(SettingsError::Invalid)
 }
+
+/// The file's bytes. `--config /dev/zero` must end, too.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    std::fs::File::open(path)?.take(LARGEST_CONFIG + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > LARGEST_CONFIG {
+        return Err(io::Error::other(format!("it is larger than {} MiB", LARGEST_CONFIG >> 20)));
+    }
+    Ok(text)
+}
+
+const LARGEST_CONFIG: u64 = 16 << 20;
 
 /// Everything the gateway needs, for the given config.
 pub(crate) fn options(

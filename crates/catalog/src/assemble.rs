@@ -1,6 +1,6 @@
 //! Listings + naming rule -> `Catalog`: one immutable snapshot of what clients see. Pure.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::iter;
 
 use bytes::Bytes;
@@ -9,12 +9,15 @@ use foldhash::fast::RandomState;
 use crate::listing::{Listing, Tool};
 use crate::name::{Identity, Naming, ToolName, assign};
 
-/// What one running server contributes.
+/// What one server contributes.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer<'a> {
     pub server: usize,
     pub key: &'a str,
-    pub listing: &'a Listing,
+    /// `None`: it does not run now.
+    pub listing: Option<&'a Listing>,
+    /// Every tool name it has offered so far.
+    pub known: &'a BTreeSet<String>,
 }
 
 /// Everything clients may see and call at one moment. Never changed, only replaced.
@@ -38,13 +41,20 @@ pub struct Route {
 
 impl Catalog {
     /// Sorted by exposed name, so that the same tools always give the same bytes.
+    ///
+    /// Which names collide is decided over all that was ever offered, running or not: a name that
+    /// was one tool's never becomes another's because a server went away.
     pub fn assemble(offers: &[Offer<'_>], naming: &Naming) -> Self {
         let tools: Vec<(&Offer<'_>, &Tool)> = offers
             .iter()
-            .flat_map(|offer| iter::repeat(offer).zip(offer.listing.tools()))
+            .filter_map(|offer| Some((offer, offer.listing?)))
+            .flat_map(|(offer, listing)| iter::repeat(offer).zip(listing.tools()))
             .collect();
-        let identities: Vec<_> =
-            tools.iter().map(|(offer, tool)| Identity::of(offer.key, &tool.name)).collect();
+        let offered = tools.iter().map(|(offer, tool)| Identity::of(offer.key, &tool.name));
+        let known = offers.iter().flat_map(|offer| iter::repeat(offer.key).zip(offer.known));
+        let known = known.map(|(key, name)| Identity::of(key, name));
+        // The same tool twice has the same names twice.
+        let identities: Vec<_> = offered.chain(known).collect();
         let assignment = assign(&identities, naming);
 
         let mut routes = HashMap::with_capacity_and_hasher(tools.len(), RandomState::default());
@@ -111,15 +121,30 @@ mod tests {
         listing
     }
 
+    /// Assembles (key, tools now or `None`, names known before).
+    fn assemble(servers: &[(&str, Option<&str>, &[&str])]) -> Catalog {
+        let listings: Vec<_> = servers.iter().map(|(_, page, _)| page.map(listing)).collect();
+        let known: Vec<BTreeSet<String>> = servers
+            .iter()
+            .map(|(.., known)| known.iter().map(ToString::to_string).collect())
+            .collect();
+        let offers: Vec<_> = iter::zip(servers, iter::zip(&listings, &known))
+            .enumerate()
+            .map(|(server, ((key, ..), (listing, known)))| Offer {
+                server,
+                key,
+                listing: listing.as_ref(),
+                known,
+            })
+            .collect();
+        Catalog::assemble(&offers, &Naming::default())
+    }
+
     #[test]
     fn definitions_change_in_their_name_only_and_are_sorted() {
-        let one = listing(r#"{"tools":[{"z":1e2,"name":"search", "q":[ ]},{"name":"a"}]}"#);
-        let two = listing(r#"{"tools":[{"name":"search"}]}"#);
-        let offers = [
-            Offer { server: 0, key: "s2", listing: &one },
-            Offer { server: 1, key: "s1", listing: &two },
-        ];
-        let catalog = Catalog::assemble(&offers, &Naming::default());
+        let one = r#"{"tools":[{"z":1e2,"name":"search", "q":[ ]},{"name":"a"}]}"#;
+        let two = r#"{"tools":[{"name":"search"}]}"#;
+        let catalog = assemble(&[("s2", Some(one), &[]), ("s1", Some(two), &[])]);
         assert_eq!(
             &catalog.tools()[..],
             br#"{"tools":[{"name":"s1:search"},{"name":"s2:a"},{"z":1e2,"name":"s2:search", "q":[ ]}]}"#
@@ -131,16 +156,24 @@ mod tests {
 
     #[test]
     fn nothing_gives_an_empty_list() {
-        let catalog = Catalog::assemble(&[], &Naming::default());
-        assert_eq!(&catalog.tools()[..], br#"{"tools":[]}"#);
+        assert_eq!(&assemble(&[]).tools()[..], br#"{"tools":[]}"#);
     }
 
     #[test]
     fn keys_and_names_may_contain_the_separator() {
-        let one = listing(r#"{"tools":[{"name":"b:c"}]}"#);
-        let offers = [Offer { server: 0, key: "a:x", listing: &one }];
-        let catalog = Catalog::assemble(&offers, &Naming::default());
+        let catalog = assemble(&[("a:x", Some(r#"{"tools":[{"name":"b:c"}]}"#), &[])]);
         let route = catalog.route("a:x:b:c").unwrap();
         assert_eq!(&*route.name_token, b"\"b:c\"");
+    }
+
+    #[test]
+    fn k24_a_name_never_changes_its_owner() {
+        let echo = r#"{"tools":[{"name":"echo"}]}"#;
+        let both =
+            [("a", Some(r#"{"tools":[{"name":"b:echo"}]}"#), &[][..]), ("a:b", Some(echo), &[])];
+        assert_eq!(assemble(&both).route("a:b:echo"), None, "two tools want it");
+        let gone = [("a", None, &["b:echo"][..]), ("a:b", Some(echo), &["echo"])];
+        assert_eq!(assemble(&gone).route("a:b:echo"), None, "it was the other's, too");
+        assert_eq!(assemble(&gone).count(), 1);
     }
 }

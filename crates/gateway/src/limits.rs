@@ -49,6 +49,13 @@ pub(crate) const CLIENT_HIGH_WATER: usize = 64 * 1024 * 1024;
 pub(crate) const TOOLS_PER_SERVER: usize = 10_000;
 pub(crate) const PAGES_PER_LISTING: usize = 256;
 
+/// Tool names remembered per server, so that none changes its owner: beyond them, a server that
+/// invents names without end is on its own.
+pub(crate) const KNOWN_NAMES: usize = 4 * TOOLS_PER_SERVER;
+
+/// Messages in one batch of a client.
+pub(crate) const BATCH_MEMBERS: usize = 100;
+
 /// Between two re-listings of one server, and between two `list_changed` to one client.
 pub(crate) const CHANGE_PAUSE: Duration = Duration::from_secs(1);
 

@@ -1,5 +1,6 @@
 //! The configured servers and the catalog made of those that run: knowledge, no behaviour.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -9,6 +10,7 @@ use trunkline_catalog::name::Naming;
 use trunkline_catalog::{Catalog, Offer};
 
 use crate::deadlines::Tick;
+use crate::limits::KNOWN_NAMES;
 use crate::upstream::{Connection, Server};
 
 #[derive(Debug)]
@@ -39,11 +41,14 @@ struct Current {
     snapshot: Arc<Snapshot>,
     stale: bool,
     warned: Vec<String>,
+    /// Every tool name each server has offered so far.
+    known: Vec<BTreeSet<String>>,
 }
 
 impl Registry {
     pub(crate) fn new(servers: Vec<Arc<Server>>, naming: Naming) -> Self {
-        let current = Mutex::new(Current { stale: true, ..Current::default() });
+        let known = vec![BTreeSet::new(); servers.len()];
+        let current = Mutex::new(Current { stale: true, known, ..Current::default() });
         Self { servers, naming, current, changes: watch::Sender::new(0) }
     }
 
@@ -60,7 +65,7 @@ impl Registry {
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         let mut current = self.current.lock();
         if std::mem::take(&mut current.stale) {
-            let snapshot = self.assemble();
+            let snapshot = self.assemble(&mut current.known);
             if snapshot.catalog.warnings != current.warned {
                 for warning in &snapshot.catalog.warnings {
                     tracing::warn!("{warning}");
@@ -72,17 +77,25 @@ impl Registry {
         Arc::clone(&current.snapshot)
     }
 
-    fn assemble(&self) -> Snapshot {
-        let live: Vec<_> = self.servers.iter().map(|server| (server, server.live())).collect();
-        let offers: Vec<_> = live
+    fn assemble(&self, known: &mut [BTreeSet<String>]) -> Snapshot {
+        let live: Vec<_> = self.servers.iter().map(|server| server.live()).collect();
+        for (live, known) in live.iter().zip(known.iter_mut()) {
+            let tools = live.iter().flat_map(|live| live.listing.tools());
+            known.extend(tools.map(|tool| tool.name.clone()).take(KNOWN_NAMES - known.len()));
+        }
+        let offers: Vec<_> = self
+            .servers
             .iter()
-            .filter_map(|(server, live)| {
-                let listing = &live.as_ref()?.listing;
-                Some(Offer { server: server.index, key: &server.key, listing })
+            .zip(live.iter().zip(known.iter()))
+            .map(|(server, (live, known))| Offer {
+                server: server.index,
+                key: &server.key,
+                listing: live.as_ref().map(|live| &*live.listing),
+                known,
             })
             .collect();
         let catalog = Catalog::assemble(&offers, &self.naming);
-        let connections = live.into_iter().map(|(_, live)| Some(live?.connection)).collect();
+        let connections = live.into_iter().map(|live| Some(live?.connection)).collect();
         Snapshot { catalog, connections }
     }
 

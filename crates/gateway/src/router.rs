@@ -65,7 +65,8 @@ mod tests {
     fn check(method: &str, params: &str, expected: &str) {
         let mut listing = Listing::default();
         listing.add_page(br#"{"tools":[{"name":"log"}]}"#, 9).unwrap();
-        let offer = Offer { server: 7, key: "git", listing: &listing };
+        let known = std::collections::BTreeSet::new();
+        let offer = Offer { server: 7, key: "git", listing: Some(&listing), known: &known };
         let catalog = Catalog::assemble(&[offer], &Naming::default());
         let params =
             if params.is_empty() { String::new() } else { format!(",\"params\":{params}") };

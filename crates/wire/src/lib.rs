@@ -18,7 +18,7 @@ pub use id::{Id, upstream_id};
 pub use lines::{Line, Lines};
 pub use message::{Kind, Message, Params};
 pub use reply::{write_error, write_result};
-pub use scan::{Fault, FaultKind, salvage_id, scan};
+pub use scan::{Fault, FaultKind, salvage_id, salvage_token, scan};
 pub use skip::is_json;
 pub use splice::{Edits, Span};
 pub use text::{decode, encode, encode_into};

@@ -157,6 +157,9 @@ impl Envelope {
             }
             (None, _, Some(_), Some(error)) => Err((FaultKind::ResultAndError, error.start())),
             (None, Some(_), Some(_), None) if id_fits => Ok(Kind::Answer),
+            (None, Some(_), None, Some(error)) if !error.of(bytes).starts_with(b"{") => {
+                Err((FaultKind::WrongType("error"), error.start()))
+            }
             (None, Some(_), None, Some(_)) if id_fits || id == b"null" => Ok(Kind::Refusal),
             _ => Err((FaultKind::NoKind, 0)),
         }
@@ -260,9 +263,9 @@ fn unquoted(bytes: &[u8], span: Span) -> Step<Span> {
 }
 
 /// The id of a message that is broken or cut, if one can be made out: the top-level `id`, read
-/// without trusting the structure, else an `"id":N}` that ends the text. Only whole numbers: the
-/// ids we give to servers. A number cut off by the end of the text does not count.
-pub fn salvage_id(bytes: &[u8]) -> Option<u32> {
+/// without trusting the structure, else an `"id":…}` that ends the text. A token cut off by the end
+/// of the text does not count: it may be the beginning of somebody else's id.
+pub fn salvage_token(bytes: &[u8]) -> Option<&[u8]> {
     let mut depth = 0_usize;
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
@@ -273,9 +276,9 @@ pub fn salvage_id(bytes: &[u8]) -> Option<u32> {
                 let end = rough_string_end(bytes, at);
                 if depth == 1
                     && bytes.get(at..end) == Some(b"\"id\"")
-                    && let Some(id) = number_after(bytes, end)
+                    && let Some(token) = token_after(bytes, end)
                 {
-                    return Some(id);
+                    return Some(token);
                 }
                 at = end;
                 continue;
@@ -285,9 +288,17 @@ pub fn salvage_id(bytes: &[u8]) -> Option<u32> {
         at += 1;
     }
     let last = memchr::memmem::rfind(bytes, b"\"id\"")?;
-    let tail = bytes.get(last..)?;
-    let only_closes = tail.get(4..)?.iter().all(|b| b" :0123456789}\r".contains(b));
-    if only_closes { number_after(bytes, last + 4) } else { None }
+    let token = token_after(bytes, last + 4)?;
+    let behind = bytes.len() - bytes.get(last..)?.len() + 4;
+    let rest = bytes.get(behind..)?;
+    let rest = rest.get(memchr::memmem::find(rest, token)? + token.len()..)?;
+    rest.iter().all(|byte| b" }\r\t".contains(byte)).then_some(token)
+}
+
+/// The same, if it is one of our own ids.
+pub fn salvage_id(bytes: &[u8]) -> Option<u32> {
+    let token = salvage_token(bytes)?;
+    if token.first() == Some(&b'"') { None } else { crate::id::upstream_id(token) }
 }
 
 fn rough_string_end(bytes: &[u8], open: usize) -> usize {
@@ -302,11 +313,18 @@ fn rough_string_end(bytes: &[u8], open: usize) -> usize {
     }
 }
 
-fn number_after(bytes: &[u8], at: usize) -> Option<u32> {
+/// The whole number or string token behind a key that ends at `at`.
+fn token_after(bytes: &[u8], at: usize) -> Option<&[u8]> {
     let start = colon(bytes, at).ok()?;
     let rest = bytes.get(start..)?;
-    let len = rest.iter().position(|byte| !byte.is_ascii_digit())?;
-    std::str::from_utf8(rest.get(..len)?).ok()?.parse().ok()
+    let len = match rest.first()? {
+        b'"' => rough_string_end(bytes, start) - start,
+        b'-' | b'0'..=b'9' => rest.iter().position(|byte| !b"+-.eE0123456789".contains(byte))?,
+        _ => return None,
+    };
+    let token = rest.get(..len)?;
+    let whole = matches!(rest.get(white(rest, len)), Some(b',' | b'}'));
+    (whole && crate::skip::is_json(token)).then_some(token)
 }
 
 #[cfg(test)]
@@ -396,7 +414,7 @@ mod tests {
 
     #[test]
     fn an_id_is_salvaged_only_when_it_is_whole_and_at_the_top() {
-        let cases: [(&[u8], Option<u32>); 8] = [
+        let cases: [(&[u8], Option<u32>); 9] = [
             (br#"{"jsonrpc":"2.0","id":42,"result":{"#, Some(42)),
             (b"{\"id\": 42 ,\"result\":\"\xff\"}", Some(42)),
             (br#"{"jsonrpc":"2.0","id":4"#, None),
@@ -404,10 +422,27 @@ mod tests {
             (br#"{"result":{"id":5,},"id":6}"#, Some(6)),
             (br#"{"result":{"a":"unclosed},"id":6}"#, Some(6)),
             (br#"{"id":"5"}"#, None),
+            (br#"{"id":12345678901234567890,"a":"#, None),
             (b"plain text", None),
         ];
         for (bytes, expected) in cases {
             assert_eq!(salvage_id(bytes), expected, "{}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn a_clients_id_is_salvaged_as_it_is_spelt() {
+        for (text, expected) in [
+            (r#"{"jsonrpc":"2.0","id":"a\"b","params":{"x":"yy"#, Some(r#""a\"b""#)),
+            (r#"{"jsonrpc":"2.0","id":1.50,"params":{"x":"yy"#, Some("1.50")),
+            (r#"yyyy"}},"id":"z"}"#, Some(r#""z""#)),
+            (r#"yyyy"}},"id": 7 } "#, Some("7")),
+            (r#"yyyy","id":7,"more":1}}"#, None),
+            (r#"{"method":"m","id":"cut"#, None),
+            (r#"{"method":"m","id":null,"x":"#, None),
+        ] {
+            let got = salvage_token(text.as_bytes()).map(String::from_utf8_lossy);
+            assert_eq!(got.as_deref(), expected, "{text}");
         }
     }
 }

@@ -26,6 +26,11 @@ impl Revision {
         Self::known(name).unwrap_or(LATEST_LEGACY)
     }
 
+    /// Only this one lets several messages travel in one array.
+    pub fn allows_batches(self) -> bool {
+        self.0 == "2025-03-26"
+    }
+
     pub fn as_str(self) -> &'static str {
         self.0
     }

@@ -31,6 +31,8 @@ impl Found {
     pub(super) fn read(file: &Path) -> Result<Self, InstallError> {
         let named = file.to_owned();
         match fs::canonicalize(file) {
+            // Replacing a device or a pipe by a file would break more than a client.
+            Ok(real) if !real.is_file() => Err(InstallError::NotAFile { file: named }),
             Ok(real) => {
                 let bytes = fs::read(&real).map_err(InstallError::io("read", &real))?;
                 let content = String::from_utf8(bytes)

@@ -32,6 +32,8 @@ pub(crate) enum InstallError {
     Syntax { file: PathBuf, line: usize, column: usize, problem: String },
     #[error("{}: {key} is not an object; the file was not touched", file.display())]
     NotAnObject { file: PathBuf, key: String },
+    #[error("{} is not a regular file; it was not touched", file.display())]
+    NotAFile { file: PathBuf },
     #[error("{} is not UTF-8 text; it was not touched", file.display())]
     FileNotText { file: PathBuf },
     #[error(

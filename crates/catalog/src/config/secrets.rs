@@ -36,10 +36,13 @@ impl Secrets {
         Secrets::default()
     }
 
-    /// Adds a value and the parts of it that are secret alone: the password of a URL, the token
-    /// behind `Bearer`, each line of a key file.
+    /// Adds a value, how it reads in a JSON log, and the parts of it that are secret alone: the
+    /// password of a URL, the token behind `Bearer`, each line of a key file.
     pub fn add(&mut self, name: &str, value: &str) {
         self.add_one(name, value);
+        for spelling in json_spellings(value) {
+            self.add_one(name, &spelling);
+        }
         if let Some(password) = password_in_url(value) {
             self.add_one(name, password);
         }
@@ -163,6 +166,26 @@ impl fmt::Debug for Secrets {
     }
 }
 
+/// The text inside a JSON string, where it is not the value itself: with the usual escapes, and with
+/// everything beyond ASCII escaped as well.
+fn json_spellings(value: &str) -> Vec<String> {
+    let token = trunkline_wire::encode(value);
+    let inner = token.get(1..token.len() - 1).unwrap_or_default();
+    let usual = String::from_utf8_lossy(inner).into_owned();
+    let mut ascii = String::with_capacity(usual.len());
+    for character in usual.chars() {
+        if character.is_ascii() {
+            ascii.push(character);
+        } else {
+            let units = character.encode_utf16(&mut [0; 2]).to_vec();
+            ascii.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
+        }
+    }
+    let mut spellings = vec![usual, ascii];
+    spellings.retain(|spelling| spelling != value);
+    spellings
+}
+
 #[cfg(test)]
 mod tests {
     use std::borrow::Cow;
@@ -179,6 +202,13 @@ mod tests {
     #[track_caller]
     fn check(list: &[(&str, &str)], text: &str, expected: &str) {
         assert_eq!(secrets(list).redact(text), expected);
+    }
+
+    #[test]
+    fn k12_a_value_is_known_in_a_json_log() {
+        check(&[("A", r#"pa"ss\word"#)], r#"{"m":"pa\"ss\\word"}"#, r#"{"m":"[redacted A]"}"#);
+        check(&[("A", "pässwörtchen")], r#""p\u00e4ssw\u00f6rtchen""#, r#""[redacted A]""#);
+        check(&[("A", "key😀😀")], r#""key\ud83d\ude00\ud83d\ude00""#, r#""[redacted A]""#);
     }
 
     #[test]

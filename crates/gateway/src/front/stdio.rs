@@ -2,12 +2,13 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use trunkline_wire::{Line, Lines};
+use trunkline_wire::{Line, Lines, salvage_token};
 
 use crate::limits::{END_OF_INPUT, Farewell, LAST_FLUSH, SIGNALLED};
 use crate::pump::{Pump, Reader, SourceHandle, Touched};
@@ -29,8 +30,12 @@ pub(crate) async fn serve(
     let announcer = tasks.spawn(async move { announcer.announce_changes().await });
     session.client.outbox.connect(stdout, pump);
     let ended = CancellationToken::new();
-    let reader =
-        Stdin { session: Arc::clone(&session), limit: message_limit, ended: ended.clone() };
+    let reader = Stdin {
+        session: Arc::clone(&session),
+        limit: message_limit,
+        ended: ended.clone(),
+        oversize: AtomicBool::new(false),
+    };
     let source = pump.read(stdin, message_limit, Arc::new(reader));
 
     let mut farewell = tokio::select! {
@@ -50,7 +55,13 @@ pub(crate) async fn serve(
     finish(farewell).await;
     session.client.outbox.flushed(LAST_FLUSH).await;
     tasks.shutdown().await;
-    Ok(())
+    match session.client.outbox.failure() {
+        Some(error) => Err(io::Error::new(
+            error.kind(),
+            format!("answers could not be written to standard output: {error}"),
+        )),
+        None => Ok(()),
+    }
 }
 
 /// What the client writes.
@@ -59,6 +70,26 @@ struct Stdin {
     session: Arc<Session>,
     limit: usize,
     ended: CancellationToken,
+    /// An oversize message is being skipped and its id is not yet known.
+    oversize: AtomicBool,
+}
+
+impl Stdin {
+    /// A message passed the limit: whose it is may be known from its beginning.
+    fn oversize(&self, id: Option<&[u8]>) {
+        match id {
+            Some(id) => self.session.refuse_oversize(id, self.limit),
+            None => self.oversize.store(true, Ordering::Relaxed),
+        }
+    }
+
+    /// It has ended; else it is known now, or never.
+    fn oversize_end(&self, tail: &[u8]) {
+        if self.oversize.swap(false, Ordering::Relaxed) {
+            let id = salvage_token(tail).unwrap_or(b"null");
+            self.session.refuse_oversize(id, self.limit);
+        }
+    }
 }
 
 impl Reader for Stdin {
@@ -68,8 +99,8 @@ impl Reader for Stdin {
             match line {
                 Line::Whole(line) if line.iter().all(u8::is_ascii_whitespace) => {}
                 Line::Whole(line) => self.session.receive(line, &snapshot, touched),
-                Line::TooLong(_) => self.session.refuse_oversize(self.limit),
-                Line::TooLongEnd(_) => {}
+                Line::TooLong(head) => self.oversize(salvage_token(head)),
+                Line::TooLongEnd(tail) => self.oversize_end(tail),
             }
         }
         self.session.client.outbox.hold_if_crowded(source);
@@ -77,7 +108,9 @@ impl Reader for Stdin {
 
     /// A last message without a newline is a message all the same.
     fn ended(&self, rest: &[u8], touched: &mut Touched) {
-        if !rest.iter().all(u8::is_ascii_whitespace) {
+        if self.oversize.load(Ordering::Relaxed) {
+            self.oversize_end(rest);
+        } else if !rest.iter().all(u8::is_ascii_whitespace) {
             self.session.receive(rest, &self.session.context.registry.snapshot(), touched);
         }
         self.ended.cancel();

@@ -54,6 +54,8 @@ struct Queue {
     progress: Option<Instant>,
     /// Somebody waits for room.
     room_wanted: bool,
+    /// Why the stream broke.
+    failure: Option<Errno>,
     closed: bool,
 }
 
@@ -146,6 +148,7 @@ impl Outbox {
             Ok(()) => {}
             Err(Errno::AGAIN) => queue.call_back_when_writable(),
             Err(error) => {
+                queue.failure = Some(error);
                 drop(queue);
                 tracing::debug!(%error, "a stream no longer takes messages");
                 return self.close();
@@ -248,6 +251,12 @@ impl Outbox {
             }
             ended.await;
         }
+    }
+
+    /// Why the stream broke, unless its reader just went away.
+    pub(crate) fn failure(&self) -> Option<std::io::Error> {
+        let failure = self.0.queue.lock().failure;
+        failure.filter(|failure| *failure != Errno::PIPE).map(Into::into)
     }
 
     /// Nothing more is taken or written; the stream is closed.

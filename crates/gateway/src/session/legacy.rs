@@ -9,13 +9,13 @@ use tokio::time::{Instant, sleep};
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::name::refuses;
 use trunkline_wire::{
-    Fault, FaultKind, Id, Kind, Message, Revision, decode, member, scan, write_result,
+    Fault, FaultKind, Id, Kind, Message, Revision, decode, elements, member, scan, write_result,
 };
 
 use crate::call::{Client, ReturnPath, Ticket};
 use crate::error::CallError;
 use crate::face::Face;
-use crate::limits::CHANGE_PAUSE;
+use crate::limits::{BATCH_MEMBERS, CHANGE_PAUSE};
 use crate::pump::Touched;
 use crate::registry::{Registry, Snapshot};
 use crate::router::{Route, route};
@@ -40,6 +40,8 @@ pub(crate) struct Session {
     /// The tool list the client was given last.
     told: Mutex<Option<Bytes>>,
     advised: AtomicBool,
+    /// A revision with batches was agreed on.
+    batches: AtomicBool,
 }
 
 impl Session {
@@ -49,6 +51,7 @@ impl Session {
             client: Arc::new(Client::default()),
             told: Mutex::new(None),
             advised: AtomicBool::new(false),
+            batches: AtomicBool::new(false),
         })
     }
 
@@ -61,6 +64,9 @@ impl Session {
     ) {
         let message = match scan(line) {
             Ok(message) => message,
+            Err(Fault { kind: FaultKind::Batch, .. }) if self.batches.load(Ordering::Relaxed) => {
+                return self.receive_batch(line, snapshot, touched);
+            }
             Err(fault) => return self.refuse_line(line, fault),
         };
         match message.kind {
@@ -71,11 +77,32 @@ impl Session {
         }
     }
 
+    /// Each message of a batch as if it had come alone; each is answered alone, which clients of
+    /// that revision understand.
+    fn receive_batch(self: &Arc<Self>, batch: &[u8], snapshot: &Snapshot, touched: &mut Touched) {
+        let members: Vec<&[u8]> = elements(batch).map(|at| at.of(batch)).collect();
+        if members.is_empty() || members.len() > BATCH_MEMBERS {
+            let why = format!("a batch has 1 to {BATCH_MEMBERS} messages");
+            return self.client.say(&CallError::InvalidRequest(why).response(b"null"));
+        }
+        for member in members {
+            match scan(member) {
+                Ok(message) if *message.method() == *b"initialize" => {
+                    let why = "initialize must not be part of a batch".to_owned();
+                    self.client.say(&CallError::InvalidRequest(why).response(message.id()));
+                }
+                Err(fault) => self.refuse_line(member, fault),
+                Ok(_) => self.receive(member, snapshot, touched),
+            }
+        }
+    }
+
     fn refuse_line(&self, line: &[u8], fault: Fault) {
         let error = match fault.kind {
             kind if kind.is_parse_error() => CallError::Unreadable(kind),
             FaultKind::Batch => CallError::InvalidRequest(
-                "batches are not supported; send one message per line".to_owned(),
+                "batches are part of revision 2025-03-26 only; send one message per line"
+                    .to_owned(),
             ),
             kind => CallError::InvalidRequest(kind.to_string()),
         };
@@ -86,10 +113,10 @@ impl Session {
         self.client.say(&error.response(if usable && !twice { id } else { b"null" }));
     }
 
-    /// A line over the limit, of which this is the beginning.
-    pub(crate) fn refuse_oversize(&self, limit: usize) {
+    /// A message over the limit.
+    pub(crate) fn refuse_oversize(&self, id: &[u8], limit: usize) {
         let why = format!("the message is over the limit of {limit} bytes (see --max-message)");
-        self.client.say(&CallError::InvalidRequest(why).response(b"null"));
+        self.client.say(&CallError::InvalidRequest(why).response(id));
     }
 
     fn request(
@@ -192,6 +219,7 @@ impl Session {
             return self.client.say(&CallError::InvalidParams(why).response(message.id()));
         };
         let agreed = Revision::negotiate(&asked);
+        self.batches.store(agreed.allows_batches(), Ordering::Relaxed);
         self.answer(message.id(), &self.context.face.initialize_result(agreed));
         let name = member(params, "clientInfo").and_then(|info| member(info, "name"));
         self.advise(name.and_then(decode).as_deref());

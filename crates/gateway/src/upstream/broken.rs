@@ -12,6 +12,7 @@ use trunkline_wire::{Fault, FaultKind, salvage_id};
 use crate::error::CallError;
 use crate::limits::{BROKEN_LINES, BROKEN_WINDOW};
 use crate::upstream::connection::Connection;
+use crate::upstream::shown::shown;
 
 /// How many lines are shown, and how much of each.
 const SAMPLES: usize = 3;
@@ -39,6 +40,11 @@ impl BrokenLines {
         Self { secrets, seen: Mutex::default(), too_many: Notify::new() }
     }
 
+    /// Text of the server's, fit to be shown.
+    pub(crate) fn shown(&self, text: &str) -> String {
+        shown(text, &self.secrets)
+    }
+
     fn warn(&self, server: &str, line: &[u8], what: &str) {
         let mut seen = self.seen.lock();
         seen.lines += 1;
@@ -46,9 +52,9 @@ impl BrokenLines {
             return;
         }
         let sample = String::from_utf8_lossy(line.get(..SAMPLE_BYTES).unwrap_or(line));
-        let sample = self.secrets.redact(&sample);
+        let sample = self.shown(&sample);
         let last = if seen.lines == SAMPLES { " (further lines are not shown)" } else { "" };
-        tracing::warn!(server, "wrote a line to stdout that {what}: {sample:?}{last}");
+        tracing::warn!(server, "wrote a line to stdout that {what}: {sample}{last}");
     }
 
     /// A broken message that is nobody's. True once too many of them came within the window.

@@ -47,6 +47,7 @@ pub(crate) async fn initialize(connection: &Connection) -> Result<Hello, Handsha
         return Err(HandshakeError::Senseless("initialize", why));
     };
     if Revision::known(&protocol).is_none() {
+        let protocol = connection.broken.shown(&protocol);
         tracing::warn!(
             server = %connection.key,
             "speaks protocol revision {protocol:?}, which Trunkline does not know; trying anyway"

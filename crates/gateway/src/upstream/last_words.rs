@@ -9,6 +9,7 @@ use trunkline_wire::{Line, Lines};
 
 use crate::limits::{STDERR_BYTES, STDERR_LINE, STDERR_QUOTED};
 use crate::stream::Slow;
+use crate::upstream::shown::shown;
 
 #[derive(Debug)]
 pub(crate) struct LastWords {
@@ -45,15 +46,14 @@ impl LastWords {
 
     fn keep(&self, server: &str, line: &[u8]) {
         let line = line.get(..STDERR_LINE).unwrap_or(line);
-        let text = String::from_utf8_lossy(line);
-        let text = self.secrets.redact(text.trim_end());
+        let text = shown(String::from_utf8_lossy(line).trim_end(), &self.secrets);
         if text.is_empty() {
             return;
         }
-        tracing::debug!(server, stderr = %text);
+        tracing::debug!(server, "stderr: {text}");
         let mut kept = self.kept.lock();
         kept.bytes += text.len();
-        kept.lines.push_back(text.into_owned());
+        kept.lines.push_back(text);
         while kept.bytes > STDERR_BYTES {
             match kept.lines.pop_front() {
                 Some(gone) => kept.bytes -= gone.len(),

@@ -19,6 +19,7 @@ use crate::upstream::connection::Connection;
 use crate::upstream::handshake::{self, HandshakeError, Hello};
 use crate::upstream::last_words::LastWords;
 use crate::upstream::server::{Live, Server};
+use crate::upstream::shown::shown;
 use crate::upstream::state::{Failure, Phase, State};
 use crate::upstream::supervisor::{End, Supervisor, announce};
 
@@ -65,7 +66,7 @@ impl<'a> Life<'a> {
                 life.attend(Sink::pipe(stdin), Input::pipe(stdout), stderr);
                 life.run(&mut tree).await
             }
-            Err(error) => life.failed(Phase::Startup, format!("could not be watched: {error}")),
+            Err(error) => life.failed(Phase::Startup, &format!("could not be watched: {error}")),
         };
         life.finish(&end, tree).await;
         end
@@ -94,18 +95,18 @@ impl<'a> Life<'a> {
                 Ok(hello) => hello,
                 Err(error) => return self.not_ready(error, tree).await,
             },
-            what = self.ended(tree) => return self.failed(Phase::Initialization, what),
+            what = self.ended(tree) => return self.failed(Phase::Initialization, &what),
             () = sleep(give_up) => {
                 let what = format!("did not become ready within {} s", give_up.as_secs_f64());
-                return self.failed(Phase::Initialization, what);
+                return self.failed(Phase::Initialization, &what);
             }
             _ = self.supervisor.ending() => return End::Stopped,
         };
         self.follow_changes(hello);
         tokio::select! {
-            what = self.ended(tree) => self.failed(Phase::Runtime, what),
+            what = self.ended(tree) => self.failed(Phase::Runtime, &what),
             () = self.connection.broken.too_many.notified() => {
-                self.failed(Phase::Runtime, "sent too many broken messages".to_owned())
+                self.failed(Phase::Runtime, "sent too many broken messages")
             }
             _ = self.supervisor.ending() => End::Stopped,
         }
@@ -136,7 +137,7 @@ impl<'a> Life<'a> {
             Ok(what) if matches!(error, HandshakeError::Silent(_)) => what,
             _ => error.to_string(),
         };
-        self.failed(Phase::Initialization, what)
+        self.failed(Phase::Initialization, &what)
     }
 
     /// Waits for the process or its output to end; says how, completing "server X …".
@@ -165,7 +166,8 @@ impl<'a> Life<'a> {
                 match handshake::list_tools(&connection, &hello).await {
                     Ok(listing) => publish(&server, &connection, listing, &registry),
                     Err(error) => {
-                        tracing::warn!(server = %server.key, "tools not re-read: {error}");
+                        let why = shown(&error.to_string(), &server.secrets);
+                        tracing::warn!(server = %server.key, "tools not re-read: {why}");
                     }
                 }
                 sleep(CHANGE_PAUSE).await;
@@ -173,7 +175,8 @@ impl<'a> Life<'a> {
         });
     }
 
-    fn failed(&self, phase: Phase, what: String) -> End {
+    fn failed(&self, phase: Phase, what: &str) -> End {
+        let what = shown(what, &self.server.secrets);
         let stderr = self.words.quoted();
         let advice = if stderr.is_empty() && phase != Phase::Runtime {
             "run its command by hand to see what it says".to_owned()
@@ -213,8 +216,8 @@ impl<'a> Life<'a> {
 }
 
 fn publish(server: &Server, connection: &Arc<Connection>, listing: Listing, registry: &Registry) {
-    for warning in &listing.warnings {
-        tracing::warn!(server = %server.key, "{warning}");
+    for warning in server.new_warnings(&listing.warnings) {
+        tracing::warn!(server = %server.key, "{}", shown(&warning, &server.secrets));
     }
     let tools = listing.tools().len();
     let live = Live { connection: Arc::clone(connection), listing: Arc::new(listing) };

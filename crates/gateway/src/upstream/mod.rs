@@ -8,6 +8,7 @@ mod launch;
 mod life;
 mod pending;
 mod server;
+mod shown;
 mod state;
 mod supervisor;
 

@@ -1,5 +1,6 @@
 //! `Server`: one configured server, for as long as Trunkline runs, through all its lives.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -17,8 +18,13 @@ pub(crate) struct Server {
     pub(crate) transport: Transport,
     pub(crate) secrets: Arc<Secrets>,
     status: watch::Sender<Status>,
+    /// What its listings were warned about, so that it is said once.
+    warned: Mutex<HashSet<String>>,
     live: Mutex<Option<Live>>,
 }
+
+/// After so many, a server's listings are not worth more words.
+const MOST_WARNINGS: usize = 1000;
 
 /// What a running server can be asked through, and what it offers.
 #[derive(Clone, Debug)]
@@ -40,6 +46,7 @@ impl Server {
             transport,
             secrets,
             status: watch::Sender::new(Status::default()),
+            warned: Mutex::default(),
             live: Mutex::new(None),
         }
     }
@@ -56,6 +63,15 @@ impl Server {
     pub(crate) async fn settled(&self) {
         // The sender lives in `self`: it cannot be gone.
         drop(self.status.subscribe().wait_for(|status| status.state.is_settled()).await);
+    }
+
+    /// Of these warnings, those that were not given before.
+    pub(crate) fn new_warnings(&self, warnings: &[String]) -> Vec<String> {
+        let mut warned = self.warned.lock();
+        if warned.len() > MOST_WARNINGS {
+            return Vec::new();
+        }
+        warnings.iter().filter(|warning| warned.insert((*warning).clone())).cloned().collect()
     }
 
     pub(crate) fn set_live(&self, live: Option<Live>) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
-use trunkline_keeper::Keeper;
+use trunkline_keeper::{Keeper, LaunchError};
 
 use crate::deadlines::Deadlines;
 use crate::limits::{
@@ -16,6 +16,7 @@ use crate::registry::Registry;
 use crate::upstream::launch::Inherited;
 use crate::upstream::life::Life;
 use crate::upstream::server::Server;
+use crate::upstream::shown::shown;
 use crate::upstream::state::{Failure, Phase, State};
 
 /// What every supervisor needs.
@@ -54,7 +55,7 @@ pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
         if !supervisor.restart || failure.permanent {
             return;
         }
-        if exits.len() > EXITS_PER_WINDOW {
+        if exits.len() >= EXITS_PER_WINDOW {
             tracing::error!(
                 server = %server.key,
                 "failed {} times within {} s; it stays down until Trunkline is started again",
@@ -135,12 +136,23 @@ async fn live(server: &Arc<Server>, supervisor: &Supervisor) -> End {
             server,
             Failure {
                 phase: Phase::Startup,
-                what: format!("could not be started: {error}"),
+                what: shown(
+                    &format!("could not be started: {}", with_cause(&error)),
+                    &server.secrets,
+                ),
                 advice: String::new(),
                 permanent: !error.may_retry(),
                 stderr: Vec::new(),
             },
         ),
+    }
+}
+
+/// The error and what is behind it: "could not be started" alone helps nobody.
+fn with_cause(error: &LaunchError) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
     }
 }
 

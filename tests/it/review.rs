@@ -1,0 +1,145 @@
+//! What a hostile reviewer found once, and must not find again.
+
+use std::fs::File;
+use std::time::Duration;
+
+use kit::client::Client;
+use kit::room::Room;
+use kit::{mcp, say};
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+#[test]
+fn k12_an_expanded_value_does_not_come_back_in_an_error_of_the_server() {
+    let secret = "hunter2SuperSecret";
+    let room = Room::new();
+    let refuse = say::error(&format!(
+        "{{\"code\":-32000,\"message\":\"bad token {secret}\\u001b[2J\\nforged: line\"}}"
+    ));
+    let with_env = |name: &str| room.fake(name).env("TOKEN", "${SECRET_TOK}");
+    room.config([
+        ("refuses", with_env("refuses").on("initialize", say::steps([refuse])).entry()),
+        ("lost", serde_json::json!({ "command": "/no/${SECRET_TOK}/bin" })),
+        ("clean", room.fake("clean").tool("echo", say::echo()).entry()),
+    ]);
+    let mut command = room.trunkline(&["--debug"]);
+    command.env("SECRET_TOK", secret);
+    let client = Client::spawn(command);
+    client.initialize("2025-11-25");
+    client.assert_echo("clean", "echo", "{}");
+    client.wait_stderr(&["bad token [redacted", "/no/[redacted"], LIMIT);
+    for tool in ["refuses:x", "lost:x"] {
+        let answer = client.call(tool, "{}");
+        let text = String::from_utf8_lossy(answer.error()).into_owned();
+        assert!(text.contains("redacted") && !text.contains(secret), "{text}");
+    }
+    let stderr = client.stderr();
+    assert!(!stderr.contains(secret), "{stderr}");
+    assert!(!stderr.contains('\u{1b}'), "{stderr:?}");
+    assert!(!stderr.lines().any(|line| line.starts_with("forged")), "{stderr}");
+}
+
+#[test]
+fn k24_a_name_is_never_handed_from_one_tool_to_another() {
+    let room = Room::new();
+    let slow = say::steps([say::gate(&room, "late"), say::usual()]);
+    room.config([
+        (
+            "a",
+            room.fake("a")
+                .tool("b:echo", say::echo())
+                .tool("die", say::steps([say::exit(3)]))
+                .entry(),
+        ),
+        ("a:b", room.fake("ab").tool("echo", say::echo()).on("initialize", slow).entry()),
+    ]);
+    let client = room.start(&["--start-timeout", "0.5"]);
+    client.wait_list("the first server", LIMIT, |names| names.contains(&"a:b:echo".to_owned()));
+    room.open_gate("late");
+    client.wait_list("both servers", LIMIT, |names| {
+        names.len() == 3 && !names.contains(&"a:b:echo".to_owned())
+    });
+    client.call("a:die", "{}");
+    client.wait_list("only the second server", LIMIT, |names| names.len() == 1);
+    assert_eq!(client.call("a:b:echo", "{}").code(), -32601, "it was the other's");
+}
+
+#[test]
+fn edge_1_a_request_over_the_limit_is_answered_under_its_own_id() {
+    let room = Room::new();
+    room.config([("a", room.fake("a").tool("echo", say::echo()).entry())]);
+    let client = room.start(&["--max-message", "2K"]);
+    let long = "y".repeat(5000);
+    let first = mcp::call("\"first\"", "a:echo", &format!("{{\"x\":\"{long}\"}}"));
+    client.send_line(first);
+    assert_eq!(client.answer(b"\"first\"", LIMIT).code(), -32600);
+    client.send_line(format!(
+        "{{\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"params\":{{\"x\":\"{long}\"}},\"id\":77}}"
+    ));
+    assert_eq!(client.answer(b"77", LIMIT).code(), -32600);
+    client.assert_echo("a", "echo", "{}");
+}
+
+#[test]
+fn k22_batches_belong_to_one_revision() {
+    let batch = "[{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"method\":\"ping\"},\
+                 {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"},\
+                 {\"jsonrpc\":\"2.0\",\"id\":\"i\",\"method\":\"initialize\",\"params\":{}},\
+                 {\"jsonrpc\":\"2.0\",\"id\":\"c\",\"method\":\"tools/call\",\
+                 \"params\":{\"name\":\"a:echo\",\"arguments\":{}}}]";
+    for (version, taken) in [("2025-03-26", true), ("2025-06-18", false)] {
+        let room = Room::new();
+        room.config([("a", room.fake("a").tool("echo", say::echo()).entry())]);
+        let client = Client::spawn(room.trunkline(&[]));
+        client.initialize(version);
+        client.list();
+        client.send_line(batch);
+        if taken {
+            assert_eq!(client.answer(b"\"p\"", LIMIT).result(), b"{}");
+            client.answer(b"\"c\"", LIMIT).result();
+            assert_eq!(client.answer(b"\"i\"", LIMIT).code(), -32600);
+        } else {
+            assert_eq!(client.answer(b"null", LIMIT).code(), -32600);
+        }
+        client.assert_echo("a", "echo", "{}");
+    }
+}
+
+#[test]
+fn answers_that_cannot_be_written_are_a_failure() {
+    let room = Room::new();
+    room.config([("a", room.fake("a").tool("echo", say::echo()).entry())]);
+    let session = room.write("in", mcp::initialize("1", "2025-11-25") + "\n");
+    let mut command = room.trunkline(&[]);
+    command.stdin(File::open(session).unwrap());
+    command.stdout(File::options().write(true).open("/dev/full").unwrap());
+    let end = command.output().unwrap();
+    let stderr = String::from_utf8_lossy(&end.stderr);
+    assert_eq!(end.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("could not be written"), "{stderr}");
+}
+
+#[test]
+fn an_error_that_is_no_object_is_a_broken_answer() {
+    let room = Room::new();
+    let line = say::line("{\"jsonrpc\":\"2.0\",\"id\":@ID@,\"error\":\"boom\"}");
+    room.config([(
+        "a",
+        room.fake("a").tool("odd", say::steps([line])).tool("echo", say::echo()).entry(),
+    )]);
+    let client = room.start(&[]);
+    assert_eq!(client.call("a:odd", "{}").code(), -31005);
+    client.assert_echo("a", "echo", "{}");
+}
+
+#[test]
+fn a_config_without_end_is_refused() {
+    let room = Room::new();
+    let mut command = room.trunkline(&[]);
+    command.args(["--config", "/dev/zero"]);
+    let mut plain = std::process::Command::new(command.get_program());
+    plain.args(["--config", "/dev/zero"]);
+    let end = plain.output().unwrap();
+    assert_eq!(end.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&end.stderr).contains("larger than"), "{end:?}");
+}
