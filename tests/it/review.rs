@@ -134,12 +134,22 @@ fn an_error_that_is_no_object_is_a_broken_answer() {
 
 #[test]
 fn a_config_without_end_is_refused() {
-    let room = Room::new();
-    let mut command = room.trunkline(&[]);
-    command.args(["--config", "/dev/zero"]);
-    let mut plain = std::process::Command::new(command.get_program());
-    plain.args(["--config", "/dev/zero"]);
-    let end = plain.output().unwrap();
+    let mut command = std::process::Command::new(kit::bin::trunkline());
+    let end = command.args(["--config", "/dev/zero"]).output().unwrap();
     assert_eq!(end.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&end.stderr).contains("larger than"), "{end:?}");
+}
+
+#[test]
+fn install_does_not_replace_what_is_no_file() {
+    let room = Room::new();
+    let config = room.config([("a", room.fake("a").entry())]);
+    let pipe = room.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut command = std::process::Command::new(kit::bin::trunkline());
+    command.args(["install", "cursor", "--config"]).arg(config).arg("--file").arg(&pipe);
+    let end = command.output().unwrap();
+    assert_eq!(end.status.code(), Some(1), "{end:?}");
+    assert!(String::from_utf8_lossy(&end.stderr).contains("not a regular file"), "{end:?}");
+    assert!(!pipe.is_file(), "it is still a pipe");
 }

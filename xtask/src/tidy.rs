@@ -31,7 +31,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &["call", "error", "face", "limits", "pump", "registry", "router", "upstream"],
     ),
     ("gateway/front", &["limits", "pump", "session", "stream"]),
-    ("app/install", &[]),
+    ("app/install", &["moment"]),
     ("app/chain", &["environment"]),
     ("app/settings", &["chain", "cli", "environment"]),
 ];

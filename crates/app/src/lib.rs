@@ -6,6 +6,7 @@ mod commands;
 mod environment;
 mod install;
 mod logging;
+mod moment;
 mod settings;
 mod speak;
 

@@ -47,8 +47,11 @@ impl Lines {
             self.searched -= self.start;
             self.start = 0;
         }
-        if self.buffer.capacity() - self.buffer.len() < CHUNK {
-            self.buffer.reserve(CHUNK);
+        let held = self.buffer.len();
+        if self.buffer.capacity() - held < CHUNK {
+            // Growing may copy what is held: a large message takes few, large steps.
+            let most = self.limit.saturating_sub(held).saturating_add(CHUNK);
+            self.buffer.reserve_exact((3 * held).clamp(CHUNK, most));
         }
         &mut self.buffer
     }

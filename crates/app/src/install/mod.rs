@@ -10,7 +10,6 @@ mod plan;
 mod report;
 mod request;
 mod run;
-mod stamp;
 
 pub(crate) use request::{Environment, InstallRequest, Os};
 pub(crate) use run::run;

@@ -10,7 +10,7 @@ use super::place::place;
 use super::plan::plan;
 use super::report::{Outcome, Report};
 use super::request::InstallRequest;
-use super::stamp::stamp;
+use crate::moment::stamp;
 
 /// A client that writes its file all the time is given this many chances to pause.
 const ATTEMPTS: usize = 5;

@@ -1,15 +1,35 @@
-//! The moment as it stands in a backup's name.
+//! A moment, written down in UTC: in the log, and in the name of a backup.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const DAY: u64 = 86_400;
 
-/// `YYYYMMDD-HHMMSS`, in UTC.
-pub(super) fn stamp(now: SystemTime) -> String {
-    let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let (year, month, day) = date(seconds / DAY);
-    let (hour, minute, second) = (seconds % DAY / 3600, seconds % 3600 / 60, seconds % 60);
+/// `2026-11-15T10:00:00.000Z`
+pub(crate) fn timestamp(time: SystemTime) -> String {
+    let Moment { date: (year, month, day), time: (hour, minute, second), millis } =
+        Moment::of(time);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+}
+
+/// `20261115-100000`: sorts, and fits a file's name.
+pub(crate) fn stamp(time: SystemTime) -> String {
+    let Moment { date: (year, month, day), time: (hour, minute, second), .. } = Moment::of(time);
     format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
+}
+
+struct Moment {
+    date: (u64, u64, u64),
+    time: (u64, u64, u64),
+    millis: u32,
+}
+
+impl Moment {
+    fn of(time: SystemTime) -> Self {
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        let seconds = since.as_secs();
+        let time = (seconds % DAY / 3600, seconds % 3600 / 60, seconds % 60);
+        Self { date: date(seconds / DAY), time, millis: since.subsec_millis() }
+    }
 }
 
 /// Days since 1970 to the calendar, counting years from March so that the leap day is the last
@@ -30,23 +50,22 @@ fn date(days: u64) -> (u64, u64, u64) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
-    fn a_moment_becomes_a_sortable_name() {
+    fn moments_are_written_in_utc() {
         // date -u -d @N +%Y%m%d-%H%M%S
-        let table = [
+        for (seconds, expected) in [
             (0, "19700101-000000"),
             (951_782_399, "20000228-235959"),
             (951_782_400, "20000229-000000"),
             (1_709_251_199, "20240229-235959"),
             (1_794_736_800, "20261115-100000"),
             (4_107_542_400, "21000301-000000"),
-        ];
-        for (seconds, expected) in table {
+        ] {
             assert_eq!(stamp(UNIX_EPOCH + Duration::from_secs(seconds)), expected);
         }
+        let moment = UNIX_EPOCH + Duration::from_millis(1_794_700_799_042);
+        assert_eq!(timestamp(moment), "2026-11-14T23:59:59.042Z");
     }
 }
