@@ -219,7 +219,7 @@ fn plain_run(text: &Text<'_>, mut at: usize) -> usize {
     end
 }
 
-const SHORT_WORDS: usize = 2;
+const SHORT_WORDS: usize = 1;
 const BLOCK: usize = 32;
 
 /// Eight bytes, and where a run ends among them (0: nowhere).
