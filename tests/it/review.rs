@@ -153,3 +153,17 @@ fn install_does_not_replace_what_is_no_file() {
     assert!(String::from_utf8_lossy(&end.stderr).contains("not a regular file"), "{end:?}");
     assert!(!pipe.is_file(), "it is still a pipe");
 }
+
+#[test]
+fn the_readme_opens_with_a_command_that_works() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let mut command = std::process::Command::new(env!("CARGO"));
+    command.args(["run", "--quiet", "--", "--config", "examples/demo.json"]).current_dir(root);
+    command.stdin(File::open(format!("{root}/examples/session.jsonl")).unwrap());
+    let end = command.output().unwrap();
+    let stdout = String::from_utf8_lossy(&end.stdout);
+    assert!(end.status.success(), "{}", String::from_utf8_lossy(&end.stderr));
+    for part in ["clock:add_days", "2026-03-02", "one-endpoint-every-server"] {
+        assert!(stdout.contains(part), "{stdout}");
+    }
+}

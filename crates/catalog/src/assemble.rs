@@ -88,11 +88,6 @@ impl Catalog {
     pub fn count(&self) -> usize {
         self.count
     }
-
-    /// Every name a call may carry.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.routes.keys().map(ToolName::as_str)
-    }
 }
 
 /// `{"tools":[…]}`: each definition as its server wrote it, but for the name.
