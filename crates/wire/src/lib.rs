@@ -22,5 +22,5 @@ pub use scan::{Fault, FaultKind, salvage_id, salvage_token, scan};
 pub use skip::is_json;
 pub use splice::{Edits, Span};
 pub use text::{decode, encode, encode_into};
-pub use value::{elements, member, members};
+pub use value::{elements, find, member, members};
 pub use version::{LATEST_LEGACY, Revision};

@@ -26,6 +26,19 @@ impl Span {
         self.end as usize
     }
 
+    /// This span, found in the bytes of `outer`, as a span of what `outer` lies in.
+    pub fn within(self, outer: Self) -> Self {
+        Self { start: self.start + outer.start, end: self.end + outer.start }
+    }
+
+    pub fn len(self) -> usize {
+        self.end().saturating_sub(self.start())
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
     /// The bytes of the span; empty if it does not belong to `bytes`.
     pub fn of(self, bytes: &[u8]) -> &[u8] {
         bytes.get(self.start()..self.end()).unwrap_or_default()
@@ -72,6 +85,14 @@ impl<'a> Edits<'a> {
         edits
     }
 
+    /// How long `bytes` will be with the replacements made.
+    pub fn length(&self, bytes: &[u8]) -> usize {
+        let edited = self.slots.iter().flatten();
+        let (old, new) =
+            edited.fold((0, 0), |(old, new), (span, with)| (old + span.len(), new + with.len()));
+        bytes.len() + new - old.min(bytes.len())
+    }
+
     /// Appends `bytes` with the replacements made.
     pub fn write(&self, bytes: &[u8], out: &mut Vec<u8>) {
         out.reserve(bytes.len() + 64);
@@ -105,6 +126,7 @@ mod tests {
         }
         let mut out = Vec::new();
         all.write(bytes.as_bytes(), &mut out);
+        assert_eq!(all.length(bytes.as_bytes()), out.len());
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 

@@ -39,6 +39,14 @@ pub fn member<'a>(bytes: &'a [u8], key: &str) -> Option<&'a [u8]> {
     members(bytes).filter(|(name, _)| name == key).last().map(|(_, span)| span.of(bytes))
 }
 
+/// Where the value at `path` lies, from the object at `outer` in `bytes` inwards.
+pub fn find(bytes: &[u8], outer: Span, path: &[&str]) -> Option<Span> {
+    path.iter().try_fold(outer, |outer, key| {
+        let inner = members(outer.of(bytes)).filter(|(name, _)| name == key).last()?.1;
+        Some(inner.within(outer))
+    })
+}
+
 fn opening(bytes: &[u8], bracket: u8) -> Option<usize> {
     let at = white(bytes, 0);
     (bytes.get(at) == Some(&bracket)).then(|| white(bytes, at + 1))
@@ -60,6 +68,16 @@ mod tests {
         assert_eq!(all, [&b"1.0"[..], br#"{"a":[2]}"#, br#""x""#]);
         assert_eq!(elements(b"[]").count(), 0);
         assert_eq!(elements(b"{}").count(), 0);
+    }
+
+    #[test]
+    fn a_path_leads_to_its_value() {
+        let text = br#"{"params" : {"ref":{"name": "x"}}}"#;
+        let all = Span::new(0, text.len());
+        let found = |path: &[&str]| find(text, all, path).map(|span| span.of(text));
+        assert_eq!(found(&["params", "ref", "name"]), Some(&b"\"x\""[..]));
+        assert_eq!(found(&["params", "uri"]), None);
+        assert_eq!(found(&["params", "ref", "name", "deeper"]), None);
     }
 
     #[test]

@@ -1,0 +1,28 @@
+//! HTTP/1.1 and server-sent events as bytes. Pure: no IO, no clock.
+//!
+//! `head` reads what a message says about itself and refuses whatever two readers could take
+//! differently; `body` takes the framing off; `events` cuts a stream into events; `write` is the
+//! other direction. `url`, `media` and `percent` read the values in between.
+
+mod body;
+#[cfg(test)]
+mod cut;
+mod events;
+mod fields;
+mod head;
+mod media;
+mod percent;
+mod url;
+mod write;
+
+pub use body::{BadBody, Body};
+pub use events::{Event, Events};
+pub use fields::{Headers, is_field_name, is_field_value};
+pub use head::{BadHead, Framing, Request, Response, request, response};
+pub use media::{accepts, is_type};
+pub use percent::{BadPercent, decode, encode};
+pub use url::{BadUrl, Origin, Scheme, Url};
+pub use write::{
+    CHUNK_END, EVENT_END, LAST_CHUNK, chunk, chunk_head, event, event_head, reason, request_head,
+    response_head,
+};
