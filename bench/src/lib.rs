@@ -3,5 +3,6 @@
 pub mod child;
 pub mod drive;
 pub mod floor;
+pub mod http;
 pub mod lines;
 pub mod scan;

@@ -1,5 +1,7 @@
-//! The child process of the benchmark: `bench-child --name NAME --tools N`.
+//! The child process of the benchmark: `bench-child --name NAME --tools N [--http ADDRESS]`, over stdio or HTTP.
 
+use std::io::{self, Write};
+use std::net::TcpListener;
 use std::process::ExitCode;
 use trunkline_bench::child::Child;
 
@@ -9,7 +11,24 @@ fn main() -> ExitCode {
         |flag: &str| args.iter().position(|arg| arg == flag).and_then(|at| args.get(at + 1));
     let name = value("--name").map_or("child", String::as_str);
     let tools = value("--tools").and_then(|n| n.parse().ok()).unwrap_or(10);
-    // A broken pipe is how the other side says goodbye.
-    let _ = Child::new(name, tools).serve();
-    ExitCode::SUCCESS
+    let mut child = Child::new(name, tools);
+    let Some(address) = value("--http") else {
+        // A broken pipe is how the other side says goodbye.
+        let _ = child.serve();
+        return ExitCode::SUCCESS;
+    };
+    match serve_http(&mut child, address) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench-child: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Says the port on stdout, then serves.
+fn serve_http(child: &mut Child, address: &str) -> io::Result<()> {
+    let listener = TcpListener::bind(address)?;
+    writeln!(io::stdout(), "{}", listener.local_addr()?.port())?;
+    child.serve_http(listener)
 }

@@ -33,8 +33,8 @@ pub(super) enum Likeness {
 /// One tool call to one target.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
-    /// The target's connection it goes to.
-    pub(super) connection: usize,
+    /// Which of the target's groups of connections it goes to.
+    pub(super) group: usize,
     request: Vec<u8>,
     request_id: usize,
     /// The direct child's answer, without the newline.
@@ -54,7 +54,7 @@ pub(super) enum Ask {
 
 impl Call {
     /// A call of `name` whose answer is yet unknown.
-    pub(super) fn new(connection: usize, name: &str, ask: Ask, likeness: Likeness) -> Self {
+    pub(super) fn new(group: usize, name: &str, ask: Ask, likeness: Likeness) -> Self {
         let arguments = match ask {
             Ask::Echo => r#"{"text":"hello, world"}"#.to_owned(),
             Ask::Size(size) => format!(r#"{{"size":{size}}}"#),
@@ -64,14 +64,7 @@ impl Call {
             r#","method":"tools/call","params":{{"name":"{name}","arguments":{arguments}}}}}"#
         );
         let request = format!("{head}{FIRST_ID}{tail}\n").into_bytes();
-        Self {
-            connection,
-            request,
-            request_id: head.len(),
-            reply: Vec::new(),
-            reply_id: 0,
-            likeness,
-        }
+        Self { group, request, request_id: head.len(), reply: Vec::new(), reply_id: 0, likeness }
     }
 
     /// The same call with the answer it must get.

@@ -1,25 +1,37 @@
-//! One MCP conversation over a pair of pipes: raw bytes, blocking, as little work as possible.
+//! One MCP conversation over a pair of pipes or an HTTP connection: raw bytes, blocking, as little work as possible.
 
+use super::post::{Post, Response, malformed};
 use crate::lines::Lines;
 use crate::scan::{self, Want};
 use rustix::io::{Errno, read, write};
+use rustix::net::{RecvFlags, recv};
+use std::io;
+use std::net::{Ipv4Addr, TcpStream};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 
 /// Reads of a large answer: what stays in the second-level cache.
 const CHUNK: usize = 256 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Connection {
-    input: OwnedFd,
-    output: OwnedFd,
-    lines: Lines,
+    input: Rc<OwnedFd>,
+    output: Rc<OwnedFd>,
+    framing: Framing,
     /// Requests of the next `flush`.
     batch: Vec<u8>,
     chunk: Vec<u8>,
 }
 
-/// A large answer, of which only the beginning is kept.
+#[derive(Debug)]
+enum Framing {
+    Lines(Lines),
+    /// To this port.
+    Http(u16, Post),
+}
+
+/// A large answer without what frames it, of which only the beginning is kept.
 #[derive(Debug, Default)]
 pub(super) struct Large {
     pub(super) head: Vec<u8>,
@@ -27,30 +39,45 @@ pub(super) struct Large {
 }
 
 impl Connection {
-    pub(super) fn new(input: OwnedFd, output: OwnedFd) -> Self {
-        Self { input, output, lines: Lines::default(), batch: Vec::new(), chunk: Vec::new() }
+    pub(super) fn pipes(input: OwnedFd, output: OwnedFd) -> Self {
+        Self::new(input.into(), output.into(), Framing::Lines(Lines::default()))
     }
 
-    pub(super) fn send(&self, bytes: &[u8]) -> Result<(), String> {
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            match write(&self.input, rest) {
-                Ok(written) => rest = &rest[written..],
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(format!("cannot write to it: {error}")),
+    /// A connection to this machine's `port`, in no session yet.
+    pub(super) fn http(port: u16) -> io::Result<Self> {
+        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+        stream.set_nodelay(true)?;
+        let socket = Rc::new(OwnedFd::from(stream));
+        Ok(Self::new(Rc::clone(&socket), socket, Framing::Http(port, Post::to(port))))
+    }
+
+    fn new(input: Rc<OwnedFd>, output: Rc<OwnedFd>, framing: Framing) -> Self {
+        Self { input, output, framing, batch: Vec::new(), chunk: Vec::new() }
+    }
+
+    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
+        match &self.framing {
+            Framing::Lines(_) => write_all(&self.input, bytes),
+            Framing::Http(..) => {
+                self.queue(bytes);
+                self.flush()
             }
         }
-        Ok(())
     }
 
-    /// Keeps a request for the next `flush`.
-    pub(super) fn queue(&mut self, bytes: &[u8]) {
-        self.batch.extend_from_slice(bytes);
+    /// Keeps a request for the next `flush`; true if it is the first.
+    pub(super) fn queue(&mut self, bytes: &[u8]) -> bool {
+        let first = self.batch.is_empty();
+        match &self.framing {
+            Framing::Lines(_) => self.batch.extend_from_slice(bytes),
+            Framing::Http(_, post) => post.push(&mut self.batch, bytes),
+        }
+        first
     }
 
     /// Sends what was queued with one write.
     pub(super) fn flush(&mut self) -> Result<(), String> {
-        let result = self.send(&self.batch);
+        let result = write_all(&self.input, &self.batch);
         self.batch.clear();
         result
     }
@@ -59,10 +86,10 @@ impl Connection {
         &self.output
     }
 
-    /// Blocks for the next line, of whatever kind.
+    /// Blocks for the next line, of whatever kind; over HTTP for the next answer.
     pub(super) fn line(&mut self) -> Result<Range<usize>, String> {
         loop {
-            if let Some(span) = self.lines.next_line() {
+            if let Some(span) = self.line_at_hand()? {
                 return Ok(span);
             }
             self.fill()?;
@@ -70,13 +97,24 @@ impl Connection {
     }
 
     /// The next line if it is already here.
-    pub(super) fn line_at_hand(&mut self) -> Option<Range<usize>> {
-        self.lines.next_line()
+    pub(super) fn line_at_hand(&mut self) -> Result<Option<Range<usize>>, String> {
+        match &mut self.framing {
+            Framing::Lines(lines) => Ok(lines.next_line()),
+            Framing::Http(_, post) => match post.response()? {
+                Some(Response::Answer(span)) => Ok(Some(span)),
+                Some(Response::Accepted) => Err("it took a request for a notification".to_owned()),
+                None => Ok(None),
+            },
+        }
     }
 
     /// Blocks for more bytes.
     pub(super) fn fill(&mut self) -> Result<(), String> {
-        match self.lines.fill(&self.output) {
+        let filled = match &mut self.framing {
+            Framing::Lines(lines) => lines.fill(&self.output),
+            Framing::Http(_, post) => post.inbox.fill(&self.output),
+        };
+        match filled {
             Ok(0) => Err("it closed its output".to_owned()),
             Ok(_) => Ok(()),
             Err(error) => Err(format!("cannot read from it: {error}")),
@@ -84,7 +122,10 @@ impl Connection {
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
-        self.lines.bytes()
+        match &self.framing {
+            Framing::Lines(lines) => lines.bytes(),
+            Framing::Http(_, post) => post.inbox.bytes(),
+        }
     }
 
     /// Sends a request and returns the answer; what comes before it is looked at and set aside.
@@ -99,7 +140,7 @@ impl Connection {
     }
 
     /// Whether the line is not an answer; a question (a ping) is answered.
-    pub(super) fn aside(&self, span: Range<usize>) -> Result<bool, String> {
+    pub(super) fn aside(&mut self, span: Range<usize>) -> Result<bool, String> {
         let line = &self.bytes()[span];
         if scan::is_answer(line) {
             return Ok(false);
@@ -119,23 +160,32 @@ impl Connection {
         scan::number(line, scan::reply_id(line)?).map(|id| id as u64)
     }
 
-    /// Reads an answer without keeping it, up to a newline at the end of a read. Nothing else may be under way.
+    /// Reads an answer without keeping it. Nothing else may be under way.
     pub(super) fn large(&mut self) -> Result<Large, String> {
         self.chunk.resize(CHUNK, 0);
         let mut large = Large::default();
+        let Framing::Http(_, post) = &mut self.framing else {
+            // The newline at the end of a read ends it.
+            while !read_some(&self.output, &mut self.chunk, &mut large)?.ends_with(b"\n") {}
+            large.length -= 1;
+            return Ok(large);
+        };
         loop {
-            let count = match read(&self.output, &mut self.chunk[..]) {
-                Ok(0) => return Err("it closed its output".to_owned()),
-                Ok(count) => count,
-                Err(Errno::INTR) => continue,
-                Err(error) => return Err(format!("cannot read from it: {error}")),
-            };
-            let part = &self.chunk[..count];
-            if large.head.len() < 1024 {
-                large.head.extend_from_slice(&part[..part.len().min(1024)]);
+            let filled = post.inbox.fill(&self.output);
+            if filled.map_err(|error| format!("cannot read from it: {error}"))? == 0 {
+                return Err("it closed its output".to_owned());
             }
-            large.length += count;
-            if part.last() == Some(&b'\n') {
+            // In chunks: its length is known at the end only, and so it is kept.
+            if let Some(Response::Answer(span)) = post.response()? {
+                large.add(&post.inbox.bytes()[span]);
+                return Ok(large);
+            }
+            if let Some((span, length)) = post.inbox.partial().map_err(malformed)? {
+                large.add(&post.inbox.bytes()[span]);
+                post.inbox.clear();
+                while large.length < length {
+                    read_some(&self.output, &mut self.chunk, &mut large)?;
+                }
                 return Ok(large);
             }
         }
@@ -148,7 +198,49 @@ impl Connection {
         if scan::field(&self.bytes()[span.clone()], 0, b"result").is_none() {
             return Err(format!("initialize failed: {}", excerpt(&self.bytes()[span])));
         }
-        self.send(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n")
+        if let Framing::Http(port, post) = &mut self.framing {
+            post.enter(*port, None);
+        }
+        self.send(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n")?;
+        self.accepted()
+    }
+
+    /// Joins the session of another connection to the same server.
+    pub(super) fn join(&mut self, other: &Self) {
+        if let (Framing::Http(port, post), Framing::Http(_, other)) =
+            (&mut self.framing, &other.framing)
+        {
+            post.enter(*port, Some(other.session()));
+        }
+    }
+
+    /// Over HTTP the other side may close a connection that idles; says whether it had to be made anew.
+    pub(super) fn refresh(&mut self) -> Result<bool, String> {
+        let Framing::Http(port, _) = self.framing else {
+            return Ok(false);
+        };
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        if matches!(recv(&self.output, &mut [0u8], flags), Err(Errno::AGAIN)) {
+            return Ok(false);
+        }
+        let mut fresh = Self::http(port).map_err(|error| format!("no connection: {error}"))?;
+        fresh.join(self);
+        *self = fresh;
+        Ok(true)
+    }
+
+    /// Over HTTP also a notification has a response.
+    fn accepted(&mut self) -> Result<(), String> {
+        loop {
+            let Framing::Http(_, post) = &mut self.framing else {
+                return Ok(());
+            };
+            match post.response()? {
+                Some(Response::Accepted) => return Ok(()),
+                Some(Response::Answer(_)) => return Err("it answered a notification".to_owned()),
+                None => self.fill()?,
+            }
+        }
     }
 
     /// Asks for all tools; `page` sees every page.
@@ -162,6 +254,41 @@ impl Connection {
                 return Ok(());
             };
             rest = format!(r#""method":"tools/list","params":{{"cursor":{cursor}}}"#);
+        }
+    }
+}
+
+impl Large {
+    fn add(&mut self, part: &[u8]) {
+        if self.head.len() < 1024 {
+            self.head.extend_from_slice(&part[..part.len().min(1024)]);
+        }
+        self.length += part.len();
+    }
+}
+
+fn write_all(fd: &OwnedFd, mut rest: &[u8]) -> Result<(), String> {
+    while !rest.is_empty() {
+        match write(fd, rest) {
+            Ok(written) => rest = &rest[written..],
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(format!("cannot write to it: {error}")),
+        }
+    }
+    Ok(())
+}
+
+/// One read of a large answer.
+fn read_some<'a>(fd: &OwnedFd, chunk: &'a mut [u8], large: &mut Large) -> Result<&'a [u8], String> {
+    loop {
+        match read(fd, &mut *chunk) {
+            Ok(0) => return Err("it closed its output".to_owned()),
+            Ok(count) => {
+                large.add(&chunk[..count]);
+                return Ok(&chunk[..count]);
+            }
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(format!("cannot read from it: {error}")),
         }
     }
 }

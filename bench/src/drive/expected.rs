@@ -1,6 +1,7 @@
 //! The answers every contender must give: the direct children's own.
 
 use super::call::{self, Ask};
+use super::route::Route;
 use super::target::{Kind, Place, Shape, Target};
 use std::collections::HashMap;
 
@@ -12,15 +13,15 @@ impl Expected {
     /// Asks every child directly.
     pub(super) fn record(
         place: &Place,
-        shape: Shape,
+        (shape, route): (Shape, Route),
         pairs: &[(usize, usize)],
         ask: Ask,
     ) -> Result<Self, String> {
-        let mut direct = Target::ready(place, &Kind::Direct, shape)?;
+        let mut direct = Target::ready(place, &Kind::Direct, shape, route.narrow())?;
         let mut answers = HashMap::new();
         for &(server, tool) in pairs {
             let mut call = direct.call((server, tool), ask)?;
-            let connection = &mut direct.connections[server];
+            let connection = direct.connection(server);
             let span = call::call_once(connection, &mut call, call::id(0, 0))?;
             answers.insert((server, tool), connection.bytes()[span].to_vec());
         }

@@ -1,6 +1,6 @@
 //! What is started for a contender: its label, its command lines and its configuration file.
 
-use super::peers::{CONFIG, ENVIRONMENT};
+use super::peers::{CONFIG, ENVIRONMENT, PORT};
 use super::target::{Kind, Place, Shape};
 use serde_json::json;
 use std::fs;
@@ -21,7 +21,7 @@ pub(super) fn label(place: &Place, kind: &Kind) -> String {
 pub(super) fn commands(place: &Place, kind: &Kind, shape: Shape) -> Result<Vec<Command>, String> {
     let with_config = |program: &Path| -> Result<Command, String> {
         let mut command = Command::new(program);
-        command.arg("--config").arg(config(place, shape)?);
+        command.arg("--config").arg(config(place, shape, &[])?);
         Ok(command)
     };
     Ok(match kind {
@@ -31,15 +31,49 @@ pub(super) fn commands(place: &Place, kind: &Kind, shape: Shape) -> Result<Vec<C
         Kind::Floor => vec![with_config(&place.floor)?],
         Kind::Subject => vec![with_config(&place.subject)?],
         Kind::Peer(peer) => {
-            let config = config(place, shape)?.to_string_lossy().into_owned();
-            let mut command = Command::new(&peer.program);
-            command.args(
-                peer.args.iter().map(|&arg| if arg == CONFIG { config.as_str() } else { arg }),
-            );
-            command.envs(ENVIRONMENT.iter().copied());
-            vec![command]
+            vec![peer_command(&peer.program, peer.args, &config(place, shape, &[])?, 0)]
         }
     })
+}
+
+/// A middle behind HTTP; its servers are over HTTP at `ports`, or over stdio if there are none. A peer listens at
+/// `port`, the others choose.
+pub(super) fn serve(
+    place: &Place,
+    kind: &Kind,
+    shape: Shape,
+    ports: &[u16],
+    port: u16,
+) -> Result<Command, String> {
+    let config = config(place, shape, ports)?;
+    let program = match kind {
+        Kind::Direct => return Err("nobody to start".to_owned()),
+        Kind::Floor => &place.floor,
+        Kind::Subject => &place.subject,
+        Kind::Peer(peer) => return Ok(peer_command(&peer.program, peer.http_args, &config, port)),
+    };
+    let mut command = Command::new(program);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(config);
+    Ok(command)
+}
+
+/// A child over HTTP.
+pub(super) fn over_http(place: &Place, server: usize, tools: usize) -> Command {
+    let mut command = direct(place, server, tools);
+    command.args(["--http", "127.0.0.1:0"]);
+    command
+}
+
+fn peer_command(program: &Path, args: &[&str], config: &Path, port: u16) -> Command {
+    let (config, port) = (config.to_string_lossy(), port.to_string());
+    let mut command = Command::new(program);
+    command.args(args.iter().map(|&arg| match arg {
+        CONFIG => &config,
+        PORT => port.as_str(),
+        other => other,
+    }));
+    command.envs(ENVIRONMENT.iter().copied());
+    command
 }
 
 fn direct(place: &Place, server: usize, tools: usize) -> Command {
@@ -52,18 +86,21 @@ fn child_args(server: usize, tools: usize) -> [String; 4] {
     ["--name".to_owned(), format!("s{server}"), "--tools".to_owned(), tools.to_string()]
 }
 
-/// Writes the `mcpServers` file of a shape.
-fn config(place: &Place, shape: Shape) -> Result<PathBuf, String> {
-    let servers: serde_json::Map<_, _> = (0..shape.servers)
-        .map(|server| {
-            (
-                format!("s{server}"),
-                json!({"command": place.child, "args": child_args(server, shape.tools)}),
-            )
-        })
-        .collect();
-    let path = place.directory.join(format!("{}x{}.json", shape.servers, shape.tools));
+/// Writes the `mcpServers` file of a shape: children over HTTP at `ports`, or over stdio if there are none.
+fn config(place: &Place, shape: Shape, ports: &[u16]) -> Result<PathBuf, String> {
+    let entry = |server: usize| match ports.get(server) {
+        Some(port) => json!({"type": "http", "url": format!("http://127.0.0.1:{port}/mcp")}),
+        None => json!({"command": place.child, "args": child_args(server, shape.tools)}),
+    };
+    let servers: serde_json::Map<_, _> =
+        (0..shape.servers).map(|server| (format!("s{server}"), entry(server))).collect();
+    let first = ports.first().copied().unwrap_or(0);
+    let path = place.directory.join(format!("{}x{}-{first}.json", shape.servers, shape.tools));
     let text = json!({ "mcpServers": servers }).to_string();
+    // Somebody may watch the file: what is right already is left alone.
+    if fs::read_to_string(&path).is_ok_and(|written| written == text) {
+        return Ok(path);
+    }
     fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(path)
 }

@@ -1,4 +1,4 @@
-//! Other aggregators, measured beside us where they install and can serve many servers over one stdio.
+//! Other aggregators, measured beside us where they install and can serve many servers over one endpoint.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,10 @@ pub(super) struct Peer {
     /// Name and version.
     pub(super) name: String,
     pub(super) program: PathBuf,
-    /// Its arguments; the configuration file takes the place of `CONFIG`.
+    /// Its arguments over stdio; the configuration file takes the place of `CONFIG`.
     pub(super) args: &'static [&'static str],
+    /// The same over HTTP at the port that takes the place of `PORT`.
+    pub(super) http_args: &'static [&'static str],
     /// What stands between server and tool in its tool names.
     pub(super) separator: &'static str,
 }
@@ -24,6 +26,7 @@ pub(super) struct Found {
 }
 
 pub(super) const CONFIG: &str = "{config}";
+pub(super) const PORT: &str = "{port}";
 
 struct Known {
     package: &'static str,
@@ -31,6 +34,7 @@ struct Known {
     variant: &'static str,
     program: &'static str,
     args: &'static [&'static str],
+    http_args: &'static [&'static str],
     separator: &'static str,
 }
 
@@ -45,13 +49,33 @@ async def main():
 asyncio.run(main())
 ";
 
-/// Peers that serve many servers over one stdio.
+const ONE_SESSION_HTTP: &str = "
+import asyncio, json, sys
+from fastmcp import Client
+from fastmcp.server import create_proxy
+async def main():
+    async with Client(json.load(open(sys.argv[1]))) as client:
+        await create_proxy(client).run_http_async(show_banner=False, port=int(sys.argv[2]), path='/mcp')
+asyncio.run(main())
+";
+
+/// Peers that serve many servers over one stdio, and over HTTP.
 const KNOWN: &[Known] = &[
     Known {
         package: "fastmcp",
         variant: "run",
         program: "venv/bin/fastmcp",
         args: &["run", CONFIG, "--no-banner", "--skip-env"],
+        http_args: &[
+            "run",
+            CONFIG,
+            "--no-banner",
+            "--skip-env",
+            "--transport",
+            "http",
+            "--port",
+            PORT,
+        ],
         separator: "_",
     },
     Known {
@@ -59,6 +83,7 @@ const KNOWN: &[Known] = &[
         variant: "one session",
         program: "venv/bin/python",
         args: &["-c", ONE_SESSION, CONFIG],
+        http_args: &["-c", ONE_SESSION_HTTP, CONFIG, PORT],
         separator: "_",
     },
 ];
@@ -71,9 +96,12 @@ pub(super) const ENVIRONMENT: &[(&str, &str)] =
 const UNFIT: &[(&str, &str)] = &[
     (
         "mcp-proxy (PyPI)",
-        "several servers only over SSE/HTTP, each under its own path: it does not aggregate over stdio",
+        "several servers only over SSE/HTTP, each under its own path: it does not aggregate",
     ),
-    ("mcp-hub (npm)", "serves HTTP only (`--port` is required)"),
+    (
+        "mcp-hub (npm)",
+        "not over stdio: serves HTTP only (`--port` is required); not measured over HTTP",
+    ),
     (
         "1MCP (npm `@1mcp/agent`)",
         "not installable: the registry did not have it (tried November 2026)",
@@ -91,7 +119,8 @@ pub(super) fn find(directory: &Path) -> Found {
             continue;
         };
         let name = format!("{} {version}, {}", known.package, known.variant);
-        found.peers.push(Peer { name, program, args: known.args, separator: known.separator });
+        let Known { args, http_args, separator, .. } = *known;
+        found.peers.push(Peer { name, program, args, http_args, separator });
     }
     found.absent.extend(UNFIT.iter().map(|&(name, reason)| (name.to_owned(), reason.to_owned())));
     found

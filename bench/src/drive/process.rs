@@ -74,8 +74,17 @@ pub(super) fn descendants(pid: i32) -> Vec<i32> {
 }
 
 pub(super) fn kill(pid: i32) {
+    signal(pid, Signal::KILL);
+}
+
+/// Asks it to end.
+pub(super) fn terminate(pid: i32) {
+    signal(pid, Signal::TERM);
+}
+
+fn signal(pid: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(pid) {
-        let _ = kill_process(pid, Signal::KILL);
+        let _ = kill_process(pid, signal);
     }
 }
 

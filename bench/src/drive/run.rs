@@ -93,8 +93,13 @@ fn document(made: &str, report: &Report, found: &Found) -> String {
 const METHOD: &str = "\
 **Direct** is the driver talking to the children itself. The **floor** (`bench/src/floor`) is the least an aggregator
 must do: one thread, one epoll loop, scan for id and name, splice, forward. All contenders have the same children
-(`bench-child`, 10 servers × 10 tools unless said otherwise), are driven by the same code over pipes and take turns
-in short rounds whose order rotates. A figure is the median over the rounds, with the quartiles in parentheses;
-ratios are computed per round. *One CPU*: every process is pinned to the same CPU. Every answer is checked: its id,
-and its result byte by byte against the direct child's (peers: its text).
+(`bench-child`, 10 servers × 10 tools unless said otherwise), are driven by the same code over pipes or, where the title
+says so, over Streamable HTTP with connections that stay open, and take turns in short rounds whose order rotates. A
+figure is the median over the rounds, with the quartiles in parentheses; ratios are computed per round. *One CPU*:
+every process is pinned to the same CPU. Every answer is checked: its id, and its result byte by byte against the
+direct child's (peers: its text).
+
+*HTTP → HTTP*: client and children over HTTP, which the driver starts. *HTTP → stdio*: the client over HTTP, the
+children over stdio; there, too, direct is the child over HTTP. The floor answers with JSON, holds a message back until
+it is whole, checks the session of every request and keeps a pool of connections to each child.
 ";

@@ -4,11 +4,15 @@ use super::call::{Ask, Call, Likeness};
 use super::connection::Connection;
 use super::expected::Expected;
 use super::launch;
+use super::listening;
 use super::peers::Peer;
+use super::pool::Pool;
 use super::process::{self, Own};
 use super::ready::Ready;
+use super::route::{Http, Route, Servers, Sessions};
 use super::watchdog;
 use std::fs::{self, File};
+use std::mem::take;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -57,9 +61,15 @@ pub(super) struct Target {
     pub(super) kind: Kind,
     pub(super) name: String,
     pub(super) shape: Shape,
+    route: Route,
     pub(super) connections: Vec<Connection>,
+    pub(super) pool: Pool,
     pub(super) ready: Ready,
     processes: Vec<Child>,
+    /// Children over HTTP that a middle talks to and does not start.
+    servers: Vec<Child>,
+    /// Over HTTP, where the connections of each group go.
+    ports: Vec<u16>,
     log: PathBuf,
     start: Instant,
     /// Calls so far, for fresh ids.
@@ -68,44 +78,75 @@ pub(super) struct Target {
 
 impl Target {
     /// Starts the processes; nothing is sent yet.
-    pub(super) fn spawn(place: &Place, kind: &Kind, shape: Shape) -> Result<Self, String> {
+    pub(super) fn spawn(
+        place: &Place,
+        kind: &Kind,
+        shape: Shape,
+        route: Route,
+    ) -> Result<Self, String> {
         let name = launch::label(place, kind);
         let log = place.directory.join(format!("{}.log", name.replace([' ', ','], "-")));
         let mut target = Self {
             kind: kind.clone(),
             name,
             shape,
+            route,
             connections: Vec::new(),
+            pool: Pool::Shared,
             ready: Ready::default(),
             processes: Vec::new(),
+            servers: Vec::new(),
+            ports: Vec::new(),
             log,
             start: place.start,
             count: 0,
         };
-        for command in launch::commands(place, kind, shape)? {
-            target.add(command).map_err(|error| format!("{}: {error}", target.name))?;
+        match route {
+            Route::Stdio => target.start_over_stdio(place)?,
+            Route::Http(http) => {
+                let started = target.start_over_http(place, http);
+                started.map_err(|error| target.blame(&error))?;
+            }
         }
-        target.ready = Ready::of(&target.connections).map_err(|error| error.to_string())?;
         Ok(target)
     }
 
     /// Starts, initializes and waits until every tool is listed.
-    pub(super) fn ready(place: &Place, kind: &Kind, shape: Shape) -> Result<Self, String> {
-        let mut target = Self::spawn(place, kind, shape)?;
+    pub(super) fn ready(
+        place: &Place,
+        kind: &Kind,
+        shape: Shape,
+        route: Route,
+    ) -> Result<Self, String> {
+        let mut target = Self::spawn(place, kind, shape, route)?;
         let ready = target.initialize().and_then(|()| target.wait_for_tools());
         ready.map_err(|error| target.blame(&error))?;
         Ok(target)
     }
 
+    /// Makes every connection able to carry calls.
     pub(super) fn initialize(&mut self) -> Result<(), String> {
         self.watch();
-        self.connections.iter_mut().try_for_each(Connection::initialize)
+        let Route::Http(http) = self.route else {
+            return self.connections.iter_mut().try_for_each(Connection::initialize);
+        };
+        self.pool = Pool::exclusive(self.ports.len());
+        for group in 0..self.ports.len() {
+            for _ in 0..http.connections.div_ceil(self.ports.len()) {
+                let index = self.open(group)?;
+                self.pool.release(group, index);
+            }
+        }
+        self.ready = Ready::of(&self.connections).map_err(|error| error.to_string())?;
+        Ok(())
     }
 
     /// Asks for the list, again and again, until it is complete.
     pub(super) fn wait_for_tools(&mut self) -> Result<(), String> {
-        let wanted = self.shape.tools * self.shape.servers / self.connections.len();
-        for connection in &mut self.connections {
+        let groups = if matches!(self.kind, Kind::Direct) { self.shape.servers } else { 1 };
+        let wanted = self.shape.tools * self.shape.servers / groups;
+        for group in 0..groups {
+            let connection = self.connection(group);
             let started = Instant::now();
             loop {
                 let mut tools = 0;
@@ -122,6 +163,34 @@ impl Target {
             }
         }
         Ok(())
+    }
+
+    /// Opens again what was closed while others had their turn. No call may be under way.
+    pub(super) fn refresh(&mut self) -> Result<(), String> {
+        let mut changed = false;
+        for connection in &mut self.connections {
+            changed |= connection.refresh()?;
+        }
+        if changed {
+            self.ready = Ready::of(&self.connections).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// A connection for one call at a time.
+    pub(super) fn connection(&mut self, group: usize) -> &mut Connection {
+        let index = self.pool.last(group).unwrap_or(group);
+        &mut self.connections[index]
+    }
+
+    /// A connection for a call beside others; over HTTP nobody else uses it until it is released.
+    pub(super) fn acquire(&mut self, group: usize) -> Result<usize, String> {
+        if let Some(index) = self.pool.take(group) {
+            return Ok(index);
+        }
+        let index = self.open(group)?;
+        self.ready = Ready::of(&self.connections).map_err(|error| error.to_string())?;
+        Ok(index)
     }
 
     /// Calls of tool `tool` of server `server`, one for each pair.
@@ -158,56 +227,111 @@ impl Target {
 
     /// One call, its answer yet unknown.
     pub(super) fn call(&self, (server, tool): (usize, usize), ask: Ask) -> Result<Call, String> {
-        let call = match &self.kind {
+        if server >= self.shape.servers {
+            return Err("no such server".to_owned());
+        }
+        let name = |separator: &str| format!("s{server}{separator}tool_{tool}");
+        Ok(match &self.kind {
             Kind::Direct => Call::new(server, &format!("tool_{tool}"), ask, Likeness::Bytes),
             Kind::Floor | Kind::Subject => {
-                Call::new(0, &format!("s{server}:tool_{tool}"), ask, Likeness::Bytes)
+                Call::new(0, &name(self.route.separator()), ask, Likeness::Bytes)
             }
-            Kind::Peer(peer) => Call::new(
-                0,
-                &format!("s{server}{}tool_{tool}", peer.separator),
-                ask,
-                Likeness::Text,
-            ),
-        };
-        if call.connection < self.connections.len() {
-            Ok(call)
-        } else {
-            Err("no such server".to_owned())
-        }
+            Kind::Peer(peer) => Call::new(0, &name(peer.separator), ask, Likeness::Text),
+        })
     }
 
     fn pid(&self) -> i32 {
         self.processes.first().map_or(0, |process| process.id().cast_signed())
     }
 
+    fn start_over_stdio(&mut self, place: &Place) -> Result<(), String> {
+        for mut command in launch::commands(place, &self.kind, self.shape)? {
+            let process = self.start(command.stdout(Stdio::piped()));
+            let mut process = process.map_err(|error| format!("{}: {error}", self.name))?;
+            if let (Some(input), Some(output)) = (process.stdin.take(), process.stdout.take()) {
+                self.connections.push(Connection::pipes(input.into(), output.into()));
+            }
+            self.processes.push(process);
+        }
+        self.ready = Ready::of(&self.connections).map_err(|error| error.to_string())?;
+        Ok(())
+    }
+
+    fn start_over_http(&mut self, place: &Place, http: Http) -> Result<(), String> {
+        let direct = matches!(self.kind, Kind::Direct);
+        let mut ports = Vec::new();
+        if direct || http.servers == Servers::Http {
+            for server in 0..self.shape.servers {
+                let mut command = launch::over_http(place, server, self.shape.tools);
+                let process = self.start(command.stdout(Stdio::piped()));
+                let mut process = process.map_err(|error| error.to_string())?;
+                let output = process.stdout.take();
+                if direct { &mut self.processes } else { &mut self.servers }.push(process);
+                ports.push(listening::of_child(output.ok_or("no stdout")?)?);
+            }
+        }
+        if direct {
+            self.ports = ports;
+            return Ok(());
+        }
+        let said = fs::metadata(&self.log).map_or(0, |log| log.len() as usize);
+        let free = listening::free()?;
+        let mut command = launch::serve(place, &self.kind, self.shape, &ports, free)?;
+        let log = File::options().create(true).append(true).open(&self.log);
+        let process = log.and_then(|log| self.start(command.stdout(log)));
+        let mut process = process.map_err(|error| error.to_string())?;
+        let port = match self.kind {
+            Kind::Peer(_) => listening::at(&mut process, free),
+            _ => listening::of_log(&mut process, &self.log, said),
+        };
+        self.processes.push(process);
+        self.ports.push(port?);
+        Ok(())
+    }
+
+    /// Opens one more connection over HTTP; returns its index.
+    fn open(&mut self, group: usize) -> Result<usize, String> {
+        let mut connection = Connection::http(self.ports[group])
+            .map_err(|error| format!("no connection: {error}"))?;
+        let one_each = matches!(self.route, Route::Http(Http { sessions: Sessions::OneEach, .. }));
+        match self.pool.last(group).filter(|_| !one_each) {
+            Some(first) => connection.join(&self.connections[first]),
+            None => connection.initialize()?,
+        }
+        self.connections.push(connection);
+        Ok(self.connections.len() - 1)
+    }
+
+    /// Starts a process that ends with its stdin, or is told to.
     #[expect(
         clippy::disallowed_methods,
         reason = "the driver starts what it measures, without a keeper"
     )]
-    fn add(&mut self, mut command: Command) -> std::io::Result<()> {
+    fn start(&self, command: &mut Command) -> std::io::Result<Child> {
         let log = File::options().create(true).append(true).open(&self.log)?;
-        let mut process =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).spawn()?;
-        if let (Some(input), Some(output)) = (process.stdin.take(), process.stdout.take()) {
-            self.connections.push(Connection::new(input.into(), output.into()));
-        }
-        self.processes.push(process);
-        Ok(())
+        command.stdin(Stdio::piped()).stderr(log).spawn()
     }
 }
 
-/// Closing the pipes asks everybody to leave; who does not is killed. All are reaped before the next one starts.
+/// Closing the pipes asks everybody to leave, a signal those over HTTP; who does not is killed. All are reaped before
+/// the next one starts, a middle before its children.
 impl Drop for Target {
     fn drop(&mut self) {
         watchdog::rest();
-        let mains: Vec<i32> =
-            self.processes.iter().map(|process| process.id().cast_signed()).collect();
-        let mut all: Vec<i32> = mains.iter().flat_map(|&pid| process::descendants(pid)).collect();
-        all.extend(mains);
         self.connections.clear();
-        if !process::wait_gone(&all, Duration::from_secs(10)) {
-            eprintln!("bench: {} had to be killed", self.name);
+        for mut processes in [take(&mut self.processes), take(&mut self.servers)] {
+            let mains: Vec<i32> =
+                processes.iter().map(|process| process.id().cast_signed()).collect();
+            let mut all: Vec<i32> =
+                mains.iter().flat_map(|&pid| process::descendants(pid)).collect();
+            all.extend(&mains);
+            processes.iter_mut().for_each(|process| drop(process.stdin.take()));
+            if matches!(self.route, Route::Http(_)) {
+                mains.iter().for_each(|&pid| process::terminate(pid));
+            }
+            if !process::wait_gone(&all, Duration::from_secs(10)) {
+                eprintln!("bench: {} had to be killed", self.name);
+            }
         }
     }
 }

@@ -3,8 +3,8 @@
 use crate::scan;
 use std::rc::Rc;
 
-/// `prefix:name` in front of every tool, everything else as the child wrote it; the answer behind the id.
-pub(super) fn serialise(names: &[Vec<u8>], answers: &[Vec<u8>]) -> Rc<[u8]> {
+/// Server and separator in front of every tool's name, everything else as the child wrote it; the answer behind the id.
+pub(super) fn serialise(separator: u8, names: &[Vec<u8>], answers: &[Vec<u8>]) -> Rc<[u8]> {
     let mut out = Vec::with_capacity(answers.iter().map(Vec::len).sum::<usize>() * 5 / 4);
     out.extend_from_slice(br#","result":{"tools":["#);
     for (name, answer) in names.iter().zip(answers) {
@@ -12,7 +12,7 @@ pub(super) fn serialise(names: &[Vec<u8>], answers: &[Vec<u8>]) -> Rc<[u8]> {
             if out.last() != Some(&b'[') {
                 out.push(b',');
             }
-            push_tool(&mut out, name, tool);
+            push_tool(&mut out, name, separator, tool);
         }
     }
     out.extend_from_slice(b"]}}\n");
@@ -26,13 +26,13 @@ fn tools(answer: &[u8]) -> impl Iterator<Item = &[u8]> {
     spans.into_iter().map(|span| &answer[span])
 }
 
-fn push_tool(out: &mut Vec<u8>, server: &[u8], tool: &[u8]) {
+fn push_tool(out: &mut Vec<u8>, server: &[u8], separator: u8, tool: &[u8]) {
     let Some(name) = scan::field(tool, 0, b"name") else {
         return;
     };
     out.extend_from_slice(&tool[..=name.start]);
     out.extend_from_slice(server);
-    out.push(b':');
+    out.push(separator);
     out.extend_from_slice(&tool[name.start + 1..]);
 }
 
@@ -44,7 +44,8 @@ mod tests {
     fn names_are_prefixed_and_nothing_else_changes() {
         let answer =
             br#"{"id":1,"result":{"tools":[{"x":{"name":1},"name":"t"},{"name":"u"}]}}"#.to_vec();
-        let got = serialise(&[b"a".to_vec(), b"b".to_vec()], &[answer, br#"{"id":1}"#.to_vec()]);
+        let got =
+            serialise(b':', &[b"a".to_vec(), b"b".to_vec()], &[answer, br#"{"id":1}"#.to_vec()]);
         assert_eq!(&got[..], b",\"result\":{\"tools\":[{\"x\":{\"name\":1},\"name\":\"a:t\"},{\"name\":\"a:u\"}]}}\n");
     }
 }

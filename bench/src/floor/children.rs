@@ -35,7 +35,7 @@ fn start_some(servers: &[Server]) -> io::Result<Vec<Child>> {
     clippy::disallowed_methods,
     reason = "the floor has no keeper: that is part of being the floor"
 )]
-fn start_one(server: &Server) -> io::Result<Child> {
+pub(super) fn start_one(server: &Server) -> io::Result<Child> {
     let child = Command::new(&server.command)
         .args(&server.args)
         .envs(server.env.iter().map(|(key, value)| (key, value)))

@@ -11,6 +11,8 @@ pub(super) struct Server {
     pub(super) command: String,
     pub(super) args: Vec<String>,
     pub(super) env: Vec<(String, String)>,
+    /// Of a server over HTTP, which has no command.
+    pub(super) url: Option<String>,
 }
 
 pub(super) fn read(path: &Path) -> Result<Vec<Server>, Box<dyn Error>> {
@@ -26,6 +28,7 @@ fn server(name: &str, entry: &Value) -> Server {
         name: name.to_owned(),
         command: text(&entry["command"]),
         args: entry["args"].as_array().into_iter().flatten().map(text).collect(),
+        url: entry["url"].as_str().map(str::to_owned),
         env: env.map(|(key, value)| (key.clone(), text(value))).collect(),
     }
 }

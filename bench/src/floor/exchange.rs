@@ -2,11 +2,11 @@
 
 use super::catalog;
 use super::outbox::{Outbox, Piece};
-use super::pending::{Pending, Waiter};
+use super::pending::Pending;
+use super::routes::Routes;
+use super::splice;
 use crate::scan::{self, Request, Want};
 use memchr::memchr;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -19,6 +19,17 @@ const INITIALIZE: &str = concat!(
     r#""clientInfo":{"name":"bench-floor","version":"1"}}}"#,
 );
 
+/// What to do with an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waiter {
+    /// Give it to the client under the id kept in the slot.
+    Client,
+    /// A child's answer to `initialize`.
+    Initialize,
+    /// A child's answer to `tools/list`.
+    List,
+}
+
 /// Everything but reading and waiting.
 #[derive(Debug)]
 pub(super) struct Exchange {
@@ -28,8 +39,8 @@ pub(super) struct Exchange {
     pub(super) dirty: Vec<usize>,
     /// Large buffers whose message was written.
     pub(super) spare: Vec<Vec<u8>>,
-    routes: HashMap<Vec<u8>, usize, BuildHasherDefault<Fnv>>,
-    pending: Pending,
+    routes: Routes,
+    pending: Pending<Waiter>,
     names: Vec<Vec<u8>>,
     /// The children's `tools/list` answers, until all are there.
     answers: Vec<Vec<u8>>,
@@ -124,19 +135,8 @@ impl Exchange {
             );
         };
         let own_id = self.pending.add(Waiter::Client, &line[request.id.clone()]);
-        let own_name = request.name.start + colon + 1;
         let tail = mark(&mut self.children, &mut self.dirty, index).tail();
-        if request.id.start < request.name.start {
-            tail.extend_from_slice(&line[..request.id.start]);
-            scan::push_number(tail, own_id);
-            tail.extend_from_slice(&line[request.id.end..request.name.start]);
-            tail.extend_from_slice(&line[own_name..]);
-        } else {
-            tail.extend_from_slice(&line[..request.name.start]);
-            tail.extend_from_slice(&line[own_name..request.id.start]);
-            scan::push_number(tail, own_id);
-            tail.extend_from_slice(&line[request.id.end..]);
-        }
+        splice::push(tail, line, request, own_id, colon + 1);
         tail.push(b'\n');
     }
 
@@ -178,7 +178,7 @@ impl Exchange {
         self.answers[index] = line.to_vec();
         self.missing -= 1;
         if self.missing == 0 {
-            self.list = catalog::serialise(&self.names, &std::mem::take(&mut self.answers));
+            self.list = catalog::serialise(b':', &self.names, &std::mem::take(&mut self.answers));
             for line in std::mem::take(&mut self.parked) {
                 self.client_line(&line);
             }
@@ -196,7 +196,10 @@ impl Exchange {
 }
 
 /// Where our id stands in a child's answer, who waits for it, and the client's id.
-fn take<'a>(pending: &'a mut Pending, line: &[u8]) -> Option<(Range<usize>, Waiter, &'a [u8])> {
+fn take<'a>(
+    pending: &'a mut Pending<Waiter>,
+    line: &[u8],
+) -> Option<(Range<usize>, Waiter, &'a [u8])> {
     let id = scan::reply_id(line)?;
     let (waiter, client_id) = pending.take(scan::number(line, id.clone())?)?;
     Some((id, waiter, client_id))
@@ -210,26 +213,4 @@ fn mark<'a>(children: &'a mut [Outbox], dirty: &mut Vec<usize>, index: usize) ->
         dirty.push(index);
     }
     child
-}
-
-/// FNV-1a: server names are short and ours.
-#[derive(Debug)]
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Hasher for Fnv {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
 }

@@ -1,7 +1,6 @@
 //! One contender's lane in a scenario: its process, its calls, and the ways to make them.
 
 use crate::drive::call::{self, Call, SLOTS};
-use crate::drive::connection::Connection;
 use crate::drive::target::Target;
 use std::time::{Duration, Instant};
 
@@ -30,7 +29,7 @@ impl Lane {
             let call = advance(&mut self.calls, &mut self.next);
             let id = call::id(self.target.count, 0);
             self.target.count += 1;
-            let connection = &mut self.target.connections[call.connection];
+            let connection = self.target.connection(call.group);
             let request = call.request(id);
             let begin = Instant::now();
             connection.send(request)?;
@@ -46,35 +45,38 @@ impl Lane {
 
     /// Calls `count` times with up to 64 calls in flight.
     pub(super) fn parallel(&mut self, count: usize) -> Result<Duration, String> {
-        let mut flight = Flight { slots: [(0, 0); SLOTS], to_send: count, to_come: count };
+        let mut flight =
+            Flight { slots: [(0, 0); SLOTS], to_send: count, to_come: count, loaded: Vec::new() };
         let mut readable = Vec::new();
         let begin = Instant::now();
         for slot in 0..SLOTS {
-            self.depart(slot, &mut flight);
+            self.depart(slot, &mut flight)?;
         }
         while flight.to_come > 0 {
-            self.target.connections.iter_mut().try_for_each(Connection::flush)?;
+            while let Some(index) = flight.loaded.pop() {
+                self.target.connections[index].flush()?;
+            }
             self.target.ready.wait(&mut readable)?;
             for &index in &readable {
                 self.target.connections[index].fill()?;
                 while let Some(slot) = self.arrive(index, &mut flight)? {
-                    self.depart(slot, &mut flight);
+                    self.depart(slot, &mut flight)?;
                 }
             }
         }
         Ok(begin.elapsed())
     }
 
-    /// Calls once for a large answer and checks it byte by byte; returns its length with the newline.
+    /// Calls once for a large answer and checks it byte by byte; returns its length.
     pub(super) fn large_checked(&mut self) -> Result<usize, String> {
         let call = advance(&mut self.calls, &mut self.next);
         let id = call::id(self.target.count, 0);
         self.target.count += 1;
-        let connection = &mut self.target.connections[call.connection];
+        let connection = self.target.connection(call.group);
         let span = call::call_once(connection, call, id)?;
         let line = &connection.bytes()[span];
         call.check(id, line)?;
-        Ok(line.len() + 1)
+        Ok(line.len())
     }
 
     /// Calls once for a large answer of the given length.
@@ -82,7 +84,7 @@ impl Lane {
         let call = advance(&mut self.calls, &mut self.next);
         let id = call::id(self.target.count, 0);
         self.target.count += 1;
-        let connection = &mut self.target.connections[call.connection];
+        let connection = self.target.connection(call.group);
         let begin = Instant::now();
         connection.send(call.request(id))?;
         let large = connection.large()?;
@@ -92,23 +94,27 @@ impl Lane {
     }
 
     /// Queues the next call, if there is one, in the free slot.
-    fn depart(&mut self, slot: usize, flight: &mut Flight) {
+    fn depart(&mut self, slot: usize, flight: &mut Flight) -> Result<(), String> {
         if flight.to_send == 0 {
-            return;
+            return Ok(());
         }
         flight.to_send -= 1;
         let number = self.next;
         let id = call::id(self.target.count, slot);
         self.target.count += 1;
         let call = advance(&mut self.calls, &mut self.next);
-        self.target.connections[call.connection].queue(call.request(id));
+        let connection = self.target.acquire(call.group)?;
+        if self.target.connections[connection].queue(call.request(id)) {
+            flight.loaded.push(connection);
+        }
         flight.slots[slot] = (id, number);
+        Ok(())
     }
 
     /// Takes the next answer at hand, checks it and returns its slot.
     fn arrive(&mut self, index: usize, flight: &mut Flight) -> Result<Option<usize>, String> {
         let connection = &mut self.target.connections[index];
-        while let Some(span) = connection.line_at_hand() {
+        while let Some(span) = connection.line_at_hand()? {
             if connection.aside(span.clone())? {
                 continue;
             }
@@ -118,7 +124,9 @@ impl Lane {
             if id != wanted {
                 return Err(format!("an answer to {id}, which is not in flight"));
             }
-            self.calls[number].check(id, &connection.bytes()[span])?;
+            let call = &mut self.calls[number];
+            call.check(id, &connection.bytes()[span])?;
+            self.target.pool.release(call.group, index);
             flight.to_come -= 1;
             return Ok(Some(slot));
         }
@@ -132,6 +140,8 @@ struct Flight {
     slots: [(u64, usize); SLOTS],
     to_send: usize,
     to_come: usize,
+    /// Connections with calls that are not sent yet.
+    loaded: Vec<usize>,
 }
 
 fn advance<'a>(calls: &'a mut [Call], next: &mut usize) -> &'a mut Call {

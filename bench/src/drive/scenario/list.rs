@@ -6,6 +6,7 @@ use super::turns::{Entrant, Task, Turns, compete};
 use crate::drive::affinity::{BOTH, Placement};
 use crate::drive::call::Ask;
 use crate::drive::report::{Report, Rows};
+use crate::drive::route::Route;
 use crate::drive::stats::Series;
 use crate::drive::target::Shape;
 use serde_json::Value;
@@ -20,7 +21,7 @@ pub(super) fn run(context: &Context, report: &mut Report) -> Result<(), String> 
 
 fn run_placed(context: &Context, report: &mut Report, placement: Placement) -> Result<(), String> {
     context.cpus.place(placement).map_err(|error| error.to_string())?;
-    let task = Task { shape: SHAPE, pairs: &[], ask: Ask::Echo };
+    let task = Task { shape: SHAPE, route: Route::Stdio, pairs: &[], ask: Ask::Echo };
     let turns = Turns { rounds: context.rounds(60), peer_rounds: 3 };
     let kinds = context.middles();
     let mut times = vec![Series::default(); kinds.len()];
@@ -49,7 +50,7 @@ fn run_placed(context: &Context, report: &mut Report, placement: Placement) -> R
 fn check(lane: &mut Lane) -> Result<usize, String> {
     let mut names: HashSet<Value> = HashSet::new();
     let mut size = 0;
-    lane.target.connections[0].list(3, |page| {
+    lane.target.connection(0).list(3, |page| {
         size += page.len();
         let page: Value = serde_json::from_slice(page).unwrap_or_default();
         names.extend(
@@ -71,7 +72,7 @@ fn check(lane: &mut Lane) -> Result<usize, String> {
 /// One turn: one list to warm up, then the mean of three.
 fn measure(lane: &mut Lane, size: usize, times: &mut Series) -> Result<(), String> {
     let count = if lane.target.kind.is_peer() { 1 } else { 3 };
-    let connection = &mut lane.target.connections[0];
+    let connection = lane.target.connection(0);
     connection.list(3, |_| ())?;
     let begin = Instant::now();
     for _ in 0..count {

@@ -8,6 +8,7 @@ use crate::drive::call::Ask;
 use crate::drive::expected::{Expected, every_tool};
 use crate::drive::process::{self, Memory};
 use crate::drive::report::{Report, Rows};
+use crate::drive::route::Route;
 use crate::drive::stats::Series;
 use crate::drive::target::Kind;
 use std::time::Duration;
@@ -38,8 +39,10 @@ pub(super) fn run(context: &Context, report: &mut Report) -> Result<(), String> 
         "growth",
         "calls",
     ]);
-    let task = Task { shape: USUAL, pairs: &every_tool(USUAL), ask: Ask::Echo };
-    let expected = Expected::record(&context.place, task.shape, task.pairs, task.ask)?;
+    let task =
+        Task { shape: USUAL, route: Route::Stdio, pairs: &every_tool(USUAL), ask: Ask::Echo };
+    let expected =
+        Expected::record(&context.place, (task.shape, task.route), task.pairs, task.ask)?;
     for kind in context.middles() {
         let lanes = turns::start(context, report, std::slice::from_ref(&kind), task, &expected)?;
         let Some(mut lane) = lanes.into_iter().next() else {

@@ -1,6 +1,7 @@
 //! What is measured: one file a scenario, each with its targets.
 
 mod big;
+mod course;
 mod lane;
 mod list;
 mod mem;
@@ -10,9 +11,11 @@ mod seq;
 mod start50;
 mod turns;
 
+use self::course::{Course, HTTP, STDIO};
 use super::affinity::Cpus;
 use super::peers::Peer;
 use super::report::Report;
+use super::route::Sessions;
 use super::target::{Kind, Place, Shape};
 
 /// What every scenario needs to know.
@@ -27,26 +30,43 @@ pub(super) struct Context {
 type Scenario = fn(&Context, &mut Report) -> Result<(), String>;
 
 const ALL: &[(&str, Scenario)] = &[
-    ("seq", seq::run),
-    ("par64", par64::run),
-    ("big", big::run),
+    ("seq", |context, report| seq::run(context, report, &STDIO)),
+    ("par64", |context, report| par64::run(context, report, &STDIO, Sessions::One)),
+    ("big", |context, report| big::run(context, report, &STDIO)),
     ("list", list::run),
     ("start50", start50::run),
     ("mem", mem::run),
     ("scale", scale::run),
+    ("http-seq", |context, report| over_http(|course| seq::run(context, report, course))),
+    ("http-par64", |context, report| {
+        over_http(|course| par64::run(context, report, course, Sessions::One))
+    }),
+    ("http-sessions", |context, report| {
+        over_http(|course| par64::run(context, report, course, Sessions::OneEach))
+    }),
+    ("http-big", |context, report| over_http(|course| big::run(context, report, course))),
 ];
+
+/// Children over HTTP, then over stdio; a failure of the one does not keep the other from running.
+fn over_http(mut run: impl FnMut(&Course) -> Result<(), String>) -> Result<(), String> {
+    let failures: Vec<String> = HTTP
+        .iter()
+        .filter_map(|course| run(course).err().map(|error| format!("{}{error}", course.prefix)))
+        .collect();
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
+}
 
 /// Ten servers with ten tools each.
 const USUAL: Shape = Shape { servers: 10, tools: 10 };
 
-/// Runs the scenarios named in `only`, or all; one that fails does not keep the others from running.
+/// Runs the scenarios named in `only` (`http`: all over HTTP), or all; one that fails does not keep the others from running.
 pub(super) fn run_all(context: &Context, only: &[String]) -> Result<Report, String> {
-    if let Some(name) = only.iter().find(|name| ALL.iter().all(|(known, _)| known != name)) {
+    if let Some(name) = only.iter().find(|name| !ALL.iter().any(|(known, _)| means(name, known))) {
         return Err(format!("no scenario {name}"));
     }
     let mut report = Report::default();
     for (name, scenario) in ALL {
-        if only.is_empty() || only.iter().any(|wanted| wanted == name) {
+        if only.is_empty() || only.iter().any(|wanted| means(wanted, name)) {
             let result = scenario(context, &mut report);
             if let Err(error) = result {
                 eprintln!("bench: {name}: {error}");
@@ -55,6 +75,11 @@ pub(super) fn run_all(context: &Context, only: &[String]) -> Result<Report, Stri
         }
     }
     Ok(report)
+}
+
+/// Whether `wanted` is the scenario's name or the part of it before a hyphen.
+fn means(wanted: &str, name: &str) -> bool {
+    name.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
 impl Context {

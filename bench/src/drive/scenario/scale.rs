@@ -8,6 +8,7 @@ use crate::drive::affinity::Placement;
 use crate::drive::call::Ask;
 use crate::drive::expected::Expected;
 use crate::drive::report::{Report, Rows};
+use crate::drive::route::Route;
 use crate::drive::target::{Kind, Shape};
 
 const SHAPES: [Shape; 3] = [
@@ -24,8 +25,9 @@ pub(super) fn run(context: &Context, report: &mut Report) -> Result<(), String> 
     for shape in SHAPES {
         // One server in the middle of the list, all of its tools: the children's own caches stay out of the figure.
         let pairs: Vec<_> = (0..shape.tools).map(|tool| (shape.servers / 2, tool)).collect();
-        let task = Task { shape, pairs: &pairs, ask: Ask::Echo };
-        let expected = Expected::record(&context.place, task.shape, task.pairs, task.ask)?;
+        let task = Task { shape, route: Route::Stdio, pairs: &pairs, ask: Ask::Echo };
+        let expected =
+            Expected::record(&context.place, (task.shape, task.route), task.pairs, task.ask)?;
         lanes.extend(turns::start(
             context,
             report,

@@ -1,5 +1,6 @@
 //! Sequential small calls, round robin over all tools, everything on one CPU: latency and processor time per call.
 
+use super::course::Course;
 use super::lane::Lane;
 use super::turns::{Entrant, Task, Turns, compete};
 use super::{Context, USUAL};
@@ -18,9 +19,10 @@ pub(super) struct Figures {
     pub(super) cpu: Series,
 }
 
-pub(super) fn run(context: &Context, report: &mut Report) -> Result<(), String> {
+pub(super) fn run(context: &Context, report: &mut Report, course: &Course) -> Result<(), String> {
     context.cpus.place(Placement::Pinned).map_err(|error| error.to_string())?;
-    let task = Task { shape: USUAL, pairs: &every_tool(USUAL), ask: Ask::Echo };
+    let task =
+        Task { shape: USUAL, route: course.route, pairs: &every_tool(USUAL), ask: Ask::Echo };
     let turns = Turns { rounds: context.rounds(150), peer_rounds: 5 };
     let kinds = context.everybody();
     let mut figures = vec![Figures::default(); kinds.len()];
@@ -28,16 +30,18 @@ pub(super) fn run(context: &Context, report: &mut Report) -> Result<(), String> 
         measure(lane, &mut figures[index])
     })?;
     report.table(
-        "Sequential calls, one CPU",
-        "One small call after the other, round robin over 10 × 10 tools; microseconds. *Added* is p50 less the \
-         direct p50; *CPU* is the processor time of the middle's own processes per call.",
+        &course.title("Sequential calls, one CPU"),
+        &format!("One small call after the other, round robin over 10 × 10 tools; microseconds. *Added* is p50 less the \
+         direct p50; *CPU* is the processor time of the middle's own processes per call.{}", course.remark),
         rows(&entrants, &figures),
     );
     let [direct, floor, subject] = [&figures[0], &figures[1], &figures[2]];
     let ratio = added(subject, direct).with(&added(floor, direct), |a, b| a / b);
-    report.at_most("added p50 of sequential calls, ratio to the floor", &ratio, 1.2, "×");
+    let what = format!("{}added p50 of sequential calls, ratio to the floor", course.prefix);
+    report.at_most(&what, &ratio, course.targets.added, "×");
     let ratio = subject.cpu.with(&floor.cpu, |a, b| a / b);
-    report.at_most("CPU per call, ratio to the floor", &ratio, 1.5, "×");
+    let what = format!("{}CPU per call, ratio to the floor", course.prefix);
+    report.at_most(&what, &ratio, course.targets.cpu, "×");
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use super::Context;
 use crate::drive::affinity::{BOTH, Placement};
 use crate::drive::report::{Report, Rows};
+use crate::drive::route::Route;
 use crate::drive::stats::Series;
 use crate::drive::target::{Kind, Shape, Target};
 use std::time::Instant;
@@ -52,7 +53,7 @@ fn run_placed(context: &Context, report: &mut Report, placement: Placement) -> R
 
 fn measure(context: &Context, kind: &Kind) -> Result<(String, f64), String> {
     let begin = Instant::now();
-    let mut target = Target::spawn(&context.place, kind, SHAPE)?;
+    let mut target = Target::spawn(&context.place, kind, SHAPE, Route::Stdio)?;
     let ready = target.initialize().and_then(|()| target.wait_for_tools());
     let time = begin.elapsed().as_secs_f64() * 1000.0;
     ready.map_err(|error| target.blame(&error))?;

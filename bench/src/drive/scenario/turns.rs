@@ -5,12 +5,14 @@ use super::lane::Lane;
 use crate::drive::call::Ask;
 use crate::drive::expected::Expected;
 use crate::drive::report::Report;
+use crate::drive::route::Route;
 use crate::drive::target::{Kind, Shape, Target};
 
 /// What the contenders are called for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Task<'a> {
     pub(super) shape: Shape,
+    pub(super) route: Route,
     /// Server and tool, in the order of the calls.
     pub(super) pairs: &'a [(usize, usize)],
     pub(super) ask: Ask,
@@ -44,7 +46,8 @@ pub(super) fn compete(
     turns: Turns,
     mut step: impl FnMut(usize, &mut Lane) -> Result<(), String>,
 ) -> Result<Vec<Entrant>, String> {
-    let expected = Expected::record(&context.place, task.shape, task.pairs, task.ask)?;
+    let expected =
+        Expected::record(&context.place, (task.shape, task.route), task.pairs, task.ask)?;
     let ours: Vec<Kind> = kinds.iter().filter(|kind| !kind.is_peer()).cloned().collect();
     let mut entrants = Vec::new();
     for generation in 0..GENERATIONS {
@@ -70,7 +73,7 @@ pub(super) fn start(
 ) -> Result<Vec<Lane>, String> {
     let mut lanes = Vec::new();
     for kind in kinds {
-        let lane = Target::ready(&context.place, kind, task.shape).and_then(|target| {
+        let lane = Target::ready(&context.place, kind, task.shape, task.route).and_then(|target| {
             let calls = target.calls(task.pairs, task.ask, expected)?;
             Ok(Lane::new(target, calls))
         });
@@ -99,7 +102,7 @@ pub(super) fn take_turns(
                 continue;
             }
             lane.target.watch();
-            match step(index, lane) {
+            match lane.target.refresh().and_then(|()| step(index, lane)) {
                 Err(error) if peer => lane.failed = Some(error),
                 other => other.map_err(|error| lane.target.blame(&error))?,
             }

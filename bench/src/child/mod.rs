@@ -1,10 +1,9 @@
-//! A minimal fast MCP server over stdio: reads what is there, answers all of it with one write.
+//! A minimal fast MCP server: what it answers. `stdio` and `http` carry it.
 
-use crate::lines::Lines;
+mod http;
+mod stdio;
+
 use crate::scan::{self, Request, Want};
-use rustix::io::{Errno, write, writev};
-use rustix::stdio::{stdin, stdout};
-use std::io::IoSlice;
 
 /// What one child offers.
 #[derive(Debug)]
@@ -15,6 +14,18 @@ pub struct Child {
     /// The text of the last large answer, kept so that only the transport is timed.
     large: Vec<u8>,
     out: Vec<u8>,
+}
+
+/// What a message got, at the end of `out`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// Nothing: it was a notification.
+    None,
+    Small,
+    /// The answer to `initialize`, small as well.
+    Initialize,
+    /// `large` and `CALL_END` follow.
+    Large,
 }
 
 impl Child {
@@ -28,48 +39,40 @@ impl Child {
         }
     }
 
-    /// Serves until stdin ends.
-    pub fn serve(&mut self) -> Result<(), Errno> {
-        let mut lines = Lines::default();
-        while lines.fill(stdin())? > 0 {
-            while let Some(span) = lines.next_line() {
-                self.answer(&lines.bytes()[span])?;
-            }
-            self.flush()?;
-        }
-        Ok(())
-    }
-
-    fn answer(&mut self, line: &[u8]) -> Result<(), Errno> {
+    /// Appends the answer to `out`, except for what of it is in `large`.
+    fn answer(&mut self, line: &[u8]) -> Answer {
         let Some(request) = scan::request(line, Want::Arguments) else {
-            return Ok(());
+            return Answer::None;
         };
         if request.id.is_empty() {
-            return Ok(());
+            return Answer::None;
         }
         self.out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
         self.out.extend_from_slice(&line[request.id.clone()]);
         match &line[request.method.clone()] {
             b"tools/call" => return self.call(line, &request),
             b"tools/list" => self.out.extend_from_slice(&self.list),
-            b"ping" => self.out.extend_from_slice(b",\"result\":{}}\n"),
-            b"initialize" => self.initialize(line),
+            b"ping" => self.out.extend_from_slice(b",\"result\":{}}"),
+            b"initialize" => {
+                self.initialize(line);
+                return Answer::Initialize;
+            }
             _ => self.out.extend_from_slice(
-                b",\"error\":{\"code\":-32601,\"message\":\"method not found\"}}\n",
+                b",\"error\":{\"code\":-32601,\"message\":\"method not found\"}}",
             ),
         }
-        Ok(())
+        Answer::Small
     }
 
     /// Any tool: with `size` a text of that many bytes, otherwise a small text that proves name, server and argument.
-    fn call(&mut self, line: &[u8], request: &Request) -> Result<(), Errno> {
+    fn call(&mut self, line: &[u8], request: &Request) -> Answer {
         self.out.extend_from_slice(br#","result":{"content":[{"type":"text","text":""#);
         let arguments = request.arguments.start;
         if let Some(size) =
             scan::field(line, arguments, b"size").and_then(|span| scan::number(line, span))
         {
             self.grow(size);
-            return self.flush_large();
+            return Answer::Large;
         }
         self.out.extend_from_slice(&self.name);
         self.out.push(b' ');
@@ -79,7 +82,7 @@ impl Child {
             self.out.extend_from_slice(&line[scan::unquoted(text)]);
         }
         self.out.extend_from_slice(CALL_END);
-        Ok(())
+        Answer::Small
     }
 
     fn initialize(&mut self, line: &[u8]) {
@@ -90,7 +93,7 @@ impl Child {
         self.out.extend_from_slice(version);
         self.out.extend_from_slice(br#","capabilities":{"tools":{}},"serverInfo":{"name":""#);
         self.out.extend_from_slice(&self.name);
-        self.out.extend_from_slice(b"\",\"version\":\"1.0.0\"}}}\n");
+        self.out.extend_from_slice(b"\",\"version\":\"1.0.0\"}}}");
     }
 
     /// Makes `large` a text of `size` bytes: lines with an escape each, as in a real file.
@@ -103,43 +106,14 @@ impl Child {
         self.large = LINE.iter().copied().cycle().take(size / LINE.len() * LINE.len()).collect();
         self.large.resize(size, b'.');
     }
-
-    /// Writes what is answered so far.
-    fn flush(&mut self) -> Result<(), Errno> {
-        let mut rest = &self.out[..];
-        while !rest.is_empty() {
-            match write(stdout(), rest) {
-                Ok(written) => rest = &rest[written..],
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        self.out.clear();
-        Ok(())
-    }
-
-    /// The same with `large` as the end of the last text.
-    fn flush_large(&mut self) -> Result<(), Errno> {
-        let mut slices = [&self.out[..], &self.large, CALL_END].map(IoSlice::new);
-        let mut rest = &mut slices[..];
-        while !rest.is_empty() {
-            match writev(stdout(), rest) {
-                Ok(written) => IoSlice::advance_slices(&mut rest, written),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        self.out.clear();
-        Ok(())
-    }
 }
 
-const CALL_END: &[u8] = b"\"}],\"isError\":false}}\n";
+const CALL_END: &[u8] = b"\"}],\"isError\":false}}";
 
 /// The `tools/list` answer behind the id: about 300 bytes a tool.
 fn list(tools: usize) -> Vec<u8> {
     let definitions: Vec<String> = (0..tools).map(definition).collect();
-    format!(",\"result\":{{\"tools\":[{}]}}}}\n", definitions.join(",")).into_bytes()
+    format!(",\"result\":{{\"tools\":[{}]}}}}", definitions.join(",")).into_bytes()
 }
 
 fn definition(number: usize) -> String {
