@@ -1,14 +1,22 @@
 //! The promises, black-box: the shipped programs, scripted servers, and a client of raw bytes.
 
+mod coordinator;
+mod crowd;
 mod faults;
 mod fidelity;
+mod http_front;
+mod http_upstream;
 mod input;
 mod kit_itself;
 mod ledger;
+mod matrix;
 mod orphans;
+mod peers;
 mod real;
 mod relay;
+mod reload;
 mod review;
+mod sharing;
 mod simple;
 
 /// Tests that measure promised times, or use both processors for long, take turns.

@@ -118,7 +118,7 @@ fn a_childs_ping_is_answered_without_troubling_the_client() {
 
 #[test]
 fn a_childs_question_the_client_cannot_take_is_answered_with_an_error() {
-    for method in ["roots/list", "sampling/createMessage", "elicitation/create", "no/such/method"] {
+    for method in ["roots/list", "sampling/createMessage", "elicitation/create"] {
         let room = Room::new();
         let ask = say::steps([say::ask(method, "{}"), say::result(r#"{"heard":@ANSWER@}"#)]);
         room.config([("a", room.fake("a").tool("ask", ask).entry())]);

@@ -122,6 +122,10 @@ impl Client {
         assert!(faults.is_empty(), "stdout carried more than the protocol: {faults:#?}");
     }
 
+    pub(crate) fn inbox(&self) -> &Inbox {
+        &self.inbox
+    }
+
     /// How many lines stdout has carried.
     pub fn lines_seen(&self) -> usize {
         self.inbox.seen()

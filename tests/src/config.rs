@@ -1,9 +1,25 @@
 //! Writing the script of a scripted server and its entry in `mcpServers`.
 
+use std::path::PathBuf;
+
 use serde_json::{Map, Value, json};
 
-use crate::bin;
 use crate::room::{MARK, Room};
+use crate::service::{Service, Wire};
+use crate::{bin, say};
+
+/// How the gateway reaches a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Upstream {
+    Stdio,
+    Http,
+    Sse,
+}
+
+impl Upstream {
+    pub const ALL: [Self; 3] = [Self::Stdio, Self::Http, Self::Sse];
+    pub const NETWORK: [Self; 2] = [Self::Http, Self::Sse];
+}
 
 /// A scripted server in the making. Every one keeps a ledger.
 #[derive(Debug)]
@@ -78,6 +94,92 @@ impl<'a> Fake<'a> {
         self.set("generate", json!({ "count": count, "per_page": per_page }))
     }
 
+    /// What happens when another kind of thing is asked for: `reads` by URI, `gets` by prompt.
+    fn behaviour(self, table: &str, key: &str, steps: Value) -> Self {
+        let mut all = self.script.get(table).cloned().unwrap_or_else(|| json!({}));
+        all[key] = steps;
+        self.set(table, all)
+    }
+
+    fn listed(self, kind: &str, raw: String) -> Self {
+        let mut lists = self.script.get("lists").cloned().unwrap_or_else(|| json!({}));
+        match lists.get_mut(kind).and_then(Value::as_array_mut) {
+            Some(list) => list.push(raw.into()),
+            None => lists[kind] = json!([raw]),
+        }
+        self.set("lists", lists)
+    }
+
+    /// A resource that answers [`say::content`].
+    pub fn resource(self, uri: &str, name: &str) -> Self {
+        self.listed("resources", say::resource(uri, name)).read(uri, say::content())
+    }
+
+    /// What happens when this URI is read; `*` stands for any that has no behaviour of its own.
+    pub fn read(self, uri: &str, steps: Value) -> Self {
+        self.behaviour("reads", uri, steps)
+    }
+
+    /// A template; what it expands to is read with [`say::content`].
+    pub fn template(self, uri_template: &str, name: &str) -> Self {
+        self.listed("templates", say::template(uri_template, name)).read("*", say::content())
+    }
+
+    /// A prompt that answers [`say::messages`].
+    pub fn prompt(self, name: &str, description: &str) -> Self {
+        let listed = self.listed("prompts", say::prompt(name, description));
+        listed.behaviour("gets", name, say::messages())
+    }
+
+    /// What happens when this prompt is asked for; it is not listed by this.
+    pub fn get(self, prompt: &str, steps: Value) -> Self {
+        self.behaviour("gets", prompt, steps)
+    }
+
+    /// The raw definitions (or pages: `[{"at": null, "items": […], "next": "c"}]`) of
+    /// `resources`, `templates` or `prompts`.
+    pub fn list(self, kind: &str, raw: Value) -> Self {
+        let mut lists = self.script.get("lists").cloned().unwrap_or_else(|| json!({}));
+        lists[kind] = raw;
+        self.set("lists", lists)
+    }
+
+    /// Answers `completion/complete` with its own name.
+    pub fn completions(self) -> Self {
+        self.set("completions", true)
+    }
+
+    /// Takes `logging/setLevel`.
+    pub fn logging(self) -> Self {
+        self.set("logging", true)
+    }
+
+    /// The raw `capabilities`; without them they follow from what the script offers.
+    pub fn capabilities(self, raw: &str) -> Self {
+        self.set("capabilities", raw)
+    }
+
+    /// The raw `serverInfo`.
+    pub fn info(self, raw: &str) -> Self {
+        self.set("info", raw)
+    }
+
+    pub fn instructions(self, text: &str) -> Self {
+        self.set("instructions", text)
+    }
+
+    /// What the server does of its own accord, beside its work.
+    pub fn meanwhile(self, steps: Value) -> Self {
+        self.set("meanwhile", steps)
+    }
+
+    /// How it behaves over HTTP: `reply` (`"sse"`: always a stream), `events` (true: with ids),
+    /// `prime` (true: an empty event first), `sessions` (false: none), `get` (false: 405),
+    /// `close_each` (`"announced"`, `"silent"`), `endpoint` (legacy: what the first event says).
+    pub fn http(self, options: Value) -> Self {
+        self.set("http", options)
+    }
+
     /// Goes on after stdin has ended.
     pub fn ignoring_eof(self) -> Self {
         self.set("ignore_eof", true)
@@ -101,10 +203,35 @@ impl<'a> Fake<'a> {
         self
     }
 
+    /// Starts it over the network.
+    pub fn listen(self, wire: Wire) -> Service {
+        let script = self.write();
+        Service::start(self.room, &self.name, &script, wire)
+    }
+
+    /// The server's entry over any transport; over the network it is started, and ends with the
+    /// room.
+    pub fn over(self, upstream: Upstream) -> Value {
+        let wire = match upstream {
+            Upstream::Stdio => return self.entry(),
+            Upstream::Http => Wire::Http,
+            Upstream::Sse => Wire::Sse,
+        };
+        let room = self.room;
+        let service = self.listen(wire);
+        let entry = service.entry();
+        room.keep(service);
+        entry
+    }
+
+    fn write(&self) -> PathBuf {
+        let file = format!("{}.script.json", self.name);
+        self.room.write(&file, Value::Object(self.script.clone()).to_string())
+    }
+
     /// Writes the script; the result is the server's entry.
     pub fn entry(self) -> Value {
-        let file = format!("{}.script.json", self.name);
-        let script = self.room.write(&file, Value::Object(self.script).to_string());
+        let script = self.write();
         let program = bin::fake_mcp();
         let (program, script) = (program.to_str(), script.to_str());
         let wrapper = match (self.ignoring_term, self.behind_a_shell) {

@@ -30,6 +30,23 @@ impl Inbox {
         inbox
     }
 
+    /// One more message, from a transport that has no lines.
+    pub fn push(&self, line: Line) {
+        let fault = line.fault();
+        self.add(line, fault);
+    }
+
+    /// Something that is no message at all.
+    pub fn complain(&self, fault: String) {
+        self.lock().faults.push(fault);
+    }
+
+    /// Nothing more will come.
+    pub fn end(&self) {
+        self.lock().ended = true;
+        self.changed.notify_all();
+    }
+
     /// Takes the first waiting line that `wanted` accepts; the others stay.
     pub fn take(&self, limit: Duration, mut wanted: impl FnMut(&Line) -> bool) -> Option<Line> {
         let deadline = Instant::now() + limit;
@@ -93,9 +110,7 @@ impl Inbox {
             let mut bytes = Vec::new();
             let read = source.read_until(b'\n', &mut bytes);
             if !matches!(read, Ok(count) if count > 0) {
-                self.lock().ended = true;
-                self.changed.notify_all();
-                return;
+                return self.end();
             }
             let terminated = bytes.last() == Some(&b'\n');
             if terminated {
@@ -103,14 +118,18 @@ impl Inbox {
             }
             let line = Line(bytes);
             let fault = if terminated { line.fault() } else { Some("no newline at its end") };
-            let mut state = self.lock();
-            state.seen += 1;
-            if let Some(fault) = fault {
-                state.faults.push(format!("{fault}: {line}"));
-            }
-            state.waiting.push_back(line);
-            self.changed.notify_all();
+            self.add(line, fault);
         }
+    }
+
+    fn add(&self, line: Line, fault: Option<&str>) {
+        let mut state = self.lock();
+        state.seen += 1;
+        if let Some(fault) = fault {
+            state.faults.push(format!("{fault}: {line}"));
+        }
+        state.waiting.push_back(line);
+        self.changed.notify_all();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -173,7 +192,7 @@ impl Spoken {
                 return true;
             }
             let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if left.is_zero() || state.ended {
                 return false;
             }
             state = self.changed.wait_timeout(state, left).expect("no holder panics").0;

@@ -10,8 +10,40 @@ use crate::scan;
 pub enum Record {
     /// A process of this server has started.
     Started { pid: i32 },
-    /// This process has received this line (without its newline).
+    /// This process has received this line (without its newline) or this body.
     Received { pid: i32, line: Vec<u8> },
+    /// This process has received an HTTP request with this head; its body, if it has one, is the
+    /// next record.
+    Asked { pid: i32, head: Head },
+}
+
+/// The head of an HTTP request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// Which connection of the server it came over, counted from 1.
+    pub connection: u64,
+    /// As it arrived, line ends included.
+    pub raw: String,
+}
+
+impl Head {
+    /// `POST`, `GET`, `DELETE` …
+    pub fn method(&self) -> &str {
+        self.raw.split(' ').next().unwrap_or_default()
+    }
+
+    /// Path and query.
+    pub fn target(&self) -> &str {
+        self.raw.split(' ').nth(1).unwrap_or_default()
+    }
+
+    /// The value of the first header called `name`.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.raw.lines().skip(1).find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            key.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
 }
 
 /// Reads a ledger; a file that does not exist yet is an empty one. A last record that is still
@@ -26,7 +58,7 @@ pub fn read(path: &Path) -> Vec<Record> {
 pub fn received(path: &Path) -> Vec<Vec<u8>> {
     let line = |record| match record {
         Record::Received { line, .. } => Some(line),
-        Record::Started { .. } => None,
+        Record::Started { .. } | Record::Asked { .. } => None,
     };
     read(path).into_iter().filter_map(line).collect()
 }
@@ -48,9 +80,33 @@ pub fn with_method(path: &Path, method: &str) -> Vec<Vec<u8>> {
 pub fn started(path: &Path) -> Vec<i32> {
     let pid = |record| match record {
         Record::Started { pid } => Some(pid),
-        Record::Received { .. } => None,
+        Record::Received { .. } | Record::Asked { .. } => None,
     };
     read(path).into_iter().filter_map(pid).collect()
+}
+
+/// The heads of the HTTP requests received, in order.
+pub fn heads(path: &Path) -> Vec<Head> {
+    let head = |record| match record {
+        Record::Asked { head, .. } => Some(head),
+        Record::Started { .. } | Record::Received { .. } => None,
+    };
+    read(path).into_iter().filter_map(head).collect()
+}
+
+/// The heads of the HTTP requests whose body is a message with this method.
+pub fn heads_of(path: &Path, method: &str) -> Vec<Head> {
+    let method = scan::quote(method).into_bytes();
+    let records = read(path);
+    let pairs = records.iter().zip(records.iter().skip(1));
+    pairs
+        .filter_map(|pair| match pair {
+            (Record::Asked { head, .. }, Record::Received { line, .. }) => {
+                (scan::get(line, "method") == Some(&method[..])).then(|| head.clone())
+            }
+            _ => None,
+        })
+        .collect()
 }
 
 /// The writing side, in the scripted server. One `write` per record and no `fsync`: what a killed
@@ -66,20 +122,63 @@ impl Ledger {
         let open = |path| std::fs::OpenOptions::new().create(true).append(true).open(path);
         let file = path.map(|path| open(path).expect("the ledger can be opened"));
         let mut ledger = Self { file, pid: std::process::id() };
-        ledger.write(b'S', b"");
+        ledger.write(&ledger.record(b'S', b""));
         ledger
     }
 
     pub fn received(&mut self, line: &[u8]) {
-        self.write(b'R', line);
+        self.write(&self.line(line));
     }
 
-    fn write(&mut self, kind: u8, line: &[u8]) {
-        let Some(file) = &mut self.file else { return };
-        let head = format!("{} {} ", char::from(kind), self.pid);
-        let record = [head.as_bytes(), line, b"\n"].concat();
-        file.write_all(&record).expect("the ledger can be written");
+    /// Head and body in one write, so that no other request comes between them.
+    pub fn asked(&mut self, connection: u64, head: &[u8], body: &[u8]) {
+        let connection = format!("{connection} ");
+        let mut record = self.record(b'H', &[connection.as_bytes(), &escape(head)].concat());
+        if !body.is_empty() {
+            record.extend_from_slice(&self.line(body));
+        }
+        self.write(&record);
     }
+
+    /// What holds a newline of its own is written with escapes.
+    fn line(&self, line: &[u8]) -> Vec<u8> {
+        match line.contains(&b'\n') {
+            true => self.record(b'E', &escape(line)),
+            false => self.record(b'R', line),
+        }
+    }
+
+    fn record(&self, kind: u8, text: &[u8]) -> Vec<u8> {
+        let head = format!("{} {} ", char::from(kind), self.pid);
+        [head.as_bytes(), text, b"\n"].concat()
+    }
+
+    fn write(&mut self, record: &[u8]) {
+        if let Some(file) = &mut self.file {
+            file.write_all(record).expect("the ledger can be written");
+        }
+    }
+}
+
+fn escape(bytes: &[u8]) -> Vec<u8> {
+    let escaped = |&byte: &u8| match byte {
+        b'\n' => b"\\n".to_vec(),
+        b'\\' => b"\\\\".to_vec(),
+        _ => vec![byte],
+    };
+    bytes.iter().flat_map(escaped).collect()
+}
+
+fn unescape(bytes: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut rest = bytes.iter();
+    while let Some(&byte) = rest.next() {
+        plain.push(match byte {
+            b'\\' if rest.next() == Some(&b'n') => b'\n',
+            _ => byte,
+        });
+    }
+    plain
 }
 
 fn record(line: &[u8]) -> Option<Record> {
@@ -89,6 +188,13 @@ fn record(line: &[u8]) -> Option<Record> {
     match kind {
         b"S" => Some(Record::Started { pid }),
         b"R" => Some(Record::Received { pid, line: parts.next()?.to_vec() }),
+        b"E" => Some(Record::Received { pid, line: unescape(parts.next()?) }),
+        b"H" => {
+            let text = String::from_utf8_lossy(&unescape(parts.next()?)).into_owned();
+            let (connection, raw) = text.split_once(' ')?;
+            let head = Head { connection: connection.parse().ok()?, raw: raw.to_owned() };
+            Some(Record::Asked { pid, head })
+        }
         _ => None,
     }
 }

@@ -8,8 +8,10 @@ pub mod client;
 pub mod config;
 pub mod corpus;
 pub mod fake;
+pub mod http;
 pub mod inbox;
 pub mod ledger;
+pub mod legacy_sse;
 pub mod line;
 pub mod mcp;
 pub mod port;
@@ -18,6 +20,10 @@ pub mod rng;
 pub mod room;
 pub mod say;
 pub mod scan;
+pub mod scene;
+pub mod serve;
+pub mod service;
+pub mod streamable;
 
 use std::time::Duration;
 

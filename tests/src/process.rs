@@ -127,8 +127,17 @@ pub fn wait_until(what: &str, limit: Duration, mut state: impl FnMut() -> bool) 
 
 /// The most memory the process has ever had resident, in KiB.
 pub fn peak_memory_kib(pid: i32) -> u64 {
+    status_kib(pid, "VmHWM:")
+}
+
+/// The memory the process has resident now, in KiB.
+pub fn memory_kib(pid: i32) -> u64 {
+    status_kib(pid, "VmRSS:")
+}
+
+fn status_kib(pid: i32, key: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(key));
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 

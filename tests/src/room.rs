@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::config::Fake;
+use crate::service::Service;
 use crate::{bin, process};
 
 /// The directory's path is the marker: it stands in the arguments of the gateway (`--config`), of
@@ -16,6 +18,8 @@ use crate::{bin, process};
 #[derive(Debug)]
 pub struct Room {
     dir: PathBuf,
+    /// Network servers that end with the room.
+    services: Mutex<Vec<Service>>,
 }
 
 /// The variable that carries the marker into processes whose arguments do not.
@@ -29,7 +33,7 @@ impl Room {
         let name = format!("trunkline-it-{}-{number}-", std::process::id());
         let dir = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&dir).expect("the temporary directory can be written");
-        Self { dir }
+        Self { dir, services: Mutex::default() }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -51,6 +55,11 @@ impl Room {
         Fake::new(self, name)
     }
 
+    /// Keeps a network server running as long as the room.
+    pub fn keep(&self, service: Service) {
+        self.services.lock().unwrap_or_else(PoisonError::into_inner).push(service);
+    }
+
     /// The ledger of the scripted server called `name`.
     pub fn ledger(&self, name: &str) -> PathBuf {
         self.path(&format!("{name}.ledger"))
@@ -59,6 +68,17 @@ impl Room {
     /// Writes `mcp.json` with these servers, in this order.
     pub fn config<const N: usize>(&self, servers: [(&str, Value); N]) -> PathBuf {
         self.config_of(servers.into_iter().map(|(key, entry)| (key.to_owned(), entry)).collect())
+    }
+
+    /// Writes `mcp.json` with these servers and these custom tools.
+    pub fn config_with<const N: usize>(
+        &self,
+        servers: [(&str, Value); N],
+        tools: Value,
+    ) -> PathBuf {
+        let servers = servers.into_iter().map(|(key, entry)| (key.to_owned(), entry)).collect();
+        let config = json!({ "mcpServers": Value::Object(servers), "tools": tools });
+        self.write("mcp.json", config.to_string())
     }
 
     pub fn config_of(&self, servers: Vec<(String, Value)>) -> PathBuf {

@@ -1,6 +1,7 @@
-//! Every command of this repository: `cargo xtask ci | test | tidy | map | peers | bench`.
+//! Every command of this repository; `cargo xtask` alone lists them.
 
 mod bench;
+mod conformance;
 mod map;
 mod peers;
 mod run;
@@ -11,12 +12,13 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask COMMAND
 
-  ci      everything a change must pass: tidy, format, lints, all tests
-  test    all tests (installs the MCP servers they talk to under target/peers)
-  tidy    the laws the compiler does not know: door plates, who may import whom
-  map     the tree with each file's first line
-  peers   only install the MCP servers the tests talk to
-  bench   measure against the direct call, the floor and peers (bench --help)";
+  ci           everything a change must pass: tidy, format, lints, all tests
+  test         all tests (installs the MCP peers they talk to under target/peers)
+  conformance  only the official conformance suite, through `trunkline serve`
+  tidy         the laws the compiler does not know: door plates, who may import whom
+  map          the tree with each file's first line
+  peers        only install the MCP servers and clients the tests talk to
+  bench        measure against the direct call, the floor and peers (bench --help)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -24,6 +26,7 @@ fn main() -> ExitCode {
     let outcome = match task {
         "ci" => ci(),
         "test" => test(),
+        "conformance" => conformance::run(),
         "tidy" => tidy::run(),
         "map" => map::run(),
         "peers" => peers::install(),
@@ -51,5 +54,6 @@ fn ci() -> Result<(), String> {
 fn test() -> Result<(), String> {
     peers::install()?;
     run::cargo("build --workspace --bins --examples --locked")?;
-    run::cargo("test --workspace --locked")
+    run::cargo("test --workspace --locked")?;
+    conformance::judge()
 }

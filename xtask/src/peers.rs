@@ -1,5 +1,6 @@
 //! Installs what the tests talk to, from the package registries, under `target/peers`: MCP servers
-//! nobody here wrote. Versions are pinned; nothing is installed twice.
+//! and clients nobody here wrote, and the conformance suite. Versions are pinned; nothing is
+//! installed twice, and nothing is fetched when the tests run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,8 +13,21 @@ const NPM: &[&str] = &[
     "@modelcontextprotocol/server-filesystem@2026.8.31",
     "@modelcontextprotocol/server-memory@2026.8.31",
     "@modelcontextprotocol/server-sequential-thinking@2026.8.31",
+    // clients: both generations of the official SDK, and the Inspector
+    "@modelcontextprotocol/client@2.4.0",
+    "@modelcontextprotocol/sdk@1.32.2",
+    "@modelcontextprotocol/inspector@2.12.0",
+    "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+    // the Inspector and the suite need a newer Node than many machines have
+    "node@24.9.0",
 ];
-const PYPI: &[&str] = &["mcp-server-time==2026.10.19", "mcp-server-git==2026.10.19"];
+const PYPI: &[&str] = &[
+    "mcp-server-time==2026.10.19",
+    "mcp-server-git==2026.10.19",
+    // clients: the official SDK and FastMCP
+    "mcp==2.3.0",
+    "fastmcp==4.1.2",
+];
 
 /// Peers of the benchmark only.
 const NPM_BENCH: &[&str] = &[];
@@ -33,7 +47,8 @@ pub fn install_for_bench() -> Result<PathBuf, String> {
     Ok(bench)
 }
 
-fn place() -> PathBuf {
+/// Where everything is installed.
+pub fn place() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/peers")
 }
 
@@ -47,6 +62,8 @@ fn into(place: &Path, npm: &[&str], pypi: &[&str]) -> Result<(), String> {
     if !npm.is_empty() {
         let mut command = Command::new("npm");
         command.args(["install", "--no-audit", "--no-fund", "--no-package-lock"]);
+        // Engine warnings are about the Node that runs npm; the packages run on the one above.
+        command.arg("--loglevel=error");
         command.arg("--prefix").arg(place).args(npm);
         run::checked(&mut command, &format!("npm install {}", npm.join(" ")))?;
     }

@@ -12,10 +12,12 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("wire/lines", &[]),
     ("catalog/place", &[]),
     ("catalog/jsonc", &["place"]),
-    ("catalog/config", &["jsonc", "place"]),
+    ("catalog/config", &["jsonc", "name", "place"]),
     ("catalog/name", &[]),
     ("catalog/listing", &["name"]),
-    ("catalog/assemble", &["listing", "name"]),
+    ("catalog/template", &[]),
+    ("catalog/instructions", &["name"]),
+    ("catalog/assemble", &["config", "listing", "name", "template"]),
     ("gateway/limits", &[]),
     ("gateway/error", &[]),
     ("gateway/face", &[]),
@@ -23,14 +25,18 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("gateway/deadlines", &["stream"]),
     ("gateway/pump", &["limits", "stream"]),
     ("gateway/call", &["error", "limits", "pump"]),
-    ("gateway/router", &["error"]),
-    ("gateway/registry", &["deadlines", "limits", "upstream"]),
+    ("gateway/router", &["call", "error"]),
+    ("gateway/registry", &["call", "deadlines", "limits", "upstream"]),
     ("gateway/upstream", &["call", "deadlines", "error", "limits", "pump", "registry", "stream"]),
     (
         "gateway/session",
         &["call", "error", "face", "limits", "pump", "registry", "router", "upstream"],
     ),
-    ("gateway/front", &["limits", "pump", "session", "stream"]),
+    (
+        "gateway/front",
+        &["call", "error", "limits", "pump", "registry", "session", "stream"],
+    ),
+    ("gateway/local", &["call", "pump", "session"]),
     ("app/install", &["moment"]),
     ("app/chain", &["environment"]),
     ("app/settings", &["chain", "cli", "environment"]),
@@ -39,10 +45,11 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 /// Our crates and those each may depend on.
 const MAY_DEPEND: &[(&str, &[&str])] = &[
     ("wire", &[]),
+    ("http", &[]),
     ("catalog", &["wire"]),
     ("keeper", &[]),
-    ("gateway", &["catalog", "keeper", "wire"]),
-    ("app", &["catalog", "gateway", "keeper", "wire"]),
+    ("gateway", &["catalog", "http", "keeper", "wire"]),
+    ("app", &["catalog", "gateway", "http", "keeper", "wire"]),
 ];
 
 pub fn run() -> Result<(), String> {

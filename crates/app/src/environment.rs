@@ -14,6 +14,12 @@ impl Environment {
         Self { all: std::env::vars_os().collect() }
     }
 
+    #[cfg(test)]
+    pub(crate) fn of(variables: &[(&str, &str)]) -> Self {
+        let owned = |(name, value): &(&str, &str)| (OsString::from(name), OsString::from(value));
+        Self { all: variables.iter().map(owned).collect() }
+    }
+
     /// The value of a variable; one that is not valid UTF-8 counts as not set.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         self.raw(name)?.to_str().map(str::to_owned)

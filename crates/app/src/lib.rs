@@ -2,13 +2,17 @@
 
 mod chain;
 mod cli;
+mod client;
 mod commands;
 mod environment;
 mod install;
+mod listen;
 mod logging;
 mod moment;
 mod settings;
 mod speak;
+mod terminal;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -34,7 +38,12 @@ pub fn main(program: Program) -> ExitCode {
     }
     let environment = Environment::read();
     let code = match cli::parse(program) {
-        Ok(Asked::Serve(common)) => commands::stdio::run(&common, &environment),
+        Ok(Asked::Stdio(stdio)) => commands::stdio::run(&stdio, &environment),
+        Ok(Asked::Serve(serve)) => commands::serve::run(&serve, &environment),
+        Ok(Asked::Tools(tools)) => commands::tools::run(&tools, &environment),
+        Ok(Asked::Call(call)) => commands::call::run(&call, &environment),
+        Ok(Asked::Resources(resources)) => commands::resources::run(&resources, &environment),
+        Ok(Asked::Prompts(prompts)) => commands::prompts::run(&prompts, &environment),
         Ok(Asked::Check(check)) => commands::check::run(&check, &environment),
         Ok(Asked::Install(install)) => commands::install::run(&install, &environment),
         Ok(Asked::Version) => speak::out(&format!("{}\n", cli::version_line(program))),

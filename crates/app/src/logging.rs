@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
@@ -30,6 +30,9 @@ const DIRECTORY: &str = "MCP_PROXY_LOG_DIRECTORY_PATH";
 const LEVEL: &str = "MCP_PROXY_LOG_LEVEL";
 const FILE: &str = "trunkline.log";
 
+/// The target of what is told whatever the level: where we listen, that a new config is in force.
+pub(crate) const NOTICE: &str = "notice";
+
 /// What is wrong with the variables that steer the log.
 #[derive(Debug, thiserror::Error)]
 #[error("{LEVEL} is {0:?}; it must be error, warn, info or debug")]
@@ -37,27 +40,29 @@ pub(crate) struct BadLevel(String);
 
 /// Starts logging. A log file that cannot be written is a warning: serving goes on.
 pub(crate) fn start(debug: bool, environment: &Environment) -> Result<(), BadLevel> {
-    let asked = environment.filled(LEVEL).map(level).transpose()?;
-    let stderr = if debug { Level::DEBUG } else { asked.unwrap_or(Level::WARN) };
-    let directory = environment.path(DIRECTORY);
-    let opened = directory.as_deref().map(open);
-    let (file, failed) = match opened {
-        Some(Ok(file)) => (Some(file), None),
-        Some(Err(error)) => (None, Some(error)),
-        None => (None, None),
-    };
-    let file_level = asked.unwrap_or(Level::INFO).max(stderr);
-    let logging = Logging {
-        stderr,
-        file: file.map(|file| (Mutex::new(file), file_level)),
-        lost: Mutex::new(0),
-    };
+    let (logging, failed) = prepare(debug, environment)?;
     // Only `main` calls this, once; a second subscriber would be refused, and that is fine.
     drop(tracing::subscriber::set_global_default(logging));
-    if let (Some(error), Some(directory)) = (failed, directory) {
+    if let Some((directory, error)) = failed {
         tracing::warn!("no log is written to {} ({DIRECTORY}): {error}", directory.display());
     }
     Ok(())
+}
+
+type Failed = Option<(PathBuf, io::Error)>;
+
+fn prepare(debug: bool, environment: &Environment) -> Result<(Logging, Failed), BadLevel> {
+    let asked = environment.filled(LEVEL).map(level).transpose()?;
+    let stderr = if debug { Level::DEBUG } else { asked.unwrap_or(Level::WARN) };
+    let file_level = asked.unwrap_or(Level::INFO).max(stderr);
+    let (mut file, mut failed) = (None, None);
+    if let Some(directory) = environment.path(DIRECTORY) {
+        match open(&directory) {
+            Ok(opened) => file = Some((Mutex::new(opened), file_level)),
+            Err(error) => failed = Some((directory, error)),
+        }
+    }
+    Ok((Logging { stderr, file, lost: Mutex::new(0) }, failed))
 }
 
 fn level(text: String) -> Result<Level, BadLevel> {
@@ -71,6 +76,9 @@ fn open(directory: &Path) -> io::Result<File> {
 
 impl Subscriber for Logging {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        if metadata.target() == NOTICE {
+            return true;
+        }
         let wanted = self.file.as_ref().map_or(self.stderr, |(_, level)| *level);
         *metadata.level() <= wanted.max(self.stderr)
     }
@@ -79,12 +87,15 @@ impl Subscriber for Logging {
         let mut text = Text::default();
         event.record(&mut text);
         let level = *event.metadata().level();
+        let notice = event.metadata().target() == NOTICE;
         let text = text.finish();
-        if level <= self.stderr {
+        if notice {
+            self.to_stderr(&format!("trunkline: {text}\n"));
+        } else if level <= self.stderr {
             self.to_stderr(&format!("trunkline: {}: {text}\n", word(level)));
         }
         if let Some((file, wanted)) = &self.file
-            && level <= *wanted
+            && (notice || level <= *wanted)
         {
             let line = format!("{} {} {text}\n", timestamp(SystemTime::now()), word(level));
             // A full disk must not stop the service; stderr still tells what matters.
@@ -178,7 +189,49 @@ impl Text {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+
+    fn environment(directory: &Path, level: &str) -> Environment {
+        let directory = directory.to_string_lossy().into_owned();
+        Environment::of(&[(DIRECTORY, &directory), (LEVEL, level)])
+    }
+
+    /// What lands in the log file at a level.
+    fn logged(level: &str) -> Vec<String> {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("trunkline-log-{}-{number}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        let (logging, failed) = prepare(false, &environment(&directory, level)).unwrap();
+        assert!(failed.is_none());
+        tracing::subscriber::with_default(logging, || {
+            tracing::error!(server = "fs", "one");
+            tracing::info!(count = 2, "two");
+            tracing::debug!("three");
+            tracing::info!(target: NOTICE, "four");
+        });
+        let text = std::fs::read_to_string(directory.join(FILE)).unwrap();
+        std::fs::remove_dir_all(directory).unwrap();
+        let behind_time = |line: &str| line.split_once(' ').unwrap().1.to_owned();
+        text.lines().map(behind_time).collect()
+    }
+
+    #[test]
+    fn co_8_the_log_file_has_what_the_level_says() {
+        let (one, two) = ("error server `fs`: one", "info two count=2");
+        assert_eq!(logged("error"), [one, "info four"]);
+        assert_eq!(logged("info"), [one, two, "info four"]);
+        assert_eq!(logged("debug"), [one, two, "debug three", "info four"]);
+        assert_eq!(logged(""), [one, two, "info four"]);
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_is_told() {
+        let (_, failed) = prepare(false, &environment(Path::new("/dev/null/x"), "info")).unwrap();
+        assert!(failed.is_some());
+    }
 
     #[test]
     fn levels_have_names_only() {

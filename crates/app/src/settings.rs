@@ -4,12 +4,12 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use trunkline_catalog::config::{self, Config, Problems, Rules, Source};
-use trunkline_catalog::name::{DEFAULT_SEPARATOR, Naming};
-use trunkline_gateway::{Face, Inherited, Limits, Options};
+use trunkline_catalog::config::{self, Config, Problems, Rules, ServerSpec, Source};
+use trunkline_catalog::name::Naming;
+use trunkline_gateway::{Declared, Face, Inherited, Limits, Options, Restart};
 
 use crate::chain::{self, Chain, Loop};
-use crate::cli::{Common, Serve};
+use crate::cli::{Bounds, Identity, Servers};
 use crate::environment::Environment;
 
 /// Why nothing was started.
@@ -35,10 +35,25 @@ pub(crate) fn config_path(
     given.or_else(|| environment.path("MCP_PROXY_CONFIG_PATH")).ok_or(SettingsError::NoConfig)
 }
 
-/// Reads and validates the config. Nothing is started before this has succeeded.
+/// What a command wants of the servers, besides the config itself.
+#[derive(Debug)]
+pub(crate) struct Wanted<'w> {
+    pub(crate) servers: &'w Servers,
+    pub(crate) identity: &'w Identity,
+    pub(crate) bounds: &'w Bounds,
+    pub(crate) simple: bool,
+    pub(crate) restart: Restart,
+    /// What servers are told that clients can do.
+    pub(crate) declared: Declared,
+    /// Where the command line says nothing.
+    pub(crate) separator: &'static str,
+    pub(crate) patience: Option<Duration>,
+}
+
+/// Reads and validates the config. Nothing is started or changed before this has succeeded.
 pub(crate) fn load(
     path: &Path,
-    common: &Common,
+    wanted: &Wanted<'_>,
     environment: &Environment,
 ) -> Result<Config, SettingsError> {
     let name = path.to_string_lossy();
@@ -48,9 +63,12 @@ pub(crate) fn load(
             _ => Problems::file_unreadable(&name, &error.to_string()),
         })
     })?;
-    let rules = if common.simple { Rules::Simple } else { Rules::Full };
+    let rules = if wanted.simple { Rules::Simple } else { Rules::Full };
     let source = Source { name: &name, text: &text };
-    config::load(&source, rules, &|name| environment.get(name)).map_err(SettingsError::Invalid)
+    let config = config::load(&source, rules, &|name| environment.get(name));
+    let config = config.map_err(SettingsError::Invalid)?;
+    config.check_names(&wanted.naming()).map_err(SettingsError::Invalid)?;
+    Ok(config)
 }
 
 /// The file's bytes. `--config /dev/zero` must end, too.
@@ -67,57 +85,153 @@ const LARGEST_CONFIG: u64 = 16 << 20;
 
 /// Everything the gateway needs, for the given config.
 pub(crate) fn options(
-    serve: &Serve,
+    wanted: &Wanted<'_>,
     path: &Path,
     config: Config,
     environment: &Environment,
 ) -> Result<Options, SettingsError> {
-    let common = &serve.common;
     let absolute = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let chain = Chain::extend(&absolute, environment)?;
-    let mut inherited = Inherited::choose(environment.all(), &common.pass_env);
+    let mut inherited = inherited(wanted, environment);
     inherited.set(chain::VARIABLE, &chain.value());
     Ok(Options {
         servers: config.servers,
-        naming: naming(common),
-        face: face(serve),
-        limits: limits(serve),
-        restart: serve.restart,
+        custom: config.custom,
+        naming: wanted.naming(),
+        face: wanted.face(),
+        limits: wanted.limits(),
+        restart: wanted.restart,
         inherited,
+        declared: wanted.declared.clone(),
     })
 }
 
-fn naming(common: &Common) -> Naming {
-    let separator = common.separator.as_deref().unwrap_or(DEFAULT_SEPARATOR);
-    match common.client {
-        Some(client) => Naming::for_client(separator, client),
-        None => Naming::canonical(separator),
+/// Everything the gateway needs for one server that runs elsewhere.
+pub(crate) fn remote_options(
+    wanted: &Wanted<'_>,
+    server: ServerSpec,
+    naming: Naming,
+    environment: &Environment,
+) -> Options {
+    Options {
+        servers: vec![server],
+        custom: Vec::new(),
+        naming,
+        face: wanted.face(),
+        limits: wanted.limits(),
+        restart: wanted.restart,
+        inherited: inherited(wanted, environment),
+        declared: wanted.declared.clone(),
     }
 }
 
-fn face(serve: &Serve) -> Face {
-    let simple = serve.common.simple;
-    let (name, version) = if simple {
-        ("mcp-simple-aggregator", "1.0.0")
-    } else {
-        ("trunkline", env!("CARGO_PKG_VERSION"))
-    };
-    Face {
-        name: serve.name.clone().unwrap_or_else(|| name.to_owned()),
-        version: serve.version.clone().unwrap_or_else(|| version.to_owned()),
-        simple,
+/// The token that lets clients in is nobody else's business, not even with `--pass-env '*'`.
+fn inherited(wanted: &Wanted<'_>, environment: &Environment) -> Inherited {
+    let mut variables = environment.all();
+    variables.retain(|(name, _)| name != TOKEN);
+    Inherited::choose(variables, &wanted.servers.pass_env)
+}
+
+/// The variable for the token of `serve`.
+pub(crate) const TOKEN: &str = "TRUNKLINE_TOKEN";
+
+impl Wanted<'_> {
+    fn naming(&self) -> Naming {
+        let separator = self.servers.separator.as_deref().unwrap_or(self.separator);
+        match self.servers.client {
+            Some(client) => Naming::for_client(separator, client),
+            None => Naming::canonical(separator),
+        }
+    }
+
+    fn face(&self) -> Face {
+        let (name, version) = if self.simple {
+            ("mcp-simple-aggregator", "1.0.0")
+        } else {
+            ("trunkline", env!("CARGO_PKG_VERSION"))
+        };
+        let identity = self.identity;
+        Face {
+            name: identity.name.clone().unwrap_or_else(|| name.to_owned()),
+            version: identity.version.clone().unwrap_or_else(|| version.to_owned()),
+            simple: self.simple,
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        let usual = Limits::default();
+        let start = self.servers.start_timeout.or(self.patience).unwrap_or(usual.start);
+        let call = |limit| Some(limit).filter(|limit| *limit > Duration::ZERO);
+        Limits {
+            start,
+            give_up: usual.give_up.max(start),
+            call: self.bounds.call_timeout.map_or(usual.call, call),
+            message: self.bounds.max_message.unwrap_or(usual.message),
+        }
     }
 }
 
-fn limits(serve: &Serve) -> Limits {
-    let usual = Limits::default();
-    let start = serve.common.start_timeout.unwrap_or(usual.start);
-    Limits {
-        start,
-        give_up: usual.give_up.max(start),
-        call: serve
-            .call_timeout
-            .map_or(usual.call, |limit| Some(limit).filter(|limit| *limit > Duration::ZERO)),
-        message: serve.max_message.unwrap_or(usual.message),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn servers(separator: Option<&str>, pass_env: &[&str]) -> Servers {
+        Servers {
+            config: None,
+            separator: separator.map(str::to_owned),
+            client: None,
+            pass_env: pass_env.iter().map(ToString::to_string).collect(),
+            debug: false,
+            start_timeout: None,
+        }
+    }
+
+    fn wanted<'w>(servers: &'w Servers, identity: &'w Identity, bounds: &'w Bounds) -> Wanted<'w> {
+        Wanted {
+            servers,
+            identity,
+            bounds,
+            simple: false,
+            restart: Restart::Never,
+            declared: Declared::nothing(),
+            separator: ".",
+            patience: Some(Duration::from_secs(30)),
+        }
+    }
+
+    #[test]
+    fn the_token_is_never_passed_on() {
+        let environment = Environment::of(&[(TOKEN, "t0psecret"), ("PATH", "/bin")]);
+        for pass_env in [vec![], vec!["*"], vec![TOKEN]] {
+            let servers = servers(None, &pass_env);
+            let (identity, bounds) = (Identity::default(), Bounds::default());
+            let passed = inherited(&wanted(&servers, &identity, &bounds), &environment);
+            let passed = format!("{passed:?}");
+            assert!(passed.contains("PATH") && !passed.contains("t0psecret"), "{passed}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_goes_before_what_is_usual() {
+        let identity = Identity { name: Some("n".to_owned()), version: None };
+        let (none, some) = (servers(None, &[]), servers(Some("/"), &[]));
+        let bounds = Bounds { call_timeout: Some(Duration::ZERO), max_message: Some(4096) };
+        let usual = wanted(&none, &identity, &bounds);
+        assert_eq!(usual.naming().exposed("a", "b"), "a.b");
+        assert_eq!(wanted(&some, &identity, &bounds).naming().exposed("a", "b"), "a/b");
+        let limits = usual.limits();
+        assert_eq!((limits.call, limits.message), (None, 4096));
+        assert_eq!(limits.start, Duration::from_secs(30));
+        let face = usual.face();
+        assert_eq!((face.name.as_str(), face.version.as_str()), ("n", env!("CARGO_PKG_VERSION")));
+    }
+
+    #[test]
+    fn co_8_the_environment_names_the_config() {
+        let environment = Environment::of(&[("MCP_PROXY_CONFIG_PATH", "/e")]);
+        let path = |argument: &str| config_path(Some(Path::new(argument)), &environment).ok();
+        assert_eq!(path("/a"), Some(PathBuf::from("/a")));
+        assert_eq!(path(""), Some(PathBuf::from("/e")));
+        assert!(config_path(None, &Environment::of(&[])).is_err());
     }
 }

@@ -6,7 +6,18 @@ use crate::{FAILED, OK};
 
 /// Writes a command's result to standard output.
 pub(crate) fn out(text: &str) -> u8 {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
+    out_bytes(text.as_bytes())
+}
+
+/// The same for a message, which has no line end of its own.
+pub(crate) fn out_line(bytes: &[u8]) -> u8 {
+    out_bytes(&[bytes, b"\n"].concat())
+}
+
+/// The same for what need not be text.
+pub(crate) fn out_bytes(bytes: &[u8]) -> u8 {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Ok(()) => OK,
         Err(_) => FAILED, // `trunkline check | head`: nobody is there to be told
     }
@@ -21,4 +32,28 @@ pub(crate) fn problem(text: &str, code: u8) -> u8 {
 
 pub(crate) fn stderr_is_terminal() -> bool {
     std::io::stderr().is_terminal()
+}
+
+pub(crate) fn stdout_is_terminal() -> bool {
+    std::io::stdout().is_terminal()
+}
+
+/// Is a person there who reads our stderr and can answer?
+pub(crate) fn person_is_there() -> bool {
+    std::io::stdin().is_terminal() && stderr_is_terminal()
+}
+
+/// Characters in a line of standard output; unlimited where it is no terminal.
+pub(crate) fn width() -> usize {
+    width_of(&std::io::stdout())
+}
+
+/// The same of standard error.
+pub(crate) fn stderr_width() -> usize {
+    width_of(&std::io::stderr())
+}
+
+fn width_of(stream: &impl std::os::fd::AsFd) -> usize {
+    let size = rustix::termios::tcgetwinsize(stream).ok();
+    size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(usize::MAX)
 }

@@ -2,10 +2,13 @@
 
 mod assemble;
 pub mod config;
+mod instructions;
 pub mod jsonc;
 mod listing;
 pub mod name;
 pub mod place;
+mod template;
 
-pub use assemble::{Catalog, Offer, Route};
-pub use listing::{Listing, NotAList, Tool};
+pub use assemble::{Catalog, CustomRoute, Offer, Refusal, Route, ToolRoute};
+pub use instructions::{ServerWords, instructions};
+pub use listing::{Entry, ListKind, Listing, NotAList, Tool};

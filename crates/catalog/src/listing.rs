@@ -4,10 +4,62 @@ use std::collections::HashSet;
 
 use trunkline_wire::{Span, decode, elements, member, members};
 
-/// One tool as its server defined it.
+/// The four lists a server may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ListKind {
+    Tools,
+    Resources,
+    Templates,
+    Prompts,
+}
+
+impl ListKind {
+    pub const ALL: [Self; 4] = [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
+
+    /// The method that asks for the list.
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Tools => "tools/list",
+            Self::Resources => "resources/list",
+            Self::Templates => "resources/templates/list",
+            Self::Prompts => "prompts/list",
+        }
+    }
+
+    /// The member of the result that holds the list.
+    pub fn member(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+            Self::Prompts => "prompts",
+        }
+    }
+
+    /// The member by which an entry is called for.
+    pub(crate) fn identity(self) -> &'static str {
+        match self {
+            Self::Tools | Self::Prompts => "name",
+            Self::Resources => "uri",
+            Self::Templates => "uriTemplate",
+        }
+    }
+
+    /// One entry, as a message says it.
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            Self::Tools => "tool",
+            Self::Resources => "resource",
+            Self::Templates => "resource template",
+            Self::Prompts => "prompt",
+        }
+    }
+}
+
+/// One tool, resource, template or prompt as its server defined it.
 #[derive(Clone, Debug)]
-pub struct Tool {
-    /// The name as text.
+pub struct Entry {
+    /// `name`, `uri` or `uriTemplate` as text.
     pub name: String,
     /// The definition, byte for byte.
     pub definition: Box<[u8]>,
@@ -15,71 +67,114 @@ pub struct Tool {
     pub name_at: Span,
 }
 
-impl Tool {
+pub type Tool = Entry;
+
+impl Entry {
     /// The name as the server spelt it, with quotes: what a call must carry.
     pub fn name_token(&self) -> &[u8] {
         self.name_at.of(&self.definition)
     }
 }
 
-/// The tools of one server, gathered page by page.
+/// What one server offers, gathered page by page.
 #[derive(Clone, Debug, Default)]
 pub struct Listing {
-    tools: Vec<Tool>,
-    names: HashSet<String>,
+    tools: List,
+    resources: List,
+    templates: List,
+    prompts: List,
     /// What was left out, and why. For the log.
     pub warnings: Vec<String>,
 }
 
-/// The server's answer to `tools/list` was not a tool list.
+#[derive(Clone, Debug, Default)]
+struct List {
+    entries: Vec<Entry>,
+    names: HashSet<String>,
+}
+
+/// The server's answer to a list request was not such a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("its answer to tools/list has no `tools` array")]
-pub struct NotAList;
+#[error("its answer to {} has no `{}` array", .0.method(), .0.member())]
+pub struct NotAList(pub ListKind);
 
 impl Listing {
     pub fn tools(&self) -> &[Tool] {
-        &self.tools
+        self.entries(ListKind::Tools)
     }
 
-    /// Adds the tools of one `tools/list` result; returns the cursor of the next page, as written.
-    /// An empty string is a cursor like any other; `null` is none.
+    pub fn entries(&self, kind: ListKind) -> &[Entry] {
+        match kind {
+            ListKind::Tools => &self.tools.entries,
+            ListKind::Resources => &self.resources.entries,
+            ListKind::Templates => &self.templates.entries,
+            ListKind::Prompts => &self.prompts.entries,
+        }
+    }
+
+    /// Adds the entries of one result; returns the cursor of the next page, as written. An empty
+    /// string is a cursor like any other; `null` is none.
     pub fn add_page<'a>(
         &mut self,
+        kind: ListKind,
         result: &'a [u8],
         most: usize,
     ) -> Result<Option<&'a [u8]>, NotAList> {
-        let list = member(result, "tools").filter(|list| list.starts_with(b"[")).ok_or(NotAList)?;
+        let list = member(result, kind.member()).filter(|list| list.starts_with(b"["));
+        let list = list.ok_or(NotAList(kind))?;
         for element in elements(list) {
-            if self.tools.len() >= most {
+            if self.entries(kind).len() >= most {
+                let noun = kind.noun();
                 self.warnings
-                    .push(format!("it offers more than {most} tools; the rest is left out"));
+                    .push(format!("it offers more than {most} {noun}s; the rest is left out"));
                 return Ok(None);
             }
-            self.add(element.of(list));
+            if let Err(warning) = self.list(kind).add(kind, element.of(list)) {
+                self.warnings.push(warning);
+            }
         }
         Ok(member(result, "nextCursor").filter(|cursor| cursor.starts_with(b"\"")))
     }
 
-    fn add(&mut self, definition: &[u8]) {
-        let mut names = members(definition).filter(|(key, _)| key == "name").map(|(_, at)| at);
+    /// Takes one list over from a fresh listing. The warnings are the fresh ones: a server that
+    /// changes its list for ever must not make them grow.
+    pub fn replace(&mut self, kind: ListKind, mut from: Self) {
+        *self.list(kind) = std::mem::take(from.list(kind));
+        self.warnings = from.warnings;
+    }
+
+    fn list(&mut self, kind: ListKind) -> &mut List {
+        match kind {
+            ListKind::Tools => &mut self.tools,
+            ListKind::Resources => &mut self.resources,
+            ListKind::Templates => &mut self.templates,
+            ListKind::Prompts => &mut self.prompts,
+        }
+    }
+}
+
+impl List {
+    /// Adds one entry, or says why it is left out.
+    fn add(&mut self, kind: ListKind, definition: &[u8]) -> Result<(), String> {
+        let (noun, key) = (kind.noun(), kind.identity());
+        let mut names = members(definition).filter(|(name, _)| name == key).map(|(_, at)| at);
         let (first, second) = (names.next(), names.next());
         let name = first.and_then(|at| Some((at, decode(at.of(definition))?)));
         let (Some((name_at, name)), None) = (name, second) else {
             let shown = String::from_utf8_lossy(definition.get(..80).unwrap_or(definition));
-            self.warnings.push(format!("a tool without one proper name is left out: {shown}"));
-            return;
+            return Err(format!("a {noun} without one proper {key} is left out: {shown}"));
         };
         if let Err(fault) = crate::name::admissible(&name) {
-            self.warnings.push(format!("a tool is left out: {fault}"));
-            return;
+            return Err(format!("a {noun} is left out: {fault}"));
         }
         if !self.names.insert(name.to_string()) {
-            self.warnings.push(format!(
-                "it offers the tool `{name}` more than once; only the first is used"
+            return Err(format!(
+                "it offers the {noun} `{name}` more than once; only the first is used"
             ));
-            return;
         }
-        self.tools.push(Tool { name: name.into_owned(), definition: definition.into(), name_at });
+        let name = name.into_owned();
+        self.entries.push(Entry { name, definition: definition.into(), name_at });
+        Ok(())
     }
 }
 
@@ -90,7 +185,7 @@ mod tests {
     #[track_caller]
     fn check(page: &str, tools: &[&str], warnings: usize, cursor: Option<&str>) {
         let mut listing = Listing::default();
-        let next = listing.add_page(page.as_bytes(), 3).unwrap();
+        let next = listing.add_page(ListKind::Tools, page.as_bytes(), 3).unwrap();
         assert_eq!(next.map(|c| String::from_utf8_lossy(c).into_owned()).as_deref(), cursor);
         let names: Vec<_> = listing.tools().iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(names, tools);
@@ -101,11 +196,59 @@ mod tests {
     fn tools_are_kept_verbatim() {
         let mut listing = Listing::default();
         let page = br#"{"tools":[ {"x":1.0, "name" : "a\u0062"} ]}"#;
-        assert_eq!(listing.add_page(page, 9), Ok(None));
+        assert_eq!(listing.add_page(ListKind::Tools, page, 9), Ok(None));
         let tool = &listing.tools()[0];
         assert_eq!(&*tool.definition, br#"{"x":1.0, "name" : "a\u0062"}"#);
         assert_eq!(tool.name, "ab");
         assert_eq!(tool.name_token(), br#""a\u0062""#);
+    }
+
+    #[test]
+    fn every_kind_has_its_method_its_member_and_its_identity() {
+        let table = [
+            (ListKind::Tools, "tools/list", r#"{"tools":[{"name":"n"}]}"#, "n"),
+            (ListKind::Prompts, "prompts/list", r#"{"prompts":[{"name":"n"}]}"#, "n"),
+            (
+                ListKind::Resources,
+                "resources/list",
+                r#"{"resources":[{"name":"n","uri":"a:b"}]}"#,
+                "a:b",
+            ),
+            (
+                ListKind::Templates,
+                "resources/templates/list",
+                r#"{"resourceTemplates":[{"uriTemplate":"a:{b}","name":"n"}]}"#,
+                "a:{b}",
+            ),
+        ];
+        for (kind, method, page, name) in table {
+            let mut listing = Listing::default();
+            assert_eq!(kind.method(), method);
+            assert_eq!(listing.add_page(kind, page.as_bytes(), 9), Ok(None));
+            let names: Vec<_> = listing.entries(kind).iter().map(|e| e.name.as_str()).collect();
+            assert_eq!(names, [name]);
+            let others = ListKind::ALL.into_iter().filter(|other| *other != kind);
+            assert!(others.into_iter().all(|other| listing.entries(other).is_empty()));
+        }
+    }
+
+    #[test]
+    fn a_fresh_list_takes_the_place_of_the_old_one_of_its_kind_only() {
+        let mut listing = Listing::default();
+        listing.add_page(ListKind::Tools, br#"{"tools":[{"name":"a"}, 5]}"#, 9).unwrap();
+        listing.add_page(ListKind::Prompts, br#"{"prompts":[{"name":"p"}]}"#, 9).unwrap();
+        let mut fresh = Listing::default();
+        fresh.add_page(ListKind::Tools, br#"{"tools":[{"name":"b"},{"name":"b"}]}"#, 9).unwrap();
+        listing.replace(ListKind::Tools, fresh);
+        let names = |kind| -> Vec<&str> {
+            listing.entries(kind).iter().map(|entry| entry.name.as_str()).collect()
+        };
+        assert_eq!(names(ListKind::Tools), ["b"]);
+        assert_eq!(names(ListKind::Prompts), ["p"]);
+        assert_eq!(
+            listing.warnings,
+            ["it offers the tool `b` more than once; only the first is used"]
+        );
     }
 
     #[test]
@@ -134,7 +277,12 @@ mod tests {
     #[test]
     fn an_answer_without_a_list_is_refused() {
         let mut listing = Listing::default();
-        assert_eq!(listing.add_page(b"{}", 9), Err(NotAList));
-        assert_eq!(listing.add_page(br#"{"tools":{}}"#, 9), Err(NotAList));
+        let tools = ListKind::Tools;
+        assert_eq!(listing.add_page(tools, b"{}", 9), Err(NotAList(tools)));
+        assert_eq!(listing.add_page(tools, br#"{"tools":{}}"#, 9), Err(NotAList(tools)));
+        assert_eq!(
+            NotAList(ListKind::Templates).to_string(),
+            "its answer to resources/templates/list has no `resourceTemplates` array"
+        );
     }
 }

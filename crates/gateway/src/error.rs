@@ -16,6 +16,8 @@ const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
+/// Of the revisions up to 2025-11-25.
+const RESOURCE_NOT_FOUND: i32 = -32002;
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum CallError {
@@ -25,14 +27,28 @@ pub(crate) enum CallError {
     InvalidRequest(String),
     #[error("Method not found: {0}")]
     UnknownMethod(String),
+    #[error(
+        "Method not found: {method} (Trunkline does not know it, and nothing in the request says \
+         which server it is for: name one in `params._meta[\"trunkline/server\"]`)"
+    )]
+    Unaddressed { method: String },
     #[error("Invalid params: {0}")]
     InvalidParams(String),
     #[error("Tool not found: {0}")]
     UnknownTool(String),
     #[error("Tool not found: {tool} ({why})")]
     ToolOfAbsentServer { tool: String, server: String, why: String },
+    #[error("Resource not found: {0}")]
+    UnknownResource(String),
+    #[error("Prompt not found: {0}")]
+    UnknownPrompt(String),
+    /// To a server, about something it wanted from a client.
+    #[error("`{method}` cannot be passed on: {why}")]
+    Unaskable { method: String, why: String },
     #[error("Tool name must be prefixed with server key: {0}")]
     NoPrefix(String),
+    #[error("{why}; the request did not reach it")]
+    ServerAbsent { server: String, why: String },
     #[error("server `{server}` {what}; the call {}", ran(*.may_have_run))]
     ServerGone { server: String, what: String, may_have_run: bool, stderr: Vec<String> },
     #[error(
@@ -81,8 +97,10 @@ impl CallError {
             Self::UnknownMethod(_) | Self::UnknownTool(_) | Self::ToolOfAbsentServer { .. } => {
                 METHOD_NOT_FOUND
             }
-            Self::InvalidParams(_) | Self::NoPrefix(_) => INVALID_PARAMS,
-            Self::ServerGone { .. } => SERVER_GONE,
+            Self::InvalidParams(_) | Self::NoPrefix(_) | Self::UnknownPrompt(_) => INVALID_PARAMS,
+            Self::UnknownResource(_) => RESOURCE_NOT_FOUND,
+            Self::Unaskable { .. } | Self::Unaddressed { .. } => METHOD_NOT_FOUND,
+            Self::ServerGone { .. } | Self::ServerAbsent { .. } => SERVER_GONE,
             Self::Timeout { .. } => TIMEOUT,
             Self::Busy { .. } => BUSY,
             Self::TooLarge { .. } => TOO_LARGE,
@@ -98,8 +116,13 @@ impl CallError {
             | Self::UnknownMethod(_)
             | Self::InvalidParams(_)
             | Self::UnknownTool(_)
+            | Self::UnknownResource(_)
+            | Self::UnknownPrompt(_)
+            | Self::Unaskable { .. }
+            | Self::Unaddressed { .. }
             | Self::NoPrefix(_) => Blame::Client,
             Self::ToolOfAbsentServer { .. }
+            | Self::ServerAbsent { .. }
             | Self::ServerGone { .. }
             | Self::Timeout { .. }
             | Self::Busy { .. }
@@ -112,7 +135,7 @@ impl CallError {
     /// May the same call be sent again without being carried out twice?
     pub(crate) fn may_retry(&self) -> bool {
         match self {
-            Self::Busy { .. } | Self::ToolOfAbsentServer { .. } => true,
+            Self::Busy { .. } | Self::ToolOfAbsentServer { .. } | Self::ServerAbsent { .. } => true,
             Self::ServerGone { may_have_run, .. } | Self::ShuttingDown { may_have_run } => {
                 !may_have_run
             }
@@ -123,6 +146,7 @@ impl CallError {
     fn server(&self) -> Option<&str> {
         match self {
             Self::ToolOfAbsentServer { server, .. }
+            | Self::ServerAbsent { server, .. }
             | Self::ServerGone { server, .. }
             | Self::Timeout { server, .. }
             | Self::Busy { server, .. }

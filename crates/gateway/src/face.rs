@@ -10,22 +10,31 @@ pub struct Face {
     pub simple: bool,
 }
 
+/// Everything Trunkline passes on, whatever its servers have: they come and go.
+const CAPABILITIES: &str = r#"{"completions":{},"logging":{},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true}}"#;
+
 impl Face {
-    /// The result of `initialize`.
-    pub(crate) fn initialize_result(&self, agreed: Revision) -> Vec<u8> {
-        let tools: &[u8] = if self.simple { b"{}" } else { br#"{"listChanged":true}"# };
-        [
+    /// The result of `initialize`. No `instructions` if they are empty.
+    pub(crate) fn initialize_result(&self, agreed: Revision, instructions: &str) -> Vec<u8> {
+        let capabilities = if self.simple { r#"{"tools":{}}"# } else { CAPABILITIES };
+        let mut out = [
             br#"{"protocolVersion":""#,
             agreed.as_str().as_bytes(),
-            br#"","capabilities":{"tools":"#,
-            tools,
-            br#"},"serverInfo":{"name":"#,
+            br#"","capabilities":"#,
+            capabilities.as_bytes(),
+            br#","serverInfo":{"name":"#,
             &encode(&self.name),
             br#","version":"#,
             &encode(&self.version),
-            b"}}",
+            b"}",
         ]
-        .concat()
+        .concat();
+        if !instructions.is_empty() {
+            out.extend_from_slice(br#","instructions":"#);
+            out.extend_from_slice(&encode(instructions));
+        }
+        out.push(b'}');
+        out
     }
 }
 
@@ -42,7 +51,7 @@ mod tests {
             version: "1.0.0".to_owned(),
             simple: true,
         };
-        let text = String::from_utf8(face.initialize_result(Revision::negotiate("2024-11-05")));
+        let text = String::from_utf8(face.initialize_result(Revision::negotiate("2024-11-05"), ""));
         assert_eq!(
             text.unwrap(),
             "{\"protocolVersion\":\"2024-11-05\",\"capabilities\":{\"tools\":{}},\"serverInfo\":\
@@ -53,7 +62,8 @@ mod tests {
     #[test]
     fn otherwise_changes_are_announced() {
         let face = Face { name: "t\"".to_owned(), version: "1".to_owned(), simple: false };
-        let text = String::from_utf8(face.initialize_result(LATEST_LEGACY)).unwrap();
+        let text = String::from_utf8(face.initialize_result(LATEST_LEGACY, "a\nb")).unwrap();
+        assert!(text.ends_with(r#","instructions":"a\nb"}"#), "{text}");
         assert!(text.contains(r#""tools":{"listChanged":true}"#), "{text}");
         assert!(text.contains(r#""name":"t\"""#), "{text}");
     }

@@ -10,6 +10,7 @@ mod face;
 mod front;
 mod gateway;
 mod limits;
+mod local;
 mod pump;
 mod registry;
 mod router;
@@ -18,6 +19,8 @@ mod stream;
 mod upstream;
 
 pub use face::Face;
-pub use gateway::{Gateway, Options};
+pub use front::http::HttpOptions;
+pub use gateway::{Applied, Gateway, Options, Reloader};
 pub use limits::Limits;
-pub use upstream::{Failure, Inherited, Phase, State, Status};
+pub use local::{LocalClient, LocalError, News, params_of};
+pub use upstream::{Declared, Failure, Inherited, Phase, Restart, State, Status};

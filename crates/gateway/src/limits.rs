@@ -33,6 +33,9 @@ pub(crate) const LARGE_MESSAGE: usize = 256 * 1024;
 /// MiB) that a server that never answers is only its own harm.
 pub(crate) const OPEN_CALLS: usize = 1 << 17;
 
+/// Questions of servers that one client may have unanswered.
+pub(crate) const OPEN_QUESTIONS: usize = 1024;
+
 /// A server that has accepted nothing for `STALL` with this many messages waiting is busy. One
 /// that reads, however slowly, may have far more waiting: up to the bounds below.
 pub(crate) const STALLED_MESSAGES: usize = 1024;
@@ -45,13 +48,18 @@ pub(crate) const QUEUED_BYTES: usize = 64 * 1024 * 1024;
 /// output) until the client reads: nothing is lost and memory stays bounded.
 pub(crate) const CLIENT_HIGH_WATER: usize = 64 * 1024 * 1024;
 
-/// Of a server's tools, and of the pages they come in: a listing that never ends must end.
-pub(crate) const TOOLS_PER_SERVER: usize = 10_000;
+/// Of a server's tools (resources, prompts), and of the pages they come in: a listing that never
+/// ends must end.
+pub(crate) const ENTRIES_PER_LISTING: usize = 10_000;
 pub(crate) const PAGES_PER_LISTING: usize = 256;
 
 /// Tool names remembered per server, so that none changes its owner: beyond them, a server that
 /// invents names without end is on its own.
-pub(crate) const KNOWN_NAMES: usize = 4 * TOOLS_PER_SERVER;
+pub(crate) const KNOWN_NAMES: usize = 4 * ENTRIES_PER_LISTING;
+
+/// How long `initialize` waits for what starting servers say about themselves: clients show it to
+/// their models, and the list they ask for next would wait all the same.
+pub(crate) const WELCOME: Duration = Duration::from_secs(1);
 
 /// Messages in one batch of a client.
 pub(crate) const BATCH_MEMBERS: usize = 100;
@@ -107,3 +115,93 @@ pub(crate) const ONE_SERVER: Farewell =
     Farewell { drain: Duration::ZERO, wait: Duration::from_secs(2), term: Duration::from_secs(3) };
 /// For a client to take the last answers.
 pub(crate) const LAST_FLUSH: Duration = Duration::from_millis(500);
+
+/// HTTP clients: open connections. Fewer where the system allows few descriptors: a connection
+/// takes two, and some stay reserved for servers and files.
+pub(crate) const CONNECTIONS: usize = 10_000;
+pub(crate) const RESERVED_DESCRIPTORS: u64 = 32;
+/// More descriptors than this are not asked of the system.
+pub(crate) const WANTED_DESCRIPTORS: u64 = 65_536;
+/// Between two attempts to accept while descriptors are short: no spinning, and soon enough.
+pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+/// Seconds a connection may take: for the head of a request once it has begun; between requests
+/// (proxies keep theirs for 60, and the side that sends requests should be the one that closes);
+/// without a byte of a body; to notice that it was refused, before it is closed on it.
+pub(crate) const HEAD_SECONDS: u32 = 10;
+pub(crate) const IDLE_SECONDS: u32 = 75;
+pub(crate) const BODY_SECONDS: u32 = 30;
+pub(crate) const LEAVING_SECONDS: u32 = 5;
+/// An HTTP client that takes nothing of what waits for it for so long is gone.
+pub(crate) const CLIENT_STALL: Duration = Duration::from_secs(30);
+
+/// Bytes of further requests kept while a connection's request is answered.
+pub(crate) const PIPELINED_BYTES: usize = 64 * 1024;
+/// Bodies longer than the first bound that are on their way in may take this much together.
+pub(crate) const LARGE_BODY: usize = 1024 * 1024;
+pub(crate) const LARGE_BODIES: usize = 1024 * 1024 * 1024;
+/// Unsent bytes of one stream beyond which it is closed: its client can come back for the rest.
+pub(crate) const STREAM_BYTES: usize = 8 * 1024 * 1024;
+
+/// A request without an answer for so many seconds is given a stream, and a silent stream a
+/// comment: what stands between us and the client must not take it for dead.
+pub(crate) const SLOW_ANSWER_SECONDS: u32 = 10;
+pub(crate) const COMMENT_SECONDS: u32 = 15;
+
+/// What is kept of a stream for a client that lost its connection, besides the answer, and for how
+/// many seconds after its end; fewer if all of it was put on a connection, for then it is kept only
+/// in case that connection breaks at the last moment.
+pub(crate) const KEPT_EVENTS: usize = 256;
+pub(crate) const KEPT_BYTES: usize = 1024 * 1024;
+pub(crate) const KEPT_SECONDS: u32 = 300;
+pub(crate) const WRITTEN_SECONDS: u32 = 30;
+/// Ended streams kept for one client.
+pub(crate) const KEPT_STREAMS: usize = 64;
+pub(crate) const KEPT_STREAMS_BYTES: usize = 4 * 1024 * 1024;
+/// A client without its stream for so many seconds is not spoken to: whoever wants to ask it
+/// something is told so instead of waiting.
+pub(crate) const AWAY_SECONDS: u32 = 60;
+
+/// HTTP sessions, and the seconds after which one that does nothing is over.
+pub(crate) const SESSIONS: usize = 10_000;
+pub(crate) const SESSION_SECONDS: u32 = 30 * 60;
+
+/// For open calls of HTTP clients when a signal comes: load balancers give ten seconds.
+pub(crate) const HTTP_DRAIN: Duration = Duration::from_secs(10);
+/// Then for servers that were started for one client alone; they end together with the others.
+pub(crate) const LAST_TASKS: Duration = Duration::from_millis(500);
+
+/// Servers in the network: to find and connect to one (each of its addresses), and to agree on
+/// encryption.
+pub(crate) const CONNECT: Duration = Duration::from_secs(10);
+pub(crate) const TLS_HANDSHAKE: Duration = Duration::from_secs(10);
+/// Connections to one server, and how many of them are being opened at a time.
+pub(crate) const REMOTE_CONNECTIONS: usize = 256;
+pub(crate) const CONNECTIONS_OPENING: usize = 32;
+/// How long an unused connection is used again if the server does not say how long it keeps it:
+/// widely used servers close after 5 s, and a request must not meet the end of its connection.
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(4);
+/// For a server to end a response that nobody waits for any more; then its connection is closed.
+pub(crate) const LINGER: Duration = Duration::from_secs(5);
+/// For a server to take a message that has no answer.
+pub(crate) const TAKEN: Duration = Duration::from_secs(30);
+/// For a server of the older transport to say where to post to.
+pub(crate) const ENDPOINT_EVENT: Duration = Duration::from_secs(10);
+/// For a server to hear that its session ends.
+pub(crate) const GOODBYE: Duration = Duration::from_secs(1);
+/// A request is sent again when the server says when, if that is soon, and so many times.
+pub(crate) const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
+pub(crate) const MOST_DELAYS: u8 = 3;
+pub(crate) const MOST_REDIRECTS: u8 = 5;
+/// A stream that broke off is opened again: after so long, doubling, so many times in a row (for
+/// the answer to a call; the stream for everything else is tried for ever).
+pub(crate) const REOPEN_FIRST: Duration = Duration::from_secs(1);
+/// However soon the server wants it.
+pub(crate) const REOPEN_SOONEST: Duration = Duration::from_millis(100);
+pub(crate) const REOPEN_LONGEST: Duration = Duration::from_secs(60);
+pub(crate) const MOST_TRIES: u8 = 5;
+/// A stream that was open for so long was no failure.
+pub(crate) const LASTING_STREAM: Duration = Duration::from_secs(5);
+/// Of a body that says why a request was refused: how much is read, and how much is quoted.
+pub(crate) const REFUSAL_BYTES: usize = 64 * 1024;
+pub(crate) const REFUSAL_QUOTED: usize = 200;

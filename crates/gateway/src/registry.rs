@@ -1,70 +1,180 @@
 //! The configured servers and the catalog made of those that run: knowledge, no behaviour.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
+use trunkline_catalog::config::CustomTool;
 use trunkline_catalog::name::Naming;
-use trunkline_catalog::{Catalog, Offer};
+use trunkline_catalog::{Catalog, ListKind, Offer, ServerWords, instructions};
 
+use crate::call::Audience;
 use crate::deadlines::Tick;
 use crate::limits::KNOWN_NAMES;
-use crate::upstream::{Connection, Server};
+use crate::upstream::{Connection, Live, Server};
 
 #[derive(Debug)]
 pub(crate) struct Registry {
-    servers: Vec<Arc<Server>>,
-    pub(crate) naming: Naming,
-    current: Mutex<Current>,
-    /// Counts the changes.
-    changes: watch::Sender<u64>,
+    /// Every client.
+    pub(crate) audience: Arc<Audience>,
+    wanted: Mutex<Wanted>,
+    /// Processes that serve one client alone.
+    privates: Mutex<Vec<Weak<Server>>>,
+    /// Counts the changes; and a bell.
+    version: AtomicU64,
+    changes: watch::Sender<()>,
 }
 
-/// The catalog of one moment and the connections its routes lead to.
+/// The registry as clients of one kind see it: under the names they can use.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) naming: Naming,
+    current: Mutex<Current>,
+}
+
+/// What the config asks for, in its order.
+#[derive(Clone, Debug, Default)]
+struct Wanted {
+    servers: Arc<[Arc<Server>]>,
+    custom: Arc<[CustomTool]>,
+}
+
+/// The catalog of one moment and the servers its routes lead to.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshot {
     pub(crate) catalog: Catalog,
-    /// By the servers' indices.
+    servers: Arc<[Arc<Server>]>,
+    /// By the servers' places.
     connections: Vec<Option<Arc<Connection>>>,
 }
 
 impl Snapshot {
-    pub(crate) fn connection(&self, server: usize) -> Option<&Connection> {
-        self.connections.get(server)?.as_deref()
+    pub(crate) fn connection(&self, server: usize) -> Option<&Arc<Connection>> {
+        self.connections.get(server)?.as_ref()
+    }
+
+    pub(crate) fn server(&self, server: usize) -> Option<&Arc<Server>> {
+        self.servers.get(server)
+    }
+
+    /// Where the server of this key stands.
+    pub(crate) fn place_of(&self, key: &str) -> Option<usize> {
+        self.servers.iter().position(|server| *server.key == *key)
+    }
+
+    /// The place of the only server, if there is only one.
+    pub(crate) fn only(&self) -> Option<usize> {
+        (self.servers.len() == 1).then_some(0)
     }
 }
 
 #[derive(Debug, Default)]
 struct Current {
     snapshot: Arc<Snapshot>,
-    stale: bool,
+    /// The version of the registry it was made of; none yet is 0.
+    version: u64,
     warned: Vec<String>,
-    /// Every tool name each server has offered so far.
-    known: Vec<BTreeSet<String>>,
+    /// Every name each server has offered so far, by its key.
+    known: HashMap<Arc<str>, Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    tools: BTreeSet<String>,
+    prompts: BTreeSet<String>,
+}
+
+impl Known {
+    fn extend(&mut self, live: &Live) {
+        for (names, kind) in
+            [(&mut self.tools, ListKind::Tools), (&mut self.prompts, ListKind::Prompts)]
+        {
+            let room = KNOWN_NAMES.saturating_sub(names.len());
+            let entries = live.listing.entries(kind).iter();
+            names.extend(entries.map(|entry| entry.name.clone()).take(room));
+        }
+    }
 }
 
 impl Registry {
-    pub(crate) fn new(servers: Vec<Arc<Server>>, naming: Naming) -> Self {
-        let known = vec![BTreeSet::new(); servers.len()];
-        let current = Mutex::new(Current { stale: true, known, ..Current::default() });
-        Self { servers, naming, current, changes: watch::Sender::new(0) }
+    pub(crate) fn new(audience: Arc<Audience>) -> Self {
+        Self {
+            audience,
+            wanted: Mutex::default(),
+            privates: Mutex::default(),
+            version: AtomicU64::new(1),
+            changes: watch::Sender::new(()),
+        }
     }
 
-    pub(crate) fn servers(&self) -> &[Arc<Server>] {
-        &self.servers
+    /// These are the servers and custom tools from now on.
+    pub(crate) fn set(&self, servers: Vec<Arc<Server>>, custom: Vec<CustomTool>) {
+        *self.wanted.lock() = Wanted { servers: servers.into(), custom: custom.into() };
+        self.changed();
     }
 
-    pub(crate) fn server(&self, index: usize) -> Option<&Arc<Server>> {
-        self.servers.get(index)
+    pub(crate) fn servers(&self) -> Arc<[Arc<Server>]> {
+        Arc::clone(&self.wanted.lock().servers)
+    }
+
+    /// A process that serves one client alone: its calls have deadlines, too.
+    pub(crate) fn add_private(&self, server: &Arc<Server>) {
+        let mut privates = self.privates.lock();
+        privates.retain(|known| known.strong_count() > 0);
+        privates.push(Arc::downgrade(server));
+    }
+
+    /// A server's offer has changed.
+    pub(crate) fn changed(&self) {
+        self.version.fetch_add(1, Ordering::AcqRel);
+        self.changes.send_replace(());
+    }
+
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
+    }
+
+    pub(crate) fn is_settled(&self) -> bool {
+        self.servers().iter().all(|server| server.is_settled())
+    }
+
+    /// Waits until every server is running or failed, or `deadline` passes. False: it passed.
+    pub(crate) async fn settled(&self, deadline: Instant) -> bool {
+        let servers = self.servers();
+        let all = async {
+            for server in servers.iter() {
+                server.settled().await;
+            }
+        };
+        timeout_at(deadline, all).await.is_ok()
+    }
+
+    /// Ends the calls that are late. True if any call is left open.
+    pub(crate) fn expire_calls(&self, now: Tick) -> bool {
+        let privates: Vec<_> = self.privates.lock().iter().filter_map(Weak::upgrade).collect();
+        let servers = self.servers();
+        let connections =
+            servers.iter().chain(&privates).filter_map(|server| server.connection());
+        connections.filter(|connection| connection.expire(now)).count() > 0
+    }
+}
+
+impl View {
+    pub(crate) fn new(registry: Arc<Registry>, naming: Naming) -> Self {
+        Self { registry, naming, current: Mutex::default() }
     }
 
     /// What there is at this moment. Built when it is first asked for after a change, so that fifty
     /// servers that start together cost one assembly.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         let mut current = self.current.lock();
-        if std::mem::take(&mut current.stale) {
+        let version = self.registry.version.load(Ordering::Acquire);
+        if current.version != version {
+            current.version = version;
             let snapshot = self.assemble(&mut current.known);
             if snapshot.catalog.warnings != current.warned {
                 for warning in &snapshot.catalog.warnings {
@@ -77,65 +187,60 @@ impl Registry {
         Arc::clone(&current.snapshot)
     }
 
-    fn assemble(&self, known: &mut [BTreeSet<String>]) -> Snapshot {
-        let live: Vec<_> = self.servers.iter().map(|server| server.live()).collect();
-        for (live, known) in live.iter().zip(known.iter_mut()) {
-            let tools = live.iter().flat_map(|live| live.listing.tools());
-            known.extend(tools.map(|tool| tool.name.clone()).take(KNOWN_NAMES - known.len()));
+    fn assemble(&self, known: &mut HashMap<Arc<str>, Known>) -> Snapshot {
+        let Wanted { servers, custom } = self.registry.wanted.lock().clone();
+        let live: Vec<_> = servers.iter().map(|server| server.live()).collect();
+        let filters: Vec<_> = servers.iter().map(|server| server.filter()).collect();
+        for (server, live) in servers.iter().zip(&live) {
+            let known = known.entry(Arc::clone(&server.key)).or_default();
+            if let Some(live) = live {
+                known.extend(live);
+            }
         }
-        let offers: Vec<_> = self
-            .servers
-            .iter()
-            .zip(live.iter().zip(known.iter()))
-            .map(|(server, (live, known))| Offer {
-                server: server.index,
-                key: &server.key,
-                listing: live.as_ref().map(|live| &*live.listing),
-                known,
+        let nothing = Known::default();
+        let parts = servers.iter().zip(&live).zip(&filters).enumerate();
+        let offers: Vec<_> = parts
+            .map(|(place, ((server, live), filter))| {
+                let known = known.get(&server.key).unwrap_or(&nothing);
+                Offer {
+                    server: place,
+                    key: &server.key,
+                    listing: live.as_ref().map(|live| &*live.listing),
+                    known: &known.tools,
+                    known_prompts: &known.prompts,
+                    filter,
+                }
             })
             .collect();
-        let catalog = Catalog::assemble(&offers, &self.naming);
+        let catalog = Catalog::assemble(&offers, &custom, &self.naming);
         let connections = live.into_iter().map(|live| Some(live?.connection)).collect();
-        Snapshot { catalog, connections }
+        Snapshot { catalog, servers, connections }
     }
 
-    /// A server's offer has changed.
-    pub(crate) fn changed(&self) {
-        self.current.lock().stale = true;
-        self.changes.send_modify(|count| *count += 1);
-    }
-
-    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
-    }
-
-    pub(crate) fn is_settled(&self) -> bool {
-        self.servers.iter().all(|server| server.status().state.is_settled())
-    }
-
-    /// Waits until every server is running or failed, or `deadline` passes. False: it passed.
-    pub(crate) async fn settled(&self, deadline: Instant) -> bool {
-        let all = async {
-            for server in &self.servers {
-                server.settled().await;
-            }
-        };
-        timeout_at(deadline, all).await.is_ok()
-    }
-
-    /// Ends the calls that are late. True if any call is left open.
-    pub(crate) fn expire_calls(&self, now: Tick) -> bool {
-        let connections = self.servers.iter().filter_map(|server| server.connection());
-        connections.filter(|connection| connection.expire(now)).count() > 0
+    /// What all servers together say about themselves.
+    pub(crate) fn instructions(&self) -> String {
+        let servers = self.registry.servers();
+        let live: Vec<_> = servers.iter().map(|server| server.live()).collect();
+        let words: Vec<_> = servers
+            .iter()
+            .zip(&live)
+            .map(|(server, live)| ServerWords {
+                key: &server.key,
+                title: live.as_ref().and_then(|live| live.hello.title.as_deref()),
+                instructions: live.as_ref().and_then(|live| live.hello.instructions.as_deref()),
+            })
+            .collect();
+        instructions(&words, &self.naming)
     }
 
     /// The server whose key the exposed name starts with (the longest such key).
-    pub(crate) fn by_prefix(&self, name: &str) -> Option<&Arc<Server>> {
+    pub(crate) fn by_prefix(&self, name: &str) -> Option<Arc<Server>> {
         let rest = |server: &Server| {
             let rest = name.strip_prefix(&*server.key)?;
             rest.starts_with(self.naming.separator()).then_some(())
         };
-        let matching = self.servers.iter().filter(|server| rest(server).is_some());
-        matching.max_by_key(|server| server.key.len())
+        let servers = self.registry.servers();
+        let matching = servers.iter().filter(|server| rest(server).is_some());
+        matching.max_by_key(|server| server.key.len()).cloned()
     }
 }

@@ -8,28 +8,40 @@ mod catalogue;
 mod crashes;
 mod framing;
 mod pressure;
-mod table;
+pub(crate) mod table;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use kit::client::Client;
+use kit::config::Upstream;
 use kit::line::Line;
+use kit::mcp::Speak;
 use kit::room::Room;
+use kit::scene::{Front, Scene};
 use kit::{LIMIT, SOON, ledger, process, say, scan};
 use serde_json::Value;
 
 /// One fault.
-struct Row {
-    name: &'static str,
-    flags: &'static [&'static str],
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) flags: &'static [&'static str],
     /// What `evil:bad` does.
-    bad: Value,
-    caller: Caller,
-    after: After,
+    pub(crate) bad: Value,
+    pub(crate) caller: Caller,
+    pub(crate) after: After,
+}
+
+impl Row {
+    /// Is it about messages only, so that it means the same over every transport?
+    pub(crate) fn is_about_messages(&self) -> bool {
+        const OTHER: [&str; 6] =
+            ["write", "stderr", "stderr_flood", "close_stdout", "exit", "signal"];
+        let steps = self.bad.as_array().into_iter().flatten();
+        steps.into_iter().all(|step| OTHER.iter().all(|kind| step.get(kind).is_none()))
+    }
 }
 
 /// What the caller of `evil:bad` gets.
-enum Caller {
+pub(crate) enum Caller {
     /// This result, to the byte.
     Result(String),
     /// An error of Trunkline's own: code outside -32768…-32000, and a message with each of these
@@ -42,12 +54,12 @@ enum Caller {
 }
 
 /// How Trunkline says that an answer was over the limit, and that there was none in time.
-const TOO_LARGE: &[&str] = &["large|over the limit"];
-const LATE: &[&str] = &["timed out|did not answer within", "1 s|1s"];
+pub(crate) const TOO_LARGE: &[&str] = &["large|over the limit"];
+pub(crate) const LATE: &[&str] = &["timed out|did not answer within", "1 s|1s"];
 
 /// What has become of `evil`.
 #[derive(Clone, Copy, PartialEq)]
-enum After {
+pub(crate) enum After {
     /// The same process answers the next call.
     Lives,
     /// It is gone from the list and the next call is an error.
@@ -59,30 +71,37 @@ enum After {
 /// Runs every row, then reports all that failed.
 #[track_caller]
 fn check(rows: Vec<Row>) {
+    check_over(Front::Stdio, Upstream::Stdio, rows);
+}
+
+/// The same over any front and upstream.
+#[track_caller]
+pub(crate) fn check_over(front: Front, upstream: Upstream, rows: Vec<Row>) {
     let mut failed = Vec::new();
     for row in rows {
-        if catch_unwind(AssertUnwindSafe(|| check_row(&row))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| check_row(&row, front, upstream))).is_err() {
             failed.push(row.name);
         }
     }
-    assert!(failed.is_empty(), "rows that failed (details above): {failed:#?}");
+    assert!(failed.is_empty(), "{front:?}, {upstream:?}: failed (details above): {failed:#?}");
 }
 
-fn check_row(row: &Row) {
-    println!("---- {}", row.name);
+fn check_row(row: &Row, front: Front, upstream: Upstream) {
+    println!("---- {front:?}, {upstream:?}: {}", row.name);
     let room = Room::new();
-    let evil = room.fake("evil").tool("bad", row.bad.clone()).tool("echo", say::echo()).entry();
-    room.config([("evil", evil), ("clean", room.fake("clean").tool("echo", say::echo()).entry())]);
-    let client = room.start_ready(row.flags);
+    let evil = room.fake("evil").tool("bad", row.bad.clone()).tool("echo", say::echo());
+    let clean = room.fake("clean").tool("echo", say::echo());
+    room.config([("evil", evil.over(upstream)), ("clean", clean.over(upstream))]);
+    let client = room.open_ready(front, row.flags);
     client.assert_echo("clean", "echo", r#"{"when":"before"}"#);
-    let id = client.begin("evil:bad", r#"{"for":"evil"}"#);
+    let id = client.begin(&client.tool("evil", "bad"), r#"{"for":"evil"}"#);
     client.assert_echo("clean", "echo", r#"{"when":"meanwhile"}"#);
     let outcome = client.answer(&id, SOON);
     assert_caller(&row.caller, &outcome);
     client.assert_echo("clean", "echo", r#"{"when":"after"}"#);
     assert_after(row.after, &room, &client);
-    assert!(client.is_alive());
-    assert_single(&client, &id);
+    assert!(client.process().is_alive());
+    assert_single(&client.client, &id);
     assert_only_requests(&room, "evil");
     assert_eq!(calls_of(&room, "bad"), 1, "a call is never sent twice");
     client.assert_only_protocol();
@@ -99,7 +118,7 @@ fn assert_caller(expected: &Caller, outcome: &Line) {
 }
 
 #[track_caller]
-fn assert_own_error(outcome: &Line, parts: &[&str]) {
+pub(crate) fn assert_own_error(outcome: &Line, parts: &[&str]) {
     assert!(!(-32768..=-32000).contains(&outcome.code()), "a reserved code: {outcome}");
     let error = String::from_utf8_lossy(outcome.error()).into_owned();
     for part in parts {
@@ -108,15 +127,16 @@ fn assert_own_error(outcome: &Line, parts: &[&str]) {
 }
 
 #[track_caller]
-fn assert_after(after: After, room: &Room, client: &Client) {
+fn assert_after(after: After, room: &Room, client: &Scene) {
+    let echo = client.tool("evil", "echo");
     match after {
         After::Lives => client.assert_echo("evil", "echo", r#"{"next":1}"#),
         After::Gone => {
-            assert!(!client.list_names().iter().any(|name| name.starts_with("evil:")));
-            client.call_within("evil:echo", "{}", SOON).error();
+            assert!(!client.list_names().iter().any(|name| name.starts_with("evil")));
+            client.call_within(&echo, "{}", SOON).error();
         }
         After::Replaced => {
-            let back = || client.call("evil:echo", "{}").try_result().is_some();
+            let back = || client.call(&echo, "{}").try_result().is_some();
             process::wait_until("a new process answers", LIMIT, back);
         }
     }
@@ -126,7 +146,7 @@ fn assert_after(after: After, room: &Room, client: &Client) {
 
 /// No second outcome for `id`: everything sent before the answer to a later call has arrived.
 #[track_caller]
-fn assert_single(client: &Client, id: &[u8]) {
+fn assert_single(client: &impl Speak, id: &[u8]) {
     client.assert_echo("clean", "echo", r#"{"when":"last"}"#);
     let second = client.try_wait_for(std::time::Duration::ZERO, |line| line.is_answer_to(id));
     assert_eq!(second, None, "a second outcome");

@@ -35,7 +35,11 @@ fn settled(name: &'static str, line: &str) -> Row {
 
 #[test]
 fn k1_what_is_no_message_is_skipped() {
-    check(vec![
+    check(noise());
+}
+
+pub(crate) fn noise() -> Vec<Row> {
+    vec![
         harmless("a log line", say::steps([say::line("Starting server…"), fine()])),
         harmless("colours", say::steps([say::line("\u{1b}[32m✓\u{1b}[0m ready"), fine()])),
         harmless("an empty array", say::steps([say::line("[]"), fine()])),
@@ -60,14 +64,18 @@ fn k1_what_is_no_message_is_skipped() {
             "a bracket that never closes",
             say::steps([say::line("[INFO] {starting"), fine()]),
         ),
-    ]);
+    ]
 }
 
 #[test]
 fn k2_framing_is_reassembled() {
+    check(framing());
+}
+
+pub(crate) fn framing() -> Vec<Row> {
     let whole =
         r#"{"jsonrpc":"2.0","id":@ID@,"result":{"content":[{"type":"text","text":"fine"}]}}"#;
-    check(vec![
+    vec![
         harmless("one byte at a time", say::steps([say::pieces(1, whole)])),
         harmless("seven bytes at a time", say::steps([say::pieces(7, whole)])),
         harmless("CRLF", say::steps([say::raw(format!("{whole}\r\n"))])),
@@ -87,11 +95,15 @@ fn k2_framing_is_reassembled() {
             caller: Caller::OwnError(&["may have run"]),
             after: After::Gone,
         },
-    ]);
+    ]
 }
 
 #[test]
 fn k3_a_line_over_the_limit_fails_its_call() {
+    check(too_large());
+}
+
+pub(crate) fn too_large() -> Vec<Row> {
     let over = |name, bytes, place| Row {
         name,
         flags: &["--max-message", "1048576"],
@@ -99,7 +111,7 @@ fn k3_a_line_over_the_limit_fails_its_call() {
         caller: Caller::OwnError(TOO_LARGE),
         after: After::Lives,
     };
-    check(vec![
+    vec![
         over("one byte over, id first", (1 << 20) + 1, Place::First),
         over("2 MiB, id first", 2 << 20, Place::First),
         over("2 MiB, id last", 2 << 20, Place::Last),
@@ -112,15 +124,19 @@ fn k3_a_line_over_the_limit_fails_its_call() {
             caller: Caller::OwnError(TOO_LARGE),
             after: After::Lives,
         },
-    ]);
+    ]
 }
 
 #[test]
 fn k4_an_undecodable_answer_fails_its_call_at_once() {
+    check(undecodable());
+}
+
+pub(crate) fn undecodable() -> Vec<Row> {
     let head = r#"{"jsonrpc":"2.0","id":@ID@,"result":{"x":""#;
     let with = |bytes: &[u8]| say::steps([say::line(json!([head, say::bytes(bytes), "\"}}"]))]);
     let line = |line: &str| say::steps([say::line(line)]);
-    check(vec![
+    vec![
         fails_the_call("invalid UTF-8", with(&[0xff, 0xfe])),
         fails_the_call("cut-off UTF-8", with(&[0xe2, 0x82])),
         fails_the_call("overlong UTF-8", with(&[0xc0, 0xaf])),
@@ -168,12 +184,16 @@ fn k4_an_undecodable_answer_fails_its_call_at_once() {
                 ),
             )
         },
-    ]);
+    ]
 }
 
 #[test]
 fn k4_an_answer_of_an_odd_shape_is_settled_at_once() {
-    check(vec![
+    check(odd_shapes());
+}
+
+pub(crate) fn odd_shapes() -> Vec<Row> {
+    vec![
         settled("neither result nor error", r#"{"jsonrpc":"2.0","id":@ID@}"#),
         settled("the id as a string", r#"{"jsonrpc":"2.0","id":"@ID@","result":{}}"#),
         settled("the id as a float", r#"{"jsonrpc":"2.0","id":@ID@.0,"result":{}}"#),
@@ -185,14 +205,18 @@ fn k4_an_answer_of_an_odd_shape_is_settled_at_once() {
         settled("a result that is null", r#"{"jsonrpc":"2.0","id":@ID@,"result":null}"#),
         settled("an answer in a batch", r#"[{"jsonrpc":"2.0","id":@ID@,"result":{}}]"#),
         settled("result and method", r#"{"jsonrpc":"2.0","id":@ID@,"method":"x","result":{}}"#),
-    ]);
+    ]
 }
 
 #[test]
 fn k4_k5_what_is_legal_in_a_payload_passes() {
+    check(legal());
+}
+
+pub(crate) fn legal() -> Vec<Row> {
     let deep =
         |levels: usize| format!(r#"{{"deep":{}{}}}"#, "[".repeat(levels), "]".repeat(levels));
-    check(vec![
+    vec![
         passes("depth 129", deep(129)),
         passes("depth 100,000", deep(100_000)),
         passes("1e400", r#"{"n":[1e400,-1E+400,1e-400]}"#.to_owned()),
@@ -200,25 +224,33 @@ fn k4_k5_what_is_legal_in_a_payload_passes() {
         passes("lone surrogates", r#"{"s":"\ud800 \udc00"}"#.to_owned()),
         passes("doubled keys", r#"{"a":1,"a":{"id":5,"id":6},"result":1,"error":2}"#.to_owned()),
         passes("an envelope inside", r#"{"jsonrpc":"2.0","id":0,"result":{},"id":1}"#.to_owned()),
-    ]);
+    ]
 }
 
 #[test]
 fn k6_silence_ends_with_a_timeout() {
-    check(vec![Row {
+    check(silence());
+}
+
+pub(crate) fn silence() -> Vec<Row> {
+    vec![Row {
         name: "never answers",
         flags: &["--call-timeout", "1"],
         bad: say::never(),
         caller: Caller::OwnError(LATE),
         after: After::Lives,
-    }]);
+    }]
 }
 
 #[test]
 fn k7_the_first_answer_wins_and_strangers_are_dropped() {
+    check(strangers());
+}
+
+pub(crate) fn strangers() -> Vec<Row> {
     let stray =
         |id: &str| say::line(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"stray":1}}}}"#));
-    check(vec![
+    vec![
         harmless("answers twice", say::steps([fine(), say::text("again")])),
         harmless(
             "result, then error",
@@ -236,7 +268,7 @@ fn k7_the_first_answer_wins_and_strangers_are_dropped() {
                 fine(),
             ]),
         ),
-    ]);
+    ]
 }
 
 /// The ways to die in the middle of a call, and what the caller is told.

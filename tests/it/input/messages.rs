@@ -1,7 +1,8 @@
 //! What is no message, no request, no method or has no such parameters.
 
 use kit::client::Client;
-use kit::{LIMIT, SOON, mcp, scan};
+use kit::room::Room;
+use kit::{LIMIT, SOON, mcp, say, scan};
 
 use super::{answers, only_answer, room};
 
@@ -118,7 +119,10 @@ fn a_batch_is_settled_member_by_member_or_refused_as_a_whole() {
 
 #[test]
 fn unknown_methods_are_not_found_and_unknown_notifications_are_ignored() {
-    let room = room();
+    // With two servers, nothing says which of them is meant.
+    let room = Room::new();
+    let a = room.fake("a").tool("echo", say::echo()).tool("mirror", say::mirror());
+    room.config([("a", a.entry()), ("b", room.fake("b").tool("echo", say::echo()).entry())]);
     let client = room.start_ready(&[]);
     for method in
         ["no/such/method", "", "tools", "tools/list ", "TOOLS/LIST", "tools/call/x", "rpc.x"]

@@ -8,13 +8,15 @@ use std::time::Duration;
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::Value;
 
-use super::listing::Listing;
+use super::outlet::Outlet;
 use super::request::Request;
-use super::{Server, linger, template};
+use super::{Server, linger, network, template};
+use crate::scan;
 
 /// Does any step wait? Then the behaviour gets a thread and reading goes on.
 pub(super) fn blocks(steps: &Value) -> bool {
-    const WAITING: [&str; 6] = ["sleep_ms", "gate", "until_cancelled", "ask", "huge", "flood"];
+    const WAITING: [&str; 8] =
+        ["sleep_ms", "gate", "until_cancelled", "ask", "push_ask", "huge", "flood", "slow"];
     let waits = |step: &Value| WAITING.iter().any(|kind| step.get(kind).is_some());
     steps.as_array().is_some_and(|steps| steps.iter().any(waits))
 }
@@ -23,33 +25,39 @@ pub(super) fn perform(server: &Arc<Server>, steps: &Value, request: &Request) {
     let mut answer = Vec::new();
     for step in steps.as_array().into_iter().flatten() {
         let (kind, what) = step.as_object().and_then(|step| step.iter().next()).expect("a step");
-        if kind == "ask" {
-            answer = ask(server, what);
-        } else {
-            act(server, kind, what, request, &answer);
+        match kind.as_str() {
+            "ask" => answer = ask(server, what, &request.outlet),
+            "push_ask" => answer = ask(server, what, &server.push(&request.session)),
+            _ if network::act(server, kind, what, request, &answer) => {}
+            _ => act(server, kind, what, request, &answer),
         }
     }
 }
 
 fn act(server: &Arc<Server>, kind: &str, what: &Value, request: &Request, answer: &[u8]) {
     let fill = |template: &Value| template::fill(server, template, request, answer);
-    let line = |template: &Value| [&fill(template)[..], b"\n"].concat();
+    let outlet = &request.outlet;
     match kind {
-        "write" => server.outlet.write(&fill(what)),
-        "line" => server.outlet.write(&line(what)),
-        "pieces" => in_pieces(server, &line(&what["of"]), number(&what["size"])),
-        "split" => split(server, &line(what), request.number("at")),
-        "together" => together(server, number(&what["count"]), line(&what["line"])),
-        "huge" => huge(server, number(&what["bytes"]), what["id_first"] == true, request),
-        "fill" => fill_up(server, number(what)),
-        "deep" => deep(server, number(what), request),
-        "flood" => flood(server, number(&what["count"]), &line(&what["line"])),
-        "progress" => progress(server, number(what), request),
+        "write" => outlet.bytes([&fill(what)[..]]),
+        "line" => outlet.message([&fill(what)[..]]),
+        "push" => server.push(&request.session).message([&fill(what)[..]]),
+        "pieces" => {
+            let framed = outlet.framed(&fill(&what["of"]));
+            outlet.bytes(framed.chunks(number(&what["size"])));
+            end_reply(outlet);
+        }
+        "split" => split(outlet, &fill(what), request.number("at")),
+        "together" => together(server, number(&what["count"]), fill(&what["line"]), outlet),
+        "huge" => huge(number(&what["bytes"]), what["id_first"] == true, request),
+        "fill" => fill_up(outlet, number(what)),
+        "deep" => deep(number(what), request),
+        "flood" => flood(outlet, number(&what["count"]), &fill(&what["line"])),
+        "progress" => progress(number(what), request),
         "stderr" => drop(std::io::stderr().write_all(&fill(what))),
         "stderr_flood" => stderr_flood(number(what)),
         "exit" => std::process::exit(what.as_i64().expect("a code") as i32),
         "signal" => signal_self(what.as_str().expect("a signal")),
-        "usual" => server.outlet.write(&super::usual(server, request)),
+        "usual" => outlet.message([&super::usual::answer(server, request)[..]]),
         "close_stdout" => close_stdout(),
         "stall" => loop {
             std::thread::park();
@@ -57,47 +65,78 @@ fn act(server: &Arc<Server>, kind: &str, what: &Value, request: &Request, answer
         "sleep_ms" => std::thread::sleep(Duration::from_millis(number(what) as u64)),
         "gate" => wait_at_gate(what.as_str().expect("a path")),
         "until_cancelled" => {
-            server.wait_heard(|heard| heard.cancelled.remove(&request.id).then_some(()));
+            let key = (request.session.clone(), request.id.clone());
+            server.wait_heard(|heard| heard.cancelled.remove(&key).then_some(()));
         }
-        "tools" => {
-            *server.listing.lock().expect("no holder panics") = Listing::flat(what);
+        "tools" => server.lists.lock().expect("no holder panics").change("tools", what),
+        "list" => {
+            let kind = what["kind"].as_str().expect("a kind");
+            server.lists.lock().expect("no holder panics").change(kind, &what["of"]);
         }
+        "updated" => updated(server, what.as_str().expect("a URI")),
         "descend" => linger::start(&server.script, what),
         other => panic!("the script knows no step {other}"),
     }
 }
 
 /// Sends a request of our own; the line that answers it.
-fn ask(server: &Server, what: &Value) -> Vec<u8> {
+fn ask(server: &Server, what: &Value, outlet: &Outlet) -> Vec<u8> {
     let id = format!("\"ask-{}\"", server.next_question.fetch_add(1, Ordering::Relaxed));
     let (method, params) = (&what["method"], what["params"].as_str().unwrap_or("{}"));
     let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{params}}}"#);
-    server.outlet.write(format!("{line}\n").as_bytes());
+    outlet.message([line.as_bytes()]);
     server.wait_heard(|heard| heard.answers.remove(id.as_bytes()))
 }
 
-fn in_pieces(server: &Server, bytes: &[u8], size: usize) {
-    server.outlet.write_all(bytes.chunks(size));
-}
-
-/// A moment between the two writes, so that the reader meets the first alone.
-fn split(server: &Server, bytes: &[u8], at: usize) {
-    let (head, tail) = bytes.split_at(at % bytes.len());
-    server.outlet.write(head);
-    std::thread::sleep(Duration::from_millis(1));
-    server.outlet.write(tail);
-}
-
-fn together(server: &Server, count: usize, line: Vec<u8>) {
-    let mut waiting = server.together.lock().expect("no holder panics");
-    waiting.push(line);
-    if waiting.len() == count {
-        server.outlet.write(&waiting.concat());
-        waiting.clear();
+/// Tells everybody who has subscribed.
+fn updated(server: &Server, uri: &str) {
+    let uri = scan::quote(uri);
+    let line = format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":{uri}}}}}"#
+    );
+    let subscribed = server.subscribed.lock().expect("no holder panics").clone();
+    for (session, wanted) in subscribed {
+        let there = server.stdout.is_some() || server.sessions.get(&session).is_some();
+        if wanted == uri.as_bytes() && there {
+            server.push(&session).message([line.as_bytes()]);
+        }
     }
 }
 
-fn huge(server: &Server, bytes: usize, id_first: bool, request: &Request) {
+/// A moment between the two writes, so that the reader meets the first alone.
+fn split(outlet: &Outlet, message: &[u8], at: usize) {
+    let framed = outlet.framed(message);
+    let (head, tail) = framed.split_at(at % framed.len());
+    outlet.bytes([head]);
+    std::thread::sleep(Duration::from_millis(1));
+    outlet.bytes([tail]);
+    end_reply(outlet);
+}
+
+/// Bytes that were cut by hand do not show that the answer was among them.
+fn end_reply(outlet: &Outlet) {
+    if let Some(reply) = outlet.reply() {
+        reply.end();
+    }
+}
+
+/// One write where the messages share a way out.
+fn together(server: &Server, count: usize, message: Vec<u8>, outlet: &Outlet) {
+    let mut waiting = server.together.lock().expect("no holder panics");
+    waiting.push((outlet.clone(), message));
+    if waiting.len() < count {
+        return;
+    }
+    if outlet.reply().is_some() {
+        waiting.drain(..).for_each(|(outlet, message)| outlet.message([&message[..]]));
+    } else {
+        let all: Vec<u8> =
+            waiting.drain(..).flat_map(|(outlet, message)| outlet.framed(&message)).collect();
+        outlet.bytes([&all[..]]);
+    }
+}
+
+fn huge(bytes: usize, id_first: bool, request: &Request) {
     let id = String::from_utf8_lossy(&request.id);
     let text = vec![b'x'; 1 << 16];
     let (head, tail) = if id_first {
@@ -106,39 +145,40 @@ fn huge(server: &Server, bytes: usize, id_first: bool, request: &Request) {
         (String::new(), format!(r#","id":{id}"#))
     };
     let head = format!(r#"{{"jsonrpc":"2.0",{head}"result":{{"content":[{{"type":"text","text":""#);
-    let tail = format!("\"}}]}}{tail}}}\n");
+    let tail = format!("\"}}]}}{tail}}}");
     let chunks = std::iter::repeat_n(&text[..], bytes / text.len());
     let rest = &text[..bytes % text.len()];
     let parts = [head.as_bytes()].into_iter().chain(chunks).chain([rest, tail.as_bytes()]);
-    server.outlet.write_all(parts);
+    request.outlet.message(parts);
 }
 
-fn fill_up(server: &Server, bytes: usize) {
+fn fill_up(outlet: &Outlet, bytes: usize) {
     let text = vec![b'x'; 1 << 16];
     let chunks = std::iter::repeat_n(&text[..], bytes / text.len());
-    server.outlet.write_all(chunks.chain([&text[..bytes % text.len()]]));
+    outlet.bytes(chunks.chain([&text[..bytes % text.len()]]));
 }
 
-fn deep(server: &Server, levels: usize, request: &Request) {
+fn deep(levels: usize, request: &Request) {
     let (open, close) = ("[".repeat(levels), "]".repeat(levels));
     let head = br#"{"jsonrpc":"2.0","id":"#;
     let body = format!(r#","result":{{"deep":{open}{close}}}}}"#);
-    server.outlet.write(&[&head[..], &request.id, body.as_bytes(), b"\n"].concat());
+    request.outlet.message([&head[..], &request.id, body.as_bytes()]);
 }
 
-fn flood(server: &Server, count: usize, line: &[u8]) {
-    let block = line.repeat(64);
+fn flood(outlet: &Outlet, count: usize, message: &[u8]) {
+    let framed = outlet.framed(message);
+    let block = framed.repeat(64);
     let blocks = std::iter::repeat_n(&block[..], count / 64);
-    server.outlet.write_all(blocks.chain(std::iter::repeat_n(line, count % 64)));
+    outlet.bytes(blocks.chain(std::iter::repeat_n(&framed[..], count % 64)));
 }
 
-fn progress(server: &Server, count: usize, request: &Request) {
+fn progress(count: usize, request: &Request) {
     let token = String::from_utf8_lossy(&request.token);
     for step in 1..=count {
         let line = format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{step}.0,"total": {count},"message":"\u0073tep"}}}}"#
         );
-        server.outlet.write(format!("{line}\n").as_bytes());
+        request.outlet.message([line.as_bytes()]);
     }
 }
 

@@ -1,11 +1,14 @@
-//! The scripted server: reads lines, writes each into its ledger, then does what the script says.
+//! The scripted server: writes each message into its ledger, then does what the script says.
 
 mod act;
 mod linger;
 mod listing;
+mod net;
+mod network;
 mod outlet;
 mod request;
 mod template;
+mod usual;
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, stdin};
@@ -16,56 +19,70 @@ use serde_json::Value;
 
 use crate::ledger::Ledger;
 use crate::scan;
-use listing::Listing;
-use outlet::Outlet;
+use listing::Lists;
+use net::Wire;
+use net::session::Sessions;
+use outlet::{Outlet, Stdout};
 use request::Request;
 
-/// `--script FILE`, `--script-json TEXT`, or `--linger MARKER` for what a script starts.
+/// `--script FILE`, with `--listen ADDRESS --http` or `--sse` over the network instead of stdio;
+/// `--linger MARKER` for what a script starts.
 pub fn main() {
     let args: Vec<String> = std::env::args().collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[1..] {
-        ["--script", path] => {
-            let text = std::fs::read(path).expect("the script can be read");
-            serve(serde_json::from_slice(&text).expect("the script is JSON"));
+        ["--script", path] => over_stdio(read(path)),
+        ["--script-json", text] => {
+            over_stdio(serde_json::from_str(text).expect("the script is JSON"));
         }
-        ["--script-json", text] => serve(serde_json::from_str(text).expect("the script is JSON")),
+        ["--script", path, "--listen", address, "--http"] => {
+            over_network(read(path), address, Wire::Streamable);
+        }
+        ["--script", path, "--listen", address, "--sse"] => {
+            over_network(read(path), address, Wire::Legacy);
+        }
         ["--linger", _, ..] => linger::main(&args),
-        _ => panic!("usage: fake-mcp --script FILE | --script-json JSON"),
+        _ => panic!("usage: fake-mcp --script FILE [--listen ADDRESS --http|--sse]"),
     }
+}
+
+fn read(path: &str) -> Value {
+    let text = std::fs::read(path).expect("the script can be read");
+    serde_json::from_slice(&text).expect("the script is JSON")
 }
 
 /// What all threads of one server share.
 struct Server {
     script: Value,
-    outlet: Outlet,
-    listing: Mutex<Listing>,
-    /// Raw ids the client has cancelled, and answers to our own questions by raw id.
+    ledger: Mutex<Ledger>,
+    lists: Mutex<Lists>,
+    sessions: Arc<Sessions>,
+    /// The way out that belongs to no request; over the network every session has its own.
+    stdout: Option<Arc<Stdout>>,
     heard: Mutex<Heard>,
     heard_more: Condvar,
-    /// Lines that wait to be written together.
-    together: Mutex<Vec<Vec<u8>>>,
+    /// Messages that wait to be written together.
+    together: Mutex<Vec<(Outlet, Vec<u8>)>>,
     next_question: AtomicU64,
+    /// How often a behaviour with [`crate::say::first`] has been met.
+    met: Mutex<HashMap<String, u64>>,
+    /// Session and raw URI.
+    subscribed: Mutex<HashSet<(String, Vec<u8>)>>,
 }
 
 #[derive(Default)]
 struct Heard {
-    cancelled: HashSet<Vec<u8>>,
+    /// Session and raw id of what the client has cancelled.
+    cancelled: HashSet<(String, Vec<u8>)>,
+    /// Answers to our own questions by raw id.
     answers: HashMap<Vec<u8>, Vec<u8>>,
 }
 
-fn serve(script: Value) {
-    let mut ledger = Ledger::open(script["ledger"].as_str());
-    let server = Arc::new(Server {
-        listing: Mutex::new(Listing::of(&script)),
-        script,
-        outlet: Outlet::default(),
-        heard: Mutex::default(),
-        heard_more: Condvar::new(),
-        together: Mutex::default(),
-        next_question: AtomicU64::new(1),
-    });
-    act::perform(&server, &server.script["start"], &Request::default());
+fn over_stdio(script: Value) {
+    let server = Server::new(script, Some(Arc::default()));
+    let nobody = Request { outlet: server.push(""), ..Request::default() };
+    act::perform(&server, &server.script["start"], &nobody);
+    meanwhile(&server);
     let mut input = stdin().lock();
     loop {
         let mut line = Vec::new();
@@ -79,14 +96,32 @@ fn serve(script: Value) {
         if line.last() == Some(&b'\n') {
             line.pop();
         }
-        ledger.received(&line);
-        take(&server, line);
+        server.ledger.lock().expect("no holder panics").received(&line);
+        let outlet = server.push("");
+        take(&server, Request { outlet, ..Request::read(line) });
+    }
+}
+
+fn over_network(script: Value, address: &str, wire: Wire) {
+    let server = Server::new(script, None);
+    act::perform(&server, &server.script["start"], &Request::default());
+    meanwhile(&server);
+    net::serve(&server, address, wire);
+}
+
+/// What the server does of its own accord, beside its work.
+fn meanwhile(server: &Arc<Server>) {
+    if server.script.get("meanwhile").is_some() {
+        let server = Arc::clone(server);
+        std::thread::spawn(move || {
+            let nobody = Request { outlet: server.push(""), ..Request::default() };
+            act::perform(&server, &server.script["meanwhile"], &nobody);
+        });
     }
 }
 
 /// Sorts one message: a question to us, an answer to ours, a cancellation.
-fn take(server: &Arc<Server>, line: Vec<u8>) {
-    let request = Request::read(line);
+fn take(server: &Arc<Server>, request: Request) {
     match request.method.as_str() {
         "" => server.hear(|heard| {
             heard.answers.insert(request.id.clone(), request.line.clone());
@@ -94,54 +129,101 @@ fn take(server: &Arc<Server>, line: Vec<u8>) {
         "notifications/cancelled" => {
             let id = scan::get(&request.params, "requestId").unwrap_or_default().to_vec();
             server.hear(|heard| {
-                heard.cancelled.insert(id);
+                heard.cancelled.insert((request.session.clone(), id));
             });
         }
+        "resources/subscribe" => server.subscribe(&request, true),
+        "resources/unsubscribe" => server.subscribe(&request, false),
         _ => {}
     }
-    match steps_for(&server.script, &request) {
+    match server.steps_for(&request) {
         Some(steps) if act::blocks(steps) => {
             let (server, steps) = (Arc::clone(server), steps.clone());
             std::thread::spawn(move || act::perform(&server, &steps, &request));
         }
         Some(steps) => act::perform(server, steps, &request),
         None if !request.id.is_empty() && !request.method.is_empty() => {
-            server.outlet.write(&usual(server, &request));
+            request.outlet.message([&usual::answer(server, &request)[..]]);
         }
         None => {}
     }
 }
 
-/// The behaviour the script gives for this message.
-fn steps_for<'a>(script: &'a Value, request: &Request) -> Option<&'a Value> {
-    if request.method == "tools/call" {
-        let tool = scan::text(&request.name)?;
-        return script["calls"].get(tool).or_else(|| script["calls"].get("*"));
-    }
-    script["on"].get(&request.method)
-}
-
-/// What a well-behaved server answers.
-fn usual(server: &Server, request: &Request) -> Vec<u8> {
-    let outcome = match request.method.as_str() {
-        "initialize" => {
-            let asked = scan::get(&request.params, "protocolVersion").and_then(scan::text);
-            let version = server.script["version"].as_str().map(str::to_owned).or(asked);
-            format!(
-                r#""result":{{"protocolVersion":{},"capabilities":{{"tools":{{"listChanged":true}}}},"serverInfo":{{"name":"fake-mcp","version":"1"}}}}"#,
-                scan::quote(&version.unwrap_or_default())
-            )
-        }
-        "tools/list" => server.listing.lock().expect("no holder panics").page(request),
-        "ping" => r#""result":{}"#.to_owned(),
-        "tools/call" => r#""error":{"code":-32602,"message":"unknown tool"}"#.to_owned(),
-        _ => r#""error":{"code":-32601,"message":"unknown method"}"#.to_owned(),
-    };
-    let head = br#"{"jsonrpc":"2.0","id":"#;
-    [&head[..], &request.id, b",", outcome.as_bytes(), b"}\n"].concat()
-}
-
 impl Server {
+    fn new(script: Value, stdout: Option<Arc<Stdout>>) -> Arc<Self> {
+        Arc::new(Self {
+            ledger: Mutex::new(Ledger::open(script["ledger"].as_str())),
+            lists: Mutex::new(Lists::of(&script)),
+            script,
+            sessions: Arc::default(),
+            stdout,
+            heard: Mutex::default(),
+            heard_more: Condvar::new(),
+            together: Mutex::default(),
+            next_question: AtomicU64::new(1),
+            met: Mutex::default(),
+            subscribed: Mutex::default(),
+        })
+    }
+
+    /// The way out for what belongs to no request of this session; without one, to everybody.
+    fn push(&self, session: &str) -> Outlet {
+        match (&self.stdout, self.sessions.get(session)) {
+            (Some(stdout), _) => Outlet::Stdout(Arc::clone(stdout)),
+            (None, Some(session)) => Outlet::Stream(Arc::clone(&session.push)),
+            (None, None) => Outlet::Everyone(Arc::clone(&self.sessions)),
+        }
+    }
+
+    /// The behaviour the script gives for this message.
+    fn steps_for(&self, request: &Request) -> Option<&Value> {
+        let (table, raw) = match request.method.as_str() {
+            "" => return None,
+            "tools/call" => ("calls", &request.name),
+            "prompts/get" => ("gets", &request.name),
+            "resources/read" => ("reads", &request.uri),
+            _ => ("on", &Vec::new()),
+        };
+        let special = match scan::text(raw) {
+            Some(key) => self.behaviour(table, &key).or_else(|| self.behaviour(table, "*")),
+            None => None,
+        };
+        special.or_else(|| self.behaviour("on", &request.method)).or_else(|| {
+            let known = table != "on" || usual::knows(&self.script, &request.method);
+            if known { None } else { self.behaviour("on", "*") }
+        })
+    }
+
+    /// `first` steps are used as often as they say, then what comes after them.
+    fn behaviour(&self, table: &str, key: &str) -> Option<&Value> {
+        let steps = self.script.get(table)?.get(key)?;
+        let Some(count) = steps.get("first").and_then(Value::as_u64) else { return Some(steps) };
+        let mut met = self.met.lock().expect("no holder panics");
+        let times = met.entry(format!("{table} {key}")).or_default();
+        *times += 1;
+        if *times <= count { steps.get("steps") } else { steps.get("then") }
+    }
+
+    /// Is the behaviour about the HTTP response of a message that has no answer of its own there?
+    fn spoils_acceptance(&self, request: &Request) -> bool {
+        let table = if request.method == "tools/call" { "calls" } else { "on" };
+        let key = if table == "calls" { scan::text(&request.name) } else { None };
+        let key = key.unwrap_or_else(|| request.method.clone());
+        let steps = self.script.get(table).and_then(|table| table.get(&key));
+        let steps = steps.map(|steps| steps.get("steps").unwrap_or(steps));
+        let first = steps.and_then(|steps| steps.get(0));
+        first.is_some_and(|step| step.get("http").is_some() || step.get("http_raw").is_some())
+    }
+
+    fn subscribe(&self, request: &Request, wanted: bool) {
+        let key = (request.session.clone(), request.uri.clone());
+        let mut subscribed = self.subscribed.lock().expect("no holder panics");
+        match wanted {
+            true => subscribed.insert(key),
+            false => subscribed.remove(&key),
+        };
+    }
+
     fn hear(&self, change: impl FnOnce(&mut Heard)) {
         change(&mut self.heard.lock().expect("no holder panics"));
         self.heard_more.notify_all();

@@ -1,5 +1,6 @@
 //! A message from the client and the parts a script refers to, as written.
 
+use super::outlet::Outlet;
 use crate::scan;
 
 #[derive(Debug, Default)]
@@ -11,8 +12,13 @@ pub(super) struct Request {
     pub(super) method: String,
     pub(super) params: Vec<u8>,
     pub(super) name: Vec<u8>,
+    pub(super) uri: Vec<u8>,
     pub(super) arguments: Vec<u8>,
     pub(super) token: Vec<u8>,
+    /// Empty over stdio, and where sessions are not used.
+    pub(super) session: String,
+    /// Where its answer goes.
+    pub(super) outlet: Outlet,
 }
 
 impl Request {
@@ -24,8 +30,11 @@ impl Request {
             params: part(&["params"]),
             name: part(&["params", "name"]),
             arguments: part(&["params", "arguments"]),
+            uri: part(&["params", "uri"]),
             token: part(&["params", "_meta", "progressToken"]),
             line,
+            session: String::new(),
+            outlet: Outlet::default(),
         }
     }
 

@@ -46,6 +46,8 @@ fn value(server: &Server, word: &str, request: &Request, answer: &[u8]) -> Optio
         "ARGS" => request.arguments.clone(),
         "PARAMS" => request.params.clone(),
         "NAME" => request.name.clone(),
+        "URI" => request.uri.clone(),
+        "SESSION" => request.session.clone().into_bytes(),
         "TOKEN" => request.token.clone(),
         "LINE" => scan::quote(&String::from_utf8_lossy(&request.line)).into_bytes(),
         "ANSWER" => answer.to_vec(),

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use trunkline_catalog::config::Style;
-use trunkline_gateway::{Failure, Gateway, State, Status};
+use trunkline_catalog::name::DEFAULT_SEPARATOR;
+use trunkline_gateway::{Declared, Failure, Gateway, Restart, State, Status};
 
-use crate::cli::{Check, Serve};
-use crate::commands::runtime::{block_on, broke, refuse};
+use crate::cli::{Bounds, Check, Identity};
+use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::environment::Environment;
-use crate::settings::{self, SettingsError};
-use crate::{FAILED, OK, USAGE, logging, speak};
+use crate::settings::{self, SettingsError, Wanted};
+use crate::{FAILED, OK, USAGE, speak};
 
 /// Longer than the front door waits: whoever checks wants to know how long a slow start takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -24,10 +25,10 @@ struct Row {
 }
 
 pub(crate) fn run(check: &Check, environment: &Environment) -> u8 {
-    if let Err(error) = logging::start(check.common.debug, environment) {
-        return speak::problem(&format!("error: {error}\n"), USAGE);
+    if let Err(code) = start_logging(check.servers.debug, environment) {
+        return code;
     }
-    let path = match settings::config_path(check.common.config.as_deref(), environment) {
+    let path = match settings::config_path(check.servers.config.as_deref(), environment) {
         Ok(path) => path,
         Err(error) => return refuse(&error, environment),
     };
@@ -47,14 +48,23 @@ fn examine(
     path: &Path,
     environment: &Environment,
 ) -> Result<std::io::Result<Vec<Row>>, SettingsError> {
-    let config = settings::load(path, &check.common, environment)?;
+    let wanted = Wanted {
+        servers: &check.servers,
+        identity: &Identity::default(),
+        bounds: &Bounds::default(),
+        simple: check.simple,
+        restart: Restart::Never,
+        declared: Declared::nothing(),
+        separator: DEFAULT_SEPARATOR,
+        patience: Some(PATIENCE),
+    };
+    let config = settings::load(path, &wanted, environment)?;
     if !config.warnings.is_empty() {
         speak::problem(&config.warnings.render(Style::Plain), OK);
     }
     let keys: Vec<_> =
         config.servers.iter().map(|spec| (spec.key.clone(), spec.disabled)).collect();
-    let serve = Serve::for_check(check, PATIENCE);
-    let options = settings::options(&serve, path, config, environment)?;
+    let options = settings::options(&wanted, path, config, environment)?;
     let statuses = block_on(async {
         let gateway = Gateway::start(options)?;
         gateway.settled().await;

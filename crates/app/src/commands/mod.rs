@@ -1,6 +1,16 @@
 //! What the program does when it is asked.
 
+pub(crate) mod call;
 pub(crate) mod check;
+mod input;
 pub(crate) mod install;
+mod news;
+mod output;
+pub(crate) mod prompts;
+mod reload;
+pub(crate) mod resources;
 mod runtime;
+pub(crate) mod serve;
 pub(crate) mod stdio;
+pub(crate) mod tools;
+mod visit;

@@ -1,18 +1,41 @@
 //! The async runtime, and the words for what keeps a command from starting.
 
 use std::io;
+use std::path::PathBuf;
 
-use trunkline_catalog::config::Style;
+use trunkline_catalog::config::{Config, Style};
 
 use crate::environment::Environment;
-use crate::settings::SettingsError;
-use crate::{FAILED, USAGE, speak};
+use crate::settings::{self, SettingsError, Wanted};
+use crate::{FAILED, OK, USAGE, logging, speak};
 
 /// Runs a future to its end on this one thread: for one client, a second thread would only add
 /// the cost of waking it.
 pub(super) fn block_on<T>(future: impl Future<Output = T>) -> io::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     Ok(runtime.block_on(future))
+}
+
+/// Starts the log; `Err` is the exit code.
+pub(super) fn start_logging(debug: bool, environment: &Environment) -> Result<(), u8> {
+    logging::start(debug, environment)
+        .map_err(|error| speak::problem(&format!("error: {error}\n"), USAGE))
+}
+
+/// The config a command works with, and where it is. What is odd about it is told.
+pub(super) fn read_config(
+    wanted: &Wanted<'_>,
+    environment: &Environment,
+) -> Result<(PathBuf, Config), SettingsError> {
+    let path = settings::config_path(wanted.servers.config.as_deref(), environment)?;
+    let config = settings::load(&path, wanted, environment)?;
+    for note in &config.notes {
+        tracing::debug!("{note}");
+    }
+    if !config.warnings.is_empty() {
+        speak::problem(&config.warnings.render(Style::Plain), OK);
+    }
+    Ok((path, config))
 }
 
 /// Tells why nothing was started.

@@ -1,37 +1,46 @@
 //! `trunkline --config F`: the stdio front door.
 
-use trunkline_catalog::config::Style;
-use trunkline_gateway::{Gateway, Options};
+use trunkline_catalog::name::DEFAULT_SEPARATOR;
+use trunkline_gateway::{Declared, Gateway, Restart};
 
-use crate::cli::Serve;
-use crate::commands::runtime::{block_on, broke, refuse};
+use crate::OK;
+use crate::cli::Stdio;
+use crate::commands::reload::Reload;
+use crate::commands::runtime::{block_on, broke, read_config, refuse, start_logging};
 use crate::environment::Environment;
-use crate::settings::{self, SettingsError};
-use crate::{OK, USAGE, logging, speak};
+use crate::settings::{self, Wanted};
 
-pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
-    if let Err(error) = logging::start(serve.common.debug, environment) {
-        return speak::problem(&format!("error: {error}\n"), USAGE);
+pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
+    if let Err(code) = start_logging(stdio.servers.debug, environment) {
+        return code;
     }
-    let options = match prepare(serve, environment) {
+    let wanted = Wanted {
+        servers: &stdio.servers,
+        identity: &stdio.identity,
+        bounds: &stdio.bounds,
+        simple: stdio.simple,
+        restart: if stdio.restart { Restart::Limited } else { Restart::Never },
+        declared: if stdio.simple { Declared::nothing() } else { Declared::of_the_client() },
+        separator: DEFAULT_SEPARATOR,
+        patience: None,
+    };
+    let reload = Reload::prepare(&wanted, environment);
+    let options = match read_config(&wanted, environment)
+        .and_then(|(path, config)| settings::options(&wanted, &path, config, environment))
+    {
         Ok(options) => options,
         Err(error) => return refuse(&error, environment),
     };
-    let served = block_on(async { Gateway::start(options)?.serve_stdio().await });
+    let served = block_on(async {
+        let gateway = Gateway::start(options)?;
+        let reloader = gateway.reloader();
+        tokio::select! {
+            served = gateway.serve_stdio() => served,
+            never = reload.run(reloader) => match never {},
+        }
+    });
     match served.and_then(|served| served) {
         Ok(()) => OK,
         Err(error) => broke(&error),
     }
-}
-
-fn prepare(serve: &Serve, environment: &Environment) -> Result<Options, SettingsError> {
-    let path = settings::config_path(serve.common.config.as_deref(), environment)?;
-    let config = settings::load(&path, &serve.common, environment)?;
-    for note in &config.notes {
-        tracing::debug!("{note}");
-    }
-    if !config.warnings.is_empty() {
-        speak::problem(&config.warnings.render(Style::Plain), OK);
-    }
-    settings::options(serve, &path, config, environment)
 }

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::custom::{Placed, Servers};
 use super::escape::shown;
 use super::expand::Environment;
-use super::keys::TOP;
+use super::keys::{TOP, TOP_SIMPLE};
 use super::load::Rules;
 use super::near::nearest;
 use super::path::Path;
@@ -12,6 +13,13 @@ use super::problem::Problem;
 use super::spec::{Note, ServerSpec};
 use crate::jsonc::{Member, Node, Value};
 use crate::place::{Lines, Span};
+
+/// What a file says.
+#[derive(Default)]
+pub(crate) struct File {
+    pub(crate) servers: Vec<ServerSpec>,
+    pub(crate) custom: Vec<Placed>,
+}
 
 /// Collects what is found; a problem never stops the check.
 pub(crate) struct Checker<'c> {
@@ -31,21 +39,31 @@ impl<'c> Checker<'c> {
         (self.problems, self.notes)
     }
 
-    pub(crate) fn file(&mut self, root: &Node) -> Vec<ServerSpec> {
+    pub(crate) fn file(&mut self, root: &Node) -> File {
         let at = Path::root();
         let Value::Object(members) = &root.value else {
             self.wrong_type(root, &at, "the config", "an object");
-            return Vec::new();
+            return File::default();
         };
         self.duplicates(members, &at);
-        let vs_code = find(members, "servers").filter(|_| self.rules == Rules::Full);
-        let Some(servers) = find(members, "mcpServers").or(vs_code) else {
+        let full = self.rules == Rules::Full;
+        let keys = if full { TOP } else { TOP_SIMPLE };
+        let vs_code = find(members, "servers").filter(|_| full);
+        let standard = find(members, "mcpServers");
+        let Some(node) = standard.or(vs_code) else {
             let explained = self.no_servers(root, members);
-            self.other_keys(members, &at, &TOP, explained);
-            return Vec::new();
+            self.other_keys(members, &at, &keys, explained);
+            return File::default();
         };
-        self.other_keys(members, &at, &TOP, Some(&servers.key.value));
-        self.servers(&servers.value, &at.key(&servers.key.value))
+        if let (Some(standard), Some(vs_code)) = (standard, vs_code) {
+            self.exclusive("the file", standard, vs_code, &at);
+        }
+        self.other_keys(members, &at, &keys, None);
+        let servers = self.servers(&node.value, &at.key(&node.key.value));
+        let custom = find(members, "tools").filter(|_| full);
+        let known = Servers { keys: keys_of(&node.value), specs: &servers };
+        let custom = custom.map(|custom| self.custom_tools(custom, &known));
+        File { custom: custom.unwrap_or_default(), servers }
     }
 
     fn servers(&mut self, node: &Node, at: &Path) -> Vec<ServerSpec> {
@@ -105,6 +123,14 @@ impl<'c> Checker<'c> {
         }
     }
 
+    /// Two keys of which there may be one.
+    pub(crate) fn exclusive(&mut self, whose: &str, one: &Member, other: &Member, at: &Path) {
+        let later = if one.key.span.start < other.key.span.start { other } else { one };
+        let (one, other) = (&one.key.value, &other.key.value);
+        let message = format!("{whose} has either `{one}` or `{other}`, not both");
+        self.report(Problem::schema(&at.key(&later.key.value), later.key.span, message));
+    }
+
     pub(crate) fn wrong_type(&mut self, node: &Node, at: &Path, what: &str, expected: &str) {
         self.report(wrong_type(node, at, what, expected));
     }
@@ -126,6 +152,13 @@ pub(crate) fn wrong_type(node: &Node, at: &Path, what: &str, expected: &str) -> 
 
 pub(crate) fn find<'n>(members: &'n [Member], key: &str) -> Option<&'n Member> {
     members.iter().find(|member| member.key.value == key)
+}
+
+fn keys_of(node: &Node) -> Vec<&str> {
+    match &node.value {
+        Value::Object(members) => members.iter().map(|member| member.key.value.as_str()).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// The last step of a path as a message says it.

@@ -2,6 +2,7 @@
 
 use super::check::{Checker, find};
 use super::escape::shown;
+use super::filter::{EXPOSE, HIDE};
 use super::load::Rules;
 use super::near::{Spellings, nearest};
 use super::path::Path;
@@ -10,35 +11,50 @@ use crate::jsonc::Member;
 
 pub(crate) struct Keys<'k> {
     pub(crate) known: &'k [&'k str],
-    pub(crate) spellings: Spellings<'k>,
+    /// Known as well, here and elsewhere.
+    pub(crate) more: &'k [&'k [&'k str]],
+    pub(crate) spellings: Spellings<'k, 'k>,
     pub(crate) not_yet: &'k [&'k str],
 }
 
+impl Keys<'_> {
+    fn knows(&self, key: &str) -> bool {
+        self.known.contains(&key) || self.more.iter().any(|keys| keys.contains(&key))
+    }
+}
+
 /// The file's own object.
-pub(crate) const TOP: Keys<'_> = Keys {
+pub(crate) const TOP: Keys<'_> = Keys { known: &["mcpServers", "servers", "tools"], ..TOP_SIMPLE };
+
+pub(crate) const TOP_SIMPLE: Keys<'_> = Keys {
     known: &["mcpServers"],
+    more: &[],
     spellings: &[("mcpServers", "mcpServers")],
-    not_yet: &["tools"],
+    not_yet: &[],
 };
 
 /// A server under the simple rules.
 pub(crate) const SIMPLE: Keys<'_> =
-    Keys { known: &["command", "args", "env"], spellings: &SPELLINGS, not_yet: &[] };
+    Keys { known: &["command", "args", "env"], more: &[], spellings: &SPELLINGS, not_yet: &[] };
 
 pub(crate) const STDIO: Keys<'_> = Keys {
-    known: &["command", "args", "env", "cwd", "type", "disabled", "enabled"],
+    known: &["command", "args", "env", "cwd"],
+    more: &ANY_SERVER,
     spellings: &SPELLINGS,
     not_yet: &NOT_YET,
 };
 
 pub(crate) const REMOTE: Keys<'_> = Keys {
-    known: &["url", "serverUrl", "httpUrl", "headers", "type", "disabled", "enabled"],
+    known: &["url", "serverUrl", "httpUrl", "headers"],
+    more: &ANY_SERVER,
     spellings: &SPELLINGS,
     not_yet: &NOT_YET,
 };
 
+const ANY_SERVER: [&[&str]; 3] = [&["type", "disabled", "enabled", "share"], &EXPOSE, &HIDE];
+
 /// What people write, and the key they mean.
-pub(crate) const SPELLINGS: [(&str, &str); 17] = [
+pub(crate) const SPELLINGS: [(&str, &str); 29] = [
     ("command", "command"),
     ("cmd", "command"),
     ("args", "args"),
@@ -56,11 +72,22 @@ pub(crate) const SPELLINGS: [(&str, &str); 17] = [
     ("type", "type"),
     ("disabled", "disabled"),
     ("enabled", "enabled"),
+    ("share", "share"),
+    ("exposedTools", "exposedTools"),
+    ("exposeTools", "exposedTools"),
+    ("allowedTools", "exposedTools"),
+    ("includeTools", "includeTools"),
+    ("enabled_tools", "enabled_tools"),
+    ("available_tools", "available_tools"),
+    ("hiddenTools", "hiddenTools"),
+    ("hideTools", "hiddenTools"),
+    ("blockedTools", "hiddenTools"),
+    ("excludeTools", "excludeTools"),
+    ("disabledTools", "disabledTools"),
 ];
 
 /// Keys with a meaning that is not built yet: ignoring them silently would mislead.
-const NOT_YET: [&str; 6] =
-    ["exposedTools", "hiddenTools", "includeTools", "excludeTools", "disabledTools", "envFile"];
+const NOT_YET: [&str; 1] = ["envFile"];
 
 impl Checker<'_> {
     /// Keys that are not `known`: an error under the simple rules, else a warning where they look
@@ -74,11 +101,11 @@ impl Checker<'_> {
     ) {
         for member in members {
             let key = member.key.value.as_str();
-            if keys.known.contains(&key) || explained == Some(key) {
+            if keys.knows(key) || explained == Some(key) {
                 continue;
             }
             let meant = nearest(key, keys.spellings)
-                .filter(|meant| keys.known.contains(meant) && find(members, meant).is_none());
+                .filter(|meant| keys.knows(meant) && find(members, meant).is_none());
             self.other_key(member, &at.key(key), keys, meant);
         }
     }
@@ -100,9 +127,6 @@ impl Checker<'_> {
             self.report(problem.help(help));
         } else if keys.not_yet.contains(&member.key.value.as_str()) {
             let message = format!("`{key}` is not supported yet and has no effect");
-            self.report(Problem::warning(at, span, message));
-        } else if member.key.value == "servers" {
-            let message = "`servers` is ignored because the file has `mcpServers`";
             self.report(Problem::warning(at, span, message));
         } else {
             self.note(at, span);

@@ -1,6 +1,7 @@
 //! The way from the bytes of a file to a `Config`: decode, parse, check.
 
-use super::check::Checker;
+use super::check::{Checker, File};
+use super::custom::Placed;
 use super::expand::Environment;
 use super::explain::{OPTIONS, explain};
 use super::mask::{private_parts, private_parts_around};
@@ -37,13 +38,17 @@ pub fn load(
     let lines = Lines::new(text);
     let document = parse(text, OPTIONS).map_err(|error| not_json(source.name, text, &error))?;
     let mut checker = Checker::new(rules, environment, &lines);
-    let servers = checker.file(&document.root);
+    let File { servers, custom } = checker.file(&document.root);
     let (problems, notes) = checker.finish();
 
     let sheet = Sheet { lines: &lines, hidden: private_parts(&document) };
     let (errors, warnings): (Vec<_>, Vec<_>) = problems.into_iter().partition(Problem::is_error);
     if errors.is_empty() {
-        Ok(Config { servers, notes, warnings: sheet.report(source.name, warnings) })
+        let name = |placed: &Placed| Problem::schema(&placed.path, placed.span, "");
+        let custom_at = custom.iter().map(|placed| sheet.locate(name(placed))).collect();
+        let custom = custom.into_iter().map(|placed| placed.tool).collect();
+        let warnings = sheet.report(source.name, warnings);
+        Ok(Config { servers, custom, notes, warnings, custom_at })
     } else {
         Err(sheet.report(source.name, errors))
     }

@@ -1,13 +1,16 @@
 //! The config file: text and environment → expanded, validated servers, or every problem at once.
 
 mod check;
+mod custom;
 mod escape;
 mod expand;
 mod explain;
+mod filter;
 mod keys;
 mod load;
 mod machine;
 mod mask;
+mod names;
 mod near;
 mod path;
 mod problem;
@@ -27,4 +30,7 @@ pub use load::{Rules, Source, load};
 pub use problem::{Code, Problem, Problems, Severity};
 pub use render::Style;
 pub use secrets::Secrets;
-pub use spec::{Config, Note, RemoteKind, ServerSpec, Transport};
+pub use spec::{
+    Config, CustomTool, Exposed, Note, RemoteKind, ServerSpec, Share, Subtool, ToolFilter,
+    Transport,
+};

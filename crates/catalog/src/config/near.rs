@@ -1,10 +1,10 @@
 //! Which known key a misspelt one was meant to be.
 
 /// (a spelling people use, the key it means)
-pub(crate) type Spellings<'k> = &'k [(&'k str, &'static str)];
+pub(crate) type Spellings<'s, 'k> = &'s [(&'k str, &'k str)];
 
 /// The key whose spelling is nearest to `word`, if one is near enough to ask about.
-pub(crate) fn nearest(word: &str, spellings: Spellings<'_>) -> Option<&'static str> {
+pub(crate) fn nearest<'k>(word: &str, spellings: Spellings<'_, 'k>) -> Option<&'k str> {
     let word = fold(word);
     let rated = spellings.iter().map(|(spelling, key)| {
         let spelling = fold(spelling);

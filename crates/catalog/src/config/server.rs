@@ -42,6 +42,7 @@ impl Checker<'_> {
         };
         self.other_keys(members, at, &keys, explained);
 
+        let (filter, share) = (self.filter(members, at), self.share(members, at));
         let disabled = self.disabled(members, at);
         let mut reader = Reader { check: self, secrets: Secrets::new(), disabled };
         let transport = match url {
@@ -55,7 +56,8 @@ impl Checker<'_> {
             _ => reader.stdio(members, at),
         };
         let secrets = reader.secrets;
-        Some(ServerSpec { key: server.key.value.clone(), transport, disabled, secrets })
+        let key = server.key.value.clone();
+        Some(ServerSpec { key, transport, disabled, secrets, filter, share })
     }
 
     /// What `type` says. Under the simple rules the key itself is the error.
@@ -93,10 +95,10 @@ impl Checker<'_> {
         }
         let command = find(members, "command");
         if let (Some(first), Some(second)) = (url, urls.find(|other| !same_key(url, other))) {
-            self.exclusive(first, second, at);
+            self.exclusive("a server", first, second, at);
         }
         match (command, url, declared) {
-            (Some(command), Some(url), _) => self.exclusive(command, url, at),
+            (Some(command), Some(url), _) => self.exclusive("a server", command, url, at),
             (None, Some(url), Some(Type::Stdio)) => {
                 let message = format!("a server of type stdio has no `{}`", url.key.value);
                 self.report(Problem::schema(&at.key(&url.key.value), url.key.span, message));
@@ -109,13 +111,6 @@ impl Checker<'_> {
             _ => {}
         }
         url
-    }
-
-    fn exclusive(&mut self, one: &Member, other: &Member, at: &Path) {
-        let later = if one.key.span.start < other.key.span.start { other } else { one };
-        let (one, other) = (&one.key.value, &other.key.value);
-        let message = format!("a server has either `{one}` or `{other}`, not both");
-        self.report(Problem::schema(&at.key(&later.key.value), later.key.span, message));
     }
 
     /// Reports the missing `command`; returns the key that explains it, if there is one.
@@ -223,6 +218,11 @@ impl Reader<'_, '_> {
             let message = format!("`{key}` must be an http:// or https:// address");
             self.check.report(Problem::schema(&at.key(key), member.value.span, message));
         }
+        if !as_written && has_userinfo(&url) {
+            let message = format!("`{key}` must not hold a user name or password");
+            let problem = Problem::schema(&at.key(key), member.value.span, message);
+            self.check.report(problem.help("put them in `headers`, as \"Authorization\""));
+        }
         if is_secret_value(&url) {
             self.secrets.add(key, &url);
         }
@@ -247,6 +247,11 @@ fn is_http(url: &str) -> bool {
     let known = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
     let clean = !url.contains(|c: char| c.is_whitespace() || c.is_control());
     known && clean && !rest.is_empty() && !rest.starts_with('/')
+}
+
+fn has_userinfo(url: &str) -> bool {
+    let authority = url.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
+    authority.split(['/', '?', '#']).next().is_some_and(|authority| authority.contains('@'))
 }
 
 fn variable_rule(name: &str, _value: &str) -> Option<&'static str> {

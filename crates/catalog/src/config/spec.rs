@@ -2,17 +2,21 @@
 
 use std::fmt;
 
-use super::problem::Problems;
+use super::problem::{Problem, Problems};
 use super::secrets::Secrets;
 
 #[derive(Clone, Debug)]
 pub struct Config {
     /// In file order.
     pub servers: Vec<ServerSpec>,
+    /// In file order.
+    pub custom: Vec<CustomTool>,
     /// Keys that were ignored, for a debug line each.
     pub notes: Vec<Note>,
     /// Worth a line on stderr; `render` shows them like errors.
     pub warnings: Problems,
+    /// Where each custom tool's name stands: a problem of it, but for the message.
+    pub(crate) custom_at: Vec<Problem>,
 }
 
 /// One server: references expanded, rules checked.
@@ -24,6 +28,61 @@ pub struct ServerSpec {
     /// Its values were not expanded: it is not going to be started.
     pub disabled: bool,
     pub secrets: Secrets,
+    pub filter: ToolFilter,
+    pub share: Share,
+}
+
+/// Which of a server's tools there are for clients, and what they are called. Names are the
+/// server's own; the default is everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolFilter {
+    /// `None`: all that are not hidden.
+    pub exposed: Option<Vec<Exposed>>,
+    /// Wins over `exposed`: what somebody wanted hidden is not shown by mistake.
+    pub hidden: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exposed {
+    /// The tool as its server calls it.
+    pub original: String,
+    /// Its name for clients, if it is another one.
+    pub exposed: Option<String>,
+}
+
+impl Exposed {
+    /// What clients see.
+    pub fn name(&self) -> &str {
+        self.exposed.as_deref().unwrap_or(&self.original)
+    }
+}
+
+/// How many clients one process of a server has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Share {
+    /// One for all.
+    #[default]
+    Shared,
+    /// Each client session has its own.
+    PerSession,
+}
+
+/// A tool of the config file that stands for tools of several servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CustomTool {
+    pub name: String,
+    pub description: String,
+    /// In file order.
+    pub subtools: Vec<Subtool>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subtool {
+    /// The key of a configured server.
+    pub server: String,
+    /// The tool as that server calls it, whatever the server's filter says.
+    pub tool: String,
+    pub description: Option<String>,
 }
 
 /// How to reach a server. `Debug` shows names and counts, never values: they may be secrets.

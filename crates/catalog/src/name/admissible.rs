@@ -77,6 +77,11 @@ pub fn escaped(name: &str) -> String {
     shown
 }
 
+/// A character that a reader does not see, or that reorders what he sees.
+pub(crate) fn is_hidden(c: char) -> bool {
+    kind_of(c).is_some()
+}
+
 fn kind_of(c: char) -> Option<FaultKind> {
     match c {
         // general categories Cc, Zl, Zp

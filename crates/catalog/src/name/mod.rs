@@ -8,6 +8,7 @@ mod naming;
 mod profile;
 mod spelling;
 
+pub(crate) use admissible::is_hidden;
 pub use admissible::{FaultKind, NameFault, admissible, escaped};
 pub use advice::{Advice, refuses};
 pub use assign::{Assigned, Assignment, NameWarning, assign};

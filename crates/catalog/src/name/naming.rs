@@ -15,17 +15,29 @@ pub const DEFAULT_SEPARATOR: &str = ":";
 pub struct Naming {
     separator: String,
     profile: Option<&'static Profile>,
+    /// There is one server: nothing says whose something is.
+    bare: bool,
 }
 
 impl Naming {
     /// Every tool under its canonical name.
     pub fn canonical(separator: impl Into<String>) -> Self {
-        Self { separator: separator.into(), profile: None }
+        Self { separator: separator.into(), profile: None, bare: false }
     }
 
     /// Names that `client` takes. The separator still spells the canonical names, which stay callable.
     pub fn for_client(separator: impl Into<String>, client: Client) -> Self {
-        Self { separator: separator.into(), profile: Some(client.profile()) }
+        Self { separator: separator.into(), profile: Some(client.profile()), bare: false }
+    }
+
+    /// Everything under its server's own name: for one server alone.
+    pub fn bare() -> Self {
+        Self { bare: true, ..Self::default() }
+    }
+
+    /// What is put before the name of something of this server's, if anything is.
+    pub(crate) fn label<'k>(&self, server_key: &'k str) -> Option<&'k str> {
+        (!self.bare).then_some(server_key)
     }
 
     pub fn separator(&self) -> &str {
@@ -43,6 +55,7 @@ impl Naming {
 
     pub(super) fn canonical_name(&self, identity: Identity<'_>) -> String {
         match identity.server {
+            Some(_) if self.bare => identity.tool.to_owned(),
             Some(key) => format!("{key}{}{}", self.separator, identity.tool),
             None => identity.tool.to_owned(),
         }
@@ -123,6 +136,13 @@ impl fmt::Display for ChildName {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_server_alone_needs_no_prefix() {
+        assert_eq!(Naming::bare().exposed("key", "tool"), "tool");
+        assert_eq!(Naming::bare().label("key"), None);
+        assert_eq!(Naming::default().label("key"), Some("key"));
+    }
 
     #[test]
     fn fr_004_the_prefix_is_the_config_key_exactly_as_written() {

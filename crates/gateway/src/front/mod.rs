@@ -1,5 +1,5 @@
-//! Where clients come in.
+//! How clients reach Trunkline.
 
-mod stdio;
-
-pub(crate) use stdio::serve;
+pub(crate) mod http;
+mod signals;
+pub(crate) mod stdio;

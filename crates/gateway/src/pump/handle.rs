@@ -37,6 +37,7 @@ pub(super) enum Order {
         token: u64,
         outbox: Outbox,
     },
+    Poke(u64),
     Forget(u64),
     Stop,
 }
@@ -59,10 +60,10 @@ impl Pump {
         })))
     }
 
-    /// Reads `input` from now on; `reader` gets what comes, in lines of at most `limit` bytes.
-    pub(crate) fn read(&self, input: Input, limit: usize, reader: Arc<dyn Reader>) -> SourceHandle {
+    /// Reads `input` from now on; `reader` gets what comes.
+    pub(crate) fn read(&self, input: Input, reader: Box<dyn Reader>) -> SourceHandle {
         let handle = SourceHandle::new(self.clone(), self.token(), input);
-        self.order(Order::Read(Source::new(handle.clone(), limit, reader)));
+        self.order(Order::Read(Source::new(handle.clone(), reader)));
         handle
     }
 
@@ -71,6 +72,10 @@ impl Pump {
         let token = self.token();
         self.order(Order::Write { token, outbox });
         token
+    }
+
+    pub(super) fn poke(&self, token: u64) {
+        self.order(Order::Poke(token));
     }
 
     pub(super) fn forget(&self, token: u64) {

@@ -16,6 +16,6 @@ mod touched;
 mod tests;
 
 pub(crate) use handle::Pump;
-pub(crate) use outbox::{Outbox, Refused};
+pub(crate) use outbox::{Frame, LINE, Outbox, Refused};
 pub(crate) use source::{Reader, SourceHandle};
 pub(crate) use touched::Touched;

@@ -56,8 +56,31 @@ struct Queue {
     room_wanted: bool,
     /// Why the stream broke.
     failure: Option<Errno>,
+    /// Nothing more is put; the stream is closed when all is written.
+    closing: bool,
     closed: bool,
+    overflow: Overflow,
 }
+
+/// What happens when a stream is not read and its queue grows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Overflow {
+    /// Whoever fills it is not read until it is shorter: nothing is lost.
+    #[default]
+    Hold,
+    /// It is closed beyond so many bytes: nobody else waits for it.
+    Close(usize),
+}
+
+/// What stands around a message on its stream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame<'a> {
+    pub(crate) head: &'a [u8],
+    pub(crate) tail: &'a [u8],
+}
+
+/// One message a line.
+pub(crate) const LINE: Frame<'static> = Frame { head: b"", tail: b"\n" };
 
 #[derive(Debug)]
 enum Segment {
@@ -74,29 +97,60 @@ pub(crate) enum Refused {
 }
 
 impl Outbox {
+    /// For a stream whose reader may be slow without harm to others: closed when more than `most`
+    /// bytes wait.
+    pub(crate) fn closing_at(most: usize) -> Self {
+        let queue = Queue { overflow: Overflow::Close(most), ..Queue::default() };
+        Self(Arc::new(Shared { queue: Mutex::new(queue), ..Shared::default() }))
+    }
+
     /// Puts one message like `put`, if the queue is within its bounds: for requests, whose sender
     /// can be told "busy".
     pub(crate) fn put_bounded(&self, bytes: &[u8], edits: &Edits<'_>) -> Result<u64, Refused> {
         let mut queue = self.0.queue.lock();
         queue.check_room()?;
-        queue.put(bytes, edits)
+        queue.put(LINE, bytes, edits)
     }
 
     /// Puts one message: `bytes` with `edits` made, and a newline. Returns the stream position
     /// behind it. Never refuses for lack of room: for answers, which must not be lost.
     pub(crate) fn put(&self, bytes: &[u8], edits: &Edits<'_>) -> Result<u64, Refused> {
-        self.0.queue.lock().put(bytes, edits)
+        self.put_framed(LINE, bytes, edits)
     }
 
-    /// Like `put`, for a message whose bytes can be handed over.
-    pub(crate) fn put_owned(&self, bytes: Vec<u8>, edits: &Edits<'_>) -> Result<u64, Refused> {
+    /// Like `put`, with something else than a line around the message.
+    pub(crate) fn put_framed(
+        &self,
+        frame: Frame<'_>,
+        bytes: &[u8],
+        edits: &Edits<'_>,
+    ) -> Result<u64, Refused> {
+        let mut queue = self.0.queue.lock();
+        let put = queue.put(frame, bytes, edits);
+        let overfull = queue.is_overfull();
+        drop(queue);
+        if overfull {
+            tracing::debug!("a stream that is not read is closed");
+            self.close();
+        }
+        put
+    }
+
+    /// Like `put_framed`, for a message whose bytes can be handed over.
+    pub(crate) fn put_owned(
+        &self,
+        frame: Frame<'_>,
+        bytes: Vec<u8>,
+        edits: &Edits<'_>,
+    ) -> Result<u64, Refused> {
         if bytes.len() < LARGE_MESSAGE {
-            return self.put(&bytes, edits);
+            return self.put_framed(frame, &bytes, edits);
         }
         let bytes = Bytes::from(bytes);
         let mut queue = self.0.queue.lock();
         queue.check_open()?;
-        let mut added = 1;
+        queue.joined().extend_from_slice(frame.head);
+        let mut added = frame.head.len() + frame.tail.len();
         edits.pieces(&bytes, |piece| {
             added += piece.len();
             if piece.len() < LARGE_MESSAGE {
@@ -105,33 +159,22 @@ impl Outbox {
                 queue.segments.push_back(Segment::Whole(bytes.slice_ref(piece)));
             }
         });
-        queue.joined().push(b'\n');
+        queue.joined().extend_from_slice(frame.tail);
         Ok(queue.account(added))
     }
 
-    /// Sends an answer made of a head, a shared body and a tail: lists come from the snapshot.
-    pub(crate) fn send_shared(
-        &self,
-        head: &[u8],
-        body: &Bytes,
-        tail: &[u8],
-    ) -> Result<(), Refused> {
-        {
-            let mut queue = self.0.queue.lock();
-            queue.check_open()?;
-            queue.joined().extend_from_slice(head);
-            if body.len() < LARGE_MESSAGE {
-                queue.joined().extend_from_slice(body);
-            } else {
-                queue.segments.push_back(Segment::Whole(body.clone()));
-            }
-            let buffer = queue.joined();
-            buffer.extend_from_slice(tail);
-            buffer.push(b'\n');
-            queue.account(head.len() + body.len() + tail.len() + 1);
+    /// Puts a message whose body is shared: lists come from the snapshot.
+    pub(crate) fn put_shared(&self, frame: Frame<'_>, body: &Bytes) -> Result<u64, Refused> {
+        let mut queue = self.0.queue.lock();
+        queue.check_open()?;
+        queue.joined().extend_from_slice(frame.head);
+        if body.len() < LARGE_MESSAGE {
+            queue.joined().extend_from_slice(body);
+        } else {
+            queue.segments.push_back(Segment::Whole(body.clone()));
         }
-        self.flush();
-        Ok(())
+        queue.joined().extend_from_slice(frame.tail);
+        Ok(queue.account(frame.head.len() + body.len() + frame.tail.len()))
     }
 
     /// Puts one message of our own and flushes.
@@ -153,6 +196,10 @@ impl Outbox {
                 tracing::debug!(%error, "a stream no longer takes messages");
                 return self.close();
             }
+        }
+        if queue.closing && queue.bytes == 0 {
+            drop(queue);
+            return self.close();
         }
         let held = queue.released();
         if std::mem::take(&mut queue.room_wanted) {
@@ -186,20 +233,21 @@ impl Outbox {
             return;
         }
         queue.pump = Some((pump.clone(), token));
-        if queue.bytes > 0 {
+        // Stuck: with messages of ours, or with what the stream itself holds back.
+        if queue.bytes > 0 || queue.progress.is_some() {
             queue.call_back_when_writable();
         }
     }
 
     /// Reads no more from `source` until this queue is short again, if it is long.
     pub(crate) fn hold_if_crowded(&self, source: &SourceHandle) {
-        if self.len() < CLIENT_HIGH_WATER {
+        if !self.0.queue.lock().is_crowded() {
             return;
         }
         self.flush();
         source.hold();
         let mut queue = self.0.queue.lock();
-        if queue.closed || queue.bytes < CLIENT_HIGH_WATER {
+        if queue.closed || !queue.is_crowded() {
             drop(queue);
             return source.resume();
         }
@@ -259,11 +307,29 @@ impl Outbox {
         failure.filter(|failure| *failure != Errno::PIPE).map(Into::into)
     }
 
+    /// Has it had bytes to write for so long without the stream taking any?
+    pub(crate) fn is_stalled(&self, limit: Duration) -> bool {
+        self.0.queue.lock().progress.is_some_and(|since| since.elapsed() >= limit)
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        let queue = self.0.queue.lock();
+        queue.closed || queue.closing
+    }
+
+    /// Takes nothing more; the stream is closed when all is written.
+    pub(crate) fn close_when_written(&self) {
+        self.0.queue.lock().closing = true;
+        self.flush();
+    }
+
     /// Nothing more is taken or written; the stream is closed.
     pub(crate) fn close(&self) {
         let mut queue = self.0.queue.lock();
         queue.closed = true;
-        queue.sink = None;
+        if let Some(sink) = queue.sink.take() {
+            sink.shut();
+        }
         queue.segments.clear();
         queue.bytes = 0;
         let pump = queue.pump.take();
@@ -287,7 +353,16 @@ const KEPT_CAPACITY: usize = 256 * 1024;
 
 impl Queue {
     fn check_open(&self) -> Result<(), Refused> {
-        if self.closed { Err(Refused::Closed) } else { Ok(()) }
+        if self.closed || self.closing { Err(Refused::Closed) } else { Ok(()) }
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.overflow == Overflow::Hold && self.bytes >= CLIENT_HIGH_WATER
+    }
+
+    /// More waits than before the last message was allowed: one large message always is.
+    fn is_overfull(&self) -> bool {
+        matches!(self.overflow, Overflow::Close(most) if self.messages > 1 && self.bytes > most)
     }
 
     fn check_room(&self) -> Result<(), Refused> {
@@ -306,12 +381,18 @@ impl Queue {
         Ok(())
     }
 
-    fn put(&mut self, bytes: &[u8], edits: &Edits<'_>) -> Result<u64, Refused> {
+    fn put(
+        &mut self,
+        frame: Frame<'_>,
+        bytes: &[u8],
+        edits: &Edits<'_>,
+    ) -> Result<u64, Refused> {
         self.check_open()?;
         let buffer = self.joined();
         let before = buffer.len();
+        buffer.extend_from_slice(frame.head);
         edits.write(bytes, buffer);
-        buffer.push(b'\n');
+        buffer.extend_from_slice(frame.tail);
         let added = buffer.len() - before;
         Ok(self.account(added))
     }
@@ -342,7 +423,10 @@ impl Queue {
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
+        match &self.sink {
+            Some(sink) => sink.flush(),
+            None => Ok(()),
+        }
     }
 
     fn call_back_when_writable(&mut self) {

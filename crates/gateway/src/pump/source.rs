@@ -8,18 +8,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
-use trunkline_wire::Lines;
 
 use crate::pump::{Pump, Touched};
 use crate::stream::{Input, Nature};
 
 /// Who gets what is read. Called on the pump's thread: must not wait.
-pub(crate) trait Reader: Debug + Send + Sync {
-    /// More bytes have come: take the lines that are complete. What is noted in `touched` is
+pub(crate) trait Reader: Debug + Send {
+    /// The buffer to append the next bytes to, with spare room for a good read.
+    fn room(&mut self) -> &mut Vec<u8>;
+    /// More bytes have come (or a poke): take what is complete. What is noted in `touched` is
     /// flushed afterwards.
-    fn take(&self, lines: &mut Lines, source: &SourceHandle, touched: &mut Touched);
-    /// The stream has ended; `rest` is a last line without its newline.
-    fn ended(&self, rest: &[u8], touched: &mut Touched);
+    fn take(&mut self, source: &SourceHandle, touched: &mut Touched);
+    /// The stream has ended; what is left in the buffer is all there will be.
+    fn ended(&mut self, touched: &mut Touched);
 }
 
 /// A source, for whoever wants to hold it for a while or end it.
@@ -42,14 +43,19 @@ impl SourceHandle {
     }
 
     /// Reads no more for now.
-    pub(super) fn hold(&self) {
+    pub(crate) fn hold(&self) {
         self.0.held.store(true, Ordering::Relaxed);
         self.0.pump.rewatch(self.0.fd.as_fd(), self.0.token, EventFlags::empty());
     }
 
-    pub(super) fn resume(&self) {
+    pub(crate) fn resume(&self) {
         self.0.held.store(false, Ordering::Relaxed);
         self.0.pump.rewatch(self.0.fd.as_fd(), self.0.token, self.0.events());
+    }
+
+    /// Lets the reader look again at what it has not taken yet.
+    pub(crate) fn poke(&self) {
+        self.0.pump.poke(self.0.token);
     }
 
     /// Reads no more at all; the reader is not told.
@@ -73,8 +79,7 @@ impl Shared {
 #[derive(Debug)]
 pub(super) struct Source {
     handle: SourceHandle,
-    lines: Lines,
-    reader: Arc<dyn Reader>,
+    reader: Box<dyn Reader>,
 }
 
 /// A stream that always has more must not keep the others waiting.
@@ -88,8 +93,8 @@ pub(super) enum More {
 }
 
 impl Source {
-    pub(super) fn new(handle: SourceHandle, limit: usize, reader: Arc<dyn Reader>) -> Self {
-        Self { handle, lines: Lines::new(limit), reader }
+    pub(super) fn new(handle: SourceHandle, reader: Box<dyn Reader>) -> Self {
+        Self { handle, reader }
     }
 
     pub(super) fn token(&self) -> u64 {
@@ -118,12 +123,12 @@ impl Source {
     /// further word of it.
     pub(super) fn read(&mut self, hung_up: bool, touched: &mut Touched) -> More {
         for _ in 0..READS_AT_A_TIME {
-            let room = self.lines.room();
+            let room = self.reader.room();
             let space = room.capacity() - room.len();
             match rustix::io::read(&self.handle.0.fd, spare_capacity(room)) {
                 Ok(0) => return self.end(touched),
                 Ok(count) => {
-                    self.reader.take(&mut self.lines, &self.handle, touched);
+                    self.reader.take(&self.handle, touched);
                     let is_pipe = self.handle.0.nature == Nature::Pipe;
                     if !hung_up && (count < space || !is_pipe) || self.is_held() {
                         return More::Maybe;
@@ -142,9 +147,14 @@ impl Source {
         More::Maybe
     }
 
+    /// The reader was asked to look again.
+    pub(super) fn poked(&mut self, touched: &mut Touched) {
+        self.reader.take(&self.handle, touched);
+    }
+
     /// Says that nothing more will come.
-    pub(super) fn end(&self, touched: &mut Touched) -> More {
-        self.reader.ended(self.lines.remainder(), touched);
+    pub(super) fn end(&mut self, touched: &mut Touched) -> More {
+        self.reader.ended(touched);
         More::Never
     }
 }

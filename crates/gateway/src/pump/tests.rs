@@ -2,15 +2,13 @@
 
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use rustix::pipe::{PipeFlags, pipe_with};
 use trunkline_wire::{Edits, Line, Lines};
 
-use crate::pump::{Outbox, Pump, Reader, SourceHandle, Touched};
+use crate::pump::{LINE, Outbox, Pump, Reader, SourceHandle, Touched};
 use crate::stream::{Input, Sink};
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -27,32 +25,38 @@ fn nonblocking(fd: OwnedFd) -> OwnedFd {
 /// Tells what comes; passes it on to an outbox if there is one.
 #[derive(Debug)]
 struct Heard {
-    news: Mutex<Sender<String>>,
+    lines: Lines,
+    news: Sender<String>,
     onward: Option<Outbox>,
 }
 
 impl Reader for Heard {
-    fn take(&self, lines: &mut Lines, _: &SourceHandle, touched: &mut Touched) {
-        while let Some(line) = lines.next_line() {
+    fn room(&mut self) -> &mut Vec<u8> {
+        self.lines.room()
+    }
+
+    fn take(&mut self, _: &SourceHandle, touched: &mut Touched) {
+        while let Some(line) = self.lines.next_line() {
             let Line::Whole(line) = line else { panic!("no line here is too long") };
             if let Some(outbox) = &self.onward {
                 outbox.put(line, &Edits::new()).unwrap();
                 touched.note(outbox);
             } else {
-                self.news.lock().send(String::from_utf8_lossy(line).into_owned()).unwrap();
+                self.news.send(String::from_utf8_lossy(line).into_owned()).unwrap();
             }
         }
     }
 
-    fn ended(&self, rest: &[u8], _: &mut Touched) {
-        self.news.lock().send(format!("end:{}", String::from_utf8_lossy(rest))).unwrap();
+    fn ended(&mut self, _: &mut Touched) {
+        let rest = String::from_utf8_lossy(self.lines.remainder());
+        self.news.send(format!("end:{rest}")).unwrap();
     }
 }
 
 fn listen(pump: &Pump, fd: OwnedFd, onward: Option<Outbox>) -> Receiver<String> {
     let (sender, receiver) = channel();
-    let heard = Heard { news: Mutex::new(sender), onward };
-    pump.read(Input::pipe(nonblocking(fd)), 1 << 20, Arc::new(heard));
+    let heard = Heard { lines: Lines::new(1 << 20), news: sender, onward };
+    pump.read(Input::pipe(nonblocking(fd)), Box::new(heard));
     receiver
 }
 
@@ -108,7 +112,7 @@ fn a_large_message_and_small_ones_keep_their_order() {
     let outbox = Outbox::default();
     let large = vec![b'x'; 3 << 20];
     outbox.put(b"first", &Edits::new()).unwrap();
-    outbox.put_owned(large.clone(), &Edits::new()).unwrap();
+    outbox.put_owned(LINE, large.clone(), &Edits::new()).unwrap();
     outbox.put(b"last", &Edits::new()).unwrap();
     outbox.connect(Sink::pipe(nonblocking(to)), &pump);
     let mut got = vec![0; large.len() + 12];

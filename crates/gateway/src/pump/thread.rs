@@ -68,6 +68,7 @@ impl Thread {
                     return Ok(());
                 }
             }
+            self.touched.flush();
             let at_once = Timespec::default();
             let patience = if self.any_file_ready() { Some(&at_once) } else { None };
             events.clear();
@@ -103,13 +104,18 @@ impl Thread {
                 outbox.watched(&self.pump, token);
                 self.watched.insert(token, Watched::Outbox(outbox));
             }
+            Order::Poke(token) => {
+                if let Some(Watched::Source(source)) = self.watched.get_mut(&token) {
+                    source.poked(&mut self.touched);
+                }
+            }
             Order::Forget(token) => self.forget(token),
             Order::Stop => return false,
         }
         true
     }
 
-    fn add_source(&mut self, source: Source) {
+    fn add_source(&mut self, mut source: Source) {
         let token = source.token();
         if source.is_file() {
             self.files.push(token);

@@ -1,237 +1,272 @@
-//! A client of the era that opens with `initialize` (revisions 2024-11-05 to 2025-11-25).
+//! The conversation that opens with `initialize`: revisions 2024-11-05 to 2025-11-25.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
 use parking_lot::Mutex;
-use tokio::time::{Instant, sleep};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use trunkline_catalog::name::refuses;
+use trunkline_catalog::ListKind;
+use trunkline_catalog::name::{Client as ClientKind, Naming, refuses};
 use trunkline_wire::{
-    Fault, FaultKind, Id, Kind, Message, Revision, decode, elements, member, scan, write_result,
+    Edits, Fault, FaultKind, Id, Kind, Message, Revision, decode, member, scan, write_result,
 };
 
-use crate::call::{Client, ReturnPath, Ticket};
+use crate::call::{Client, Door, Level, Payload, Ticket};
 use crate::error::CallError;
 use crate::face::Face;
-use crate::limits::{BATCH_MEMBERS, CHANGE_PAUSE};
 use crate::pump::Touched;
-use crate::registry::{Registry, Snapshot};
+use crate::registry::{Registry, Snapshot, View};
 use crate::router::{Route, route};
-use crate::upstream::Connection;
+use crate::session::announce::Told;
+use crate::upstream::{Declared, Server, Supervisor};
 
 /// What every session of a gateway shares.
 #[derive(Debug)]
 pub(crate) struct SessionContext {
     pub(crate) registry: Arc<Registry>,
+    /// The servers under the names these clients can use.
+    pub(crate) view: Arc<View>,
     pub(crate) face: Face,
     /// Until when lists and calls wait for servers that are still starting.
     pub(crate) start_deadline: Instant,
     pub(crate) tasks: TaskTracker,
     /// Where tasks run: messages come on the pump's thread, which has no runtime.
     pub(crate) runtime: tokio::runtime::Handle,
+    pub(crate) declared: Declared,
+    /// For servers that are started for one client alone.
+    pub(crate) supervisor: Supervisor,
+    /// There is only ever one client: every server is its own.
+    pub(crate) exclusive: bool,
+}
+
+impl SessionContext {
+    /// The same for clients of one kind, under the names they can use.
+    pub(crate) fn for_client(&self, client: ClientKind) -> Self {
+        let naming = Naming::for_client(self.view.naming.separator(), client);
+        Self {
+            registry: Arc::clone(&self.registry),
+            view: Arc::new(View::new(Arc::clone(&self.registry), naming)),
+            face: self.face.clone(),
+            start_deadline: self.start_deadline,
+            tasks: self.tasks.clone(),
+            runtime: self.runtime.clone(),
+            declared: self.declared.clone(),
+            supervisor: self.supervisor.clone(),
+            exclusive: self.exclusive,
+        }
+    }
 }
 
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) context: Arc<SessionContext>,
     pub(crate) client: Arc<Client>,
-    /// The tool list the client was given last.
-    told: Mutex<Option<Bytes>>,
+    pub(super) told: Mutex<Told>,
+    /// Look again whether the client's lists are out of date.
+    pub(super) look_again: Notify,
+    /// The session is over.
+    pub(super) ended: CancellationToken,
     advised: AtomicBool,
     /// A revision with batches was agreed on.
     batches: AtomicBool,
+    /// Servers started for this client alone.
+    pub(super) privates: Mutex<HashMap<Arc<str>, Arc<Server>>>,
 }
 
 impl Session {
     pub(crate) fn new(context: Arc<SessionContext>) -> Arc<Self> {
+        let client = Arc::new(Client::default());
+        context.registry.audience.join(&client);
         Arc::new(Self {
             context,
-            client: Arc::new(Client::default()),
-            told: Mutex::new(None),
+            client,
+            told: Mutex::default(),
+            look_again: Notify::new(),
+            ended: CancellationToken::new(),
             advised: AtomicBool::new(false),
             batches: AtomicBool::new(false),
+            privates: Mutex::default(),
         })
     }
 
-    /// One line from the client. What it leads to is put into outboxes and noted in `touched`.
+    /// One message from the client; answers leave through `door`. What it leads to is put into
+    /// outboxes and noted in `touched`.
     pub(crate) fn receive(
         self: &Arc<Self>,
-        line: &[u8],
+        bytes: &[u8],
+        door: &Door,
         snapshot: &Snapshot,
         touched: &mut Touched,
     ) {
-        let message = match scan(line) {
-            Ok(message) => message,
-            Err(Fault { kind: FaultKind::Batch, .. }) if self.batches.load(Ordering::Relaxed) => {
-                return self.receive_batch(line, snapshot, touched);
+        match scan(bytes) {
+            Ok(message) => self.take(&message, door, snapshot, touched),
+            Err(Fault { kind: FaultKind::Batch, .. }) if self.allows_batches() => {
+                self.receive_batch(bytes, door, snapshot, touched);
             }
-            Err(fault) => return self.refuse_line(line, fault),
-        };
+            Err(fault) => refuse_unread(bytes, fault, door, touched),
+        }
+    }
+
+    /// Has a revision been agreed on in which several messages may come at once?
+    pub(crate) fn allows_batches(&self) -> bool {
+        self.batches.load(Ordering::Relaxed)
+    }
+
+    /// One message that was read already.
+    pub(crate) fn take(
+        self: &Arc<Self>,
+        message: &Message<'_>,
+        door: &Door,
+        snapshot: &Snapshot,
+        touched: &mut Touched,
+    ) {
         match message.kind {
-            Kind::Request => self.request(&message, snapshot, touched),
-            Kind::Notification => self.notified(&message),
-            // Trunkline asks its clients nothing (yet), so nothing can be an answer.
-            Kind::Answer | Kind::Refusal => tracing::debug!("a client answered without a question"),
-        }
-    }
-
-    /// Each message of a batch as if it had come alone; each is answered alone, which clients of
-    /// that revision understand.
-    fn receive_batch(self: &Arc<Self>, batch: &[u8], snapshot: &Snapshot, touched: &mut Touched) {
-        let members: Vec<&[u8]> = elements(batch).map(|at| at.of(batch)).collect();
-        if members.is_empty() || members.len() > BATCH_MEMBERS {
-            let why = format!("a batch has 1 to {BATCH_MEMBERS} messages");
-            return self.client.say(&CallError::InvalidRequest(why).response(b"null"));
-        }
-        for member in members {
-            match scan(member) {
-                Ok(message) if *message.method() == *b"initialize" => {
-                    let why = "initialize must not be part of a batch".to_owned();
-                    self.client.say(&CallError::InvalidRequest(why).response(message.id()));
+            Kind::Request => self.request(message, door, snapshot, touched),
+            Kind::Notification => self.notified(message, snapshot, touched),
+            Kind::Answer | Kind::Refusal => {
+                if !self.client.answered(message, touched) {
+                    tracing::debug!("a client answered what it was not asked");
                 }
-                Err(fault) => self.refuse_line(member, fault),
-                Ok(_) => self.receive(member, snapshot, touched),
             }
         }
-    }
-
-    fn refuse_line(&self, line: &[u8], fault: Fault) {
-        let error = match fault.kind {
-            kind if kind.is_parse_error() => CallError::Unreadable(kind),
-            FaultKind::Batch => CallError::InvalidRequest(
-                "batches are part of revision 2025-03-26 only; send one message per line"
-                    .to_owned(),
-            ),
-            kind => CallError::InvalidRequest(kind.to_string()),
-        };
-        // A request gets its error under its own id where that can be told.
-        let id = fault.id.map(|span| span.of(line)).unwrap_or_default();
-        let usable = matches!(id.first(), Some(b'"' | b'-' | b'0'..=b'9'));
-        let twice = matches!(fault.kind, FaultKind::Duplicate("id"));
-        self.client.say(&error.response(if usable && !twice { id } else { b"null" }));
-    }
-
-    /// A message over the limit.
-    pub(crate) fn refuse_oversize(&self, id: &[u8], limit: usize) {
-        let why = format!("the message is over the limit of {limit} bytes (see --max-message)");
-        self.client.say(&CallError::InvalidRequest(why).response(id));
     }
 
     fn request(
         self: &Arc<Self>,
         message: &Message<'_>,
+        door: &Door,
         snapshot: &Snapshot,
         touched: &mut Touched,
     ) {
         let id = Id::new(message.id());
-        match route(message, &snapshot.catalog) {
-            Ok(Route::Call(tool)) => {
-                // A snapshot has no tools of a server it has no connection to.
-                if let Some(connection) = snapshot.connection(tool.server) {
-                    self.call(message, id, &tool.name_token, connection, touched);
-                }
+        let route = match route(message, &snapshot.catalog) {
+            Ok(route) => route,
+            Err(error) => return refuse(message.id(), &error, door, touched),
+        };
+        if let Route::Call(owner) = route {
+            return self.call(message, id, owner, door, snapshot, touched);
+        }
+        if !matches!(route, Route::Initialize | Route::Ping) {
+            // Whoever asks without having said what it can do can do nothing.
+            self.context.declared.settle(b"{}");
+        }
+        if self.client.is_open(&id) {
+            return refuse(message.id(), &CallError::duplicate_id(), door, touched);
+        }
+        match route {
+            Route::Initialize => self.initialize(message, id, door, touched),
+            Route::Ping => answer(message.id(), b"{}", door, touched),
+            Route::List(ListKind::Tools) => self.list(ListKind::Tools, message, id, door, touched),
+            Route::UnknownTool(name) => self.call_unknown(message, id, &name, door, touched),
+            _ if self.context.face.simple => {
+                refuse(message.id(), &unknown_method(message), door, touched);
             }
-            Ok(_) if self.client.is_open(&id) => {
-                self.client.say(&CallError::duplicate_id().response(message.id()));
+            Route::List(kind) => self.list(kind, message, id, door, touched),
+            Route::SetLevel(level) => self.set_level(level, message, door, touched),
+            Route::Subtool(subtool) => {
+                self.call_subtool(message, id, &subtool, door, snapshot, touched);
             }
-            Ok(Route::UnknownTool(name)) => self.call_unknown(message, id, &name),
-            Ok(Route::ListTools) => self.list_tools(message, id),
-            Ok(Route::Initialize) => self.initialize(message),
-            Ok(Route::Ping) => self.answer(message.id(), b"{}"),
-            Err(error) => self.client.say(&error.response(message.id())),
+            Route::Forward(to) => self.forward(message, id, &to, door, snapshot, touched),
+            Route::Missing(error) => self.miss(message, id, &error, door, touched),
+            Route::Other => self.unknown(message, id, door, snapshot, touched),
+            Route::Call(_) => {} // was the first to be looked at
         }
     }
 
-    fn call(
-        &self,
+    fn list(
+        self: &Arc<Self>,
+        kind: ListKind,
         message: &Message<'_>,
         id: Id,
-        name_token: &[u8],
-        connection: &Connection,
+        door: &Door,
         touched: &mut Touched,
     ) {
-        let token = message.params.meta_progress_token.map(|span| span.of(message.bytes));
-        // Anything else is no token; it goes through as it is.
-        let token = token.filter(|token| matches!(token.first(), Some(b'"' | b'-' | b'0'..=b'9')));
-        let path = ReturnPath {
-            client: Arc::clone(&self.client),
-            id,
-            progress_token: token.map(Into::into),
-        };
-        match connection.submit(message, name_token, path) {
-            Ok(()) => touched.note(&connection.outbox),
-            Err(error) => self.client.say(&error.response(message.id())),
-        }
-    }
-
-    fn call_unknown(self: &Arc<Self>, message: &Message<'_>, id: Id, name: &str) {
-        let may_wait = Instant::now() < self.context.start_deadline;
-        match self.context.registry.by_prefix(name) {
-            Some(server) if may_wait && !server.status().state.is_settled() => {
-                self.call_when_ready(Arc::clone(server), message, id);
-            }
-            _ => self.client.say(&self.unknown_tool(name).response(message.id())),
-        }
-    }
-
-    pub(crate) fn unknown_tool(&self, name: &str) -> CallError {
-        let registry = &self.context.registry;
-        let tool = name.to_owned();
-        if let Some(server) = registry.by_prefix(name)
-            && !self.context.face.simple
-            && server.connection().is_none()
-        {
-            let (server, why) = (server.key.to_string(), server.absence());
-            return CallError::ToolOfAbsentServer { tool, server, why };
-        }
-        let separators = [registry.naming.separator(), "__"];
-        let prefixed = separators.iter().any(|separator| name.contains(separator));
-        if prefixed { CallError::UnknownTool(tool) } else { CallError::NoPrefix(tool) }
-    }
-
-    fn list_tools(self: &Arc<Self>, message: &Message<'_>, id: Id) {
-        let context = &self.context;
-        if context.registry.is_settled() || context.start_deadline <= Instant::now() {
-            self.send_list(message.id());
+        if self.may_wait() && !self.context.registry.is_settled() {
+            self.list_when_ready(kind, id, door);
         } else {
-            self.list_when_ready(id);
+            self.send_list(kind, message.id(), door, touched);
         }
+    }
+
+    /// May something still wait for servers that are starting?
+    pub(super) fn may_wait(&self) -> bool {
+        Instant::now() < self.context.start_deadline
     }
 
     /// Sends the list of this moment and remembers that the client knows it.
-    pub(crate) fn send_list(&self, id: &[u8]) {
-        let snapshot = self.context.registry.snapshot();
-        let catalog = &snapshot.catalog;
-        *self.told.lock() = Some(catalog.tools().clone());
+    pub(super) fn send_list(
+        &self,
+        kind: ListKind,
+        id: &[u8],
+        door: &Door,
+        touched: &mut Touched,
+    ) {
+        let snapshot = self.context.view.snapshot();
+        let list = snapshot.catalog.list(kind);
+        self.told.lock().set(kind, list);
         let head = [br#"{"jsonrpc":"2.0","id":"#, id, br#","result":"#].concat();
-        if self.client.outbox.send_shared(&head, catalog.tools(), b"}").is_err() {
-            tracing::debug!("a tool list found its client gone");
+        if !door.answer_shared(&head, list, b"}", touched) {
+            tracing::debug!("a list found its client gone");
         }
     }
 
-    fn initialize(&self, message: &Message<'_>) {
+    fn initialize(
+        self: &Arc<Self>,
+        message: &Message<'_>,
+        id: Id,
+        door: &Door,
+        touched: &mut Touched,
+    ) {
         let params = message.text(message.params.span);
         let asked = member(params, "protocolVersion").and_then(decode);
         let Some(asked) = asked else {
             let why = "initialize needs `protocolVersion`, a string".to_owned();
-            return self.client.say(&CallError::InvalidParams(why).response(message.id()));
+            return refuse(message.id(), &CallError::InvalidParams(why), door, touched);
         };
         let agreed = Revision::negotiate(&asked);
         self.batches.store(agreed.allows_batches(), Ordering::Relaxed);
-        self.answer(message.id(), &self.context.face.initialize_result(agreed));
-        let name = member(params, "clientInfo").and_then(|info| member(info, "name"));
-        self.advise(name.and_then(decode).as_deref());
+        let capabilities = member(params, "capabilities").unwrap_or_default();
+        self.client.declares(capabilities);
+        self.context.declared.settle(capabilities);
+        let info = member(params, "clientInfo").unwrap_or_default();
+        let name = member(info, "name").and_then(decode);
+        let version = member(info, "version").and_then(decode).unwrap_or_default();
+        tracing::debug!(client = ?name, %version, revision = agreed.as_str(), "a client says hello");
+        self.advise(name.as_deref());
+        if self.context.face.simple || self.context.registry.is_settled() || !self.may_wait() {
+            self.welcome(agreed, message.id(), door, touched);
+        } else {
+            self.welcome_when_ready(agreed, id, door);
+        }
+    }
+
+    /// The answer to `initialize`.
+    pub(super) fn welcome(
+        &self,
+        agreed: Revision,
+        id: &[u8],
+        door: &Door,
+        touched: &mut Touched,
+    ) {
+        let instructions = match self.context.face.simple {
+            true => String::new(),
+            false => self.context.view.instructions(),
+        };
+        let result = self.context.face.initialize_result(agreed, &instructions);
+        answer(id, &result, door, touched);
     }
 
     /// Tells the user once if this client is known to refuse the names it will be shown.
     fn advise(&self, client_name: Option<&str>) {
         let Some(name) = client_name else { return };
-        if self.context.registry.naming.profile().is_some() {
+        if self.context.view.naming.profile().is_some() {
             return;
         }
-        let example = format!("server{}tool", self.context.registry.naming.separator());
+        let example = format!("server{}tool", self.context.view.naming.separator());
         if let Some(advice) = refuses(name, [example.as_str()])
             && !self.advised.swap(true, Ordering::Relaxed)
         {
@@ -239,73 +274,123 @@ impl Session {
         }
     }
 
-    fn answer(&self, id: &[u8], result: &[u8]) {
-        let mut out = Vec::with_capacity(result.len() + 64);
-        write_result(id, result, &mut out);
-        self.client.say(&out);
+    /// The client wants to hear what servers log from this level on.
+    fn set_level(&self, level: Level, message: &Message<'_>, door: &Door, touched: &mut Touched) {
+        let audience = &self.context.registry.audience;
+        let before = audience.level();
+        self.client.set_level(level);
+        let now = audience.level();
+        if let Some(now) = now.filter(|_| now != before) {
+            let params = format!("{{\"level\":\"{}\"}}", now.name());
+            for live in self.context.registry.servers().iter().filter_map(|server| server.live()) {
+                if live.hello.logs {
+                    live.connection.mention("logging/setLevel", params.as_bytes());
+                }
+            }
+        }
+        answer(message.id(), b"{}", door, touched);
     }
 
-    fn notified(&self, message: &Message<'_>) {
+    fn notified(&self, message: &Message<'_>, snapshot: &Snapshot, touched: &mut Touched) {
         match &*message.method() {
-            b"notifications/cancelled" => self.cancel(message),
+            b"notifications/cancelled" => self.cancel(message, touched),
+            b"notifications/progress" => self.client.progresses(message, touched),
             b"notifications/initialized" => {}
-            other => {
-                tracing::debug!(method = %String::from_utf8_lossy(other), "notification ignored");
-            }
+            _ if self.context.face.simple => {}
+            b"notifications/roots/list_changed" => self.tell_own_servers(message, touched),
+            _ => self.pass_notification(message, snapshot, touched),
         }
     }
 
     /// Cancels one of the client's own calls. An id that is not open is no error: the answer may
     /// be on its way. A cancelled call gets no answer, as the protocol asks.
-    fn cancel(&self, message: &Message<'_>) {
+    fn cancel(&self, message: &Message<'_>, touched: &mut Touched) {
         let Some(span) = message.params.request_id else {
             return;
         };
         match self.client.take(&Id::new(span.of(message.bytes))) {
-            Some(Ticket::Sent { server, id }) => {
-                let server = self.context.registry.server(server);
-                if let Some(connection) = server.and_then(|server| server.connection()) {
-                    connection.cancel(id, message);
-                }
+            Some(Ticket::Sent { carrier, id }) => carrier.cancel(id, message, touched),
+            Some(Ticket::Waiting(waiting)) => {
+                waiting.cancelled.cancel();
+                waiting.door.unanswered(touched);
             }
-            Some(Ticket::Waiting(token)) => token.cancel(),
             None => {}
         }
     }
 
-    /// Tells the client whenever its tool list is out of date, at most once a pause.
-    pub(crate) async fn announce_changes(&self) {
-        if self.context.face.simple {
-            return;
-        }
-        let mut changes = self.context.registry.changes();
-        while changes.changed().await.is_ok() {
-            if !self.context.registry.is_settled() && Instant::now() < self.context.start_deadline {
-                // Servers are still coming up: one word when they are up, not one for each.
-                self.context.registry.settled(self.context.start_deadline).await;
-            }
-            if self.is_outdated() {
-                self.client
-                    .say(br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#);
-                *self.told.lock() = Some(self.context.registry.snapshot().catalog.tools().clone());
-                sleep(CHANGE_PAUSE).await;
-            }
-        }
-    }
-
-    fn is_outdated(&self) -> bool {
-        let told = self.told.lock().clone();
-        told.is_some_and(|told| told != *self.context.registry.snapshot().catalog.tools())
-    }
-
     /// Ends whatever is still open: the gateway goes.
     pub(crate) fn abandon(&self) {
-        for (id, ticket) in self.client.open_ids() {
-            let may_have_run = matches!(ticket, Ticket::Sent { .. });
-            if let Ticket::Waiting(token) = ticket {
-                token.cancel();
+        let mut touched = Touched::default();
+        for (id, ticket) in self.client.open_calls() {
+            match ticket {
+                Ticket::Sent { carrier, id } => carrier.abandon(id, &mut touched),
+                Ticket::Waiting(waiting) => {
+                    if self.client.take(&id).is_some() {
+                        waiting.cancelled.cancel();
+                        let error = CallError::ShuttingDown { may_have_run: false };
+                        id.with_token(|id| refuse(id, &error, &waiting.door, &mut touched));
+                    }
+                }
             }
-            self.client.fail(&id, &CallError::ShuttingDown { may_have_run });
+        }
+        touched.flush();
+    }
+
+    /// The client has gone for good: nobody waits for it any more.
+    pub(crate) fn end(&self) {
+        self.ended.cancel();
+        self.context.registry.audience.leave(&self.client);
+        self.client.set_stream(None);
+        let mut touched = Touched::default();
+        self.client.leave_questions(&mut touched);
+        touched.flush();
+        for server in self.context.registry.servers().iter() {
+            if let Some(connection) = server.connection() {
+                for uri in connection.subscriptions.leave(&self.client) {
+                    let uri = trunkline_wire::encode(&uri);
+                    let params = [b"{\"uri\":", &uri[..], b"}"].concat();
+                    connection.mention("resources/unsubscribe", &params);
+                }
+            }
+        }
+        for server in self.privates.lock().values() {
+            server.dismissed.cancel();
         }
     }
+}
+
+/// A message over the limit.
+pub(crate) fn refuse_oversize(id: &[u8], limit: usize, door: &Door, touched: &mut Touched) {
+    let why = format!("the message is over the limit of {limit} bytes (see --max-message)");
+    refuse(id, &CallError::InvalidRequest(why), door, touched);
+}
+
+/// Bytes that are no message.
+pub(crate) fn refuse_unread(bytes: &[u8], fault: Fault, door: &Door, touched: &mut Touched) {
+    let error = match fault.kind {
+        kind if kind.is_parse_error() => CallError::Unreadable(kind),
+        FaultKind::Batch => CallError::InvalidRequest(
+            "batches are part of revision 2025-03-26 only; send one message at a time".to_owned(),
+        ),
+        kind => CallError::InvalidRequest(kind.to_string()),
+    };
+    // A request gets its error under its own id where that can be told.
+    let id = fault.id.map(|span| span.of(bytes)).unwrap_or_default();
+    let usable = matches!(id.first(), Some(b'"' | b'-' | b'0'..=b'9'));
+    let twice = matches!(fault.kind, FaultKind::Duplicate("id"));
+    refuse(if usable && !twice { id } else { b"null" }, &error, door, touched);
+}
+
+pub(super) fn refuse(id: &[u8], error: &CallError, door: &Door, touched: &mut Touched) {
+    door.answer(Payload::Owned(error.response(id)), &Edits::new(), touched);
+}
+
+pub(super) fn answer(id: &[u8], result: &[u8], door: &Door, touched: &mut Touched) {
+    let mut out = Vec::with_capacity(result.len() + 64);
+    write_result(id, result, &mut out);
+    door.answer(Payload::Owned(out), &Edits::new(), touched);
+}
+
+pub(super) fn unknown_method(message: &Message<'_>) -> CallError {
+    CallError::UnknownMethod(String::from_utf8_lossy(&message.method()).into_owned())
 }

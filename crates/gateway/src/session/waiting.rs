@@ -2,43 +2,85 @@
 
 use std::sync::Arc;
 
-use tokio::time::timeout_at;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
-use trunkline_wire::{Id, Message};
+use trunkline_catalog::ListKind;
+use trunkline_wire::{Id, Message, Revision};
 
-use crate::call::Ticket;
+use crate::call::{Door, Ticket, Waiting};
+use crate::limits::WELCOME;
 use crate::pump::Touched;
 use crate::session::Session;
 use crate::upstream::Server;
 
 impl Session {
-    /// Answers `tools/list` once every server is up or has failed, or the deadline has passed.
-    pub(super) fn list_when_ready(self: &Arc<Self>, id: Id) {
-        let context = Arc::clone(&self.context);
-        let ready = async move {
-            context.registry.settled(context.start_deadline).await;
-        };
-        self.wait(id, ready, |session, id| {
-            id.with_token(|token| session.send_list(token));
+    /// Answers a list request once every server is up or has failed, or the deadline has passed.
+    pub(super) fn list_when_ready(self: &Arc<Self>, kind: ListKind, id: Id, door: &Door) {
+        let ready = self.all_settled(self.context.start_deadline);
+        let to = door.clone();
+        self.wait(id, door, ready, move |session, id, touched| {
+            id.with_token(|token| session.send_list(kind, token, &to, touched));
         });
     }
 
-    /// Sends a call on once its server is up.
-    pub(super) fn call_when_ready(
+    /// Answers `initialize` once the servers' own words are known, and soon in any case.
+    pub(super) fn welcome_when_ready(self: &Arc<Self>, agreed: Revision, id: Id, door: &Door) {
+        let deadline = self.context.start_deadline.min(Instant::now() + WELCOME);
+        let ready = self.all_settled(deadline);
+        let to = door.clone();
+        self.wait(id, door, ready, move |session, id, touched| {
+            id.with_token(|token| session.welcome(agreed, token, &to, touched));
+        });
+    }
+
+    /// Looks at a request again once its server is up.
+    pub(super) fn retry_when_ready(
         self: &Arc<Self>,
         server: Arc<Server>,
         message: &Message<'_>,
         id: Id,
+        door: &Door,
     ) {
-        let deadline = self.context.start_deadline;
+        // A process of the client's own starts when it is first wanted, whenever that is.
+        let deadline = match self.context.start_deadline {
+            deadline if Instant::now() < deadline => deadline,
+            _ => Instant::now() + self.context.supervisor.limits.start,
+        };
         let ready = async move {
             drop(timeout_at(deadline, server.settled()).await);
         };
-        let line = message.bytes.to_vec();
-        self.wait(id, ready, move |session, _| {
-            let mut touched = Touched::default();
-            session.receive(&line, &session.context.registry.snapshot(), &mut touched);
-            touched.flush();
+        self.retry(message, id, door, ready);
+    }
+
+    /// Looks at a request again once every server is up or has failed.
+    pub(super) fn retry_when_settled(
+        self: &Arc<Self>,
+        message: &Message<'_>,
+        id: Id,
+        door: &Door,
+    ) {
+        let ready = self.all_settled(self.context.start_deadline);
+        self.retry(message, id, door, ready);
+    }
+
+    fn all_settled(&self, deadline: Instant) -> impl Future<Output = ()> + Send + 'static {
+        let registry = Arc::clone(&self.context.registry);
+        async move {
+            registry.settled(deadline).await;
+        }
+    }
+
+    fn retry(
+        self: &Arc<Self>,
+        message: &Message<'_>,
+        id: Id,
+        door: &Door,
+        ready: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let bytes = message.bytes.to_vec();
+        let to = door.clone();
+        self.wait(id, door, ready, move |session, _, touched| {
+            session.receive(&bytes, &to, &session.context.view.snapshot(), touched);
         });
     }
 
@@ -46,11 +88,13 @@ impl Session {
     fn wait(
         self: &Arc<Self>,
         id: Id,
+        door: &Door,
         ready: impl Future<Output = ()> + Send + 'static,
-        then: impl FnOnce(&Arc<Self>, &Id) + Send + 'static,
+        then: impl FnOnce(&Arc<Self>, &Id, &mut Touched) + Send + 'static,
     ) {
         let cancelled = CancellationToken::new();
-        self.client.open(&id, Ticket::Waiting(cancelled.clone()));
+        let waiting = Waiting { cancelled: cancelled.clone(), door: door.clone() };
+        self.client.open(&id, Ticket::Waiting(waiting));
         let session = Arc::clone(self);
         let task = async move {
             tokio::select! {
@@ -58,7 +102,9 @@ impl Session {
                 () = ready => {}
             }
             if session.client.take(&id).is_some() {
-                then(&session, &id);
+                let mut touched = Touched::default();
+                then(&session, &id, &mut touched);
+                touched.flush();
             }
         };
         drop(self.context.tasks.spawn_on(task, &self.context.runtime));

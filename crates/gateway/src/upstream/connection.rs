@@ -1,6 +1,7 @@
 //! One live connection to a server: hands calls over, matches answers, keeps deadlines.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
@@ -8,76 +9,91 @@ use trunkline_wire::{
     Edits, Fault, FaultKind, Id, Kind, Message, Span, elements, encode_into, scan, upstream_id,
 };
 
-use crate::call::{Payload, ReturnPath, Ticket};
+use crate::call::{Audience, Carrier, Payload, ReturnPath, Ticket};
 use crate::deadlines::{Deadlines, Tick};
 use crate::error::CallError;
 use crate::limits::Limits;
-use crate::pump::{Outbox, Refused, Touched};
+use crate::pump::{Refused, Touched};
 use crate::upstream::broken::BrokenLines;
+use crate::upstream::line::Line;
 use crate::upstream::pending::{Entry, Pending, UpstreamId, Waiter};
+use crate::upstream::subscriptions::Subscriptions;
 
 #[derive(Debug)]
 pub(crate) struct Connection {
-    pub(crate) server: usize,
     pub(crate) key: Arc<str>,
     pub(crate) limits: Limits,
-    pub(crate) outbox: Outbox,
+    pub(crate) line: Line,
     pub(crate) pending: Mutex<Pending>,
     pub(crate) broken: BrokenLines,
-    /// The server said that its tools have changed.
-    pub(crate) tools_changed: Notify,
+    /// The clients it may speak to.
+    pub(crate) audience: Arc<Audience>,
+    pub(crate) subscriptions: Subscriptions,
+    /// The server said that some of its lists have changed: which (`ListKind` as bits), and a bell.
+    pub(crate) stale: AtomicU8,
+    pub(crate) changed: Notify,
     deadlines: Arc<Deadlines>,
 }
 
+/// What a connection is made of.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) key: Arc<str>,
+    pub(crate) limits: Limits,
+    pub(crate) line: Line,
+    pub(crate) broken: BrokenLines,
+    pub(crate) audience: Arc<Audience>,
+    pub(crate) deadlines: Arc<Deadlines>,
+}
+
 impl Connection {
-    pub(crate) fn new(
-        server: usize,
-        key: Arc<str>,
-        limits: Limits,
-        broken: BrokenLines,
-        deadlines: Arc<Deadlines>,
-    ) -> Self {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { key, limits, line, broken, audience, deadlines } = parts;
         Self {
-            server,
             key,
             limits,
-            outbox: Outbox::default(),
+            line,
             pending: Mutex::new(Pending::new()),
             broken,
-            tools_changed: Notify::new(),
+            audience,
+            subscriptions: Subscriptions::default(),
+            stale: AtomicU8::new(0),
+            changed: Notify::new(),
             deadlines,
         }
     }
 
-    /// Passes a client's `tools/call` on under the tool's own name. Every other byte is the client's.
-    /// To be flushed.
+    /// Passes a client's request on, with `changes` made: the server's own name for what it is
+    /// about. Every other byte is the client's.
     pub(crate) fn submit(
-        &self,
+        self: &Arc<Self>,
         message: &Message<'_>,
-        name_token: &[u8],
+        changes: &[(Span, &[u8])],
         path: ReturnPath,
+        touched: &mut Touched,
     ) -> Result<(), CallError> {
         let mut pending = self.pending.lock();
         let Some(id) = pending.next_id() else {
             return Err(self.refusal(Refused::Full("too many of its calls are open")));
         };
         // Everything under the lock: an answer or the server's end can only come afterwards.
-        if !path.client.open(&path.id, Ticket::Sent { server: self.server, id }) {
+        let carrier: Arc<dyn Carrier> = Arc::clone(self) as Arc<dyn Carrier>;
+        if !path.client.open(&path.id, Ticket::Sent { carrier, id }) {
             return Err(CallError::duplicate_id());
         }
-        let sent_at = with_digits(id, |digits| {
+        let sent = with_digits(id, |digits| {
             let mut edits = Edits::new();
             let token = message.params.meta_progress_token;
             let token = token.filter(|_| path.progress_token.is_some());
             for span in [message.id, token].into_iter().flatten() {
                 edits.add(span, digits);
             }
-            if let Some(span) = message.params.name {
-                edits.add(span, name_token);
+            for (span, new) in changes {
+                edits.add(*span, new);
             }
-            self.outbox.put_bounded(message.bytes, &edits)
+            self.line.request(id, message.bytes, &edits, touched)
         });
-        match sent_at {
+        match sent {
             Ok(sent_at) => {
                 let deadline = self.deadlines.for_call();
                 pending.insert(id, Entry { waiter: Waiter::Client(path), deadline, sent_at });
@@ -111,7 +127,21 @@ impl Connection {
         method: &str,
         params: &[u8],
     ) -> Option<Result<Vec<u8>, String>> {
+        self.begin(method, params)?.await.ok()
+    }
+
+    /// A request of our own whose answer nobody needs.
+    pub(crate) fn mention(&self, method: &str, params: &[u8]) {
+        drop(self.begin(method, params));
+    }
+
+    fn begin(
+        &self,
+        method: &str,
+        params: &[u8],
+    ) -> Option<oneshot::Receiver<Result<Vec<u8>, String>>> {
         let (sender, receiver) = oneshot::channel();
+        let mut touched = Touched::default();
         {
             let mut pending = self.pending.lock();
             let id = pending.next_id()?;
@@ -122,41 +152,38 @@ impl Connection {
                 message.extend_from_slice(params);
             }
             message.push(b'}');
-            let sent_at = self.outbox.put(&message, &Edits::new()).ok()?;
-            self.outbox.flush();
+            let sent_at = self.line.request(id, &message, &Edits::new(), &mut touched).ok()?;
             pending.insert(id, Entry { waiter: Waiter::Own(sender), deadline: None, sent_at });
         }
-        receiver.await.ok()
+        touched.flush();
+        Some(receiver)
     }
 
+    /// A notification of our own.
     pub(crate) fn notify(&self, message: &[u8]) {
-        if self.outbox.send(message).is_err() {
+        let mut touched = Touched::default();
+        self.tell(message, &Edits::new(), &mut touched);
+        touched.flush();
+    }
+
+    pub(super) fn tell(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) {
+        if !self.line.tell(bytes, edits, touched) {
             tracing::debug!(server = %self.key, "a message found its server gone");
         }
     }
 
-    /// Passes a client's cancellation on. `message` is its `notifications/cancelled`.
-    pub(crate) fn cancel(&self, id: UpstreamId, message: &Message<'_>) {
-        if self.pending.lock().remove(id).is_none() {
-            return;
-        }
-        let Some(span) = message.params.request_id else {
-            return;
-        };
-        let put =
-            with_digits(id, |digits| self.outbox.put(message.bytes, &Edits::one(span, digits)));
-        if put.is_err() {
-            tracing::debug!(server = %self.key, "a cancellation found its server gone");
-        }
-        self.outbox.flush();
-    }
-
-    /// One message from the server. Where it goes on to is noted in `touched`.
-    pub(crate) fn receive(&self, payload: Payload<'_>, touched: &mut Touched) {
+    /// One message from the server. `origin`: it came as part of the answer to this request of
+    /// ours. Where it goes on to is noted in `touched`.
+    pub(crate) fn receive(
+        self: &Arc<Self>,
+        payload: Payload<'_>,
+        origin: Option<UpstreamId>,
+        touched: &mut Touched,
+    ) {
         let message = match scan(payload.bytes()) {
             Ok(message) => message,
             Err(Fault { kind: FaultKind::Batch, .. }) => {
-                return self.receive_batch(payload.bytes(), touched);
+                return self.receive_batch(payload.bytes(), origin, touched);
             }
             Err(fault) => return self.broken_line(payload.bytes(), fault),
         };
@@ -164,78 +191,65 @@ impl Connection {
             Kind::Answer | Kind::Refusal => {
                 let (id, id_at) = (upstream_id(message.id()), message.id);
                 let entry = id.and_then(|id| self.pending.lock().remove(id));
-                let entry = entry.or_else(|| self.owner_of_null(&message));
+                let entry = entry.or_else(|| self.owner_of_null(&message, origin));
                 let (Some(entry), Some(id_at)) = (entry, id_at) else {
                     tracing::debug!(server = %self.key, "an answer nobody waits for is dropped");
                     return;
                 };
                 settle(entry, id_at, payload, touched);
             }
-            Kind::Notification => self.notified(&message, touched),
-            Kind::Request => self.answer_request(&message),
+            Kind::Notification => self.notified(&message, origin, touched),
+            Kind::Request => self.asked(&message, origin, touched),
         }
     }
 
     /// Revision 2025-03-26 lets a server answer in batches. What is no message in it is noise.
-    fn receive_batch(&self, batch: &[u8], touched: &mut Touched) {
+    fn receive_batch(
+        self: &Arc<Self>,
+        batch: &[u8],
+        origin: Option<UpstreamId>,
+        touched: &mut Touched,
+    ) {
         let mut messages =
             elements(batch).map(|at| at.of(batch)).filter(|one| one.starts_with(b"{"));
         let Some(first) = messages.next() else { return self.noise(batch) };
         for message in std::iter::once(first).chain(messages) {
-            self.receive(Payload::Borrowed(message), touched);
+            self.receive(Payload::Borrowed(message), origin, touched);
         }
     }
 
-    /// A server that could not read a request answers with an error and `"id":null`. It is the
-    /// only open call's, if there is only one.
-    fn owner_of_null(&self, message: &Message<'_>) -> Option<Entry> {
+    /// A server that could not read a request answers with an error and an id that is none. It is
+    /// that of the request it came back from, or the only open call's, if there is only one.
+    fn owner_of_null(&self, message: &Message<'_>, origin: Option<UpstreamId>) -> Option<Entry> {
+        let mut pending = self.pending.lock();
+        if let Some(entry) = origin.and_then(|id| pending.remove(id)) {
+            return Some(entry);
+        }
         if message.id() != b"null" {
             return None;
         }
-        let mut pending = self.pending.lock();
         let id = pending.only()?;
         pending.remove(id)
     }
 
-    fn notified(&self, message: &Message<'_>, touched: &mut Touched) {
-        match &*message.method() {
-            b"notifications/progress" => self.progressed(message, touched),
-            b"notifications/tools/list_changed" => self.tools_changed.notify_one(),
-            _ => {}
-        }
-    }
-
-    /// Passes progress on to the call it belongs to, under the client's own token.
-    fn progressed(&self, message: &Message<'_>, touched: &mut Touched) {
-        let Some(span) = message.params.progress_token else { return };
-        let Some(id) = upstream_id(span.of(message.bytes)) else { return };
-        let pending = self.pending.lock();
-        if let Some(Entry { waiter: Waiter::Client(path), .. }) = pending.get(id)
-            && let Some(token) = &path.progress_token
-            && path.client.outbox.put(message.bytes, &Edits::one(span, token)).is_ok()
-        {
-            touched.note(&path.client.outbox);
-        }
-    }
-
-    /// Trunkline declares no client capabilities to its servers, so only `ping` has an answer.
-    fn answer_request(&self, message: &Message<'_>) {
-        let mut out = Vec::new();
-        if *message.method() == *b"ping" {
-            trunkline_wire::write_result(message.id(), b"{}", &mut out);
-        } else {
-            let method = String::from_utf8_lossy(&message.method()).into_owned();
-            out = CallError::UnknownMethod(method).response(message.id());
-        }
-        self.notify(&out);
-    }
-
     /// Ends a call with an error, if it is still open. True if it was.
     pub(crate) fn fail(&self, id: UpstreamId, error: &CallError) -> bool {
+        let mut touched = Touched::default();
+        let failed = self.fail_into(id, error, &mut touched);
+        touched.flush();
+        failed
+    }
+
+    pub(crate) fn fail_into(
+        &self,
+        id: UpstreamId,
+        error: &CallError,
+        touched: &mut Touched,
+    ) -> bool {
         let entry = self.pending.lock().remove(id);
         match entry {
             Some(Entry { waiter: Waiter::Client(path), .. }) => {
-                path.client.fail(&path.id, error);
+                path.fail(error, touched);
                 true
             }
             Some(Entry { waiter: Waiter::Own(sender), .. }) => {
@@ -247,23 +261,27 @@ impl Connection {
     }
 
     /// The connection is over: every open call ends, each knowing whether it may have run.
-    pub(crate) fn close(&self, what: &str, stderr: &[String]) {
-        let written = self.outbox.written();
-        self.outbox.close();
+    pub(crate) fn close(self: &Arc<Self>, what: &str, stderr: &[String]) {
+        let reach = self.line.reach();
+        let mut touched = Touched::default();
         let entries = self.pending.lock().drain();
-        for entry in entries {
+        for (id, entry) in entries {
             if let Waiter::Client(path) = entry.waiter {
-                path.client.fail(
-                    &path.id,
-                    &CallError::ServerGone {
-                        server: self.key.to_string(),
-                        what: what.to_owned(),
-                        may_have_run: entry.sent_at <= written,
-                        stderr: stderr.to_vec(),
-                    },
-                );
+                let error = CallError::ServerGone {
+                    server: self.key.to_string(),
+                    what: what.to_owned(),
+                    may_have_run: reach.may_have_run(id, entry.sent_at),
+                    stderr: stderr.to_vec(),
+                };
+                path.fail(&error, &mut touched);
             }
         }
+        self.line.close();
+        let carrier = Arc::clone(self) as Arc<dyn Carrier>;
+        for client in self.audience.all() {
+            client.forget_questions_of(&carrier, &mut touched);
+        }
+        touched.flush();
     }
 
     /// Ends the calls that are late and tells the server. True if any call is left open.
@@ -278,19 +296,39 @@ impl Connection {
                      {{\"requestId\":{id},\"reason\":\"timed out\"}}}}"
                 );
                 self.notify(cancelled.as_bytes());
+                self.line.forget(id);
             }
         }
         self.pending.lock().len() > 0
     }
 }
 
+impl Carrier for Connection {
+    fn cancel(&self, id: u32, message: &Message<'_>, touched: &mut Touched) {
+        let entry = self.pending.lock().remove(id);
+        let Some(Entry { waiter: Waiter::Client(path), .. }) = entry else { return };
+        path.door.unanswered(touched);
+        let Some(span) = message.params.request_id else { return };
+        with_digits(id, |digits| self.tell(message.bytes, &Edits::one(span, digits), touched));
+        self.line.forget(id);
+    }
+
+    fn abandon(&self, id: u32, touched: &mut Touched) {
+        let sent_at = self.pending.lock().get(id).map(|entry| entry.sent_at);
+        let Some(sent_at) = sent_at else { return };
+        let may_have_run = self.line.reach().may_have_run(id, sent_at);
+        self.fail_into(id, &CallError::ShuttingDown { may_have_run }, touched);
+    }
+
+    fn pass(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) {
+        self.tell(bytes, edits, touched);
+    }
+}
+
 /// Gives a response to whoever waits for it.
 fn settle(entry: Entry, id_at: Span, payload: Payload<'_>, touched: &mut Touched) {
     match entry.waiter {
-        Waiter::Client(path) => {
-            path.client.deliver(&path.id, id_at, payload);
-            touched.note(&path.client.outbox);
-        }
+        Waiter::Client(path) => path.deliver(id_at, payload, touched),
         // If nobody waits any more, the handshake was given up.
         Waiter::Own(sender) => drop(sender.send(Ok(payload.bytes().to_vec()))),
     }

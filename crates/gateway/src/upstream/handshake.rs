@@ -1,22 +1,38 @@
-//! From a fresh connection to a known listing: `initialize`, then every page of `tools/list`.
+//! From a fresh connection to a known listing: `initialize`, then every page of every list.
 //!
 //! The place where a server's protocol era is found out: today every server is opened with
 //! `initialize`; a probe for the stateless era goes before it.
 
 use std::collections::HashSet;
 
-use trunkline_catalog::Listing;
+use trunkline_catalog::{ListKind, Listing};
 use trunkline_wire::{Kind, LATEST_LEGACY, Revision, decode, member, scan};
 
-use crate::limits::{PAGES_PER_LISTING, TOOLS_PER_SERVER};
+use crate::limits::{ENTRIES_PER_LISTING, PAGES_PER_LISTING};
 use crate::upstream::connection::Connection;
 
 /// What a server told about itself.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Hello {
     pub(crate) protocol: String,
     pub(crate) identity: Option<String>,
-    has_tools: bool,
+    pub(crate) title: Option<String>,
+    pub(crate) instructions: Option<String>,
+    pub(crate) logs: bool,
+    tools: bool,
+    resources: bool,
+    prompts: bool,
+}
+
+impl Hello {
+    /// Tools are always asked for: some servers have them and forget to say so.
+    pub(super) fn lists(&self, kind: ListKind) -> bool {
+        match kind {
+            ListKind::Tools => true,
+            ListKind::Resources | ListKind::Templates => self.resources,
+            ListKind::Prompts => self.prompts,
+        }
+    }
 }
 
 /// Why a handshake failed; completes "server X …".
@@ -33,11 +49,15 @@ pub(crate) enum HandshakeError {
 }
 
 /// `initialize` and `notifications/initialized`.
-pub(crate) async fn initialize(connection: &Connection) -> Result<Hello, HandshakeError> {
+pub(crate) async fn initialize(
+    connection: &Connection,
+    capabilities: &[u8],
+) -> Result<Hello, HandshakeError> {
     let params = format!(
-        "{{\"protocolVersion\":\"{}\",\"capabilities\":{{}},\"clientInfo\":{{\"name\":\"trunkline\",\
+        "{{\"protocolVersion\":\"{}\",\"capabilities\":{},\"clientInfo\":{{\"name\":\"trunkline\",\
          \"version\":\"{}\"}}}}",
         LATEST_LEGACY.as_str(),
+        String::from_utf8_lossy(capabilities),
         env!("CARGO_PKG_VERSION")
     );
     let result = ask(connection, "initialize", params.as_bytes()).await?;
@@ -54,10 +74,20 @@ pub(crate) async fn initialize(connection: &Connection) -> Result<Hello, Handsha
         );
     }
     let capabilities = member(&result, "capabilities").unwrap_or_default();
+    let has = |name| member(capabilities, name).is_some_and(|value| value != b"null");
+    let info = member(&result, "serverInfo").unwrap_or_default();
     let hello = Hello {
         protocol: protocol.into_owned(),
-        identity: member(&result, "serverInfo").and_then(identity),
-        has_tools: member(capabilities, "tools").is_some(),
+        identity: identity(info),
+        title: ["title", "name"]
+            .iter()
+            .find_map(|key| member(info, key).and_then(decode))
+            .map(Into::into),
+        instructions: text("instructions").map(Into::into),
+        logs: has("logging"),
+        tools: has("tools"),
+        resources: has("resources"),
+        prompts: has("prompts"),
     };
     connection.notify(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     Ok(hello)
@@ -69,38 +99,84 @@ fn identity(server_info: &[u8]) -> Option<String> {
     Some(format!("{name} {version}").trim_end().to_owned())
 }
 
-/// All tools, page by page. A server that does not declare tools is asked all the same: some have
-/// tools and forget to say so; a refusal then means that there are none.
-pub(crate) async fn list_tools(
+/// Everything the server offers of these kinds. Without its tools it is of no use; of the rest,
+/// what cannot be had is a warning.
+pub(crate) async fn list_all(
     connection: &Connection,
     hello: &Hello,
+    kinds: &[ListKind],
 ) -> Result<Listing, HandshakeError> {
+    let wanted = |kind| hello.lists(kind) && kinds.contains(&kind);
+    let one = async |kind| match wanted(kind) {
+        true => list(connection, hello, kind).await,
+        false => Ok(Listing::default()),
+    };
+    let (tools, resources, templates, prompts) = tokio::join!(
+        one(ListKind::Tools),
+        one(ListKind::Resources),
+        one(ListKind::Templates),
+        one(ListKind::Prompts),
+    );
+    let mut listing = tools?;
+    let mut warnings = std::mem::take(&mut listing.warnings);
+    let others = [
+        (ListKind::Resources, resources),
+        (ListKind::Templates, templates),
+        (ListKind::Prompts, prompts),
+    ];
+    for (kind, got) in others {
+        match got {
+            Ok(got) => {
+                warnings.extend(got.warnings.iter().cloned());
+                listing.replace(kind, got);
+            }
+            Err(HandshakeError::Silent(method)) => return Err(HandshakeError::Silent(method)),
+            // Servers with resources and no templates often do not know the question.
+            Err(HandshakeError::Refused { .. }) if kind == ListKind::Templates => {}
+            Err(error) => warnings.push(error.to_string()),
+        }
+    }
+    listing.warnings = warnings;
+    Ok(listing)
+}
+
+/// One list, page by page. A server that does not declare tools is asked for them all the same; a
+/// refusal then means that there are none.
+pub(crate) async fn list(
+    connection: &Connection,
+    hello: &Hello,
+    kind: ListKind,
+) -> Result<Listing, HandshakeError> {
+    let method = kind.method();
     let mut listing = Listing::default();
     let mut seen = HashSet::new();
     let mut params = Vec::new();
     for _ in 0..PAGES_PER_LISTING {
-        let result = match ask(connection, "tools/list", &params).await {
+        let result = match ask(connection, method, &params).await {
             Ok(result) => result,
-            Err(HandshakeError::Refused { .. }) if !hello.has_tools => return Ok(listing),
+            Err(HandshakeError::Refused { .. }) if kind == ListKind::Tools && !hello.tools => {
+                return Ok(listing);
+            }
             Err(error) => return Err(error),
         };
         let cursor = listing
-            .add_page(&result, TOOLS_PER_SERVER)
-            .map_err(|why| HandshakeError::Senseless("tools/list", why.to_string()))?;
+            .add_page(kind, &result, ENTRIES_PER_LISTING)
+            .map_err(|why| HandshakeError::Senseless(method, why.to_string()))?;
         let Some(cursor) = cursor else {
             return Ok(listing);
         };
         if !seen.insert(cursor.to_vec()) {
             let shown = String::from_utf8_lossy(cursor);
             listing.warnings.push(format!(
-                "its tool list goes in circles (cursor {shown} came twice); what came so far is used"
+                "its answer to {method} goes in circles (cursor {shown} came twice); what came so \
+                 far is used"
             ));
             return Ok(listing);
         }
         params = [b"{\"cursor\":", cursor, b"}"].concat();
     }
     listing.warnings.push(format!(
-        "its tool list has more than {PAGES_PER_LISTING} pages; the rest is left out"
+        "its answer to {method} has more than {PAGES_PER_LISTING} pages; the rest is left out"
     ));
     Ok(listing)
 }

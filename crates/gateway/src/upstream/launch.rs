@@ -2,7 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 
-use trunkline_catalog::config::Transport;
 use trunkline_keeper::Launch;
 
 /// What servers get of our own environment.
@@ -61,20 +60,27 @@ impl Inherited {
         self.0.push((name.into(), value.into()));
     }
 
-    pub(super) fn launch(&self, transport: &Transport) -> Option<Launch> {
-        let Transport::Stdio { command, args, env, cwd } = transport else {
-            return None;
-        };
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(held, _)| held == name)
+    }
+
+    pub(super) fn launch(
+        &self,
+        command: &str,
+        args: &[String],
+        env: &[(String, String)],
+        cwd: Option<&str>,
+    ) -> Launch {
         let mut all = self.clone();
         for (name, value) in env {
             all.set(name, value);
         }
-        Some(Launch {
+        Launch {
             command: command.into(),
             args: args.iter().map(OsString::from).collect(),
             env: all.0,
-            cwd: cwd.as_ref().map(Into::into),
-        })
+            cwd: cwd.map(Into::into),
+        }
     }
 }
 
@@ -101,13 +107,8 @@ mod tests {
     #[test]
     fn the_configs_own_variables_win() {
         let inherited = Inherited::choose([("PATH".into(), "ours".into())], &[]);
-        let transport = Transport::Stdio {
-            command: "c".to_owned(),
-            args: vec![],
-            env: vec![("PATH".to_owned(), "theirs".to_owned())],
-            cwd: None,
-        };
-        let launch = inherited.launch(&transport).unwrap();
+        let env = [("PATH".to_owned(), "theirs".to_owned())];
+        let launch = inherited.launch("c", &[], &env, None);
         assert_eq!(launch.env, [("PATH".into(), "theirs".into())]);
     }
 }

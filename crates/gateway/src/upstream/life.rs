@@ -5,22 +5,22 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use trunkline_catalog::Listing;
 use trunkline_keeper::{Custody, Tree};
-use trunkline_wire::{Line, Lines};
+use trunkline_wire::{Line as Text, Lines};
 
 use crate::call::Payload;
-use crate::limits::{CHANGE_PAUSE, LARGE_MESSAGE, LAST_OUTPUT, LAST_STATUS, ONE_SERVER};
-use crate::pump::{Reader, SourceHandle, Touched};
-use crate::registry::Registry;
+use crate::limits::{LARGE_MESSAGE, LAST_OUTPUT, LAST_STATUS, ONE_SERVER};
+use crate::pump::{Outbox, Reader, SourceHandle, Touched};
 use crate::stream::{Input, Sink, Slow};
 use crate::upstream::broken::BrokenLines;
-use crate::upstream::connection::Connection;
-use crate::upstream::handshake::{self, HandshakeError, Hello};
+use crate::upstream::connection::{Connection, Parts};
+use crate::upstream::handshake::HandshakeError;
 use crate::upstream::last_words::LastWords;
-use crate::upstream::server::{Live, Server};
+use crate::upstream::line::Line;
+use crate::upstream::ready::{become_ready, follow_changes};
+use crate::upstream::server::Server;
 use crate::upstream::shown::shown;
-use crate::upstream::state::{Failure, Phase, State};
+use crate::upstream::state::{Failure, Phase};
 use crate::upstream::supervisor::{End, Supervisor, announce};
 
 /// One process of a server, from its start to its end.
@@ -28,6 +28,8 @@ pub(super) struct Life<'a> {
     server: &'a Arc<Server>,
     supervisor: &'a Supervisor,
     connection: Arc<Connection>,
+    /// Its stdin.
+    outbox: Outbox,
     words: Arc<LastWords>,
     /// Its stdout has ended; its stderr has.
     output_ended: CancellationToken,
@@ -44,14 +46,20 @@ impl<'a> Life<'a> {
         custody: Custody,
     ) -> End {
         let started = Instant::now();
-        let broken = BrokenLines::new(Arc::clone(&server.secrets));
-        let key = Arc::clone(&server.key);
-        let deadlines = Arc::clone(&supervisor.deadlines);
-        let connection = Connection::new(server.index, key, supervisor.limits, broken, deadlines);
+        let outbox = Outbox::default();
+        let connection = Connection::new(Parts {
+            key: Arc::clone(&server.key),
+            limits: supervisor.limits,
+            line: Line::Pipe(outbox.clone()),
+            broken: BrokenLines::new(Arc::clone(&server.secrets)),
+            audience: Arc::clone(&server.audience),
+            deadlines: Arc::clone(&supervisor.deadlines),
+        });
         let mut life = Self {
             server,
             supervisor,
             connection: Arc::new(connection),
+            outbox,
             words: Arc::new(LastWords::new(Arc::clone(&server.secrets))),
             output_ended: CancellationToken::new(),
             words_ended: CancellationToken::new(),
@@ -77,8 +85,9 @@ impl<'a> Life<'a> {
         let pump = &self.supervisor.pump;
         let (connection, ended) = (Arc::clone(&self.connection), self.output_ended.clone());
         let limit = self.supervisor.limits.message;
-        self.output = Some(pump.read(stdout, limit, Arc::new(Output { connection, ended })));
-        self.connection.outbox.connect(stdin, pump);
+        let output = Output { lines: Lines::new(limit), connection, ended };
+        self.output = Some(pump.read(stdout, Box::new(output)));
+        self.outbox.connect(stdin, pump);
         let (words, key) = (Arc::clone(&self.words), Arc::clone(&self.server.key));
         let ended = self.words_ended.clone().drop_guard();
         self.tasks.spawn(async move {
@@ -91,7 +100,7 @@ impl<'a> Life<'a> {
         let give_up = self.supervisor.limits.give_up;
         let hello = tokio::select! {
             biased;
-            ready = self.become_ready() => match ready {
+            ready = become_ready(self.server, &self.connection, self.supervisor, self.started) => match ready {
                 Ok(hello) => hello,
                 Err(error) => return self.not_ready(error, tree).await,
             },
@@ -100,35 +109,17 @@ impl<'a> Life<'a> {
                 let what = format!("did not become ready within {} s", give_up.as_secs_f64());
                 return self.failed(Phase::Initialization, &what);
             }
-            _ = self.supervisor.ending() => return End::Stopped,
+            _ = self.supervisor.ending(self.server) => return End::Stopped,
         };
-        self.follow_changes(hello);
+        let (server, connection) = (Arc::clone(self.server), Arc::clone(&self.connection));
+        self.tasks.spawn(follow_changes(server, connection, hello, self.supervisor.clone()));
         tokio::select! {
             what = self.ended(tree) => self.failed(Phase::Runtime, &what),
             () = self.connection.broken.too_many.notified() => {
                 self.failed(Phase::Runtime, "sent too many broken messages")
             }
-            _ = self.supervisor.ending() => End::Stopped,
+            _ = self.supervisor.ending(self.server) => End::Stopped,
         }
-    }
-
-    async fn become_ready(&self) -> Result<Hello, HandshakeError> {
-        let hello = handshake::initialize(&self.connection).await?;
-        let listing = handshake::list_tools(&self.connection, &hello).await?;
-        let started_in = self.started.elapsed();
-        self.server.update(|status| {
-            status.protocol = Some(hello.protocol.clone());
-            status.identity.clone_from(&hello.identity);
-            status.started_in = Some(started_in);
-        });
-        publish(self.server, &self.connection, listing, &self.supervisor.registry);
-        tracing::info!(
-            server = %self.server.key,
-            protocol = %hello.protocol,
-            duration_ms = u64::try_from(started_in.as_millis()).unwrap_or(u64::MAX),
-            "is running"
-        );
-        Ok(hello)
     }
 
     /// The handshake failed; if that is because the process has ended, its status says more.
@@ -145,7 +136,7 @@ impl<'a> Life<'a> {
         let exit = tokio::select! {
             exit = tree.exited() => Some(exit),
             () = self.output_ended.cancelled() => timeout(LAST_STATUS, tree.exited()).await.ok(),
-            () = self.connection.outbox.closed() => timeout(LAST_STATUS, tree.exited()).await.ok(),
+            () = self.outbox.closed() => timeout(LAST_STATUS, tree.exited()).await.ok(),
         };
         // Its last words and answers may still be in the pipes; a grandchild may hold them open.
         let rest = async {
@@ -154,25 +145,6 @@ impl<'a> Life<'a> {
         };
         drop(timeout(LAST_OUTPUT, rest).await);
         exit.map_or_else(|| "closed its input or output".to_owned(), |exit| exit.to_string())
-    }
-
-    /// Lists the tools again whenever the server says that they have changed.
-    fn follow_changes(&mut self, hello: Hello) {
-        let (server, connection) = (Arc::clone(self.server), Arc::clone(&self.connection));
-        let registry = Arc::clone(&self.supervisor.registry);
-        self.tasks.spawn(async move {
-            loop {
-                connection.tools_changed.notified().await;
-                match handshake::list_tools(&connection, &hello).await {
-                    Ok(listing) => publish(&server, &connection, listing, &registry),
-                    Err(error) => {
-                        let why = shown(&error.to_string(), &server.secrets);
-                        tracing::warn!(server = %server.key, "tools not re-read: {why}");
-                    }
-                }
-                sleep(CHANGE_PAUSE).await;
-            }
-        });
     }
 
     fn failed(&self, phase: Phase, what: &str) -> End {
@@ -203,7 +175,7 @@ impl<'a> Life<'a> {
             }
             End::Stopped => {
                 self.connection.close("was stopped", &[]);
-                self.supervisor.ending().await
+                self.supervisor.ending(self.server).await
             }
         };
         tree.stop(farewell.wait, farewell.term);
@@ -215,51 +187,42 @@ impl<'a> Life<'a> {
     }
 }
 
-fn publish(server: &Server, connection: &Arc<Connection>, listing: Listing, registry: &Registry) {
-    for warning in server.new_warnings(&listing.warnings) {
-        tracing::warn!(server = %server.key, "{}", shown(&warning, &server.secrets));
-    }
-    let tools = listing.tools().len();
-    let live = Live { connection: Arc::clone(connection), listing: Arc::new(listing) };
-    server.set_live(Some(live));
-    registry.changed();
-    server.update(|status| {
-        status.tools = tools;
-        status.state = State::Running;
-    });
-}
-
 /// What a server writes.
 #[derive(Debug)]
 struct Output {
+    lines: Lines,
     connection: Arc<Connection>,
     ended: CancellationToken,
 }
 
 impl Reader for Output {
-    fn take(&self, lines: &mut Lines, source: &SourceHandle, touched: &mut Touched) {
-        while let Some(line) = lines.next_line() {
+    fn room(&mut self) -> &mut Vec<u8> {
+        self.lines.room()
+    }
+
+    fn take(&mut self, source: &SourceHandle, touched: &mut Touched) {
+        while let Some(line) = self.lines.next_line() {
             let payload = match line {
-                Line::Whole([]) => continue,
-                Line::Whole(line) if line.len() < LARGE_MESSAGE => Payload::Borrowed(line),
-                Line::Whole(_) => Payload::Owned(lines.take_line()),
-                Line::TooLong(head) => {
+                Text::Whole([]) => continue,
+                Text::Whole(line) if line.len() < LARGE_MESSAGE => Payload::Borrowed(line),
+                Text::Whole(_) => Payload::Owned(self.lines.take_line()),
+                Text::TooLong(head) => {
                     self.connection.oversize_line(head);
                     continue;
                 }
-                Line::TooLongEnd(tail) => {
+                Text::TooLongEnd(tail) => {
                     self.connection.oversize_end(tail);
                     continue;
                 }
             };
-            self.connection.receive(payload, touched);
+            self.connection.receive(payload, None, touched);
         }
         // Nothing is lost on a client that does not read: its servers are not read either.
         touched.hold_if_crowded(source);
     }
 
-    fn ended(&self, rest: &[u8], _: &mut Touched) {
-        if !rest.is_empty() {
+    fn ended(&mut self, _: &mut Touched) {
+        if !self.lines.remainder().is_empty() {
             tracing::debug!(server = %self.connection.key, "its output ended in mid-line");
         }
         self.ended.cancel();

@@ -102,8 +102,12 @@ impl Pending {
         self.open.iter().filter(|(_, entry)| late(entry)).map(|(id, _)| *id).collect()
     }
 
-    pub(crate) fn drain(&mut self) -> Vec<Entry> {
-        std::mem::take(&mut self.open).into_values().collect()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.open.values()
+    }
+
+    pub(crate) fn drain(&mut self) -> Vec<(UpstreamId, Entry)> {
+        std::mem::take(&mut self.open).into_iter().collect()
     }
 }
 

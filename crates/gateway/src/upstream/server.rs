@@ -1,26 +1,39 @@
-//! `Server`: one configured server, for as long as Trunkline runs, through all its lives.
+//! `Server`: one configured server, for as long as its config entry lasts, through all its lives.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use trunkline_catalog::Listing;
-use trunkline_catalog::config::{Secrets, Transport};
+use trunkline_catalog::config::{Secrets, ServerSpec, Share, ToolFilter, Transport};
 
+use crate::call::Audience;
 use crate::upstream::connection::Connection;
+use crate::upstream::handshake::Hello;
+use crate::upstream::remote::Spoken;
 use crate::upstream::state::{State, Status};
 
 #[derive(Debug)]
 pub(crate) struct Server {
-    pub(crate) index: usize,
     pub(crate) key: Arc<str>,
     pub(crate) transport: Transport,
     pub(crate) secrets: Arc<Secrets>,
+    pub(crate) share: Share,
+    /// The clients it may speak to.
+    pub(crate) audience: Arc<Audience>,
+    /// It is to end although the gateway goes on.
+    pub(crate) dismissed: CancellationToken,
+    filter: Mutex<Arc<ToolFilter>>,
     status: watch::Sender<Status>,
     /// What its listings were warned about, so that it is said once.
     warned: Mutex<HashSet<String>>,
     live: Mutex<Option<Live>>,
+    /// The connection before this one, for what clients had subscribed to.
+    before: Mutex<Option<Arc<Connection>>>,
+    /// In the network: how it was last spoken to.
+    pub(super) spoken: Spoken,
 }
 
 /// After so many, a server's listings are not worth more words.
@@ -31,28 +44,70 @@ const MOST_WARNINGS: usize = 1000;
 pub(crate) struct Live {
     pub(crate) connection: Arc<Connection>,
     pub(crate) listing: Arc<Listing>,
+    pub(crate) hello: Arc<Hello>,
 }
 
 impl Server {
-    pub(crate) fn new(
-        index: usize,
-        key: &str,
-        transport: Transport,
-        secrets: Arc<Secrets>,
-    ) -> Self {
+    pub(crate) fn new(spec: ServerSpec, audience: Arc<Audience>) -> Self {
         Self {
-            index,
-            key: key.into(),
-            transport,
-            secrets,
+            key: spec.key.as_str().into(),
+            transport: spec.transport,
+            secrets: Arc::new(spec.secrets),
+            share: spec.share,
+            audience,
+            dismissed: CancellationToken::new(),
+            filter: Mutex::new(Arc::new(spec.filter)),
             status: watch::Sender::new(Status::default()),
             warned: Mutex::default(),
             live: Mutex::new(None),
+            before: Mutex::new(None),
+            spoken: Spoken::default(),
         }
+    }
+
+    /// Another process of the same server, for one client alone.
+    pub(crate) fn private(&self, audience: Arc<Audience>) -> Self {
+        Self {
+            key: Arc::clone(&self.key),
+            transport: self.transport.clone(),
+            secrets: Arc::clone(&self.secrets),
+            share: self.share,
+            audience,
+            dismissed: CancellationToken::new(),
+            filter: Mutex::default(),
+            status: watch::Sender::new(Status::default()),
+            warned: Mutex::default(),
+            live: Mutex::new(None),
+            before: Mutex::new(None),
+            spoken: Spoken::default(),
+        }
+    }
+
+    /// Would `spec` start the same thing?
+    pub(crate) fn is_same(&self, spec: &ServerSpec) -> bool {
+        *self.key == *spec.key && self.transport == spec.transport && self.share == spec.share
+    }
+
+    pub(crate) fn filter(&self) -> Arc<ToolFilter> {
+        Arc::clone(&self.filter.lock())
+    }
+
+    /// Changes what is shown of it. False if nothing changed.
+    pub(crate) fn set_filter(&self, filter: &ToolFilter) -> bool {
+        let mut held = self.filter.lock();
+        let changed = **held != *filter;
+        if changed {
+            *held = Arc::new(filter.clone());
+        }
+        changed
     }
 
     pub(crate) fn status(&self) -> Status {
         self.status.borrow().clone()
+    }
+
+    pub(crate) fn is_settled(&self) -> bool {
+        self.status.borrow().state.is_settled()
     }
 
     pub(crate) fn update(&self, change: impl FnOnce(&mut Status)) {
@@ -75,7 +130,18 @@ impl Server {
     }
 
     pub(crate) fn set_live(&self, live: Option<Live>) {
-        *self.live.lock() = live;
+        let before = std::mem::replace(&mut *self.live.lock(), live);
+        if let Some(before) = before {
+            let mut held = self.before.lock();
+            *held = Some(before.connection);
+        }
+    }
+
+    /// The connection before this one, once.
+    pub(crate) fn take_subscriptions(&self) -> Option<Arc<Connection>> {
+        let before = self.before.lock().take()?;
+        let now = self.connection();
+        Some(before).filter(|before| !now.is_some_and(|now| Arc::ptr_eq(&now, before)))
     }
 
     pub(crate) fn live(&self) -> Option<Live> {
@@ -91,7 +157,7 @@ impl Server {
         let key = &self.key;
         match &self.status.borrow().state {
             State::Initializing => format!("server `{key}` is still starting; try again soon"),
-            State::Running => format!("server `{key}` is running and has no such tool"),
+            State::Running => format!("server `{key}` is running and does not offer this"),
             State::Failed(failure) => format!("server `{key}` {failure}"),
             State::Stopped => format!("server `{key}` is stopped"),
         }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
+use trunkline_catalog::ListKind;
+use trunkline_catalog::config::Transport;
 use trunkline_keeper::{Keeper, LaunchError};
 
 use crate::deadlines::Deadlines;
@@ -13,8 +15,10 @@ use crate::limits::{
 };
 use crate::pump::Pump;
 use crate::registry::Registry;
+use crate::upstream::declared::Declared;
 use crate::upstream::launch::Inherited;
 use crate::upstream::life::Life;
+use crate::upstream::remote::Remote;
 use crate::upstream::server::Server;
 use crate::upstream::shown::shown;
 use crate::upstream::state::{Failure, Phase, State};
@@ -28,9 +32,23 @@ pub(crate) struct Supervisor {
     pub(crate) inherited: Arc<Inherited>,
     pub(crate) limits: Limits,
     pub(crate) deadlines: Arc<Deadlines>,
-    pub(crate) restart: bool,
+    pub(crate) declared: Declared,
+    pub(crate) restart: Restart,
+    /// The literal simple product: tools only.
+    pub(crate) simple: bool,
     /// `Some` once the gateway ends.
     pub(crate) farewell: watch::Receiver<Option<Farewell>>,
+}
+
+/// What becomes of a server that has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart {
+    /// It stays down.
+    Never,
+    /// It is started again, until it has failed too often in a short time.
+    Limited,
+    /// It is started again for as long as the gateway runs, with ever longer pauses.
+    Always,
 }
 
 /// How a server's life ended.
@@ -52,10 +70,12 @@ pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
         };
         exits.retain(|at| at.elapsed() < EXIT_WINDOW);
         exits.push(Instant::now());
-        if !supervisor.restart || failure.permanent {
+        let restart = supervisor.restart_of(&server);
+        if restart == Restart::Never || failure.permanent {
             return;
         }
-        if exits.len() >= EXITS_PER_WINDOW {
+        let too_often = exits.len() >= EXITS_PER_WINDOW;
+        if too_often && restart == Restart::Limited {
             tracing::error!(
                 server = %server.key,
                 "failed {} times within {} s; it stays down until Trunkline is started again",
@@ -64,11 +84,11 @@ pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
             );
             return;
         }
-        let pause = backoff(exits.len());
+        let pause = if too_often { varied(BACKOFF_LONGEST) } else { backoff(exits.len()) };
         tracing::warn!(server = %server.key, "is started again in {:.1} s", pause.as_secs_f64());
         tokio::select! {
             () = sleep(pause) => {}
-            _ = supervisor.ending() => return,
+            _ = supervisor.ending(&server) => return,
         }
         server.update(|status| {
             status.state = State::Initializing;
@@ -81,7 +101,10 @@ pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
 /// together do not rise together.
 fn backoff(exits: usize) -> Duration {
     let doublings = u32::try_from(exits.saturating_sub(1)).unwrap_or(u32::MAX).min(16);
-    let pause = BACKOFF_FIRST.saturating_mul(1 << doublings).min(BACKOFF_LONGEST);
+    varied(BACKOFF_FIRST.saturating_mul(1 << doublings).min(BACKOFF_LONGEST))
+}
+
+pub(super) fn varied(pause: Duration) -> Duration {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let noise = f64::from(now.unwrap_or_default().subsec_nanos() % 1000) / 1000.0;
     pause.mul_f64(0.75 + noise / 2.0)
@@ -103,32 +126,49 @@ pub(super) fn announce(server: &Server, failure: &Failure) {
 }
 
 impl Supervisor {
-    /// Waits until the gateway ends; says how.
-    pub(super) async fn ending(&self) -> Farewell {
+    /// Waits until the gateway ends or this server is dismissed; says how.
+    pub(super) async fn ending(&self, server: &Server) -> Farewell {
         let mut farewell = self.farewell.clone();
-        match farewell.wait_for(Option::is_some).await {
-            Ok(farewell) => farewell.unwrap_or(ONE_SERVER),
-            Err(_) => ONE_SERVER, // the gateway is gone without a word: end the usual way
+        let farewell = async {
+            match farewell.wait_for(Option::is_some).await {
+                Ok(farewell) => farewell.unwrap_or(ONE_SERVER),
+                Err(_) => ONE_SERVER, // the gateway is gone without a word: end the usual way
+            }
+        };
+        tokio::select! {
+            biased;
+            farewell = farewell => farewell,
+            () = server.dismissed.cancelled() => ONE_SERVER,
+        }
+    }
+
+    /// What is asked of servers.
+    pub(super) fn kinds(&self) -> &'static [ListKind] {
+        if self.simple { &[ListKind::Tools] } else { &ListKind::ALL }
+    }
+
+    /// A server in the network comes back by itself; nothing is started for it.
+    fn restart_of(&self, server: &Server) -> Restart {
+        match server.transport {
+            Transport::Remote { .. } => Restart::Always,
+            Transport::Stdio { .. } => self.restart,
         }
     }
 }
 
 async fn live(server: &Arc<Server>, supervisor: &Supervisor) -> End {
-    let Some(launch) = supervisor.inherited.launch(&server.transport) else {
-        return never_started(
-            server,
-            Failure {
-                phase: Phase::Startup,
-                what: "is reached over the network, which this version cannot do yet".to_owned(),
-                advice: "use a server with a `command`, or disable this one".to_owned(),
-                permanent: true,
-                stderr: Vec::new(),
-            },
-        );
+    let launch = match &server.transport {
+        Transport::Remote { url, kind, headers } => {
+            let place = Remote { url, kind: *kind, headers };
+            return super::remote::live(server, supervisor, place).await;
+        }
+        Transport::Stdio { command, args, env, cwd } => {
+            supervisor.inherited.launch(command, args, env, cwd.as_deref())
+        }
     };
     let spawned = tokio::select! {
         spawned = supervisor.keeper.spawn(&launch) => spawned,
-        _ = supervisor.ending() => return End::Stopped,
+        _ = supervisor.ending(server) => return End::Stopped,
     };
     match spawned {
         Ok(custody) => Life::begin(server, supervisor, custody).await,
@@ -156,7 +196,7 @@ fn with_cause(error: &LaunchError) -> String {
     }
 }
 
-fn never_started(server: &Server, failure: Failure) -> End {
+pub(super) fn never_started(server: &Server, failure: Failure) -> End {
     announce(server, &failure);
     End::Failed(failure)
 }

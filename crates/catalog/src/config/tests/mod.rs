@@ -1,6 +1,8 @@
 //! What a config file leads to, as tables around one `check()`.
 
+mod custom;
 mod expansion;
+mod filter;
 mod privacy;
 mod rendering;
 mod schema;

@@ -27,6 +27,11 @@ fn fr_010_the_file_has_servers() {
         {"servers": {}}        => $.mcpServers 1:2 missing required field `mcpServers` | this is VS Code's `servers`; rename it to `mcpServers`; trunkline without --simple reads it as it is
     "#;
     check_rows(&[Simple], str::to_owned, "invalid_schema ", table);
+    let table = r#"
+        {"mcpServers": {"s": {"command": "a"}}, "servers": {}} => $.servers 1:41 the file has either `mcpServers` or `servers`, not both
+        {"servers": {}, "mcpServers": {"s": {"command": "a"}}} => $.mcpServers 1:17 the file has either `mcpServers` or `servers`, not both
+    "#;
+    check_rows(&[Full], str::to_owned, "invalid_schema ", table);
 }
 
 #[test]
@@ -192,9 +197,10 @@ fn sc_005_what_looks_like_a_mistake_is_a_warning_under_the_full_rules() {
         {"mcpServers": {}}                                         => .mcpServers 1:16 `mcpServers` is empty: there is no server to start
         {"mcpServers": {"s": {"command": "a", "arg": []}}}         => .mcpServers.s.arg 1:39 `arg` is not a known key and is ignored | did you mean `args`?
         {"mcpServers": {"s": {"command": "a", "enviroment": {}}}}  => .mcpServers.s.enviroment 1:39 `enviroment` is not a known key and is ignored | did you mean `env`?
-        {"mcpServers": {"s": {"command": "a", "hiddenTools": []}}} => .mcpServers.s.hiddenTools 1:39 `hiddenTools` is not supported yet and has no effect
-        {"mcpServers": {"s": {"command": "a"}}, "tools": {}}       => .tools 1:41 `tools` is not supported yet and has no effect
-        {"mcpServers": {"s": {"command": "a"}}, "servers": {}}     => .servers 1:41 `servers` is ignored because the file has `mcpServers`
+        {"mcpServers": {"s": {"command": "a", "envFile": "x"}}}    => .mcpServers.s.envFile 1:39 `envFile` is not supported yet and has no effect
+        {"mcpServers": {"s": {"command": "a", "hidden_tool": []}}} => .mcpServers.s.hidden_tool 1:39 `hidden_tool` is not a known key and is ignored | did you mean `hiddenTools`?
+        {"mcpServers": {"s": {"command": "a", "allowedTools": 1}}} => .mcpServers.s.allowedTools 1:39 `allowedTools` is not a known key and is ignored | did you mean `exposedTools`?
+        {"mcpServers": {"s": {"command": "a", "shared": true}}}    => .mcpServers.s.shared 1:39 `shared` is not a known key and is ignored | did you mean `share`?
     "#;
     check_rows(&[Full], str::to_owned, "warning $", table);
     check(&server(r#""command": "a", "args": [], "arg": []"#), Full, &[]);

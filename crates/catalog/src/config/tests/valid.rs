@@ -1,7 +1,8 @@
 //! Configs that load, and what they say.
 
 use super::{check_rows, read, server};
-use crate::config::{Config, RemoteKind, Rules, ServerSpec, Transport};
+use crate::config::{Config, RemoteKind, Rules, ServerSpec, Source, Transport, load};
+use crate::name::Naming;
 
 fn stdio(command: &str, args: &[&str], env: &[(&str, &str)], cwd: Option<&str>) -> Transport {
     Transport::Stdio {
@@ -175,4 +176,20 @@ fn secrets_are_the_expanded_and_the_suspicious() {
     }
     let spec = only(&server(r#""command": "a", "env": {"T": "pre-${API_KEY}"}"#), Rules::Full);
     assert_eq!(spec.secrets.redact("got s3cr3t-value"), "got [redacted API_KEY]");
+}
+
+#[test]
+fn co_4_co_5_the_examples_of_the_documentation_load() {
+    let page = include_str!("../../../../../docs/config.md");
+    let blocks = page.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let mut files: Vec<&str> = blocks.filter(|block| block.contains("\"mcpServers\"")).collect();
+    files.push(include_str!("../../../../../examples/coordinator.json"));
+    assert!(files.len() >= 4, "{}", files.len());
+    for text in files {
+        let source = Source { name: "config.md", text: text.as_bytes() };
+        let config = load(&source, Rules::Full, &|_| Some("x".to_owned()));
+        let config = config.unwrap_or_else(|problems| panic!("{problems}\n{text}"));
+        assert!(config.warnings.is_empty() && config.notes.is_empty(), "{text}");
+        assert_eq!(config.check_names(&Naming::default()).err(), None);
+    }
 }

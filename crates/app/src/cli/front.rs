@@ -1,0 +1,48 @@
+//! The flags of the two front doors: standard input and output, and HTTP.
+
+use clap::Args;
+
+use super::servers::{Bounds, Identity, Servers};
+use super::values::{Token, host, origin};
+use crate::listen::Listen;
+
+/// Without a command.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Stdio {
+    #[command(flatten)]
+    pub(crate) servers: Servers,
+    /// Be the literal simple aggregator: stdio servers and tools only, standard config keys only
+    #[arg(long)]
+    pub(crate) simple: bool,
+    /// Start a server that failed again, with growing pauses
+    #[arg(long)]
+    pub(crate) restart: bool,
+    #[command(flatten)]
+    pub(crate) identity: Identity,
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
+}
+
+/// `serve`: servers that fail are always started again.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    pub(crate) servers: Servers,
+    /// Where to listen: ADDRESS:PORT, ADDRESS or PORT [default: 127.0.0.1, `$PORT` or 3006]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<Listen>,
+    /// What clients must show as `Authorization: Bearer TOKEN`; better set as `TRUNKLINE_TOKEN`, where
+    /// the process list does not show it
+    #[arg(long, value_name = "TOKEN", value_parser = Token::parse)]
+    pub(crate) token: Option<Token>,
+    /// A name clients use for this machine, besides the address it listens on (repeatable)
+    #[arg(long, value_name = "NAME", value_parser = host)]
+    pub(crate) allow_host: Vec<String>,
+    /// An origin from which web pages may connect (repeatable)
+    #[arg(long, value_name = "ORIGIN", value_parser = origin)]
+    pub(crate) allow_origin: Vec<String>,
+    #[command(flatten)]
+    pub(crate) identity: Identity,
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
+}

@@ -1,0 +1,46 @@
+//! The flags of `check` and `install`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use trunkline_catalog::name::Client;
+
+use super::servers::Servers;
+use super::values::client;
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Check {
+    #[command(flatten)]
+    pub(crate) servers: Servers,
+    /// Check as the literal simple aggregator: stdio servers, standard config keys only
+    #[arg(long)]
+    pub(crate) simple: bool,
+    /// One JSON object on standard output instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Install {
+    /// claude-desktop, claude-code, cursor, codex, vscode, gemini or zed
+    #[arg(value_name = "CLIENT", value_parser = client)]
+    pub(crate) client: Client,
+    /// The `mcpServers` file Trunkline shall serve [default: `$MCP_PROXY_CONFIG_PATH`]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) config: Option<PathBuf>,
+    /// The name of the entry [default: trunkline]
+    #[arg(long, value_name = "KEY")]
+    pub(crate) name: Option<String>,
+    /// Write into the project's config in DIR instead of the user's
+    #[arg(long, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
+    /// Write into this file instead of the client's usual one
+    #[arg(long, value_name = "PATH", conflicts_with = "project")]
+    pub(crate) file: Option<PathBuf>,
+    /// Show what would be written, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Replace an entry of the same name that is not Trunkline's
+    #[arg(long)]
+    pub(crate) force: bool,
+}

@@ -1,0 +1,144 @@
+//! The command line: raw arguments -> what was asked for.
+
+mod client;
+mod front;
+mod install;
+mod servers;
+mod values;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+pub(crate) use client::{Call, Prompts, Resources, Target, Tools};
+pub(crate) use front::{Serve, Stdio};
+pub(crate) use install::{Check, Install};
+pub(crate) use servers::{Bounds, Identity, Servers};
+pub(crate) use values::Token;
+
+use crate::{Program, USAGE, speak};
+
+/// One MCP endpoint in front of every MCP server you have.
+///
+/// Without a command, Trunkline is an MCP server on standard input and output: it starts the
+/// servers of a plain `mcpServers` config and exposes their tools as `server:tool`.
+#[derive(Debug, Parser)]
+#[command(
+    name = "trunkline",
+    disable_version_flag = true,
+    disable_help_subcommand = true,
+    subcommand_negates_reqs = true,
+    args_conflicts_with_subcommands = true,
+    after_help = "Exit codes: 0 ok, 1 it failed, 2 usage or config error."
+)]
+struct Cli {
+    #[command(flatten)]
+    stdio: Stdio,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve many clients over HTTP: Streamable HTTP at /mcp, the older SSE at /sse
+    Serve(Serve),
+    /// List the tools, or describe one
+    Tools(Tools),
+    /// Call a tool
+    Call(Call),
+    /// List the resources and templates, or read one
+    Resources(Resources),
+    /// List the prompts, or get one
+    Prompts(Prompts),
+    /// Validate the config, start every server, print a table, stop them again
+    Check(Check),
+    /// Write Trunkline's entry into a client's own config file (with a backup)
+    Install(Install),
+}
+
+/// What the user wants.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    Stdio(Stdio),
+    Serve(Serve),
+    Tools(Tools),
+    Call(Call),
+    Resources(Resources),
+    Prompts(Prompts),
+    Check(Check),
+    Install(Install),
+    Version,
+}
+
+/// Something to tell instead of working: help, or what is wrong with the arguments.
+#[derive(Debug)]
+pub(crate) struct Told(clap::Error);
+
+impl Told {
+    pub(crate) fn tell(&self) -> u8 {
+        match self.0.kind() {
+            ErrorKind::DisplayHelp => speak::out(&self.0.render().to_string()),
+            _ if speak::stderr_is_terminal() => {
+                speak::problem(&self.0.render().ansi().to_string(), USAGE)
+            }
+            _ => speak::problem(&self.0.render().to_string(), USAGE),
+        }
+    }
+}
+
+pub(crate) fn parse(program: Program) -> Result<Asked, Told> {
+    parse_from(program, std::env::args_os())
+}
+
+fn parse_from(
+    program: Program,
+    arguments: impl IntoIterator<Item = std::ffi::OsString>,
+) -> Result<Asked, Told> {
+    let mut command = Cli::command();
+    if program == Program::SimpleAggregator {
+        command = simple(command);
+    }
+    let matches = command.clone().try_get_matches_from(arguments).map_err(Told)?;
+    let cli = Cli::from_arg_matches(&matches).map_err(Told)?;
+    let simple = program == Program::SimpleAggregator;
+    Ok(match cli.command {
+        Some(Command::Check(mut check)) => {
+            check.simple |= simple;
+            Asked::Check(check)
+        }
+        Some(Command::Install(install)) => Asked::Install(install),
+        Some(_) if simple => {
+            let what = "this is the simple aggregator; the program `trunkline` has that command";
+            return Err(Told(command.error(ErrorKind::InvalidSubcommand, what)));
+        }
+        Some(Command::Serve(serve)) if serve.identity.asks_for_version() => Asked::Version,
+        Some(Command::Serve(serve)) => Asked::Serve(serve),
+        Some(Command::Tools(tools)) => Asked::Tools(tools),
+        Some(Command::Call(call)) => Asked::Call(call),
+        Some(Command::Resources(resources)) => Asked::Resources(resources),
+        Some(Command::Prompts(prompts)) => Asked::Prompts(prompts),
+        None if cli.stdio.identity.asks_for_version() => Asked::Version,
+        None => Asked::Stdio(Stdio { simple: cli.stdio.simple || simple, ..cli.stdio }),
+    })
+}
+
+/// The command line of the drop-in: what it does not do is not shown.
+fn simple(command: clap::Command) -> clap::Command {
+    let about = "Aggregates the stdio MCP servers of an mcpServers config: tools as `server:tool`";
+    let name = "mcp-simple-aggregator";
+    let mut command = command.name(name).bin_name(name).about(about).long_about(about);
+    for hidden in ["serve", "tools", "call", "resources", "prompts"] {
+        command = command.mut_subcommand(hidden, |sub| sub.hide(true));
+    }
+    command
+}
+
+pub(crate) fn version_line(program: Program) -> String {
+    let name = match program {
+        Program::Trunkline => "trunkline",
+        Program::SimpleAggregator => "mcp-simple-aggregator",
+    };
+    format!("{name} {}", env!("CARGO_PKG_VERSION"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+//! Text that servers wrote, made safe for a terminal: nothing moves the cursor or hides itself.
+
+/// On one line: white space is collapsed to single blanks.
+pub(crate) fn line(text: &str) -> String {
+    text.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// Line breaks and tabs stay.
+pub(crate) fn block(text: &str) -> String {
+    let text = text.replace("\r\n", "\n");
+    text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { visible(c) }).collect()
+}
+
+fn word(text: &str) -> String {
+    text.chars().map(visible).collect()
+}
+
+/// The character, or a stand-in for one that controls the terminal or the reading direction.
+fn visible(c: char) -> char {
+    let reorders =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if reorders || c.is_control() { '\u{fffd}' } else { c }
+}
+
+/// The first `width` characters, with `…` where something is missing.
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_moves_the_cursor() {
+        assert_eq!(line(" a\u{1b}[2J \r\n\tb\u{202e} "), "a\u{fffd}[2J b\u{fffd}");
+        assert_eq!(block("a\r\n\tb\u{1b}c\u{9b}"), "a\n\tb\u{fffd}c\u{fffd}");
+    }
+
+    #[test]
+    fn what_is_cut_says_so() {
+        for (text, width, expected) in
+            [("äbc", 3, "äbc"), ("äbcd", 3, "äb…"), ("ab", 1, "…"), ("", 0, ""), ("ab", 0, "…")]
+        {
+            assert_eq!(cut(text, width), expected, "{text} {width}");
+        }
+    }
+}

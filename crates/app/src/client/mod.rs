@@ -1,0 +1,22 @@
+//! The human's client: arguments in, results out, questions answered. Pure: no IO.
+
+mod arguments;
+mod ask;
+mod base64;
+mod clean;
+mod listing;
+mod near;
+mod schema;
+mod show;
+mod table;
+
+pub(crate) use arguments::{Pair, Problem, build};
+pub(crate) use ask::{Dialogue, Question, Step, decline};
+pub(crate) use clean::{block, line};
+pub(crate) use listing::{find, names};
+pub(crate) use near::question as did_you_mean;
+pub(crate) use schema::{Schema, parameters};
+pub(crate) use show::{
+    Part, Written, call_result, error_json, error_text, progress_line, prompt, prompt_list,
+    prompt_schema, resource_list, resource_parts, text_of, tool, tool_list, written,
+};

@@ -1,0 +1,78 @@
+//! `trunkline call`: one call of a tool.
+
+use serde_json::Value;
+use trunkline_wire::{encode_into, is_json, member};
+
+use crate::cli::Call;
+use crate::client::{self, Schema};
+use crate::commands::input::{arguments, read_argument};
+use crate::commands::output;
+use crate::commands::visit::{self, Manner, Trouble};
+use crate::environment::Environment;
+use crate::{FAILED, OK, speak};
+
+pub(crate) fn run(asked: &Call, environment: &Environment) -> u8 {
+    let target = &asked.target;
+    let whole = match asked.args.as_deref().map(whole).transpose() {
+        Ok(whole) => whole,
+        Err(text) => return speak::problem(&format!("error: {text}\n"), crate::USAGE),
+    };
+    let manner = Manner { target, wanted: Some(&asked.name), person: speak::person_is_there() };
+    visit::run(&manner, environment, async |visit| {
+        let list = visit.ask("tools/list", b"{}").await?;
+        let Some(definition) = client::find(&list, "tools", "name", &asked.name) else {
+            let known = client::names(&list, "tools", "name");
+            return Err(visit.unknown("tool", &asked.name, &known));
+        };
+        let schema: Value = member(definition, "inputSchema")
+            .and_then(|schema| serde_json::from_slice(schema).ok())
+            .unwrap_or(Value::Bool(true));
+        let given = arguments(whole.as_deref(), &asked.pairs, Schema::new(&schema), &asked.name)
+            .map_err(Trouble::Usage)?;
+        let result = visit.ask("tools/call", &params(&asked.name, &given)).await?;
+        if target.json {
+            let told = speak::out_line(&result);
+            return Ok(if client::call_result(&result).is_error { FAILED } else { told });
+        }
+        show(asked, &result)
+    })
+}
+
+/// `--args`: the text itself, `@FILE` or `-`.
+fn whole(text: &str) -> Result<Vec<u8>, String> {
+    let text = read_argument(text)?;
+    let bytes = text.trim().as_bytes().to_vec();
+    if bytes.starts_with(b"{") && is_json(&bytes) {
+        return Ok(bytes);
+    }
+    let why = serde_json::from_slice::<Value>(&bytes).err();
+    let why = why.map(|error| format!(": {error}")).unwrap_or_default();
+    Err(format!("--args must be one JSON object{why}"))
+}
+
+fn params(name: &str, arguments: &[u8]) -> Vec<u8> {
+    let mut out = b"{\"name\":".to_vec();
+    encode_into(name, &mut out);
+    out.extend_from_slice(b",\"arguments\":");
+    out.extend_from_slice(arguments);
+    if speak::stderr_is_terminal() {
+        // Somebody sees it: servers report progress to those who ask.
+        out.extend_from_slice(b",\"_meta\":{\"progressToken\":1}");
+    }
+    out.push(b'}');
+    out
+}
+
+fn show(asked: &Call, result: &[u8]) -> Result<u8, Trouble> {
+    let result = client::call_result(result);
+    if result.is_error {
+        let text = client::text_of(&result.parts);
+        let text = if text.is_empty() { "the tool failed and did not say why\n" } else { &text };
+        return Ok(speak::problem(&format!("error: {}", client::block(text)), FAILED));
+    }
+    let parts = match &asked.output {
+        Some(output) => output::save(result.parts, output)?,
+        None => result.parts,
+    };
+    Ok(if parts.is_empty() { OK } else { output::print(&parts) })
+}

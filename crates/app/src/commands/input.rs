@@ -1,0 +1,72 @@
+//! What the command line points at: files and standard input, and the pairs of a call.
+
+use std::io::{self, Read as _};
+
+use crate::client::{Pair, Problem, Schema, build, line, parameters};
+use crate::speak;
+
+/// More than a person passes as an argument; a pipe without an end must not fill the memory.
+const LARGEST: u64 = 256 << 20;
+
+/// The arguments of `name` as JSON, or what is wrong with them and what is right.
+pub(super) fn arguments(
+    whole: Option<&[u8]>,
+    pairs: &[String],
+    schema: Schema<'_>,
+    name: &str,
+) -> Result<Vec<u8>, String> {
+    let pairs: Result<Vec<Pair>, _> =
+        pairs.iter().map(|pair| Pair::parse(pair, &read_file)).collect();
+    let pairs = pairs.map_err(|error| error.to_string())?;
+    build(whole, pairs, schema).map_err(|problems| explain(&problems, schema, name))
+}
+
+fn explain(problems: &[Problem], schema: Schema<'_>, name: &str) -> String {
+    let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let table = parameters(schema, speak::width());
+    let takes = if table.is_empty() { "no arguments\n".to_owned() } else { format!("\n{table}") };
+    format!("{}\n\n`{}` takes{takes}", said.join("\nerror: "), line(name)).trim_end().to_owned()
+}
+
+/// Text itself, `@FILE`, or `-` for standard input.
+pub(super) fn read_argument(text: &str) -> Result<String, String> {
+    let file = if text == "-" { Some("-") } else { text.strip_prefix('@') };
+    match file {
+        None => Ok(text.to_owned()),
+        Some(file) => read_file(file).map_err(|error| format!("{file} cannot be read: {error}")),
+    }
+}
+
+/// `-` is standard input.
+fn read_file(file: &str) -> io::Result<String> {
+    let mut text = String::new();
+    let read = match file {
+        "-" => io::stdin().take(LARGEST + 1).read_to_string(&mut text)?,
+        path => std::fs::File::open(path)?.take(LARGEST + 1).read_to_string(&mut text)?,
+    };
+    if read as u64 > LARGEST {
+        return Err(io::Error::other(format!("it is larger than {} MiB", LARGEST >> 20)));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_shown_with_what_there_is() {
+        let schema = json!({
+            "type": "object",
+            "properties": { "message": { "type": "string", "description": "What to say" } },
+            "required": ["message"]
+        });
+        let text = arguments(None, &[], Schema::new(&schema), "s:echo").unwrap_err();
+        let expected = "`message` is missing (string)\n\n`s:echo` takes\n  message  string  required  What to say";
+        assert_eq!(text, expected);
+        let bad = arguments(None, &["x".to_owned()], Schema::new(&schema), "s:echo").unwrap_err();
+        assert!(bad.starts_with("`x` is not key=value"), "{bad}");
+    }
+}

@@ -1,0 +1,43 @@
+//! Where results go: the screen, a pipe, files.
+
+use std::path::Path;
+
+use crate::client::{Part, Written, block, text_of, written};
+use crate::commands::visit::Trouble;
+use crate::{OK, speak};
+
+/// Prints the parts of a result. On a terminal nothing of it can control the terminal; elsewhere
+/// text goes as it is.
+pub(super) fn print(parts: &[Part]) -> u8 {
+    let text = text_of(parts);
+    if speak::stdout_is_terminal() { speak::out(&block(&text)) } else { speak::out(&text) }
+}
+
+/// Prints what was read: to the byte, unless a terminal would have to show it.
+pub(super) fn print_exact(parts: &[Part]) -> u8 {
+    if speak::stdout_is_terminal() {
+        return print(parts);
+    }
+    let mut out = Vec::new();
+    for part in parts {
+        match part {
+            Part::Text(text) => out.extend_from_slice(text.as_bytes()),
+            Part::Data { bytes: Some(bytes), .. } => out.extend_from_slice(bytes),
+            other => out.extend_from_slice(text_of(std::slice::from_ref(other)).as_bytes()),
+        }
+    }
+    speak::out_bytes(&out)
+}
+
+/// Writes the data of a result (else its text) to files. Returns what is left for the screen.
+pub(super) fn save(parts: Vec<Part>, output: &Path) -> Result<Vec<Part>, Trouble> {
+    let (files, rest) = written(parts, output);
+    for Written { path, bytes, mime } in files {
+        std::fs::write(&path, &bytes).map_err(|error| {
+            Trouble::Failed(format!("{} cannot be written: {error}", path.display()))
+        })?;
+        let kind = if mime.is_empty() { String::new() } else { format!(" ({mime})") };
+        speak::problem(&format!("wrote {} bytes to {}{kind}\n", bytes.len(), path.display()), OK);
+    }
+    Ok(rest)
+}

@@ -1,0 +1,112 @@
+//! Hot reload: an edited config comes into force; a broken one changes nothing and says why.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+
+use trunkline_catalog::config::{Problems, Style};
+use trunkline_gateway::{Applied, Reloader};
+
+use crate::environment::Environment;
+use crate::logging::NOTICE;
+use crate::settings::{self, SettingsError, Wanted};
+use crate::watch::{Pace, Watch};
+
+/// What is needed to load the config again.
+#[derive(Debug)]
+pub(super) struct Reload<'r> {
+    wanted: &'r Wanted<'r>,
+    environment: &'r Environment,
+    /// `None`: never reload.
+    watched: Option<(PathBuf, Watch)>,
+}
+
+impl<'r> Reload<'r> {
+    /// To be called before the config is read for the first time. The simple aggregator reads it
+    /// once.
+    pub(super) fn prepare(wanted: &'r Wanted<'r>, environment: &'r Environment) -> Self {
+        let path = settings::config_path(wanted.servers.config.as_deref(), environment).ok();
+        let watched = path.filter(|_| !wanted.simple).map(|path| {
+            let watch = Watch::new(&path, Pace::default());
+            (path, watch)
+        });
+        Self { wanted, environment, watched }
+    }
+
+    /// Watches and applies until it is dropped.
+    pub(super) async fn run(self, reloader: Reloader) -> Infallible {
+        let Some((path, mut watch)) = self.watched else {
+            return std::future::pending().await;
+        };
+        loop {
+            watch.changed().await;
+            match settings::load(&path, self.wanted, self.environment) {
+                Ok(config) => {
+                    if !config.warnings.is_empty() {
+                        tracing::warn!("{}", config.warnings.render(Style::Plain).trim_end());
+                    }
+                    let applied = reloader.apply(config.servers, config.custom);
+                    tracing::info!(target: NOTICE, "{}", news(&applied));
+                }
+                Err(SettingsError::Invalid(problems)) => tracing::error!("{}", broken(&problems)),
+                Err(error) => tracing::error!("the edited config is not used: {error}"),
+            }
+        }
+    }
+}
+
+/// What an edit has changed, on one line.
+fn news(applied: &Applied) -> String {
+    let parts = [("started", &applied.started), ("stopped", &applied.stopped)];
+    let said: Vec<String> = parts
+        .iter()
+        .filter(|(_, keys)| !keys.is_empty())
+        .map(|(word, keys)| format!("{word} {}", keys.join(", ")))
+        .collect();
+    match said.as_slice() {
+        [] => "the config was read again; no server had to be started or stopped".to_owned(),
+        said => format!("the config was read again: {}", said.join("; ")),
+    }
+}
+
+/// The problems as `check` shows them. Their last line says that nothing was started, which is
+/// about a start.
+fn broken(problems: &Problems) -> String {
+    let rendered = problems.render(Style::Plain);
+    let blocks = rendered.trim_end().rsplit_once('\n').map_or("", |(blocks, _)| blocks);
+    let headline = "the edited config is not valid; everything stays as it was";
+    format!("{headline}\n{}", blocks.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use trunkline_catalog::config::{self, Rules, Source};
+
+    use super::*;
+
+    #[test]
+    fn an_edit_is_told_in_one_line() {
+        let applied = |started: &[&str], stopped: &[&str]| Applied {
+            started: started.iter().map(ToString::to_string).collect(),
+            stopped: stopped.iter().map(ToString::to_string).collect(),
+            kept: Vec::new(),
+        };
+        for (started, stopped, expected) in [
+            (vec!["a", "b"], vec![], "the config was read again: started a, b"),
+            (vec!["a"], vec!["c"], "the config was read again: started a; stopped c"),
+            (vec![], vec![], "the config was read again; no server had to be started or stopped"),
+        ] {
+            assert_eq!(news(&applied(&started, &stopped)), expected);
+        }
+    }
+
+    #[test]
+    fn a_broken_edit_is_told_with_its_places() {
+        let source = Source { name: "mcp.json", text: br#"{"mcpServers": {"a": {"command": 5}}}"# };
+        let problems = config::load(&source, Rules::Full, &|_| None).unwrap_err();
+        let text = broken(&problems);
+        assert!(text.starts_with("the edited config is not valid; everything stays as it was\n"));
+        assert!(text.contains("--> mcp.json:1:"), "{text}");
+        assert!(text.contains("^"), "{text}");
+        assert!(!text.contains("nothing was started"), "{text}");
+    }
+}

@@ -1,0 +1,105 @@
+//! `trunkline serve`: many clients over HTTP.
+
+use std::net::TcpListener;
+
+use trunkline_gateway::{Declared, Gateway, HttpOptions, Restart};
+
+use crate::cli::{Serve, Token};
+use crate::commands::reload::Reload;
+use crate::commands::runtime::{block_on, broke, read_config, refuse, start_logging};
+use crate::environment::Environment;
+use crate::logging::NOTICE;
+use crate::settings::{self, TOKEN, Wanted};
+use crate::{FAILED, OK, USAGE, speak};
+
+/// Document 003: over HTTP, tools are called `server.tool`.
+const SEPARATOR: &str = ".";
+
+pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
+    if let Err(code) = start_logging(serve.servers.debug, environment) {
+        return code;
+    }
+    let (listener, token) = match open(serve, environment) {
+        Ok(opened) => opened,
+        Err(code) => return code,
+    };
+    let wanted = Wanted {
+        servers: &serve.servers,
+        identity: &serve.identity,
+        bounds: &serve.bounds,
+        simple: false,
+        restart: Restart::Always,
+        declared: Declared::everything(),
+        separator: SEPARATOR,
+        patience: None,
+    };
+    let reload = Reload::prepare(&wanted, environment);
+    let options = match read_config(&wanted, environment)
+        .and_then(|(path, config)| settings::options(&wanted, &path, config, environment))
+    {
+        Ok(options) => options,
+        Err(error) => return refuse(&error, environment),
+    };
+    let address = match listener.local_addr() {
+        Ok(address) => address,
+        Err(error) => return broke(&error),
+    };
+    let front = HttpOptions {
+        listener,
+        token: token.map(|token| token.reveal().to_owned()),
+        hosts: serve.allow_host.clone(),
+        origins: serve.allow_origin.clone(),
+        stay: stays(environment.filled("KEEP_SERVER_OPEN").as_deref()),
+    };
+    let served = block_on(async {
+        let gateway = Gateway::start(options)?;
+        let reloader = gateway.reloader();
+        tracing::info!(target: NOTICE, "listening on http://{address}");
+        tokio::select! {
+            served = gateway.serve_http(front) => served,
+            never = reload.run(reloader) => match never {},
+        }
+    });
+    match served.and_then(|served| served) {
+        Ok(()) => OK,
+        Err(error) => broke(&error),
+    }
+}
+
+/// The socket and the token, or the exit code. Nothing is started before both are right.
+fn open(serve: &Serve, environment: &Environment) -> Result<(TcpListener, Option<Token>), u8> {
+    let token = match (&serve.token, environment.filled(TOKEN)) {
+        (Some(token), _) => Some(token.clone()),
+        (None, Some(text)) => Some(
+            Token::parse(&text)
+                .map_err(|what| speak::problem(&format!("error: {TOKEN} {what}\n"), USAGE))?,
+        ),
+        (None, None) => None,
+    };
+    let listen = serve.listen.clone().unwrap_or_default();
+    let listener = listen.open(environment.filled("PORT"), token.is_some()).map_err(|error| {
+        let code = if error.is_usage() { USAGE } else { FAILED };
+        speak::problem(&format!("error: {error}\n"), code)
+    })?;
+    Ok((listener, token))
+}
+
+/// Document 004: `KEEP_SERVER_OPEN=1` keeps the server open after its clients have gone. So does
+/// saying nothing: a server that ends by itself surprises more people than one that stays.
+fn stays(keep_open: Option<&str>) -> bool {
+    keep_open.is_none_or(|value| value == "1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn co_8_keep_server_open() {
+        for (value, expected) in
+            [(None, true), (Some("1"), true), (Some("0"), false), (Some("false"), false)]
+        {
+            assert_eq!(stays(value), expected, "{value:?}");
+        }
+    }
+}

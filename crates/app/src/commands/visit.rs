@@ -1,0 +1,246 @@
+//! One visit of the human's client: servers started, something asked, servers stopped.
+
+use std::time::Duration;
+
+use trunkline_catalog::config::{Config, RemoteKind, Secrets, ServerSpec, Transport};
+use trunkline_catalog::name::{DEFAULT_SEPARATOR, Naming};
+use trunkline_gateway::{
+    Declared, Gateway, LocalClient, LocalError, Options, Restart, State, Status,
+};
+
+use crate::cli::{Identity, Target};
+use crate::client::{self, line};
+use crate::commands::news::hear;
+use crate::commands::runtime::{block_on, broke, read_config, refuse, start_logging};
+use crate::environment::Environment;
+use crate::settings::{self, SettingsError, Wanted};
+use crate::terminal::StatusLine;
+use crate::{FAILED, USAGE, speak};
+
+/// As `check`: whoever calls a server wants it to be there.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What we can do for servers: ask a person, if there is one.
+const CAPABILITIES: &[u8] = br#"{"elicitation":{"form":{},"url":{}}}"#;
+
+/// What a command works with.
+pub(super) struct Visit<'v> {
+    client: &'v LocalClient,
+    status: &'v StatusLine,
+    statuses: Vec<(String, Status)>,
+}
+
+/// Why a command has no result.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// Asked for wrongly.
+    Usage(String),
+    Failed(String),
+    /// The server said no.
+    Refused(LocalError),
+}
+
+impl From<LocalError> for Trouble {
+    fn from(error: LocalError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// How a visit is made.
+#[derive(Debug)]
+pub(super) struct Manner<'m> {
+    pub(super) target: &'m Target,
+    /// The name of what is wanted: servers it cannot belong to need not be started.
+    pub(super) wanted: Option<&'m str>,
+    /// Whether a person may be asked something meanwhile.
+    pub(super) person: bool,
+}
+
+/// Starts the servers, does the work, stops them. Returns the exit code.
+pub(super) fn run(
+    manner: &Manner<'_>,
+    environment: &Environment,
+    work: impl AsyncFnOnce(&Visit<'_>) -> Result<u8, Trouble>,
+) -> u8 {
+    let target = manner.target;
+    if let Err(code) = start_logging(target.servers.debug, environment) {
+        return code;
+    }
+    let options = match options(manner, environment) {
+        Ok(options) => options,
+        Err(error) => return refuse(&error, environment),
+    };
+    let outcome = block_on(async {
+        let gateway = Gateway::start(options)?;
+        let status = StatusLine::new();
+        let outcome = tokio::select! {
+            outcome = visited(&gateway, manner, &status, work) => outcome,
+            _ = tokio::signal::ctrl_c() => Err(Trouble::Failed("cancelled".to_owned())),
+        };
+        status.clear();
+        let code = outcome.unwrap_or_else(|trouble| tell(trouble, target.json));
+        gateway.stop().await;
+        Ok(code)
+    });
+    outcome.and_then(|outcome| outcome).unwrap_or_else(|error| broke(&error))
+}
+
+async fn visited(
+    gateway: &Gateway,
+    manner: &Manner<'_>,
+    status: &StatusLine,
+    work: impl AsyncFnOnce(&Visit<'_>) -> Result<u8, Trouble>,
+) -> Result<u8, Trouble> {
+    let capabilities: &[u8] = if manner.person { CAPABILITIES } else { b"{}" };
+    let client = gateway.local(capabilities);
+    gateway.settled().await;
+    let statuses = gateway.statuses();
+    if let (Some(url), [(_, only)]) = (&manner.target.url, statuses.as_slice()) {
+        reached(url, only)?;
+    }
+    if manner.target.servers.debug {
+        // Servers without a log refuse, and that is fine.
+        drop(client.request("logging/setLevel", br#"{"level":"debug"}"#).await);
+    }
+    let visit = Visit { client: &client, status, statuses };
+    let who = manner.wanted.unwrap_or("a server");
+    tokio::select! {
+        outcome = work(&visit) => outcome,
+        never = hear(&client, status, who, manner.person) => match never {},
+    }
+}
+
+fn reached(url: &str, status: &Status) -> Result<(), Trouble> {
+    match &status.state {
+        State::Failed(failure) => Err(Trouble::Failed(format!("{url}: {failure}"))),
+        State::Initializing => Err(Trouble::Failed(format!(
+            "{url} has not answered in time (--start-timeout gives it more)"
+        ))),
+        State::Running | State::Stopped => Ok(()),
+    }
+}
+
+fn tell(trouble: Trouble, json: bool) -> u8 {
+    match trouble {
+        Trouble::Usage(text) => speak::problem(&format!("error: {text}\n"), USAGE),
+        Trouble::Failed(text) => speak::problem(&format!("error: {text}\n"), FAILED),
+        Trouble::Refused(LocalError { code, message, data }) if json => {
+            let line = client::error_json(code, &message, &data);
+            speak::problem(&String::from_utf8_lossy(&line), FAILED)
+        }
+        Trouble::Refused(LocalError { code, message, data }) => {
+            speak::problem(&client::error_text(code, &message, &data), FAILED)
+        }
+    }
+}
+
+impl Visit<'_> {
+    /// Asks the servers something; `params` is a JSON object.
+    pub(super) async fn ask(&self, method: &str, params: &[u8]) -> Result<Vec<u8>, Trouble> {
+        let answered = self.client.request(method, params).await;
+        self.status.clear();
+        Ok(answered?)
+    }
+
+    /// For a name that is not in a list: the names near it, and the servers that are missing.
+    pub(super) fn unknown(&self, what: &str, name: &str, known: &[String]) -> Trouble {
+        let near = client::did_you_mean(name, known.iter().map(String::as_str));
+        let mut text = format!("there is no {what} `{}`{near}", line(name));
+        for (key, status) in &self.statuses {
+            if let State::Failed(failure) = &status.state {
+                text.push_str(&format!("\n  server `{}` is not running: it {failure}", line(key)));
+            }
+        }
+        Trouble::Failed(text)
+    }
+}
+
+fn options(manner: &Manner<'_>, environment: &Environment) -> Result<Options, SettingsError> {
+    let target = manner.target;
+    let wanted = Wanted {
+        servers: &target.servers,
+        identity: &Identity::default(),
+        bounds: &target.bounds,
+        simple: false,
+        restart: Restart::Never,
+        declared: Declared::of_the_client(),
+        separator: DEFAULT_SEPARATOR,
+        patience: Some(PATIENCE),
+    };
+    if let Some(url) = &target.url {
+        let server = remote(url, target);
+        return Ok(settings::remote_options(&wanted, server, Naming::bare(), environment));
+    }
+    let (path, mut config) = read_config(&wanted, environment)?;
+    let separator = wanted.servers.separator.as_deref().unwrap_or(DEFAULT_SEPARATOR);
+    if let Some(name) = manner.wanted.filter(|_| target.servers.client.is_none()) {
+        keep_owners(&mut config, name, separator);
+    }
+    settings::options(&wanted, &path, config, environment)
+}
+
+/// Leaves only servers whose prefix the name has. A name that has none may be anybody's, or a custom
+/// tool's.
+fn keep_owners(config: &mut Config, name: &str, separator: &str) {
+    let owns = |server: &ServerSpec| {
+        name.strip_prefix(&server.key).is_some_and(|rest| rest.starts_with(separator))
+    };
+    if config.servers.iter().any(|server| owns(server) && !server.disabled) {
+        config.servers.retain(owns);
+        config.custom.clear();
+    }
+}
+
+fn remote(url: &str, target: &Target) -> ServerSpec {
+    let mut headers: Vec<(String, String)> =
+        target.header.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
+    if let Some(token) = &target.token {
+        headers.retain(|(name, _)| !name.eq_ignore_ascii_case("Authorization"));
+        headers.push(("Authorization".to_owned(), format!("Bearer {}", token.reveal())));
+    }
+    let mut secrets = Secrets::new();
+    for (name, value) in &headers {
+        secrets.add(name, value);
+    }
+    let transport = Transport::Remote { url: url.to_owned(), kind: RemoteKind::Detect, headers };
+    ServerSpec {
+        key: host(url).unwrap_or("the server").to_owned(),
+        transport,
+        disabled: false,
+        secrets,
+        filter: Default::default(),
+        share: Default::default(),
+    }
+}
+
+/// Without what may be secret in a URL.
+fn host(url: &str) -> Option<&str> {
+    let authority = url.split_once("://")?.1.split(['/', '?', '#']).next()?;
+    Some(authority.rsplit_once('@').map_or(authority, |(_, host)| host)).filter(|host| !host.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use trunkline_catalog::config::{Rules, Source, load};
+
+    use super::*;
+
+    #[test]
+    fn only_servers_that_can_own_a_name_are_started() {
+        let text = br#"{"mcpServers":{"a":{"command":"x"},"a:b":{"command":"x"},
+            "c":{"command":"x","disabled":true}}}"#;
+        for (name, expected) in [
+            ("a:tool", vec!["a"]),
+            ("a:b:tool", vec!["a", "a:b"]),
+            ("tool", vec!["a", "a:b", "c"]),
+            ("ab:tool", vec!["a", "a:b", "c"]),
+            ("c:tool", vec!["a", "a:b", "c"]),
+        ] {
+            let source = Source { name: "f", text };
+            let mut config = load(&source, Rules::Full, &|_| None).unwrap();
+            keep_owners(&mut config, name, ":");
+            let keys: Vec<&str> = config.servers.iter().map(|server| server.key.as_str()).collect();
+            assert_eq!(keys, expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Waits for the kernel to say that something happened in a directory (inotify), or for the clock.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use tokio::net::unix::pipe::Receiver;
+
+use super::path::directories;
+
+#[derive(Debug, Default)]
+pub(super) struct Waker {
+    events: Option<Receiver>,
+    watched: Vec<PathBuf>,
+    /// Tests: what happens where the kernel says nothing.
+    deaf: bool,
+}
+
+impl Waker {
+    #[cfg(test)]
+    pub(super) fn deaf() -> Self {
+        Self { deaf: true, ..Self::default() }
+    }
+
+    /// Watches the directories the path leads through now. Where that does not work (no inotify, no
+    /// watches left, directory gone), the clock has to do.
+    pub(super) fn arm(&mut self, file: &Path) {
+        let wanted = directories(file);
+        if self.deaf || (self.events.is_some() && wanted == self.watched) {
+            return;
+        }
+        match listen(&wanted) {
+            Ok(events) => self.events = Some(events),
+            Err(error) => {
+                tracing::debug!(%error, "the config file is looked at now and then only");
+                self.events = None;
+            }
+        }
+        self.watched = wanted;
+    }
+
+    /// Returns after an event, at the latest after `look`.
+    pub(super) async fn event(&mut self, look: Duration) {
+        let Some(events) = &self.events else {
+            tokio::time::sleep(look).await;
+            return;
+        };
+        // Late or on time: both mean to look.
+        let drained = tokio::time::timeout(look, drained(events)).await;
+        if !matches!(drained, Ok(Ok(Heard::Change)) | Err(_)) {
+            // A directory is gone; one made again under its name is another.
+            self.events = None;
+        }
+    }
+}
+
+enum Heard {
+    Change,
+    /// A directory is no longer watched.
+    End,
+}
+
+fn listen(directories: &[PathBuf]) -> io::Result<Receiver> {
+    let events = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+    let flags = WatchFlags::CREATE
+        | WatchFlags::MODIFY
+        | WatchFlags::CLOSE_WRITE
+        | WatchFlags::ATTRIB
+        | WatchFlags::MOVED_FROM
+        | WatchFlags::MOVED_TO
+        | WatchFlags::DELETE
+        | WatchFlags::DELETE_SELF
+        | WatchFlags::MOVE_SELF
+        | WatchFlags::ONLYDIR;
+    for directory in directories {
+        inotify::add_watch(&events, directory, flags)?;
+    }
+    // Not a pipe, but waited for and read like one.
+    Receiver::from_owned_fd_unchecked(events)
+}
+
+/// Waits for an event and takes all that are there.
+async fn drained(events: &Receiver) -> io::Result<Heard> {
+    events.readable().await?;
+    let mut heard = Heard::Change;
+    let mut buffer = [0; 4096];
+    loop {
+        match events.try_read(&mut buffer) {
+            Ok(length) => {
+                let read = buffer.get(..length).unwrap_or_default();
+                if masks(read).any(|mask| mask & ReadFlags::IGNORED.bits() != 0) {
+                    heard = Heard::End;
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(heard),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// What happened, of each event: `struct inotify_event { wd, mask, cookie, len: u32, name: [len] }`.
+fn masks(mut events: &[u8]) -> impl Iterator<Item = u32> {
+    let word = |bytes: &[u8], at: usize| Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
+    std::iter::from_fn(move || {
+        let mask = word(events, 4)?;
+        let length = usize::try_from(word(events, 12)?).ok()?;
+        events = events.get(16 + length..)?;
+        Some(mask)
+    })
+}

@@ -1,0 +1,119 @@
+//! Listings + naming rule -> `Catalog`: one immutable snapshot of what clients see. Pure.
+
+mod custom;
+mod page;
+mod prompts;
+mod resources;
+mod tools;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+
+use crate::config::{CustomTool, ToolFilter};
+use crate::listing::{ListKind, Listing};
+use crate::name::Naming;
+
+pub use custom::{CustomRoute, Refusal};
+
+/// What one server contributes.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer<'a> {
+    pub server: usize,
+    pub key: &'a str,
+    /// `None`: it does not run now.
+    pub listing: Option<&'a Listing>,
+    /// Every tool name it has offered so far, as the server spells it.
+    pub known: &'a BTreeSet<String>,
+    /// Every prompt name it has offered so far.
+    pub known_prompts: &'a BTreeSet<String>,
+    pub filter: &'a ToolFilter,
+}
+
+/// Everything clients may see and call at one moment. Never changed, only replaced.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    tools: tools::Tools,
+    resources: resources::Resources,
+    prompts: prompts::Prompts,
+    /// Names that had to be changed or dropped, and names in the config that are nobody's. For the
+    /// log.
+    pub warnings: Vec<String>,
+}
+
+/// Where a call, a read or a prompt goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    pub server: usize,
+    /// The name or URI as its server spelt it, with quotes.
+    pub name_token: Box<[u8]>,
+}
+
+/// Where a tool's calls go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToolRoute {
+    Server(Route),
+    /// To one of several; the arguments say which.
+    Custom(CustomRoute),
+}
+
+impl Catalog {
+    /// From the servers in config order. Every list is sorted by what clients call the entries, so
+    /// that the same entries always give the same bytes.
+    ///
+    /// Which names of tools and prompts collide is decided over all that was ever offered, running
+    /// or not: a name that was one tool's never becomes another's because a server went away.
+    pub fn assemble(offers: &[Offer<'_>], custom: &[CustomTool], naming: &Naming) -> Self {
+        let mut warnings = Vec::new();
+        Self {
+            tools: tools::Tools::assemble(offers, custom, naming, &mut warnings),
+            resources: resources::Resources::assemble(offers, naming, &mut warnings),
+            prompts: prompts::Prompts::assemble(offers, naming, &mut warnings),
+            warnings,
+        }
+    }
+
+    /// The result of the list request, as it is sent.
+    pub fn list(&self, kind: ListKind) -> &Bytes {
+        &self.page(kind).bytes
+    }
+
+    /// How many entries the list has.
+    pub fn count(&self, kind: ListKind) -> usize {
+        self.page(kind).count
+    }
+
+    /// The tool of this name, listed or canonical.
+    pub fn route(&self, name: &str) -> Option<&ToolRoute> {
+        self.tools.routes.get(name)
+    }
+
+    /// The prompt of this name, listed or canonical.
+    pub fn prompt(&self, name: &str) -> Option<&Route> {
+        self.prompts.routes.get(name)
+    }
+
+    /// Whose resource this is: listed, an alias, an expanded template, or the only one's who could
+    /// have it.
+    pub fn resource(&self, uri: &str) -> Option<Cow<'_, Route>> {
+        self.resources.resource(uri)
+    }
+
+    /// Whose template this is, as `completion/complete` names it; a plain URI does as well.
+    pub fn template(&self, uri_template: &str) -> Option<Cow<'_, Route>> {
+        self.resources.template(uri_template)
+    }
+
+    fn page(&self, kind: ListKind) -> &page::Page {
+        match kind {
+            ListKind::Tools => &self.tools.page,
+            ListKind::Resources => &self.resources.resource_page,
+            ListKind::Templates => &self.resources.template_page,
+            ListKind::Prompts => &self.prompts.page,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

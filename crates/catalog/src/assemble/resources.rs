@@ -1,0 +1,224 @@
+//! Resources and templates: whose they are, and how two of one URI are both reached.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use trunkline_wire::{decode, encode};
+
+use super::page::{Line, Page, spliced, value_of};
+use super::{Offer, Route};
+use crate::listing::{Entry, ListKind};
+use crate::name::{Naming, escaped};
+use crate::template::{Reading, Template};
+
+/// What an alias starts with: `trunkline://KEY/URI`.
+const ALIAS: &str = "trunkline://";
+
+/// How much matching one server's templates may cost a look-up, in steps of a few nanoseconds: far
+/// above what honest templates need, and hostile ones delay nobody.
+const MOST_STEPS: usize = 1_000_000;
+
+#[derive(Debug, Default)]
+pub(super) struct Resources {
+    resources: Uris,
+    templates: Uris,
+    /// Each running server's templates, in config order.
+    patterns: Vec<(usize, Vec<Template>)>,
+    keys: HashMap<String, usize>,
+    /// The one server with URIs of a scheme; `None` if there are several.
+    schemes: HashMap<String, Option<usize>>,
+    /// The one server that has resources or templates at all.
+    only: Option<usize>,
+    pub(super) resource_page: Page,
+    pub(super) template_page: Page,
+}
+
+/// By the URI or the template as it is listed.
+type Uris = HashMap<String, Route, RandomState>;
+
+impl Resources {
+    pub(super) fn assemble(
+        offers: &[Offer<'_>],
+        naming: &Naming,
+        warnings: &mut Vec<String>,
+    ) -> Self {
+        let keys = offers.iter().map(|offer| (offer.key.to_owned(), offer.server)).collect();
+        let mut out = Self { keys, ..Self::default() };
+        (out.resources, out.resource_page) = out.exposed(ListKind::Resources, offers, naming, warnings);
+        (out.templates, out.template_page) = out.exposed(ListKind::Templates, offers, naming, warnings);
+        for offer in offers {
+            out.learn(offer);
+        }
+        let mut owners: Vec<usize> = offers.iter().filter(has_any).map(|o| o.server).collect();
+        owners.dedup();
+        out.only = <[usize; 1]>::try_from(owners).ok().map(|[server]| server);
+        out
+    }
+
+    /// What one server's URIs look like, for those that it does not list.
+    fn learn(&mut self, offer: &Offer<'_>) {
+        let Some(listing) = offer.listing else { return };
+        let templates = listing.entries(ListKind::Templates);
+        let uris = listing.entries(ListKind::Resources).iter().chain(templates);
+        for scheme in uris.filter_map(|entry| scheme(&entry.name)) {
+            let owner = self.schemes.entry(scheme).or_insert(Some(offer.server));
+            *owner = owner.filter(|owner| *owner == offer.server);
+        }
+        let patterns = templates.iter().filter_map(|entry| Template::compile(&entry.name));
+        self.patterns.push((offer.server, patterns.collect()));
+    }
+
+    /// The first server in config order has the URI; others have an alias for theirs. So has a URI
+    /// that reads like an alias itself: else one server could take what is another's.
+    fn exposed(
+        &self,
+        kind: ListKind,
+        offers: &[Offer<'_>],
+        naming: &Naming,
+        warnings: &mut Vec<String>,
+    ) -> (Uris, Page) {
+        let mut routes = Uris::default();
+        let mut listed: Vec<(String, Vec<u8>)> = Vec::new();
+        for offer in offers {
+            let entries = offer.listing.map(|listing| listing.entries(kind)).unwrap_or_default();
+            let mut aliased: Vec<&str> = Vec::new();
+            for entry in entries {
+                let taken = routes.contains_key(&entry.name) || self.alias(&entry.name).is_some();
+                let uri = if taken { alias(offer.key, &entry.name) } else { entry.name.clone() };
+                if taken {
+                    aliased.push(&entry.name);
+                }
+                let route = Route { server: offer.server, name_token: entry.name_token().into() };
+                listed.push((uri.clone(), definition(naming.label(offer.key), entry, &uri)));
+                routes.insert(uri, route);
+            }
+            warnings.extend(aliases_given(kind, offer.key, &aliased));
+        }
+        let lines = listed.iter_mut();
+        let lines =
+            lines.map(|(name, definition)| Line { name, definition: std::mem::take(definition) });
+        let page = Page::of(kind, lines.collect());
+        (routes, page)
+    }
+
+    pub(super) fn resource(&self, uri: &str) -> Option<Cow<'_, Route>> {
+        if let Some(route) = self.resources.get(uri) {
+            return Some(Cow::Borrowed(route));
+        }
+        if let Some((server, own)) = self.alias(uri) {
+            return Some(Cow::Owned(to(server, own)));
+        }
+        let server = self
+            .matching(uri, Reading::Strict)
+            .or_else(|| self.matching(uri, Reading::Loose))
+            .or_else(|| self.schemes.get(&scheme(uri)?).copied().flatten())
+            .or(self.only)?;
+        Some(Cow::Owned(to(server, uri)))
+    }
+
+    pub(super) fn template(&self, uri: &str) -> Option<Cow<'_, Route>> {
+        match self.templates.get(uri) {
+            Some(route) => Some(Cow::Borrowed(route)),
+            None => self.resource(uri),
+        }
+    }
+
+    /// The first server in config order with a template that could have become this URI.
+    fn matching(&self, uri: &str, reading: Reading) -> Option<usize> {
+        let matches = |templates: &[Template]| {
+            let mut steps = 0;
+            templates.iter().filter(|template| template.may_match(uri)).any(|template| {
+                steps += template.steps(uri);
+                steps <= MOST_STEPS && template.matches(uri, reading)
+            })
+        };
+        self.patterns.iter().find(|(_, templates)| matches(templates)).map(|(server, _)| *server)
+    }
+
+    /// The server an alias names, and the URI as that server knows it.
+    fn alias<'u>(&self, uri: &'u str) -> Option<(usize, &'u str)> {
+        let (key, own) = uri.strip_prefix(ALIAS)?.split_once('/')?;
+        let server = self.keys.get(&percent_decoded(key)?)?;
+        (!own.is_empty()).then_some((*server, own))
+    }
+}
+
+fn has_any(offer: &&Offer<'_>) -> bool {
+    let kinds = [ListKind::Resources, ListKind::Templates];
+    let has = |kind| offer.listing.is_some_and(|listing| !listing.entries(kind).is_empty());
+    kinds.into_iter().any(has)
+}
+
+fn to(server: usize, uri: &str) -> Route {
+    Route { server, name_token: encode(uri).into() }
+}
+
+/// `trunkline://KEY/URI`, the key as one segment, the URI as it is.
+fn alias(key: &str, uri: &str) -> String {
+    let mut alias = ALIAS.to_owned();
+    for byte in key.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                alias.push(char::from(byte));
+            }
+            _ => alias.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    alias.push('/');
+    alias.push_str(uri);
+    alias
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        bytes.push(match (first, tail) {
+            (b'%', [high, low, tail @ ..]) => {
+                rest = tail;
+                let digit = |byte: &u8| char::from(*byte).to_digit(16);
+                u8::try_from(digit(high)? * 16 + digit(low)?).ok()?
+            }
+            (b'%', _) => return None,
+            (byte, _) => *byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// In lower case: schemes are the same in any.
+fn scheme(uri: &str) -> Option<String> {
+    let (scheme, _) = uri.split_once(':')?;
+    let starts = scheme.starts_with(|c: char| c.is_ascii_alphabetic());
+    let belongs = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.');
+    (starts && scheme.bytes().all(belongs)).then(|| scheme.to_ascii_lowercase())
+}
+
+/// The entry under its listed URI, its server in front of the name.
+fn definition(label: Option<&str>, entry: &Entry, uri: &str) -> Vec<u8> {
+    let uri = (uri != entry.name).then(|| encode(uri));
+    let name = value_of(&entry.definition, "name");
+    let name = name.and_then(|at| Some((at, decode(at.of(&entry.definition))?)));
+    let name = name.zip(label);
+    let name = name.map(|((at, name), label)| (at, encode(&format!("[{label}] {name}"))));
+    let uri = uri.iter().map(|uri| (entry.name_at, &**uri));
+    let name = name.iter().map(|(at, name)| (*at, &**name));
+    spliced(&entry.definition, &uri.chain(name).collect::<Vec<_>>())
+}
+
+/// One line for all of a server's, or two servers of one kind would fill the log.
+fn aliases_given(kind: ListKind, key: &str, uris: &[&str]) -> Option<String> {
+    let (first, others) = uris.split_first()?;
+    let (noun, identity) = (kind.noun(), kind.identity());
+    let more = match others.len() {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    let (key, first, alias) = (escaped(key), escaped(first), escaped(&alias(key, first)));
+    Some(format!(
+        "the {identity} \"{first}\"{more} is not for server \"{key}\" alone; its {noun} is listed \
+         as \"{alias}\""
+    ))
+}

@@ -1,0 +1,108 @@
+//! What a catalog shows and where it leads.
+
+mod custom;
+mod prompts;
+mod resources;
+mod tools;
+
+use std::collections::BTreeSet;
+
+use super::{Catalog, Offer, Route};
+use crate::config::{CustomTool, Exposed, ToolFilter};
+use crate::listing::{ListKind, Listing};
+use crate::name::Naming;
+
+/// A server of these tests: running if it has a listing.
+#[derive(Default)]
+struct Server {
+    key: &'static str,
+    listing: Option<Listing>,
+    known: BTreeSet<String>,
+    known_prompts: BTreeSet<String>,
+    filter: ToolFilter,
+}
+
+/// A running server with one page of one kind.
+fn server(key: &'static str, kind: ListKind, page: &str) -> Server {
+    Server { key, ..Server::default() }.and(kind, page)
+}
+
+/// A server that does not run.
+fn stopped(key: &'static str) -> Server {
+    Server { key, ..Server::default() }
+}
+
+impl Server {
+    fn and(mut self, kind: ListKind, page: &str) -> Self {
+        let page = format!("{{\"{}\":{page}}}", kind.member());
+        let listing = self.listing.get_or_insert_default();
+        listing.add_page(kind, page.as_bytes(), 100).unwrap();
+        assert!(listing.warnings.is_empty(), "{:?}", listing.warnings);
+        self
+    }
+
+    fn knowing(mut self, tools: &[&str], prompts: &[&str]) -> Self {
+        self.known = tools.iter().map(ToString::to_string).collect();
+        self.known_prompts = prompts.iter().map(ToString::to_string).collect();
+        self
+    }
+
+    /// `a=b` is a rename.
+    fn exposing(mut self, tools: &[&str]) -> Self {
+        let exposed = |text: &&str| match text.split_once('=') {
+            Some((original, exposed)) => {
+                Exposed { original: original.to_owned(), exposed: Some(exposed.to_owned()) }
+            }
+            None => Exposed { original: (*text).to_owned(), exposed: None },
+        };
+        self.filter.exposed = Some(tools.iter().map(exposed).collect());
+        self
+    }
+
+    fn hiding(mut self, tools: &[&str]) -> Self {
+        self.filter.hidden = tools.iter().map(ToString::to_string).collect();
+        self
+    }
+}
+
+fn assemble(servers: &[Server]) -> Catalog {
+    assemble_with(servers, &[], &Naming::default())
+}
+
+fn assemble_with(servers: &[Server], custom: &[CustomTool], naming: &Naming) -> Catalog {
+    let offers: Vec<Offer<'_>> = servers
+        .iter()
+        .enumerate()
+        .map(|(index, server)| Offer {
+            server: index,
+            key: server.key,
+            listing: server.listing.as_ref(),
+            known: &server.known,
+            known_prompts: &server.known_prompts,
+            filter: &server.filter,
+        })
+        .collect();
+    Catalog::assemble(&offers, custom, naming)
+}
+
+fn shown(catalog: &Catalog, kind: ListKind) -> &str {
+    std::str::from_utf8(catalog.list(kind)).unwrap()
+}
+
+/// The server a route leads to and the name it has there.
+fn leads(route: &Route) -> String {
+    format!("{} {}", route.server, String::from_utf8_lossy(&route.name_token))
+}
+
+#[test]
+fn nothing_gives_empty_lists() {
+    let catalog = assemble(&[]);
+    for kind in ListKind::ALL {
+        assert_eq!(shown(&catalog, kind), format!("{{\"{}\":[]}}", kind.member()));
+        assert_eq!(catalog.count(kind), 0);
+    }
+    assert_eq!(catalog.route("x"), None);
+    assert_eq!(catalog.prompt("x"), None);
+    assert_eq!(catalog.resource("x:y"), None);
+    assert_eq!(catalog.template("x:{y}"), None);
+}

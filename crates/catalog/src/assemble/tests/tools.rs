@@ -1,0 +1,114 @@
+//! Tools: sorted, filtered, renamed, and never another's.
+
+use super::{Server, assemble, assemble_with, leads, server, shown, stopped};
+use crate::assemble::{Catalog, ToolRoute};
+use crate::listing::ListKind::Tools;
+use crate::name::{Client, Naming};
+
+fn route(catalog: &Catalog, name: &str) -> Option<String> {
+    match catalog.route(name)? {
+        ToolRoute::Server(route) => Some(leads(route)),
+        ToolRoute::Custom(_) => Some("custom".to_owned()),
+    }
+}
+
+fn names(catalog: &Catalog) -> Vec<String> {
+    let list: serde_json::Value = serde_json::from_slice(catalog.list(Tools)).unwrap();
+    let tools = list["tools"].as_array().unwrap();
+    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn definitions_change_in_their_name_only_and_are_sorted() {
+    let one = r#"[{"z":1e2,"name":"search", "q":[ ]},{"name":"a"}]"#;
+    let two = r#"[{"name":"search"}]"#;
+    let catalog = assemble(&[server("s2", Tools, one), server("s1", Tools, two)]);
+    assert_eq!(
+        shown(&catalog, Tools),
+        r#"{"tools":[{"name":"s1:search"},{"name":"s2:a"},{"z":1e2,"name":"s2:search", "q":[ ]}]}"#
+    );
+    assert_eq!(route(&catalog, "s2:search").as_deref(), Some("0 \"search\""));
+    assert_eq!(route(&catalog, "s1:search").as_deref(), Some("1 \"search\""));
+    assert_eq!(route(&catalog, "search"), None);
+    assert_eq!(catalog.count(Tools), 3);
+}
+
+#[test]
+fn keys_and_names_may_contain_the_separator() {
+    let catalog = assemble(&[server("a:x", Tools, r#"[{"name":"b:c"}]"#)]);
+    assert_eq!(route(&catalog, "a:x:b:c").as_deref(), Some("0 \"b:c\""));
+}
+
+#[test]
+fn k24_a_name_never_changes_its_owner() {
+    let echo = r#"[{"name":"echo"}]"#;
+    let both = [server("a", Tools, r#"[{"name":"b:echo"}]"#), server("a:b", Tools, echo)];
+    assert_eq!(route(&assemble(&both), "a:b:echo"), None, "two tools want it");
+    let gone = [
+        stopped("a").knowing(&["b:echo"], &[]),
+        server("a:b", Tools, echo).knowing(&["echo"], &[]),
+    ];
+    assert_eq!(route(&assemble(&gone), "a:b:echo"), None, "it was the other's, too");
+    assert_eq!(assemble(&gone).count(Tools), 1);
+}
+
+fn three(key: &'static str) -> Server {
+    server(key, Tools, r#"[{"name":"a"},{"name":"b"},{"name":"c"}]"#)
+}
+
+#[test]
+fn co_4_a_filter_holds_in_the_list_and_for_calls() {
+    let table: [(Server, &[&str], &[&str]); 6] = [
+        (three("s").exposing(&["b"]), &["s:b"], &["s:a", "s:c"]),
+        (three("s").hiding(&["b"]), &["s:a", "s:c"], &["s:b"]),
+        (three("s").exposing(&["a", "b"]).hiding(&["b"]), &["s:a"], &["s:b", "s:c"]),
+        (three("s").exposing(&["a=x", "b"]), &["s:b", "s:x"], &["s:a", "s:c"]),
+        (three("s").exposing(&["a=b", "b=a"]), &["s:a", "s:b"], &["s:c"]),
+        (three("s").exposing(&[]), &[], &["s:a", "s:b", "s:c"]),
+    ];
+    for (server, listed, refused) in table {
+        let filter = server.filter.clone();
+        let catalog = assemble(&[server]);
+        assert_eq!(names(&catalog), listed, "{filter:?}");
+        for name in listed {
+            assert!(route(&catalog, name).is_some(), "{name} {filter:?}");
+        }
+        for name in refused {
+            assert_eq!(route(&catalog, name), None, "{name} {filter:?}");
+        }
+        assert!(catalog.warnings.is_empty(), "{:?}", catalog.warnings);
+    }
+}
+
+#[test]
+fn co_4_a_renamed_tool_is_called_by_its_own_name() {
+    let catalog = assemble(&[three("s").exposing(&["a=b", "b=a"])]);
+    assert_eq!(route(&catalog, "s:a").as_deref(), Some("0 \"b\""));
+    assert_eq!(route(&catalog, "s:b").as_deref(), Some("0 \"a\""));
+    let naming = Naming::for_client(":", Client::ClaudeDesktop);
+    let catalog = assemble_with(&[three("s").exposing(&["a=x.y"])], &[], &naming);
+    assert_eq!(names(&catalog), ["s__x_y"]);
+    assert_eq!(route(&catalog, "s__x_y").as_deref(), Some("0 \"a\""));
+    assert_eq!(route(&catalog, "s:x.y").as_deref(), Some("0 \"a\""));
+}
+
+#[test]
+fn co_4_hidden_tools_take_no_name_from_others() {
+    let hidden = server("a", Tools, r#"[{"name":"b:echo"}]"#).hiding(&["b:echo"]);
+    let hidden = hidden.knowing(&["b:echo"], &[]);
+    let catalog = assemble(&[hidden, server("a:b", Tools, r#"[{"name":"echo"}]"#)]);
+    assert_eq!(route(&catalog, "a:b:echo").as_deref(), Some("1 \"echo\""));
+}
+
+#[test]
+fn co_4_a_name_that_is_no_tools_is_a_warning() {
+    let catalog = assemble(&[
+        three("s").exposing(&["a", "x=b"]).hiding(&["y"]),
+        stopped("t").exposing(&["z"]),
+    ]);
+    let expected = [
+        r#"the tool "x" to be exposed is not one of server "s""#,
+        r#"the tool "y" to be hidden is not one of server "s""#,
+    ];
+    assert_eq!(catalog.warnings, expected);
+}

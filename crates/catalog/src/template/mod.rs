@@ -1,0 +1,65 @@
+//! URI templates (RFC 6570), read backwards: could this URI be an expansion of that template?
+
+mod parse;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+pub(crate) use walk::Reading;
+
+use parse::Part;
+use walk::Reach;
+
+/// More variables in one template, or a longer URI, are not looked at: a read's cost stays bounded
+/// whatever a server writes into its templates.
+const MOST_VARIABLES: usize = 64;
+const LONGEST_URI: usize = 8 * 1024;
+
+/// A template, parsed once and asked often.
+#[derive(Debug)]
+pub(crate) struct Template {
+    parts: Vec<Part>,
+    /// How many passes over the URI a match takes.
+    passes: usize,
+}
+
+impl Template {
+    /// `None` for what is no template by the RFC, or has too many variables.
+    pub(crate) fn compile(text: &str) -> Option<Self> {
+        let parts = parse::parts(text)?;
+        let variables = parts.iter().map(Part::variables).sum::<usize>();
+        let passes = parts.len() + variables;
+        (variables <= MOST_VARIABLES).then_some(Self { parts, passes })
+    }
+
+    /// A first look that costs nothing and excludes most.
+    pub(crate) fn may_match(&self, uri: &str) -> bool {
+        uri.len() <= LONGEST_URI
+            && match self.parts.first() {
+                Some(Part::Literal(text)) => uri.starts_with(text),
+                Some(Part::Expression(_)) => true,
+                None => uri.is_empty(),
+            }
+    }
+
+    /// What `matches` may cost at most, in looks at one byte.
+    pub(crate) fn steps(&self, uri: &str) -> usize {
+        self.passes * (uri.len() + 1)
+    }
+
+    /// Each part moves the set of places that the parts before it can have led to. So the time is
+    /// the template's length times the URI's, and nothing is tried twice.
+    pub(crate) fn matches(&self, uri: &str, reading: Reading) -> bool {
+        let mut reach = Reach::start(uri.as_bytes());
+        for part in &self.parts {
+            if reach.is_empty() {
+                return false;
+            }
+            reach = match part {
+                Part::Literal(text) => reach.literal(text.as_bytes()),
+                Part::Expression(expression) => expression.walk(&reach, reading),
+            };
+        }
+        reach.at_end()
+    }
+}

@@ -1,0 +1,49 @@
+//! The clients a server may speak to.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use crate::call::{Client, Level};
+
+#[derive(Debug, Default)]
+pub(crate) struct Audience {
+    clients: Mutex<Vec<Weak<Client>>>,
+    /// There is only ever one client: whatever a server says is meant for it.
+    exclusive: AtomicBool,
+}
+
+impl Audience {
+    pub(crate) fn make_exclusive(&self) {
+        self.exclusive.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn join(&self, client: &Arc<Client>) {
+        let mut clients = self.clients.lock();
+        clients.retain(|known| known.strong_count() > 0);
+        clients.push(Arc::downgrade(client));
+    }
+
+    pub(crate) fn leave(&self, client: &Arc<Client>) {
+        let gone = Arc::downgrade(client);
+        self.clients.lock().retain(|known| !known.ptr_eq(&gone));
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Client>> {
+        self.clients.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// The one client everything is meant for, if there is only ever one.
+    pub(crate) fn sole(&self) -> Option<Arc<Client>> {
+        if !self.exclusive.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.clients.lock().iter().find_map(Weak::upgrade)
+    }
+
+    /// The most talkative level any client has asked for.
+    pub(crate) fn level(&self) -> Option<Level> {
+        self.all().iter().filter_map(|client| client.level()).min()
+    }
+}

@@ -1,0 +1,129 @@
+//! `Client`: one client as the rest of the gateway sees it: what it has open, what it can do, and
+//! the door for what concerns none of its calls.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use trunkline_wire::{Edits, Id};
+
+use crate::call::question::{Abilities, Questions};
+use crate::call::{Carrier, Door, Level};
+use crate::pump::Touched;
+
+#[derive(Debug, Default)]
+pub(crate) struct Client {
+    open: Mutex<HashMap<Id, Ticket, RandomState>>,
+    /// The last open call has ended.
+    idle: Notify,
+    stream: Mutex<Option<Door>>,
+    pub(super) questions: Mutex<Questions>,
+    pub(super) abilities: Mutex<Abilities>,
+    /// From which level on it wants to hear what servers log; `None`: it has not said.
+    level: Mutex<Option<Level>>,
+}
+
+/// Room for open calls that is kept after a burst.
+const KEPT_CAPACITY: usize = 4096;
+
+/// Where an open call is.
+#[derive(Clone, Debug)]
+pub(crate) enum Ticket {
+    /// With a server, under our id.
+    Sent { carrier: Arc<dyn Carrier>, id: u32 },
+    /// Still here, waiting for a server to start.
+    Waiting(Waiting),
+}
+
+/// A request that waits.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) cancelled: CancellationToken,
+    pub(crate) door: Door,
+}
+
+impl Client {
+    /// Notes that a call is open. False if the client has another one open under that id.
+    pub(crate) fn open(&self, id: &Id, ticket: Ticket) -> bool {
+        match self.open.lock().entry(id.clone()) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(ticket);
+                true
+            }
+        }
+    }
+
+    pub(crate) fn is_open(&self, id: &Id) -> bool {
+        self.open.lock().contains_key(id)
+    }
+
+    /// Takes the call out: whoever gets the ticket decides its outcome.
+    pub(crate) fn take(&self, id: &Id) -> Option<Ticket> {
+        let mut open = self.open.lock();
+        let ticket = open.remove(id);
+        if open.is_empty() {
+            self.idle.notify_waiters();
+            if open.capacity() > KEPT_CAPACITY {
+                open.shrink_to(0);
+            }
+        }
+        ticket
+    }
+
+    /// The calls that still have no outcome.
+    pub(crate) fn open_calls(&self) -> Vec<(Id, Ticket)> {
+        let open = self.open.lock();
+        open.iter().map(|(id, ticket)| (id.clone(), ticket.clone())).collect()
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.open.lock().is_empty()
+    }
+
+    /// Waits until no call is open.
+    pub(crate) async fn idle(&self) {
+        loop {
+            let idle = self.idle.notified();
+            if self.is_idle() {
+                return;
+            }
+            idle.await;
+        }
+    }
+
+    /// From now on, what concerns no call leaves through this door.
+    pub(crate) fn set_stream(&self, door: Option<Door>) {
+        *self.stream.lock() = door;
+    }
+
+    pub(crate) fn stream(&self) -> Option<Door> {
+        self.stream.lock().clone()
+    }
+
+    /// Sends something that concerns no call. False if nobody is there to take it.
+    pub(crate) fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) -> bool {
+        let stream = self.stream();
+        stream.is_some_and(|stream| stream.say(bytes, edits, touched))
+    }
+
+    pub(crate) fn set_level(&self, level: Level) {
+        *self.level.lock() = Some(level);
+    }
+
+    pub(crate) fn level(&self) -> Option<Level> {
+        *self.level.lock()
+    }
+
+    /// Does it want to hear a message of this level?
+    pub(crate) fn hears(&self, level: Option<Level>) -> bool {
+        match (self.level(), level) {
+            (Some(least), Some(level)) => level >= least,
+            _ => true,
+        }
+    }
+}

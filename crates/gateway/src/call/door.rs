@@ -1,0 +1,103 @@
+//! `Door`: where messages for a client leave.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use trunkline_wire::Edits;
+
+use crate::pump::{Frame, LINE, Outbox, Touched};
+
+/// A message that is being delivered: borrowed from a read buffer, or handed over. It holds no raw
+/// newline: those between tokens are dropped where they come in.
+#[derive(Debug)]
+pub(crate) enum Payload<'a> {
+    Borrowed(&'a [u8]),
+    Owned(Vec<u8>),
+}
+
+impl Payload<'_> {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// Where messages for a client leave: its one stream, or the exchange in which it asked.
+#[derive(Clone, Debug)]
+pub(crate) enum Door {
+    /// One message a line.
+    Line(Outbox),
+    Exit(Arc<dyn Exit>),
+}
+
+/// A door of its own kind. False: nobody is there to take the message.
+pub(crate) trait Exit: Debug + Send + Sync {
+    /// A message before or besides the answer: progress, a question, a word of the log.
+    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) -> bool;
+    /// The answer to the request that came in here.
+    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut Touched) -> bool;
+    /// The request that came in here gets no answer: it was cancelled.
+    fn unanswered(&self, touched: &mut Touched);
+}
+
+impl Door {
+    pub(crate) fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) -> bool {
+        match self {
+            Self::Line(outbox) => {
+                touched.note(outbox);
+                outbox.put(bytes, edits).is_ok()
+            }
+            Self::Exit(exit) => exit.say(bytes, edits, touched),
+        }
+    }
+
+    pub(crate) fn answer(
+        &self,
+        payload: Payload<'_>,
+        edits: &Edits<'_>,
+        touched: &mut Touched,
+    ) -> bool {
+        match self {
+            Self::Line(outbox) => {
+                touched.note(outbox);
+                let put = match payload {
+                    Payload::Borrowed(bytes) => outbox.put(bytes, edits),
+                    Payload::Owned(bytes) => outbox.put_owned(LINE, bytes, edits),
+                };
+                put.is_ok()
+            }
+            Self::Exit(exit) => exit.answer(payload, edits, touched),
+        }
+    }
+
+    /// An answer made of a head, a body that others share, and a tail.
+    pub(crate) fn answer_shared(
+        &self,
+        head: &[u8],
+        body: &Bytes,
+        tail: &[u8],
+        touched: &mut Touched,
+    ) -> bool {
+        match self {
+            Self::Line(outbox) => {
+                touched.note(outbox);
+                let tail = [tail, LINE.tail].concat();
+                outbox.put_shared(Frame { head, tail: &tail }, body).is_ok()
+            }
+            Self::Exit(exit) => {
+                let whole = [head, body, tail].concat();
+                exit.answer(Payload::Owned(whole), &Edits::new(), touched)
+            }
+        }
+    }
+
+    pub(crate) fn unanswered(&self, touched: &mut Touched) {
+        match self {
+            Self::Line(_) => {}
+            Self::Exit(exit) => exit.unanswered(touched),
+        }
+    }
+}

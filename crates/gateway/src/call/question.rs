@@ -1,0 +1,228 @@
+//! What servers ask clients: under our own ids, and only what the client says it can do.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use trunkline_wire::{Edits, Id, Message, Span, member, upstream_id, write_error};
+
+use crate::call::{Carrier, Client, Door};
+use crate::limits::OPEN_QUESTIONS;
+use crate::pump::Touched;
+
+/// Something a client has to declare before it is asked for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ability {
+    Sampling,
+    Elicitation,
+    Roots,
+}
+
+impl Ability {
+    /// What a request needs. Other requests are the client's own to refuse.
+    pub(crate) fn needed_for(method: &[u8]) -> Option<Self> {
+        match method {
+            b"sampling/createMessage" => Some(Self::Sampling),
+            b"elicitation/create" => Some(Self::Elicitation),
+            b"roots/list" => Some(Self::Roots),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Sampling => "sampling",
+            Self::Elicitation => "elicitation",
+            Self::Roots => "roots",
+        }
+    }
+}
+
+/// What a client has declared.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Abilities {
+    sampling: bool,
+    elicitation: bool,
+    roots: bool,
+}
+
+/// How grave a message of a server's log is, as the protocol orders it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Level(u8);
+
+const LEVELS: [&str; 8] =
+    ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+impl Level {
+    pub(crate) fn known(name: &str) -> Option<Self> {
+        let place = LEVELS.iter().position(|level| *level == name)?;
+        u8::try_from(place).ok().map(Self)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        LEVELS.get(usize::from(self.0)).copied().unwrap_or("debug")
+    }
+}
+
+/// What a client has been asked and has not answered.
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    open: HashMap<u32, Question>,
+    last: u32,
+}
+
+#[derive(Debug)]
+struct Question {
+    from: Weak<dyn Carrier>,
+    /// The server's own id and progress token, as spelt.
+    id: Box<[u8]>,
+    token: Option<Box<[u8]>>,
+}
+
+/// Our ids for questions: apart from what clients count themselves.
+const FIRST: u32 = 1_000_000_000;
+
+impl Client {
+    /// Takes over what the client says about itself in `initialize`.
+    pub(crate) fn declares(&self, capabilities: &[u8]) {
+        let has = |ability: Ability| {
+            member(capabilities, ability.word()).is_some_and(|value| value.starts_with(b"{"))
+        };
+        *self.abilities.lock() = Abilities {
+            sampling: has(Ability::Sampling),
+            elicitation: has(Ability::Elicitation),
+            roots: has(Ability::Roots),
+        };
+    }
+
+    pub(crate) fn can(&self, ability: Ability) -> bool {
+        let abilities = *self.abilities.lock();
+        match ability {
+            Ability::Sampling => abilities.sampling,
+            Ability::Elicitation => abilities.elicitation,
+            Ability::Roots => abilities.roots,
+        }
+    }
+
+    /// Asks the client what a server wants to know. False if it cannot be asked.
+    pub(crate) fn ask(
+        &self,
+        message: &Message<'_>,
+        from: &Arc<dyn Carrier>,
+        door: &Door,
+        touched: &mut Touched,
+    ) -> bool {
+        let token = message.params.meta_progress_token;
+        let question = Question {
+            from: Arc::downgrade(from),
+            id: message.id().into(),
+            token: token.map(|span| span.of(message.bytes).into()),
+        };
+        let Some(id) = self.questions.lock().add(question) else { return false };
+        let asked = number(id, |digits| {
+            let mut edits = Edits::new();
+            for span in [message.id, token].into_iter().flatten() {
+                edits.add(span, digits);
+            }
+            door.say(message.bytes, &edits, touched)
+        });
+        if !asked {
+            self.questions.lock().open.remove(&id);
+        }
+        asked
+    }
+
+    /// The client has answered something. False if it was not asked that.
+    pub(crate) fn answered(&self, message: &Message<'_>, touched: &mut Touched) -> bool {
+        let question =
+            upstream_id(message.id()).and_then(|id| self.questions.lock().open.remove(&id));
+        let (Some(question), Some(id_at)) = (question, message.id) else { return false };
+        if let Some(from) = question.from.upgrade() {
+            from.pass(message.bytes, &Edits::one(id_at, &question.id), touched);
+        }
+        true
+    }
+
+    /// The client tells how far it is with something a server has asked of it.
+    pub(crate) fn progresses(&self, message: &Message<'_>, touched: &mut Touched) {
+        let Some(span) = message.params.progress_token else { return };
+        let Some(id) = upstream_id(span.of(message.bytes)) else { return };
+        let questions = self.questions.lock();
+        let Some(Question { from, token: Some(token), .. }) = questions.open.get(&id) else {
+            return;
+        };
+        if let Some(from) = from.upgrade() {
+            from.pass(message.bytes, &Edits::one(span, token), touched);
+        }
+    }
+
+    /// A server takes one of its questions back.
+    pub(crate) fn unask(
+        &self,
+        message: &Message<'_>,
+        id_at: Span,
+        from: &Arc<dyn Carrier>,
+        touched: &mut Touched,
+    ) {
+        let theirs = Arc::downgrade(from);
+        let token = id_at.of(message.bytes);
+        let found = self.questions.lock().of(&theirs, Some(token)).first().copied();
+        if let Some(id) = found {
+            self.questions.lock().open.remove(&id);
+            number(id, |digits| {
+                self.say(message.bytes, &Edits::one(id_at, digits), touched);
+            });
+        }
+    }
+
+    /// A server has gone: what it asked is of no use any more.
+    pub(crate) fn forget_questions_of(&self, from: &Arc<dyn Carrier>, touched: &mut Touched) {
+        let theirs = self.questions.lock().of(&Arc::downgrade(from), None);
+        for id in theirs {
+            if self.questions.lock().open.remove(&id).is_some() {
+                let message = format!(
+                    "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":\
+                     {{\"requestId\":{id},\"reason\":\"the server has gone\"}}}}"
+                );
+                self.say(message.as_bytes(), &Edits::new(), touched);
+            }
+        }
+    }
+
+    /// The client has gone: whoever asked it something learns that.
+    pub(crate) fn leave_questions(&self, touched: &mut Touched) {
+        let open = std::mem::take(&mut self.questions.lock().open);
+        for question in open.into_values() {
+            if let Some(from) = question.from.upgrade() {
+                let mut out = Vec::new();
+                write_error(&question.id, CLIENT_GONE, "the client has gone", b"", &mut out);
+                from.pass(&out, &Edits::new(), touched);
+            }
+        }
+    }
+}
+
+/// Outside the range JSON-RPC and MCP keep for themselves.
+const CLIENT_GONE: i32 = -31007;
+
+impl Questions {
+    fn add(&mut self, question: Question) -> Option<u32> {
+        if self.open.len() >= OPEN_QUESTIONS {
+            return None;
+        }
+        self.last = if (FIRST..FIRST * 2).contains(&self.last) { self.last + 1 } else { FIRST };
+        self.open.insert(self.last, question);
+        Some(self.last)
+    }
+
+    /// Our ids of what this server asked (under this id of its own).
+    fn of(&self, from: &Weak<dyn Carrier>, id: Option<&[u8]>) -> Vec<u32> {
+        let theirs = |question: &Question| {
+            question.from.ptr_eq(from) && id.is_none_or(|id| *question.id == *id)
+        };
+        self.open.iter().filter(|(_, question)| theirs(question)).map(|(id, _)| *id).collect()
+    }
+}
+
+fn number<T>(id: u32, use_it: impl FnOnce(&[u8]) -> T) -> T {
+    Id::Number(i64::from(id)).with_token(use_it)
+}

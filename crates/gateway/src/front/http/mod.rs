@@ -1,0 +1,28 @@
+//! Clients that come over HTTP, many at a time: `/mcp` (Streamable HTTP), `/sse` (the old way),
+//! and pages for whoever looks after the process.
+//!
+//! A connection lives on the pump like any other stream: its requests are read, handled and answered
+//! on one thread, and a call passes from socket to pipe and back without a switch.
+
+mod budget;
+mod clock;
+mod conn;
+mod events;
+mod exchange;
+mod front;
+mod guard;
+mod health;
+mod listener;
+mod mcp;
+mod reader;
+mod refusal;
+mod reply;
+mod routes;
+mod serve;
+mod sessions;
+mod sse;
+mod streams;
+mod sweep;
+
+pub use serve::HttpOptions;
+pub(crate) use serve::serve;

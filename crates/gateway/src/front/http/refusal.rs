@@ -1,0 +1,114 @@
+//! Why an HTTP request is refused: the status and the words for it, all in one place.
+
+use trunkline_http::{BadBody, BadHead};
+use trunkline_wire::{FaultKind, write_error};
+
+use crate::error::CallError;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error("{0}")]
+    Head(BadHead),
+    #[error("{0}")]
+    Body(BadBody),
+    #[error("the body is over the limit of {0} bytes (see --max-message)")]
+    TooLarge(usize),
+    #[error("too many large requests are on their way in; try again later")]
+    Crowded,
+    #[error("the request did not arrive in time")]
+    Late,
+    #[error("this Host is not served here (see --allow-host)")]
+    Host,
+    #[error("this Origin is not allowed here (see --allow-origin)")]
+    Origin,
+    #[error("a valid token is needed: `Authorization: Bearer TOKEN`")]
+    Token,
+    #[error("there is nothing here; the MCP endpoint is /mcp (or /sse for old clients)")]
+    NotFound,
+    #[error("this method is not allowed here")]
+    Method(&'static str),
+    #[error("the Accept header must allow both application/json and text/event-stream")]
+    NotAcceptable,
+    #[error("the Accept header must allow text/event-stream")]
+    NoEventStream,
+    #[error("the Content-Type must be application/json")]
+    MediaType,
+    #[error("this request needs the Mcp-Session-Id header; a session begins with `initialize`")]
+    NoSession,
+    #[error("there is no such session (any more); begin a new one with `initialize`")]
+    UnknownSession,
+    #[error("this query needs `sessionId`, as the `endpoint` event has it")]
+    NoSessionQuery,
+    #[error("this session is initialized already; send `initialize` without Mcp-Session-Id")]
+    Initialized,
+    #[error("the MCP-Protocol-Version header names a revision that is not spoken here")]
+    Revision,
+    #[error("the stream of this Last-Event-ID is not kept (any more)")]
+    UnknownEvent,
+    #[error("too many sessions are open")]
+    Full,
+    #[error("Trunkline is shutting down; the call did not run")]
+    ShuttingDown,
+    #[error("the body is not a message: {0}")]
+    Message(FaultKind),
+    #[error("batches are part of revision 2025-03-26 only; send one message at a time")]
+    Batch,
+}
+
+impl Refusal {
+    pub(super) fn status(self) -> u16 {
+        match self {
+            Self::Head(bad) => bad.status(),
+            Self::Body(bad) => bad.status(),
+            Self::TooLarge(_) => 413,
+            Self::Late => 408,
+            Self::Host | Self::Origin => 403,
+            Self::Token => 401,
+            Self::NotFound | Self::UnknownSession => 404,
+            Self::Method(_) => 405,
+            Self::NotAcceptable | Self::NoEventStream => 406,
+            Self::MediaType => 415,
+            Self::Crowded | Self::Full | Self::ShuttingDown => 503,
+            Self::NoSession
+            | Self::NoSessionQuery
+            | Self::Initialized
+            | Self::Revision
+            | Self::UnknownEvent
+            | Self::Message(_)
+            | Self::Batch => 400,
+        }
+    }
+
+    /// A header that goes with the status.
+    pub(super) fn header(self) -> Option<(&'static str, &'static [u8])> {
+        match self {
+            Self::Token => Some(("WWW-Authenticate", b"Bearer realm=\"trunkline\"")),
+            Self::Method(allowed) => Some(("Allow", allowed.as_bytes())),
+            Self::Crowded | Self::Full | Self::ShuttingDown => Some(("Retry-After", b"5")),
+            _ => None,
+        }
+    }
+
+    /// A JSON-RPC error to the message with this id token.
+    pub(super) fn body(self, id: &[u8]) -> Vec<u8> {
+        match self {
+            Self::ShuttingDown => CallError::ShuttingDown { may_have_run: false }.response(id),
+            Self::Message(kind) if kind.is_parse_error() => {
+                CallError::Unreadable(kind).response(id)
+            }
+            _ => {
+                let mut out = Vec::with_capacity(160);
+                write_error(id, INVALID_REQUEST, &self.to_string(), b"", &mut out);
+                out
+            }
+        }
+    }
+}
+
+const INVALID_REQUEST: i32 = -32600;
+
+impl From<BadHead> for Refusal {
+    fn from(bad: BadHead) -> Self {
+        Self::Head(bad)
+    }
+}

@@ -1,0 +1,143 @@
+//! `Reply`: the answer that one request is owed. Whoever holds it may give it at once, or later
+//! from any thread; the connection waits meanwhile.
+
+use std::sync::Arc;
+
+use trunkline_http::{Request, response_head};
+use trunkline_wire::Edits;
+
+use crate::front::http::conn::Conn;
+use crate::front::http::refusal::Refusal;
+use crate::pump::{Frame, Touched};
+
+/// What is put around the body of an answer.
+pub(super) type Fields<'a> = [(&'a str, &'a [u8])];
+
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) conn: Arc<Conn>,
+    manner: Manner,
+    done: bool,
+}
+
+/// How the client wants to be answered.
+#[derive(Clone, Debug)]
+pub(super) struct Manner {
+    /// Another request may follow on this connection.
+    pub(super) keep_alive: bool,
+    /// The request was refused before its end was read.
+    pub(super) unread: bool,
+    /// It understands chunks: HTTP/1.0 does not.
+    pub(super) chunks: bool,
+    /// It wants the head only.
+    pub(super) headless: bool,
+    /// The page it belongs to, if its browser may show it the answer.
+    pub(super) origin: Option<Box<str>>,
+}
+
+impl Manner {
+    pub(super) fn of(request: &Request<'_>, origin: Option<&str>) -> Self {
+        Self {
+            // HTTP/1.0 has to be told each time; nobody who speaks it minds a new connection.
+            keep_alive: request.minor >= 1 && request.keeps_alive(),
+            unread: false,
+            chunks: request.minor >= 1,
+            headless: request.method == "HEAD",
+            origin: origin.map(Into::into),
+        }
+    }
+
+    /// For a request that could not be read.
+    pub(super) fn lost() -> Self {
+        Self { keep_alive: false, unread: true, chunks: true, headless: false, origin: None }
+    }
+}
+
+impl Reply {
+    /// The connection is busy from now on.
+    pub(super) fn new(conn: &Arc<Conn>, manner: Manner) -> Self {
+        conn.begin();
+        Self { conn: Arc::clone(conn), manner, done: false }
+    }
+
+    /// Of a connection that the sweeper has taken.
+    pub(super) fn taken(conn: &Arc<Conn>) -> Self {
+        let manner = Manner { unread: false, ..Manner::lost() };
+        Self { conn: Arc::clone(conn), manner, done: false }
+    }
+
+    /// Answers all at once.
+    pub(super) fn send(
+        mut self,
+        status: u16,
+        fields: &Fields<'_>,
+        body: &[u8],
+        touched: &mut Touched,
+    ) {
+        let mut head = Vec::with_capacity(256);
+        self.head(status, fields, Some(body.len()), &mut head);
+        let body = if self.manner.headless { b"" } else { body };
+        let frame = Frame { head: &head, tail: b"" };
+        // Closed: there is nobody to tell.
+        let _ = self.conn.outbox.put_framed(frame, body, &Edits::new());
+        self.finish(touched);
+    }
+
+    pub(super) fn json(self, status: u16, body: &[u8], touched: &mut Touched) {
+        self.send(status, &[("Content-Type", JSON)], body, touched);
+    }
+
+    /// Refuses the request; `id` is that of its message, if it is known.
+    pub(super) fn refuse(self, why: Refusal, id: &[u8], touched: &mut Touched) {
+        tracing::debug!(status = why.status(), "a request is refused: {why}");
+        let mut fields = vec![("Content-Type", JSON)];
+        fields.extend(why.header());
+        self.send(why.status(), &fields, &why.body(id), touched);
+    }
+
+    /// The head of an answer; no `length`: it is a stream.
+    pub(super) fn head(
+        &self,
+        status: u16,
+        fields: &Fields<'_>,
+        length: Option<usize>,
+        out: &mut Vec<u8>,
+    ) {
+        let keep_alive = self.manner.keep_alive;
+        let Some(origin) = &self.manner.origin else {
+            return response_head(out, status, fields, length, keep_alive);
+        };
+        let mut all = fields.to_vec();
+        all.push(("Access-Control-Allow-Origin", origin.as_bytes()));
+        all.push(("Access-Control-Expose-Headers", EXPOSED));
+        all.push(("Vary", b"Origin"));
+        response_head(out, status, &all, length, keep_alive);
+    }
+
+    pub(super) fn has_chunks(&self) -> bool {
+        self.manner.chunks
+    }
+
+    /// All of the answer is put: the connection is free, or ends.
+    pub(super) fn finish(&mut self, touched: &mut Touched) {
+        self.done = true;
+        touched.note(&self.conn.outbox);
+        match &self.manner {
+            Manner { unread: true, .. } => self.conn.leave(),
+            Manner { keep_alive: true, .. } => self.conn.free(),
+            _ => self.conn.outbox.close_when_written(),
+        }
+    }
+}
+
+pub(super) const JSON: &[u8] = b"application/json";
+const EXPOSED: &[u8] = b"Mcp-Session-Id, MCP-Protocol-Version";
+
+impl Drop for Reply {
+    /// Nobody will answer any more: the client must not wait.
+    fn drop(&mut self) {
+        if !self.done {
+            self.conn.outbox.close();
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The life of the front: let clients in, serve them, and end in order.
+
+use std::io;
+use std::net::TcpListener;
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::front::http::front::Front;
+use crate::front::http::guard::Guard;
+use crate::front::http::listener::accept;
+use crate::front::http::sweep::sweep;
+use crate::front::signals::Signals;
+use crate::limits::{Farewell, HTTP_DRAIN, LAST_FLUSH, LAST_TASKS, SIGNALLED};
+use crate::pump::Pump;
+use crate::session::SessionContext;
+
+/// How clients reach the HTTP front, and which of them may.
+pub struct HttpOptions {
+    /// Bound already: whoever starts us knows the address.
+    pub listener: TcpListener,
+    /// What clients have to show.
+    pub token: Option<String>,
+    /// Names, besides its own, under which the front is reached: `name` or `name:port`.
+    pub hosts: Vec<String>,
+    /// Origins of web pages, besides its own, that may use it.
+    pub origins: Vec<String>,
+    /// False: it ends when the last client of `/sse` has gone.
+    pub stay: bool,
+}
+
+impl std::fmt::Debug for HttpOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("HttpOptions")
+            .field("listener", &self.listener)
+            .field("token", &self.token.as_ref().map(|_| "…"))
+            .field("hosts", &self.hosts)
+            .field("origins", &self.origins)
+            .field("stay", &self.stay)
+            .finish()
+    }
+}
+
+/// Serves until a signal comes, then ends what is open. `finish` is told how the servers are to end
+/// and resolves when they are gone.
+pub(crate) async fn serve(
+    options: HttpOptions,
+    context: Arc<SessionContext>,
+    message_limit: usize,
+    pump: &Pump,
+    finish: impl AsyncFnOnce(Farewell),
+) -> io::Result<()> {
+    let HttpOptions { listener, token, hosts, origins, stay } = options;
+    let mut signals = Signals::new()?;
+    listener.set_nonblocking(true)?;
+    let guard = Guard::new(listener.local_addr()?, &hosts, &origins, token);
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let front = Front::new(context, pump, guard, message_limit, stay);
+    let mut tasks = JoinSet::new();
+    let accepting = tasks.spawn(accept(listener, Arc::clone(&front)));
+    tasks.spawn(sweep(Arc::clone(&front)));
+
+    tokio::select! {
+        () = signals.any() => {}
+        () = front.done.cancelled() => {}
+        () = pump.ended() => {}
+    }
+    front.drain();
+    accepting.abort();
+    tokio::select! {
+        _ = timeout(HTTP_DRAIN, idle(&front)) => {}
+        () = signals.any() => {}
+    }
+    for session in front.sessions.all() {
+        session.abandon();
+    }
+    finish(SIGNALLED).await;
+    front.sessions.end_all();
+    front.context.tasks.close();
+    // Elapsed: what is left waits for nobody's answer any more.
+    drop(timeout(LAST_TASKS, front.context.tasks.wait()).await);
+    close(&front).await;
+    tasks.shutdown().await;
+    Ok(())
+}
+
+/// Waits until no client has a call open.
+async fn idle(front: &Front) {
+    for session in front.sessions.all() {
+        session.client.idle().await;
+    }
+}
+
+/// Closes every connection, once it has taken what is left for it.
+async fn close(front: &Front) {
+    let conns = front.conns();
+    let deadline = Instant::now() + LAST_FLUSH;
+    for conn in conns {
+        // Elapsed: this client goes without the rest.
+        drop(timeout_at(deadline, conn.outbox.room(1)).await);
+        conn.outbox.close();
+    }
+}

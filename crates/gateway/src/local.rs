@@ -1,0 +1,213 @@
+//! A client inside this process: the command line asks through it what any other client would.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use tokio::sync::{mpsc, oneshot};
+use trunkline_wire::{
+    Edits, Kind, decode, encode, encode_into, member, scan, write_error, write_result,
+};
+
+use crate::call::{Door, Exit, Payload};
+use crate::pump::Touched;
+use crate::session::Session;
+
+/// One client; dropping it ends its session.
+#[derive(Debug)]
+pub struct LocalClient {
+    session: Arc<Session>,
+    last: AtomicI64,
+    news: parking_lot::Mutex<Option<mpsc::UnboundedReceiver<News>>>,
+}
+
+/// Something that is no answer.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// A notification: its method and its `params`.
+    Notification { method: String, params: Vec<u8> },
+    /// A question of a server's: to be answered with `LocalClient::reply`.
+    Question { id: Vec<u8>, method: String, params: Vec<u8> },
+}
+
+/// Why a request has no result.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct LocalError {
+    pub code: i64,
+    pub message: String,
+    /// JSON; empty if there is none.
+    pub data: Vec<u8>,
+}
+
+impl LocalClient {
+    pub(crate) fn new(session: Arc<Session>) -> Self {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        session.client.set_stream(Some(Door::Exit(Arc::new(Ear(sender)))));
+        let news = parking_lot::Mutex::new(Some(receiver));
+        Self { session, last: AtomicI64::new(0), news }
+    }
+
+    /// Everything that is no answer, for whoever asks first.
+    pub fn news(&self) -> Option<mpsc::UnboundedReceiver<News>> {
+        self.news.lock().take()
+    }
+
+    /// Asks something; `params` is a JSON object. Returns the result, byte for byte. Dropping the
+    /// future cancels the request.
+    pub async fn request(&self, method: &str, params: &[u8]) -> Result<Vec<u8>, LocalError> {
+        let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut message = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":").into_bytes();
+        encode_into(method, &mut message);
+        message.extend_from_slice(b",\"params\":");
+        message.extend_from_slice(params);
+        message.push(b'}');
+        let (sender, receiver) = oneshot::channel();
+        let news = self.session.client.stream();
+        let exit = Answer { sender: parking_lot::Mutex::new(Some(sender)), news };
+        self.pass(&message, Arc::new(exit));
+        let guard = CancelOnDrop { client: self, id: Some(id) };
+        let answer = receiver.await.unwrap_or_default();
+        guard.done();
+        outcome(&answer)
+    }
+
+    /// Answers a question with a result, or with an error message.
+    pub fn reply(&self, id: &[u8], result: Result<&[u8], &str>) {
+        let mut out = Vec::new();
+        match result {
+            Ok(result) => write_result(id, result, &mut out),
+            Err(why) => write_error(id, DECLINED, why, b"", &mut out),
+        }
+        self.pass(&out, Arc::new(Nowhere));
+    }
+
+    fn pass(&self, message: &[u8], exit: Arc<dyn Exit>) {
+        let snapshot = self.session.context.view.snapshot();
+        let mut touched = Touched::default();
+        self.session.receive(message, &Door::Exit(exit), &snapshot, &mut touched);
+        touched.flush();
+    }
+
+    fn cancel(&self, id: i64) {
+        let message = format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":\
+             {{\"requestId\":{id},\"reason\":\"interrupted\"}}}}"
+        );
+        self.pass(message.as_bytes(), Arc::new(Nowhere));
+    }
+}
+
+impl Drop for LocalClient {
+    fn drop(&mut self) {
+        self.session.end();
+    }
+}
+
+/// The user rejected the request.
+const DECLINED: i32 = -1;
+
+fn outcome(answer: &[u8]) -> Result<Vec<u8>, LocalError> {
+    let Ok(message) = scan(answer) else {
+        let message = "there was no answer".to_owned();
+        return Err(LocalError { code: 0, message, data: Vec::new() });
+    };
+    if message.kind == Kind::Answer {
+        return Ok(message.text(message.result).to_vec());
+    }
+    let error = message.text(message.error);
+    let code = member(error, "code").and_then(|code| std::str::from_utf8(code).ok()?.parse().ok());
+    Err(LocalError {
+        code: code.unwrap_or_default(),
+        message: member(error, "message").and_then(decode).unwrap_or_default().into_owned(),
+        data: member(error, "data").unwrap_or_default().to_vec(),
+    })
+}
+
+/// Cancels a request nobody waits for any more.
+struct CancelOnDrop<'a> {
+    client: &'a LocalClient,
+    id: Option<i64>,
+}
+
+impl CancelOnDrop<'_> {
+    fn done(mut self) {
+        self.id = None;
+    }
+}
+
+impl Drop for CancelOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            self.client.cancel(id);
+        }
+    }
+}
+
+/// The door of one request.
+#[derive(Debug)]
+struct Answer {
+    sender: parking_lot::Mutex<Option<oneshot::Sender<Vec<u8>>>>,
+    news: Option<Door>,
+}
+
+impl Exit for Answer {
+    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) -> bool {
+        self.news.as_ref().is_some_and(|news| news.say(bytes, edits, touched))
+    }
+
+    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, _: &mut Touched) -> bool {
+        let mut answer = Vec::new();
+        edits.write(payload.bytes(), &mut answer);
+        self.sender.lock().take().is_some_and(|sender| sender.send(answer).is_ok())
+    }
+
+    fn unanswered(&self, _: &mut Touched) {
+        *self.sender.lock() = None;
+    }
+}
+
+/// Hears everything that is no answer.
+#[derive(Debug)]
+struct Ear(mpsc::UnboundedSender<News>);
+
+impl Exit for Ear {
+    fn say(&self, bytes: &[u8], edits: &Edits<'_>, _: &mut Touched) -> bool {
+        let mut whole = Vec::new();
+        edits.write(bytes, &mut whole);
+        let Ok(message) = scan(&whole) else { return false };
+        let method = String::from_utf8_lossy(&message.method()).into_owned();
+        let params = message.text(message.params.span).to_vec();
+        let news = match message.kind {
+            Kind::Request => News::Question { id: message.id().to_vec(), method, params },
+            _ => News::Notification { method, params },
+        };
+        self.0.send(news).is_ok()
+    }
+
+    fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut Touched) -> bool {
+        false // nothing is ever asked through here
+    }
+
+    fn unanswered(&self, _: &mut Touched) {}
+}
+
+/// For what has no answer.
+#[derive(Debug)]
+struct Nowhere;
+
+impl Exit for Nowhere {
+    fn say(&self, _: &[u8], _: &Edits<'_>, _: &mut Touched) -> bool {
+        false
+    }
+
+    fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut Touched) -> bool {
+        false
+    }
+
+    fn unanswered(&self, _: &mut Touched) {}
+}
+
+/// A JSON object with one text member, for requests that need no more.
+pub fn params_of(key: &str, value: &str) -> Vec<u8> {
+    [b"{", &encode(key)[..], b":", &encode(value)[..], b"}"].concat()
+}

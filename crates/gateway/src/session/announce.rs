@@ -1,0 +1,101 @@
+//! Tells a client when the lists it was given are out of date.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::time::{Instant, sleep};
+use trunkline_catalog::ListKind;
+use trunkline_wire::Edits;
+
+use crate::limits::CHANGE_PAUSE;
+use crate::pump::Touched;
+use crate::session::Session;
+
+/// The lists a client was given last.
+#[derive(Debug, Default)]
+pub(super) struct Told([Option<Bytes>; ListKind::ALL.len()]);
+
+impl Told {
+    pub(super) fn set(&mut self, kind: ListKind, list: &Bytes) {
+        let place = ListKind::ALL.iter().position(|known| *known == kind);
+        if let Some(held) = place.and_then(|place| self.0.get_mut(place)) {
+            *held = Some(list.clone());
+        }
+    }
+
+    /// What the client could have asked for until now counts as known to it.
+    fn begin(&mut self, of: impl Fn(ListKind) -> Bytes) {
+        for (kind, held) in ListKind::ALL.iter().zip(&mut self.0) {
+            held.get_or_insert_with(|| of(*kind));
+        }
+    }
+
+    fn each(&self) -> impl Iterator<Item = (ListKind, &Bytes)> {
+        let known = ListKind::ALL.iter().zip(&self.0);
+        known.filter_map(|(kind, list)| Some((*kind, list.as_ref()?)))
+    }
+}
+
+impl Session {
+    /// Follows the changes for as long as the session lasts, at most one word a pause.
+    pub(crate) async fn announce_changes(self: Arc<Self>) {
+        if self.context.face.simple {
+            return;
+        }
+        let registry = Arc::clone(&self.context.registry);
+        let mut changes = registry.changes();
+        registry.settled(self.context.start_deadline).await;
+        let snapshot = self.context.view.snapshot();
+        self.told.lock().begin(|kind| snapshot.catalog.list(kind).clone());
+        loop {
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return },
+                () = self.look_again.notified() => {}
+                () = self.ended.cancelled() => return,
+            }
+            if !registry.is_settled() && Instant::now() < self.context.start_deadline {
+                // Servers are still coming up: one word when they are up, not one for each.
+                registry.settled(self.context.start_deadline).await;
+            }
+            if self.announce() {
+                sleep(CHANGE_PAUSE).await;
+            }
+        }
+    }
+
+    /// Looks again whether the client has to be told something: it can be reached now.
+    pub(crate) fn can_be_told(&self) {
+        self.look_again.notify_one();
+    }
+
+    /// True if there was something to tell.
+    fn announce(&self) -> bool {
+        let snapshot = self.context.view.snapshot();
+        let outdated: Vec<ListKind> = {
+            let told = self.told.lock();
+            let outdated = told.each().filter(|(kind, list)| *list != snapshot.catalog.list(*kind));
+            outdated.map(|(kind, _)| kind).collect()
+        };
+        let mut words: Vec<&[u8]> = outdated.iter().map(|kind| word(*kind)).collect();
+        words.dedup(); // resources and their templates are one
+        let mut touched = Touched::default();
+        let told = words.iter().all(|word| self.client.say(word, &Edits::new(), &mut touched));
+        touched.flush();
+        if told {
+            for kind in &outdated {
+                self.told.lock().set(*kind, snapshot.catalog.list(*kind));
+            }
+        }
+        !outdated.is_empty()
+    }
+}
+
+fn word(kind: ListKind) -> &'static [u8] {
+    match kind {
+        ListKind::Tools => br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
+        ListKind::Resources | ListKind::Templates => {
+            br#"{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}"#
+        }
+        ListKind::Prompts => br#"{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}"#,
+    }
+}

@@ -1,0 +1,48 @@
+//! Servers that are not shared (`share: per-session`): each client gets a process of its own when
+//! it first asks something of such a server.
+
+use std::sync::Arc;
+
+use trunkline_catalog::config::Share;
+
+use crate::call::Audience;
+use crate::session::Session;
+use crate::upstream::{Connection, Server, supervise};
+
+impl Session {
+    /// The client's own process of a server that is not shared; `None`: it is shared, or there is
+    /// only ever one client.
+    pub(super) fn own_process(&self, server: &Arc<Server>) -> Option<Arc<Server>> {
+        if server.share == Share::Shared || self.context.exclusive {
+            return None;
+        }
+        let mut privates = self.privates.lock();
+        let held = privates.get(&server.key);
+        // The entry may have changed since, or the process may have ended for good.
+        let held = held.filter(|held| held.transport == server.transport);
+        let held = held.filter(|held| held.connection().is_some() || !held.is_settled());
+        if let Some(held) = held {
+            return Some(Arc::clone(held));
+        }
+        let audience = Arc::new(Audience::default());
+        audience.make_exclusive();
+        audience.join(&self.client);
+        let own = Arc::new(server.private(audience));
+        self.context.registry.add_private(&own);
+        let supervisor = self.context.supervisor.clone();
+        let task = supervise(Arc::clone(&own), supervisor);
+        drop(self.context.tasks.spawn_on(task, &self.context.runtime));
+        if let Some(before) = privates.insert(Arc::clone(&server.key), Arc::clone(&own)) {
+            before.dismissed.cancel();
+        }
+        Some(own)
+    }
+
+    /// The connection this client's messages to a server take now.
+    pub(super) fn connection_of(&self, server: &Arc<Server>) -> Option<Arc<Connection>> {
+        match self.own_process(server) {
+            Some(own) => own.connection(),
+            None => server.connection(),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Bytes in and out of a file descriptor without blocking: pipes, sockets, terminals, plain files.
+//!
+//! Standard input and output are not ours alone: their file description may be shared with the
+//! shell or with stderr, and making *it* non-blocking would break the others. Pipes and terminals
+//! are therefore opened anew. (A socket cannot be; a client that connects us by a socket pair
+//! gives us our end alone.)
+
+mod tls;
+
+use std::fs::File;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
+
+pub(crate) use tls::{Decrypted, Tls};
+
+/// A descriptor to read from without blocking.
+#[derive(Debug)]
+pub(crate) struct Input {
+    pub(crate) fd: OwnedFd,
+    pub(crate) nature: Nature,
+}
+
+/// How a descriptor behaves when it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nature {
+    /// A read that does not fill the buffer has emptied it.
+    Pipe,
+    /// A socket or a terminal: a read may be short although more is there.
+    Piecemeal,
+    /// Always ready, and epoll does not take it.
+    File,
+}
+
+impl Input {
+    pub(crate) fn stdin() -> io::Result<Self> {
+        let (fd, nature) = own(io::stdin().as_fd(), OFlags::RDONLY)?;
+        widen(&fd);
+        Ok(Self { fd, nature })
+    }
+
+    /// A pipe that is already non-blocking.
+    pub(crate) fn pipe(fd: OwnedFd) -> Self {
+        widen(&fd);
+        Self { fd, nature: Nature::Pipe }
+    }
+
+    /// A connected socket that speaks TLS: its two sides, and what decrypts what is read.
+    pub(crate) fn secured(
+        fd: OwnedFd,
+        connection: rustls::ClientConnection,
+    ) -> io::Result<(Self, Sink, Tls)> {
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        let tls = Tls::new(fd.try_clone()?, connection);
+        Ok((Self { fd, nature: Nature::Piecemeal }, Sink::Tls(tls.clone()), tls))
+    }
+
+    /// A connected socket: its two sides, each with a descriptor of its own (one may not be watched
+    /// twice).
+    pub(crate) fn socket(fd: OwnedFd) -> io::Result<(Self, Sink)> {
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        let sink = Sink::Socket(fd.try_clone()?);
+        Ok((Self { fd, nature: Nature::Piecemeal }, sink))
+    }
+}
+
+/// A stream that is read on the runtime, apart from the calls: stderr, a timer.
+#[derive(Debug)]
+pub(crate) struct Slow(pipe::Receiver);
+
+impl Slow {
+    /// A pipe (or a timer) that is already non-blocking.
+    pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
+        Ok(Self(pipe::Receiver::from_file_unchecked(File::from(fd))?))
+    }
+
+    /// Appends what is there to `buffer`, waiting until something is. 0 = the stream has ended.
+    /// Cancel-safe: nothing is lost when the future is dropped.
+    pub(crate) async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        self.0.read_buf(buffer).await
+    }
+}
+
+/// The writing end of a stream.
+#[derive(Debug)]
+pub(crate) enum Sink {
+    File(OwnedFd),
+    /// Closing it ends the reading side, too, which is another descriptor of the same connection.
+    Socket(OwnedFd),
+    /// The same, encrypted.
+    Tls(Tls),
+}
+
+impl Sink {
+    pub(crate) fn stdout() -> io::Result<Self> {
+        let (fd, _) = own(io::stdout().as_fd(), OFlags::WRONLY)?;
+        widen(&fd);
+        Ok(Self::File(fd))
+    }
+
+    /// A pipe that is already non-blocking.
+    pub(crate) fn pipe(fd: OwnedFd) -> Self {
+        widen(&fd);
+        Self::File(fd)
+    }
+
+    /// Writes some of `slices` if the stream takes any now.
+    pub(crate) fn write(&self, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
+        let fd = match self {
+            Self::File(fd) | Self::Socket(fd) => fd,
+            Self::Tls(tls) => return tls.write(slices),
+        };
+        match slices {
+            [one] => rustix::io::write(fd, one),
+            _ => rustix::io::writev(fd, slices),
+        }
+    }
+
+    /// Writes what the stream itself still holds back.
+    pub(crate) fn flush(&self) -> Result<(), Errno> {
+        match self {
+            Self::File(_) | Self::Socket(_) => Ok(()),
+            Self::Tls(tls) => tls.flush(),
+        }
+    }
+
+    /// Nothing more is written.
+    pub(crate) fn shut(self) {
+        match self {
+            Self::File(_) => {}
+            Self::Socket(fd) => {
+                // Not connected any more: that is what was wanted.
+                let _ = rustix::net::shutdown(&fd, rustix::net::Shutdown::Both);
+            }
+            Self::Tls(tls) => tls.shut(),
+        }
+    }
+
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::File(fd) | Self::Socket(fd) => fd.as_fd(),
+            Self::Tls(tls) => tls.as_fd(),
+        }
+    }
+}
+
+/// Gives a pipe more room, if the system lets us: a large message then needs a sixteenth of the
+/// switches between writer and reader. The memory is used only while bytes wait in the pipe.
+fn widen(fd: &OwnedFd) {
+    let _ = rustix::pipe::fcntl_setpipe_size(fd, PIPE_BYTES);
+}
+
+const PIPE_BYTES: usize = 1024 * 1024;
+
+/// A descriptor of our own for a stream that others may share, non-blocking where it matters.
+fn own(fd: BorrowedFd<'_>, mode: OFlags) -> io::Result<(OwnedFd, Nature)> {
+    match FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) {
+        FileType::Fifo => Ok((reopened(fd, mode)?, Nature::Pipe)),
+        FileType::Socket => Ok((unblocked(fd)?, Nature::Piecemeal)),
+        FileType::CharacterDevice if rustix::termios::isatty(fd) => {
+            Ok((reopened(fd, mode)?, Nature::Piecemeal))
+        }
+        _ => Ok((fd.try_clone_to_owned()?, Nature::File)),
+    }
+}
+
+fn reopened(fd: BorrowedFd<'_>, mode: OFlags) -> io::Result<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    let flags = mode | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(own) => Ok(own),
+        // No /proc, or not ours to open: the shared description is all there is.
+        Err(_) => unblocked(fd),
+    }
+}
+
+fn unblocked(fd: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let own = fd.try_clone_to_owned()?;
+    let flags = rustix::fs::fcntl_getfl(&own)? | OFlags::NONBLOCK;
+    rustix::fs::fcntl_setfl(&own, flags)?;
+    Ok(own)
+}

@@ -1,0 +1,88 @@
+//! What Trunkline tells servers it can do for them: what its clients can.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::timeout;
+use trunkline_wire::{encode_into, members};
+
+/// The capabilities declared to servers.
+#[derive(Clone, Debug)]
+pub struct Declared(watch::Sender<Option<Arc<[u8]>>>);
+
+/// For clients yet unknown: everything that can be passed on. Who cannot is not asked.
+const EVERYTHING: &[u8] = br#"{"roots":{"listChanged":true},"sampling":{"context":{},"tools":{}},"elicitation":{"form":{},"url":{}}}"#;
+
+/// A client says `initialize` at once; whoever says nothing for so long gets servers that were told
+/// of everything.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a client declares and Trunkline passes on. Its tasks, for one, it cannot.
+const PASSED_ON: [&str; 5] = ["roots", "sampling", "elicitation", "experimental", "extensions"];
+
+impl Declared {
+    /// Many clients: everything that can be passed on.
+    pub fn everything() -> Self {
+        Self(watch::Sender::new(Some(EVERYTHING.into())))
+    }
+
+    /// No client will ever be asked anything.
+    pub fn nothing() -> Self {
+        Self(watch::Sender::new(Some((*b"{}").into())))
+    }
+
+    /// One client, which has not said yet what it can do.
+    pub fn of_the_client() -> Self {
+        Self(watch::Sender::new(None))
+    }
+
+    /// The client has said what it can do. Only its first word counts.
+    pub(crate) fn settle(&self, capabilities: &[u8]) {
+        self.0.send_if_modified(|declared| {
+            let first = declared.is_none();
+            if first {
+                *declared = Some(passed_on(capabilities).into());
+            }
+            first
+        });
+    }
+
+    pub(crate) async fn get(&self) -> Arc<[u8]> {
+        let mut declared = self.0.subscribe();
+        let said = timeout(PATIENCE, declared.wait_for(Option::is_some)).await;
+        let said = said.ok().and_then(|said| said.ok()?.clone());
+        said.unwrap_or_else(|| EVERYTHING.into())
+    }
+}
+
+fn passed_on(capabilities: &[u8]) -> Vec<u8> {
+    let mut out = vec![b'{'];
+    for (key, value) in members(capabilities).filter(|(key, _)| PASSED_ON.contains(&&**key)) {
+        if out.len() > 1 {
+            out.push(b',');
+        }
+        encode_into(&key, &mut out);
+        out.push(b':');
+        out.extend_from_slice(value.of(capabilities));
+    }
+    out.push(b'}');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_passed_on_is_declared_as_the_client_spelt_it() {
+        for (client, expected) in [
+            ("{}", "{}"),
+            (r#"{"roots":{"listChanged":true},"tasks":{}}"#, r#"{"roots":{"listChanged":true}}"#),
+            (r#"{"sampling":{ },"x":1,"elicitation":{"url":{}}}"#, r#"{"sampling":{ },"elicitation":{"url":{}}}"#),
+            ("5", "{}"),
+        ] {
+            assert_eq!(String::from_utf8(passed_on(client.as_bytes())).unwrap(), expected);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What a server says of its own accord: for whom it is, and what becomes of it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use trunkline_catalog::ListKind;
+use trunkline_wire::{Edits, Message, decode, member, upstream_id, write_result};
+
+use crate::call::{Ability, Carrier, Client, Door, Level};
+use crate::error::CallError;
+use crate::pump::Touched;
+use crate::upstream::connection::Connection;
+use crate::upstream::pending::{Entry, UpstreamId, Waiter};
+
+/// Whom a message of a server's concerns.
+enum Concern {
+    /// One client; the door is that of the call that caused it, if that is known.
+    One(Arc<Client>, Option<Door>),
+    /// No call is open: nobody in particular.
+    Nobody,
+    /// Several clients have calls open, and nothing says whose it is.
+    Unclear,
+}
+
+impl Connection {
+    pub(super) fn notified(
+        self: &Arc<Self>,
+        message: &Message<'_>,
+        origin: Option<UpstreamId>,
+        touched: &mut Touched,
+    ) {
+        match &*message.method() {
+            b"notifications/progress" => self.progressed(message, touched),
+            b"notifications/tools/list_changed" => self.list_changed(&[ListKind::Tools]),
+            b"notifications/prompts/list_changed" => self.list_changed(&[ListKind::Prompts]),
+            b"notifications/resources/list_changed" => {
+                self.list_changed(&[ListKind::Resources, ListKind::Templates]);
+            }
+            b"notifications/resources/updated" => self.resource_updated(message, touched),
+            b"notifications/message" => self.logged(message, origin, touched),
+            b"notifications/cancelled" => self.unasked(message, touched),
+            _ => self.announced(message, origin, touched),
+        }
+    }
+
+    /// Passes progress on to the call it belongs to.
+    fn progressed(&self, message: &Message<'_>, touched: &mut Touched) {
+        let Some(span) = message.params.progress_token else { return };
+        let Some(id) = upstream_id(span.of(message.bytes)) else { return };
+        if let Some(Entry { waiter: Waiter::Client(path), .. }) = self.pending.lock().get(id) {
+            path.progress(span, message.bytes, touched);
+        }
+    }
+
+    fn list_changed(&self, kinds: &[ListKind]) {
+        let bits = kinds.iter().fold(0, |bits, kind| bits | bit(*kind));
+        self.stale.fetch_or(bits, Ordering::Relaxed);
+        self.changed.notify_one();
+    }
+
+    fn resource_updated(&self, message: &Message<'_>, touched: &mut Touched) {
+        let Some(span) = message.params.uri else { return };
+        let Some(uri) = decode(span.of(message.bytes)) else { return };
+        for (client, token) in self.subscriptions.of(&uri) {
+            client.say(message.bytes, &Edits::one(span, &token), touched);
+        }
+    }
+
+    /// A word of the server's log: for the client whose call it belongs to; if no call is open, for
+    /// everybody who wants to hear it.
+    fn logged(&self, message: &Message<'_>, origin: Option<UpstreamId>, touched: &mut Touched) {
+        let level = member(message.text(message.params.span), "level").and_then(decode);
+        let level = level.and_then(|level| Level::known(&level));
+        match self.concern(origin) {
+            Concern::One(client, door) if client.hears(level) => {
+                say(&client, door.as_ref(), message, touched);
+            }
+            Concern::Nobody => {
+                for client in self.audience.all().iter().filter(|client| client.hears(level)) {
+                    say(client, None, message, touched);
+                }
+            }
+            Concern::One(..) => {}
+            Concern::Unclear => {
+                tracing::debug!(server = %self.key, "a log message that may be any client's is dropped");
+            }
+        }
+    }
+
+    /// The server takes a question back.
+    fn unasked(self: &Arc<Self>, message: &Message<'_>, touched: &mut Touched) {
+        let Some(id_at) = message.params.request_id else { return };
+        let carrier = Arc::clone(self) as Arc<dyn Carrier>;
+        for client in self.audience.all() {
+            client.unask(message, id_at, &carrier, touched);
+        }
+    }
+
+    /// Something this version does not know: it goes where it can only be meant to go.
+    fn announced(&self, message: &Message<'_>, origin: Option<UpstreamId>, touched: &mut Touched) {
+        match self.concern(origin) {
+            Concern::One(client, door) => {
+                say(&client, door.as_ref(), message, touched);
+            }
+            Concern::Nobody => {
+                for client in self.audience.all() {
+                    say(&client, None, message, touched);
+                }
+            }
+            Concern::Unclear => {
+                tracing::debug!(server = %self.key, "a notification that may be any client's is dropped");
+            }
+        }
+    }
+
+    /// The server asks something of a client.
+    pub(super) fn asked(
+        self: &Arc<Self>,
+        message: &Message<'_>,
+        origin: Option<UpstreamId>,
+        touched: &mut Touched,
+    ) {
+        let method = message.method();
+        if *method == *b"ping" {
+            let mut out = Vec::new();
+            write_result(message.id(), b"{}", &mut out);
+            return self.tell(&out, &Edits::new(), touched);
+        }
+        if let Err(error) = self.pass_question(message, origin, touched) {
+            self.tell(&error.response(message.id()), &Edits::new(), touched);
+        }
+    }
+
+    fn pass_question(
+        self: &Arc<Self>,
+        message: &Message<'_>,
+        origin: Option<UpstreamId>,
+        touched: &mut Touched,
+    ) -> Result<(), CallError> {
+        let method = String::from_utf8_lossy(&message.method()).into_owned();
+        let unasked = |why: &str| CallError::Unaskable { method: method.clone(), why: why.into() };
+        let (client, door) = match self.concern(origin) {
+            Concern::One(client, door) => (client, door),
+            Concern::Nobody => return Err(unasked("no client has a call open here")),
+            Concern::Unclear => {
+                return Err(unasked(
+                    "several clients have calls open here, and nothing says whose this is (give \
+                     the server `\"share\": \"per-session\"`)",
+                ));
+            }
+        };
+        if let Some(ability) = Ability::needed_for(&message.method())
+            && !client.can(ability)
+        {
+            let why = format!("the client does not support {}", ability.word());
+            return Err(unasked(&why));
+        }
+        let carrier = Arc::clone(self) as Arc<dyn Carrier>;
+        let doors = [door, client.stream()];
+        for door in doors.iter().flatten() {
+            if client.ask(message, &carrier, door, touched) {
+                return Ok(());
+            }
+        }
+        Err(unasked("the client has no stream open on which it could be asked"))
+    }
+
+    /// Whom something that came with `origin` concerns.
+    fn concern(&self, origin: Option<UpstreamId>) -> Concern {
+        let pending = self.pending.lock();
+        if let Some(Entry { waiter: Waiter::Client(path), .. }) =
+            origin.and_then(|id| pending.get(id))
+        {
+            return Concern::One(Arc::clone(&path.client), Some(path.door.clone()));
+        }
+        let mut paths = pending.iter().filter_map(|entry| match &entry.waiter {
+            Waiter::Client(path) => Some(path),
+            Waiter::Own(_) => None,
+        });
+        let Some(first) = paths.next() else {
+            return self.audience.sole().map_or(Concern::Nobody, |sole| Concern::One(sole, None));
+        };
+        if paths.any(|path| !Arc::ptr_eq(&path.client, &first.client)) {
+            return Concern::Unclear;
+        }
+        Concern::One(Arc::clone(&first.client), Some(first.door.clone()))
+    }
+}
+
+/// Through the door of the call it belongs to, or else the client's own.
+fn say(client: &Client, door: Option<&Door>, message: &Message<'_>, touched: &mut Touched) {
+    let said = door.is_some_and(|door| door.say(message.bytes, &Edits::new(), touched));
+    if !said && !client.say(message.bytes, &Edits::new(), touched) {
+        tracing::debug!("a notification found no stream of its client");
+    }
+}
+
+/// A list's bit in `Connection::stale`.
+pub(super) fn bit(kind: ListKind) -> u8 {
+    match kind {
+        ListKind::Tools => 1,
+        ListKind::Resources => 2,
+        ListKind::Templates => 4,
+        ListKind::Prompts => 8,
+    }
+}

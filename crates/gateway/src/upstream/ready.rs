@@ -1,0 +1,125 @@
+//! From a connection to a server in use: the handshake, what it offers made known, and kept known.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::time::{Instant, sleep};
+use trunkline_catalog::{ListKind, Listing};
+use trunkline_wire::encode;
+
+use crate::limits::CHANGE_PAUSE;
+use crate::upstream::connection::Connection;
+use crate::upstream::handshake::{self, HandshakeError, Hello};
+use crate::upstream::incoming::bit;
+use crate::upstream::server::{Live, Server};
+use crate::upstream::shown::shown;
+use crate::upstream::state::State;
+use crate::upstream::supervisor::Supervisor;
+
+/// Opens the conversation and makes the server's offer known.
+pub(super) async fn become_ready(
+    server: &Server,
+    connection: &Arc<Connection>,
+    supervisor: &Supervisor,
+    started: Instant,
+) -> Result<Arc<Hello>, HandshakeError> {
+    let capabilities = supervisor.declared.get().await;
+    let hello = Arc::new(handshake::initialize(connection, &capabilities).await?);
+    let listing = handshake::list_all(connection, &hello, supervisor.kinds()).await?;
+    let started_in = started.elapsed();
+    server.update(|status| {
+        status.protocol = Some(hello.protocol.clone());
+        status.identity.clone_from(&hello.identity);
+        status.started_in = Some(started_in);
+    });
+    publish(server, connection, &hello, listing, supervisor);
+    tracing::info!(
+        server = %server.key,
+        protocol = %hello.protocol,
+        duration_ms = u64::try_from(started_in.as_millis()).unwrap_or(u64::MAX),
+        "is running"
+    );
+    catch_up(server, connection, &hello);
+    Ok(hello)
+}
+
+fn publish(
+    server: &Server,
+    connection: &Arc<Connection>,
+    hello: &Arc<Hello>,
+    listing: Listing,
+    supervisor: &Supervisor,
+) {
+    for warning in server.new_warnings(&listing.warnings) {
+        tracing::warn!(server = %server.key, "{}", shown(&warning, &server.secrets));
+    }
+    let tools = listing.tools().len();
+    let live = Live {
+        connection: Arc::clone(connection),
+        listing: Arc::new(listing),
+        hello: Arc::clone(hello),
+    };
+    server.set_live(Some(live));
+    supervisor.registry.changed();
+    server.update(|status| {
+        status.tools = tools;
+        status.state = State::Running;
+    });
+}
+
+/// A server that comes (again) is told what its predecessor knew: the log level, and what clients
+/// have subscribed to. Its refusals concern nobody.
+fn catch_up(server: &Server, connection: &Arc<Connection>, hello: &Hello) {
+    if hello.logs
+        && let Some(level) = connection.audience.level()
+    {
+        let params = format!("{{\"level\":\"{}\"}}", level.name());
+        connection.mention("logging/setLevel", params.as_bytes());
+    }
+    if let Some(before) = server.take_subscriptions() {
+        connection.subscriptions.inherit(&before.subscriptions);
+        for uri in connection.subscriptions.uris() {
+            let params = [b"{\"uri\":", &encode(&uri)[..], b"}"].concat();
+            connection.mention("resources/subscribe", &params);
+        }
+    }
+}
+
+/// Lists again whatever the server says has changed.
+pub(super) async fn follow_changes(
+    server: Arc<Server>,
+    connection: Arc<Connection>,
+    hello: Arc<Hello>,
+    supervisor: Supervisor,
+) {
+    loop {
+        connection.changed.notified().await;
+        let stale = connection.stale.swap(0, Ordering::Relaxed);
+        let Some(live) = server.live() else { return };
+        let mut listing = Listing::clone(&live.listing);
+        let known = supervisor.kinds().iter().copied();
+        for kind in known.filter(|kind| stale & bit(*kind) != 0) {
+            relist(&server, &connection, &hello, kind, &mut listing).await;
+        }
+        publish(&server, &connection, &hello, listing, &supervisor);
+        sleep(CHANGE_PAUSE).await;
+    }
+}
+
+async fn relist(
+    server: &Server,
+    connection: &Connection,
+    hello: &Hello,
+    kind: ListKind,
+    listing: &mut Listing,
+) {
+    match handshake::list(connection, hello, kind).await {
+        Ok(fresh) => listing.replace(kind, fresh),
+        // Servers with resources and no templates often do not know the question.
+        Err(HandshakeError::Refused { .. }) if kind == ListKind::Templates => {}
+        Err(error) => {
+            let why = shown(&error.to_string(), &server.secrets);
+            tracing::warn!(server = %server.key, "{} not read again: {why}", kind.member());
+        }
+    }
+}

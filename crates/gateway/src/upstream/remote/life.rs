@@ -1,0 +1,280 @@
+//! One conversation with a server in the network: from the first connection to the last.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use trunkline_catalog::ListKind;
+use trunkline_wire::encode;
+
+use crate::limits::{ENDPOINT_EVENT, GOODBYE};
+use crate::pump::{Pump, Touched};
+use crate::upstream::broken::BrokenLines;
+use crate::upstream::connection::{Connection, Parts};
+use crate::upstream::handshake::{self, Hello};
+use crate::upstream::incoming::bit;
+use crate::upstream::line::Line;
+use crate::upstream::ready::{become_ready, follow_changes};
+use crate::upstream::remote::address::Address;
+use crate::upstream::remote::connect::{Socket, connect};
+use crate::upstream::remote::exchange::{Exchange, Purpose};
+use crate::upstream::remote::line::HttpLine;
+use crate::upstream::remote::pool::Gate;
+use crate::upstream::remote::trouble::Trouble;
+use crate::upstream::remote::verdict::Dialect;
+use crate::upstream::server::Server;
+use crate::upstream::shown::shown;
+use crate::upstream::state::Phase;
+use crate::upstream::supervisor::{End, Supervisor, announce};
+
+/// How it ended.
+pub(super) enum Parting {
+    End(End),
+    /// Before anything was said of it: the server does not seem to speak like this.
+    NotThisWay(Trouble),
+}
+
+pub(super) struct Life<'a> {
+    server: &'a Arc<Server>,
+    supervisor: &'a Supervisor,
+    connection: Arc<Connection>,
+    line: Arc<HttpLine>,
+    tasks: JoinSet<()>,
+    started: Instant,
+}
+
+impl<'a> Life<'a> {
+    pub(super) async fn begin(
+        server: &'a Arc<Server>,
+        supervisor: &'a Supervisor,
+        address: Address,
+        dialect: Dialect,
+        detects: bool,
+    ) -> Parting {
+        let limits = supervisor.limits;
+        let line = HttpLine::new(&server.key, address, dialect, limits, &server.secrets);
+        let line = Arc::new(line);
+        let connection = Arc::new(Connection::new(Parts {
+            key: Arc::clone(&server.key),
+            limits,
+            line: Line::Post(Arc::clone(&line) as _),
+            broken: BrokenLines::new(Arc::clone(&server.secrets)),
+            audience: Arc::clone(&server.audience),
+            deadlines: Arc::clone(&supervisor.deadlines),
+        }));
+        line.belong_to(&connection);
+        let started = Instant::now();
+        let mut life =
+            Self { server, supervisor, connection, line, tasks: JoinSet::new(), started };
+        let mut attendant = Attendant {
+            line: Arc::clone(&life.line),
+            pump: supervisor.pump.clone(),
+            sockets: JoinSet::new(),
+        };
+        let end = match life.run(&mut attendant).await {
+            Ok(end) => end,
+            Err(trouble) if trouble.not_this_way && detects => {
+                life.connection.close("is spoken to in another way", &[]);
+                life.line.close_all();
+                return Parting::NotThisWay(trouble);
+            }
+            Err(trouble) => life.failed(&trouble, Phase::Initialization),
+        };
+        life.finish(&end, attendant).await;
+        Parting::End(end)
+    }
+
+    /// The error is one of the time before it was ready.
+    async fn run(&mut self, attendant: &mut Attendant) -> Result<End, Trouble> {
+        let give_up = self.supervisor.limits.give_up;
+        let ready = become_ready(self.server, &self.connection, self.supervisor, self.started);
+        let hello = tokio::select! {
+            biased;
+            trouble = attendant.attend() => return Err(trouble),
+            ready = ready => match ready {
+                Ok(hello) => hello,
+                Err(error) => return Err(Trouble::new(error.to_string(), "")),
+            },
+            () = no_endpoint(&self.line) => {
+                let seconds = ENDPOINT_EVENT.as_secs();
+                let what = format!("did not say where to post to within {seconds} s");
+                let trouble = Trouble::new(what, "check `type` and `url` in its config");
+                return Err(Trouble { not_this_way: true, ..trouble });
+            }
+            () = sleep(give_up) => {
+                let what = format!("did not become ready within {} s", give_up.as_secs_f64());
+                return Err(Trouble::new(what, ""));
+            }
+            _ = self.supervisor.ending(self.server) => return Ok(End::Stopped),
+        };
+        *self.server.spoken.0.lock() = Some(self.line.dialect);
+        let (server, connection) = (Arc::clone(self.server), Arc::clone(&self.connection));
+        let supervisor = self.supervisor.clone();
+        self.tasks.spawn(follow_changes(server, connection, Arc::clone(&hello), supervisor));
+        let (connection, line) = (Arc::clone(&self.connection), Arc::clone(&self.line));
+        self.tasks.spawn(follow_sessions(connection, line, hello, self.supervisor.clone()));
+        Ok(tokio::select! {
+            trouble = attendant.attend() => self.failed(&trouble, Phase::Runtime),
+            () = self.connection.broken.too_many.notified() => {
+                self.failed(&Trouble::new("sent too many broken messages", ""), Phase::Runtime)
+            }
+            _ = self.supervisor.ending(self.server) => End::Stopped,
+        })
+    }
+
+    fn failed(&self, trouble: &Trouble, phase: Phase) -> End {
+        let phase = trouble.phase(phase == Phase::Runtime);
+        if phase == Phase::Initialization {
+            *self.server.spoken.0.lock() = None; // it is there, and is not what it was
+        }
+        End::Failed(trouble.failure(phase, |text| shown(text, &self.server.secrets)))
+    }
+
+    /// Takes the server out of sight and ends its calls.
+    async fn finish(mut self, end: &End, mut attendant: Attendant) {
+        // First out of the list: whoever has the error of a call must not see its tool any more.
+        self.server.set_live(None);
+        self.server.update(|status| status.tools = 0);
+        self.supervisor.registry.changed();
+        match end {
+            End::Failed(failure) => {
+                announce(self.server, failure);
+                self.connection.close(&failure.what, &failure.stderr);
+            }
+            End::Stopped => {
+                self.connection.close("was stopped", &[]);
+                // Elapsed: the server will find out by itself.
+                drop(timeout(GOODBYE, attendant.say_goodbye()).await);
+            }
+        }
+        self.line.close_all();
+        attendant.sockets.shutdown().await;
+        self.tasks.shutdown().await;
+    }
+}
+
+/// Never, unless the older transport should have said where to post to.
+async fn no_endpoint(line: &HttpLine) {
+    sleep(ENDPOINT_EVENT).await;
+    if line.pool.lock().gate != Gate::Shut {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Does what takes time for a line.
+struct Attendant {
+    line: Arc<HttpLine>,
+    pump: Pump,
+    sockets: JoinSet<Result<Socket, Trouble>>,
+}
+
+impl Attendant {
+    /// Until the server has to be given up. Cancel-safe: connections that are being opened are
+    /// waited for next time.
+    async fn attend(&mut self) -> Trouble {
+        loop {
+            let more = {
+                let mut pool = self.line.pool.lock();
+                if let Some(trouble) = pool.trouble.take() {
+                    return trouble;
+                }
+                pool.open_more()
+            };
+            for _ in 0..more {
+                self.sockets.spawn(connect(self.line.url()));
+            }
+            let tick = self.line.next_tick();
+            tokio::select! {
+                () = self.line.attention.notified() => {}
+                Some(opened) = self.sockets.join_next() => {
+                    if let Err(trouble) = self.opened(opened.unwrap_or_else(|_| Err(interrupted()))) {
+                        return trouble;
+                    }
+                }
+                () = until(tick) => self.line.tick(),
+            }
+        }
+    }
+
+    /// The error: the server is lost.
+    fn opened(&self, opened: Result<Socket, Trouble>) -> Result<(), Trouble> {
+        let adopted = opened.and_then(|socket| {
+            self.line.adopt(socket, &self.pump).map_err(|error| {
+                Trouble::new(format!("has a connection that cannot be used: {error}"), "")
+            })
+        });
+        let Err(trouble) = adopted else { return Ok(()) };
+        let streams = self.line.pool.lock().not_opened();
+        let Some(streams) = streams else { return Err(trouble) };
+        tracing::debug!(server = %self.line.key, "{}", trouble.what);
+        let mut touched = Touched::default();
+        for stream in streams {
+            self.line.retry_stream(stream, &mut touched);
+        }
+        touched.flush();
+        Ok(())
+    }
+
+    /// Tells the server that its session ends.
+    async fn say_goodbye(&mut self) {
+        if self.line.pool.lock().session.id.is_none() {
+            return;
+        }
+        let mut touched = Touched::default();
+        self.line.start(Exchange::bare(Purpose::Goodbye, Vec::new()), &mut touched);
+        touched.flush();
+        let line = Arc::clone(&self.line);
+        tokio::select! {
+            () = line.parted.notified() => {}
+            _ = self.attend() => {} // it cannot be reached any more
+        }
+    }
+}
+
+fn interrupted() -> Trouble {
+    Trouble::new("could not be reached: opening the connection was interrupted", "")
+}
+
+async fn until(tick: Option<std::time::Instant>) {
+    match tick {
+        Some(tick) => sleep_until(tick.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Opens a new session whenever the server has forgotten the old one, and tells it what that knew.
+async fn follow_sessions(
+    connection: Arc<Connection>,
+    line: Arc<HttpLine>,
+    hello: Arc<Hello>,
+    supervisor: Supervisor,
+) {
+    loop {
+        line.session_lost.notified().await;
+        let capabilities = supervisor.declared.get().await;
+        let opened = handshake::initialize(&connection, &capabilities);
+        match timeout(supervisor.limits.give_up, opened).await {
+            Ok(Ok(_)) => catch_up(&connection, &hello),
+            Ok(Err(error)) => line.give_up(Trouble::new(error.to_string(), "")),
+            Err(_) => line.give_up(Trouble::new("did not open a new session in time", "")),
+        }
+    }
+}
+
+/// The log level, what clients have subscribed to; and its lists may have changed.
+fn catch_up(connection: &Connection, hello: &Hello) {
+    if hello.logs
+        && let Some(level) = connection.audience.level()
+    {
+        let params = format!("{{\"level\":\"{}\"}}", level.name());
+        connection.mention("logging/setLevel", params.as_bytes());
+    }
+    for uri in connection.subscriptions.uris() {
+        let params = [b"{\"uri\":", &encode(&uri)[..], b"}"].concat();
+        connection.mention("resources/subscribe", &params);
+    }
+    let listed = ListKind::ALL.into_iter().filter(|kind| hello.lists(*kind));
+    connection.stale.fetch_or(listed.fold(0, |bits, kind| bits | bit(kind)), Ordering::Relaxed);
+    connection.changed.notify_one();
+}

@@ -1,0 +1,226 @@
+//! `HttpLine`: messages on their way to a server in the network.
+//!
+//! Each message is a POST on a connection of the pool; what comes back is read by `responses` and
+//! judged in `outcome`. Everything that takes time (opening connections, pauses) is done by the
+//! task that looks after the line, which `attention` wakes.
+
+use std::io;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use trunkline_catalog::config::Secrets;
+use trunkline_http::Url;
+use trunkline_wire::{Edits, Message, scan};
+
+use crate::limits::Limits;
+use crate::pump::{Pump, Refused, Touched};
+use crate::upstream::connection::Connection;
+use crate::upstream::line::Post;
+use crate::upstream::pending::UpstreamId;
+use crate::upstream::remote::address::{Address, Session};
+use crate::upstream::remote::connect::Socket;
+use crate::upstream::remote::exchange::{Exchange, Purpose};
+use crate::upstream::remote::pool::{Gate, Pool};
+use crate::upstream::remote::responses::Responses;
+use crate::upstream::remote::slot::Slot;
+use crate::upstream::remote::trouble::Trouble;
+use crate::upstream::remote::verdict::Dialect;
+
+#[derive(Debug)]
+pub(super) struct HttpLine {
+    pub(super) dialect: Dialect,
+    pub(super) key: Arc<str>,
+    pub(super) limits: Limits,
+    pub(super) pool: Mutex<Pool>,
+    pub(super) secrets: Arc<Secrets>,
+    connection: OnceLock<Weak<Connection>>,
+    /// There is something to do that takes time.
+    pub(super) attention: Notify,
+    /// The server has forgotten the session: a new one is needed.
+    pub(super) session_lost: Notify,
+    /// The farewell was heard, or never will be.
+    pub(super) parted: Notify,
+}
+
+impl HttpLine {
+    pub(super) fn new(
+        key: &Arc<str>,
+        address: Address,
+        dialect: Dialect,
+        limits: Limits,
+        secrets: &Arc<Secrets>,
+    ) -> Self {
+        let gate = match dialect {
+            Dialect::Streamable => Gate::Handshake,
+            Dialect::Older => Gate::Shut,
+        };
+        let mut pool = Pool::new(Session::new(address), gate);
+        if dialect == Dialect::Older {
+            pool.wait_in_front(Exchange::bare(Purpose::Listen, Vec::new()));
+        }
+        Self {
+            dialect,
+            key: Arc::clone(key),
+            limits,
+            pool: Mutex::new(pool),
+            secrets: Arc::clone(secrets),
+            connection: OnceLock::new(),
+            attention: Notify::new(),
+            session_lost: Notify::new(),
+            parted: Notify::new(),
+        }
+    }
+
+    /// Whom it belongs to: said once, before anything is sent.
+    pub(super) fn belong_to(&self, connection: &Arc<Connection>) {
+        // It is called once.
+        let _ = self.connection.set(Arc::downgrade(connection));
+    }
+
+    pub(super) fn connection(&self) -> Option<Arc<Connection>> {
+        self.connection.get().and_then(Weak::upgrade)
+    }
+
+    pub(super) fn url(&self) -> Url {
+        self.pool.lock().session.address.url.clone()
+    }
+
+    /// Takes a new connection into use.
+    pub(super) fn adopt(self: &Arc<Self>, socket: Socket, pump: &Pump) -> io::Result<()> {
+        let slot = Arc::new(Slot::new());
+        let responses = Responses::new(Arc::clone(self), Arc::clone(&slot));
+        let (input, sink, reader) = socket.split(Box::new(responses), &slot.outbox)?;
+        slot.outbox.connect(sink, pump);
+        self.pool.lock().add(&slot);
+        // What came with the last bytes of a TLS handshake has been read already.
+        pump.read(input, reader).poke();
+        let mut touched = Touched::default();
+        self.pool.lock().offer(&slot, &mut touched);
+        touched.flush();
+        Ok(())
+    }
+
+    /// Ends an exchange and lets its connection serve on: for so long, or not at all.
+    pub(super) fn release(
+        &self,
+        slot: &Arc<Slot>,
+        keep: Option<Duration>,
+        touched: &mut Touched,
+    ) -> Option<Exchange> {
+        let Some(keep) = keep else { return self.drop_slot(slot).map(|(exchange, _)| exchange) };
+        let exchange = slot.rest(keep);
+        self.pool.lock().offer(slot, touched);
+        exchange
+    }
+
+    /// As `release`, for an exchange that needs nothing more.
+    pub(super) fn finish(&self, slot: &Arc<Slot>, keep: Option<Duration>, touched: &mut Touched) {
+        let Some(keep) = keep else {
+            self.drop_slot(slot);
+            return;
+        };
+        let exchange = slot.rest(keep);
+        let mut pool = self.pool.lock();
+        if let Some(exchange) = exchange {
+            pool.recycle(exchange);
+        }
+        pool.offer(slot, touched);
+    }
+
+    /// A connection is over. What it was busy with, and whether the server may have seen that.
+    pub(super) fn drop_slot(&self, slot: &Arc<Slot>) -> Option<(Exchange, bool)> {
+        self.pool.lock().remove(slot);
+        let ended = slot.end();
+        self.attention.notify_one(); // something may wait for a connection
+        ended
+    }
+
+    /// Sends an exchange, now or as soon as there is a connection.
+    pub(super) fn start(&self, exchange: Exchange, touched: &mut Touched) {
+        let waits = self.pool.lock().start(exchange, touched);
+        if waits {
+            self.attention.notify_one();
+        }
+    }
+
+    pub(super) fn delay(&self, exchange: Exchange, pause: Duration) {
+        let mut pool = self.pool.lock();
+        if !pool.closed {
+            pool.delay(exchange, pause);
+        }
+        drop(pool);
+        self.attention.notify_one();
+    }
+
+    /// The server is to be given up.
+    pub(super) fn give_up(&self, trouble: Trouble) {
+        self.pool.lock().trouble.get_or_insert(trouble);
+        self.attention.notify_one();
+    }
+
+    pub(super) fn next_tick(&self) -> Option<Instant> {
+        self.pool.lock().next_tick()
+    }
+
+    pub(super) fn tick(&self) {
+        let mut touched = Touched::default();
+        self.pool.lock().tick(&mut touched);
+        touched.flush();
+    }
+
+    /// Closes what `close` has left open.
+    pub(super) fn close_all(&self) {
+        self.pool.lock().close_all();
+    }
+}
+
+impl Post for HttpLine {
+    fn send(
+        &self,
+        id: Option<UpstreamId>,
+        bytes: &[u8],
+        edits: &Edits<'_>,
+        touched: &mut Touched,
+    ) -> Result<(), Refused> {
+        let mut pool = self.pool.lock();
+        pool.check_room()?;
+        let purpose = match (id, pool.gate) {
+            (Some(id), Gate::Open) => Purpose::Call(id),
+            (None, Gate::Open) => Purpose::Tell,
+            _ => part_of_handshake(id, bytes),
+        };
+        let body = pool.keep(bytes, edits);
+        let waits = pool.start(Exchange::post(purpose, body), touched);
+        drop(pool);
+        if waits {
+            self.attention.notify_one();
+        }
+        Ok(())
+    }
+
+    fn may_have_run(&self, id: UpstreamId) -> bool {
+        self.pool.lock().may_have_run(id)
+    }
+
+    fn forget(&self, id: UpstreamId) {
+        self.pool.lock().forget(id);
+    }
+
+    fn close(&self) {
+        self.pool.lock().close();
+    }
+}
+
+/// Before the session is open, it matters what a message says.
+fn part_of_handshake(id: Option<UpstreamId>, bytes: &[u8]) -> Purpose {
+    let message = scan(bytes);
+    let method = message.as_ref().map(Message::method);
+    match (id, method.as_deref()) {
+        (Some(id), Ok(b"initialize")) => Purpose::Initialize(id),
+        (Some(id), _) => Purpose::Call(id),
+        (None, Ok(b"notifications/initialized")) => Purpose::Initialized,
+        (None, _) => Purpose::Tell,
+    }
+}

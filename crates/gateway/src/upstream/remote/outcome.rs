@@ -1,0 +1,315 @@
+//! What becomes of a request that was not answered: it is sent again where it cannot have run, or
+//! whoever waits for it learns why.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use crate::call::Payload;
+use crate::limits::{MOST_TRIES, REFUSAL_QUOTED, REOPEN_FIRST, REOPEN_LONGEST};
+use crate::pump::Touched;
+use crate::upstream::remote::exchange::{Exchange, Purpose};
+use crate::upstream::remote::facts::Facts;
+use crate::upstream::remote::line::HttpLine;
+use crate::upstream::remote::pool::{Gate, Listening};
+use crate::upstream::remote::slot::Slot;
+use crate::upstream::remote::trouble::Trouble;
+use crate::upstream::remote::verdict::{
+    Dialect, Ruling, Verdict, maybe_older, pause, redirected, rule, seconds,
+};
+use crate::upstream::shown::shown;
+use crate::upstream::supervisor::varied;
+
+/// A request that cannot be sent for reasons of its connection is tried on so many others.
+const MOST_UNSENT: u8 = 3;
+
+impl HttpLine {
+    /// The server refuses a request; `body` says why.
+    pub(super) fn refused(
+        &self,
+        slot: &Arc<Slot>,
+        facts: &Facts,
+        body: &[u8],
+        touched: &mut Touched,
+    ) {
+        let in_session = self.pool.lock().session.covers(facts.session);
+        let Some(mut exchange) = self.release(slot, facts.keep, touched) else { return };
+        match facts.verdict {
+            Verdict::Redirect => {
+                let url = self.url();
+                match redirected(&url, facts.location.as_deref(), exchange.hops) {
+                    Ok(url) => {
+                        exchange.hops += 1;
+                        self.pool.lock().session.move_to(url);
+                        self.start(exchange, touched);
+                    }
+                    Err(what) => {
+                        let trouble = Trouble::new(what, "set `url` to where it leads");
+                        self.fail(exchange, trouble, false, touched);
+                    }
+                }
+            }
+            _ if exchange.purpose.is_stream() => {
+                self.stream_refused(exchange, facts, body, in_session, touched);
+            }
+            Verdict::Later => self.busy(exchange, facts, touched),
+            Verdict::Compressed => {
+                let what = "answers compressed, which was not asked for";
+                self.fail(exchange, Trouble::new(what, ""), true, touched);
+            }
+            Verdict::WrongType => {
+                let content_type = facts.content_type.as_deref().unwrap_or("nothing");
+                let what = format!("answers with {content_type} where JSON or events belong");
+                let advice = match exchange.purpose {
+                    Purpose::Initialize(_) => "check the path in `url`".to_owned(),
+                    _ => String::new(),
+                };
+                let trouble = Trouble { advice, ..self.not_mcp(what, facts, body) };
+                self.fail(exchange, trouble, true, touched);
+            }
+            _ => {
+                let ruling = rule(exchange.purpose, facts.status, in_session, body);
+                self.ruled(exchange, ruling, facts, body, touched);
+            }
+        }
+    }
+
+    fn ruled(
+        &self,
+        exchange: Exchange,
+        ruling: Ruling,
+        facts: &Facts,
+        body: &[u8],
+        touched: &mut Touched,
+    ) {
+        let status = facts.status;
+        match ruling {
+            Ruling::Deliver => {
+                self.answered(exchange.purpose, Payload::Borrowed(body.trim_ascii()), touched);
+            }
+            Ruling::SessionLost => self.lost_session(exchange, touched),
+            Ruling::Unauthorized => {
+                let what = format!("needs authorization (HTTP {status})");
+                let advice = "set `headers` in its config, for example `Authorization`; if they \
+                              are set, check the token";
+                self.fail(exchange, Trouble::new(what, advice), false, touched);
+            }
+            Ruling::Nothing => {
+                let what = format!("has no MCP endpoint at this address (HTTP {status})");
+                let advice = "check the path in `url`".to_owned();
+                let trouble = Trouble { advice, ..self.not_mcp(what, facts, body) };
+                self.fail(exchange, trouble, false, touched);
+            }
+            Ruling::Other => {
+                let what = format!("refused the request with HTTP {status}{}", self.quoted(body));
+                let trouble = self.not_mcp(what, facts, body);
+                self.fail(exchange, trouble, true, touched);
+            }
+        }
+    }
+
+    /// It may speak the other transport.
+    fn not_mcp(&self, what: String, facts: &Facts, body: &[u8]) -> Trouble {
+        let content_type = facts.content_type.as_deref().map(str::as_bytes);
+        let not_this_way = match (self.dialect, facts.purpose) {
+            (Dialect::Streamable, Purpose::Initialize(_)) => {
+                maybe_older(facts.status, content_type, body)
+            }
+            (Dialect::Older, Purpose::Listen) => true,
+            _ => false,
+        };
+        Trouble { not_this_way, ..Trouble::new(what, "") }
+    }
+
+    /// The session is gone, and with it nothing that this request has done. Once a new one is
+    /// there, it is sent again.
+    fn lost_session(&self, mut exchange: Exchange, touched: &mut Touched) {
+        let mut pool = self.pool.lock();
+        if pool.closed {
+            return;
+        }
+        if exchange.session == pool.session.number && pool.gate == Gate::Open {
+            tracing::info!(server = %self.key, "has forgotten the session; a new one is opened");
+            pool.forget_session();
+            self.session_lost.notify_one();
+        }
+        let again = exchange.renewals == 0 && matches!(exchange.purpose, Purpose::Call(_));
+        if again {
+            exchange.renewals += 1;
+            pool.wait_in_front(exchange);
+            drop(pool);
+            return self.attention.notify_one();
+        }
+        drop(pool);
+        let what = "does not keep its sessions";
+        self.fail(exchange, Trouble::new(what, ""), false, touched);
+    }
+
+    /// The server wants to be left alone for a while.
+    fn busy(&self, mut exchange: Exchange, facts: &Facts, touched: &mut Touched) {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let retry_after = facts.retry_after.as_deref();
+        let waits = !matches!(exchange.purpose, Purpose::Tell | Purpose::Goodbye);
+        match pause(retry_after, exchange.delays, now.as_secs()).filter(|_| waits) {
+            Some(pause) => {
+                exchange.delays += 1;
+                tracing::debug!(server = %self.key, "is busy; a request waits {} s", pause.as_secs());
+                self.delay(exchange, pause);
+            }
+            None => {
+                let asked = retry_after.and_then(|text| seconds(text, now.as_secs()));
+                let asked = asked.map(|seconds| format!(" and asks to wait {seconds} s"));
+                let status = facts.status;
+                let what = format!("is busy (HTTP {status}){}", asked.unwrap_or_default());
+                self.fail(exchange, Trouble::new(what, "try again later"), false, touched);
+            }
+        }
+    }
+
+    /// A stream cannot be had.
+    fn stream_refused(
+        &self,
+        mut exchange: Exchange,
+        facts: &Facts,
+        body: &[u8],
+        in_session: bool,
+        touched: &mut Touched,
+    ) {
+        let status = facts.status;
+        if self.dialect == Dialect::Older {
+            let what = match rule(exchange.purpose, status, false, body) {
+                ruling @ (Ruling::Unauthorized | Ruling::Nothing) => {
+                    return self.ruled(exchange, ruling, facts, body, touched);
+                }
+                _ => {
+                    format!("did not open a stream of events (HTTP {status}{})", self.quoted(body))
+                }
+            };
+            let advice = "check the path in `url`".to_owned();
+            return self.give_up(Trouble { advice, ..self.not_mcp(what, facts, body) });
+        }
+        let heard = self.pool.lock().listening == Listening::Yes;
+        let later = facts.verdict == Verdict::Later || matches!(status, 408 | 500..=599);
+        match exchange.purpose {
+            Purpose::Listen if heard && in_session && status == 404 => {
+                self.lost_session(exchange, touched);
+            }
+            Purpose::Listen if later || (heard && status == 409) => {
+                exchange.tries = exchange.tries.saturating_add(1);
+                let pause = backoff(exchange.tries);
+                self.delay(exchange, pause);
+            }
+            Purpose::Listen => {
+                tracing::debug!(server = %self.key, status, "has no stream for its own messages");
+                self.pool.lock().listening = Listening::No;
+            }
+            _ if later => self.retry_stream(exchange, touched),
+            _ => {
+                let what = format!("lost the stream that answers the call (HTTP {status})");
+                self.fail(exchange, Trouble::new(what, ""), true, touched);
+            }
+        }
+    }
+
+    /// Is it the stream of a session that is no more?
+    pub(super) fn is_outdated(&self, exchange: &Exchange) -> bool {
+        let is_listen = exchange.purpose == Purpose::Listen;
+        is_listen && exchange.session != self.pool.lock().session.number
+    }
+
+    /// A stream could not be opened: again, after a pause; for a call's answer a few times.
+    pub(super) fn retry_stream(&self, mut exchange: Exchange, touched: &mut Touched) {
+        exchange.tries = exchange.tries.saturating_add(1);
+        if exchange.purpose != Purpose::Listen && exchange.tries >= MOST_TRIES {
+            let what = "broke off before it answered, and could not be asked for the rest";
+            return self.fail(exchange, Trouble::new(what, ""), true, touched);
+        }
+        let pause = backoff(exchange.tries);
+        self.delay(exchange, pause);
+    }
+
+    /// The connection ended before any answer, and the server may have seen the request.
+    pub(super) fn unanswered(&self, mut exchange: Exchange, touched: &mut Touched) {
+        match exchange.purpose {
+            Purpose::Listen | Purpose::Resume(_) if self.dialect == Dialect::Streamable => {
+                if !self.is_outdated(&exchange) {
+                    self.retry_stream(exchange, touched);
+                }
+            }
+            // The server may just have closed an unused connection; these can be said twice.
+            Purpose::Initialize(_) | Purpose::Initialized if exchange.tries == 0 => {
+                exchange.tries += 1;
+                self.start(exchange, touched);
+            }
+            _ => self.broke_off(exchange, "closed the connection before it answered", touched),
+        }
+    }
+
+    /// The connection ended before any of the request was written.
+    pub(super) fn unsent(&self, mut exchange: Exchange, touched: &mut Touched) {
+        exchange.tries = exchange.tries.saturating_add(1);
+        if exchange.tries > MOST_UNSENT {
+            let what = "closes its connections before anything can be sent";
+            return self.fail(exchange, Trouble::new(what, ""), false, touched);
+        }
+        let mut pool = self.pool.lock();
+        if !pool.closed {
+            pool.wait_in_front(exchange);
+            pool.offer_idle(touched);
+            drop(pool);
+            self.attention.notify_one();
+        }
+    }
+
+    /// The answer cannot be had, and the request may have run.
+    pub(super) fn broke_off(&self, exchange: Exchange, what: &str, touched: &mut Touched) {
+        self.fail(exchange, Trouble::new(what, ""), true, touched);
+    }
+
+    fn fail(
+        &self,
+        exchange: Exchange,
+        trouble: Trouble,
+        may_have_run: bool,
+        touched: &mut Touched,
+    ) {
+        let Trouble { what, advice, .. } = &trouble;
+        match exchange.purpose {
+            Purpose::Initialize(_) => self.give_up(trouble),
+            Purpose::Initialized => {
+                let what = shown(what, &self.secrets);
+                tracing::warn!(server = %self.key, "{what} when it was told `initialized`");
+                self.open_gate(touched);
+            }
+            Purpose::Listen if self.dialect == Dialect::Older => self.give_up(trouble),
+            Purpose::Call(id) | Purpose::Resume(id) => {
+                let advice = if advice.is_empty() { String::new() } else { format!(" ({advice})") };
+                let what = shown(&format!("{what}{advice}"), &self.secrets);
+                if let Some(connection) = self.connection() {
+                    self.fail_call(&connection, id, what, may_have_run, touched);
+                }
+            }
+            Purpose::Goodbye => self.parted.notify_one(),
+            Purpose::Tell | Purpose::Listen => {
+                let what = shown(what, &self.secrets);
+                tracing::debug!(server = %self.key, "a message was lost: {what}");
+            }
+        }
+        self.pool.lock().recycle(exchange);
+    }
+
+    /// How the text begins, fit to be shown.
+    fn quoted(&self, body: &[u8]) -> String {
+        let start = body.trim_ascii();
+        let start = start.get(..REFUSAL_QUOTED).unwrap_or(start);
+        if start.is_empty() {
+            return String::new();
+        }
+        format!(": {}", shown(&String::from_utf8_lossy(start), &self.secrets))
+    }
+}
+
+/// How long to wait before a stream is opened again.
+pub(super) fn backoff(tries: u8) -> Duration {
+    let doublings = u32::from(tries).min(16);
+    varied(REOPEN_FIRST.saturating_mul(1 << doublings).min(REOPEN_LONGEST))
+}

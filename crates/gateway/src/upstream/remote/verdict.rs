@@ -1,0 +1,291 @@
+//! What a response means: by its head, and, where it is a refusal, by its body. Pure.
+
+use std::time::Duration;
+
+use trunkline_http::{Url, is_type};
+use trunkline_wire::{Kind, decode, member, scan};
+
+use crate::limits::{LONGEST_RETRY_AFTER, MOST_DELAYS, MOST_REDIRECTS};
+use crate::upstream::remote::exchange::Purpose;
+use crate::upstream::remote::trouble::{is_upgrade, shown_url};
+
+/// The two ways MCP is spoken over HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// Streamable HTTP: a request is answered in its own exchange.
+    Streamable,
+    /// The older HTTP+SSE: everything comes on one stream, which also says where to post to.
+    Older,
+}
+
+/// What to do with the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is the answer.
+    Message,
+    /// It is a stream of events, the answer among them.
+    Events,
+    /// The message has arrived; there is nothing to read.
+    Accepted,
+    Redirect,
+    /// Come later.
+    Later,
+    /// It cannot be read: nobody asked for compression.
+    Compressed,
+    /// A success that is not what was asked for.
+    WrongType,
+    Refused,
+}
+
+pub(super) fn judge(
+    purpose: Purpose,
+    dialect: Dialect,
+    status: u16,
+    content_type: Option<&[u8]>,
+) -> Verdict {
+    let is = |media_type| content_type.is_some_and(|value| is_type(value, media_type));
+    match (status, purpose, dialect) {
+        (200..=299, Purpose::Listen | Purpose::Resume(_), _) if is("text/event-stream") => {
+            Verdict::Events
+        }
+        (200..=299, Purpose::Listen | Purpose::Resume(_), _) => Verdict::WrongType,
+        (200..=299, Purpose::Tell | Purpose::Initialized | Purpose::Goodbye, _)
+        | (200..=299, _, Dialect::Older)
+        | (202 | 204 | 205, ..) => Verdict::Accepted,
+        (200..=299, ..) if is("text/event-stream") => Verdict::Events,
+        // A server that does not say what it sends can only mean the usual.
+        (200..=299, ..) if is("application/json") || content_type.is_none() => Verdict::Message,
+        (200..=299, ..) => Verdict::WrongType,
+        (301 | 302 | 303 | 307 | 308, ..) => Verdict::Redirect,
+        (429 | 503, ..) => Verdict::Later,
+        _ => Verdict::Refused,
+    }
+}
+
+/// What a refusal means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ruling {
+    /// The body is an error of JSON-RPC: whoever asked gets it as it is.
+    Deliver,
+    /// The server does not know the session any more; the request did not run.
+    SessionLost,
+    Unauthorized,
+    /// Nothing is there.
+    Nothing,
+    Other,
+}
+
+pub(super) fn rule(purpose: Purpose, status: u16, in_session: bool, body: &[u8]) -> Ruling {
+    let complaint = complaint(body);
+    let of_session = || complaint.as_deref().is_some_and(|text| text.contains("session"));
+    match status {
+        404 if in_session => Ruling::SessionLost,
+        // Only 404 by the specification, but widely used servers say it so.
+        400 if in_session && of_session() => Ruling::SessionLost,
+        401 | 403 => Ruling::Unauthorized,
+        _ if complaint.is_some() && purpose.id().is_some() => Ruling::Deliver,
+        404 | 405 => Ruling::Nothing,
+        _ => Ruling::Other,
+    }
+}
+
+/// Could a server of the older transport have answered `initialize` like this?
+pub(super) fn maybe_older(status: u16, content_type: Option<&[u8]>, body: &[u8]) -> bool {
+    match status {
+        404 | 405 => true,
+        400 | 406 | 415 => complaint(body).is_none(),
+        200..=299 => content_type.is_some_and(|value| is_type(value, "text/html")),
+        _ => false,
+    }
+}
+
+/// The words of an error of JSON-RPC, in lower case.
+fn complaint(body: &[u8]) -> Option<String> {
+    let message = scan(body).ok().filter(|message| message.kind == Kind::Refusal)?;
+    let text = member(message.text(message.error), "message").and_then(decode);
+    Some(text.unwrap_or_default().to_lowercase())
+}
+
+/// Where a redirect leads, or why it is not followed (completes "server X …").
+pub(super) fn redirected(from: &Url, location: Option<&str>, hops: u8) -> Result<Url, String> {
+    let Some(location) = location else {
+        return Err("redirects without saying where to".to_owned());
+    };
+    let Ok(to) = from.join(location) else {
+        return Err("redirects to something that is no URL".to_owned());
+    };
+    if to.origin() != from.origin() {
+        let hint = if is_upgrade(from, &to) { "; use https in its `url`" } else { "" };
+        return Err(format!(
+            "redirects to another server, {}, which is not followed{hint}",
+            shown_url(&to)
+        ));
+    }
+    if hops >= MOST_REDIRECTS {
+        return Err("redirects in circles".to_owned());
+    }
+    Ok(to)
+}
+
+/// How long to wait before a request is sent again; `None`: not at all. `now`: seconds since 1970.
+pub(super) fn pause(retry_after: Option<&str>, delays: u8, now: u64) -> Option<Duration> {
+    let wait = Duration::from_secs(seconds(retry_after?, now)?);
+    (wait <= LONGEST_RETRY_AFTER && delays < MOST_DELAYS).then_some(wait)
+}
+
+/// `120`, or `Sun, 06 Nov 1994 08:49:37 GMT`.
+pub(super) fn seconds(retry_after: &str, now: u64) -> Option<u64> {
+    match retry_after.parse() {
+        Ok(seconds) => Some(seconds),
+        Err(_) => moment(retry_after).map(|then| then.saturating_sub(now)),
+    }
+}
+
+fn moment(date: &str) -> Option<u64> {
+    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    let mut words = date.split_once(", ")?.1.split(' ');
+    let day: u64 = words.next()?.parse().ok()?;
+    let month = u64::try_from(MONTHS.find(words.next()?)? / 3 + 1).ok()?;
+    let year: u64 = words.next()?.parse().ok().filter(|year| (1970..10_000).contains(year))?;
+    let mut clock = words.next()?.split(':').map(|part| part.parse::<u64>().ok());
+    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
+    // Years that start in March put the leap day last.
+    let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let leap_days = years / 4 - years / 100 + years / 400;
+    let days = (years * 365 + leap_days + (months * 153 + 2) / 5 + day).checked_sub(719_469)?;
+    Some(days * 86_400 + hour * 3600 + minute * 60 + second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALL: Purpose = Purpose::Call(1);
+    const FIRST: Purpose = Purpose::Initialize(1);
+
+    #[test]
+    fn heads() {
+        use Dialect::{Older, Streamable};
+        let (json, events) = (Some("application/json; charset=utf-8"), Some("text/event-stream"));
+        for (purpose, dialect, status, content_type, expected) in [
+            (CALL, Streamable, 200, json, Verdict::Message),
+            (CALL, Streamable, 200, None, Verdict::Message),
+            (CALL, Streamable, 200, events, Verdict::Events),
+            (CALL, Streamable, 200, Some("text/html"), Verdict::WrongType),
+            (CALL, Streamable, 202, None, Verdict::Accepted),
+            (CALL, Streamable, 204, json, Verdict::Accepted),
+            (FIRST, Streamable, 200, events, Verdict::Events),
+            (Purpose::Tell, Streamable, 200, json, Verdict::Accepted),
+            (Purpose::Tell, Streamable, 202, None, Verdict::Accepted),
+            (Purpose::Goodbye, Streamable, 204, None, Verdict::Accepted),
+            (Purpose::Listen, Streamable, 200, events, Verdict::Events),
+            (Purpose::Listen, Streamable, 200, json, Verdict::WrongType),
+            (Purpose::Listen, Streamable, 405, None, Verdict::Refused),
+            (Purpose::Resume(1), Streamable, 200, events, Verdict::Events),
+            (CALL, Older, 202, Some("text/plain"), Verdict::Accepted),
+            (CALL, Older, 200, json, Verdict::Accepted),
+            (Purpose::Listen, Older, 200, events, Verdict::Events),
+            (CALL, Streamable, 307, None, Verdict::Redirect),
+            (CALL, Streamable, 304, None, Verdict::Refused),
+            (CALL, Streamable, 429, json, Verdict::Later),
+            (CALL, Streamable, 503, None, Verdict::Later),
+            (CALL, Streamable, 500, json, Verdict::Refused),
+            (CALL, Streamable, 101, None, Verdict::Refused),
+        ] {
+            let read = judge(purpose, dialect, status, content_type.map(str::as_bytes));
+            assert_eq!(read, expected, "{purpose:?} {dialect:?} {status} {content_type:?}");
+        }
+    }
+
+    const ERROR: &str = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"no"},"id":null}"#;
+    const SESSION: &str = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid Session ID"},"id":null}"#;
+
+    #[test]
+    fn refusals() {
+        for (purpose, status, in_session, body, expected) in [
+            (CALL, 404, true, "", Ruling::SessionLost),
+            (CALL, 404, false, "", Ruling::Nothing),
+            (CALL, 404, false, ERROR, Ruling::Deliver),
+            (CALL, 400, true, SESSION, Ruling::SessionLost),
+            (CALL, 400, false, SESSION, Ruling::Deliver),
+            (CALL, 400, true, ERROR, Ruling::Deliver),
+            (CALL, 400, true, "session", Ruling::Other),
+            (CALL, 401, true, ERROR, Ruling::Unauthorized),
+            (CALL, 403, false, "", Ruling::Unauthorized),
+            (CALL, 405, false, "", Ruling::Nothing),
+            (CALL, 500, true, "boom", Ruling::Other),
+            (CALL, 500, true, ERROR, Ruling::Deliver),
+            (Purpose::Tell, 500, true, ERROR, Ruling::Other),
+        ] {
+            let ruled = rule(purpose, status, in_session, body.as_bytes());
+            assert_eq!(ruled, expected, "{purpose:?} {status} {in_session} {body}");
+        }
+    }
+
+    #[test]
+    fn which_answers_an_older_server_gives() {
+        let html: Option<&[u8]> = Some(b"text/html; charset=utf-8");
+        for (status, content_type, body, expected) in [
+            (404, None, "", true),
+            (405, None, ERROR, true),
+            (400, None, "", true),
+            (400, None, ERROR, false),
+            (406, None, "Not Acceptable", true),
+            (415, None, "", true),
+            (200, html, "<html>", true),
+            (200, Some(&b"text/plain"[..]), "hi", false),
+            (401, None, "", false),
+            (500, html, "", false),
+        ] {
+            assert_eq!(maybe_older(status, content_type, body.as_bytes()), expected, "{status}");
+        }
+    }
+
+    #[test]
+    fn redirects_stay_with_the_server() {
+        let from = Url::parse("http://h:1/mcp?k=secret").unwrap();
+        for (location, hops, expected) in [
+            (Some("/mcp/"), 0, Ok("http://h:1/mcp/")),
+            (Some("http://h:1/other?x"), 4, Ok("http://h:1/other?x")),
+            (Some("/mcp/"), 5, Err("redirects in circles")),
+            (None, 0, Err("redirects without saying where to")),
+            (Some("ftp://h/"), 0, Err("redirects to something that is no URL")),
+            (
+                Some("http://evil/mcp?token=t"),
+                0,
+                Err("redirects to another server, http://evil/mcp, which is not followed"),
+            ),
+            (
+                Some("https://h/mcp"),
+                0,
+                Err("redirects to another server, https://h/mcp, which is not followed; use \
+                     https in its `url`"),
+            ),
+        ] {
+            let leads = redirected(&from, location, hops).map(|url| url.to_string());
+            assert_eq!(leads.as_deref().map_err(|why| &**why), expected, "{location:?}");
+        }
+    }
+
+    #[test]
+    fn how_long_a_busy_server_is_waited_for() {
+        const NOW: u64 = 784_111_777; // Sun, 06 Nov 1994 08:49:37 GMT
+        for (retry_after, delays, expected) in [
+            (Some("2"), 0, Some(2)),
+            (Some("60"), 2, Some(60)),
+            (Some("60"), 3, None),
+            (Some("61"), 0, None),
+            (Some("Sun, 06 Nov 1994 08:49:47 GMT"), 0, Some(10)),
+            (Some("Sun, 06 Nov 1994 08:00:00 GMT"), 0, Some(0)),
+            (Some("Tue, 29 Feb 2000 00:00:00 GMT"), 0, None),
+            (Some("soon"), 0, None),
+            (Some("-1"), 0, None),
+            (None, 0, None),
+        ] {
+            let pause = pause(retry_after, delays, NOW).map(|pause| pause.as_secs());
+            assert_eq!(pause, expected, "{retry_after:?}");
+        }
+        assert_eq!(moment("Tue, 29 Feb 2000 00:00:00 GMT"), Some(951_782_400));
+        assert_eq!(moment("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
+    }
+}

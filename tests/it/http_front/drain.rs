@@ -1,0 +1,91 @@
+//! K30: the end of a service with calls in flight.
+
+use std::time::Duration;
+
+use kit::http::{Ask, Connection};
+use kit::mcp::Speak;
+use kit::scene::{Front, each_of};
+use kit::{LIMIT, SOON, ledger, process};
+use rustix::process::Signal;
+
+use super::room;
+
+#[test]
+fn k30_on_sigterm_open_calls_are_answered_and_nothing_is_left() {
+    each_of(Front::NETWORK, |front| {
+        for signal in [Signal::TERM, Signal::INT] {
+            let room = room();
+            let serve = room.serve(&[]);
+            let client = serve.talk(front, "{}");
+            client.list();
+            let ids: Vec<_> =
+                (0..20).map(|n| (n, client.begin("a.wait", &format!(r#"{{"n":{n}}}"#)))).collect();
+            let there = || ledger::calls(&room.ledger("a")).len() == 20;
+            process::wait_until("every call is open", LIMIT, there);
+            serve.process().signal(signal);
+            // The service is going down, but these calls came before that.
+            let refused = || match Connection::try_open(serve.address()) {
+                Err(_) => true,
+                Ok(mut connection) => {
+                    connection.begin(&Ask::get("/readyz"));
+                    let answer = connection.try_response(Duration::from_secs(2));
+                    answer.is_none_or(|response| response.status() == 503)
+                }
+            };
+            process::wait_until("it is not ready any more", SOON, refused);
+            room.open_gate("go");
+            for (n, id) in ids {
+                let answer = client.answer(&id, LIMIT);
+                assert_eq!(answer.result(), format!(r#"{{"n":{n}}}"#).as_bytes());
+            }
+            let end = serve.process().finish(Duration::from_secs(20));
+            assert_eq!(end.code, Some(0), "{end:?}");
+            process::wait_gone(room.marker(), SOON).expect("nothing is left");
+        }
+    });
+}
+
+#[test]
+fn k30_calls_that_never_end_are_settled_and_the_service_ends_all_the_same() {
+    each_of(Front::NETWORK, |front| {
+        let room = room();
+        let serve = room.serve(&[]);
+        let client = serve.talk(front, "{}");
+        client.list();
+        let id = client.begin("a.wait", "{}");
+        let there = || ledger::calls(&room.ledger("a")).len() == 1;
+        process::wait_until("the call is open", LIMIT, there);
+        serve.process().signal(Signal::TERM);
+        let outcome = client.try_wait_for(LIMIT, |line| line.is_answer_to(&id));
+        if let Some(outcome) = outcome {
+            assert!(!(-32768..=-32000).contains(&outcome.code()), "{outcome}");
+        }
+        let end = serve.process().finish(Duration::from_secs(30));
+        assert_eq!(end.code, Some(0), "{end:?}");
+        process::wait_gone(room.marker(), SOON).expect("nothing is left");
+    });
+}
+
+#[test]
+fn k30_a_second_signal_ends_it_at_once() {
+    let room = room();
+    let serve = room.serve(&[]);
+    let client = serve.http();
+    client.list();
+    client.begin("a.wait", "{}");
+    let there = || ledger::calls(&room.ledger("a")).len() == 1;
+    process::wait_until("the call is open", LIMIT, there);
+    serve.process().signal(Signal::TERM);
+    serve.process().signal(Signal::TERM);
+    serve.process().wait_exit(Duration::from_secs(20));
+    process::wait_gone(room.marker(), SOON).expect("nothing is left");
+}
+
+#[test]
+fn k11_nothing_is_left_after_sigkill_of_a_service() {
+    let room = room();
+    let serve = room.serve(&[]);
+    serve.http().assert_echo("a", "echo", "{}");
+    serve.process().signal(Signal::KILL);
+    process::wait_gone(room.marker(), SOON).expect("nothing is left");
+}

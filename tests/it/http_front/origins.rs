@@ -1,0 +1,141 @@
+//! Whose pages may talk to us: `Host` and `Origin` on every path, in every disguise.
+
+use kit::http::{Ask, Connection};
+use kit::ledger;
+use kit::mcp::{self, Speak};
+
+use super::room;
+
+/// Every way in.
+fn ways() -> Vec<(&'static str, Ask)> {
+    let initialize = mcp::initialize("1", "2025-11-25");
+    vec![
+        ("POST /mcp", Ask::post("/mcp", initialize.clone())),
+        ("GET /mcp", Ask::get("/mcp").header("Accept", "text/event-stream")),
+        ("DELETE /mcp", Ask::new("DELETE", "/mcp").header("Mcp-Session-Id", "x")),
+        ("GET /sse", Ask::get("/sse").header("Accept", "text/event-stream")),
+        ("POST /messages", Ask::post("/messages?sessionId=x", initialize)),
+    ]
+}
+
+#[test]
+fn foreign_hosts_are_refused_on_every_way_in() {
+    let room = room();
+    let serve = room.serve(&[]);
+    let port = serve.address().port();
+    for host in [
+        "evil.example".to_owned(),
+        format!("evil.example:{port}"),
+        format!("127.0.0.1.evil.example:{port}"),
+        format!("localhost.evil.example:{port}"),
+        format!("evil-localhost:{port}"),
+        format!("localhost@evil.example:{port}"),
+        format!("evil.example#localhost:{port}"),
+        format!("localhost:{port}, evil.example"),
+        format!("localhost:{port}:80"),
+        "0x7f.1".to_owned(),
+        "192.168.0.1".to_owned(),
+        format!("0.0.0.0:{port}"),
+        String::new(),
+    ] {
+        for (way, ask) in ways() {
+            let response = Connection::open(serve.address()).ask(&ask.header("Host", &host));
+            let status = response.status();
+            assert!(matches!(status, 400 | 403 | 421), "{way}, Host {host:?}: {status}");
+        }
+    }
+    serve.http().assert_echo("a", "echo", "{}");
+}
+
+#[test]
+fn foreign_origins_are_forbidden_on_every_way_in() {
+    let room = room();
+    let serve = room.serve(&[]);
+    let port = serve.address().port();
+    for origin in [
+        "http://evil.example".to_owned(),
+        "https://evil.example".to_owned(),
+        format!("http://evil.example:{port}"),
+        "null".to_owned(),
+        "NULL".to_owned(),
+        format!("http://127.0.0.1.evil.example:{port}"),
+        format!("http://localhost.evil.example:{port}"),
+        format!("http://evil.example/http://localhost:{port}"),
+        format!("http://localhost:{port}@evil.example"),
+        format!("http://evil.example#http://localhost:{port}"),
+        "file://".to_owned(),
+        "chrome-extension://abcdefgh".to_owned(),
+        "http://".to_owned(),
+        "nonsense".to_owned(),
+        "http://192.168.0.1".to_owned(),
+        format!("http://localhost:{port} http://evil.example"),
+    ] {
+        for (way, ask) in ways() {
+            let response = Connection::open(serve.address()).ask(&ask.header("Origin", &origin));
+            assert_eq!(response.status(), 403, "{way}, Origin {origin:?}");
+        }
+    }
+    let twice = Ask::post("/mcp", mcp::initialize("1", "2025-11-25"))
+        .header("Origin", &format!("http://localhost:{port}"))
+        .another("Origin", "http://evil.example");
+    let status = Connection::open(serve.address()).ask(&twice).status();
+    assert!(matches!(status, 400 | 403), "two origins: {status}");
+    assert!(ledger::calls(&room.ledger("a")).is_empty());
+    serve.http().assert_echo("a", "echo", "{}");
+}
+
+#[test]
+fn our_own_names_and_origins_are_taken() {
+    let room = room();
+    let serve = room.serve(&[]);
+    let port = serve.address().port();
+    for host in
+        [format!("127.0.0.1:{port}"), format!("localhost:{port}"), format!("LocalHost:{port}")]
+    {
+        let ask = Ask::post("/mcp", mcp::initialize("1", "2025-11-25")).header("Host", &host);
+        assert_eq!(Connection::open(serve.address()).ask(&ask).status(), 200, "{host}");
+        for scheme_and_host in [format!("http://{host}"), format!("http://127.0.0.1:{port}")] {
+            let ask = ask.clone().header("Origin", &scheme_and_host);
+            let response = Connection::open(serve.address()).ask(&ask);
+            assert_eq!(response.status(), 200, "{host} {scheme_and_host}");
+        }
+    }
+}
+
+#[test]
+fn more_hosts_and_origins_can_be_allowed() {
+    let room = room();
+    let flags = ["--allow-host", "gate.example", "--allow-origin", "https://app.example"];
+    let serve = room.serve(&flags);
+    let ask = |host: &str, origin: &str| {
+        let ask = Ask::post("/mcp", mcp::initialize("1", "2025-11-25"));
+        let ask = ask.header("Host", host).header("Origin", origin);
+        Connection::open(serve.address()).ask(&ask).status()
+    };
+    assert_eq!(ask("gate.example", "https://app.example"), 200);
+    assert_eq!(ask("gate.example", "https://evil.example"), 403);
+    assert_eq!(ask("gate.example", "http://app.example"), 403, "another scheme");
+    assert_eq!(ask("gate.example", "https://app.example:8443"), 403, "another port");
+    assert_ne!(ask("evil.example", "https://app.example"), 200);
+}
+
+#[test]
+fn a_missing_or_doubled_host_is_a_bad_request() {
+    let room = room();
+    let serve = room.serve(&[]);
+    for head in [
+        "GET /healthz HTTP/1.1\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
+        "GET /healthz HTTP/9.9\r\nHost: localhost\r\n\r\n",
+        "GET  /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "nonsense\r\n\r\n",
+        "\u{16}\u{3}\u{1}\r\n\r\n",
+    ] {
+        let mut connection = Connection::open(serve.address());
+        connection.send(head.as_bytes());
+        let status = connection.try_response(kit::LIMIT).map(|response| response.status());
+        assert!(status.is_none_or(|status| matches!(status, 400 | 505)), "{head:?}: {status:?}");
+        assert!(connection.is_closed_within(kit::LIMIT), "{head:?}");
+    }
+    serve.http().assert_echo("a", "echo", "{}");
+}

@@ -1,0 +1,7 @@
+//! Servers behind a URL: their faults, their sessions, their streams, and their way back.
+
+mod faults;
+mod reconnect;
+mod requests;
+mod sessions;
+mod streams;

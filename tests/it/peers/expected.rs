@@ -1,0 +1,135 @@
+//! What a client has to report about server-everything, whatever lies in between.
+
+use serde_json::{Value, json};
+
+/// The report of `scenario.mjs` and `scenario.py`.
+pub(super) fn report() -> Value {
+    json!({
+        "initialize": {
+            "capabilities": ["completions", "logging", "prompts", "resources", "tools"],
+            "instructions": true,
+        },
+        "tools": tools(),
+        "echo": "Echo: héllo 😀",
+        "structured": {
+            "temperature": 36,
+            "conditions": "Light rain / drizzle",
+            "humidity": 82,
+        },
+        "progress": {
+            "first": [1, 4],
+            "inOrder": true,
+            "text": "Long running operation completed. Duration: 0.2 seconds, Steps: 4.",
+        },
+        "cancellation": { "ended": "cancelled", "then": "Echo: still here" },
+        "resources": resources(),
+        "templates": templates(),
+        "read": {
+            "document": DOCUMENT,
+            "made": MADE,
+            "blob": "Resource 7: This is a base64 blob",
+        },
+        "prompts": prompts(),
+        "prompt": ["What's weather in Rome, Lazio?"],
+        "completion": {
+            "department": ["Sales", "Support"],
+            "name": ["Alice", "Bob", "Charlie"],
+            "resource": ["7"],
+        },
+        "elicitation": { "asked": QUESTION, "fields": 13, "times": 1, "heard": ANSWER },
+        "url": {
+            "refused": -32042,
+            "visited": ["https://example.org/peer"],
+            "heard": "✅ User completed the URL elicitation flow.",
+        },
+        "sampling": {
+            "asked": "Resource trigger-sampling-request context: say something",
+            "maxTokens": 50,
+            "times": 1,
+            "answered": true,
+        },
+        "roots": { "listed": true, "asked": true },
+        "subscription": {
+            "toggled": ["Started", "Stopped"],
+            "updated": "demo://resource/dynamic/text/1",
+            "afterwards": 0,
+        },
+        "logging": "heard",
+    })
+}
+
+/// The report of `inspector.mjs`, for a deep target.
+pub(super) fn inspected() -> Value {
+    json!({
+        "cli": {
+            "tools": tools(),
+            "echo": "Echo: héllo 😀",
+            "resources": resources(),
+            "templates": templates(),
+            "document": DOCUMENT,
+            "prompts": prompts(),
+            "prompt": ["What's weather in Rome, Lazio?"],
+        },
+        "connect": "legacy",
+        "mcpdo": {
+            "tools": tools(),
+            "sum": "The sum of 1 and 2 is 3.",
+            "made": MADE,
+            "prompt": ["This is a simple prompt without arguments."],
+            "completion": { "department": ["Sales", "Support"], "resource": ["7"] },
+        },
+        "elicitation": { "asked": QUESTION, "fields": 13, "heard": ANSWER },
+        "subscription": { "toggled": ["Started", "Stopped"], "updated": true },
+    })
+}
+
+const DOCUMENT: &str = "# Everything Server - Features";
+const MADE: &str = "Resource 7: This is a plaintext resource";
+const QUESTION: &str = "Please provide inputs for the following fields:";
+const ANSWER: &str = "User inputs:\n- Name: Ada\n- Agreed to terms: true\n- Favorite Integer: 7";
+
+fn tools() -> Value {
+    json!([
+        "echo",
+        "get-annotated-message",
+        "get-env",
+        "get-resource-links",
+        "get-resource-reference",
+        "get-roots-list",
+        "get-structured-content",
+        "get-sum",
+        "get-tiny-image",
+        "gzip-file-as-resource",
+        "simulate-research-query",
+        "toggle-simulated-logging",
+        "toggle-subscriber-updates",
+        "trigger-elicitation-request",
+        "trigger-long-running-operation",
+        "trigger-sampling-request",
+        "trigger-url-elicitation",
+    ])
+}
+
+fn resources() -> Value {
+    let names = [
+        "architecture",
+        "extension",
+        "features",
+        "how-it-works",
+        "instructions",
+        "startup",
+        "structure",
+    ];
+    names.iter().map(|name| format!("demo://resource/static/document/{name}.md")).collect()
+}
+
+fn templates() -> Value {
+    json!([
+        "demo://resource/dynamic/blob/{resourceId}",
+        "demo://resource/dynamic/text/{resourceId}",
+    ])
+}
+
+fn prompts() -> Value {
+    json!(["args-prompt", "completable-prompt", "resource-prompt", "simple-prompt"])
+}

@@ -1,0 +1,105 @@
+//! Clients nobody here wrote, before the gateway: each one uses all of server-everything through
+//! every front, over every upstream, and has to see what it sees without us.
+//!
+//! The clients are small programs in `tests/peers`, one process for all targets, which print a
+//! report. Where the gateway's one connection makes a difference, the comparison says so.
+
+mod expected;
+mod stage;
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use stage::{Servers, Stage, node, play, python};
+
+#[test]
+fn the_clients_see_this_without_a_gateway() {
+    let servers = Servers::start();
+    let targets = servers.targets();
+    let report = play(&node(), "sdk1.mjs", &targets);
+    assert_reported(&report, &targets, |_| {
+        let mut expected = expected::report();
+        // Trunkline does not offer the experimental tasks.
+        let offered = ["completions", "logging", "prompts", "resources", "tasks", "tools"];
+        expected["initialize"]["capabilities"] = offered.as_slice().into();
+        expected
+    });
+}
+
+#[test]
+fn co_7_co_9_the_first_typescript_sdk_gets_everything_through_every_front() {
+    everything_through_every_front(&node(), "sdk1.mjs");
+}
+
+#[test]
+fn co_7_co_9_the_second_typescript_sdk_gets_everything_through_every_front() {
+    everything_through_every_front(&node(), "sdk2.mjs");
+}
+
+#[test]
+fn co_7_co_9_the_python_sdk_gets_everything_through_every_front() {
+    everything_through_every_front(&python(), "python_sdk.py");
+}
+
+#[test]
+fn co_7_co_9_the_fastmcp_client_gets_everything_through_every_front() {
+    everything_through_every_front(&python(), "fastmcp_client.py");
+}
+
+#[test]
+fn co_10_the_inspector_gets_everything_through_every_front() {
+    let stage = Stage::set();
+    let targets = stage.targets();
+    let mut report = play(&node(), "inspector.mjs", &targets);
+    for target in &targets {
+        let steps = of(&mut report, target);
+        steps.remove("disconnect");
+    }
+    assert_reported(&report, &targets, |target| {
+        let mut expected = expected::inspected();
+        if target["deep"] == false {
+            let steps = expected.as_object_mut().expect("steps");
+            steps.retain(|name, _| name == "connect" || name == "mcpdo");
+        }
+        expected
+    });
+}
+
+#[track_caller]
+fn everything_through_every_front(program: &Path, script: &str) {
+    let stage = Stage::set();
+    let targets = stage.targets();
+    let mut report = play(program, script, &targets);
+    for target in &targets {
+        // A server that serves several of our clients asks the first for its roots and keeps them.
+        if target["front"] != "stdio" {
+            of(&mut report, target)["roots"]["asked"] = true.into();
+        }
+    }
+    assert_reported(&report, &targets, |_| expected::report());
+}
+
+fn of<'a>(report: &'a mut Value, target: &Value) -> &'a mut Map<String, Value> {
+    let name = target["name"].as_str().expect("a target has a name");
+    report[name].as_object_mut().expect("a report of every target")
+}
+
+/// Every step of every target, so that one run says all that is wrong.
+#[track_caller]
+fn assert_reported(report: &Value, targets: &[Value], expected: impl Fn(&Value) -> Value) {
+    let mut wrong = Vec::new();
+    for target in targets {
+        let name = target["name"].as_str().expect("a target has a name");
+        let (is, should) = (&report[name], expected(target));
+        let steps = should.as_object().expect("steps").keys();
+        let more = is.as_object().into_iter().flat_map(Map::keys);
+        let mut steps: Vec<&String> = steps.chain(more).collect();
+        steps.sort();
+        steps.dedup();
+        for step in steps.into_iter().filter(|step| is[*step] != should[*step]) {
+            wrong.push(format!("{name}, {step}: {}\n  expected {}", is[step], should[step]));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

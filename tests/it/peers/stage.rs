@@ -1,0 +1,158 @@
+//! Where the clients play: server-everything in its three modes, and a gateway before each of them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use kit::client::Client;
+use kit::room::{MARK, Room};
+use kit::serve::Serve;
+use kit::{LIMIT, bin, port};
+use serde_json::{Value, json};
+
+/// The modes of server-everything, and what a config calls them.
+pub(super) const UPSTREAMS: [&str; 3] = ["stdio", "sse", "http"];
+
+/// The fronts of Trunkline.
+pub(super) const FRONTS: [&str; 3] = ["http", "sse", "stdio"];
+
+/// The server's key in every config.
+const KEY: &str = "everything";
+
+/// Dropping it ends everything that plays on it.
+pub(super) struct Stage {
+    /// One for each upstream, in their order, with its `mcp.json`.
+    rooms: Vec<Room>,
+    gateways: Vec<Serve>,
+    _servers: Servers,
+}
+
+/// The modes that listen.
+pub(super) struct Servers {
+    _processes: [Client; 2],
+    sse: String,
+    http: String,
+}
+
+impl Stage {
+    #[track_caller]
+    pub(super) fn set() -> Self {
+        let servers = Servers::start();
+        let rooms: Vec<Room> = UPSTREAMS.iter().map(|upstream| room(&servers, upstream)).collect();
+        let gateways = rooms.iter().map(|room| room.serve(&[])).collect();
+        Self { rooms, gateways, _servers: servers }
+    }
+
+    /// Every front before every upstream. The deep ones are a third of them, in which each front
+    /// and each upstream has its turn.
+    pub(super) fn targets(&self) -> Vec<Value> {
+        let upstreams = UPSTREAMS.iter().zip(&self.rooms).zip(&self.gateways).enumerate();
+        let targets = upstreams.flat_map(|(at, ((upstream, room), gateway))| {
+            FRONTS.iter().enumerate().map(move |(turn, front)| {
+                let mut target = through(front, room, gateway);
+                target["name"] = format!("{front}-before-{upstream}").into();
+                target["deep"] = (at == turn).into();
+                target
+            })
+        });
+        targets.collect()
+    }
+}
+
+/// Lets a script of `tests/peers` visit these targets; the result is its report.
+#[track_caller]
+pub(super) fn play(program: &Path, script: &str, targets: &[Value]) -> Value {
+    let home = Room::new();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(script);
+    let mut command = Command::new(program);
+    command.arg(&script).arg(json!(targets).to_string());
+    command.env("PEERS", place()).env("HOME", home.path("")).env(MARK, home.marker());
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    // The scripts limit each of their steps, so this ends.
+    let end = command.output().expect("the client can be started");
+    let (said, cried) = (&end.stdout, String::from_utf8_lossy(&end.stderr));
+    serde_json::from_slice(said).unwrap_or_else(|error| {
+        panic!("{}: {error}: {}\n{cried}", script.display(), String::from_utf8_lossy(said))
+    })
+}
+
+fn room(servers: &Servers, upstream: &str) -> Room {
+    let room = Room::new();
+    let entry = match upstream {
+        "stdio" => {
+            let env = json!({ MARK: room.marker() });
+            json!({ "command": node(), "args": [everything()], "env": env })
+        }
+        "sse" => json!({ "type": "sse", "url": servers.sse }),
+        _ => json!({ "type": "http", "url": servers.http }),
+    };
+    room.config([(KEY, entry)]);
+    room
+}
+
+fn through(front: &str, room: &Room, gateway: &Serve) -> Value {
+    let address = gateway.address();
+    match front {
+        "http" => json!({ "front": front, "url": format!("http://{address}/mcp"),
+                          "prefix": format!("{KEY}.") }),
+        "sse" => json!({ "front": front, "url": format!("http://{address}/sse"),
+                         "prefix": format!("{KEY}.") }),
+        _ => json!({ "front": front, "command": bin::trunkline(),
+                     "args": ["--config", room.path("mcp.json")], "prefix": format!("{KEY}:") }),
+    }
+}
+
+impl Servers {
+    #[track_caller]
+    pub(super) fn start() -> Self {
+        let (sse, http) = (port::free(), port::free());
+        let _processes = [listening("sse", sse), listening("streamableHttp", http)];
+        Self {
+            _processes,
+            sse: format!("http://127.0.0.1:{sse}/sse"),
+            http: format!("http://127.0.0.1:{http}/mcp"),
+        }
+    }
+
+    /// The servers themselves.
+    pub(super) fn targets(&self) -> Vec<Value> {
+        vec![
+            json!({ "name": "sse", "front": "sse", "url": self.sse, "prefix": "" }),
+            json!({ "name": "http", "front": "http", "url": self.http, "prefix": "" }),
+            json!({ "name": "stdio", "front": "stdio", "command": node(), "args": [everything()],
+                    "prefix": "" }),
+        ]
+    }
+}
+
+#[track_caller]
+fn listening(mode: &str, port: u16) -> Client {
+    let mut command = Command::new(node());
+    command.arg(everything()).arg(mode).env("PORT", port.to_string());
+    let server = Client::spawn(command);
+    server.wait_stderr(&[&format!("on port {port}")], LIMIT);
+    server
+}
+
+/// The Node that was installed for the clients.
+pub(super) fn node() -> PathBuf {
+    installed("node_modules/.bin/node")
+}
+
+pub(super) fn python() -> PathBuf {
+    installed("venv/bin/python")
+}
+
+fn everything() -> PathBuf {
+    installed("node_modules/@modelcontextprotocol/server-everything/dist/index.js")
+}
+
+fn installed(name: &str) -> PathBuf {
+    let path = place().join(name);
+    let shown = path.display();
+    assert!(path.exists(), "{shown} is missing: run `cargo xtask peers`, which installs it");
+    path
+}
+
+fn place() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/peers")
+}

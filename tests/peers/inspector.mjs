@@ -1,0 +1,173 @@
+// The MCP Inspector without its browser: `inspector --cli` (one process a request) and `mcpdo`
+// (one connection, many commands): node inspector.mjs TARGETS
+//
+// Targets and report are those of scenario.mjs. What takes many processes is done only for targets
+// that say `"deep": true`.
+
+import { spawn } from "node:child_process";
+import { mkdirSync } from "node:fs";
+
+const INSPECTOR = `${process.env.PEERS}/node_modules/@modelcontextprotocol/inspector/clients`;
+const LIMIT = 30_000;
+const WATCHED = "demo://resource/dynamic/text/1";
+const DOCUMENT = "demo://resource/static/document/features.md";
+
+// Nothing of this user's Inspector is read or written, and no daemon of theirs is used.
+const home = process.env.HOME;
+const env = {
+  ...process.env,
+  MCP_INSPECTOR_DAEMON_DIR: `${home}/d`,
+  MCP_INSPECTOR_DAEMON_TOKEN: "of-the-tests",
+  MCP_INSPECTOR_SECRET_STORE: "memory",
+  // Much of the time of so short a process is compiling.
+  NODE_COMPILE_CACHE: `${process.env.PEERS}/compile-cache`,
+};
+mkdirSync(env.MCP_INSPECTOR_DAEMON_DIR, { mode: 0o700, recursive: true });
+
+const report = {};
+for (const target of JSON.parse(process.argv[2])) {
+  const steps = (report[target.name] = {});
+  await attempt(steps, "cli", target.deep ? () => cli(target) : undefined);
+  await attempt(steps, "connect", () => connect(target));
+  await attempt(steps, "mcpdo", () => commands(target));
+  await attempt(steps, "elicitation", target.deep ? () => elicitation(target) : undefined);
+  await attempt(steps, "subscription", target.deep ? () => subscription(target) : undefined);
+  await attempt(steps, "disconnect", () => mcpdo("disconnect", target.name));
+}
+await run("mcpdo/build/mcp-bin.js", ["daemon", "stop"]).catch(() => {});
+process.stdout.write(JSON.stringify(report) + "\n");
+
+async function attempt(steps, name, step) {
+  if (step) steps[name] = await step().catch((error) => ({ error: String(error) }));
+}
+
+async function cli(target) {
+  const ask = async (method, ...options) => {
+    const own = ["--method", method, ...options, "--format", "json", "--quiet"];
+    return (await run("cli/build/index.js", [...own, ...where(target)])).result;
+  };
+  const echo = ["--tool-name", `${target.prefix}echo`, "--tool-args-json", '{"message":"héllo 😀"}'];
+  const rome = ["--prompt-name", "args-prompt", "--prompt-args", "city=Rome", "state=Lazio"];
+  const [tools, echoed, resources, templates, document, prompts, prompt] = await Promise.all([
+    ask("tools/list"),
+    ask("tools/call", ...echo),
+    ask("resources/list"),
+    ask("resources/templates/list"),
+    ask("resources/read", "--uri", DOCUMENT),
+    ask("prompts/list"),
+    ask("prompts/get", ...rome),
+  ]);
+  return {
+    tools: tools.tools.map((tool) => bare(tool.name, target)).sort(),
+    echo: echoed.content[0].text,
+    resources: resources.resources.map((resource) => resource.uri).sort(),
+    templates: templates.resourceTemplates.map((template) => template.uriTemplate).sort(),
+    document: document.contents[0].text.split("\n")[0],
+    prompts: prompts.prompts.map((one) => one.name).sort(),
+    prompt: prompt.messages.map((message) => message.content.text),
+  };
+}
+
+async function connect(target) {
+  const { protocolEra } = await mcpdo("connect", "--server", target.name, ...where(target));
+  return protocolEra;
+}
+
+async function commands(target) {
+  const ask = (...command) => mcpdo(`@${target.name}`, ...command);
+  const complete = ["--complete-arg-name", "department", "--complete-arg-value", "S"];
+  const resource = ["--complete-arg-name", "resourceId", "--complete-arg-value", "7"];
+  const template = "demo://resource/dynamic/text/{resourceId}";
+  const [tools, sum, made, prompt, department, id] = await Promise.all([
+    ask("tools/list"),
+    ask("tools/call", `${target.prefix}get-sum`, "a:=1", "b:=2"),
+    ask("resources/read", "demo://resource/dynamic/text/7"),
+    ask("prompts/get", "simple-prompt"),
+    ask("prompts/complete", "--complete-ref-type", "ref/prompt", "--complete-ref", "completable-prompt", ...complete),
+    ask("prompts/complete", "--complete-ref-type", "ref/resource", "--complete-ref", template, ...resource),
+  ]);
+  return {
+    tools: tools.tools.map((tool) => bare(tool.name, target)).sort(),
+    sum: sum.content[0].text,
+    made: made.contents[0].text.split(" created")[0],
+    prompt: prompt.messages.map((message) => message.content.text),
+    completion: { department: department.values, resource: id.values },
+  };
+}
+
+async function elicitation(target) {
+  const name = `${target.prefix}trigger-elicitation-request`;
+  const asked = (await mcpdo(`@${target.name}`, "tools/call", name)).elicitationPending;
+  const answer = ["name:=Ada", "check:=true", "integer:=7"];
+  const result = await mcpdo("elicitation/respond", asked.elicitationId, ...answer);
+  const fields = Object.keys(asked.requestedSchema.properties).length;
+  return { asked: asked.message, fields, heard: result.content[1].text };
+}
+
+/** `resources/subscribe` stays and prints; the updates are switched on and off beside it. */
+async function subscription(target) {
+  const name = `${target.prefix}toggle-subscriber-updates`;
+  const toggle = async () => (await mcpdo(`@${target.name}`, "tools/call", name)).content[0].text;
+  const watching = start("mcpdo/build/mcp-bin.js", [
+    "--format", "json", `@${target.name}`, "resources/subscribe", WATCHED,
+  ]);
+  try {
+    await watching.says("subscribed");
+    const first = await toggle();
+    await watching.says("resources/updated");
+    const second = await toggle();
+    const toggled = [first, second].map((words) => words.split(" ")[0]);
+    return { toggled, updated: watching.said().includes(`"uri": "${WATCHED}"`) };
+  } finally {
+    watching.end();
+  }
+}
+
+function where({ front, url, command, args }) {
+  return front === "stdio" ? ["--", command, ...args] : ["--transport", front, "--server-url", url];
+}
+
+function bare(name, target) {
+  return name.startsWith(target.prefix) ? name.slice(target.prefix.length) : `not ours: ${name}`;
+}
+
+function mcpdo(...command) {
+  return run("mcpdo/build/mcp-bin.js", ["--format", "json", ...command]);
+}
+
+/** Runs one program of the Inspector; its stdout is JSON. */
+function run(program, args) {
+  const { child, said, ended } = start(program, args);
+  return ended.then((code) => {
+    if (code !== 0) throw new Error(`${args.join(" ")}: exit ${code}: ${said()}`);
+    return child.stdoutText.trim() === "" ? undefined : JSON.parse(child.stdoutText);
+  });
+}
+
+function start(program, args) {
+  const child = spawn(process.execPath, [`${INSPECTOR}/${program}`, ...args], {
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let [all, waiting] = ["", []];
+  child.stdoutText = "";
+  child.stdout.on("data", (bytes) => (child.stdoutText += bytes));
+  const heard = (bytes) => {
+    all += bytes;
+    waiting.splice(0).forEach((wake) => wake());
+  };
+  child.stdout.on("data", heard);
+  child.stderr.on("data", heard);
+  const timer = setTimeout(() => child.kill("SIGKILL"), LIMIT);
+  const ended = new Promise((done) => child.on("close", done)).finally(() => {
+    clearTimeout(timer);
+    waiting.splice(0).forEach((wake) => wake());
+  });
+  const says = async (words) => {
+    while (!all.includes(words)) {
+      if (child.exitCode !== null || child.signalCode !== null) throw new Error(`never ${words}: ${all}`);
+      await new Promise((wake) => waiting.push(wake));
+    }
+  };
+  return { child, ended, said: () => all, says, end: () => child.kill() };
+}

@@ -1,0 +1,244 @@
+// What every JavaScript client does with server-everything, step by step, and what it says about it.
+//
+// The targets come as JSON on the command line, the report goes to stdout as JSON: one object per
+// target, one entry per step. A step that fails leaves { error } and the next one is tried.
+
+const LIMIT = 20_000;
+const WATCHED = "demo://resource/dynamic/text/1";
+
+/** Runs all targets one after the other; `connect(target, client)` is the SDK's part. */
+export async function main(connect) {
+  // stdout is the report; what an SDK has to say goes beside it.
+  console.log = console.debug = console.info = console.error;
+  const report = {};
+  for (const target of JSON.parse(process.argv[2])) {
+    report[target.name] = await within(`all of ${target.name}`, 4 * LIMIT, visit(connect, target))
+      .catch((error) => ({ error: String(error) }));
+  }
+  process.stdout.write(JSON.stringify(report) + "\n", () => process.exit(0));
+}
+
+/** What the client's user, model and roots answer, and what was asked of them. */
+class Host {
+  elicited = [];
+  visited = [];
+  sampled = [];
+  rootsAsked = 0;
+  updated = [];
+  logged = [];
+  waiting = [];
+
+  onElicit(params) {
+    if (params.mode === "url") {
+      this.visited.push(params.url);
+      return { action: "accept" };
+    }
+    this.elicited.push(params);
+    return { action: "accept", content: { name: "Ada", check: true, integer: 7 } };
+  }
+
+  onSample(params) {
+    this.sampled.push(params);
+    const content = { type: "text", text: "sampled by the peer" };
+    return { model: "peer-model", role: "assistant", stopReason: "endTurn", content };
+  }
+
+  onRoots() {
+    this.rootsAsked += 1;
+    return { roots: [{ uri: "file:///peer/root", name: "peer root" }] };
+  }
+
+  onUpdated(params) {
+    this.updated.push(params.uri);
+    this.waiting.splice(0).forEach((wake) => wake());
+  }
+
+  onLog(params) {
+    this.logged.push(String(params.data));
+    this.waiting.splice(0).forEach((wake) => wake());
+  }
+
+  async until(what, state) {
+    await within(what, LIMIT, (async () => {
+      while (!state()) await new Promise((wake) => this.waiting.push(wake));
+    })());
+  }
+}
+
+async function visit(connect, target) {
+  const host = new Host();
+  const peer = await within("connect", LIMIT, connect(target, host));
+  const report = {};
+  for (const [name, step] of Object.entries(STEPS)) {
+    report[name] = await within(name, LIMIT, step(peer, host, target))
+      .catch((error) => ({ error: String(error) }));
+  }
+  await within("close", LIMIT, peer.close()).catch((error) => (report.close = String(error)));
+  return report;
+}
+
+const STEPS = {
+  async initialize({ client }) {
+    const capabilities = Object.keys(client.getServerCapabilities()).sort();
+    return { capabilities, instructions: Boolean(client.getInstructions()) };
+  },
+
+  async tools({ client }, _, target) {
+    const { tools } = await client.listTools();
+    return tools.map((tool) => bare(tool.name, target)).sort();
+  },
+
+  async echo(peer, _, target) {
+    return text(await tool(peer, target, "echo", { message: "héllo 😀" }));
+  },
+
+  async structured(peer, _, target) {
+    const result = await tool(peer, target, "get-structured-content", { location: "Chicago" });
+    return result.structuredContent;
+  },
+
+  async progress(peer, _, target) {
+    const seen = [];
+    const onprogress = ({ progress, total }) => seen.push([progress, total]);
+    const args = { duration: 0.2, steps: 4 };
+    const result = await tool(peer, target, "trigger-long-running-operation", args, { onprogress });
+    // What arrives together with the answer comes too late for this SDK, so the last may be missing.
+    const inOrder = seen.every(([progress, total], at) => progress === at + 1 && total === 4);
+    return { first: seen[0], inOrder, text: text(result) };
+  },
+
+  async cancellation(peer, _, target) {
+    const stop = new AbortController();
+    const options = { signal: stop.signal, onprogress: () => stop.abort("no longer wanted") };
+    const args = { duration: 1, steps: 20 };
+    const call = tool(peer, target, "trigger-long-running-operation", args, options);
+    const ended = await call.then(() => "with a result", () => "cancelled");
+    return { ended, then: text(await tool(peer, target, "echo", { message: "still here" })) };
+  },
+
+  async resources({ client }) {
+    const { resources } = await client.listResources();
+    return resources.map((resource) => resource.uri).sort();
+  },
+
+  async templates({ client }) {
+    const { resourceTemplates } = await client.listResourceTemplates();
+    return resourceTemplates.map((template) => template.uriTemplate).sort();
+  },
+
+  async read({ client }) {
+    const [document] = (await client.readResource({ uri: DOCUMENT })).contents;
+    const [made] = (await client.readResource({ uri: "demo://resource/dynamic/text/7" })).contents;
+    const [blob] = (await client.readResource({ uri: "demo://resource/dynamic/blob/7" })).contents;
+    return {
+      document: document.text.split("\n")[0],
+      made: made.text.split(" created")[0],
+      blob: Buffer.from(blob.blob, "base64").toString().split(" created")[0],
+    };
+  },
+
+  async prompts({ client }) {
+    const { prompts } = await client.listPrompts();
+    return prompts.map((prompt) => prompt.name).sort();
+  },
+
+  async prompt({ client }) {
+    const args = { city: "Rome", state: "Lazio" };
+    const { messages } = await client.getPrompt({ name: "args-prompt", arguments: args });
+    return messages.map((message) => message.content.text);
+  },
+
+  async completion({ client }) {
+    const prompt = { type: "ref/prompt", name: "completable-prompt" };
+    const resource = { type: "ref/resource", uri: "demo://resource/dynamic/text/{resourceId}" };
+    const ask = async (ref, name, value, given) => {
+      const context = given && { context: { arguments: given } };
+      const asked = { ref, argument: { name, value }, ...context };
+      return (await client.complete(asked)).completion.values;
+    };
+    return {
+      department: await ask(prompt, "department", "S"),
+      name: await ask(prompt, "name", "", { department: "Engineering" }),
+      resource: await ask(resource, "resourceId", "7"),
+    };
+  },
+
+  async elicitation(peer, host, target) {
+    const result = await tool(peer, target, "trigger-elicitation-request", {});
+    const [asked] = host.elicited;
+    const fields = Object.keys(asked.requestedSchema.properties).length;
+    const heard = result.content[1].text;
+    return { asked: asked.message, fields, times: host.elicited.length, heard };
+  },
+
+  async url(peer, host, target) {
+    const args = { url: "https://example.org/peer", errorPath: true };
+    const ask = () => tool(peer, target, "trigger-url-elicitation", args);
+    const refused = await ask().then(() => "not at all", (error) => error.code);
+    const heard = text(await ask()).split("\n")[0];
+    return { refused, visited: host.visited, heard };
+  },
+
+  async sampling(peer, host, target) {
+    const args = { prompt: "say something", maxTokens: 50 };
+    const result = await tool(peer, target, "trigger-sampling-request", args);
+    const [asked] = host.sampled;
+    const content = [asked.messages[0].content].flat()[0].text;
+    const answered = text(result).includes("sampled by the peer");
+    return { asked: content, maxTokens: asked.maxTokens, times: host.sampled.length, answered };
+  },
+
+  async roots(peer, host, target) {
+    const result = await tool(peer, target, "get-roots-list", {});
+    return { listed: text(result).includes("file:///peer/root"), asked: host.rootsAsked > 0 };
+  },
+
+  async subscription(peer, host, target) {
+    const toggle = async () => text(await tool(peer, target, "toggle-subscriber-updates", {}));
+    await peer.client.subscribeResource({ uri: WATCHED });
+    const first = await toggle();
+    await host.until("an update", () => host.updated.length > 0);
+    const second = await toggle();
+    await peer.client.unsubscribeResource({ uri: WATCHED });
+    const before = host.updated.length;
+    await toggle();
+    await tool(peer, target, "echo", { message: "a way there and back" });
+    await toggle();
+    return {
+      toggled: [first, second].map((words) => words.split(" ")[0]),
+      updated: host.updated[0],
+      afterwards: host.updated.length - before,
+    };
+  },
+
+  async logging(peer, host) {
+    await peer.client.setLoggingLevel("info");
+    await peer.client.subscribeResource({ uri: WATCHED });
+    const words = `Received Subscribe Resource request for URI: ${WATCHED}`;
+    await host.until("a log message", () => host.logged.some((line) => line.startsWith(words)));
+    await peer.client.unsubscribeResource({ uri: WATCHED });
+    return "heard";
+  },
+};
+
+const DOCUMENT = "demo://resource/static/document/features.md";
+
+function tool(peer, target, name, args, options) {
+  return peer.call({ name: target.prefix + name, arguments: args }, options);
+}
+
+function bare(name, target) {
+  return name.startsWith(target.prefix) ? name.slice(target.prefix.length) : `not ours: ${name}`;
+}
+
+function text(result) {
+  return result.content.filter((part) => part.type === "text")[0].text;
+}
+
+async function within(what, limit, promise) {
+  let timer;
+  const late = new Promise((_, fail) => {
+    timer = setTimeout(() => fail(new Error(`not within ${limit} ms: ${what}`)), limit);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}

@@ -1,0 +1,278 @@
+"""What every Python client does with server-everything, step by step, and what it says about it.
+
+The targets come as JSON on the command line, the report goes to stdout as JSON: one object per
+target, one entry per step, as scenario.mjs does it. A step that fails leaves {"error"}.
+"""
+
+import base64
+import json
+import sys
+
+import anyio
+import mcp_types as types
+from mcp import MCPError
+
+LIMIT = 20
+WATCHED = "demo://resource/dynamic/text/1"
+DOCUMENT = "demo://resource/static/document/features.md"
+
+
+def main(connect):
+    """Runs all targets one after the other; `connect(target, host)` is the client's part."""
+    anyio.run(_main, connect)
+
+
+async def _main(connect):
+    report = {}
+    for target in json.loads(sys.argv[1]):
+        try:
+            report[target["name"]] = await visit(connect, target)
+        except BaseException as error:
+            report[target["name"]] = {"error": words(error)}
+    print(json.dumps(report), flush=True)
+
+
+async def visit(connect, target):
+    host, report = Host(), {}
+    with anyio.fail_after(4 * LIMIT):
+        async with connect(target, host) as peer:
+            for step in STEPS:
+                try:
+                    with anyio.fail_after(LIMIT):
+                        report[step.__name__] = await step(peer, host, target)
+                except Exception as error:
+                    report[step.__name__] = {"error": words(error)}
+    return report
+
+
+class Host:
+    """What the client's user, model and roots answer, and what was asked of them."""
+
+    def __init__(self):
+        self.elicited, self.visited, self.sampled = [], [], []
+        self.updated, self.logged = [], []
+        self.roots_asked = 0
+        self.changed = anyio.Event()
+
+    def on_elicit(self, params):
+        if isinstance(params, types.ElicitRequestURLParams):
+            self.visited.append(params.url)
+            return types.ElicitResult(action="accept")
+        self.elicited.append(params)
+        content = {"name": "Ada", "check": True, "integer": 7}
+        return types.ElicitResult(action="accept", content=content)
+
+    def on_sample(self, params):
+        self.sampled.append(params)
+        return types.CreateMessageResult(
+            role="assistant",
+            model="peer-model",
+            stop_reason="endTurn",
+            content=types.TextContent(type="text", text="sampled by the peer"),
+        )
+
+    def on_roots(self):
+        self.roots_asked += 1
+        return [types.Root(uri="file:///peer/root", name="peer root")]
+
+    def on_updated(self, params):
+        self.updated.append(str(params.uri))
+        self._wake()
+
+    def on_log(self, params):
+        self.logged.append(str(params.data))
+        self._wake()
+
+    async def until(self, state):
+        while not state():
+            await self.changed.wait()
+
+    def _wake(self):
+        self.changed.set()
+        self.changed = anyio.Event()
+
+
+async def initialize(peer, host, target):
+    capabilities = peer.capabilities().model_dump(by_alias=True, exclude_none=True)
+    return {"capabilities": sorted(capabilities), "instructions": bool(peer.instructions())}
+
+
+async def tools(peer, host, target):
+    return sorted(bare(tool.name, target) for tool in await peer.tools())
+
+
+async def echo(peer, host, target):
+    return text(await call(peer, target, "echo", {"message": "héllo 😀"}))
+
+
+async def structured(peer, host, target):
+    result = await call(peer, target, "get-structured-content", {"location": "Chicago"})
+    return result.structured_content
+
+
+async def progress(peer, host, target):
+    seen = []
+
+    async def on_progress(progress, total, message):
+        seen.append([int(progress), int(total)])
+
+    arguments = {"duration": 0.2, "steps": 4}
+    result = await call(peer, target, "trigger-long-running-operation", arguments, on_progress)
+    in_order = all(step == [at + 1, 4] for at, step in enumerate(seen))
+    return {"first": seen[0], "inOrder": in_order, "text": text(result)}
+
+
+async def cancellation(peer, host, target):
+    ended = "cancelled"
+    with anyio.CancelScope() as scope:
+
+        async def on_progress(progress, total, message):
+            scope.cancel()
+
+        arguments = {"duration": 1, "steps": 20}
+        await call(peer, target, "trigger-long-running-operation", arguments, on_progress)
+        ended = "with a result"
+    still = text(await call(peer, target, "echo", {"message": "still here"}))
+    return {"ended": ended, "then": still}
+
+
+async def resources(peer, host, target):
+    return sorted(str(resource.uri) for resource in await peer.resources())
+
+
+async def templates(peer, host, target):
+    return sorted(template.uri_template for template in await peer.templates())
+
+
+async def read(peer, host, target):
+    [document] = await peer.read(DOCUMENT)
+    [made] = await peer.read("demo://resource/dynamic/text/7")
+    [blob] = await peer.read("demo://resource/dynamic/blob/7")
+    return {
+        "document": document.text.split("\n")[0],
+        "made": made.text.split(" created")[0],
+        "blob": base64.b64decode(blob.blob).decode().split(" created")[0],
+    }
+
+
+async def prompts(peer, host, target):
+    return sorted(prompt.name for prompt in await peer.prompts())
+
+
+async def prompt(peer, host, target):
+    messages = await peer.prompt("args-prompt", {"city": "Rome", "state": "Lazio"})
+    return [message.content.text for message in messages]
+
+
+async def completion(peer, host, target):
+    of_prompt = types.PromptReference(type="ref/prompt", name="completable-prompt")
+    of_resource = types.ResourceTemplateReference(
+        type="ref/resource", uri="demo://resource/dynamic/text/{resourceId}"
+    )
+
+    async def ask(reference, name, value, given=None):
+        return await peer.complete(reference, {"name": name, "value": value}, given)
+
+    return {
+        "department": await ask(of_prompt, "department", "S"),
+        "name": await ask(of_prompt, "name", "", {"department": "Engineering"}),
+        "resource": await ask(of_resource, "resourceId", "7"),
+    }
+
+
+async def elicitation(peer, host, target):
+    result = await call(peer, target, "trigger-elicitation-request", {})
+    asked = host.elicited[0]
+    return {
+        "asked": asked.message,
+        "fields": len(asked.requested_schema["properties"]),
+        "times": len(host.elicited),
+        "heard": result.content[1].text,
+    }
+
+
+async def url(peer, host, target):
+    async def ask():
+        arguments = {"url": "https://example.org/peer", "errorPath": True}
+        return await call(peer, target, "trigger-url-elicitation", arguments)
+
+    try:
+        await ask()
+        refused = "not at all"
+    except MCPError as error:
+        refused = error.code
+    heard = text(await ask()).split("\n")[0]
+    return {"refused": refused, "visited": host.visited, "heard": heard}
+
+
+async def sampling(peer, host, target):
+    arguments = {"prompt": "say something", "maxTokens": 50}
+    result = await call(peer, target, "trigger-sampling-request", arguments)
+    asked = host.sampled[0]
+    content = asked.messages[0].content
+    content = content[0] if isinstance(content, list) else content
+    return {
+        "asked": content.text,
+        "maxTokens": asked.max_tokens,
+        "times": len(host.sampled),
+        "answered": "sampled by the peer" in text(result),
+    }
+
+
+async def roots(peer, host, target):
+    result = await call(peer, target, "get-roots-list", {})
+    return {"listed": "file:///peer/root" in text(result), "asked": host.roots_asked > 0}
+
+
+async def subscription(peer, host, target):
+    async def toggle():
+        return text(await call(peer, target, "toggle-subscriber-updates", {}))
+
+    await peer.subscribe(WATCHED)
+    first = await toggle()
+    await host.until(lambda: host.updated)
+    second = await toggle()
+    await peer.unsubscribe(WATCHED)
+    before = len(host.updated)
+    await toggle()
+    await call(peer, target, "echo", {"message": "a way there and back"})
+    await toggle()
+    return {
+        "toggled": [words.split(" ")[0] for words in (first, second)],
+        "updated": host.updated[0],
+        "afterwards": len(host.updated) - before,
+    }
+
+
+async def logging(peer, host, target):
+    await peer.set_level("info")
+    await peer.subscribe(WATCHED)
+    words = f"Received Subscribe Resource request for URI: {WATCHED}"
+    await host.until(lambda: any(line.startswith(words) for line in host.logged))
+    await peer.unsubscribe(WATCHED)
+    return "heard"
+
+
+STEPS = [
+    initialize, tools, echo, structured, progress, cancellation, resources, templates, read,
+    prompts, prompt, completion, elicitation, url, sampling, roots, subscription, logging,
+]  # fmt: skip
+
+
+async def call(peer, target, name, arguments, on_progress=None):
+    return await peer.call(target["prefix"] + name, arguments, on_progress)
+
+
+def bare(name, target):
+    ours = name.startswith(target["prefix"])
+    return name[len(target["prefix"]) :] if ours else f"not ours: {name}"
+
+
+def text(result):
+    return next(part.text for part in result.content if part.type == "text")
+
+
+def words(error):
+    """An error with what it wraps: a group says nothing by itself."""
+    inner = "; ".join(words(one) for one in getattr(error, "exceptions", ()))
+    return f"{type(error).__name__}: {error}" + (f" ({inner})" if inner else "")

@@ -1,0 +1,38 @@
+// The official TypeScript SDK, second generation (`@modelcontextprotocol/client`): node sdk2.mjs TARGETS
+
+import { createRequire } from "node:module";
+import { main } from "./scenario.mjs";
+
+const require = createRequire(`${process.env.PEERS}/node_modules/`);
+const { Client, SSEClientTransport, StreamableHTTPClientTransport } = require("@modelcontextprotocol/client");
+const { StdioClientTransport } = require("@modelcontextprotocol/client/stdio");
+
+await main(async (target, host) => {
+  const elicitation = { form: {}, url: {} };
+  const capabilities = { elicitation, sampling: {}, roots: { listChanged: true } };
+  // It asks for the stateless era first and has to find its way back.
+  const versionNegotiation = { mode: "auto" };
+  const client = new Client({ name: "peer-sdk2", version: "1.0.0" }, { capabilities, versionNegotiation });
+  client.setRequestHandler("elicitation/create", ({ params }) => host.onElicit(params));
+  client.setRequestHandler("sampling/createMessage", ({ params }) => host.onSample(params));
+  client.setRequestHandler("roots/list", () => host.onRoots());
+  client.setNotificationHandler("notifications/resources/updated", ({ params }) => host.onUpdated(params));
+  client.setNotificationHandler("notifications/message", ({ params }) => host.onLog(params));
+  await client.connect(transport(target));
+  return {
+    client,
+    call: (params, options) => client.callTool(params, options),
+    close: () => client.close(),
+  };
+});
+
+function transport({ front, url, command, args }) {
+  switch (front) {
+    case "http":
+      return new StreamableHTTPClientTransport(new URL(url));
+    case "sse":
+      return new SSEClientTransport(new URL(url));
+    default:
+      return new StdioClientTransport({ command, args, env: process.env, stderr: "ignore" });
+  }
+}

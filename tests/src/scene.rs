@@ -1,0 +1,181 @@
+//! One scenario over every front and every upstream: the gateway, and a client that talks to it.
+
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::client::Client;
+use crate::config::Upstream;
+use crate::inbox::Inbox;
+use crate::legacy_sse::LegacySse;
+use crate::mcp::Speak;
+use crate::room::Room;
+use crate::serve::Serve;
+use crate::streamable::Streamable;
+
+/// Where a client comes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Front {
+    Stdio,
+    /// `/mcp`
+    Http,
+    /// `/sse` and `/messages`
+    Sse,
+}
+
+impl Front {
+    pub const ALL: [Self; 3] = [Self::Stdio, Self::Http, Self::Sse];
+    pub const NETWORK: [Self; 2] = [Self::Http, Self::Sse];
+}
+
+/// A client of any front.
+#[derive(Debug)]
+pub enum Talk {
+    Stdio(Client),
+    Http(Streamable),
+    Sse(Box<LegacySse>),
+}
+
+/// A running gateway and its first client.
+#[derive(Debug)]
+pub struct Scene {
+    pub client: Talk,
+    /// Only with a network front; behind stdio the client is the process.
+    serve: Option<Serve>,
+}
+
+impl Room {
+    /// The gateway behind this front, with an initialised client.
+    #[track_caller]
+    pub fn open(&self, front: Front, flags: &[&str]) -> Scene {
+        self.open_with(front, flags, "{}")
+    }
+
+    /// [`Room::open`] with these raw client capabilities.
+    #[track_caller]
+    pub fn open_with(&self, front: Front, flags: &[&str], capabilities: &str) -> Scene {
+        if front == Front::Stdio {
+            let client = Client::spawn(self.trunkline(flags));
+            client.initialize_with("2025-11-25", capabilities).result();
+            return Scene { client: Talk::Stdio(client), serve: None };
+        }
+        let serve = self.serve(flags);
+        let client = serve.talk(front, capabilities);
+        Scene { client, serve: Some(serve) }
+    }
+
+    /// [`Room::open`], and every server has answered for its tools.
+    #[track_caller]
+    pub fn open_ready(&self, front: Front, flags: &[&str]) -> Scene {
+        let scene = self.open(front, flags);
+        scene.list();
+        scene
+    }
+}
+
+impl Serve {
+    /// One more client; its capabilities as written.
+    #[track_caller]
+    pub fn talk(&self, front: Front, capabilities: &str) -> Talk {
+        match front {
+            Front::Stdio => panic!("a stdio client has a gateway of its own"),
+            Front::Http => Talk::Http(self.http_with(capabilities)),
+            Front::Sse => Talk::Sse(Box::new(self.sse_with(capabilities))),
+        }
+    }
+}
+
+impl Scene {
+    /// The gateway's process.
+    pub fn process(&self) -> &Client {
+        match (&self.serve, &self.client) {
+            (Some(serve), _) => serve.process(),
+            (None, Talk::Stdio(client)) => client,
+            (None, _) => unreachable!("a network client has a gateway"),
+        }
+    }
+
+    /// The gateway of a network front.
+    #[track_caller]
+    pub fn serve(&self) -> &Serve {
+        self.serve.as_ref().expect("a network front")
+    }
+}
+
+impl Deref for Scene {
+    type Target = Talk;
+
+    fn deref(&self) -> &Talk {
+        &self.client
+    }
+}
+
+impl Speak for Talk {
+    fn send_line(&self, line: impl Into<Vec<u8>>) {
+        match self {
+            Self::Stdio(client) => Speak::send_line(client, line),
+            Self::Http(client) => client.send_line(line),
+            Self::Sse(client) => Speak::send_line(&**client, line),
+        }
+    }
+
+    fn inbox(&self) -> &Inbox {
+        match self {
+            Self::Stdio(client) => Speak::inbox(client),
+            Self::Http(client) => client.inbox(),
+            Self::Sse(client) => client.inbox(),
+        }
+    }
+
+    fn fresh_id(&self) -> String {
+        match self {
+            Self::Stdio(client) => Speak::fresh_id(client),
+            Self::Http(client) => client.fresh_id(),
+            Self::Sse(client) => client.fresh_id(),
+        }
+    }
+
+    fn separator(&self) -> &str {
+        match self {
+            Self::Stdio(client) => client.separator(),
+            Self::Http(client) => client.separator(),
+            Self::Sse(client) => client.separator(),
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Self::Stdio(client) => Speak::describe(client),
+            Self::Http(client) => client.describe(),
+            Self::Sse(client) => client.describe(),
+        }
+    }
+}
+
+/// Runs the scenario over every front and upstream, then reports all that failed.
+#[track_caller]
+pub fn each(scenario: impl Fn(Front, Upstream)) {
+    let pairs = Front::ALL.into_iter().flat_map(|front| Upstream::ALL.map(|up| (front, up)));
+    each_of(pairs, |(front, upstream)| scenario(front, upstream));
+}
+
+/// Runs the scenario over every front.
+#[track_caller]
+pub fn each_front(scenario: impl Fn(Front)) {
+    each_of(Front::ALL, scenario);
+}
+
+/// Runs the scenario for every one of these, then reports all that failed.
+#[track_caller]
+pub fn each_of<T: std::fmt::Debug + Copy>(
+    cases: impl IntoIterator<Item = T>,
+    scenario: impl Fn(T),
+) {
+    let mut failed = Vec::new();
+    for case in cases {
+        println!("---- {case:?}");
+        if catch_unwind(AssertUnwindSafe(|| scenario(case))).is_err() {
+            failed.push(case);
+        }
+    }
+    assert!(failed.is_empty(), "failed (details above): {failed:?}");
+}
