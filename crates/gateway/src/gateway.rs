@@ -18,7 +18,7 @@ use crate::call::Audience;
 use crate::deadlines::Deadlines;
 use crate::face::Face;
 use crate::front::{self, http::HttpOptions};
-use crate::limits::{Farewell, Limits, ONE_SERVER};
+use crate::limits::{Farewell, HTTP_BODY, Limits, ONE_SERVER};
 use crate::local::LocalClient;
 use crate::pump::Pump;
 use crate::registry::{Registry, View};
@@ -192,7 +192,7 @@ impl Gateway {
         let context = self.context(false);
         let latecomers = Arc::clone(&context);
         self.housekeeping.spawn(async move { report_latecomers(&latecomers).await });
-        let message_limit = self.limits.message;
+        let message_limit = body_limit(self.limits.message);
         let pump = self.pump.clone();
         let stop = async |farewell| self.stop_servers(farewell).await;
         let served = front::http::serve(options, context, message_limit, &pump, stop).await;
@@ -253,6 +253,11 @@ impl Gateway {
         self.staff.supervisors.wait().await;
         self.housekeeping.shutdown().await;
     }
+}
+
+/// The longest body of an HTTP request: what was asked for, or else what is usual.
+fn body_limit(message: usize) -> usize {
+    if message == Limits::default().message { HTTP_BODY } else { message }
 }
 
 /// One line for each server that missed the start deadline, so that nobody wonders.

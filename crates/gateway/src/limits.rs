@@ -131,7 +131,12 @@ pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 pub(crate) const HEAD_SECONDS: u32 = 10;
 pub(crate) const IDLE_SECONDS: u32 = 75;
 pub(crate) const BODY_SECONDS: u32 = 30;
-pub(crate) const LEAVING_SECONDS: u32 = 5;
+/// Beyond those seconds a body has to come at least at the rate of a poor telephone line.
+pub(crate) const BODY_BYTES_PER_SECOND: usize = 8 * 1024;
+/// The longest body of an HTTP request, unless a longest message was asked for: whoever reaches the
+/// port can make us hold that much, and MCP servers usually take no more.
+pub(crate) const HTTP_BODY: usize = 4 * 1024 * 1024;
+pub(crate) const LEAVING_SECONDS: u32 = 2;
 /// An HTTP client that takes nothing of what waits for it for so long is gone.
 pub(crate) const CLIENT_STALL: Duration = Duration::from_secs(30);
 
@@ -181,6 +186,10 @@ pub(crate) const CONNECTIONS_OPENING: usize = 32;
 /// How long an unused connection is used again if the server does not say how long it keeps it:
 /// widely used servers close after 5 s, and a request must not meet the end of its connection.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(4);
+/// A server that closes a connection so soon after an answer, so often, closes it after each one
+/// without saying so: its connections are used once.
+pub(crate) const CUT_OFF: Duration = Duration::from_secs(1);
+pub(crate) const MOST_CUTS: u8 = 2;
 /// For a server to end a response that nobody waits for any more; then its connection is closed.
 pub(crate) const LINGER: Duration = Duration::from_secs(5);
 /// For a server to take a message that has no answer.

@@ -23,8 +23,9 @@ pub enum Event<'a> {
         id: Option<&'a [u8]>,
         data: &'a [u8],
     },
-    /// An event has passed the limit. Told once; the rest of it is skipped.
-    TooLong,
+    /// An event has passed the limit; this is how the line starts that made it too long. Told
+    /// once; the rest of it is skipped.
+    TooLong(&'a [u8]),
 }
 
 /// The buffer between a stream of events and its reader.
@@ -45,7 +46,12 @@ pub struct Events {
     event: Pending,
     last_id: Vec<u8>,
     retry: Option<Duration>,
+    /// The start of a line that was too long.
+    head: Vec<u8>,
 }
+
+/// Bytes of an event that is too long, to find out whose it is.
+const HEAD: usize = 4 * 1024;
 
 /// The event being received, or the one just handed out.
 #[derive(Debug, Default)]
@@ -89,6 +95,7 @@ impl Events {
             event: Pending::default(),
             last_id: Vec::new(),
             retry: None,
+            head: Vec::new(),
         }
     }
 
@@ -133,7 +140,7 @@ impl Events {
             };
             match step {
                 Step::Next => {}
-                Step::TooLong => return Some(Event::TooLong),
+                Step::TooLong => return Some(Event::TooLong(&self.head)),
                 Step::Message => return Some(self.message()),
             }
         }
@@ -220,12 +227,14 @@ impl Events {
             }
         };
         let event = &mut self.event;
-        if line.len() > self.limit.saturating_add(PREFIX) {
+        let over = line.len() > self.limit.saturating_add(PREFIX)
+            || (field == b"data" && !event.too_long && event.held() + value.len() > self.limit);
+        if over {
+            head(line).clone_into(&mut self.head);
             return event.overflow();
         }
         match field {
             b"data" if event.too_long => {}
-            b"data" if event.held() + value.len() > self.limit => return event.overflow(),
             b"data" => {
                 let value = range.end - value.len()..range.end;
                 event.add(value, &self.buffer);
@@ -270,6 +279,9 @@ impl Events {
         let over = least > self.limit && !self.dropping;
         if over || self.dropping || line.starts_with(b":") {
             let comment = line.starts_with(b":");
+            if over {
+                head(line).clone_into(&mut self.head);
+            }
             self.dropping = true;
             self.buffer.truncate(self.line);
             self.searched = self.line;
@@ -303,6 +315,10 @@ impl Events {
             *range = 0..range.end - needed;
         }
     }
+}
+
+fn head(line: &[u8]) -> &[u8] {
+    line.get(..HEAD).unwrap_or(line)
 }
 
 impl Pending {
@@ -369,7 +385,7 @@ mod tests {
     fn show(event: &Event<'_>) -> String {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match event {
-            Event::TooLong => "too long".into(),
+            Event::TooLong(_) => "too long".into(),
             Event::Message { name, id, data } => {
                 let id = id.map_or(String::new(), |id| format!("#{}", text(id)));
                 format!("{}{id}={}", text(name), text(data).replace('\n', "|"))

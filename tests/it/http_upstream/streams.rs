@@ -59,7 +59,9 @@ fn a_stream_that_breaks_is_resumed_too() {
     let a = room.fake("a").tool("broken", broken).http(json!({ "events": true, "prime": true }));
     room.config([("a", a.over(Upstream::Http))]);
     let scene = room.open_ready(Front::Stdio, &[]);
-    let answer = scene.call("a:broken", "{}");
+    let call = r#"{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"a:broken","_meta":{"progressToken":"t"}}}"#;
+    scene.send_line(call);
+    let answer = scene.answer(b"\"b\"", LIMIT);
     // With event ids nothing is lost by a broken connection.
     assert_eq!(answer.result(), br#"{"late":1.0}"#);
     assert_eq!(ledger::calls(&room.ledger("a")).len(), 1);

@@ -54,7 +54,7 @@ impl BrokenLines {
         let sample = String::from_utf8_lossy(line.get(..SAMPLE_BYTES).unwrap_or(line));
         let sample = self.shown(&sample);
         let last = if seen.lines == SAMPLES { " (further lines are not shown)" } else { "" };
-        tracing::warn!(server, "wrote a line to stdout that {what}: {sample}{last}");
+        tracing::warn!(server, "sent a line that {what}: {sample}{last}");
     }
 
     /// A broken message that is nobody's. True once too many of them came within the window.

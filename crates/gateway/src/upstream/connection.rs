@@ -221,14 +221,12 @@ impl Connection {
     /// A server that could not read a request answers with an error and an id that is none. It is
     /// that of the request it came back from, or the only open call's, if there is only one.
     fn owner_of_null(&self, message: &Message<'_>, origin: Option<UpstreamId>) -> Option<Entry> {
-        let mut pending = self.pending.lock();
-        if let Some(entry) = origin.and_then(|id| pending.remove(id)) {
-            return Some(entry);
-        }
-        if message.id() != b"null" {
+        // Python's server says "server-error" where it could not read the id.
+        if !matches!(message.id(), b"null" | b"\"server-error\"") {
             return None;
         }
-        let id = pending.only()?;
+        let mut pending = self.pending.lock();
+        let id = origin.or_else(|| pending.only())?;
         pending.remove(id)
     }
 

@@ -10,8 +10,8 @@ use crate::front::http::events::Stream;
 use crate::front::http::exchange::Exchange;
 use crate::front::http::sse::SseSession;
 use crate::limits::{
-    BODY_SECONDS, CLIENT_STALL, HEAD_SECONDS, IDLE_SECONDS, LEAVING_SECONDS, PIPELINED_BYTES,
-    STREAM_BYTES,
+    BODY_BYTES_PER_SECOND, BODY_SECONDS, CLIENT_STALL, HEAD_SECONDS, IDLE_SECONDS, LEAVING_SECONDS,
+    PIPELINED_BYTES, STREAM_BYTES,
 };
 use crate::pump::{Outbox, SourceHandle};
 
@@ -33,8 +33,11 @@ struct Slot {
     /// Nothing more will be read: the client has closed its side.
     ended: bool,
     stage: Stage,
-    /// When the stage began, or the body last grew.
+    /// When the stage began.
     since: u32,
+    /// Of a body: how much has come, and when it last grew.
+    received: usize,
+    grown: u32,
     open: Open,
 }
 
@@ -138,12 +141,19 @@ impl Conn {
         slot.busy
     }
 
-    /// The next request is not complete yet.
-    pub(super) fn reached(&self, stage: Stage) {
+    /// The next request is not complete yet: so much of its body has come.
+    pub(super) fn reached(&self, stage: Stage, received: usize) {
         let mut slot = self.slot.lock();
-        if slot.stage != stage || stage == Stage::Body {
+        let now = self.clock.now();
+        if slot.stage != stage {
             slot.stage = stage;
-            slot.since = self.clock.now();
+            slot.since = now;
+            slot.received = 0;
+            slot.grown = now;
+        }
+        if received > slot.received {
+            slot.received = received;
+            slot.grown = now;
         }
     }
 
@@ -171,7 +181,7 @@ impl Conn {
         if slot.busy {
             return Finding::Open(slot.open.clone(), slot.since);
         }
-        if !is_overdue(slot.stage, now.saturating_sub(slot.since)) {
+        if !slot.is_overdue(now) {
             return Finding::Fine;
         }
         match slot.stage {
@@ -184,14 +194,20 @@ impl Conn {
     }
 }
 
-fn is_overdue(stage: Stage, seconds: u32) -> bool {
-    let most = match stage {
-        Stage::Idle => IDLE_SECONDS,
-        Stage::Head => HEAD_SECONDS,
-        Stage::Body => BODY_SECONDS,
-        Stage::Leaving => LEAVING_SECONDS,
-    };
-    seconds > most
+impl Slot {
+    fn is_overdue(&self, now: u32) -> bool {
+        let taken = now.saturating_sub(self.since);
+        match self.stage {
+            Stage::Idle => taken > IDLE_SECONDS,
+            Stage::Head => taken > HEAD_SECONDS,
+            Stage::Leaving => taken > LEAVING_SECONDS,
+            Stage::Body => {
+                let fair = u32::try_from(self.received / BODY_BYTES_PER_SECOND).unwrap_or(u32::MAX);
+                now.saturating_sub(self.grown) > BODY_SECONDS
+                    || taken > BODY_SECONDS.saturating_add(fair)
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -201,7 +217,7 @@ mod tests {
     /// A connection in this stage for so long, and what the sweeper finds.
     fn found(stage: Stage, seconds: u32) -> &'static str {
         let conn = Conn::new(Arc::new(Clock::new()));
-        conn.reached(stage);
+        conn.reached(stage, 0);
         match conn.examine(seconds) {
             Finding::Fine => "fine",
             Finding::Close => "close",
@@ -227,9 +243,23 @@ mod tests {
     }
 
     #[test]
+    fn a_body_that_trickles_in_is_late_as_well() {
+        for (now, grown, kib, expected) in [
+            (BODY_SECONDS, BODY_SECONDS, 0, false),
+            (BODY_SECONDS + 1, BODY_SECONDS + 1, 0, true),
+            (BODY_SECONDS + 10, BODY_SECONDS + 10, 80, false),
+            (BODY_SECONDS + 11, BODY_SECONDS + 11, 80, true),
+            (BODY_SECONDS + 10, 9, 8000, true),
+        ] {
+            let slot = Slot { stage: Stage::Body, received: kib << 10, grown, ..Slot::default() };
+            assert_eq!(slot.is_overdue(now), expected, "{kib} KiB until {grown}, at {now}");
+        }
+    }
+
+    #[test]
     fn an_open_request_takes_as_long_as_it_takes() {
         let conn = Conn::new(Arc::new(Clock::new()));
-        conn.reached(Stage::Body);
+        conn.reached(Stage::Body, 0);
         conn.begin();
         assert!(matches!(conn.examine(u32::MAX), Finding::Open(Open::Nothing, 0)));
         conn.free();
@@ -239,7 +269,7 @@ mod tests {
     #[test]
     fn a_late_request_is_taken_once() {
         let conn = Conn::new(Arc::new(Clock::new()));
-        conn.reached(Stage::Head);
+        conn.reached(Stage::Head, 0);
         assert!(matches!(conn.examine(u32::MAX), Finding::Late));
         assert!(matches!(conn.examine(u32::MAX), Finding::Open(Open::Nothing, 0)));
     }

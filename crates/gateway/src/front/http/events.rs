@@ -199,9 +199,13 @@ impl Stream {
         self.state.lock().kept.weight()
     }
 
-    /// Has it been over for so long that nobody will ask for the rest?
+    /// Has it been over for so long that nobody will ask for the rest? What a client that stays
+    /// away has missed is forgotten meanwhile.
     pub(super) fn is_forgotten(&self, now: u32) -> bool {
-        let state = self.state.lock();
+        let mut state = self.state.lock();
+        if state.to.is_none() && now.saturating_sub(state.since) > KEPT_SECONDS {
+            state.kept = Kept::default();
+        }
         let kept = if state.written { WRITTEN_SECONDS } else { KEPT_SECONDS };
         state.ended && now.saturating_sub(state.since) > kept
     }

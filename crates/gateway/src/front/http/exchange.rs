@@ -76,13 +76,13 @@ impl Exchange {
         touched: &mut Touched,
     ) -> bool {
         let mut head = Vec::with_capacity(160);
-        let length = Some(edits.length(payload.bytes()));
-        let json = ("Content-Type", JSON);
+        let length = edits.length(payload.bytes());
         if self.kind == Kind::Initialize {
-            let fields = [json, ("Mcp-Session-Id", self.streams.session.as_slice())];
-            reply.head(200, &fields, length, &mut head);
+            let session = self.streams.session.as_slice();
+            let fields = [("Content-Type", JSON), ("Mcp-Session-Id", session)];
+            reply.head(200, &fields, Some(length), &mut head);
         } else {
-            reply.head(200, &[json], length, &mut head);
+            reply.json_head(length, &mut head);
         }
         let frame = Frame { head: &head, tail: b"" };
         let outbox = &reply.conn.outbox;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 use trunkline_http::{Request, accepts, is_type};
 use trunkline_wire::{
-    Fault, FaultKind, Kind as MessageKind, Message, Revision, decode, is_json, member, scan,
+    Fault, FaultKind, Kind as MessageKind, Message, Revision, decode, elements, is_json, member,
+    scan,
 };
 
 use crate::call::Door;
@@ -17,6 +18,7 @@ use crate::front::http::refusal::Refusal;
 use crate::front::http::reply::Reply;
 use crate::front::http::routes::Visit;
 use crate::front::http::sessions::HttpSession;
+use crate::limits::BATCH_MEMBERS;
 use crate::pump::Touched;
 
 pub(super) const EVENTS: &str = "text/event-stream";
@@ -83,14 +85,19 @@ fn check_post(request: &Request<'_>) -> Result<(), Refusal> {
     let willing = |kind| accepts(request.headers.all("accept"), kind);
     // As nearly all clients spell it: found without being read.
     let usual = request.headers.get("accept") == Some(b"application/json, text/event-stream");
-    if !usual && !(willing(JSON_TYPE) && willing(EVENTS)) {
+    let both = || willing(JSON_TYPE) && willing(EVENTS);
+    if !(usual || both()) {
         return Err(Refusal::NotAcceptable);
     }
     check_body(request.headers.get("content-type"))
 }
 
 fn is_initialize(message: &Message<'_>) -> bool {
-    message.kind == MessageKind::Request && *message.method() == *b"initialize"
+    let spelt = message.text(message.method);
+    // Nobody spells it with escapes, but it would mean the same.
+    let named = spelt == b"\"initialize\""
+        || (memchr(b'\\', spelt).is_some() && *message.method() == *b"initialize");
+    message.kind == MessageKind::Request && named
 }
 
 /// Opens a session, if the request is good for one.
@@ -157,6 +164,9 @@ fn take_batch(mut visit: Visit<'_, '_>, batch: &[u8], reply: Reply, touched: &mu
     };
     if !session.session.allows_batches() {
         return reply.refuse(Refusal::Batch, b"null", touched);
+    }
+    if !(1..=BATCH_MEMBERS).contains(&elements(batch).count()) {
+        return reply.refuse(Refusal::BatchSize, b"null", touched);
     }
     if visit.front.is_draining() {
         return reply.refuse(Refusal::ShuttingDown, b"null", touched);
@@ -231,6 +241,7 @@ fn event_id(id: &[u8]) -> Option<(u64, u64)> {
 pub(super) fn leave(mut visit: Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
     match session(&mut visit) {
         Ok(session) => {
+            session.cancel_calls(&visit.front.nowhere, touched);
             visit.front.sessions.end(&session);
             reply.send(204, &[], b"", touched);
         }
@@ -267,6 +278,22 @@ mod tests {
         ] {
             assert_eq!(kind(body), expected, "{body}");
         }
+    }
+
+    #[test]
+    fn initialize_is_known_however_it_is_spelt() {
+        for (method, expected) in [
+            ("initialize", true),
+            ("initial\\u0069ze", true),
+            ("tools/call", false),
+            ("tools\\/call", false),
+            ("initialized", false),
+        ] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
+            assert_eq!(is_initialize(&scan(text.as_bytes()).unwrap()), expected, "{method}");
+        }
+        let notification = br#"{"jsonrpc":"2.0","method":"initialize"}"#;
+        assert!(!is_initialize(&scan(notification).unwrap()));
     }
 
     #[test]

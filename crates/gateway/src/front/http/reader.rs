@@ -70,10 +70,9 @@ impl HttpReader {
 
     fn step(&mut self, bytes: &[u8], touched: &mut Touched) -> Step {
         match &mut self.reading {
-            _ if bytes.is_empty() => Step::More,
             Reading::Head => self.head(bytes, touched),
             Reading::Whole { length, .. } if bytes.len() < *length => {
-                self.conn.reached(Stage::Body);
+                self.conn.reached(Stage::Body, bytes.len());
                 Step::More
             }
             Reading::Whole { .. } => {
@@ -92,7 +91,7 @@ impl HttpReader {
                 self.begin(&request, head, rest, touched)
             }
             Ok(None) => {
-                self.conn.reached(Stage::Head);
+                self.conn.reached(Stage::Head, 0);
                 Step::More
             }
             Err(bad) => self.lose(bad.into(), Manner::lost(), touched),
@@ -135,7 +134,7 @@ impl HttpReader {
         if rest.is_empty() && request.expects_continue() {
             self.say_continue(touched);
         }
-        self.conn.reached(Stage::Body);
+        self.conn.reached(Stage::Body, rest.len());
         self.begin_body(length, head, share)
     }
 
@@ -167,7 +166,7 @@ impl HttpReader {
             if !chunks.share.grow(chunks.decoded.len()) {
                 return self.lose(Refusal::Crowded, Manner::lost(), touched);
             }
-            self.conn.reached(Stage::Body);
+            self.conn.reached(Stage::Body, chunks.decoded.len());
             self.reading = Reading::Chunks(chunks);
         } else if let Ok(Some((request, _))) = request(&chunks.head) {
             let admission = admit(&self.front, &request);
@@ -227,9 +226,8 @@ impl Reader for HttpReader {
     fn take(&mut self, source: &SourceHandle, touched: &mut Touched) {
         let buffer = std::mem::take(&mut self.buffer);
         let mut rest = &buffer[..];
-        while !self.conn.must_wait(rest.len(), source) {
+        while !rest.is_empty() && !self.conn.must_wait(rest.len(), source) {
             match self.step(rest, touched) {
-                Step::Used(0) if !rest.is_empty() => {}
                 Step::Used(used) => rest = rest.get(used..).unwrap_or_default(),
                 Step::More => break,
             }

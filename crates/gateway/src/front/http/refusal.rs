@@ -4,6 +4,7 @@ use trunkline_http::{BadBody, BadHead};
 use trunkline_wire::{FaultKind, write_error};
 
 use crate::error::CallError;
+use crate::limits::BATCH_MEMBERS;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
@@ -11,7 +12,7 @@ pub(super) enum Refusal {
     Head(BadHead),
     #[error("{0}")]
     Body(BadBody),
-    #[error("the body is over the limit of {0} bytes (see --max-message)")]
+    #[error("the body is over the limit of {0} bytes (raise it with --max-message)")]
     TooLarge(usize),
     #[error("too many large requests are on their way in; try again later")]
     Crowded,
@@ -51,6 +52,8 @@ pub(super) enum Refusal {
     ShuttingDown,
     #[error("the body is not a message: {0}")]
     Message(FaultKind),
+    #[error("a batch has 1 to {BATCH_MEMBERS} messages")]
+    BatchSize,
     #[error("batches are part of revision 2025-03-26 only; send one message at a time")]
     Batch,
 }
@@ -75,6 +78,7 @@ impl Refusal {
             | Self::Revision
             | Self::UnknownEvent
             | Self::Message(_)
+            | Self::BatchSize
             | Self::Batch => 400,
         }
     }

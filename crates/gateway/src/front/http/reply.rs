@@ -1,7 +1,8 @@
 //! `Reply`: the answer that one request is owed. Whoever holds it may give it at once, or later
 //! from any thread; the connection waits meanwhile.
 
-use std::sync::Arc;
+use std::io::Write as _;
+use std::sync::{Arc, OnceLock};
 
 use trunkline_http::{Request, response_head};
 use trunkline_wire::Edits;
@@ -114,6 +115,21 @@ impl Reply {
         response_head(out, status, &all, length, keep_alive);
     }
 
+    /// The head of an answer in JSON, which nearly all are.
+    pub(super) fn json_head(&self, length: usize, out: &mut Vec<u8>) {
+        if !self.manner.keep_alive || self.manner.origin.is_some() {
+            return self.head(200, &[("Content-Type", JSON)], Some(length), out);
+        }
+        out.extend_from_slice(JSON_HEAD.get_or_init(|| {
+            let mut head = Vec::new();
+            response_head(&mut head, 200, &[("Content-Type", JSON)], Some(0), true);
+            head.truncate(head.len() - LENGTH_END.len());
+            head
+        }));
+        // Writing to a vector does not fail.
+        let _ = write!(out, "{length}\r\n\r\n");
+    }
+
     pub(super) fn has_chunks(&self) -> bool {
         self.manner.chunks
     }
@@ -129,6 +145,11 @@ impl Reply {
         }
     }
 }
+
+/// The head of a plain answer up to its length: written once, it is the same for all.
+static JSON_HEAD: OnceLock<Vec<u8>> = OnceLock::new();
+/// The end of such a head, with the length it is made with.
+const LENGTH_END: &str = "0\r\n\r\n";
 
 pub(super) const JSON: &[u8] = b"application/json";
 const EXPOSED: &[u8] = b"Mcp-Session-Id, MCP-Protocol-Version";

@@ -99,6 +99,7 @@ mod tests {
 
     use super::*;
     use crate::front::http::events::Role;
+    use crate::limits::KEPT_SECONDS;
 
     fn streams() -> Streams {
         Streams::new([b'0'; 32], true, &Arc::new(Clock::new()))
@@ -133,6 +134,18 @@ mod tests {
         answer(&large, KEPT_STREAMS_BYTES + 1);
         streams.forget(0);
         assert!(streams.get(1).is_none() && streams.get(2).is_some());
+    }
+
+    #[test]
+    fn what_a_client_that_stays_away_has_missed_is_forgotten() {
+        let streams = streams();
+        let general = streams.general();
+        assert!(general.push(Bytes::from_static(b"x"), Role::Message, &mut Touched::default()));
+        streams.forget(KEPT_SECONDS);
+        assert_eq!(general.weight(), 1);
+        streams.forget(KEPT_SECONDS + 1);
+        assert_eq!(general.weight(), 0);
+        assert!(Arc::ptr_eq(&general, &streams.general()), "the stream itself is not over");
     }
 
     #[test]

@@ -90,18 +90,14 @@ impl HttpLine {
     }
 
     /// The message has arrived; nothing more comes back here.
-    pub(super) fn accepted(&self, purpose: Purpose, touched: &mut Touched) {
+    pub(super) fn accepted(&self, purpose: Purpose, status: u16, touched: &mut Touched) {
         match (purpose, self.dialect) {
             (Purpose::Initialized, _) => self.open_gate(touched),
             (Purpose::Goodbye, _) => self.parted.notify_one(),
             (Purpose::Initialize(id) | Purpose::Call(id), Dialect::Streamable) => {
-                // Some servers answer on the other stream, if there is one.
-                let listening = self.pool.lock().listening == Listening::Yes;
                 let Some(connection) = self.connection() else { return };
-                if !listening && is_open(&connection, id) {
-                    let what = "accepted the request and gave no answer".to_owned();
-                    self.fail_call(&connection, id, what, true, touched);
-                }
+                let what = format!("accepted the request without an answer (HTTP {status})");
+                self.fail_call(&connection, id, what, true, touched);
             }
             _ => {}
         }
@@ -189,6 +185,17 @@ impl HttpLine {
                 }
             }
             Purpose::Initialized | Purpose::Tell | Purpose::Goodbye => {}
+        }
+    }
+
+    /// An event is over the limit. On a stream of many, how it starts may tell whose it is.
+    pub(super) fn event_too_large(&self, purpose: Purpose, head: &[u8], touched: &mut Touched) {
+        match (purpose.id(), self.connection()) {
+            (None, Some(connection)) => {
+                connection.oversize_line(head);
+                connection.oversize_end(b"");
+            }
+            _ => self.too_large(purpose, touched),
         }
     }
 

@@ -207,7 +207,8 @@ impl Attendant {
         let Err(trouble) = adopted else { return Ok(()) };
         let streams = self.line.pool.lock().not_opened();
         let Some(streams) = streams else { return Err(trouble) };
-        tracing::debug!(server = %self.line.key, "{}", trouble.what);
+        let what = shown(&trouble.what, &self.line.secrets);
+        tracing::debug!(server = %self.line.key, "{what}");
         let mut touched = Touched::default();
         for stream in streams {
             self.line.retry_stream(stream, &mut touched);

@@ -22,9 +22,9 @@ use crate::upstream::pending::UpstreamId;
 use crate::upstream::remote::address::{Address, Session};
 use crate::upstream::remote::connect::Socket;
 use crate::upstream::remote::exchange::{Exchange, Purpose};
-use crate::upstream::remote::pool::{Gate, Pool};
+use crate::upstream::remote::pool::{Gate, Pool, Unkept};
 use crate::upstream::remote::responses::Responses;
-use crate::upstream::remote::slot::Slot;
+use crate::upstream::remote::slot::{Ending, Slot};
 use crate::upstream::remote::trouble::Trouble;
 use crate::upstream::remote::verdict::Dialect;
 
@@ -109,32 +109,29 @@ impl HttpLine {
         keep: Option<Duration>,
         touched: &mut Touched,
     ) -> Option<Exchange> {
-        let Some(keep) = keep else { return self.drop_slot(slot).map(|(exchange, _)| exchange) };
-        let exchange = slot.rest(keep);
-        self.pool.lock().offer(slot, touched);
-        exchange
+        let released = self.pool.lock().release(slot, keep, touched);
+        released
+            .unwrap_or_else(|Unkept| self.drop_slot(slot).exchange.map(|(exchange, _)| exchange))
     }
 
     /// As `release`, for an exchange that needs nothing more.
     pub(super) fn finish(&self, slot: &Arc<Slot>, keep: Option<Duration>, touched: &mut Touched) {
-        let Some(keep) = keep else {
-            self.drop_slot(slot);
-            return;
-        };
-        let exchange = slot.rest(keep);
         let mut pool = self.pool.lock();
-        if let Some(exchange) = exchange {
-            pool.recycle(exchange);
+        match pool.release(slot, keep, touched) {
+            Ok(exchange) => exchange.into_iter().for_each(|exchange| pool.recycle(exchange)),
+            Err(Unkept) => {
+                drop(pool);
+                self.drop_slot(slot);
+            }
         }
-        pool.offer(slot, touched);
     }
 
-    /// A connection is over. What it was busy with, and whether the server may have seen that.
-    pub(super) fn drop_slot(&self, slot: &Arc<Slot>) -> Option<(Exchange, bool)> {
+    /// A connection is over.
+    pub(super) fn drop_slot(&self, slot: &Arc<Slot>) -> Ending {
         self.pool.lock().remove(slot);
-        let ended = slot.end();
+        let ending = slot.end();
         self.attention.notify_one(); // something may wait for a connection
-        ended
+        ending
     }
 
     /// Sends an exchange, now or as soon as there is a connection.

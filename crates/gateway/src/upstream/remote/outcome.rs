@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use crate::call::Payload;
 use crate::limits::{MOST_TRIES, REFUSAL_QUOTED, REOPEN_FIRST, REOPEN_LONGEST};
 use crate::pump::Touched;
+use crate::upstream::pending::{Entry, Waiter};
 use crate::upstream::remote::exchange::{Exchange, Purpose};
 use crate::upstream::remote::facts::Facts;
 use crate::upstream::remote::line::HttpLine;
@@ -235,12 +236,29 @@ impl HttpLine {
                     self.retry_stream(exchange, touched);
                 }
             }
-            // The server may just have closed an unused connection; these can be said twice.
-            Purpose::Initialize(_) | Purpose::Initialized if exchange.tries == 0 => {
+            purpose if self.can_be_repeated(purpose) && exchange.tries < MOST_UNSENT => {
                 exchange.tries += 1;
-                self.start(exchange, touched);
+                let mut pool = self.pool.lock();
+                if !pool.closed {
+                    pool.wait_in_front(exchange); // for a new connection
+                    drop(pool);
+                    self.attention.notify_one();
+                }
             }
             _ => self.broke_off(exchange, "closed the connection before it answered", touched),
+        }
+    }
+
+    /// The server may just have closed an unused connection. What Trunkline asks for itself (lists
+    /// and the handshake) can be said twice; a client's call cannot.
+    fn can_be_repeated(&self, purpose: Purpose) -> bool {
+        match purpose {
+            Purpose::Initialize(_) | Purpose::Initialized => true,
+            Purpose::Call(id) => self.connection().is_some_and(|connection| {
+                let pending = connection.pending.lock();
+                matches!(pending.get(id), Some(Entry { waiter: Waiter::Own(_), .. }))
+            }),
+            _ => false,
         }
     }
 

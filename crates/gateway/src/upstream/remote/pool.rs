@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use trunkline_wire::Edits;
 
-use crate::limits::{CONNECTIONS_OPENING, QUEUED_BYTES, QUEUED_MESSAGES, REMOTE_CONNECTIONS};
+use crate::limits::{
+    CONNECTIONS_OPENING, MOST_CUTS, QUEUED_BYTES, QUEUED_MESSAGES, REMOTE_CONNECTIONS,
+};
 use crate::pump::{Refused, Touched};
 use crate::upstream::pending::UpstreamId;
 use crate::upstream::remote::address::Session;
@@ -34,6 +36,8 @@ pub(super) struct Pool {
     ticked: Instant,
     /// After a failure: no connection is opened before then.
     patience: Option<Instant>,
+    /// How often in a row the server has closed a connection that it had not said to close.
+    cuts: u8,
     /// Buffers for bodies, emptied, and one for heads.
     spares: Vec<Vec<u8>>,
     head: Vec<u8>,
@@ -58,6 +62,10 @@ pub(super) enum Listening {
     Yes,
 }
 
+/// The connection serves no further request.
+#[derive(Debug)]
+pub(super) struct Unkept;
+
 /// How often connections are looked at.
 const TICK: Duration = Duration::from_secs(1);
 const SPARES: usize = 64;
@@ -80,6 +88,7 @@ impl Pool {
             delayed: Vec::new(),
             ticked: Instant::now(),
             patience: None,
+            cuts: 0,
             spares: Vec::new(),
             head: Vec::new(),
         }
@@ -121,7 +130,7 @@ impl Pool {
             let now = Instant::now();
             while let Some(slot) = self.idle.pop() {
                 if !slot.is_fresh(now) {
-                    slot.outbox.close();
+                    slot.close();
                     continue;
                 }
                 match self.send(exchange, &slot, touched) {
@@ -219,6 +228,28 @@ impl Pool {
         self.idle.retain(|held| !Arc::ptr_eq(held, slot));
     }
 
+    /// Ends an exchange and lets its connection serve on: for so long, or not at all. What is left
+    /// of the exchange; `Err` if the connection is to be closed.
+    pub(super) fn release(
+        &mut self,
+        slot: &Arc<Slot>,
+        keep: Option<Duration>,
+        touched: &mut Touched,
+    ) -> Result<Option<Exchange>, Unkept> {
+        let keep = keep.filter(|_| self.cuts < MOST_CUTS).ok_or(Unkept)?;
+        let rested = slot.rest(keep);
+        if let Some((_, true)) = rested {
+            self.cuts = 0;
+        }
+        self.offer(slot, touched);
+        Ok(rested.map(|(exchange, _)| exchange))
+    }
+
+    /// The server has closed a connection behind an answer, without a word.
+    pub(super) fn was_cut(&mut self) {
+        self.cuts = self.cuts.saturating_add(1);
+    }
+
     /// How many connections to open now; they count as being opened.
     pub(super) fn open_more(&mut self) -> usize {
         // Closed, there is at most the farewell to be sent.
@@ -235,13 +266,14 @@ impl Pool {
         more
     }
 
-    /// A connection could not be opened. The streams that waited for one; `None` if it was needed
-    /// for more than those, and no other connection is there that could do it: the server is lost.
+    /// A connection could not be opened. The streams that waited for one; `None` if no connection is
+    /// left, or none that could do what else waits: the server is lost.
     pub(super) fn not_opened(&mut self) -> Option<VecDeque<Exchange>> {
         self.opening = self.opening.saturating_sub(1);
         let is_call = |exchange: &Exchange| !exchange.purpose.is_stream();
         let needed = self.urgent.iter().any(is_call) || self.waiting.iter().any(is_call);
-        if self.gate == Gate::Shut || (needed && self.slots.iter().all(|slot| listens(slot))) {
+        let deserted = needed && self.slots.iter().all(|slot| listens(slot));
+        if self.gate == Gate::Shut || self.slots.is_empty() || deserted {
             return None;
         }
         self.patience = Some(Instant::now() + TICK);
@@ -273,7 +305,7 @@ impl Pool {
         let stale: Vec<_> = self.idle.extract_if(.., |slot| !slot.is_fresh(now)).collect();
         let overdue = self.slots.iter().filter(|slot| slot.is_overdue(now));
         for slot in stale.iter().chain(overdue) {
-            slot.outbox.close();
+            slot.close();
         }
     }
 
@@ -313,7 +345,7 @@ impl Pool {
         self.waiting.retain(other);
         self.delayed.retain(|(_, exchange)| other(exchange));
         for slot in self.slots.iter().filter(|slot| listens(slot)) {
-            slot.outbox.close();
+            slot.close();
         }
     }
 
@@ -328,7 +360,7 @@ impl Pool {
         self.idle.clear();
         for slot in &self.slots {
             if !spared.as_ref().is_some_and(|spared| Arc::ptr_eq(spared, slot)) {
-                slot.outbox.close();
+                slot.close();
             }
         }
         self.idle.extend(spared);
@@ -337,7 +369,7 @@ impl Pool {
     pub(super) fn close_all(&mut self) {
         self.idle.clear();
         for slot in &self.slots {
-            slot.outbox.close();
+            slot.close();
         }
     }
 }
@@ -439,6 +471,8 @@ mod tests {
         let mut touched = Touched::default();
         let mut idle = pool(Gate::Open);
         idle.start(exchange(Purpose::Listen), &mut touched);
+        assert!(idle.not_opened().is_none(), "not even a stream can be opened");
+        idle.add(&Arc::new(Slot::new()));
         let streams = idle.not_opened().expect("only a stream is missing");
         assert_eq!(streams.len(), 1);
         let mut needed = pool(Gate::Open);

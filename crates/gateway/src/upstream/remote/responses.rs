@@ -184,7 +184,7 @@ impl Responses {
                 self.line.finish(&self.slot, facts.keep, touched);
             }
             Verdict::Accepted => {
-                self.line.accepted(facts.purpose, touched);
+                self.line.accepted(facts.purpose, facts.status, touched);
                 self.line.finish(&self.slot, facts.keep, touched);
             }
             _ => self.line.refused(&self.slot, &facts, &content, touched),
@@ -202,7 +202,7 @@ impl Responses {
     fn break_off(&mut self, what: &str, touched: &mut Touched) -> bool {
         self.over = true;
         self.incoming = None;
-        if let Some((exchange, _)) = self.line.drop_slot(&self.slot) {
+        if let Some((exchange, _)) = self.line.drop_slot(&self.slot).exchange {
             self.line.broke_off(exchange, what, touched);
         }
         false
@@ -263,12 +263,16 @@ impl Reader for Responses {
             return;
         }
         let began = !self.raw.is_empty();
-        if let Some((exchange, may_have_run)) = self.line.drop_slot(&self.slot) {
-            if began || may_have_run {
+        let ending = self.line.drop_slot(&self.slot);
+        if ending.cut && !began {
+            self.line.pool.lock().was_cut();
+        }
+        match ending.exchange {
+            None => {}
+            Some((exchange, may_have_run)) if began || may_have_run => {
                 self.line.unanswered(exchange, touched);
-            } else {
-                self.line.unsent(exchange, touched);
             }
+            Some((exchange, _)) => self.line.unsent(exchange, touched),
         }
     }
 }
@@ -322,7 +326,7 @@ fn deliver(
 ) {
     while let Some(event) = events.next() {
         match event {
-            Event::TooLong => line.too_large(facts.purpose, touched),
+            Event::TooLong(head) => line.event_too_large(facts.purpose, head, touched),
             Event::Message { name, data, .. } if *name != *b"message" => {
                 line.named_event(name, data, touched);
             }

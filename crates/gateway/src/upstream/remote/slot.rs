@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use trunkline_wire::Edits;
 
-use crate::limits::{KEEP_ALIVE, LINGER, TAKEN};
+use crate::limits::{CUT_OFF, KEEP_ALIVE, LINGER, TAKEN};
 use crate::pump::{Frame, Outbox, Touched};
 use crate::upstream::pending::UpstreamId;
 use crate::upstream::remote::exchange::{Exchange, Kept, Purpose};
@@ -18,10 +18,17 @@ pub(super) struct Slot {
 
 #[derive(Debug)]
 enum State {
-    /// Until then the server may be expected to keep it.
-    Idle(Instant),
+    Idle(Idle),
     Busy(Busy),
     Gone,
+}
+
+#[derive(Debug)]
+struct Idle {
+    /// Until then the server may be expected to keep it.
+    until: Instant,
+    /// When its last exchange ended, if it had any.
+    since: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -31,14 +38,24 @@ struct Busy {
     start: u64,
     /// Since when nobody waits for more of the response.
     unwanted: Option<Instant>,
+    /// It has served before.
+    reused: bool,
+}
+
+/// How a connection ended.
+#[derive(Debug)]
+pub(super) struct Ending {
+    /// What it was busy with, and whether the server may have seen that.
+    pub(super) exchange: Option<(Exchange, bool)>,
+    /// The server has closed it after an answer although it did not say so; of a busy one that
+    /// holds if nothing of a response has come.
+    pub(super) cut: bool,
 }
 
 impl Slot {
     pub(super) fn new() -> Self {
-        Self {
-            outbox: Outbox::default(),
-            state: Mutex::new(State::Idle(Instant::now() + KEEP_ALIVE)),
-        }
+        let idle = Idle { until: Instant::now() + KEEP_ALIVE, since: None };
+        Self { outbox: Outbox::default(), state: Mutex::new(State::Idle(idle)) }
     }
 
     /// Puts the request, with `head` in front of its body. The exchange comes back if the
@@ -50,9 +67,10 @@ impl Slot {
         touched: &mut Touched,
     ) -> Result<(), Exchange> {
         let mut state = self.state.lock();
-        if matches!(*state, State::Gone) {
-            return Err(exchange);
-        }
+        let reused = match &*state {
+            State::Idle(idle) => idle.since.is_some(),
+            State::Busy(_) | State::Gone => return Err(exchange),
+        };
         let frame = Frame { head, tail: b"" };
         let put = match &exchange.body {
             Kept::Small(body) => self.outbox.put_framed(frame, body, &Edits::new()),
@@ -62,7 +80,7 @@ impl Slot {
         let length = head.len() + exchange.body.len();
         let start = end.saturating_sub(length as u64);
         exchange.sent = Some(Instant::now());
-        *state = State::Busy(Busy { exchange, start, unwanted: None });
+        *state = State::Busy(Busy { exchange, start, unwanted: None, reused });
         touched.note(&self.outbox);
         Ok(())
     }
@@ -75,30 +93,50 @@ impl Slot {
         }
     }
 
-    /// The exchange is over; the connection can be used again for so long.
-    pub(super) fn rest(&self, keep: Duration) -> Option<Exchange> {
+    /// The exchange is over; the connection can be used again for so long. Says whether it had
+    /// been used before.
+    pub(super) fn rest(&self, keep: Duration) -> Option<(Exchange, bool)> {
         let mut state = self.state.lock();
-        if matches!(*state, State::Gone) {
+        if !matches!(*state, State::Busy(_)) {
             return None;
         }
-        match std::mem::replace(&mut *state, State::Idle(Instant::now() + keep)) {
-            State::Busy(busy) => Some(busy.exchange),
+        let now = Instant::now();
+        let idle = State::Idle(Idle { until: now + keep, since: Some(now) });
+        match std::mem::replace(&mut *state, idle) {
+            State::Busy(busy) => Some((busy.exchange, busy.reused)),
             State::Idle(_) | State::Gone => None,
         }
     }
 
-    /// The connection is over. What it was busy with, and whether the server may have seen that.
-    pub(super) fn end(&self) -> Option<(Exchange, bool)> {
+    /// Closes it from our side. What it is busy with is dealt with when that has happened.
+    pub(super) fn close(&self) {
+        let mut state = self.state.lock();
+        if matches!(*state, State::Idle(_)) {
+            *state = State::Gone;
+        }
+        drop(state);
+        self.outbox.close();
+    }
+
+    /// The connection is over.
+    pub(super) fn end(&self) -> Ending {
         let state = std::mem::replace(&mut *self.state.lock(), State::Gone);
         self.outbox.close();
         match state {
-            State::Busy(busy) => Some((busy.exchange, self.outbox.written() > busy.start)),
-            State::Idle(_) | State::Gone => None,
+            State::Busy(busy) => {
+                let may_have_run = self.outbox.written() > busy.start;
+                Ending { exchange: Some((busy.exchange, may_have_run)), cut: busy.reused }
+            }
+            State::Idle(idle) => {
+                let cut = idle.since.is_some_and(|since| since.elapsed() < CUT_OFF);
+                Ending { exchange: None, cut }
+            }
+            State::Gone => Ending { exchange: None, cut: false },
         }
     }
 
     pub(super) fn is_fresh(&self, now: Instant) -> bool {
-        matches!(*self.state.lock(), State::Idle(until) if now < until)
+        matches!(&*self.state.lock(), &State::Idle(Idle { until, .. }) if now < until)
     }
 
     /// Is it busy with this request? If so, may the server have seen it?

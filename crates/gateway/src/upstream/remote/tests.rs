@@ -1,6 +1,6 @@
 //! Responses as servers send them, over a pair of sockets: what becomes of the request.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread;
@@ -9,11 +9,13 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 use trunkline_catalog::config::{RemoteKind, Secrets};
-use trunkline_wire::upstream_id;
+use trunkline_wire::{Id, member, scan, upstream_id};
 
+use crate::call::{Door, ReturnPath};
 use crate::deadlines::Deadlines;
 use crate::limits::Limits;
-use crate::pump::Pump;
+use crate::pump::{Outbox, Pump, Touched};
+use crate::stream::Input;
 use crate::upstream::broken::BrokenLines;
 use crate::upstream::connection::{Connection, Parts};
 use crate::upstream::handshake::initialize;
@@ -65,11 +67,29 @@ impl Rig {
         theirs
     }
 
+    /// A client's call: the whole answer, or the words of an error of our own.
     fn call(&self) -> Result<String, String> {
-        let request = self.connection.request("tools/call", b"{}");
-        let answer = self.runtime.block_on(async { timeout(PATIENCE, request).await });
-        let answer = answer.expect("no answer").expect("the connection is closed");
-        answer.map(|bytes| String::from_utf8(bytes).unwrap())
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        theirs.set_read_timeout(Some(PATIENCE)).unwrap();
+        let outbox = Outbox::default();
+        outbox.connect(Input::socket(ours.into()).unwrap().1, &self.pump);
+        let request = br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x"}}"#;
+        let path = ReturnPath {
+            client: Arc::default(),
+            id: Id::new(b"7"),
+            progress_token: None,
+            door: Door::Line(outbox.clone()),
+        };
+        let mut touched = Touched::default();
+        self.connection.submit(&scan(request).unwrap(), &[], path, &mut touched).unwrap();
+        touched.flush();
+        let mut line = String::new();
+        BufReader::new(&theirs).read_line(&mut line).expect("no answer");
+        outbox.close();
+        let answer = scan(line.trim_end().as_bytes()).unwrap();
+        assert_eq!(answer.id(), b"7");
+        let ours = member(answer.text(answer.error), "data").is_some();
+        if ours { Err(line) } else { Ok(line.trim_end().to_owned()) }
     }
 }
 
@@ -91,7 +111,7 @@ fn asked(server: &mut UnixStream) -> (String, String) {
     let length = text.lines().find_map(|line| line.strip_prefix("Content-Length: "));
     let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
     server.read_exact(&mut body).unwrap();
-    let id = trunkline_wire::scan(&body).map(|message| message.id().to_vec());
+    let id = scan(&body).map(|message| message.id().to_vec());
     (text, String::from_utf8(id.unwrap_or_default()).unwrap())
 }
 
@@ -168,14 +188,14 @@ fn why_there_is_no_answer() {
     for (response, close, expected) in [
         (sized("401 No", ""), false, "needs authorization (HTTP 401)"),
         (sized("403 No", ERROR), false, "did not run"),
-        (sized("500 No", "bo\x1bom"), false, "with HTTP 500: bo\\u{1b}om; the call may have run"),
+        (sized("500 No", "bo\x1bom"), false, "with HTTP 500: bo\\\\u{1b}om; the call may have run"),
         (sized("429 No", ""), false, "is busy (HTTP 429) (try again later); the call did not run"),
         (sized("503 No\r\nRetry-After: 100", ""), false, "and asks to wait 100 s"),
         (sized("302 No\r\nLocation: http://other/", ""), false, "redirects to another server"),
         (sized("200 OK\r\nContent-Type: text/html", "<p>"), false, "answers with text/html where"),
         (sized(&format!("{JSON}\r\nContent-Encoding: br"), "x"), false, "answers compressed"),
         (sized(JSON, ""), false, "something that is not the answer"),
-        (sized("202 Accepted", ""), false, "accepted the request and gave no answer"),
+        (sized("202 Accepted", ""), false, "accepted the request without an answer (HTTP 202)"),
         (sized(JSON, &large), false, "over the limit of 10000 bytes"),
         (in_chunks(JSON, &[&large]), false, "over the limit of 10000 bytes"),
         (format!("HTTP/1.1 {EVENTS}\r\n\r\ndata: {large}"), false, "over the limit"),
