@@ -17,7 +17,7 @@ use crate::session::Session;
 pub struct LocalClient {
     session: Arc<Session>,
     last: AtomicI64,
-    news: parking_lot::Mutex<Option<mpsc::UnboundedReceiver<News>>>,
+    news: parking_lot::Mutex<Option<mpsc::Receiver<News>>>,
 }
 
 /// Something that is no answer.
@@ -41,14 +41,14 @@ pub struct LocalError {
 
 impl LocalClient {
     pub(crate) fn new(session: Arc<Session>) -> Self {
-        let (sender, receiver) = mpsc::unbounded_channel();
+        let (sender, receiver) = mpsc::channel(NEWS);
         session.client.set_stream(Some(Door::Exit(Arc::new(Ear(sender)))));
         let news = parking_lot::Mutex::new(Some(receiver));
         Self { session, last: AtomicI64::new(0), news }
     }
 
     /// Everything that is no answer, for whoever asks first.
-    pub fn news(&self) -> Option<mpsc::UnboundedReceiver<News>> {
+    pub fn news(&self) -> Option<mpsc::Receiver<News>> {
         self.news.lock().take()
     }
 
@@ -102,6 +102,9 @@ impl Drop for LocalClient {
         self.session.end();
     }
 }
+
+/// News nobody has taken yet; what comes beyond is not told.
+const NEWS: usize = 1024;
 
 /// The user rejected the request.
 const DECLINED: i32 = -1;
@@ -168,7 +171,7 @@ impl Exit for Answer {
 
 /// Hears everything that is no answer.
 #[derive(Debug)]
-struct Ear(mpsc::UnboundedSender<News>);
+struct Ear(mpsc::Sender<News>);
 
 impl Exit for Ear {
     fn say(&self, bytes: &[u8], edits: &Edits<'_>, _: &mut Touched) -> bool {
@@ -181,7 +184,7 @@ impl Exit for Ear {
             Kind::Request => News::Question { id: message.id().to_vec(), method, params },
             _ => News::Notification { method, params },
         };
-        self.0.send(news).is_ok()
+        self.0.try_send(news).is_ok()
     }
 
     fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut Touched) -> bool {

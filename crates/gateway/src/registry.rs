@@ -157,8 +157,7 @@ impl Registry {
     pub(crate) fn expire_calls(&self, now: Tick) -> bool {
         let privates: Vec<_> = self.privates.lock().iter().filter_map(Weak::upgrade).collect();
         let servers = self.servers();
-        let connections =
-            servers.iter().chain(&privates).filter_map(|server| server.connection());
+        let connections = servers.iter().chain(&privates).filter_map(|server| server.connection());
         connections.filter(|connection| connection.expire(now)).count() > 0
     }
 }

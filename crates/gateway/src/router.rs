@@ -72,6 +72,8 @@ pub(crate) fn route<'a>(
         b"logging/setLevel" => set_level(message),
         b"initialize" => Ok(Route::Initialize),
         b"ping" => Ok(Route::Ping),
+        // A client asks which era it is in: that is about Trunkline, and no server's to answer.
+        b"server/discover" => Err(CallError::UnknownMethod("server/discover".to_owned())),
         _ => Ok(Route::Other),
     }
 }
@@ -111,7 +113,8 @@ fn subtool<'a>(message: &Message<'a>, custom: &'a CustomRoute) -> Result<Route<'
     let arguments =
         message.params.span.and_then(|params| find(message.bytes, params, &["arguments"]));
     let arguments = arguments.ok_or_else(|| CallError::InvalidParams(needed.to_owned()))?;
-    let name = |key| find(message.bytes, arguments, &[key]).and_then(|at| decode(at.of(message.bytes)));
+    let name =
+        |key| find(message.bytes, arguments, &[key]).and_then(|at| decode(at.of(message.bytes)));
     let (Some(server), Some(tool)) = (name("server"), name("tool")) else {
         return Err(CallError::InvalidParams(needed.to_owned()));
     };
@@ -276,6 +279,7 @@ mod tests {
         check("prompts/list", "{}", "List(Prompts)");
         check("logging/setLevel", r#"{"level":"debug"}"#, "SetLevel(Level(0))");
         check("tasks/get", "{}", "Other");
+        check("server/discover", "{}", "Method not found: server/discover");
     }
 
     #[test]

@@ -172,8 +172,8 @@ fn declared(client: &Peer<RoleServer>, capability: &str) -> bool {
     capabilities.is_some_and(|capabilities| capabilities.get(capability).is_some())
 }
 
-/// A request of our own to the client. Sent as a custom one: rmcp's own types know no `enumNames`
-/// beside `enum`, and are deprecated for what revisions after 2025-11-25 no longer have.
+/// A request of our own to the client. Sent as a custom one: the schemas arrive as they are written
+/// above, and rmcp's own types are deprecated for what later revisions no longer have.
 async fn ask(client: &Peer<RoleServer>, method: &str, params: Value) -> Result<Value, String> {
     let request = ServerRequest::CustomRequest(CustomRequest::new(method, Some(params)));
     let answer = client.send_request(request).await.map_err(|error| error.to_string())?;

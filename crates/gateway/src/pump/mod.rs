@@ -8,6 +8,7 @@
 
 mod handle;
 mod outbox;
+mod queue;
 mod source;
 mod thread;
 mod touched;
@@ -16,6 +17,7 @@ mod touched;
 mod tests;
 
 pub(crate) use handle::Pump;
-pub(crate) use outbox::{Frame, LINE, Outbox, Refused};
+pub(crate) use outbox::Outbox;
+pub(crate) use queue::{Frame, LINE, Refused};
 pub(crate) use source::{Reader, SourceHandle};
 pub(crate) use touched::Touched;

@@ -3,61 +3,50 @@
 use std::sync::Arc;
 
 use trunkline_catalog::{Route as Owner, ToolRoute};
-use trunkline_wire::{Id, Message, Span, decode, find};
+use trunkline_wire::{Edits, Message, Span, decode, find};
 
-use crate::call::{Door, ReturnPath};
+use crate::call::ReturnPath;
 use crate::error::CallError;
 use crate::pump::Touched;
 use crate::registry::Snapshot;
 use crate::router::{Deed, Forward, Subtool};
 use crate::session::Session;
-use crate::session::legacy::{answer, refuse, unknown_method};
+use crate::session::legacy::{Asked, answer, refuse};
 use crate::upstream::{Connection, Server};
+
+/// What is replaced in a request.
+type Changes<'a> = &'a [(Span, &'a [u8])];
 
 /// Where a request may say which server it is for, when nothing else does.
 const ADDRESS: [&str; 2] = ["_meta", "trunkline/server"];
 
 impl Session {
     /// A tool call: the hot path.
-    pub(super) fn call(
-        self: &Arc<Self>,
-        message: &Message<'_>,
-        id: Id,
-        owner: &Owner,
-        door: &Door,
-        snapshot: &Snapshot,
-        touched: &mut Touched,
-    ) {
-        let Some(name_at) = message.params.name else { return };
-        let changes: &[(Span, &[u8])] = &[(name_at, &owner.name_token)];
-        self.send(owner.server, message, changes, id, door, snapshot, touched);
+    pub(super) fn call(self: &Arc<Self>, asked: Asked<'_>, owner: &Owner, touched: &mut Touched) {
+        let Some(name_at) = asked.message.params.name else { return };
+        self.send(asked, owner.server, &[(name_at, &owner.name_token)], touched);
     }
 
     /// A call to a custom tool: the tool behind it gets its own name and its own arguments.
     pub(super) fn call_subtool(
         self: &Arc<Self>,
-        message: &Message<'_>,
-        id: Id,
+        asked: Asked<'_>,
         subtool: &Subtool<'_>,
-        door: &Door,
-        snapshot: &Snapshot,
         touched: &mut Touched,
     ) {
-        let Some(name_at) = message.params.name else { return };
-        let changes: &[(Span, &[u8])] =
+        let Some(name_at) = asked.message.params.name else { return };
+        let changes: Changes<'_> =
             &[(name_at, &subtool.owner.name_token), (subtool.arguments, subtool.args)];
-        self.send(subtool.owner.server, message, changes, id, door, snapshot, touched);
+        self.send(asked, subtool.owner.server, changes, touched);
     }
 
     pub(super) fn forward(
         self: &Arc<Self>,
-        message: &Message<'_>,
-        id: Id,
+        asked: Asked<'_>,
         to: &Forward<'_>,
-        door: &Door,
-        snapshot: &Snapshot,
         touched: &mut Touched,
     ) {
+        let Asked { message, door, snapshot, .. } = asked;
         if let Some(connection) = snapshot.connection(to.server)
             && let Some(uri) = decode(&to.token)
         {
@@ -74,47 +63,43 @@ impl Session {
                 Deed::Unsubscribe => {}
             }
         }
-        let changes: &[(Span, &[u8])] = &[(to.at, &to.token)];
-        self.send(to.server, message, changes, id, door, snapshot, touched);
+        self.send(asked, to.server, &[(to.at, &to.token)], touched);
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a request, where it goes, where it came from")]
+    /// Passes the request on to the server at `place`.
     fn send(
         self: &Arc<Self>,
+        asked: Asked<'_>,
         place: usize,
-        message: &Message<'_>,
-        changes: &[(Span, &[u8])],
-        id: Id,
-        door: &Door,
-        snapshot: &Snapshot,
+        changes: Changes<'_>,
         touched: &mut Touched,
     ) {
+        let Asked { message, door, snapshot, .. } = asked;
         let Some(server) = snapshot.server(place) else { return };
         let Some(connection) = snapshot.connection(place) else {
             // Something may be called by its server's key although that server does not run.
             return refuse(message.id(), &absent(server), door, touched);
         };
         match self.own_process(server) {
-            None => self.submit(connection, message, changes, id, door, touched),
+            None => self.submit(asked, connection, changes, touched),
             Some(private) => match private.connection() {
-                Some(connection) => self.submit(&connection, message, changes, id, door, touched),
+                Some(connection) => self.submit(asked, &connection, changes, touched),
                 None if private.is_settled() => {
                     refuse(message.id(), &absent(&private), door, touched);
                 }
-                None => self.retry_when_ready(private, message, id, door),
+                None => self.retry_when_ready(private, asked),
             },
         }
     }
 
     fn submit(
         &self,
+        asked: Asked<'_>,
         connection: &Arc<Connection>,
-        message: &Message<'_>,
-        changes: &[(Span, &[u8])],
-        id: Id,
-        door: &Door,
+        changes: Changes<'_>,
         touched: &mut Touched,
     ) {
+        let Asked { message, id, door, .. } = asked;
         let token = message.params.meta_progress_token.map(|span| span.of(message.bytes));
         // Anything else is no token; it goes through as it is.
         let token = token.filter(|token| matches!(token.first(), Some(b'"' | b'-' | b'0'..=b'9')));
@@ -131,17 +116,15 @@ impl Session {
 
     pub(super) fn call_unknown(
         self: &Arc<Self>,
-        message: &Message<'_>,
-        id: Id,
+        asked: Asked<'_>,
         name: &str,
-        door: &Door,
         touched: &mut Touched,
     ) {
         match self.context.view.by_prefix(name) {
             Some(server) if self.may_wait() && !server.is_settled() => {
-                self.retry_when_ready(server, message, id, door);
+                self.retry_when_ready(server, asked);
             }
-            _ => refuse(message.id(), &self.unknown_tool(name), door, touched),
+            _ => asked.refuse(&self.unknown_tool(name), touched),
         }
     }
 
@@ -163,41 +146,31 @@ impl Session {
     /// A resource or prompt nobody has; perhaps a server that is still starting has it.
     pub(super) fn miss(
         self: &Arc<Self>,
-        message: &Message<'_>,
-        id: Id,
+        asked: Asked<'_>,
         error: &CallError,
-        door: &Door,
         touched: &mut Touched,
     ) {
         if self.may_wait() && !self.context.registry.is_settled() {
-            self.retry_when_settled(message, id, door);
+            self.retry_when_settled(asked);
         } else {
-            refuse(message.id(), error, door, touched);
+            asked.refuse(error, touched);
         }
     }
 
     /// A method Trunkline does not know goes to the one server it can be meant for.
-    pub(super) fn unknown(
-        self: &Arc<Self>,
-        message: &Message<'_>,
-        id: Id,
-        door: &Door,
-        snapshot: &Snapshot,
-        touched: &mut Touched,
-    ) {
-        match self.addressee(message, snapshot) {
+    pub(super) fn unknown(self: &Arc<Self>, asked: Asked<'_>, touched: &mut Touched) {
+        match self.addressee(asked.message, asked.snapshot) {
             Some(Addressee { place, change }) => {
                 let change = change.as_ref().map(|(at, token)| (*at, &**token));
                 let changes: Vec<(Span, &[u8])> = change.into_iter().collect();
-                self.send(place, message, &changes, id, door, snapshot, touched);
+                self.send(asked, place, &changes, touched);
             }
             None if self.may_wait() && !self.context.registry.is_settled() => {
-                self.retry_when_settled(message, id, door);
+                self.retry_when_settled(asked);
             }
             None => {
-                let CallError::UnknownMethod(method) = unknown_method(message) else { return };
-                let error = CallError::Unaddressed { method };
-                refuse(message.id(), &error, door, touched);
+                let method = String::from_utf8_lossy(&asked.message.method()).into_owned();
+                asked.refuse(&CallError::Unaddressed { method }, touched);
             }
         }
     }
@@ -206,7 +179,8 @@ impl Session {
     /// its `_meta`, or because there is only one.
     fn addressee(&self, message: &Message<'_>, snapshot: &Snapshot) -> Option<Addressee> {
         let running = |place: &usize| snapshot.connection(*place).is_some();
-        let text = |span: Option<Span>| span.and_then(|at| Some((at, decode(at.of(message.bytes))?)));
+        let text =
+            |span: Option<Span>| span.and_then(|at| Some((at, decode(at.of(message.bytes))?)));
         let address = message.params.span.and_then(|params| find(message.bytes, params, &ADDRESS));
         if let Some((_, key)) = text(address) {
             let place = snapshot.place_of(&key)?;
@@ -226,7 +200,10 @@ impl Session {
         {
             return Some(Addressee::of(&owner, at));
         }
-        snapshot.only().map(|place| Addressee { place, change: None }).filter(|to| running(&to.place))
+        snapshot
+            .only()
+            .map(|place| Addressee { place, change: None })
+            .filter(|to| running(&to.place))
     }
 
     /// A notification Trunkline does not know, likewise. Nobody can be told that it found none.
@@ -246,7 +223,7 @@ impl Session {
             return;
         };
         let change = to.and_then(|to| to.change);
-        let edits = change.as_ref().map(|(at, token)| trunkline_wire::Edits::one(*at, token));
+        let edits = change.as_ref().map(|(at, token)| Edits::one(*at, token));
         connection.line.tell(message.bytes, &edits.unwrap_or_default(), touched);
     }
 
@@ -257,7 +234,7 @@ impl Session {
             false => self.privates.lock().values().cloned().collect(),
         };
         for connection in servers.iter().filter_map(|server| server.connection()) {
-            connection.line.tell(message.bytes, &trunkline_wire::Edits::new(), touched);
+            connection.line.tell(message.bytes, &Edits::new(), touched);
         }
     }
 }

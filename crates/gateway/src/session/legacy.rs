@@ -142,53 +142,42 @@ impl Session {
         snapshot: &Snapshot,
         touched: &mut Touched,
     ) {
-        let id = Id::new(message.id());
+        let asked = Asked { message, id: Id::new(message.id()), door, snapshot };
         let route = match route(message, &snapshot.catalog) {
             Ok(route) => route,
-            Err(error) => return refuse(message.id(), &error, door, touched),
+            Err(error) => return asked.refuse(&error, touched),
         };
         if let Route::Call(owner) = route {
-            return self.call(message, id, owner, door, snapshot, touched);
+            return self.call(asked, owner, touched);
         }
         if !matches!(route, Route::Initialize | Route::Ping) {
             // Whoever asks without having said what it can do can do nothing.
             self.context.declared.settle(b"{}");
         }
-        if self.client.is_open(&id) {
-            return refuse(message.id(), &CallError::duplicate_id(), door, touched);
+        if self.client.is_open(&asked.id) {
+            return asked.refuse(&CallError::duplicate_id(), touched);
         }
         match route {
-            Route::Initialize => self.initialize(message, id, door, touched),
-            Route::Ping => answer(message.id(), b"{}", door, touched),
-            Route::List(ListKind::Tools) => self.list(ListKind::Tools, message, id, door, touched),
-            Route::UnknownTool(name) => self.call_unknown(message, id, &name, door, touched),
-            _ if self.context.face.simple => {
-                refuse(message.id(), &unknown_method(message), door, touched);
-            }
-            Route::List(kind) => self.list(kind, message, id, door, touched),
-            Route::SetLevel(level) => self.set_level(level, message, door, touched),
-            Route::Subtool(subtool) => {
-                self.call_subtool(message, id, &subtool, door, snapshot, touched);
-            }
-            Route::Forward(to) => self.forward(message, id, &to, door, snapshot, touched),
-            Route::Missing(error) => self.miss(message, id, &error, door, touched),
-            Route::Other => self.unknown(message, id, door, snapshot, touched),
+            Route::Initialize => self.initialize(asked, touched),
+            Route::Ping => asked.answer(b"{}", touched),
+            Route::List(ListKind::Tools) => self.list(asked, ListKind::Tools, touched),
+            Route::UnknownTool(name) => self.call_unknown(asked, &name, touched),
+            _ if self.context.face.simple => asked.refuse(&unknown_method(message), touched),
+            Route::List(kind) => self.list(asked, kind, touched),
+            Route::SetLevel(level) => self.set_level(&asked, level, touched),
+            Route::Subtool(subtool) => self.call_subtool(asked, &subtool, touched),
+            Route::Forward(to) => self.forward(asked, &to, touched),
+            Route::Missing(error) => self.miss(asked, &error, touched),
+            Route::Other => self.unknown(asked, touched),
             Route::Call(_) => {} // was the first to be looked at
         }
     }
 
-    fn list(
-        self: &Arc<Self>,
-        kind: ListKind,
-        message: &Message<'_>,
-        id: Id,
-        door: &Door,
-        touched: &mut Touched,
-    ) {
+    fn list(self: &Arc<Self>, asked: Asked<'_>, kind: ListKind, touched: &mut Touched) {
         if self.may_wait() && !self.context.registry.is_settled() {
-            self.list_when_ready(kind, id, door);
+            self.list_when_ready(kind, asked.id, asked.door);
         } else {
-            self.send_list(kind, message.id(), door, touched);
+            self.send_list(kind, asked.message.id(), asked.door, touched);
         }
     }
 
@@ -198,13 +187,7 @@ impl Session {
     }
 
     /// Sends the list of this moment and remembers that the client knows it.
-    pub(super) fn send_list(
-        &self,
-        kind: ListKind,
-        id: &[u8],
-        door: &Door,
-        touched: &mut Touched,
-    ) {
+    pub(super) fn send_list(&self, kind: ListKind, id: &[u8], door: &Door, touched: &mut Touched) {
         let snapshot = self.context.view.snapshot();
         let list = snapshot.catalog.list(kind);
         self.told.lock().set(kind, list);
@@ -214,20 +197,14 @@ impl Session {
         }
     }
 
-    fn initialize(
-        self: &Arc<Self>,
-        message: &Message<'_>,
-        id: Id,
-        door: &Door,
-        touched: &mut Touched,
-    ) {
+    fn initialize(self: &Arc<Self>, asked: Asked<'_>, touched: &mut Touched) {
+        let Asked { message, door, .. } = asked;
         let params = message.text(message.params.span);
-        let asked = member(params, "protocolVersion").and_then(decode);
-        let Some(asked) = asked else {
+        let Some(revision) = member(params, "protocolVersion").and_then(decode) else {
             let why = "initialize needs `protocolVersion`, a string".to_owned();
-            return refuse(message.id(), &CallError::InvalidParams(why), door, touched);
+            return asked.refuse(&CallError::InvalidParams(why), touched);
         };
-        let agreed = Revision::negotiate(&asked);
+        let agreed = Revision::negotiate(&revision);
         self.batches.store(agreed.allows_batches(), Ordering::Relaxed);
         let capabilities = member(params, "capabilities").unwrap_or_default();
         self.client.declares(capabilities);
@@ -240,18 +217,12 @@ impl Session {
         if self.context.face.simple || self.context.registry.is_settled() || !self.may_wait() {
             self.welcome(agreed, message.id(), door, touched);
         } else {
-            self.welcome_when_ready(agreed, id, door);
+            self.welcome_when_ready(agreed, asked.id, door);
         }
     }
 
     /// The answer to `initialize`.
-    pub(super) fn welcome(
-        &self,
-        agreed: Revision,
-        id: &[u8],
-        door: &Door,
-        touched: &mut Touched,
-    ) {
+    pub(super) fn welcome(&self, agreed: Revision, id: &[u8], door: &Door, touched: &mut Touched) {
         let instructions = match self.context.face.simple {
             true => String::new(),
             false => self.context.view.instructions(),
@@ -275,7 +246,7 @@ impl Session {
     }
 
     /// The client wants to hear what servers log from this level on.
-    fn set_level(&self, level: Level, message: &Message<'_>, door: &Door, touched: &mut Touched) {
+    fn set_level(&self, asked: &Asked<'_>, level: Level, touched: &mut Touched) {
         let audience = &self.context.registry.audience;
         let before = audience.level();
         self.client.set_level(level);
@@ -288,7 +259,7 @@ impl Session {
                 }
             }
         }
-        answer(message.id(), b"{}", door, touched);
+        asked.answer(b"{}", touched);
     }
 
     fn notified(&self, message: &Message<'_>, snapshot: &Snapshot, touched: &mut Touched) {
@@ -359,6 +330,25 @@ impl Session {
     }
 }
 
+/// A request on its way through a session.
+pub(super) struct Asked<'a> {
+    pub(super) message: &'a Message<'a>,
+    pub(super) id: Id,
+    /// Where the answer leaves.
+    pub(super) door: &'a Door,
+    pub(super) snapshot: &'a Snapshot,
+}
+
+impl Asked<'_> {
+    pub(super) fn answer(&self, result: &[u8], touched: &mut Touched) {
+        answer(self.message.id(), result, self.door, touched);
+    }
+
+    pub(super) fn refuse(&self, error: &CallError, touched: &mut Touched) {
+        refuse(self.message.id(), error, self.door, touched);
+    }
+}
+
 /// A message over the limit.
 pub(crate) fn refuse_oversize(id: &[u8], limit: usize, door: &Door, touched: &mut Touched) {
     let why = format!("the message is over the limit of {limit} bytes (see --max-message)");
@@ -366,7 +356,7 @@ pub(crate) fn refuse_oversize(id: &[u8], limit: usize, door: &Door, touched: &mu
 }
 
 /// Bytes that are no message.
-pub(crate) fn refuse_unread(bytes: &[u8], fault: Fault, door: &Door, touched: &mut Touched) {
+pub(super) fn refuse_unread(bytes: &[u8], fault: Fault, door: &Door, touched: &mut Touched) {
     let error = match fault.kind {
         kind if kind.is_parse_error() => CallError::Unreadable(kind),
         FaultKind::Batch => CallError::InvalidRequest(
@@ -391,6 +381,6 @@ pub(super) fn answer(id: &[u8], result: &[u8], door: &Door, touched: &mut Touche
     door.answer(Payload::Owned(out), &Edits::new(), touched);
 }
 
-pub(super) fn unknown_method(message: &Message<'_>) -> CallError {
+fn unknown_method(message: &Message<'_>) -> CallError {
     CallError::UnknownMethod(String::from_utf8_lossy(&message.method()).into_owned())
 }

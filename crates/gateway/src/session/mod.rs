@@ -7,4 +7,4 @@ mod legacy;
 mod private;
 mod waiting;
 
-pub(crate) use legacy::{Session, SessionContext, refuse_oversize, refuse_unread};
+pub(crate) use legacy::{Session, SessionContext, refuse_oversize};

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use trunkline_catalog::ListKind;
-use trunkline_wire::{Id, Message, Revision};
+use trunkline_wire::{Id, Revision};
 
 use crate::call::{Door, Ticket, Waiting};
 use crate::limits::WELCOME;
 use crate::pump::Touched;
 use crate::session::Session;
+use crate::session::legacy::Asked;
 use crate::upstream::Server;
 
 impl Session {
@@ -34,13 +35,7 @@ impl Session {
     }
 
     /// Looks at a request again once its server is up.
-    pub(super) fn retry_when_ready(
-        self: &Arc<Self>,
-        server: Arc<Server>,
-        message: &Message<'_>,
-        id: Id,
-        door: &Door,
-    ) {
+    pub(super) fn retry_when_ready(self: &Arc<Self>, server: Arc<Server>, asked: Asked<'_>) {
         // A process of the client's own starts when it is first wanted, whenever that is.
         let deadline = match self.context.start_deadline {
             deadline if Instant::now() < deadline => deadline,
@@ -49,18 +44,13 @@ impl Session {
         let ready = async move {
             drop(timeout_at(deadline, server.settled()).await);
         };
-        self.retry(message, id, door, ready);
+        self.retry(asked, ready);
     }
 
     /// Looks at a request again once every server is up or has failed.
-    pub(super) fn retry_when_settled(
-        self: &Arc<Self>,
-        message: &Message<'_>,
-        id: Id,
-        door: &Door,
-    ) {
+    pub(super) fn retry_when_settled(self: &Arc<Self>, asked: Asked<'_>) {
         let ready = self.all_settled(self.context.start_deadline);
-        self.retry(message, id, door, ready);
+        self.retry(asked, ready);
     }
 
     fn all_settled(&self, deadline: Instant) -> impl Future<Output = ()> + Send + 'static {
@@ -70,16 +60,10 @@ impl Session {
         }
     }
 
-    fn retry(
-        self: &Arc<Self>,
-        message: &Message<'_>,
-        id: Id,
-        door: &Door,
-        ready: impl Future<Output = ()> + Send + 'static,
-    ) {
-        let bytes = message.bytes.to_vec();
-        let to = door.clone();
-        self.wait(id, door, ready, move |session, _, touched| {
+    fn retry(self: &Arc<Self>, asked: Asked<'_>, ready: impl Future<Output = ()> + Send + 'static) {
+        let bytes = asked.message.bytes.to_vec();
+        let to = asked.door.clone();
+        self.wait(asked.id, asked.door, ready, move |session, _, touched| {
             session.receive(&bytes, &to, &session.context.view.snapshot(), touched);
         });
     }

@@ -79,7 +79,10 @@ mod tests {
         for (client, expected) in [
             ("{}", "{}"),
             (r#"{"roots":{"listChanged":true},"tasks":{}}"#, r#"{"roots":{"listChanged":true}}"#),
-            (r#"{"sampling":{ },"x":1,"elicitation":{"url":{}}}"#, r#"{"sampling":{ },"elicitation":{"url":{}}}"#),
+            (
+                r#"{"sampling":{ },"x":1,"elicitation":{"url":{}}}"#,
+                r#"{"sampling":{ },"elicitation":{"url":{}}}"#,
+            ),
             ("5", "{}"),
         ] {
             assert_eq!(String::from_utf8(passed_on(client.as_bytes())).unwrap(), expected);

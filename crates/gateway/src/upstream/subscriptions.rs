@@ -32,7 +32,8 @@ impl Subscriptions {
         let mut all = self.0.lock();
         let Some(subscribers) = all.get_mut(uri) else { return true };
         let client = Arc::downgrade(client);
-        subscribers.retain(|known| !known.client.ptr_eq(&client) && known.client.strong_count() > 0);
+        subscribers
+            .retain(|known| !known.client.ptr_eq(&client) && known.client.strong_count() > 0);
         let last = subscribers.is_empty();
         if last {
             all.remove(uri);

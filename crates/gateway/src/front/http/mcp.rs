@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use memchr::{memchr, memchr2};
+use memchr::memchr2;
 use trunkline_http::{Request, accepts, is_type};
 use trunkline_wire::{
     Fault, FaultKind, Kind as MessageKind, Message, Revision, decode, elements, is_json, member,
@@ -93,11 +93,7 @@ fn check_post(request: &Request<'_>) -> Result<(), Refusal> {
 }
 
 fn is_initialize(message: &Message<'_>) -> bool {
-    let spelt = message.text(message.method);
-    // Nobody spells it with escapes, but it would mean the same.
-    let named = spelt == b"\"initialize\""
-        || (memchr(b'\\', spelt).is_some() && *message.method() == *b"initialize");
-    message.kind == MessageKind::Request && named
+    message.kind == MessageKind::Request && *message.method() == *b"initialize"
 }
 
 /// Opens a session, if the request is good for one.
