@@ -18,12 +18,14 @@ pub mod port;
 pub mod process;
 pub mod rng;
 pub mod room;
+pub mod run;
 pub mod say;
 pub mod scan;
 pub mod scene;
 pub mod serve;
 pub mod service;
 pub mod streamable;
+pub mod terminal;
 
 use std::time::Duration;
 

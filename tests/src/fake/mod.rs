@@ -26,7 +26,7 @@ use outlet::{Outlet, Stdout};
 use request::Request;
 
 /// `--script FILE`, with `--listen ADDRESS --http` or `--sse` over the network instead of stdio;
-/// `--linger MARKER` for what a script starts.
+/// `--linger MARKER` for what a script starts, `--terminal` for what runs at one.
 pub fn main() {
     let args: Vec<String> = std::env::args().collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -42,6 +42,9 @@ pub fn main() {
             over_network(read(path), address, Wire::Legacy);
         }
         ["--linger", _, ..] => linger::main(&args),
+        ["--terminal", terminal, program, ref rest @ ..] => {
+            crate::terminal::sit(terminal, program, rest);
+        }
         _ => panic!("usage: fake-mcp --script FILE [--listen ADDRESS --http|--sse]"),
     }
 }

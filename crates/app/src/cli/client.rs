@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use trunkline_http::Url;
 
 use super::servers::{Bounds, Servers};
 use super::values::{Header, Token, header, url};
@@ -14,7 +15,7 @@ pub(crate) struct Target {
     pub(crate) servers: Servers,
     /// Talk to the MCP server at URL instead (Streamable HTTP or SSE)
     #[arg(long, value_name = "URL", value_parser = url, conflicts_with_all = ["config", "client", "separator", "pass_env"])]
-    pub(crate) url: Option<String>,
+    pub(crate) url: Option<Url>,
     /// Send this header to URL, as 'Name: value' (repeatable)
     #[arg(long, value_name = "HEADER", value_parser = header, requires = "url", conflicts_with = "config")]
     pub(crate) header: Vec<Header>,

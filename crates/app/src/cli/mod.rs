@@ -6,7 +6,7 @@ mod install;
 mod servers;
 mod values;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 pub(crate) use client::{Call, Prompts, Resources, Target, Tools};
@@ -73,7 +73,19 @@ pub(crate) enum Asked {
 #[derive(Debug)]
 pub(crate) struct Told(clap::Error);
 
+/// Flags whose values are secrets, or may hold some.
+const SECRET: [&str; 3] = ["--token ", "--header ", "--url "];
+
 impl Told {
+    /// An error that quotes no secret.
+    fn new(mut error: clap::Error) -> Self {
+        let flag = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+        if SECRET.iter().any(|secret| flag.starts_with(secret)) {
+            error.insert(ContextKind::InvalidValue, ContextValue::String("…".to_owned()));
+        }
+        Self(error)
+    }
+
     pub(crate) fn tell(&self) -> u8 {
         match self.0.kind() {
             ErrorKind::DisplayHelp => speak::out(&self.0.render().to_string()),
@@ -97,8 +109,8 @@ fn parse_from(
     if program == Program::SimpleAggregator {
         command = simple(command);
     }
-    let matches = command.clone().try_get_matches_from(arguments).map_err(Told)?;
-    let cli = Cli::from_arg_matches(&matches).map_err(Told)?;
+    let matches = command.clone().try_get_matches_from(arguments).map_err(Told::new)?;
+    let cli = Cli::from_arg_matches(&matches).map_err(Told::new)?;
     let simple = program == Program::SimpleAggregator;
     Ok(match cli.command {
         Some(Command::Check(mut check)) => {

@@ -57,6 +57,22 @@ fn the_client_needs_one_target() {
 }
 
 #[test]
+fn no_error_quotes_a_secret() {
+    for line in [
+        "tools --url http://x --token s3cr\u{e9}t",
+        "serve --config a --token s3cr\u{e9}t",
+        "tools --url http://x --header s3cr\u{e9}t",
+        "tools --url http://me:s3cr\u{e9}t@x/mcp",
+    ] {
+        let arguments = std::iter::once("trunkline").chain(line.split_whitespace());
+        let told = parse_from(Program::Trunkline, arguments.map(Into::into)).err();
+        let told = told.map(|told| told.0.render().to_string()).unwrap_or_default();
+        assert!(told.starts_with("error: invalid value '…' for '--"), "{line}: {told}");
+        assert!(!told.contains("s3cr"), "{told}");
+    }
+}
+
+#[test]
 fn arguments_and_flags_mix() {
     let line = "call git:log a=1 --config c b:=[-1] --args - c=-5 --json";
     let Ok(Asked::Call(call)) = asked(Program::Trunkline, line) else {

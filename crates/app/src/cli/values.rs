@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use trunkline_catalog::name::Client;
+use trunkline_http::{BadUrl, Url};
 
 pub(super) fn client(text: &str) -> Result<Client, String> {
     text.parse().map_err(|unknown: trunkline_catalog::name::UnknownClient| unknown.to_string())
@@ -115,14 +116,8 @@ pub(super) fn header(text: &str) -> Result<Header, String> {
     Ok(Header { name: name.to_owned(), value: value.to_owned() })
 }
 
-pub(super) fn url(text: &str) -> Result<String, String> {
-    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
-    match rest {
-        Some(rest) if !rest.is_empty() && !text.contains(char::is_whitespace) => {
-            Ok(text.to_owned())
-        }
-        _ => Err("must start with http:// or https://".to_owned()),
-    }
+pub(super) fn url(text: &str) -> Result<Url, BadUrl> {
+    Url::parse(text)
 }
 
 /// A name clients may put into `Host`.

@@ -4,8 +4,8 @@ use serde_json::Value;
 use trunkline_wire::{encode_into, is_json, member};
 
 use crate::cli::Call;
-use crate::client::{self, Schema};
-use crate::commands::input::{arguments, read_argument};
+use crate::client::{self, Pair, Schema};
+use crate::commands::input::{arguments, read_argument, read_pairs};
 use crate::commands::output;
 use crate::commands::visit::{self, Manner, Trouble};
 use crate::environment::Environment;
@@ -13,8 +13,8 @@ use crate::{FAILED, OK, speak};
 
 pub(crate) fn run(asked: &Call, environment: &Environment) -> u8 {
     let target = &asked.target;
-    let whole = match asked.args.as_deref().map(whole).transpose() {
-        Ok(whole) => whole,
+    let (whole, pairs) = match given(asked) {
+        Ok(given) => given,
         Err(text) => return speak::problem(&format!("error: {text}\n"), crate::USAGE),
     };
     let manner = Manner { target, wanted: Some(&asked.name), person: speak::person_is_there() };
@@ -27,7 +27,7 @@ pub(crate) fn run(asked: &Call, environment: &Environment) -> u8 {
         let schema: Value = member(definition, "inputSchema")
             .and_then(|schema| serde_json::from_slice(schema).ok())
             .unwrap_or(Value::Bool(true));
-        let given = arguments(whole.as_deref(), &asked.pairs, Schema::new(&schema), &asked.name)
+        let given = arguments(whole.as_deref(), pairs, Schema::new(&schema), &asked.name)
             .map_err(Trouble::Usage)?;
         let result = visit.ask("tools/call", &params(&asked.name, &given)).await?;
         if target.json {
@@ -36,6 +36,12 @@ pub(crate) fn run(asked: &Call, environment: &Environment) -> u8 {
         }
         show(asked, &result)
     })
+}
+
+/// What the command line says, with the files it names.
+fn given(asked: &Call) -> Result<(Option<Vec<u8>>, Vec<Pair>), String> {
+    let whole = asked.args.as_deref().map(whole).transpose()?;
+    Ok((whole, read_pairs(&asked.pairs)?))
 }
 
 /// `--args`: the text itself, `@FILE` or `-`.

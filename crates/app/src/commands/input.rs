@@ -8,16 +8,20 @@ use crate::speak;
 /// More than a person passes as an argument; a pipe without an end must not fill the memory.
 const LARGEST: u64 = 256 << 20;
 
+/// The pairs of a command line, with what their files hold. To be called before anything is
+/// started: standard input may take its time, and Ctrl-C must end that.
+pub(super) fn read_pairs(said: &[String]) -> Result<Vec<Pair>, String> {
+    let pairs: Result<_, _> = said.iter().map(|pair| Pair::parse(pair, &read_file)).collect();
+    pairs.map_err(|error| error.to_string())
+}
+
 /// The arguments of `name` as JSON, or what is wrong with them and what is right.
 pub(super) fn arguments(
     whole: Option<&[u8]>,
-    pairs: &[String],
+    pairs: Vec<Pair>,
     schema: Schema<'_>,
     name: &str,
 ) -> Result<Vec<u8>, String> {
-    let pairs: Result<Vec<Pair>, _> =
-        pairs.iter().map(|pair| Pair::parse(pair, &read_file)).collect();
-    let pairs = pairs.map_err(|error| error.to_string())?;
     build(whole, pairs, schema).map_err(|problems| explain(&problems, schema, name))
 }
 
@@ -63,10 +67,10 @@ mod tests {
             "properties": { "message": { "type": "string", "description": "What to say" } },
             "required": ["message"]
         });
-        let text = arguments(None, &[], Schema::new(&schema), "s:echo").unwrap_err();
+        let text = arguments(None, Vec::new(), Schema::new(&schema), "s:echo").unwrap_err();
         let expected = "`message` is missing (string)\n\n`s:echo` takes\n  message  string  required  What to say";
         assert_eq!(text, expected);
-        let bad = arguments(None, &["x".to_owned()], Schema::new(&schema), "s:echo").unwrap_err();
+        let bad = read_pairs(&["x".to_owned()]).unwrap_err();
         assert!(bad.starts_with("`x` is not key=value"), "{bad}");
     }
 }

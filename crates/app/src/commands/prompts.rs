@@ -4,13 +4,17 @@ use trunkline_wire::encode_into;
 
 use crate::cli::Prompts;
 use crate::client::{self, Schema};
-use crate::commands::input::arguments;
+use crate::commands::input::{arguments, read_pairs};
 use crate::commands::visit::{self, Manner, Trouble};
 use crate::environment::Environment;
-use crate::speak;
+use crate::{USAGE, speak};
 
 pub(crate) fn run(asked: &Prompts, environment: &Environment) -> u8 {
     let target = &asked.target;
+    let pairs = match read_pairs(&asked.pairs) {
+        Ok(pairs) => pairs,
+        Err(text) => return speak::problem(&format!("error: {text}\n"), USAGE),
+    };
     let manner = Manner { target, wanted: None, person: speak::person_is_there() };
     visit::run(&manner, environment, async |visit| {
         let list = visit.ask("prompts/list", b"{}").await?;
@@ -26,7 +30,7 @@ pub(crate) fn run(asked: &Prompts, environment: &Environment) -> u8 {
         };
         let schema = client::prompt_schema(definition);
         let given =
-            arguments(None, &asked.pairs, Schema::new(&schema), name).map_err(Trouble::Usage)?;
+            arguments(None, pairs, Schema::new(&schema), name).map_err(Trouble::Usage)?;
         let result = visit.ask("prompts/get", &params(name, &given)).await?;
         Ok(if target.json {
             speak::out_line(&result)

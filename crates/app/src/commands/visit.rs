@@ -7,6 +7,7 @@ use trunkline_catalog::name::{DEFAULT_SEPARATOR, Naming};
 use trunkline_gateway::{
     Declared, Gateway, LocalClient, LocalError, Options, Restart, State, Status,
 };
+use trunkline_http::Url;
 
 use crate::cli::{Identity, Target};
 use crate::client::{self, line};
@@ -110,7 +111,9 @@ async fn visited(
     }
 }
 
-fn reached(url: &str, status: &Status) -> Result<(), Trouble> {
+/// Without the query of the URL, which may hold a secret.
+fn reached(url: &Url, status: &Status) -> Result<(), Trouble> {
+    let url = format!("{}{}", url.origin(), url.path());
     match &status.state {
         State::Failed(failure) => Err(Trouble::Failed(format!("{url}: {failure}"))),
         State::Initializing => Err(Trouble::Failed(format!(
@@ -191,7 +194,7 @@ fn keep_owners(config: &mut Config, name: &str, separator: &str) {
     }
 }
 
-fn remote(url: &str, target: &Target) -> ServerSpec {
+fn remote(url: &Url, target: &Target) -> ServerSpec {
     let mut headers: Vec<(String, String)> =
         target.header.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
     if let Some(token) = &target.token {
@@ -202,21 +205,15 @@ fn remote(url: &str, target: &Target) -> ServerSpec {
     for (name, value) in &headers {
         secrets.add(name, value);
     }
-    let transport = Transport::Remote { url: url.to_owned(), kind: RemoteKind::Detect, headers };
+    let transport = Transport::Remote { url: url.to_string(), kind: RemoteKind::Detect, headers };
     ServerSpec {
-        key: host(url).unwrap_or("the server").to_owned(),
+        key: url.authority(),
         transport,
         disabled: false,
         secrets,
         filter: Default::default(),
         share: Default::default(),
     }
-}
-
-/// Without what may be secret in a URL.
-fn host(url: &str) -> Option<&str> {
-    let authority = url.split_once("://")?.1.split(['/', '?', '#']).next()?;
-    Some(authority.rsplit_once('@').map_or(authority, |(_, host)| host)).filter(|host| !host.is_empty())
 }
 
 #[cfg(test)]

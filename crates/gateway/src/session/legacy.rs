@@ -269,7 +269,11 @@ impl Session {
             b"notifications/initialized" => {}
             _ if self.context.face.simple => {}
             b"notifications/roots/list_changed" => self.tell_own_servers(message, touched),
-            _ => self.pass_notification(message, snapshot, touched),
+            method if method.starts_with(b"notifications/") => {
+                self.pass_notification(message, snapshot, touched);
+            }
+            // A request without an id is none, and must not be carried out as one.
+            _ => tracing::debug!("a request without an id is dropped"),
         }
     }
 

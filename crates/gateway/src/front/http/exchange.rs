@@ -143,9 +143,6 @@ mod tests {
     use crate::pump::Pump;
     use crate::stream::Input;
 
-    const PLAIN: Manner =
-        Manner { keep_alive: true, unread: false, chunks: true, headless: false, origin: None };
-
     /// A client's end of a connection, and ours.
     struct Line {
         client: UnixStream,
@@ -163,7 +160,7 @@ mod tests {
 
     impl Line {
         fn exchange(&self, streams: &Arc<Streams>, kind: Kind) -> Arc<Exchange> {
-            Exchange::new(streams, kind, Reply::new(&self.conn, PLAIN))
+            Exchange::new(streams, kind, Reply::new(&self.conn, Manner::PLAIN))
         }
 
         /// What the client gets until we close.
@@ -222,7 +219,8 @@ mod tests {
         let (pump, _) = Pump::start().unwrap();
         let Line { mut client, conn } = line(&pump);
         let large = "x".repeat(3 << 20);
-        let exchange = Exchange::new(&streams(true), Kind::Request, Reply::new(&conn, PLAIN));
+        let exchange =
+            Exchange::new(&streams(true), Kind::Request, Reply::new(&conn, Manner::PLAIN));
         assert!(answer(&exchange, &large));
         conn.outbox.close_when_written();
         let mut text = String::new();
@@ -303,7 +301,7 @@ mod tests {
         assert!(say(&exchange, "two"));
         let second = line(&pump);
         let mut touched = Touched::default();
-        let reply = Reply::new(&second.conn, PLAIN);
+        let reply = Reply::new(&second.conn, Manner::PLAIN);
         stream.attach(reply, &[], From::After(1), &mut touched);
         touched.flush();
         assert!(stream.is_attached());
@@ -315,7 +313,7 @@ mod tests {
         );
         // All of it is over: whoever comes back once more gets what it asks for, and the end.
         let third = line(&pump);
-        let reply = Reply::new(&third.conn, PLAIN);
+        let reply = Reply::new(&third.conn, Manner::PLAIN);
         stream.attach(reply, &[], From::After(2), &mut touched);
         touched.flush();
         assert_eq!(parts(&third.text()).1, "15\r\nid: 1-3\ndata: three\n\n\r\n0\r\n\r\n");
@@ -338,7 +336,7 @@ mod tests {
     fn a_request_nobody_answers_does_not_keep_its_client_waiting() {
         let (pump, _) = Pump::start().unwrap();
         let Line { mut client, conn } = line(&pump);
-        drop(Exchange::new(&streams(true), Kind::Request, Reply::new(&conn, PLAIN)));
+        drop(Exchange::new(&streams(true), Kind::Request, Reply::new(&conn, Manner::PLAIN)));
         let mut text = String::new();
         client.read_to_string(&mut text).unwrap();
         assert_eq!(text, "");
@@ -353,7 +351,7 @@ mod tests {
             keep_alive: false,
             chunks: false,
             origin: Some("http://localhost:1".into()),
-            ..PLAIN
+            ..Manner::PLAIN
         };
         let exchange = Exchange::new(&streams(false), Kind::Request, Reply::new(&conn, manner));
         assert!(say(&exchange, "one") && answer(&exchange, "two"));

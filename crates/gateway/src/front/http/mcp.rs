@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use memchr::memchr2;
-use trunkline_http::{Request, accepts, is_type};
-use trunkline_wire::{
-    Fault, FaultKind, Kind as MessageKind, Message, Revision, decode, elements, is_json, member,
-    scan,
-};
+use trunkline_http::{Request, accepts};
+use trunkline_wire::{Kind as MessageKind, Message, Revision, decode, elements, member};
 
 use crate::call::Door;
 use crate::error::CallError;
 use crate::front::http::conn::Open;
 use crate::front::http::events::{From, Stream};
 use crate::front::http::exchange::{Exchange, Kind};
+use crate::front::http::front::Front;
+use crate::front::http::posted::{Posted, check_type, read};
 use crate::front::http::refusal::Refusal;
 use crate::front::http::reply::Reply;
 use crate::front::http::routes::Visit;
@@ -22,61 +20,49 @@ use crate::limits::BATCH_MEMBERS;
 use crate::pump::Touched;
 
 pub(super) const EVENTS: &str = "text/event-stream";
-const JSON_TYPE: &str = "application/json";
 
-/// What a body turned out to be.
-#[derive(Debug)]
-pub(super) enum Posted<'a> {
-    Message(Message<'a>),
-    Batch(&'a [u8]),
-    /// Why it is none of these, and the id if one was seen.
-    Broken(FaultKind, &'a [u8]),
-}
-
-/// Reads a body, without the line ends a message may have between its tokens: servers get one
-/// message a line.
-pub(super) fn read<T>(body: &[u8], then: impl FnOnce(Posted<'_>) -> T) -> T {
-    let posted = parse(body);
-    if memchr2(b'\n', b'\r', body).is_none() || matches!(posted, Posted::Broken(..)) {
-        return then(posted);
-    }
-    // It is JSON: no string holds a raw line end.
-    let line: Vec<u8> =
-        body.iter().copied().filter(|byte| !matches!(byte, b'\n' | b'\r')).collect();
-    then(parse(&line))
-}
-
-fn parse(body: &[u8]) -> Posted<'_> {
-    match scan(body) {
-        Ok(message) => Posted::Message(message),
-        Err(Fault { kind: FaultKind::Batch, .. }) if is_json(body) => Posted::Batch(body),
-        Err(Fault { kind: FaultKind::Batch, .. }) => Posted::Broken(FaultKind::NotJson, b"null"),
-        Err(fault) => {
-            let id = fault.id.map(|span| span.of(body)).unwrap_or_default();
-            let usable = matches!(id.first(), Some(b'"' | b'-' | b'0'..=b'9'));
-            let twice = matches!(fault.kind, FaultKind::Duplicate("id"));
-            Posted::Broken(fault.kind, if usable && !twice { id } else { b"null" })
+/// `POST`: one message, or several where the revision has batches. Returns the session, if the head
+/// was good for it.
+pub(super) fn post(
+    visit: &Visit<'_, '_>,
+    reply: Reply,
+    touched: &mut Touched,
+) -> Option<Arc<HttpSession>> {
+    let found = check_post(visit.request).and_then(|()| session(visit));
+    match found {
+        Ok(session) => {
+            converse(visit.front, &session, visit.body, reply, touched);
+            return Some(session);
         }
+        Err(why) => read(visit.body, |posted| match (posted, why) {
+            (Posted::Message(message), Refusal::NoSession) if is_initialize(&message) => {
+                initialize(visit, &message, reply, touched);
+            }
+            (Posted::Message(message), why) => reply.refuse(why, id_of(&message), touched),
+            (Posted::Broken(kind, id), Refusal::NoSession) => {
+                reply.refuse(Refusal::Message(kind), id, touched);
+            }
+            (_, why) => reply.refuse(why, b"null", touched),
+        }),
     }
+    None
 }
 
-pub(super) fn check_body(content_type: Option<&[u8]>) -> Result<(), Refusal> {
-    let json = content_type.is_some_and(|value| is_type(value, JSON_TYPE));
-    if json { Ok(()) } else { Err(Refusal::MediaType) }
-}
-
-/// `POST`: one message, or several where the revision has batches.
-pub(super) fn post(visit: Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
-    if let Err(why) = check_post(visit.request) {
-        return reply.refuse(why, b"null", touched);
-    }
-    let body = visit.body;
+/// What is posted in a session.
+pub(super) fn converse(
+    front: &Front,
+    session: &Arc<HttpSession>,
+    body: &[u8],
+    reply: Reply,
+    touched: &mut Touched,
+) {
+    session.seen();
     read(body, |posted| match posted {
         Posted::Message(message) if is_initialize(&message) => {
-            initialize(&visit, &message, reply, touched);
+            reply.refuse(Refusal::Initialized, message.id(), touched);
         }
-        Posted::Message(message) => take(visit, &message, reply, touched),
-        Posted::Batch(batch) => take_batch(visit, batch, reply, touched),
+        Posted::Message(message) => take(front, session, &message, reply, touched),
+        Posted::Batch(batch) => take_batch(front, session, batch, reply, touched),
         Posted::Broken(kind, id) => reply.refuse(Refusal::Message(kind), id, touched),
     });
 }
@@ -85,11 +71,11 @@ fn check_post(request: &Request<'_>) -> Result<(), Refusal> {
     let willing = |kind| accepts(request.headers.all("accept"), kind);
     // As nearly all clients spell it: found without being read.
     let usual = request.headers.get("accept") == Some(b"application/json, text/event-stream");
-    let both = || willing(JSON_TYPE) && willing(EVENTS);
+    let both = || willing("application/json") && willing(EVENTS);
     if !(usual || both()) {
         return Err(Refusal::NotAcceptable);
     }
-    check_body(request.headers.get("content-type"))
+    check_type(request.headers.get("content-type"))
 }
 
 fn is_initialize(message: &Message<'_>) -> bool {
@@ -99,11 +85,6 @@ fn is_initialize(message: &Message<'_>) -> bool {
 /// Opens a session, if the request is good for one.
 fn initialize(visit: &Visit<'_, '_>, message: &Message<'_>, reply: Reply, touched: &mut Touched) {
     let front = visit.front;
-    if let Some(id) = visit.request.headers.get(SESSION) {
-        let known = front.sessions.get(id).is_some();
-        let why = if known { Refusal::Initialized } else { Refusal::UnknownSession };
-        return reply.refuse(why, message.id(), touched);
-    }
     if front.is_draining() {
         return reply.refuse(Refusal::ShuttingDown, message.id(), touched);
     }
@@ -135,12 +116,13 @@ fn door(session: &Arc<HttpSession>, kind: Kind, reply: Reply) -> Door {
     Door::Exit(exchange)
 }
 
-fn take(mut visit: Visit<'_, '_>, message: &Message<'_>, reply: Reply, touched: &mut Touched) {
-    let session = match session(&mut visit) {
-        Ok(session) => session,
-        Err(why) => return reply.refuse(why, id_of(message), touched),
-    };
-    let front = visit.front;
+fn take(
+    front: &Front,
+    session: &Arc<HttpSession>,
+    message: &Message<'_>,
+    reply: Reply,
+    touched: &mut Touched,
+) {
     let snapshot = session.session.context.view.snapshot();
     if message.kind != MessageKind::Request {
         session.session.take(message, &front.nowhere, &snapshot, touched);
@@ -149,25 +131,28 @@ fn take(mut visit: Visit<'_, '_>, message: &Message<'_>, reply: Reply, touched: 
     if front.is_draining() {
         return reply.refuse(Refusal::ShuttingDown, message.id(), touched);
     }
-    let door = door(&session, Kind::Request, reply);
+    let door = door(session, Kind::Request, reply);
     session.session.take(message, &door, &snapshot, touched);
 }
 
-fn take_batch(mut visit: Visit<'_, '_>, batch: &[u8], reply: Reply, touched: &mut Touched) {
-    let session = match session(&mut visit) {
-        Ok(session) => session,
-        Err(why) => return reply.refuse(why, b"null", touched),
+fn take_batch(
+    front: &Front,
+    session: &Arc<HttpSession>,
+    batch: &[u8],
+    reply: Reply,
+    touched: &mut Touched,
+) {
+    let why = if !session.session.allows_batches() {
+        Some(Refusal::Batch)
+    } else if !(1..=BATCH_MEMBERS).contains(&elements(batch).count()) {
+        Some(Refusal::BatchSize)
+    } else {
+        front.is_draining().then_some(Refusal::ShuttingDown)
     };
-    if !session.session.allows_batches() {
-        return reply.refuse(Refusal::Batch, b"null", touched);
+    if let Some(why) = why {
+        return reply.refuse(why, b"null", touched);
     }
-    if !(1..=BATCH_MEMBERS).contains(&elements(batch).count()) {
-        return reply.refuse(Refusal::BatchSize, b"null", touched);
-    }
-    if visit.front.is_draining() {
-        return reply.refuse(Refusal::ShuttingDown, b"null", touched);
-    }
-    let door = door(&session, Kind::Batch, reply);
+    let door = door(session, Kind::Batch, reply);
     session.session.receive(batch, &door, &session.session.context.view.snapshot(), touched);
 }
 
@@ -175,33 +160,22 @@ fn id_of<'a>(message: &Message<'a>) -> &'a [u8] {
     if message.kind == MessageKind::Request { message.id() } else { b"null" }
 }
 
-const SESSION: &str = "mcp-session-id";
-
 /// The session a request belongs to.
-fn session(visit: &mut Visit<'_, '_>) -> Result<Arc<HttpSession>, Refusal> {
+fn session(visit: &Visit<'_, '_>) -> Result<Arc<HttpSession>, Refusal> {
     let headers = &visit.request.headers;
-    let id = headers.get(SESSION).ok_or(Refusal::NoSession)?;
+    let id = headers.get("mcp-session-id").ok_or(Refusal::NoSession)?;
     if let Some(revision) = headers.get("mcp-protocol-version") {
         let known = std::str::from_utf8(revision).ok().and_then(Revision::known);
         known.ok_or(Refusal::Revision)?;
     }
-    let last = visit.known.as_ref().filter(|last| last.id == *id && !last.is_over());
-    let session = match last {
-        Some(last) => Arc::clone(last),
-        None => {
-            let found = visit.front.sessions.get(id).ok_or(Refusal::UnknownSession)?;
-            *visit.known = Some(Arc::clone(&found));
-            found
-        }
-    };
-    session.seen();
-    Ok(session)
+    visit.front.sessions.get(id).ok_or(Refusal::UnknownSession)
 }
 
 /// `GET`: a stream for what concerns no call, or the rest of one that broke.
-pub(super) fn listen(mut visit: Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
-    match listening(&mut visit) {
+pub(super) fn listen(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
+    match listening(visit) {
         Ok((session, stream, from)) => {
+            session.seen();
             stream.attach(reply, &[], from, touched);
             session.session.can_be_told();
         }
@@ -209,7 +183,7 @@ pub(super) fn listen(mut visit: Visit<'_, '_>, reply: Reply, touched: &mut Touch
     }
 }
 
-fn listening(visit: &mut Visit<'_, '_>) -> Result<(Arc<HttpSession>, Arc<Stream>, From), Refusal> {
+fn listening(visit: &Visit<'_, '_>) -> Result<(Arc<HttpSession>, Arc<Stream>, From), Refusal> {
     let headers = &visit.request.headers;
     if !accepts(headers.all("accept"), EVENTS) {
         return Err(Refusal::NoEventStream);
@@ -234,8 +208,8 @@ fn event_id(id: &[u8]) -> Option<(u64, u64)> {
 }
 
 /// `DELETE`: the client needs its session no longer.
-pub(super) fn leave(mut visit: Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
-    match session(&mut visit) {
+pub(super) fn leave(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
+    match session(visit) {
         Ok(session) => {
             session.cancel_calls(&visit.front.nowhere, touched);
             visit.front.sessions.end(&session);
@@ -247,34 +221,9 @@ pub(super) fn leave(mut visit: Visit<'_, '_>, reply: Reply, touched: &mut Touche
 
 #[cfg(test)]
 mod tests {
+    use trunkline_wire::scan;
+
     use super::*;
-
-    fn kind(body: &str) -> String {
-        read(body.as_bytes(), |posted| match posted {
-            Posted::Message(message) => String::from_utf8(message.bytes.to_vec()).unwrap(),
-            Posted::Batch(batch) => format!("batch {}", String::from_utf8_lossy(batch)),
-            Posted::Broken(kind, id) => format!("{kind:?} {}", String::from_utf8_lossy(id)),
-        })
-    }
-
-    #[test]
-    fn line_ends_between_tokens_are_dropped() {
-        for (body, expected) in [
-            (
-                "{\"jsonrpc\":\"2.0\",\r\n \"method\":\"a\\nb\"\n}\n",
-                "{\"jsonrpc\":\"2.0\", \"method\":\"a\\nb\"}",
-            ),
-            ("[\n{}\n]", "batch [{}]"),
-            ("[\n{]", "NotJson null"),
-            ("[\"\n\"]", "NotJson null"),
-            ("{\"jsonrpc\":\"2.0\",\"method\":\"a\nb\"}", "NotJson null"),
-            ("{\"id\":7,\"method\":\"a\"}", "NotJsonRpc 7"),
-            ("", "Truncated null"),
-            ("nonsense", "NotJson null"),
-        ] {
-            assert_eq!(kind(body), expected, "{body}");
-        }
-    }
 
     #[test]
     fn initialize_is_known_however_it_is_spelt() {

@@ -10,7 +10,9 @@ use trunkline_wire::Edits;
 use crate::front::http::budget::Share;
 use crate::front::http::conn::{Conn, Open, Stage};
 use crate::front::http::front::Front;
+use crate::front::http::mcp::converse;
 use crate::front::http::refusal::Refusal;
+use crate::front::http::repeat::Repeated;
 use crate::front::http::reply::{Manner, Reply};
 use crate::front::http::routes::{Admission, Visit, admit, follow};
 use crate::front::http::sessions::HttpSession;
@@ -22,8 +24,8 @@ pub(super) struct HttpReader {
     conn: Arc<Conn>,
     buffer: Vec<u8>,
     reading: Reading,
-    /// The session this connection was last used for.
-    known: Option<Arc<HttpSession>>,
+    /// The head of the last message that was posted here.
+    repeated: Option<Repeated>,
     /// Its place among the connections.
     _place: OwnedSemaphorePermit,
 }
@@ -63,14 +65,17 @@ impl HttpReader {
             conn: Arc::clone(conn),
             buffer: Vec::new(),
             reading: Reading::Head,
-            known: None,
+            repeated: None,
             _place: place,
         }
     }
 
     fn step(&mut self, bytes: &[u8], touched: &mut Touched) -> Step {
         match &mut self.reading {
-            Reading::Head => self.head(bytes, touched),
+            Reading::Head => match self.repeat(bytes, touched) {
+                Some(used) => Step::Used(used),
+                None => self.head(bytes, touched),
+            },
             Reading::Whole { length, .. } if bytes.len() < *length => {
                 self.conn.reached(Stage::Body, bytes.len());
                 Step::More
@@ -82,6 +87,19 @@ impl HttpReader {
             Reading::Chunks(_) => self.chunks(bytes, touched),
             Reading::Nothing => Step::Used(bytes.len()),
         }
+    }
+
+    /// The same head as before, and all of its body.
+    fn repeat(&self, bytes: &[u8], touched: &mut Touched) -> Option<usize> {
+        let repeated = self.repeated.as_ref()?;
+        let (head, length) = repeated.find(bytes)?;
+        let body = bytes.get(head..head + length)?;
+        if length > self.front.message_limit {
+            return None;
+        }
+        let reply = Reply::new(&self.conn, Manner::PLAIN);
+        converse(&self.front, &repeated.session, body, reply, touched);
+        Some(head + length)
     }
 
     fn head(&mut self, bytes: &[u8], touched: &mut Touched) -> Step {
@@ -117,7 +135,10 @@ impl HttpReader {
         let too_large = length.is_some_and(|length| length > limit);
         let whole = length.and_then(|length| rest.get(..length)).filter(|_| !too_large);
         if let Some(body) = whole {
-            self.handle(request, &admission, body, touched);
+            let posted = self.handle(request, &admission, body, touched);
+            let manner = admission.manner(request);
+            self.repeated =
+                posted.and_then(|session| Repeated::new(session, head, request, &manner));
             return Step::Used(head.len() + body.len());
         }
         let mut share = Share::new(&self.front.bodies);
@@ -175,21 +196,25 @@ impl HttpReader {
         Step::Used(used)
     }
 
-    /// A request has come in whole.
+    /// A request has come in whole. Returns the session a message was posted in, if the head was
+    /// good for that.
     fn handle(
-        &mut self,
+        &self,
         request: &Request<'_>,
         admission: &Admission<'_>,
         body: &[u8],
         touched: &mut Touched,
-    ) {
+    ) -> Option<Arc<HttpSession>> {
         let reply = Reply::new(&self.conn, admission.manner(request));
         match admission.route {
             Ok(route) => {
-                let visit = Visit { front: &self.front, request, body, known: &mut self.known };
-                follow(route, visit, reply, touched);
+                let visit = Visit { front: &self.front, request, body };
+                follow(route, &visit, reply, touched)
             }
-            Err(why) => reply.refuse(why, b"null", touched),
+            Err(why) => {
+                reply.refuse(why, b"null", touched);
+                None
+            }
         }
     }
 

@@ -22,7 +22,7 @@ pub(super) struct Reply {
 }
 
 /// How the client wants to be answered.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Manner {
     /// Another request may follow on this connection.
     pub(super) keep_alive: bool,
@@ -37,6 +37,10 @@ pub(super) struct Manner {
 }
 
 impl Manner {
+    /// As nearly all do.
+    pub(super) const PLAIN: Self =
+        Self { keep_alive: true, unread: false, chunks: true, headless: false, origin: None };
+
     pub(super) fn of(request: &Request<'_>, origin: Option<&str>) -> Self {
         Self {
             // HTTP/1.0 has to be told each time; nobody who speaks it minds a new connection.

@@ -32,8 +32,6 @@ pub(super) struct Visit<'a, 'b> {
     pub(super) front: &'b Arc<Front>,
     pub(super) request: &'b Request<'a>,
     pub(super) body: &'b [u8],
-    /// The session this connection was last used for.
-    pub(super) known: &'b mut Option<Arc<HttpSession>>,
 }
 
 /// What is known of a request once its head is: the page it comes from, and its way or why it has
@@ -89,22 +87,28 @@ fn route(method: &str, path: &str) -> Result<Route, Refusal> {
     way.map(|(_, route)| *route).ok_or(Refusal::Method(allowed))
 }
 
-pub(super) fn follow(route: Route, visit: Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
-    let request = visit.request;
+/// Returns the session a message was posted in, if the head was good for that.
+pub(super) fn follow(
+    route: Route,
+    visit: &Visit<'_, '_>,
+    reply: Reply,
+    touched: &mut Touched,
+) -> Option<Arc<HttpSession>> {
     match route {
-        Route::Post => mcp::post(visit, reply, touched),
+        Route::Post => return mcp::post(visit, reply, touched),
         Route::Listen => mcp::listen(visit, reply, touched),
         Route::Leave => mcp::leave(visit, reply, touched),
         Route::OpenSse => {
-            let willing = accepts(request.headers.all("accept"), mcp::EVENTS);
+            let willing = accepts(visit.request.headers.all("accept"), mcp::EVENTS);
             sse::open(visit.front, willing, reply, touched);
         }
-        Route::PostSse => sse::post(&visit, reply, touched),
+        Route::PostSse => sse::post(visit, reply, touched),
         Route::Health => health::alive(reply, touched),
-        Route::Ready => health::ready(&visit, reply, touched),
+        Route::Ready => health::ready(visit, reply, touched),
         Route::Front => health::welcome(reply, touched),
         Route::Preflight => preflight(reply, touched),
     }
+    None
 }
 
 /// The Origin was checked, and is repeated in the head.

@@ -12,7 +12,7 @@ use crate::front::http::clock::Clock;
 use crate::front::http::conn::Open;
 use crate::front::http::events::{COMMENT, around, comment, end, framed, put, stream_head};
 use crate::front::http::front::Front;
-use crate::front::http::mcp::{Posted, check_body, read};
+use crate::front::http::posted::{Posted, check_type, read};
 use crate::front::http::refusal::Refusal;
 use crate::front::http::reply::Reply;
 use crate::front::http::routes::Visit;
@@ -70,7 +70,7 @@ pub(super) fn post(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
     let Some(client) = front.sessions.get_sse(id.as_bytes()) else {
         return reply.refuse(Refusal::UnknownSession, b"null", touched);
     };
-    if let Err(why) = check_body(visit.request.headers.get("content-type")) {
+    if let Err(why) = check_type(visit.request.headers.get("content-type")) {
         return reply.refuse(why, b"null", touched);
     }
     let session = &client.session;

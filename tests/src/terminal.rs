@@ -1,0 +1,102 @@
+//! A program at a terminal of its own, as a person would run it: what the screen shows, and typing.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::inbox::Spoken;
+use crate::{GLANCE, LIMIT, bin};
+
+/// Dropping it kills the program.
+#[derive(Debug)]
+pub struct Terminal {
+    keyboard: File,
+    screen: Arc<Spoken>,
+    child: Child,
+}
+
+impl Terminal {
+    /// Starts the program with all three streams on a terminal of 80 columns.
+    #[track_caller]
+    pub fn spawn(command: &Command) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+        grantpt(&master).expect("it can be used");
+        unlockpt(&master).expect("it can be opened");
+        let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&master, size).expect("it has a size");
+        let name = ptsname(&master, Vec::new()).expect("it has a name");
+        // A process gets a controlling terminal by opening it as the leader of a session: our
+        // own program does that and then becomes the other.
+        let mut sitting = Command::new(bin::fake_mcp());
+        sitting.arg("--terminal").arg(name.to_string_lossy().into_owned());
+        sitting.arg(command.get_program()).args(command.get_args());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => sitting.env(name, value),
+                None => sitting.env_remove(name),
+            };
+        }
+        sitting.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = sitting.spawn().expect("a program can be started");
+        let keyboard = File::from(master);
+        let screen = Spoken::fill_from(keyboard.try_clone().expect("a terminal can be shared"));
+        Self { keyboard, screen, child }
+    }
+
+    /// Types this text.
+    pub fn write(&mut self, text: &str) {
+        self.keyboard.write_all(text.as_bytes()).expect("the terminal takes what is typed");
+    }
+
+    /// Everything the screen has shown so far.
+    pub fn shown(&self) -> String {
+        self.screen.text()
+    }
+
+    /// Waits until the screen has shown this.
+    #[track_caller]
+    pub fn wait(&self, part: &str) {
+        let there = self.screen.wait(LIMIT, |text| text.contains(part));
+        assert!(there, "the screen does not show {part:?}: {}", self.shown());
+    }
+
+    /// The exit code, once it has ended and all it wrote is on the screen.
+    #[track_caller]
+    pub fn finish(&mut self) -> Option<i32> {
+        let deadline = Instant::now() + LIMIT;
+        let status = loop {
+            match self.child.try_wait().expect("a child can be waited for") {
+                Some(status) => break status,
+                None => assert!(Instant::now() < deadline, "no exit: {}", self.shown()),
+            }
+            std::thread::sleep(GLANCE);
+        };
+        // The terminal ends when its last user has; what the program has left behind may be one.
+        self.screen.ended(Duration::from_secs(5));
+        status.code()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// The other side: takes its place at the terminal and becomes the program.
+pub(crate) fn sit(terminal: &str, program: &str, arguments: &[&str]) {
+    rustix::process::setsid().expect("a started process leads no group");
+    let seat = OpenOptions::new().read(true).write(true).open(terminal).expect("the terminal");
+    rustix::stdio::dup2_stdin(&seat).expect("stdin can be replaced");
+    rustix::stdio::dup2_stdout(&seat).expect("stdout can be replaced");
+    rustix::stdio::dup2_stderr(&seat).expect("stderr can be replaced");
+    drop(seat);
+    panic!("cannot become {program}: {}", Command::new(program).args(arguments).exec());
+}
