@@ -54,6 +54,8 @@ fn ci() -> Result<(), String> {
 fn test() -> Result<(), String> {
     peers::install()?;
     run::cargo("build --workspace --bins --examples --locked")?;
-    run::cargo("test --workspace --locked")?;
+    // Most tests wait for processes most of the time.
+    let threads = 2 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    run::cargo(&format!("test --workspace --locked -- --test-threads {threads}"))?;
     conformance::judge()
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Place, everywhere};
 
-const SEARCH: &str = r#"{"name":"search","title":"Find","description":"Finds tickets. All of them.","inputSchema":{"type":"object","properties":{"text":{"type":"string","description":"Words"},"limit":{"type":"integer","default":1.50e1}},"required":["text"]},"annotations":{"readOnlyHint":true},"x":1.0}"#;
+const SEARCH: &str = r#"{"name":"search","title":"Find","description":"Finds tickets. All of them.","inputSchema":{"type":"object","properties":{"text":{"type":"string","description":"Words"},"limit":{"type":"integer","default":10}},"required":["text"]},"annotations":{"readOnlyHint":true},"x":1.0}"#;
 
 fn library(fake: Fake<'_>) -> Fake<'_> {
     fake.tool("search", say::mirror())
@@ -28,7 +28,6 @@ fn tools_are_listed_with_the_first_sentence_of_what_they_do() {
     everywhere(library, |place| {
         let (close, search) = (place.tool("close"), place.tool("search"));
         let expected = format!("{close}\n{search}  Finds tickets\n");
-        let expected = expected.replace(&format!("{close}\n"), &format!("{close}\n"));
         assert_eq!(place.run(&["tools"]).text(), expected);
     });
 }
@@ -55,7 +54,7 @@ fn a_tool_is_described_with_its_arguments_and_its_schema() {
             "\n  changes nothing\n",
             "\nArguments\n",
             "\n  text   string   required  ",
-            "\n  limit  integer  default 15.0\n",
+            "\n  limit  integer  default 10\n",
             "\nInput schema\n",
         ] {
             assert!(text.contains(part), "no {part:?} in {out}");
