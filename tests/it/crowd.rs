@@ -1,11 +1,14 @@
 //! 200 clients on one service with 10 children: every answer is right, stalled readers or not.
 //!
-//! In the suite for a few seconds; `TRUNKLINE_CROWD_SECONDS=60` makes it the long run.
+//! In the suite for a few seconds; `cargo xtask soak` makes it the long run and shows its figures.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use kit::http::{Ask, Connection};
+use kit::line::Line;
 use kit::mcp::{self, Speak};
 use kit::rng::Rng;
 use kit::room::Room;
@@ -15,6 +18,8 @@ use kit::{LIMIT, process, say, scan};
 
 const CLIENTS: usize = 200;
 const CHILDREN: usize = 10;
+/// What buffers that are kept for the next burst may hold, in KiB.
+const SLACK: u64 = 64 << 10;
 
 fn seconds() -> u64 {
     let given = std::env::var("TRUNKLINE_CROWD_SECONDS").ok();
@@ -39,45 +44,116 @@ fn house() -> Room {
     room
 }
 
-/// One client's life: calls of every kind, each answer judged.
-fn live(client: &Talk, number: usize, until: Instant, done: &AtomicUsize) {
+/// What a client may get instead of its own answer.
+enum Wrong {
+    Error(String),
+    Crossed(String),
+}
+
+/// The result, and whether it is the one that was asked for.
+fn judge(answer: &Line, is_right: impl Fn(&[u8]) -> bool) -> Result<(), Wrong> {
+    match answer.try_result() {
+        None => Err(Wrong::Error(answer.to_string())),
+        Some(result) if is_right(result) => Ok(()),
+        Some(_) => Err(Wrong::Crossed(answer.to_string())),
+    }
+}
+
+/// One call of a random kind, its answer judged.
+fn ask(client: &Talk, number: usize, round: u64, rng: &mut Rng) -> Result<(), Wrong> {
+    let child = rng.below(CHILDREN);
+    let arguments = format!(r#"{{"client":{number},"round":{round}}}"#);
+    let sent = |result: &[u8]| scan::get(result, "arguments") == Some(arguments.as_bytes());
+    match rng.below(10) {
+        0 => {
+            let answer = client.ask("resources/read", &format!(r#"{{"uri":"x://c{child}"}}"#));
+            let from = format!("from c{child}");
+            judge(&answer, |result| String::from_utf8_lossy(result).contains(&from))
+        }
+        1 => {
+            let params = format!(r#"{{"name":"p{child}","arguments":{arguments}}}"#);
+            judge(&client.ask("prompts/get", &params), sent)
+        }
+        2 => with_progress(client, child, round, &arguments),
+        3 => {
+            let answer = client.ask("tools/list", "{}");
+            let tools = |list: &[u8]| {
+                let tools = scan::get(list, "tools").and_then(scan::elements);
+                tools.is_some_and(|tools| tools.len() == CHILDREN * 3)
+            };
+            judge(&answer, tools)
+        }
+        4 => {
+            let answer = client.call(&format!("c{child}.big"), "{}");
+            judge(&answer, |result| result.len() > 64 << 10)
+        }
+        _ => {
+            let answer = client.call(&format!("c{child}.echo"), &arguments);
+            let from = format!("\"c{child}\"");
+            judge(&answer, |result| {
+                let content = scan::get(result, "structuredContent").unwrap_or_default();
+                sent(content) && scan::get(content, "from") == Some(from.as_bytes())
+            })
+        }
+    }
+}
+
+fn with_progress(client: &Talk, child: usize, round: u64, arguments: &str) -> Result<(), Wrong> {
+    let params = format!(
+        r#"{{"name":"c{child}.progress","arguments":{arguments},"_meta":{{"progressToken":{round}}}}}"#
+    );
+    let id = client.start("tools/call", &params);
+    for _ in 0..2 {
+        let progress = client.notification("notifications/progress", LIMIT);
+        let token = scan::path(&progress.0, &["params", "progressToken"]);
+        if token != Some(round.to_string().as_bytes()) {
+            return Err(Wrong::Crossed(progress.to_string()));
+        }
+    }
+    judge(&client.answer(&id, LIMIT), |result| result == arguments.as_bytes())
+}
+
+/// What all clients together have seen.
+#[derive(Debug, Default)]
+struct Tally {
+    calls: AtomicUsize,
+    errors: Mutex<Vec<String>>,
+    crossed: Mutex<Vec<String>>,
+}
+
+impl Tally {
+    fn note(&self, wrong: Wrong) {
+        let (list, text) = match wrong {
+            Wrong::Error(text) => (&self.errors, text),
+            Wrong::Crossed(text) => (&self.crossed, text),
+        };
+        list.lock().expect("no holder panics").push(text);
+    }
+
+    fn calls(&self) -> usize {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    fn wrong(&self) -> (usize, usize) {
+        let count = |list: &Mutex<Vec<String>>| list.lock().expect("no holder panics").len();
+        (count(&self.errors), count(&self.crossed))
+    }
+}
+
+/// One client's life: calls of every kind for this long.
+fn live(client: &Talk, number: usize, until: Instant, tally: &Tally) {
     let mut rng = Rng::new(number as u64);
-    let mut round = 0_u64;
+    let mut round = 0;
     while Instant::now() < until {
         round += 1;
-        let child = rng.below(CHILDREN);
-        let arguments = format!(r#"{{"client":{number},"round":{round}}}"#);
-        match rng.below(10) {
-            0 => {
-                let params = format!(r#"{{"uri":"x://c{child}"}}"#);
-                let answer = client.ask("resources/read", &params);
-                let text = String::from_utf8_lossy(answer.result()).into_owned();
-                assert!(text.contains(&format!("from c{child}")), "{text}");
-            }
-            1 => {
-                let params = format!(r#"{{"name":"p{child}","arguments":{arguments}}}"#);
-                let answer = client.ask("prompts/get", &params);
-                let sent = scan::get(answer.result(), "arguments");
-                assert_eq!(sent, Some(arguments.as_bytes()), "crossed: {answer}");
-            }
-            2 => {
-                let params = format!(
-                    r#"{{"name":"c{child}.progress","arguments":{arguments},"_meta":{{"progressToken":{round}}}}}"#
-                );
-                let id = client.start("tools/call", &params);
-                for _ in 0..2 {
-                    let progress = client.notification("notifications/progress", LIMIT);
-                    let token = scan::path(&progress.0, &["params", "progressToken"]);
-                    assert_eq!(token, Some(round.to_string().as_bytes()), "crossed: {progress}");
-                }
-                let answer = client.answer(&id, LIMIT);
-                assert_eq!(answer.result(), arguments.as_bytes(), "crossed: {answer}");
-            }
-            3 => assert_eq!(client.list().len(), CHILDREN * 3),
-            4 => assert!(client.call(&format!("c{child}.big"), "{}").result().len() > 64 << 10),
-            _ => client.assert_echo(&format!("c{child}"), "echo", &arguments),
+        // An answer that does not come is a panic of the kit's, with all it knows.
+        let asked = catch_unwind(AssertUnwindSafe(|| ask(client, number, round, &mut rng)));
+        match asked {
+            Ok(Ok(())) => {}
+            Ok(Err(wrong)) => tally.note(wrong),
+            Err(_) => return tally.note(Wrong::Error("no answer (details above)".to_owned())),
         }
-        done.fetch_add(1, Ordering::Relaxed);
+        tally.calls.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -107,50 +183,77 @@ fn nfr_s_two_hundred_clients_get_their_own_answers_and_stalled_ones_change_nothi
     let fronts = Front::NETWORK.iter().cycle().take(CLIENTS);
     let clients: Vec<Talk> = fronts.map(|front| serve.talk(*front, "{}")).collect();
     clients[0].list();
+    let before = process::memory_kib(pid);
     let half = Duration::from_secs(seconds()) / 2;
     let calm = run(&clients, half);
-    let settled = process::memory_kib(pid);
+    let between = process::memory_kib(pid);
     let stalled = stall(&serve, CLIENTS);
     let pressed = run(&clients, half);
-    println!("{calm} calls, then {pressed} beside {CLIENTS} stalled readers");
-    assert!(pressed * 4 > calm, "{calm} calls without, {pressed} with stalled readers");
     drop(stalled);
     for client in &clients {
         client.assert_only_protocol();
         assert_eq!(client.try_wait_for(Duration::ZERO, |line| line.id().is_some()), None);
     }
     drop(clients);
-    let back = || process::memory_kib(pid) < settled + (64 << 10);
-    process::wait_until("the memory is back where it was", LIMIT, back);
-    assert!(process::peak_memory_kib(pid) < 1 << 20);
+    let settled = settle(pid, before + SLACK);
+    let peak = process::peak_memory_kib(pid);
+    tell("alone", half, &calm);
+    tell("beside 200 stalled readers", half, &pressed);
+    let mib = |kib: u64| format!("{:.1}", kib as f64 / 1024.0);
+    println!(
+        "memory in MiB: {} with {CLIENTS} clients connected, {} after the first half, {} at most, \
+         {} when all had left",
+        mib(before),
+        mib(between),
+        mib(peak),
+        mib(settled)
+    );
+    assert_eq!((calm.wrong(), pressed.wrong()), ((0, 0), (0, 0)), "{calm:?} {pressed:?}");
+    let (without, with) = (calm.calls(), pressed.calls());
+    assert!(with * 4 > without, "{without} calls without, {with} with stalled readers");
+    assert!(settled < before + SLACK, "the memory is back where it was: {settled} KiB");
+    assert!(peak < 1 << 20, "{peak} KiB");
     serve.http().assert_echo("c0", "echo", "{}");
-    let errors: Vec<String> = serve
-        .process()
-        .stderr()
-        .lines()
-        .filter(|line| line.contains("ERROR") || line.contains("panic"))
-        .map(str::to_owned)
-        .collect();
-    assert!(errors.is_empty(), "{errors:?}");
+    assert_eq!(errors_of(&serve), Vec::<String>::new());
 }
 
-/// All clients at once for this long; how many calls they made.
-fn run(clients: &[Talk], time: Duration) -> usize {
-    let (done, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+/// The memory once it is below this, or when waiting for that is over.
+fn settle(pid: i32, wanted: u64) -> u64 {
+    let deadline = Instant::now() + LIMIT;
+    while process::memory_kib(pid) >= wanted && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    process::memory_kib(pid)
+}
+
+fn tell(how: &str, time: Duration, tally: &Tally) {
+    let (errors, crossed) = tally.wrong();
+    let (calls, seconds) = (tally.calls(), time.as_secs_f64());
+    println!(
+        "{CLIENTS} clients, {CHILDREN} children, {how}: {calls} calls in {seconds} s ({:.0}/s), \
+         {errors} errors, {crossed} crossed answers",
+        calls as f64 / seconds
+    );
+}
+
+/// What the service has complained about.
+fn errors_of(serve: &Serve) -> Vec<String> {
+    let stderr = serve.process().stderr();
+    let bad = |line: &&str| line.contains("error") || line.contains("panic");
+    stderr.lines().filter(bad).map(str::to_owned).collect()
+}
+
+/// All clients at once for this long.
+fn run(clients: &[Talk], time: Duration) -> Tally {
+    let tally = Tally::default();
     let until = Instant::now() + time;
     std::thread::scope(|scope| {
         for (number, client) in clients.iter().enumerate() {
-            let (done, failed) = (&done, &failed);
-            scope.spawn(move || {
-                let life = std::panic::AssertUnwindSafe(|| live(client, number, until, done));
-                if std::panic::catch_unwind(life).is_err() {
-                    failed.store(true, Ordering::Relaxed);
-                }
-            });
+            let tally = &tally;
+            scope.spawn(move || live(client, number, until, tally));
         }
     });
-    assert!(!failed.load(Ordering::Relaxed), "a client got a wrong answer (details above)");
-    done.load(Ordering::Relaxed)
+    tally
 }
 
 /// Every client of this test has a few sockets.

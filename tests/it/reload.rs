@@ -143,8 +143,9 @@ fn filters_and_renames_change_without_a_restart() {
         let scene = room.open_ready(front, &[]);
         a["hiddenTools"] = json!(["two"]);
         room.config([("a", a.clone())]);
-        wait_names(&scene, &[("a", "one")]);
+        // First: whoever has listed the new state need not be told of it.
         scene.notification("notifications/tools/list_changed", LIMIT);
+        wait_names(&scene, &[("a", "one")]);
         assert_eq!(scene.call(&scene.tool("a", "two"), "{}").code(), -32601);
         a["exposedTools"] = json!([{ "original": "one", "exposed": "uno" }]);
         room.config([("a", a.clone())]);
@@ -261,4 +262,23 @@ fn simple_does_not_watch_its_file() {
     std::thread::sleep(Duration::from_millis(1_500));
     assert_eq!(scene.list_names(), ["a:echo"]);
     assert_eq!(starts(&room, "b"), 0);
+}
+
+#[test]
+fn what_clients_subscribed_to_is_taken_over_by_the_new_process() {
+    each_front(|front| {
+        let room = Room::new();
+        let touch = say::steps([say::updated("x://a"), say::text("done")]);
+        let mut a = room.fake("a").resource("x://a", "A").tool("touch", touch).entry();
+        room.config([("a", a.clone())]);
+        let scene = room.open_ready(front, &[]);
+        scene.ask("resources/subscribe", r#"{"uri":"x://a"}"#).result();
+        a["env"]["CHANGED"] = json!("1");
+        room.config([("a", a)]);
+        let subscribed = || ledger::with_method(&room.ledger("a"), "resources/subscribe").len();
+        process::wait_until("the new process is asked, too", LIMIT, || subscribed() == 2);
+        scene.wait_list("it is there", LIMIT, |names| names.len() == 1);
+        scene.call(&scene.tool("a", "touch"), "{}").result();
+        scene.notification("notifications/resources/updated", LIMIT);
+    });
 }

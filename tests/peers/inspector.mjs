@@ -2,13 +2,14 @@
 // (one connection, many commands): node inspector.mjs TARGETS
 //
 // Targets and report are those of scenario.mjs. What takes many processes is done only for targets
-// that say `"deep": true`.
+// that say `"deep": true`; those are also asked for the stateless era first, as `--era auto` does.
 
 import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 
 const INSPECTOR = `${process.env.PEERS}/node_modules/@modelcontextprotocol/inspector/clients`;
-const LIMIT = 30_000;
+// For one process; a machine may have much else to do.
+const LIMIT = 120_000;
 const WATCHED = "demo://resource/dynamic/text/1";
 const DOCUMENT = "demo://resource/static/document/features.md";
 
@@ -27,50 +28,49 @@ mkdirSync(env.MCP_INSPECTOR_DAEMON_DIR, { mode: 0o700, recursive: true });
 const report = {};
 for (const target of JSON.parse(process.argv[2])) {
   const steps = (report[target.name] = {});
-  await attempt(steps, "cli", target.deep ? () => cli(target) : undefined);
-  await attempt(steps, "connect", () => connect(target));
-  await attempt(steps, "mcpdo", () => commands(target));
-  await attempt(steps, "elicitation", target.deep ? () => elicitation(target) : undefined);
-  await attempt(steps, "subscription", target.deep ? () => subscription(target) : undefined);
-  await attempt(steps, "disconnect", () => mcpdo("disconnect", target.name));
+  const deep = target.deep ? { cli, mcpdo: commands, elicitation, subscription } : {};
+  for (const [name, step] of Object.entries({ connect, tools, sum, ...deep })) {
+    steps[name] = await step(target).catch((error) => ({ error: String(error) }));
+  }
+  await mcpdo("disconnect", target.name).catch(() => {});
 }
 await run("mcpdo/build/mcp-bin.js", ["daemon", "stop"]).catch(() => {});
 process.stdout.write(JSON.stringify(report) + "\n");
 
-async function attempt(steps, name, step) {
-  if (step) steps[name] = await step().catch((error) => ({ error: String(error) }));
+async function connect(target) {
+  const era = target.deep ? ["--era", "auto"] : [];
+  return (await mcpdo("connect", "--server", target.name, ...era, ...where(target))).protocolEra;
+}
+
+async function tools(target) {
+  const names = ({ tools }) => tools.map((tool) => bare(tool.name, target)).sort();
+  const both = [inspect(target, "tools/list"), mcpdo(`@${target.name}`, "tools/list")];
+  const [cli, mcpdos] = await Promise.all(both);
+  return { cli: names(cli), mcpdo: names(mcpdos) };
+}
+
+async function sum(target) {
+  const name = `${target.prefix}get-sum`;
+  const result = await mcpdo(`@${target.name}`, "tools/call", name, "a:=1", "b:=2");
+  return result.content[0].text;
 }
 
 async function cli(target) {
-  const ask = async (method, ...options) => {
-    const own = ["--method", method, ...options, "--format", "json", "--quiet"];
-    return (await run("cli/build/index.js", [...own, ...where(target)])).result;
-  };
+  const ask = (method, ...options) => inspect(target, method, ...options);
   const echo = ["--tool-name", `${target.prefix}echo`, "--tool-args-json", '{"message":"héllo 😀"}'];
   const rome = ["--prompt-name", "args-prompt", "--prompt-args", "city=Rome", "state=Lazio"];
-  const [tools, echoed, resources, templates, document, prompts, prompt] = await Promise.all([
-    ask("tools/list"),
+  const [echoed, resources, document, prompt] = await Promise.all([
     ask("tools/call", ...echo),
     ask("resources/list"),
-    ask("resources/templates/list"),
     ask("resources/read", "--uri", DOCUMENT),
-    ask("prompts/list"),
     ask("prompts/get", ...rome),
   ]);
   return {
-    tools: tools.tools.map((tool) => bare(tool.name, target)).sort(),
     echo: echoed.content[0].text,
     resources: resources.resources.map((resource) => resource.uri).sort(),
-    templates: templates.resourceTemplates.map((template) => template.uriTemplate).sort(),
     document: document.contents[0].text.split("\n")[0],
-    prompts: prompts.prompts.map((one) => one.name).sort(),
     prompt: prompt.messages.map((message) => message.content.text),
   };
-}
-
-async function connect(target) {
-  const { protocolEra } = await mcpdo("connect", "--server", target.name, ...where(target));
-  return protocolEra;
 }
 
 async function commands(target) {
@@ -78,19 +78,17 @@ async function commands(target) {
   const complete = ["--complete-arg-name", "department", "--complete-arg-value", "S"];
   const resource = ["--complete-arg-name", "resourceId", "--complete-arg-value", "7"];
   const template = "demo://resource/dynamic/text/{resourceId}";
-  const [tools, sum, made, prompt, department, id] = await Promise.all([
-    ask("tools/list"),
-    ask("tools/call", `${target.prefix}get-sum`, "a:=1", "b:=2"),
+  const [templates, made, prompts, department, id] = await Promise.all([
+    ask("resources/templates/list"),
     ask("resources/read", "demo://resource/dynamic/text/7"),
-    ask("prompts/get", "simple-prompt"),
+    ask("prompts/list"),
     ask("prompts/complete", "--complete-ref-type", "ref/prompt", "--complete-ref", "completable-prompt", ...complete),
     ask("prompts/complete", "--complete-ref-type", "ref/resource", "--complete-ref", template, ...resource),
   ]);
   return {
-    tools: tools.tools.map((tool) => bare(tool.name, target)).sort(),
-    sum: sum.content[0].text,
+    templates: templates.resourceTemplates.map((one) => one.uriTemplate).sort(),
     made: made.contents[0].text.split(" created")[0],
-    prompt: prompt.messages.map((message) => message.content.text),
+    prompts: prompts.prompts.map((one) => one.name).sort(),
     completion: { department: department.values, resource: id.values },
   };
 }
@@ -112,23 +110,29 @@ async function subscription(target) {
     "--format", "json", `@${target.name}`, "resources/subscribe", WATCHED,
   ]);
   try {
-    await watching.says("subscribed");
+    await watching.says(`"subscribed"`);
     const first = await toggle();
-    await watching.says("resources/updated");
+    const [, updated] = await watching.says(/"resources\/updated",\s*"uri": "([^"]*)"/);
     const second = await toggle();
-    const toggled = [first, second].map((words) => words.split(" ")[0]);
-    return { toggled, updated: watching.said().includes(`"uri": "${WATCHED}"`) };
+    return { toggled: [first, second].map((words) => words.split(" ")[0]), updated };
   } finally {
     watching.end();
   }
 }
 
 function where({ front, url, command, args }) {
-  return front === "stdio" ? ["--", command, ...args] : ["--transport", front, "--server-url", url];
+  const patient = ["--connect-timeout", String(LIMIT)];
+  const there = front === "stdio" ? ["--", command, ...args] : ["--transport", front, "--server-url", url];
+  return [...patient, ...there];
 }
 
 function bare(name, target) {
   return name.startsWith(target.prefix) ? name.slice(target.prefix.length) : `not ours: ${name}`;
+}
+
+async function inspect(target, method, ...options) {
+  const own = ["--method", method, ...options, "--format", "json", "--quiet"];
+  return (await run("cli/build/index.js", [...own, ...where(target)])).result;
 }
 
 function mcpdo(...command) {
@@ -164,7 +168,9 @@ function start(program, args) {
     waiting.splice(0).forEach((wake) => wake());
   });
   const says = async (words) => {
-    while (!all.includes(words)) {
+    for (;;) {
+      const found = all.match(words);
+      if (found) return found;
       if (child.exitCode !== null || child.signalCode !== null) throw new Error(`never ${words}: ${all}`);
       await new Promise((wake) => waiting.push(wake));
     }

@@ -26,6 +26,7 @@ pub mod serve;
 pub mod service;
 pub mod streamable;
 pub mod terminal;
+pub mod tls;
 
 use std::time::Duration;
 

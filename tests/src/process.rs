@@ -47,6 +47,11 @@ pub fn is_alive(pid: i32) -> bool {
     read(pid).is_some_and(|process| !process.is_zombie())
 }
 
+/// Does its first thread wait for something?
+pub fn is_asleep(pid: i32) -> bool {
+    read(pid).is_some_and(|process| process.state == 'S')
+}
+
 /// Every living process (no zombies) that carries the marker in its arguments or environment.
 pub fn marked(marker: &str) -> Vec<Process> {
     all().into_iter().filter(|p| !p.is_zombie() && p.carries(marker)).collect()

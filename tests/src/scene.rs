@@ -1,7 +1,9 @@
 //! One scenario over every front and every upstream: the gateway, and a client that talks to it.
 
+use std::ffi::OsStr;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
 
 use crate::client::Client;
 use crate::config::Upstream;
@@ -53,14 +55,19 @@ impl Room {
     /// [`Room::open`] with these raw client capabilities.
     #[track_caller]
     pub fn open_with(&self, front: Front, flags: &[&str], capabilities: &str) -> Scene {
-        if front == Front::Stdio {
-            let client = Client::spawn(self.trunkline(flags));
-            client.initialize_with("2025-11-25", capabilities).result();
-            return Scene { client: Talk::Stdio(client), serve: None };
-        }
-        let serve = self.serve(flags);
-        let client = serve.talk(front, capabilities);
-        Scene { client, serve: Some(serve) }
+        Scene::start(front, self.command(front, flags), capabilities)
+    }
+
+    /// [`Room::open`] with these variables in the gateway's environment.
+    #[track_caller]
+    pub fn open_in(&self, front: Front, flags: &[&str], environment: &[(&str, &OsStr)]) -> Scene {
+        let mut command = self.command(front, flags);
+        command.envs(environment.iter().copied());
+        Scene::start(front, command, "{}")
+    }
+
+    fn command(&self, front: Front, flags: &[&str]) -> Command {
+        if front == Front::Stdio { self.trunkline(flags) } else { self.serve_command(flags) }
     }
 
     /// [`Room::open`], and every server has answered for its tools.
@@ -85,6 +92,18 @@ impl Serve {
 }
 
 impl Scene {
+    #[track_caller]
+    fn start(front: Front, command: Command, capabilities: &str) -> Self {
+        if front == Front::Stdio {
+            let client = Client::spawn(command);
+            client.initialize_with("2025-11-25", capabilities).result();
+            return Self { client: Talk::Stdio(client), serve: None };
+        }
+        let serve = Serve::start(command);
+        let client = serve.talk(front, capabilities);
+        Self { client, serve: Some(serve) }
+    }
+
     /// The gateway's process.
     pub fn process(&self) -> &Client {
         match (&self.serve, &self.client) {

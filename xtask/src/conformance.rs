@@ -14,7 +14,7 @@ use crate::{peers, run};
 
 const REVISION: &str = "2025-11-25";
 /// How long a program may take to be ready. Only a hang takes this long.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Installs, builds and runs everything.
 pub fn run() -> Result<(), String> {

@@ -5,6 +5,7 @@ mod conformance;
 mod map;
 mod peers;
 mod run;
+mod soak;
 mod source;
 mod tidy;
 
@@ -18,7 +19,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   tidy         the laws the compiler does not know: door plates, who may import whom
   map          the tree with each file's first line
   peers        only install the MCP servers and clients the tests talk to
-  bench        measure against the direct call, the floor and peers (bench --help)";
+  bench        measure against the direct call, the floor and peers (bench --help)
+  soak         200 clients on one `trunkline serve` for a minute, in release (soak [SECONDS])";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         "map" => map::run(),
         "peers" => peers::install(),
         "bench" => bench::run(rest),
+        "soak" => soak::run(rest),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {

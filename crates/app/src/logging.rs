@@ -30,8 +30,10 @@ const DIRECTORY: &str = "MCP_PROXY_LOG_DIRECTORY_PATH";
 const LEVEL: &str = "MCP_PROXY_LOG_LEVEL";
 const FILE: &str = "trunkline.log";
 
-/// The target of what is told whatever the level: where we listen, that a new config is in force.
+/// The target of what is told whatever the level: where we listen.
 pub(crate) const NOTICE: &str = "notice";
+/// The target of what stderr was told in full already: for the log file only.
+const TOLD: &str = "told";
 
 /// What is wrong with the variables that steer the log.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +49,11 @@ pub(crate) fn start(debug: bool, environment: &Environment) -> Result<(), BadLev
         tracing::warn!("no log is written to {} ({DIRECTORY}): {error}", directory.display());
     }
     Ok(())
+}
+
+/// Something that was told on stderr before the log could say it: the file has it, too.
+pub(crate) fn told(text: &str) {
+    tracing::error!(target: TOLD, "{}", text.trim_end());
 }
 
 type Failed = Option<(PathBuf, io::Error)>;
@@ -91,7 +98,7 @@ impl Subscriber for Logging {
         let text = text.finish();
         if notice {
             self.to_stderr(&format!("trunkline: {text}\n"));
-        } else if level <= self.stderr {
+        } else if level <= self.stderr && event.metadata().target() != TOLD {
             self.to_stderr(&format!("trunkline: {}: {text}\n", word(level)));
         }
         if let Some((file, wanted)) = &self.file
@@ -211,6 +218,7 @@ mod tests {
             tracing::info!(count = 2, "two");
             tracing::debug!("three");
             tracing::info!(target: NOTICE, "four");
+            told("five\n");
         });
         let text = std::fs::read_to_string(directory.join(FILE)).unwrap();
         std::fs::remove_dir_all(directory).unwrap();
@@ -220,11 +228,11 @@ mod tests {
 
     #[test]
     fn co_8_the_log_file_has_what_the_level_says() {
-        let (one, two) = ("error server `fs`: one", "info two count=2");
-        assert_eq!(logged("error"), [one, "info four"]);
-        assert_eq!(logged("info"), [one, two, "info four"]);
-        assert_eq!(logged("debug"), [one, two, "debug three", "info four"]);
-        assert_eq!(logged(""), [one, two, "info four"]);
+        let (one, two, five) = ("error server `fs`: one", "info two count=2", "error five");
+        assert_eq!(logged("error"), [one, "info four", five]);
+        assert_eq!(logged("info"), [one, two, "info four", five]);
+        assert_eq!(logged("debug"), [one, two, "debug three", "info four", five]);
+        assert_eq!(logged(""), [one, two, "info four", five]);
     }
 
     #[test]

@@ -16,11 +16,20 @@ pub(crate) fn out_line(bytes: &[u8]) -> u8 {
 
 /// The same for what need not be text.
 pub(crate) fn out_bytes(bytes: &[u8]) -> u8 {
-    let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+    match write(&mut std::io::stdout().lock(), bytes) {
         Ok(()) => OK,
-        Err(_) => FAILED, // `trunkline check | head`: nobody is there to be told
+        Err(None) => FAILED,
+        Err(Some(why)) => problem(&why, FAILED),
     }
+}
+
+/// `Err`: what to say about it. Nothing where the reader has gone (`trunkline check | head`): it has
+/// seen enough.
+fn write(to: &mut impl std::io::Write, bytes: &[u8]) -> Result<(), Option<String>> {
+    to.write_all(bytes).and_then(|()| to.flush()).map_err(|error| {
+        let gone = error.kind() == std::io::ErrorKind::BrokenPipe;
+        (!gone).then(|| format!("error: standard output cannot be written: {error}\n"))
+    })
 }
 
 /// Writes a problem to standard error; returns `code` for the caller to exit with.
@@ -56,4 +65,19 @@ pub(crate) fn stderr_width() -> usize {
 fn width_of(stream: &impl std::os::fd::AsFd) -> usize {
     let size = rustix::termios::tcgetwinsize(stream).ok();
     size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_that_cannot_be_written_is_told() {
+        let mut full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let why = write(&mut full, b"x").unwrap_err().unwrap();
+        assert!(why.starts_with("error: standard output cannot be written: "), "{why}");
+        let (reader, mut pipe) = std::io::pipe().unwrap();
+        drop(reader);
+        assert_eq!(write(&mut pipe, b"x"), Err(None));
+    }
 }

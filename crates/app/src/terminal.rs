@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::io;
 
-use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::{OpenOptions, Receiver};
 
 use crate::speak;
@@ -60,8 +59,13 @@ impl Typed {
                 let line: Vec<u8> = self.buffer.drain(..=end).collect();
                 return Some(String::from_utf8_lossy(line.trim_ascii_end()).into_owned());
             }
-            match self.input.read_buf(&mut self.buffer).await {
-                Ok(1..) => {}
+            // A terminal gives one line at a time, however many were typed: that it gave less than
+            // there was room for does not mean that it has no more.
+            self.input.readable().await.ok()?;
+            let mut chunk = [0; 1024];
+            match self.input.try_read(&mut chunk) {
+                Ok(count @ 1..) => self.buffer.extend(chunk.iter().take(count)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Ok(0) | Err(_) => return None,
             }
         }

@@ -1,8 +1,11 @@
-//! What one server says it offers, verbatim.
+//! What one server says it offers: verbatim, but for what `repair` must change.
 
 use std::collections::HashSet;
 
 use trunkline_wire::{Span, decode, elements, member, members};
+
+use crate::name::escaped;
+use crate::repair::{Repaired, repair};
 
 /// The four lists a server may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -45,6 +48,15 @@ impl ListKind {
         }
     }
 
+    /// What an entry is called for by, as a message says it.
+    fn identity_noun(self) -> &'static str {
+        match self {
+            Self::Tools | Self::Prompts => "name",
+            Self::Resources => "URI",
+            Self::Templates => "URI template",
+        }
+    }
+
     /// One entry, as a message says it.
     pub(crate) fn noun(self) -> &'static str {
         match self {
@@ -61,7 +73,7 @@ impl ListKind {
 pub struct Entry {
     /// `name`, `uri` or `uriTemplate` as text.
     pub name: String,
-    /// The definition, byte for byte.
+    /// The definition, byte for byte unless it had to be repaired.
     pub definition: Box<[u8]>,
     /// Where the name's token lies in the definition.
     pub name_at: Span,
@@ -83,7 +95,9 @@ pub struct Listing {
     resources: List,
     templates: List,
     prompts: List,
-    /// What was left out, and why. For the log.
+    /// Nothing is repaired.
+    verbatim: bool,
+    /// What was left out or repaired, and why. For the log.
     pub warnings: Vec<String>,
 }
 
@@ -99,6 +113,12 @@ struct List {
 pub struct NotAList(pub ListKind);
 
 impl Listing {
+    /// A listing that takes definitions as they are, also those that strict clients refuse: for the
+    /// literal simple product.
+    pub fn verbatim() -> Self {
+        Self { verbatim: true, ..Self::default() }
+    }
+
     pub fn tools(&self) -> &[Tool] {
         self.entries(ListKind::Tools)
     }
@@ -122,17 +142,22 @@ impl Listing {
     ) -> Result<Option<&'a [u8]>, NotAList> {
         let list = member(result, kind.member()).filter(|list| list.starts_with(b"["));
         let list = list.ok_or(NotAList(kind))?;
+        let mut repairs = Repairs { kind, first: None, more: 0 };
         for element in elements(list) {
             if self.entries(kind).len() >= most {
                 let noun = kind.noun();
                 self.warnings
                     .push(format!("it offers more than {most} {noun}s; the rest is left out"));
+                self.warnings.extend(repairs.warning());
                 return Ok(None);
             }
-            if let Err(warning) = self.list(kind).add(kind, element.of(list)) {
-                self.warnings.push(warning);
+            let repair = if self.verbatim { |_, _: &_, _: &_| None } else { repair };
+            match self.list(kind).add(kind, element.of(list), repair) {
+                Ok(why) => repairs.note(why),
+                Err(warning) => self.warnings.push(warning),
             }
         }
+        self.warnings.extend(repairs.warning());
         Ok(member(result, "nextCursor").filter(|cursor| cursor.starts_with(b"\"")))
     }
 
@@ -153,28 +178,76 @@ impl Listing {
     }
 }
 
+type Repair = fn(ListKind, &str, &[u8]) -> Option<Repaired>;
+
 impl List {
-    /// Adds one entry, or says why it is left out.
-    fn add(&mut self, kind: ListKind, definition: &[u8]) -> Result<(), String> {
-        let (noun, key) = (kind.noun(), kind.identity());
-        let mut names = members(definition).filter(|(name, _)| name == key).map(|(_, at)| at);
-        let (first, second) = (names.next(), names.next());
-        let name = first.and_then(|at| Some((at, decode(at.of(definition))?)));
-        let (Some((name_at, name)), None) = (name, second) else {
-            let shown = String::from_utf8_lossy(definition.get(..80).unwrap_or(definition));
-            return Err(format!("a {noun} without one proper {key} is left out: {shown}"));
-        };
+    /// Adds one entry and says what was wrong with it, or why it is left out.
+    fn add(
+        &mut self,
+        kind: ListKind,
+        definition: &[u8],
+        repair: Repair,
+    ) -> Result<Option<(String, String)>, String> {
+        let noun = kind.noun();
+        let (name_at, name) = identity(kind, definition)?;
         if let Err(fault) = crate::name::admissible(&name) {
+            let fault = fault.to_string().replacen("name", kind.identity_noun(), 1);
             return Err(format!("a {noun} is left out: {fault}"));
         }
-        if !self.names.insert(name.to_string()) {
+        if !self.names.insert(name.clone()) {
             return Err(format!(
                 "it offers the {noun} `{name}` more than once; only the first is used"
             ));
         }
-        let name = name.into_owned();
+        let Some(Repaired { definition, why }) = repair(kind, &name, definition) else {
+            self.entries.push(Entry { name, definition: definition.into(), name_at });
+            return Ok(None);
+        };
+        let (name_at, name) = identity(kind, &definition)?;
+        let told = (escaped(&name), why);
         self.entries.push(Entry { name, definition: definition.into(), name_at });
-        Ok(())
+        Ok(Some(told))
+    }
+}
+
+/// What the entry is called for by, and where that stands.
+fn identity(kind: ListKind, definition: &[u8]) -> Result<(Span, String), String> {
+    let (noun, key) = (kind.noun(), kind.identity());
+    let mut names = members(definition).filter(|(name, _)| name == key).map(|(_, at)| at);
+    let (first, second) = (names.next(), names.next());
+    let name = first.and_then(|at| Some((at, decode(at.of(definition))?)));
+    let (Some((name_at, name)), None) = (name, second) else {
+        let shown = String::from_utf8_lossy(definition.get(..80).unwrap_or(definition));
+        return Err(format!("a {noun} without one proper {key} is left out: {shown}"));
+    };
+    Ok((name_at, name.into_owned()))
+}
+
+/// One line for all of a page's: a server with one bad habit must not fill the log.
+struct Repairs {
+    kind: ListKind,
+    /// The name of the first, and what was wrong.
+    first: Option<(String, String)>,
+    more: usize,
+}
+
+impl Repairs {
+    fn note(&mut self, told: Option<(String, String)>) {
+        match (&self.first, told) {
+            (None, told) => self.first = told,
+            (Some(_), Some(_)) => self.more += 1,
+            (Some(_), None) => {}
+        }
+    }
+
+    fn warning(self) -> Option<String> {
+        let noun = self.kind.noun();
+        let (name, why) = self.first?;
+        let more = match self.more {
+            0 => String::new(),
+            more => format!(" (and {more} more like it)"),
+        };
+        Some(format!("its {noun} \"{name}\" {why}; it is repaired in the list{more}"))
     }
 }
 
@@ -195,10 +268,12 @@ mod tests {
     #[test]
     fn tools_are_kept_verbatim() {
         let mut listing = Listing::default();
-        let page = br#"{"tools":[ {"x":1.0, "name" : "a\u0062"} ]}"#;
-        assert_eq!(listing.add_page(ListKind::Tools, page, 9), Ok(None));
+        let definition =
+            r#"{"x":1.0, "name" : "a\u0062","inputSchema":{"type" : "object","n":1e400}}"#;
+        let page = format!("{{\"tools\":[ {definition} ]}}");
+        assert_eq!(listing.add_page(ListKind::Tools, page.as_bytes(), 9), Ok(None));
         let tool = &listing.tools()[0];
-        assert_eq!(&*tool.definition, br#"{"x":1.0, "name" : "a\u0062"}"#);
+        assert_eq!(&*tool.definition, definition.as_bytes());
         assert_eq!(tool.name, "ab");
         assert_eq!(tool.name_token(), br#""a\u0062""#);
     }
@@ -238,7 +313,8 @@ mod tests {
         listing.add_page(ListKind::Tools, br#"{"tools":[{"name":"a"}, 5]}"#, 9).unwrap();
         listing.add_page(ListKind::Prompts, br#"{"prompts":[{"name":"p"}]}"#, 9).unwrap();
         let mut fresh = Listing::default();
-        fresh.add_page(ListKind::Tools, br#"{"tools":[{"name":"b"},{"name":"b"}]}"#, 9).unwrap();
+        let page = br#"{"tools":[{"name":"b","inputSchema":{"type":"object"}},{"name":"b"}]}"#;
+        fresh.add_page(ListKind::Tools, page, 9).unwrap();
         listing.replace(ListKind::Tools, fresh);
         let names = |kind| -> Vec<&str> {
             listing.entries(kind).iter().map(|entry| entry.name.as_str()).collect()
@@ -260,7 +336,8 @@ mod tests {
 
     #[test]
     fn edge_3_of_duplicates_the_first_wins() {
-        check(r#"{"tools":[{"name":"a","v":1},{"name":"a","v":2}]}"#, &["a"], 1, None);
+        let page = r#"{"tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"a","v":2}]}"#;
+        check(page, &["a"], 1, None);
     }
 
     #[test]
@@ -269,9 +346,39 @@ mod tests {
         check(
             r#"{"tools":[{"name":"a"},{"name":"b"},{"name":"c"},{"name":"d"}],"nextCursor":"x"}"#,
             &["a", "b", "c"],
-            1,
+            2,
             None,
         );
+    }
+
+    #[test]
+    fn a_bad_definition_is_repaired_with_one_warning() {
+        let page = br#"{"tools":[{"inputSchema":5,"name":"a\u0062"},{"name":"b"},{"name":"c"}]}"#;
+        let mut listing = Listing::default();
+        listing.add_page(ListKind::Tools, page, 9).unwrap();
+        let tool = &listing.tools()[0];
+        let expected = br#"{"inputSchema":{"type":"object"},"name":"a\u0062"}"#;
+        assert_eq!(&*tool.definition, expected);
+        assert_eq!(tool.name_token(), br#""a\u0062""#, "the name is found in its new place");
+        let expected = "its tool \"ab\" has an `inputSchema` that is not an object; it is repaired in the list (and 2 more like it)";
+        assert_eq!(listing.warnings, [expected]);
+        let mut listing = Listing::verbatim();
+        listing.add_page(ListKind::Tools, page, 9).unwrap();
+        assert_eq!(&*listing.tools()[1].definition, br#"{"name":"b"}"#);
+        assert!(listing.warnings.is_empty());
+    }
+
+    #[test]
+    fn a_uri_is_called_one() {
+        let mut listing = Listing::default();
+        listing.add_page(ListKind::Resources, br#"{"resources":[{"uri":""}]}"#, 9).unwrap();
+        let page = br#"{"resourceTemplates":[{"uriTemplate":"a\u0000"}]}"#;
+        listing.add_page(ListKind::Templates, page, 9).unwrap();
+        let expected = [
+            "a resource is left out: the URI is empty",
+            "a resource template is left out: the URI template \"a\\u{0}\" has a control character (U+0000) at character 2",
+        ];
+        assert_eq!(listing.warnings, expected);
     }
 
     #[test]

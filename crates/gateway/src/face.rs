@@ -14,8 +14,14 @@ pub struct Face {
 const CAPABILITIES: &str = r#"{"completions":{},"logging":{},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true}}"#;
 
 impl Face {
-    /// The result of `initialize`. No `instructions` if they are empty.
-    pub(crate) fn initialize_result(&self, agreed: Revision, instructions: &str) -> Vec<u8> {
+    /// The result of `initialize`. No `instructions` if they are empty; `instances` are told to one
+    /// of our kind.
+    pub(crate) fn initialize_result(
+        &self,
+        agreed: Revision,
+        instructions: &str,
+        instances: &[u8],
+    ) -> Vec<u8> {
         let capabilities = if self.simple { r#"{"tools":{}}"# } else { CAPABILITIES };
         let mut out = [
             br#"{"protocolVersion":""#,
@@ -32,6 +38,11 @@ impl Face {
         if !instructions.is_empty() {
             out.extend_from_slice(br#","instructions":"#);
             out.extend_from_slice(&encode(instructions));
+        }
+        if !instances.is_empty() {
+            out.extend_from_slice(br#","_meta":{"trunkline/instances":"#);
+            out.extend_from_slice(instances);
+            out.push(b'}');
         }
         out.push(b'}');
         out
@@ -51,7 +62,8 @@ mod tests {
             version: "1.0.0".to_owned(),
             simple: true,
         };
-        let text = String::from_utf8(face.initialize_result(Revision::negotiate("2024-11-05"), ""));
+        let text =
+            String::from_utf8(face.initialize_result(Revision::negotiate("2024-11-05"), "", b""));
         assert_eq!(
             text.unwrap(),
             "{\"protocolVersion\":\"2024-11-05\",\"capabilities\":{\"tools\":{}},\"serverInfo\":\
@@ -62,7 +74,7 @@ mod tests {
     #[test]
     fn otherwise_changes_are_announced() {
         let face = Face { name: "t\"".to_owned(), version: "1".to_owned(), simple: false };
-        let text = String::from_utf8(face.initialize_result(LATEST_LEGACY, "a\nb")).unwrap();
+        let text = String::from_utf8(face.initialize_result(LATEST_LEGACY, "a\nb", b"")).unwrap();
         assert!(text.ends_with(r#","instructions":"a\nb"}"#), "{text}");
         assert!(text.contains(r#""tools":{"listChanged":true}"#), "{text}");
         assert!(text.contains(r#""name":"t\"""#), "{text}");

@@ -96,6 +96,9 @@ impl Staff {
                 applied.kept.push(key);
             } else {
                 let server = Arc::new(Server::new(spec, Arc::clone(&self.registry.audience)));
+                if let Some(old) = before.iter().find(|old| *old.key == *key) {
+                    server.succeed(old);
+                }
                 self.supervisors.spawn(supervise(Arc::clone(&server), self.supervisor.clone()));
                 wanted.push(server);
                 applied.started.push(key);
@@ -104,6 +107,7 @@ impl Staff {
         let is_wanted = |server: &&Arc<Server>| wanted.iter().any(|kept| Arc::ptr_eq(kept, server));
         for gone in before.iter().filter(|server| !is_wanted(server)) {
             gone.dismissed.cancel();
+            self.registry.dismiss_privates(gone);
             let key = gone.key.to_string();
             if !applied.started.contains(&key) {
                 applied.stopped.push(key);
@@ -232,6 +236,13 @@ impl Gateway {
     pub fn statuses(&self) -> Vec<(String, Status)> {
         let servers = self.staff.registry.servers();
         servers.iter().map(|server| (server.key.to_string(), server.status())).collect()
+    }
+
+    /// How many tools of each server clients see now, in the same order.
+    pub fn exposed(&self) -> Vec<usize> {
+        let snapshot = self.view.snapshot();
+        let servers = self.staff.registry.servers();
+        (0..servers.len()).map(|place| snapshot.catalog.tools_of(place)).collect()
     }
 
     /// Stops every server and waits until nothing of them is left.

@@ -9,6 +9,7 @@ mod error;
 mod face;
 mod front;
 mod gateway;
+mod instance;
 mod limits;
 mod local;
 mod pump;

@@ -33,6 +33,14 @@ pub(crate) const LARGE_MESSAGE: usize = 256 * 1024;
 /// MiB) that a server that never answers is only its own harm.
 pub(crate) const OPEN_CALLS: usize = 1 << 17;
 
+/// Calls that were cancelled or given up, remembered because the server may still be at them and
+/// ask something on their behalf: how many, and for how long.
+pub(crate) const MOST_ABANDONED: usize = 1024;
+pub(crate) const ABANDONED: Duration = Duration::from_secs(600);
+
+/// Processes of servers that are not shared (`share: per-session`), all clients together.
+pub(crate) const PRIVATE_PROCESSES: usize = 64;
+
 /// Questions of servers that one client may have unanswered.
 pub(crate) const OPEN_QUESTIONS: usize = 1024;
 
@@ -59,7 +67,7 @@ pub(crate) const KNOWN_NAMES: usize = 4 * ENTRIES_PER_LISTING;
 
 /// How long `initialize` waits for what starting servers say about themselves: clients show it to
 /// their models, and the list they ask for next would wait all the same.
-pub(crate) const WELCOME: Duration = Duration::from_secs(1);
+pub(crate) const WELCOME: Duration = Duration::from_secs(3);
 
 /// Messages in one batch of a client.
 pub(crate) const BATCH_MEMBERS: usize = 100;
@@ -119,6 +127,8 @@ pub(crate) const LAST_FLUSH: Duration = Duration::from_millis(500);
 /// HTTP clients: open connections. Fewer where the system allows few descriptors: a connection
 /// takes two, and some stay reserved for servers and files.
 pub(crate) const CONNECTIONS: usize = 10_000;
+/// Connections that wait to be accepted; the system may allow fewer.
+pub(crate) const BACKLOG: i32 = 4096;
 pub(crate) const RESERVED_DESCRIPTORS: u64 = 32;
 /// More descriptors than this are not asked of the system.
 pub(crate) const WANTED_DESCRIPTORS: u64 = 65_536;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
+use trunkline_catalog::ListKind;
 use trunkline_wire::{
     Edits, Kind, decode, encode, encode_into, member, scan, write_error, write_result,
 };
@@ -37,6 +38,8 @@ pub struct LocalError {
     pub message: String,
     /// JSON; empty if there is none.
     pub data: Vec<u8>,
+    /// The error object as it was received.
+    pub raw: Vec<u8>,
 }
 
 impl LocalClient {
@@ -69,6 +72,11 @@ impl LocalClient {
         let answer = receiver.await.unwrap_or_default();
         guard.done();
         outcome(&answer)
+    }
+
+    /// What the tool or prompt is listed as that may also be asked for by this name.
+    pub fn listed(&self, kind: ListKind, name: &str) -> Option<String> {
+        self.session.context.view.snapshot().catalog.listed(kind, name)
     }
 
     /// Answers a question with a result, or with an error message.
@@ -111,19 +119,24 @@ const DECLINED: i32 = -1;
 
 fn outcome(answer: &[u8]) -> Result<Vec<u8>, LocalError> {
     let Ok(message) = scan(answer) else {
-        let message = "there was no answer".to_owned();
-        return Err(LocalError { code: 0, message, data: Vec::new() });
+        return Err(refusal(br#"{"code":0,"message":"there was no answer"}"#));
     };
     if message.kind == Kind::Answer {
         return Ok(message.text(message.result).to_vec());
     }
-    let error = message.text(message.error);
+    Err(refusal(message.text(message.error)))
+}
+
+/// An error whose message is no text says what it is instead.
+fn refusal(error: &[u8]) -> LocalError {
     let code = member(error, "code").and_then(|code| std::str::from_utf8(code).ok()?.parse().ok());
-    Err(LocalError {
+    let message = member(error, "message").and_then(decode);
+    LocalError {
         code: code.unwrap_or_default(),
-        message: member(error, "message").and_then(decode).unwrap_or_default().into_owned(),
+        message: message.unwrap_or_else(|| String::from_utf8_lossy(error)).into_owned(),
         data: member(error, "data").unwrap_or_default().to_vec(),
-    })
+        raw: error.to_vec(),
+    }
 }
 
 /// Cancels a request nobody waits for any more.
@@ -213,4 +226,31 @@ impl Exit for Nowhere {
 /// A JSON object with one text member, for requests that need no more.
 pub fn params_of(key: &str, value: &str) -> Vec<u8> {
     [b"{", &encode(key)[..], b":", &encode(value)[..], b"}"].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_kept_as_it_came() {
+        let error = br#"{"code":-5,"message":"no","data":{"n":1.0},"more":[ 1 ]}"#;
+        let answer = [br#"{"jsonrpc":"2.0","id":1,"error":"#, &error[..], b"}"].concat();
+        let refused = outcome(&answer).unwrap_err();
+        assert_eq!((refused.code, refused.message.as_str()), (-5, "no"));
+        assert_eq!(
+            (refused.data.as_slice(), refused.raw.as_slice()),
+            (&b"{\"n\":1.0}"[..], &error[..])
+        );
+    }
+
+    #[test]
+    fn an_error_without_words_says_what_it_is() {
+        let error = br#"{"code":-5,"message":"\ud800"}"#;
+        let answer = [br#"{"jsonrpc":"2.0","id":1,"error":"#, &error[..], b"}"].concat();
+        assert_eq!(outcome(&answer).unwrap_err().message.as_bytes(), error);
+        let none = outcome(b"").unwrap_err();
+        assert_eq!(none.message, "there was no answer");
+        assert_eq!(none.raw, br#"{"code":0,"message":"there was no answer"}"#);
+    }
 }

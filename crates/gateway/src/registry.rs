@@ -13,11 +13,14 @@ use trunkline_catalog::{Catalog, ListKind, Offer, ServerWords, instructions};
 
 use crate::call::Audience;
 use crate::deadlines::Tick;
-use crate::limits::KNOWN_NAMES;
+use crate::instance::Instance;
+use crate::limits::{KNOWN_NAMES, PRIVATE_PROCESSES};
 use crate::upstream::{Connection, Live, Server};
 
 #[derive(Debug)]
 pub(crate) struct Registry {
+    /// Who we are among those who may be connected in a circle.
+    pub(crate) instance: Instance,
     /// Every client.
     pub(crate) audience: Arc<Audience>,
     wanted: Mutex<Wanted>,
@@ -103,6 +106,7 @@ impl Known {
 impl Registry {
     pub(crate) fn new(audience: Arc<Audience>) -> Self {
         Self {
+            instance: Instance::new(),
             audience,
             wanted: Mutex::default(),
             privates: Mutex::default(),
@@ -121,11 +125,30 @@ impl Registry {
         Arc::clone(&self.wanted.lock().servers)
     }
 
-    /// A process that serves one client alone: its calls have deadlines, too.
-    pub(crate) fn add_private(&self, server: &Arc<Server>) {
+    /// A process that serves one client alone: its calls have deadlines, too. False if there are
+    /// too many of them.
+    pub(crate) fn add_private(&self, server: &Arc<Server>) -> bool {
         let mut privates = self.privates.lock();
-        privates.retain(|known| known.strong_count() > 0);
-        privates.push(Arc::downgrade(server));
+        privates.retain(|known| known.upgrade().is_some_and(|known| !known.is_done()));
+        let room = privates.len() < PRIVATE_PROCESSES;
+        if room {
+            privates.push(Arc::downgrade(server));
+        }
+        room
+    }
+
+    /// The config has no such server any more: neither has any client.
+    pub(crate) fn dismiss_privates(&self, of: &Server) {
+        let privates: Vec<_> = self.privates.lock().iter().filter_map(Weak::upgrade).collect();
+        for private in privates.iter().filter(|private| private.key == of.key) {
+            private.dismissed.cancel();
+        }
+    }
+
+    /// Every Trunkline that can be reached through this one, itself among them.
+    pub(crate) fn instances(&self) -> Vec<u8> {
+        let live: Vec<_> = self.servers().iter().filter_map(|server| server.live()).collect();
+        self.instance.with(live.iter().flat_map(|live| &live.hello.instances))
     }
 
     /// A server's offer has changed.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use trunkline_catalog::{Catalog, CustomRoute, ListKind, Route as Owner, ToolRoute};
+use trunkline_catalog::{Catalog, CustomRoute, ListKind, Refusal, Route as Owner, ToolRoute};
 use trunkline_wire::{Message, Span, decode, find};
 
 use crate::call::Level;
@@ -118,9 +118,12 @@ fn subtool<'a>(message: &Message<'a>, custom: &'a CustomRoute) -> Result<Route<'
     let (Some(server), Some(tool)) = (name("server"), name("tool")) else {
         return Err(CallError::InvalidParams(needed.to_owned()));
     };
-    let owner = custom
-        .subtool(&server, &tool)
-        .map_err(|refusal| CallError::InvalidParams(refusal.to_string()))?;
+    let owner = custom.subtool(&server, &tool).map_err(|refusal| match refusal {
+        Refusal::NotRunning { .. } => {
+            CallError::ServerAbsent { server: server.into_owned(), why: refusal.to_string() }
+        }
+        _ => CallError::InvalidParams(refusal.to_string()),
+    })?;
     let args = find(message.bytes, arguments, &["args"]).map(|at| at.of(message.bytes));
     let args = args.filter(|args| *args != b"null").unwrap_or(b"{}");
     if !args.starts_with(b"{") {

@@ -2,10 +2,11 @@
 
 use kit::config::Fake;
 use kit::{ledger, say};
+use serde_json::json;
 
 use super::{Place, everywhere};
 
-const TAKE: &str = r#"{"name":"take","inputSchema":{"type":"object","properties":{
+const TAKE: &str = r##"{"name":"take","inputSchema":{"type":"object","properties":{
     "text":{"type":"string"},
     "count":{"type":"integer","minimum":1,"maximum":9000000000000000000},
     "ratio":{"type":"number"},
@@ -20,13 +21,13 @@ const TAKE: &str = r#"{"name":"take","inputSchema":{"type":"object","properties"
     "when":{"anyOf":[{"type":"integer"},{"type":"null"}]},
     "a.b":{"type":"integer"},
     "any":{}
-    },"$defs":{"Point":{"type":"object","properties":{"x":{"type":"integer"}}}}}}"#;
+    },"$defs":{"Point":{"type":"object","properties":{"x":{"type":"integer"}}}}}}"##;
 
 const NEED: &str = r#"{"name":"need","inputSchema":{"type":"object","properties":{
     "text":{"type":"string","description":"What to say"},"count":{"type":"integer"}},"required":["text","count"]}}"#;
 
 /// `take` and `open` return their arguments as the whole result; `need` has required ones.
-fn dress(fake: Fake<'_>) -> Fake<'_> {
+fn server(fake: Fake<'_>) -> Fake<'_> {
     let (take, need) = (TAKE.replace('\n', ""), NEED.replace('\n', ""));
     fake.tool("take", say::mirror())
         .tool("need", say::mirror())
@@ -42,7 +43,7 @@ fn sent(place: &Place, tool: &str, arguments: &[&str], expected: &str) {
 
 #[test]
 fn values_have_the_type_of_the_schema() {
-    let place = Place::new(dress);
+    let place = Place::new(server);
     for (arguments, expected) in [
         (&["text=5"][..], r#"{"text":"5"}"#),
         (&["text="], r#"{"text":""}"#),
@@ -72,7 +73,7 @@ fn values_have_the_type_of_the_schema() {
 
 #[test]
 fn arrays_are_repeated_or_json_and_objects_have_parts() {
-    let place = Place::new(dress);
+    let place = Place::new(server);
     for (arguments, expected) in [
         (&["tags=a"][..], r#"{"tags":["a"]}"#),
         (&["tags=a", "tags=1", "tags=a"], r#"{"tags":["a","1","a"]}"#),
@@ -81,10 +82,7 @@ fn arrays_are_repeated_or_json_and_objects_have_parts() {
         (&["sizes=1", "sizes=2"], r#"{"sizes":[1,2]}"#),
         (&["place.city=Rome"], r#"{"place":{"city":"Rome"}}"#),
         (&["place.zip=1", "place.city=7"], r#"{"place":{"zip":1,"city":"7"}}"#),
-        (
-            &["place.city=R", "place.geo.lat=1.0"],
-            r#"{"place":{"city":"R","geo":{"lat":1.0}}}"#,
-        ),
+        (&["place.city=R", "place.geo.lat=1.0"], r#"{"place":{"city":"R","geo":{"lat":1.0}}}"#),
         (&[r#"place={"city": "R", "x": 1.0}"#], r#"{"place":{"city": "R", "x": 1.0}}"#),
         (&["points.0.x=1", "points.1.x=2"], r#"{"points":[{"x":1},{"x":2}]}"#),
         (&[r#"points={"x":1}"#, r#"points={"x":2}"#], r#"{"points":[{"x":1},{"x":2}]}"#),
@@ -95,7 +93,7 @@ fn arrays_are_repeated_or_json_and_objects_have_parts() {
 
 #[test]
 fn json_is_sent_as_it_is_whatever_the_schema_says() {
-    let place = Place::new(dress);
+    let place = Place::new(server);
     for (arguments, expected) in [
         (&["count:=\"five\""][..], r#"{"count":"five"}"#),
         (&["new:={ \"a\" : 1.0 }"], r#"{"new":{ "a" : 1.0 }}"#),
@@ -111,16 +109,15 @@ fn json_is_sent_as_it_is_whatever_the_schema_says() {
 
 #[test]
 fn without_a_schema_what_reads_as_json_is_json() {
-    let place = Place::new(dress);
+    let place = Place::new(server);
     let arguments = ["a=1", "b=x", "c=1", "c=y", "d.e=true", "f=[1]", "g=\"q\"", "h=007"];
-    let expected =
-        r#"{"a":1,"b":"x","c":[1,"y"],"d":{"e":true},"f":[1],"g":"\"q\"","h":"007"}"#;
+    let expected = r#"{"a":1,"b":"x","c":[1,"y"],"d":{"e":true},"f":[1],"g":"\"q\"","h":"007"}"#;
     sent(&place, "open", &arguments, expected);
 }
 
 #[test]
 fn what_is_wrong_is_said_at_once_and_nothing_is_sent() {
-    let place = Place::new(dress);
+    let place = Place::new(server);
     for (arguments, parts) in [
         (&["count=five"][..], &["`count` must be integer, not `five`"][..]),
         (&["count=1.5"], &["`count` must be integer"]),
@@ -155,7 +152,7 @@ fn what_is_wrong_is_said_at_once_and_nothing_is_sent() {
 
 #[test]
 fn what_is_missing_is_shown_with_all_there_is() {
-    everywhere(dress, |place| {
+    everywhere(server, |place| {
         let name = place.tool("need");
         let out = place.call("need", &["count=1"]);
         let table = format!(
@@ -171,7 +168,7 @@ fn what_is_missing_is_shown_with_all_there_is() {
 
 #[test]
 fn files_and_standard_input_are_read() {
-    let place = Place::new(dress);
+    let place = Place::new(server);
     let file = place.room.write("f", "line 1\nline \"2\"\n");
     let json = place.room.write("j", " {\"a\": [1.0, \"\\u00e9\"]}\n");
     let (file, json) = (file.display(), json.display());
@@ -195,7 +192,7 @@ fn files_and_standard_input_are_read() {
 
 #[test]
 fn whole_arguments_go_byte_for_byte_and_pairs_replace_their_members() {
-    let place = Place::new(dress);
+    let place = Place::new(server);
     let whole = r#"{ "count" : 1e0 , "count":2, "z":"\u00e9\/" }"#;
     sent(&place, "take", &["--args", whole], whole);
     let mixed = ["--args", r#"{"z": 1.0,"count":1,"y":{ }}"#, "count=2", "text=t"];
@@ -207,7 +204,7 @@ fn whole_arguments_go_byte_for_byte_and_pairs_replace_their_members() {
 
 #[test]
 fn values_may_start_with_a_dash_and_flags_may_stand_anywhere() {
-    let place = Place::new(dress);
+    let place = Place::new(server);
     let arguments = ["call", "--json", "s:take", "count=5", "--debug", "text=-x", "--args=-"];
     let out = place.run_with(&arguments, b"{\"z\":-1}");
     assert_eq!(out.code, Some(0), "{out}");
@@ -217,16 +214,16 @@ fn values_may_start_with_a_dash_and_flags_may_stand_anywhere() {
 #[test]
 fn prompts_take_text_only() {
     let prompt = r#"{"name":"p","arguments":[{"name":"city","required":true,"description":"Where"},{"name":"n"}]}"#;
-    let dress = |fake: Fake<'_>| {
-        let fake = fake.list("prompts", serde_json::json!([prompt]));
-        fake.get("p", say::messages())
-    };
-    everywhere(dress, |place| {
-        let out = place.run(&["prompts", "p", "city=Rome", "n=5", "--json"]);
-        assert!(out.text().contains(r#""arguments":{"city":"Rome","n":"5"}"#), "{out}");
-        let out = place.run(&["prompts", "p", "n=5"]);
-        out.bad(2, &["`city` is missing (string)", "city  string  required  Where"]);
-        place.run(&["prompts", "p", "city=x", "x=y"]).bad(2, &["`x` is not an argument here"]);
-        place.run(&["prompts", "p", "city"]).bad(2, &["`city` is not key=value"]);
-    });
+    let list = json!([prompt]);
+    everywhere(
+        |fake| fake.list("prompts", list.clone()).get("p", say::messages()),
+        |place| {
+            let out = place.run(&["prompts", "p", "city=Rome", "n=5", "--json"]);
+            assert!(out.text().contains(r#""arguments":{"city":"Rome","n":"5"}"#), "{out}");
+            let out = place.run(&["prompts", "p", "n=5"]);
+            out.bad(2, &["`city` is missing (string)", "city  string  required  Where"]);
+            place.run(&["prompts", "p", "city=x", "x=y"]).bad(2, &["`x` is not an argument here"]);
+            place.run(&["prompts", "p", "city"]).bad(2, &["`city` is not key=value"]);
+        },
+    );
 }

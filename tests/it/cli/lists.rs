@@ -114,13 +114,23 @@ fn a_name_that_is_nearly_right_is_asked_about() {
             let said = [&format!("there is no tool `{near}`")[..], &meant(&search)];
             place.run(&[command, &near]).bad(1, &said);
         }
-        place.run(&["resources", "x://c"]).bad(1, &["there is no resource `x://c`", "`x://a`"]);
         let said = ["there is no prompt `great`", &meant("greet")];
         place.run(&["prompts", "great"]).bad(1, &said);
         let none = place.run(&["tools", "nothing-like-it"]);
         none.bad(1, &["there is no tool `nothing-like-it`\n"]);
         assert!(!none.stderr.contains("did you mean"), "{none}");
     });
+}
+
+#[test]
+fn a_resource_that_is_nearly_right_is_asked_about() {
+    everywhere(
+        |fake| fake.resource("x://notes", "Notes").resource("x://other", "Other"),
+        |place| {
+            let said = ["there is no resource `x://nots`", "did you mean `x://notes`?"];
+            place.run(&["resources", "x://nots"]).bad(1, &said);
+        },
+    );
 }
 
 #[test]

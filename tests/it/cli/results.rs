@@ -10,14 +10,15 @@ const STRUCTURED: &str = r#"{"content":[],"structuredContent":{"b":2.50,"a":[1]}
 const MIXED: &str = r#"{"content":[{"type":"text","text":"see"},{"type":"image","mimeType":"image/png","data":"iVBORwD/"},{"type":"audio","mimeType":"audio/wav","data":"AAEC"},{"type":"resource","resource":{"uri":"x://in","text":"inside"}},{"type":"resource_link","uri":"x://far","name":"Far"},{"type":"hologram","n":1}]}"#;
 const FAILED: &str = r#"{"content":[{"type":"text","text":"no such ticket"}],"isError":true}"#;
 const FAILED_MUTELY: &str = r#"{"content":[],"isError":true}"#;
-const BINARY: &str = r#"{"contents":[{"uri":"x://bin","mimeType":"image/png","blob":"iVBORwD/CgA="}]}"#;
+const BINARY: &str =
+    r#"{"contents":[{"uri":"x://bin","mimeType":"image/png","blob":"iVBORwD/CgA="}]}"#;
 const TEXT: &str = r#"{"contents":[{"uri":"x://text","text":"no newline at the end"}]}"#;
 const SEVERAL: &str = r#"{"contents":[{"uri":"x://1","blob":"AAA="},{"uri":"x://2","text":"words"},{"uri":"x://3","blob":"//8="}]}"#;
 
 /// What `blob` of [`BINARY`] holds.
 const BYTES: &[u8] = b"\x89PNG\x00\xff\x0a\x00";
 
-fn dress(fake: Fake<'_>) -> Fake<'_> {
+fn server(fake: Fake<'_>) -> Fake<'_> {
     let answers = |raw: &str| say::steps([say::result(raw)]);
     let refuse =
         say::steps([say::error(r#"{"code":-32050,"message":"not today","data":{"why":1.0}}"#)]);
@@ -38,7 +39,7 @@ fn dress(fake: Fake<'_>) -> Fake<'_> {
 
 #[test]
 fn text_is_printed_plainly() {
-    everywhere(dress, |place| {
+    everywhere(server, |place| {
         assert_eq!(place.call("texts", &[]).text(), "one\ntwo\n");
         assert_eq!(place.call("nothing", &[]).text(), "");
         let pretty = "{\n  \"b\": 2.5,\n  \"a\": [\n    1\n  ]\n}\n";
@@ -48,7 +49,7 @@ fn text_is_printed_plainly() {
 
 #[test]
 fn what_is_no_text_is_a_line() {
-    let place = Place::new(dress);
+    let place = Place::new(server);
     let expected = "see\n[image image/png, 6 bytes]\n[audio audio/wav, 3 bytes]\ninside\n\
                     [resource x://far, Far]\n{\"type\":\"hologram\",\"n\":1}\n";
     assert_eq!(place.call("mixed", &[]).text(), expected);
@@ -56,7 +57,7 @@ fn what_is_no_text_is_a_line() {
 
 #[test]
 fn json_is_the_result_byte_for_byte() {
-    everywhere(dress, |place| {
+    everywhere(server, |place| {
         for (tool, raw) in [("texts", TWO_TEXTS), ("mixed", MIXED), ("structured", STRUCTURED)] {
             assert_eq!(place.call(tool, &["--json"]).text(), format!("{raw}\n"));
         }
@@ -70,7 +71,7 @@ fn json_is_the_result_byte_for_byte() {
 
 #[test]
 fn json_keeps_every_spelling_of_the_corpus() {
-    everywhere(dress, |place| {
+    everywhere(server, |place| {
         let members: Vec<String> =
             corpus::values().iter().enumerate().map(|(n, v)| format!("\"v{n}\":{v}")).collect();
         let whole = format!("{{{}}}", members.join(", "));
@@ -83,7 +84,7 @@ fn json_keeps_every_spelling_of_the_corpus() {
 
 #[test]
 fn a_tools_error_is_a_failure() {
-    everywhere(dress, |place| {
+    everywhere(server, |place| {
         place.call("failed", &[]).bad(1, &["error: no such ticket\n"]);
         place.call("mute", &[]).bad(1, &["error: the tool failed and did not say why\n"]);
         let json = place.call("failed", &["--json"]);
@@ -94,7 +95,7 @@ fn a_tools_error_is_a_failure() {
 
 #[test]
 fn a_protocol_error_is_a_failure_with_its_code() {
-    everywhere(dress, |place| {
+    everywhere(server, |place| {
         place.call("refuse", &[]).bad(1, &["error: not today (code -32050)\n"]);
         let json = place.call("refuse", &["--json"]);
         let error = r#"{"error":{"code":-32050,"message":"not today","data":{"why":1.0}}}"#;
@@ -105,7 +106,7 @@ fn a_protocol_error_is_a_failure_with_its_code() {
 
 #[test]
 fn a_resource_is_written_to_a_pipe_byte_for_byte() {
-    everywhere(dress, |place| {
+    everywhere(server, |place| {
         assert_eq!(place.run(&["resources", "x://bin"]).good(), BYTES);
         assert_eq!(place.run(&["resources", "x://text"]).good(), b"no newline at the end");
         assert_eq!(place.run(&["resources", "x://several"]).good(), b"\0\0words\xff\xff");
@@ -114,7 +115,7 @@ fn a_resource_is_written_to_a_pipe_byte_for_byte() {
 
 #[test]
 fn output_keeps_data_in_files() {
-    everywhere(dress, |place| {
+    everywhere(server, |place| {
         let path = place.room.path("out.png");
         let flag = path.display().to_string();
         let read = |name: &str| std::fs::read(place.room.path(name)).expect("a file was written");
@@ -141,7 +142,7 @@ fn output_keeps_data_in_files() {
 
 #[test]
 fn a_file_that_cannot_be_written_is_a_failure() {
-    let place = Place::new(dress);
+    let place = Place::new(server);
     let nowhere = place.room.path("no/such/dir").display().to_string();
     let out = place.run(&["resources", "x://bin", "--output", &nowhere]);
     out.bad(1, &["no/such/dir cannot be written"]);
@@ -152,13 +153,14 @@ fn a_file_that_cannot_be_written_is_a_failure() {
 #[test]
 fn a_prompt_is_printed_under_its_roles() {
     let messages = r#"{"messages":[{"role":"user","content":{"type":"text","text":"Hi"}},{"role":"assistant","content":{"type":"image","mimeType":"image/png","data":"AAEC"}}]}"#;
-    let dress = |fake: Fake<'_>| {
-        fake.prompt("talk", "Talks").get("talk", say::steps([say::result(messages)]))
-    };
-    everywhere(dress, |place| {
-        let expected = "user:\nHi\n\nassistant:\n[image image/png, 3 bytes]\n";
-        assert_eq!(place.run(&["prompts", "talk"]).text(), expected);
-    });
+    let talk = say::steps([say::result(messages)]);
+    everywhere(
+        |fake| fake.prompt("talk", "Talks").get("talk", talk.clone()),
+        |place| {
+            let expected = "user:\nHi\n\nassistant:\n[image image/png, 3 bytes]\n";
+            assert_eq!(place.run(&["prompts", "talk"]).text(), expected);
+        },
+    );
 }
 
 #[test]
@@ -171,18 +173,19 @@ fn a_template_is_read_by_what_it_expands_to() {
 
 #[test]
 fn results_of_many_mib_are_printed_whole() {
-    let dress = |fake: Fake<'_>| {
-        fake.tool("huge", say::steps([say::huge(20 << 20, say::Place::First)]))
-    };
-    everywhere(dress, |place| {
-        let out = place.call("huge", &[]);
-        assert_eq!(out.good().len(), (20 << 20) + 1, "the text and a newline");
-    });
+    let huge = say::steps([say::huge(20 << 20, say::Place::First)]);
+    everywhere(
+        |fake| fake.tool("huge", huge.clone()),
+        |place| {
+            let out = place.call("huge", &[]);
+            assert_eq!(out.good().len(), (20 << 20) + 1, "the text and a newline");
+        },
+    );
 }
 
 #[test]
 fn a_reader_that_leaves_early_is_no_crash() {
-    let place = Place::new(dress);
+    let place = Place::new(server);
     let mut command = std::process::Command::new("/bin/sh");
     command.args(["-c", r#""$@" | head -c 1"#, "sh"]);
     let mine = place.command(&["tools"]);

@@ -19,7 +19,7 @@ pub(super) fn report() -> Value {
         "progress": {
             "first": [1, 4],
             "inOrder": true,
-            "text": "Long running operation completed. Duration: 0.2 seconds, Steps: 4.",
+            "text": "Long running operation completed.",
         },
         "cancellation": { "ended": "cancelled", "then": "Echo: still here" },
         "resources": resources(),
@@ -61,27 +61,31 @@ pub(super) fn report() -> Value {
 /// The report of `inspector.mjs`, for a deep target.
 pub(super) fn inspected() -> Value {
     json!({
+        "connect": "legacy",
+        "tools": { "cli": tools(), "mcpdo": tools() },
+        "sum": "The sum of 1 and 2 is 3.",
         "cli": {
-            "tools": tools(),
             "echo": "Echo: héllo 😀",
             "resources": resources(),
-            "templates": templates(),
             "document": DOCUMENT,
-            "prompts": prompts(),
             "prompt": ["What's weather in Rome, Lazio?"],
         },
-        "connect": "legacy",
         "mcpdo": {
-            "tools": tools(),
-            "sum": "The sum of 1 and 2 is 3.",
+            "templates": templates(),
             "made": MADE,
-            "prompt": ["This is a simple prompt without arguments."],
+            "prompts": prompts(),
             "completion": { "department": ["Sales", "Support"], "resource": ["7"] },
         },
         "elicitation": { "asked": QUESTION, "fields": 13, "heard": ANSWER },
-        "subscription": { "toggled": ["Started", "Stopped"], "updated": true },
+        "subscription": {
+            "toggled": ["Started", "Stopped"],
+            "updated": "demo://resource/dynamic/text/1",
+        },
     })
 }
+
+/// What `inspector.mjs` does with a target that is not deep.
+pub(super) const SHALLOW: [&str; 3] = ["connect", "tools", "sum"];
 
 const DOCUMENT: &str = "# Everything Server - Features";
 const MADE: &str = "Resource 7: This is a plaintext resource";

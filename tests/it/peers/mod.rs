@@ -5,6 +5,7 @@
 //! report. Where the gateway's one connection makes a difference, the comparison says so.
 
 mod expected;
+mod probe;
 mod stage;
 
 use std::path::Path;
@@ -50,17 +51,24 @@ fn co_7_co_9_the_fastmcp_client_gets_everything_through_every_front() {
 #[test]
 fn co_10_the_inspector_gets_everything_through_every_front() {
     let stage = Stage::set();
-    let targets = stage.targets();
-    let mut report = play(&node(), "inspector.mjs", &targets);
-    for target in &targets {
-        let steps = report[name(target)].as_object_mut().expect("a report of every target");
-        steps.remove("disconnect");
+    let targets: Vec<Value> = stage.targets().into_iter().chain([stage::direct()]).collect();
+    let report = play(&node(), "inspector.mjs", &targets);
+    // server-everything has tools only for clients that can sample or be asked. The Inspector is
+    // not one for all of them; otherwise what follows would say little.
+    let direct = &report[name(&stage::direct())]["tools"];
+    for listed in [&direct["cli"], &direct["mcpdo"]] {
+        let has = |tool: &str| listed.as_array().is_some_and(|all| all.contains(&tool.into()));
+        assert!(has("echo") && !has("trigger-sampling-request"), "{listed}");
     }
     assert_reported(&report, &targets, |target| {
         let mut expected = expected::inspected();
+        // Behind stdio servers hear what this one client declares: it gets what it gets directly.
+        if target["front"] == "stdio" {
+            expected["tools"] = direct.clone();
+        }
         if target["deep"] == false {
             let steps = expected.as_object_mut().expect("steps");
-            steps.retain(|name, _| name == "connect" || name == "mcpdo");
+            steps.retain(|name, _| expected::SHALLOW.contains(&name.as_str()));
         }
         expected
     });

@@ -118,10 +118,15 @@ impl Servers {
         vec![
             json!({ "name": "sse", "front": "sse", "url": self.sse, "prefix": "" }),
             json!({ "name": "http", "front": "http", "url": self.http, "prefix": "" }),
-            json!({ "name": "stdio", "front": "stdio", "command": node(), "args": [everything()],
-                    "prefix": "" }),
+            direct(),
         ]
     }
+}
+
+/// server-everything with nothing in between, as one client's own process.
+pub(super) fn direct() -> Value {
+    json!({ "name": "direct", "front": "stdio", "command": node(), "args": [everything()],
+            "prefix": "", "deep": false })
 }
 
 #[track_caller]

@@ -172,7 +172,11 @@ fn flood(outlet: &Outlet, count: usize, message: &[u8]) {
     outlet.bytes(blocks.chain(std::iter::repeat_n(&framed[..], count % 64)));
 }
 
+/// Only to whoever asked for it.
 fn progress(count: usize, request: &Request) {
+    if request.token.is_empty() {
+        return;
+    }
     let token = String::from_utf8_lossy(&request.token);
     for step in 1..=count {
         let line = format!(

@@ -1,6 +1,7 @@
 //! `trunkline call`: one call of a tool.
 
 use serde_json::Value;
+use trunkline_catalog::ListKind;
 use trunkline_wire::{encode_into, is_json, member};
 
 use crate::cli::Call;
@@ -20,13 +21,8 @@ pub(crate) fn run(asked: &Call, environment: &Environment) -> u8 {
     let manner = Manner { target, wanted: Some(&asked.name), person: speak::person_is_there() };
     visit::run(&manner, environment, async |visit| {
         let list = visit.ask("tools/list", b"{}").await?;
-        let Some(definition) = client::find(&list, "tools", "name", &asked.name) else {
-            let known = client::names(&list, "tools", "name");
-            return Err(visit.unknown("tool", &asked.name, &known));
-        };
-        let schema: Value = member(definition, "inputSchema")
-            .and_then(|schema| serde_json::from_slice(schema).ok())
-            .unwrap_or(Value::Bool(true));
+        let definition = visit.find(ListKind::Tools, &list, &asked.name)?;
+        let schema = member(definition, "inputSchema").map_or(Value::Bool(true), client::lenient);
         let given = arguments(whole.as_deref(), pairs, Schema::new(&schema), &asked.name)
             .map_err(Trouble::Usage)?;
         let result = visit.ask("tools/call", &params(&asked.name, &given)).await?;

@@ -22,6 +22,8 @@ struct Row {
     key: String,
     /// `None`: disabled in the config.
     status: Option<Status>,
+    /// How many of its tools clients see.
+    exposed: usize,
 }
 
 pub(crate) fn run(check: &Check, environment: &Environment) -> u8 {
@@ -53,7 +55,7 @@ fn examine(
         identity: &Identity::default(),
         bounds: &Bounds::default(),
         simple: check.simple,
-        restart: Restart::Never,
+        restart: Restart::OneShot,
         declared: Declared::nothing(),
         separator: DEFAULT_SEPARATOR,
         patience: Some(PATIENCE),
@@ -68,18 +70,19 @@ fn examine(
     let statuses = block_on(async {
         let gateway = Gateway::start(options)?;
         gateway.settled().await;
-        let statuses = gateway.statuses();
+        let statuses: Vec<_> = gateway.statuses().into_iter().zip(gateway.exposed()).collect();
         gateway.stop().await;
         Ok(statuses)
     });
     Ok(statuses.and_then(|statuses| statuses).map(|statuses| rows(&keys, statuses)))
 }
 
-fn rows(keys: &[(String, bool)], statuses: Vec<(String, Status)>) -> Vec<Row> {
+fn rows(keys: &[(String, bool)], statuses: Vec<((String, Status), usize)>) -> Vec<Row> {
     let mut statuses = statuses.into_iter();
     let row = |(key, disabled): &(String, bool)| {
-        let status = if *disabled { None } else { statuses.next().map(|(_, status)| status) };
-        Row { key: key.clone(), status }
+        let known = if *disabled { None } else { statuses.next() };
+        let exposed = known.as_ref().map_or(0, |(_, exposed)| *exposed);
+        Row { key: key.clone(), status: known.map(|((_, status), _)| status), exposed }
     };
     keys.iter().map(row).collect()
 }
@@ -126,7 +129,8 @@ impl Row {
         if let Some(status) = &self.status {
             put("protocol", json!(status.protocol));
             put("server", json!(status.identity));
-            put("tools", json!(status.tools));
+            put("tools", json!(self.exposed));
+            put("offered", json!(status.tools));
             put("start_ms", json!(status.started_in.map(|time| time.as_secs_f64() * 1000.0)));
             if let State::Failed(failure) = &status.state {
                 put("phase", json!(failure.phase.to_string()));
@@ -166,9 +170,15 @@ fn table(rows: &[Row]) -> String {
         trouble(row, &mut out);
     }
     let running = rows.iter().filter(|row| row.state() == "running").count();
-    let tools: usize = rows.iter().filter_map(|row| Some(row.status.as_ref()?.tools)).sum();
+    let offered = rows.iter().filter_map(|row| Some(row.status.as_ref()?.tools)).sum();
+    let tools = share(rows.iter().map(|row| row.exposed).sum(), offered);
     out.push_str(&format!("\n{running} of {} servers running, {tools} tools\n", rows.len()));
     out
+}
+
+/// `3 of 5` tools, where a filter keeps some back.
+fn share(exposed: usize, offered: usize) -> String {
+    if exposed == offered { offered.to_string() } else { format!("{exposed} of {offered}") }
 }
 
 fn cells(row: &Row) -> [String; 5] {
@@ -180,7 +190,7 @@ fn cells(row: &Row) -> [String; 5] {
         row.key.clone(),
         row.state().to_owned(),
         or_dash(status.and_then(|status| status.protocol.clone())),
-        or_dash(tools.map(|status| status.tools.to_string())),
+        or_dash(tools.map(|status| share(row.exposed, status.tools))),
         or_dash(start.map(|time| format!("{:.0} ms", time.as_secs_f64() * 1000.0))),
     ]
 }
@@ -203,5 +213,35 @@ fn trouble(row: &Row, out: &mut String) {
         for line in &failure.stderr {
             out.push_str(&format!("    | {line}\n"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn running(key: &str, tools: usize, exposed: usize) -> Row {
+        let status = Status { state: State::Running, tools, ..Status::default() };
+        Row { key: key.to_owned(), status: Some(status), exposed }
+    }
+
+    #[test]
+    fn what_is_kept_back_is_counted_apart() {
+        let rows = [running("all", 4, 4), running("some", 5, 3)];
+        let text = table(&rows);
+        assert!(text.contains("\nall     running  -         4       -\n"), "{text}");
+        assert!(text.contains("\nsome    running  -         3 of 5  -\n"), "{text}");
+        assert!(text.ends_with("\n2 of 2 servers running, 7 of 9 tools\n"), "{text}");
+        let json = running("some", 5, 3).json();
+        assert_eq!((&json["tools"], &json["offered"]), (&json!(3), &json!(5)));
+    }
+
+    #[test]
+    fn disabled_servers_have_no_status() {
+        let status = || Status { state: State::Running, tools: 2, ..Status::default() };
+        let keys = [("a".to_owned(), true), ("b".to_owned(), false)];
+        let rows = rows(&keys, vec![(("b".to_owned(), status()), 1)]);
+        let seen: Vec<_> = rows.iter().map(|row| (row.state(), row.exposed)).collect();
+        assert_eq!(seen, [("disabled", 0), ("running", 1)]);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 
+use tokio::sync::mpsc::Receiver;
 use trunkline_gateway::{LocalClient, News};
 use trunkline_wire::{decode, member};
 
@@ -9,44 +10,82 @@ use crate::client::{Dialogue, Question, Step, decline, line, progress_line};
 use crate::speak;
 use crate::terminal::{StatusLine, Typed};
 
-/// Listens until it is dropped. `who`: the name under which questions are shown.
-pub(super) async fn hear(
-    client: &LocalClient,
-    status: &StatusLine,
-    who: &str,
+/// Whoever listens to it.
+pub(super) struct Listener<'l> {
+    client: &'l LocalClient,
+    news: Option<Receiver<News>>,
+    status: &'l StatusLine,
+    /// The name under which questions are shown.
+    who: &'l str,
     person: bool,
-) -> Infallible {
-    let Some(mut news) = client.news() else {
-        return std::future::pending().await;
-    };
-    let mut typed = None;
-    while let Some(one) = news.recv().await {
-        match one {
-            News::Notification { method, params } => match method.as_str() {
-                "notifications/progress" => {
-                    status.show(&progress_line(&params, speak::stderr_width()));
+    typed: Option<Typed>,
+}
+
+impl<'l> Listener<'l> {
+    pub(super) fn new(
+        client: &'l LocalClient,
+        status: &'l StatusLine,
+        who: &'l str,
+        person: bool,
+    ) -> Self {
+        Self { client, news: client.news(), status, who, person, typed: None }
+    }
+
+    /// Listens until it is dropped.
+    pub(super) async fn hear(&mut self) -> Infallible {
+        while let Some(news) = &mut self.news
+            && let Some(one) = news.recv().await
+        {
+            match one {
+                News::Notification { method, params } => self.told(&method, &params),
+                News::Question { id, method, params } if method == "elicitation/create" => {
+                    let answer = self.asked(&params).await;
+                    self.client.reply(&id, Ok(&answer));
                 }
-                "notifications/message" => log(&params),
-                _ => {}
-            },
-            News::Question { id, method, params } if method == "elicitation/create" => {
-                status.clear();
-                if typed.is_none() && person {
-                    typed = Typed::new().ok();
+                News::Question { id, method, .. } => {
+                    self.client.reply(&id, Err(&format!("`{method}` is nothing this client does")));
                 }
-                let answer = match &mut typed {
-                    Some(typed) => asked(&params, who, typed).await,
-                    None => decline(),
-                };
-                client.reply(&id, Ok(&answer));
             }
-            News::Question { id, method, .. } => {
-                client.reply(&id, Err(&format!("`{method}` is nothing this client does")));
+        }
+        std::future::pending().await
+    }
+
+    /// What was said before the result came, and not yet heard: log messages.
+    pub(super) fn catch_up(&mut self) {
+        while let Some(news) = &mut self.news
+            && let Ok(one) = news.try_recv()
+        {
+            if let News::Notification { method, params } = one
+                && method == LOG
+            {
+                log(&params);
             }
         }
     }
-    std::future::pending().await
+
+    fn told(&self, method: &str, params: &[u8]) {
+        match method {
+            "notifications/progress" => {
+                self.status.show(&progress_line(params, speak::stderr_width()));
+            }
+            LOG => log(params),
+            _ => {}
+        }
+    }
+
+    async fn asked(&mut self, params: &[u8]) -> Vec<u8> {
+        self.status.clear();
+        if self.typed.is_none() && self.person {
+            self.typed = Typed::new().ok();
+        }
+        match &mut self.typed {
+            Some(typed) => converse(params, self.who, typed).await,
+            None => decline(),
+        }
+    }
 }
+
+const LOG: &str = "notifications/message";
 
 /// A server's own log, with `--debug`.
 fn log(params: &[u8]) {
@@ -62,7 +101,7 @@ fn log(params: &[u8]) {
 }
 
 /// The person's answer to a question.
-async fn asked(params: &[u8], who: &str, typed: &mut Typed) -> Vec<u8> {
+async fn converse(params: &[u8], who: &str, typed: &mut Typed) -> Vec<u8> {
     let (mut dialogue, mut step) = Dialogue::start(Question::read(params), who);
     loop {
         match step {

@@ -32,6 +32,13 @@ pub(super) fn print_exact(parts: &[Part]) -> u8 {
 /// Writes the data of a result (else its text) to files. Returns what is left for the screen.
 pub(super) fn save(parts: Vec<Part>, output: &Path) -> Result<Vec<Part>, Trouble> {
     let (files, rest) = written(parts, output);
+    if files.is_empty() {
+        print(&rest);
+        let file = output.display();
+        return Err(Trouble::Failed(format!(
+            "the result holds nothing that could be written to {file}, which stays as it was"
+        )));
+    }
     for Written { path, bytes, mime } in files {
         std::fs::write(&path, &bytes).map_err(|error| {
             Trouble::Failed(format!("{} cannot be written: {error}", path.display()))

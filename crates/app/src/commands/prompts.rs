@@ -1,5 +1,6 @@
 //! `trunkline prompts`: the prompts, or one of them filled in.
 
+use trunkline_catalog::ListKind;
 use trunkline_wire::encode_into;
 
 use crate::cli::Prompts;
@@ -25,12 +26,9 @@ pub(crate) fn run(asked: &Prompts, environment: &Environment) -> u8 {
                 speak::out(&client::prompt_list(&list, speak::width()))
             });
         };
-        let Some(definition) = client::find(&list, "prompts", "name", name) else {
-            return Err(visit.unknown("prompt", name, &client::names(&list, "prompts", "name")));
-        };
+        let definition = visit.find(ListKind::Prompts, &list, name)?;
         let schema = client::prompt_schema(definition);
-        let given =
-            arguments(None, pairs, Schema::new(&schema), name).map_err(Trouble::Usage)?;
+        let given = arguments(None, pairs, Schema::new(&schema), name).map_err(Trouble::Usage)?;
         let result = visit.ask("prompts/get", &params(name, &given)).await?;
         Ok(if target.json {
             speak::out_line(&result)

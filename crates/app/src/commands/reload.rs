@@ -3,11 +3,11 @@
 use std::convert::Infallible;
 use std::path::PathBuf;
 
-use trunkline_catalog::config::{Problems, Style};
+use trunkline_catalog::config::{Config, Problem, Problems, Style};
 use trunkline_gateway::{Applied, Reloader};
 
+use crate::commands::runtime::read_config;
 use crate::environment::Environment;
-use crate::logging::NOTICE;
 use crate::settings::{self, SettingsError, Wanted};
 use crate::watch::{Pace, Watch};
 
@@ -18,6 +18,25 @@ pub(super) struct Reload<'r> {
     environment: &'r Environment,
     /// `None`: never reload.
     watched: Option<(PathBuf, Watch)>,
+    told: Told,
+}
+
+/// The warnings about the config that were told last: an edit elsewhere does not repeat them.
+#[derive(Debug, Default)]
+struct Told(Vec<String>);
+
+impl Told {
+    /// One line for each warning that is new.
+    fn news(&mut self, warnings: &Problems) -> Vec<String> {
+        let lines = warnings.to_string();
+        // Not by its line: that moves when something above it is edited.
+        let what = |warning: &Problem| format!("{} {}", warning.path, warning.message);
+        let now: Vec<String> = warnings.iter().map(what).collect();
+        let said = now.iter().zip(lines.lines()).filter(|(what, _)| !self.0.contains(what));
+        let said = said.map(|(_, line)| line.to_owned()).collect();
+        self.0 = now;
+        said
+    }
 }
 
 impl<'r> Reload<'r> {
@@ -29,11 +48,18 @@ impl<'r> Reload<'r> {
             let watch = Watch::new(&path, Pace::default());
             (path, watch)
         });
-        Self { wanted, environment, watched }
+        Self { wanted, environment, watched, told: Told::default() }
+    }
+
+    /// The config as it is read first. What is odd about it is told.
+    pub(super) fn first(&mut self) -> Result<(PathBuf, Config), SettingsError> {
+        let (path, config) = read_config(self.wanted, self.environment)?;
+        self.told.news(&config.warnings);
+        Ok((path, config))
     }
 
     /// Watches and applies until it is dropped.
-    pub(super) async fn run(self, reloader: Reloader) -> Infallible {
+    pub(super) async fn run(mut self, reloader: Reloader) -> Infallible {
         let Some((path, mut watch)) = self.watched else {
             return std::future::pending().await;
         };
@@ -41,11 +67,11 @@ impl<'r> Reload<'r> {
             watch.changed().await;
             match settings::load(&path, self.wanted, self.environment) {
                 Ok(config) => {
-                    if !config.warnings.is_empty() {
-                        tracing::warn!("{}", config.warnings.render(Style::Plain).trim_end());
+                    for warning in self.told.news(&config.warnings) {
+                        tracing::warn!("{warning}");
                     }
                     let applied = reloader.apply(config.servers, config.custom);
-                    tracing::info!(target: NOTICE, "{}", news(&applied));
+                    tracing::info!("{}", news(&applied));
                 }
                 Err(SettingsError::Invalid(problems)) => tracing::error!("{}", broken(&problems)),
                 Err(error) => tracing::error!("the edited config is not used: {error}"),
@@ -108,5 +134,24 @@ mod tests {
         assert!(text.contains("--> mcp.json:1:"), "{text}");
         assert!(text.contains("^"), "{text}");
         assert!(!text.contains("nothing was started"), "{text}");
+    }
+
+    #[test]
+    fn the_same_warning_is_not_repeated() {
+        let warnings = |text: &str| {
+            let source = Source { name: "mcp.json", text: text.as_bytes() };
+            config::load(&source, Rules::Full, &|_| None).unwrap().warnings
+        };
+        let one = warnings(r#"{"mcpServers": {"a": {"command": "x", "arg": []}}}"#);
+        assert_eq!(one.len(), 1);
+        let mut told = Told::default();
+        let said = told.news(&one);
+        assert!(said.len() == 1 && said[0].starts_with("mcp.json:1:"), "{said:?}");
+        assert!(told.news(&one).is_empty());
+        let moved = "{\n\"mcpServers\": {\"a\": {\"command\": \"y\", \"arg\": []}, \"b\": {\"command\": \"x\", \"arg\": []}}}";
+        let said = told.news(&warnings(moved));
+        assert!(said.len() == 1 && said[0].contains("mcpServers.b"), "{said:?}");
+        assert!(told.news(&warnings(r#"{"mcpServers": {"a": {"command": "x"}}}"#)).is_empty());
+        assert_eq!(told.news(&one).len(), 1, "it is back");
     }
 }

@@ -42,12 +42,19 @@ pub(super) fn read_config(
 pub(super) fn refuse(error: &SettingsError, environment: &Environment) -> u8 {
     let style = if environment.colours() { Style::Colour } else { Style::Plain };
     match error {
-        SettingsError::Invalid(problems) => speak::problem(&problems.render(style), USAGE),
-        other => speak::problem(&format!("error: {other}\n"), USAGE),
+        SettingsError::Invalid(problems) => {
+            logging::told(&format!("{error}; nothing was started\n{problems}"));
+            speak::problem(&problems.render(style), USAGE)
+        }
+        other => {
+            logging::told(&other.to_string());
+            speak::problem(&format!("error: {other}\n"), USAGE)
+        }
     }
 }
 
 /// Tells what kept the operating system from letting us work.
 pub(super) fn broke(error: &io::Error) -> u8 {
+    logging::told(&error.to_string());
     speak::problem(&format!("error: {error}\n"), FAILED)
 }

@@ -6,11 +6,11 @@ use trunkline_gateway::{Declared, Gateway, HttpOptions, Restart};
 
 use crate::cli::{Serve, Token};
 use crate::commands::reload::Reload;
-use crate::commands::runtime::{block_on, broke, read_config, refuse, start_logging};
+use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::environment::Environment;
 use crate::logging::NOTICE;
 use crate::settings::{self, TOKEN, Wanted};
-use crate::{FAILED, OK, USAGE, speak};
+use crate::{FAILED, OK, USAGE, logging, speak};
 
 /// Document 003: over HTTP, tools are called `server.tool`.
 const SEPARATOR: &str = ".";
@@ -33,8 +33,9 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
         separator: SEPARATOR,
         patience: None,
     };
-    let reload = Reload::prepare(&wanted, environment);
-    let options = match read_config(&wanted, environment)
+    let mut reload = Reload::prepare(&wanted, environment);
+    let options = match reload
+        .first()
         .and_then(|(path, config)| settings::options(&wanted, &path, config, environment))
     {
         Ok(options) => options,
@@ -79,15 +80,19 @@ fn open(serve: &Serve, environment: &Environment) -> Result<(TcpListener, Option
     let listen = serve.listen.clone().unwrap_or_default();
     let listener = listen.open(environment.filled("PORT"), token.is_some()).map_err(|error| {
         let code = if error.is_usage() { USAGE } else { FAILED };
+        logging::told(&error.to_string());
         speak::problem(&format!("error: {error}\n"), code)
     })?;
     Ok((listener, token))
 }
 
 /// Document 004: `KEEP_SERVER_OPEN=1` keeps the server open after its clients have gone. So does
-/// saying nothing: a server that ends by itself surprises more people than one that stays.
+/// everything but a plain no: a server that ends by itself surprises more people than one that stays.
 fn stays(keep_open: Option<&str>) -> bool {
-    keep_open.is_none_or(|value| value == "1")
+    let no = |value: &str| {
+        ["0", "false", "no", "off"].iter().any(|no| value.trim().eq_ignore_ascii_case(no))
+    };
+    !keep_open.is_some_and(no)
 }
 
 #[cfg(test)]
@@ -96,10 +101,12 @@ mod tests {
 
     #[test]
     fn co_8_keep_server_open() {
-        for (value, expected) in
-            [(None, true), (Some("1"), true), (Some("0"), false), (Some("false"), false)]
-        {
-            assert_eq!(stays(value), expected, "{value:?}");
+        for value in ["0", "false", "No", "OFF"] {
+            assert!(!stays(Some(value)), "{value}");
+        }
+        assert!(stays(None));
+        for value in ["1", "true", "yes", "2", "whatever"] {
+            assert!(stays(Some(value)), "{value}");
         }
     }
 }

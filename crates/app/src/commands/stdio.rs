@@ -6,7 +6,7 @@ use trunkline_gateway::{Declared, Gateway, Restart};
 use crate::OK;
 use crate::cli::Stdio;
 use crate::commands::reload::Reload;
-use crate::commands::runtime::{block_on, broke, read_config, refuse, start_logging};
+use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::environment::Environment;
 use crate::settings::{self, Wanted};
 
@@ -24,8 +24,9 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
         separator: DEFAULT_SEPARATOR,
         patience: None,
     };
-    let reload = Reload::prepare(&wanted, environment);
-    let options = match read_config(&wanted, environment)
+    let mut reload = Reload::prepare(&wanted, environment);
+    let options = match reload
+        .first()
         .and_then(|(path, config)| settings::options(&wanted, &path, config, environment))
     {
         Ok(options) => options,

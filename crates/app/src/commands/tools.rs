@@ -1,5 +1,7 @@
 //! `trunkline tools`: the tools, or one of them.
 
+use trunkline_catalog::ListKind;
+
 use crate::cli::Tools;
 use crate::client;
 use crate::commands::visit::{self, Manner};
@@ -18,9 +20,7 @@ pub(crate) fn run(asked: &Tools, environment: &Environment) -> u8 {
                 speak::out(&client::tool_list(&list, speak::width()))
             });
         };
-        let Some(definition) = client::find(&list, "tools", "name", name) else {
-            return Err(visit.unknown("tool", name, &client::names(&list, "tools", "name")));
-        };
+        let definition = visit.find(ListKind::Tools, &list, name)?;
         Ok(if target.json {
             speak::out_line(definition)
         } else {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use trunkline_catalog::ListKind;
 use trunkline_catalog::config::{Config, RemoteKind, Secrets, ServerSpec, Transport};
 use trunkline_catalog::name::{DEFAULT_SEPARATOR, Naming};
 use trunkline_gateway::{
@@ -11,7 +12,7 @@ use trunkline_http::Url;
 
 use crate::cli::{Identity, Target};
 use crate::client::{self, line};
-use crate::commands::news::hear;
+use crate::commands::news::Listener;
 use crate::commands::runtime::{block_on, broke, read_config, refuse, start_logging};
 use crate::environment::Environment;
 use crate::settings::{self, SettingsError, Wanted};
@@ -105,10 +106,13 @@ async fn visited(
     }
     let visit = Visit { client: &client, status, statuses };
     let who = manner.wanted.unwrap_or("a server");
-    tokio::select! {
+    let mut listener = Listener::new(&client, status, who, manner.person);
+    let outcome = tokio::select! {
         outcome = work(&visit) => outcome,
-        never = hear(&client, status, who, manner.person) => match never {},
-    }
+        never = listener.hear() => match never {},
+    };
+    listener.catch_up();
+    outcome
 }
 
 /// Without the query of the URL, which may hold a secret.
@@ -127,11 +131,11 @@ fn tell(trouble: Trouble, json: bool) -> u8 {
     match trouble {
         Trouble::Usage(text) => speak::problem(&format!("error: {text}\n"), USAGE),
         Trouble::Failed(text) => speak::problem(&format!("error: {text}\n"), FAILED),
-        Trouble::Refused(LocalError { code, message, data }) if json => {
-            let line = client::error_json(code, &message, &data);
+        Trouble::Refused(LocalError { raw, .. }) if json => {
+            let line = client::error_json(&raw);
             speak::problem(&String::from_utf8_lossy(&line), FAILED)
         }
-        Trouble::Refused(LocalError { code, message, data }) => {
+        Trouble::Refused(LocalError { code, message, data, .. }) => {
             speak::problem(&client::error_text(code, &message, &data), FAILED)
         }
     }
@@ -143,6 +147,23 @@ impl Visit<'_> {
         let answered = self.client.request(method, params).await;
         self.status.clear();
         Ok(answered?)
+    }
+
+    /// The tool or prompt of this name as it is listed. It may be listed under another name than the
+    /// one it was asked for by: `--for` lists names that a client takes.
+    pub(super) fn find<'l>(
+        &self,
+        kind: ListKind,
+        list: &'l [u8],
+        name: &str,
+    ) -> Result<&'l [u8], Trouble> {
+        let array = kind.member();
+        let find = |name: &str| client::find(list, array, "name", name);
+        let other = || find(&self.client.listed(kind, name)?);
+        find(name).or_else(other).ok_or_else(|| {
+            let what = if kind == ListKind::Tools { "tool" } else { "prompt" };
+            self.unknown(what, name, &client::names(list, array, "name"))
+        })
     }
 
     /// For a name that is not in a list: the names near it, and the servers that are missing.
@@ -165,7 +186,7 @@ fn options(manner: &Manner<'_>, environment: &Environment) -> Result<Options, Se
         identity: &Identity::default(),
         bounds: &target.bounds,
         simple: false,
-        restart: Restart::Never,
+        restart: Restart::OneShot,
         declared: Declared::of_the_client(),
         separator: DEFAULT_SEPARATOR,
         patience: Some(PATIENCE),

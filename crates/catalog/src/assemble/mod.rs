@@ -7,9 +7,10 @@ mod resources;
 mod tools;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use bytes::Bytes;
+use trunkline_wire::{decode, elements, member};
 
 use crate::config::{CustomTool, ToolFilter};
 use crate::listing::{ListKind, Listing};
@@ -89,9 +90,41 @@ impl Catalog {
         self.tools.routes.get(name)
     }
 
+    /// How many of a server's tools can be called by name.
+    pub fn tools_of(&self, server: usize) -> usize {
+        let routes = self.tools.routes.values().filter_map(|route| match route {
+            ToolRoute::Server(route) if route.server == server => Some(&route.name_token),
+            _ => None,
+        });
+        routes.collect::<HashSet<_>>().len()
+    }
+
     /// The prompt of this name, listed or canonical.
     pub fn prompt(&self, name: &str) -> Option<&Route> {
         self.prompts.routes.get(name)
+    }
+
+    /// What the tool or prompt is listed as that is also known by this name.
+    pub fn listed(&self, kind: ListKind, name: &str) -> Option<String> {
+        match kind {
+            ListKind::Tools => self.listed_like(kind, self.route(name)?, |name| self.route(name)),
+            ListKind::Prompts => {
+                self.listed_like(kind, self.prompt(name)?, |name| self.prompt(name))
+            }
+            ListKind::Resources | ListKind::Templates => None,
+        }
+    }
+
+    fn listed_like<'c, R: PartialEq + 'c>(
+        &'c self,
+        kind: ListKind,
+        wanted: &R,
+        route: impl Fn(&str) -> Option<&'c R>,
+    ) -> Option<String> {
+        let entries = member(self.list(kind), kind.member())?;
+        let mut names = elements(entries)
+            .filter_map(|entry| member(entry.of(entries), "name").and_then(decode));
+        names.find(|name| route(name) == Some(wanted)).map(Cow::into_owned)
     }
 
     /// Whose resource this is: listed, an alias, an expanded template, or the only one's who could

@@ -38,10 +38,11 @@ impl Prompts {
             .flat_map(|offer| offer.known_prompts.iter().map(|name| Identity::of(offer.key, name)));
         let identities: Vec<_> = offered.chain(known).collect();
         // Prompts are said by people, not by models: no client's rule for tool names holds here.
-        let assignment = assign(&identities, &Naming::canonical(naming.separator()));
+        let full = Naming::canonical(naming.separator());
+        let assignment = assign(&identities, &full);
         warnings.extend(assignment.warnings.iter().filter_map(ambiguous));
 
-        let full = full_names(&identities, &assignment.names, naming);
+        let full = full_names(&identities, &assignment.names, &full);
         let owners = bare_owners(offers);
         let bare = |offer: &Offer<'_>, name: &str| {
             owners.get(name) == Some(&offer.server) && !full.contains(name)
@@ -55,7 +56,8 @@ impl Prompts {
             for name in callable(name, names) {
                 routes.insert(name.to_owned(), route.clone());
             }
-            lines.push(Line { name, definition: definition(naming.label(offer.key), prompt, name) });
+            lines
+                .push(Line { name, definition: definition(naming.label(offer.key), prompt, name) });
         }
         Self { routes, page: Page::of(ListKind::Prompts, lines) }
     }

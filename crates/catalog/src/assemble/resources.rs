@@ -45,8 +45,10 @@ impl Resources {
     ) -> Self {
         let keys = offers.iter().map(|offer| (offer.key.to_owned(), offer.server)).collect();
         let mut out = Self { keys, ..Self::default() };
-        (out.resources, out.resource_page) = out.exposed(ListKind::Resources, offers, naming, warnings);
-        (out.templates, out.template_page) = out.exposed(ListKind::Templates, offers, naming, warnings);
+        (out.resources, out.resource_page) =
+            out.exposed(ListKind::Resources, offers, naming, warnings);
+        (out.templates, out.template_page) =
+            out.exposed(ListKind::Templates, offers, naming, warnings);
         for offer in offers {
             out.learn(offer);
         }

@@ -34,7 +34,9 @@ impl Session {
         let together = Door::Exit(Arc::new(Together(Mutex::new(gathered))));
         for member in members {
             match scan(member) {
-                Ok(message) if *message.method() == *b"initialize" => {
+                Ok(message)
+                    if message.kind == Kind::Request && *message.method() == *b"initialize" =>
+                {
                     let why = "initialize must not be part of a batch".to_owned();
                     let error = CallError::InvalidRequest(why);
                     refuse(message.id(), &error, &together, touched);

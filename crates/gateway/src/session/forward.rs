@@ -81,8 +81,9 @@ impl Session {
             return refuse(message.id(), &absent(server), door, touched);
         };
         match self.own_process(server) {
-            None => self.submit(asked, connection, changes, touched),
-            Some(private) => match private.connection() {
+            Err(error) => asked.refuse(&error, touched),
+            Ok(None) => self.submit(asked, connection, changes, touched),
+            Ok(Some(private)) => match private.connection() {
                 Some(connection) => self.submit(asked, &connection, changes, touched),
                 None if private.is_settled() => {
                     refuse(message.id(), &absent(&private), door, touched);
@@ -239,7 +240,7 @@ impl Session {
     }
 }
 
-fn absent(server: &Server) -> CallError {
+pub(super) fn absent(server: &Server) -> CallError {
     CallError::ServerAbsent { server: server.key.to_string(), why: server.absence() }
 }
 

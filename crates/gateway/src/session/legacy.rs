@@ -18,10 +18,12 @@ use trunkline_wire::{
 use crate::call::{Client, Door, Level, Payload, Ticket};
 use crate::error::CallError;
 use crate::face::Face;
+use crate::instance;
 use crate::pump::Touched;
 use crate::registry::{Registry, Snapshot, View};
 use crate::router::{Route, route};
 use crate::session::announce::Told;
+use crate::session::forward::absent;
 use crate::upstream::{Declared, Server, Supervisor};
 
 /// What every session of a gateway shares.
@@ -73,6 +75,8 @@ pub(crate) struct Session {
     advised: AtomicBool,
     /// A revision with batches was agreed on.
     batches: AtomicBool,
+    /// The client is a gateway of our kind: it is told who can be reached through this one.
+    kin: AtomicBool,
     /// Servers started for this client alone.
     pub(super) privates: Mutex<HashMap<Arc<str>, Arc<Server>>>,
 }
@@ -89,6 +93,7 @@ impl Session {
             ended: CancellationToken::new(),
             advised: AtomicBool::new(false),
             batches: AtomicBool::new(false),
+            kin: AtomicBool::new(false),
             privates: Mutex::default(),
         })
     }
@@ -145,7 +150,7 @@ impl Session {
         let asked = Asked { message, id: Id::new(message.id()), door, snapshot };
         let route = match route(message, &snapshot.catalog) {
             Ok(route) => route,
-            Err(error) => return asked.refuse(&error, touched),
+            Err(error) => return asked.refuse(&self.explained(error, message), touched),
         };
         if let Route::Call(owner) = route {
             return self.call(asked, owner, touched);
@@ -173,6 +178,23 @@ impl Session {
         }
     }
 
+    /// What is wrong with a request, as far as this session knows.
+    fn explained(&self, error: CallError, message: &Message<'_>) -> CallError {
+        let servers = self.context.registry.servers();
+        match &error {
+            CallError::ServerAbsent { server, .. } => {
+                let server = servers.iter().find(|known| *known.key == **server);
+                server.map_or(error, |server| absent(server))
+            }
+            // Of methods the simple product does not have, nothing can be wrong.
+            CallError::InvalidParams(_) if self.context.face.simple => match &*message.method() {
+                b"tools/call" | b"tools/list" | b"initialize" => error,
+                _ => unknown_method(message),
+            },
+            _ => error,
+        }
+    }
+
     fn list(self: &Arc<Self>, asked: Asked<'_>, kind: ListKind, touched: &mut Touched) {
         if self.may_wait() && !self.context.registry.is_settled() {
             self.list_when_ready(kind, asked.id, asked.door);
@@ -191,8 +213,15 @@ impl Session {
         let snapshot = self.context.view.snapshot();
         let list = snapshot.catalog.list(kind);
         self.told.lock().set(kind, list);
-        let head = [br#"{"jsonrpc":"2.0","id":"#, id, br#","result":"#].concat();
-        if !door.answer_shared(&head, list, b"}", touched) {
+        let mut head = [br#"{"jsonrpc":"2.0","id":"#, id, br#","result":"#].concat();
+        let mut body = list.clone();
+        if kind == ListKind::Tools && self.kin.load(Ordering::Relaxed) && !list.is_empty() {
+            head.extend_from_slice(br#"{"_meta":{"trunkline/instances":"#);
+            head.extend_from_slice(&self.context.registry.instances());
+            head.extend_from_slice(b"},");
+            body = list.slice(1..); // its opening brace stands in the head already
+        }
+        if !door.answer_shared(&head, &body, b"}", touched) {
             tracing::debug!("a list found its client gone");
         }
     }
@@ -214,7 +243,11 @@ impl Session {
         let version = member(info, "version").and_then(decode).unwrap_or_default();
         tracing::debug!(client = ?name, %version, revision = agreed.as_str(), "a client says hello");
         self.advise(name.as_deref());
-        if self.context.face.simple || self.context.registry.is_settled() || !self.may_wait() {
+        let kin = !self.context.face.simple && instance::is_asked_for(message);
+        self.kin.store(kin, Ordering::Relaxed);
+        // Gateways that wait for each other would wait until one gives up.
+        let at_once = self.context.face.simple || kin || self.context.registry.is_settled();
+        if at_once || !self.may_wait() {
             self.welcome(agreed, message.id(), door, touched);
         } else {
             self.welcome_when_ready(agreed, asked.id, door);
@@ -223,11 +256,15 @@ impl Session {
 
     /// The answer to `initialize`.
     pub(super) fn welcome(&self, agreed: Revision, id: &[u8], door: &Door, touched: &mut Touched) {
+        let instances = match self.kin.load(Ordering::Relaxed) {
+            true => self.context.registry.instances(),
+            false => Vec::new(),
+        };
         let instructions = match self.context.face.simple {
             true => String::new(),
             false => self.context.view.instructions(),
         };
-        let result = self.context.face.initialize_result(agreed, &instructions);
+        let result = self.context.face.initialize_result(agreed, &instructions, &instances);
         answer(id, &result, door, touched);
     }
 

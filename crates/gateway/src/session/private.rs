@@ -6,43 +6,51 @@ use std::sync::Arc;
 use trunkline_catalog::config::Share;
 
 use crate::call::Audience;
+use crate::error::CallError;
 use crate::session::Session;
 use crate::upstream::{Connection, Server, supervise};
 
 impl Session {
     /// The client's own process of a server that is not shared; `None`: it is shared, or there is
     /// only ever one client.
-    pub(super) fn own_process(&self, server: &Arc<Server>) -> Option<Arc<Server>> {
+    pub(super) fn own_process(
+        &self,
+        server: &Arc<Server>,
+    ) -> Result<Option<Arc<Server>>, CallError> {
         if server.share == Share::Shared || self.context.exclusive {
-            return None;
+            return Ok(None);
         }
         let mut privates = self.privates.lock();
         let held = privates.get(&server.key);
         // The entry may have changed since, or the process may have ended for good.
         let held = held.filter(|held| held.transport == server.transport);
         let held = held.filter(|held| held.connection().is_some() || !held.is_settled());
-        if let Some(held) = held {
-            return Some(Arc::clone(held));
+        if let Some(held) = held.filter(|held| !held.dismissed.is_cancelled()) {
+            return Ok(Some(Arc::clone(held)));
         }
         let audience = Arc::new(Audience::default());
         audience.make_exclusive();
         audience.join(&self.client);
         let own = Arc::new(server.private(audience));
-        self.context.registry.add_private(&own);
+        if !self.context.registry.add_private(&own) {
+            let why = "too many processes of servers that are not shared are running";
+            return Err(CallError::Busy { server: server.key.to_string(), why });
+        }
         let supervisor = self.context.supervisor.clone();
         let task = supervise(Arc::clone(&own), supervisor);
         drop(self.context.tasks.spawn_on(task, &self.context.runtime));
         if let Some(before) = privates.insert(Arc::clone(&server.key), Arc::clone(&own)) {
             before.dismissed.cancel();
         }
-        Some(own)
+        Ok(Some(own))
     }
 
     /// The connection this client's messages to a server take now.
     pub(super) fn connection_of(&self, server: &Arc<Server>) -> Option<Arc<Connection>> {
         match self.own_process(server) {
-            Some(own) => own.connection(),
-            None => server.connection(),
+            Ok(Some(own)) => own.connection(),
+            Ok(None) => server.connection(),
+            Err(_) => None,
         }
     }
 }

@@ -8,10 +8,11 @@ use trunkline_catalog::ListKind;
 use trunkline_wire::{Id, Revision};
 
 use crate::call::{Door, Ticket, Waiting};
+use crate::error::CallError;
 use crate::limits::WELCOME;
 use crate::pump::Touched;
 use crate::session::Session;
-use crate::session::legacy::Asked;
+use crate::session::legacy::{Asked, refuse};
 use crate::upstream::Server;
 
 impl Session {
@@ -78,7 +79,12 @@ impl Session {
     ) {
         let cancelled = CancellationToken::new();
         let waiting = Waiting { cancelled: cancelled.clone(), door: door.clone() };
-        self.client.open(&id, Ticket::Waiting(waiting));
+        if !self.client.open(&id, Ticket::Waiting(waiting)) {
+            let mut touched = Touched::default();
+            id.with_token(|id| refuse(id, &CallError::duplicate_id(), door, &mut touched));
+            touched.flush();
+            return;
+        }
         let session = Arc::clone(self);
         let task = async move {
             tokio::select! {

@@ -28,6 +28,8 @@ pub(crate) struct Connection {
     pub(crate) broken: BrokenLines,
     /// The clients it may speak to.
     pub(crate) audience: Arc<Audience>,
+    /// The literal simple product: tools only, and nobody is asked anything.
+    pub(crate) simple: bool,
     pub(crate) subscriptions: Subscriptions,
     /// The server said that some of its lists have changed: which (`ListKind` as bits), and a bell.
     pub(crate) stale: AtomicU8,
@@ -43,12 +45,13 @@ pub(crate) struct Parts {
     pub(crate) line: Line,
     pub(crate) broken: BrokenLines,
     pub(crate) audience: Arc<Audience>,
+    pub(crate) simple: bool,
     pub(crate) deadlines: Arc<Deadlines>,
 }
 
 impl Connection {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { key, limits, line, broken, audience, deadlines } = parts;
+        let Parts { key, limits, line, broken, audience, simple, deadlines } = parts;
         Self {
             key,
             limits,
@@ -56,6 +59,7 @@ impl Connection {
             pending: Mutex::new(Pending::new()),
             broken,
             audience,
+            simple,
             subscriptions: Subscriptions::default(),
             stale: AtomicU8::new(0),
             changed: Notify::new(),
@@ -193,6 +197,7 @@ impl Connection {
                 let entry = id.and_then(|id| self.pending.lock().remove(id));
                 let entry = entry.or_else(|| self.owner_of_null(&message, origin));
                 let (Some(entry), Some(id_at)) = (entry, id_at) else {
+                    id.into_iter().for_each(|id| self.pending.lock().is_over(id));
                     tracing::debug!(server = %self.key, "an answer nobody waits for is dropped");
                     return;
                 };
@@ -282,12 +287,25 @@ impl Connection {
         touched.flush();
     }
 
+    /// The server may go on with a call that is about to end without its answer.
+    fn give_up(&self, id: UpstreamId) {
+        let mut pending = self.pending.lock();
+        let client = pending.get(id).and_then(|entry| match &entry.waiter {
+            Waiter::Client(path) => Some(Arc::clone(&path.client)),
+            Waiter::Own(_) => None,
+        });
+        if let Some(client) = client {
+            pending.abandon(id, &client);
+        }
+    }
+
     /// Ends the calls that are late and tells the server. True if any call is left open.
     pub(crate) fn expire(&self, now: Tick) -> bool {
         let expired = self.pending.lock().expired(now);
         let after = self.limits.call.unwrap_or_default();
         for id in expired {
             let error = CallError::Timeout { server: self.key.to_string(), after };
+            self.give_up(id);
             if self.fail(id, &error) {
                 let cancelled = format!(
                     "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":\
@@ -303,8 +321,10 @@ impl Connection {
 
 impl Carrier for Connection {
     fn cancel(&self, id: u32, message: &Message<'_>, touched: &mut Touched) {
-        let entry = self.pending.lock().remove(id);
-        let Some(Entry { waiter: Waiter::Client(path), .. }) = entry else { return };
+        let mut pending = self.pending.lock();
+        let Some(Entry { waiter: Waiter::Client(path), .. }) = pending.remove(id) else { return };
+        pending.abandon(id, &path.client);
+        drop(pending);
         path.door.unanswered(touched);
         let Some(span) = message.params.request_id else { return };
         with_digits(id, |digits| self.tell(message.bytes, &Edits::one(span, digits), touched));

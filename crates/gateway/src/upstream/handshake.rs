@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use trunkline_catalog::{ListKind, Listing};
 use trunkline_wire::{Kind, LATEST_LEGACY, Revision, decode, member, scan};
 
+use crate::instance::{self, Instance};
 use crate::limits::{ENTRIES_PER_LISTING, PAGES_PER_LISTING};
 use crate::upstream::connection::Connection;
 
@@ -19,6 +20,8 @@ pub(crate) struct Hello {
     pub(crate) title: Option<String>,
     pub(crate) instructions: Option<String>,
     pub(crate) logs: bool,
+    /// If it is one of our kind: who can be reached through it.
+    pub(crate) instances: Vec<String>,
     tools: bool,
     resources: bool,
     prompts: bool,
@@ -46,19 +49,26 @@ pub(crate) enum HandshakeError {
     Unusable(&'static str, String),
     #[error("sent an answer to `{0}` that makes no sense: {1}")]
     Senseless(&'static str, String),
+    #[error("leads back to this Trunkline")]
+    Loop,
 }
+
+pub(crate) const LOOP_ADVICE: &str = "remove it from one of the configs in the circle";
 
 /// `initialize` and `notifications/initialized`.
 pub(crate) async fn initialize(
     connection: &Connection,
     capabilities: &[u8],
+    instance: &Instance,
 ) -> Result<Hello, HandshakeError> {
     let params = format!(
         "{{\"protocolVersion\":\"{}\",\"capabilities\":{},\"clientInfo\":{{\"name\":\"trunkline\",\
-         \"version\":\"{}\"}}}}",
+         \"version\":\"{}\"}},\"_meta\":{{\"{}\":{}}}}}",
         LATEST_LEGACY.as_str(),
         String::from_utf8_lossy(capabilities),
-        env!("CARGO_PKG_VERSION")
+        env!("CARGO_PKG_VERSION"),
+        instance::KEY,
+        String::from_utf8_lossy(&instance.with(std::iter::empty())),
     );
     let result = ask(connection, "initialize", params.as_bytes()).await?;
     let text = |key| member(&result, key).and_then(decode);
@@ -73,6 +83,10 @@ pub(crate) async fn initialize(
             "speaks protocol revision {protocol:?}, which Trunkline does not know; trying anyway"
         );
     }
+    let instances = instance::read(&result);
+    if instance.is_among(&instances) {
+        return Err(HandshakeError::Loop);
+    }
     let capabilities = member(&result, "capabilities").unwrap_or_default();
     let has = |name| member(capabilities, name).is_some_and(|value| value != b"null");
     let info = member(&result, "serverInfo").unwrap_or_default();
@@ -85,6 +99,7 @@ pub(crate) async fn initialize(
             .map(Into::into),
         instructions: text("instructions").map(Into::into),
         logs: has("logging"),
+        instances,
         tools: has("tools"),
         resources: has("resources"),
         prompts: has("prompts"),
@@ -105,10 +120,11 @@ pub(crate) async fn list_all(
     connection: &Connection,
     hello: &Hello,
     kinds: &[ListKind],
+    instance: &Instance,
 ) -> Result<Listing, HandshakeError> {
     let wanted = |kind| hello.lists(kind) && kinds.contains(&kind);
     let one = async |kind| match wanted(kind) {
-        true => list(connection, hello, kind).await,
+        true => list(connection, hello, kind, instance).await,
         false => Ok(Listing::default()),
     };
     let (tools, resources, templates, prompts) = tokio::join!(
@@ -146,6 +162,7 @@ pub(crate) async fn list(
     connection: &Connection,
     hello: &Hello,
     kind: ListKind,
+    instance: &Instance,
 ) -> Result<Listing, HandshakeError> {
     let method = kind.method();
     let mut listing = Listing::default();
@@ -159,9 +176,14 @@ pub(crate) async fn list(
             }
             Err(error) => return Err(error),
         };
-        let cursor = listing
-            .add_page(kind, &result, ENTRIES_PER_LISTING)
-            .map_err(|why| HandshakeError::Senseless(method, why.to_string()))?;
+        if instance.is_among(&instance::read(&result)) {
+            return Err(HandshakeError::Loop);
+        }
+        let cursor = match listing.add_page(kind, &result, ENTRIES_PER_LISTING) {
+            Ok(cursor) => cursor,
+            Err(_) if kind == ListKind::Tools && !hello.tools => return Ok(listing),
+            Err(why) => return Err(HandshakeError::Senseless(method, why.to_string())),
+        };
         let Some(cursor) = cursor else {
             return Ok(listing);
         };

@@ -18,7 +18,7 @@ enum Concern {
     One(Arc<Client>, Option<Door>),
     /// No call is open: nobody in particular.
     Nobody,
-    /// Several clients have calls open, and nothing says whose it is.
+    /// Several clients have calls open (or given up) here, and nothing says whose it is.
     Unclear,
 }
 
@@ -32,6 +32,7 @@ impl Connection {
         match &*message.method() {
             b"notifications/progress" => self.progressed(message, touched),
             b"notifications/tools/list_changed" => self.list_changed(&[ListKind::Tools]),
+            _ if self.simple => {}
             b"notifications/prompts/list_changed" => self.list_changed(&[ListKind::Prompts]),
             b"notifications/resources/list_changed" => {
                 self.list_changed(&[ListKind::Resources, ListKind::Templates]);
@@ -138,14 +139,17 @@ impl Connection {
         touched: &mut Touched,
     ) -> Result<(), CallError> {
         let method = String::from_utf8_lossy(&message.method()).into_owned();
+        if self.simple {
+            return Err(CallError::UnknownMethod(method));
+        }
         let unasked = |why: &str| CallError::Unaskable { method: method.clone(), why: why.into() };
         let (client, door) = match self.concern(origin) {
             Concern::One(client, door) => (client, door),
             Concern::Nobody => return Err(unasked("no client has a call open here")),
             Concern::Unclear => {
                 return Err(unasked(
-                    "several clients have calls open here, and nothing says whose this is (give \
-                     the server `\"share\": \"per-session\"`)",
+                    "calls of several clients are open here or were given up, and nothing says whose \
+                     this is (give the server `\"share\": \"per-session\"`)",
                 ));
             }
         };
@@ -178,9 +182,14 @@ impl Connection {
             Waiter::Own(_) => None,
         });
         let Some(first) = paths.next() else {
-            return self.audience.sole().map_or(Concern::Nobody, |sole| Concern::One(sole, None));
+            return match self.audience.sole() {
+                Some(sole) => Concern::One(sole, None),
+                None if pending.may_be_anothers(None) => Concern::Unclear,
+                None => Concern::Nobody,
+            };
         };
-        if paths.any(|path| !Arc::ptr_eq(&path.client, &first.client)) {
+        let one = paths.all(|path| Arc::ptr_eq(&path.client, &first.client));
+        if !one || pending.may_be_anothers(Some(&first.client)) {
             return Concern::Unclear;
         }
         Concern::One(Arc::clone(&first.client), Some(first.door.clone()))

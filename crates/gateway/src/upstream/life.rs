@@ -14,7 +14,7 @@ use crate::pump::{Outbox, Reader, SourceHandle, Touched};
 use crate::stream::{Input, Sink, Slow};
 use crate::upstream::broken::BrokenLines;
 use crate::upstream::connection::{Connection, Parts};
-use crate::upstream::handshake::HandshakeError;
+use crate::upstream::handshake::{HandshakeError, LOOP_ADVICE};
 use crate::upstream::last_words::LastWords;
 use crate::upstream::line::Line;
 use crate::upstream::ready::{become_ready, follow_changes};
@@ -53,6 +53,7 @@ impl<'a> Life<'a> {
             line: Line::Pipe(outbox.clone()),
             broken: BrokenLines::new(Arc::clone(&server.secrets)),
             audience: Arc::clone(&server.audience),
+            simple: supervisor.simple,
             deadlines: Arc::clone(&supervisor.deadlines),
         });
         let mut life = Self {
@@ -124,6 +125,15 @@ impl<'a> Life<'a> {
 
     /// The handshake failed; if that is because the process has ended, its status says more.
     async fn not_ready(&self, error: HandshakeError, tree: &mut Tree) -> End {
+        if error == HandshakeError::Loop {
+            return End::Failed(Failure {
+                phase: Phase::Initialization,
+                what: error.to_string(),
+                advice: LOOP_ADVICE.to_owned(),
+                permanent: true,
+                stderr: Vec::new(),
+            });
+        }
         let what = match timeout(LAST_STATUS, self.ended(tree)).await {
             Ok(what) if matches!(error, HandshakeError::Silent(_)) => what,
             _ => error.to_string(),

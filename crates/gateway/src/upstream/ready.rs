@@ -9,7 +9,7 @@ use trunkline_wire::encode;
 
 use crate::limits::CHANGE_PAUSE;
 use crate::upstream::connection::Connection;
-use crate::upstream::handshake::{self, HandshakeError, Hello};
+use crate::upstream::handshake::{self, HandshakeError, Hello, LOOP_ADVICE};
 use crate::upstream::incoming::bit;
 use crate::upstream::server::{Live, Server};
 use crate::upstream::shown::shown;
@@ -24,8 +24,9 @@ pub(super) async fn become_ready(
     started: Instant,
 ) -> Result<Arc<Hello>, HandshakeError> {
     let capabilities = supervisor.declared.get().await;
-    let hello = Arc::new(handshake::initialize(connection, &capabilities).await?);
-    let listing = handshake::list_all(connection, &hello, supervisor.kinds()).await?;
+    let instance = &supervisor.registry.instance;
+    let hello = Arc::new(handshake::initialize(connection, &capabilities, instance).await?);
+    let listing = handshake::list_all(connection, &hello, supervisor.kinds(), instance).await?;
     let started_in = started.elapsed();
     server.update(|status| {
         status.protocol = Some(hello.protocol.clone());
@@ -99,25 +100,27 @@ pub(super) async fn follow_changes(
         let mut listing = Listing::clone(&live.listing);
         let known = supervisor.kinds().iter().copied();
         for kind in known.filter(|kind| stale & bit(*kind) != 0) {
-            relist(&server, &connection, &hello, kind, &mut listing).await;
+            let instance = &supervisor.registry.instance;
+            match handshake::list(&connection, &hello, kind, instance).await {
+                Ok(fresh) => listing.replace(kind, fresh),
+                Err(error) => not_listed(&server, kind, &error),
+            }
         }
         publish(&server, &connection, &hello, listing, &supervisor);
         sleep(CHANGE_PAUSE).await;
     }
 }
 
-async fn relist(
-    server: &Server,
-    connection: &Connection,
-    hello: &Hello,
-    kind: ListKind,
-    listing: &mut Listing,
-) {
-    match handshake::list(connection, hello, kind).await {
-        Ok(fresh) => listing.replace(kind, fresh),
+fn not_listed(server: &Server, kind: ListKind, error: &HandshakeError) {
+    match error {
         // Servers with resources and no templates often do not know the question.
-        Err(HandshakeError::Refused { .. }) if kind == ListKind::Templates => {}
-        Err(error) => {
+        HandshakeError::Refused { .. } if kind == ListKind::Templates => {}
+        HandshakeError::Silent(_) => {} // it has ended, and that is said elsewhere
+        HandshakeError::Loop => {
+            tracing::error!(server = %server.key, "{error}; it is left out; {LOOP_ADVICE}");
+            server.dismissed.cancel();
+        }
+        _ => {
             let why = shown(&error.to_string(), &server.secrets);
             tracing::warn!(server = %server.key, "{} not read again: {why}", kind.member());
         }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -26,6 +27,7 @@ pub(crate) struct Server {
     /// It is to end although the gateway goes on.
     pub(crate) dismissed: CancellationToken,
     filter: Mutex<Arc<ToolFilter>>,
+    settled_once: AtomicBool,
     status: watch::Sender<Status>,
     /// What its listings were warned about, so that it is said once.
     warned: Mutex<HashSet<String>>,
@@ -57,6 +59,7 @@ impl Server {
             audience,
             dismissed: CancellationToken::new(),
             filter: Mutex::new(Arc::new(spec.filter)),
+            settled_once: AtomicBool::new(false),
             status: watch::Sender::new(Status::default()),
             warned: Mutex::default(),
             live: Mutex::new(None),
@@ -75,12 +78,19 @@ impl Server {
             audience,
             dismissed: CancellationToken::new(),
             filter: Mutex::default(),
+            settled_once: AtomicBool::new(false),
             status: watch::Sender::new(Status::default()),
             warned: Mutex::default(),
             live: Mutex::new(None),
             before: Mutex::new(None),
             spoken: Spoken::default(),
         }
+    }
+
+    /// It takes the place of `old`: what clients had subscribed to there, they hear of from here.
+    pub(crate) fn succeed(&self, old: &Self) {
+        let before = old.connection().or_else(|| old.before.lock().clone());
+        *self.before.lock() = before;
     }
 
     /// Would `spec` start the same thing?
@@ -106,12 +116,25 @@ impl Server {
         self.status.borrow().clone()
     }
 
+    /// It has ended, or is told to, and will not come again.
+    pub(crate) fn is_done(&self) -> bool {
+        self.dismissed.is_cancelled() || self.status.borrow().state == State::Stopped
+    }
+
+    /// Was it ever running, failed or stopped?
+    pub(crate) fn has_settled(&self) -> bool {
+        self.settled_once.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn is_settled(&self) -> bool {
         self.status.borrow().state.is_settled()
     }
 
     pub(crate) fn update(&self, change: impl FnOnce(&mut Status)) {
         self.status.send_modify(change);
+        if self.is_settled() {
+            self.settled_once.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Waits until the server is running, failed or stopped.

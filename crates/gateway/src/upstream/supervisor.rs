@@ -43,7 +43,9 @@ pub(crate) struct Supervisor {
 /// What becomes of a server that has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
-    /// It stays down.
+    /// It stays down, wherever it runs: the gateway is there for one command only.
+    OneShot,
+    /// It stays down; a server in the network is connected to again.
     Never,
     /// It is started again, until it has failed too often in a short time.
     Limited,
@@ -71,7 +73,7 @@ pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
         exits.retain(|at| at.elapsed() < EXIT_WINDOW);
         exits.push(Instant::now());
         let restart = supervisor.restart_of(&server);
-        if restart == Restart::Never || failure.permanent {
+        if matches!(restart, Restart::OneShot | Restart::Never) || failure.permanent {
             return;
         }
         let too_often = exits.len() >= EXITS_PER_WINDOW;
@@ -149,9 +151,15 @@ impl Supervisor {
 
     /// A server in the network comes back by itself; nothing is started for it.
     fn restart_of(&self, server: &Server) -> Restart {
-        match server.transport {
-            Transport::Remote { .. } => Restart::Always,
-            Transport::Stdio { .. } => self.restart,
+        self.restart.of(&server.transport)
+    }
+}
+
+impl Restart {
+    fn of(self, transport: &Transport) -> Self {
+        match transport {
+            Transport::Remote { .. } if self != Self::OneShot => Self::Always,
+            _ => self,
         }
     }
 }
@@ -199,4 +207,31 @@ fn with_cause(error: &LaunchError) -> String {
 pub(super) fn never_started(server: &Server, failure: Failure) -> End {
     announce(server, &failure);
     End::Failed(failure)
+}
+
+#[cfg(test)]
+mod tests {
+    use trunkline_catalog::config::RemoteKind;
+
+    use super::*;
+
+    #[test]
+    fn only_a_command_lets_a_server_in_the_network_go() {
+        let remote = Transport::Remote {
+            url: "http://x/mcp".to_owned(),
+            kind: RemoteKind::Detect,
+            headers: Vec::new(),
+        };
+        let stdio = Transport::Stdio {
+            command: "x".to_owned(),
+            args: Vec::new(),
+            env: Vec::new(),
+            cwd: None,
+        };
+        for restart in [Restart::OneShot, Restart::Never, Restart::Limited, Restart::Always] {
+            let expected = if restart == Restart::OneShot { restart } else { Restart::Always };
+            assert_eq!(restart.of(&remote), expected);
+            assert_eq!(restart.of(&stdio), restart);
+        }
+    }
 }

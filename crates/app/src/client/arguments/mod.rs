@@ -88,6 +88,9 @@ impl Builder {
         match given {
             Given::Values(said) => self.values(said, schema, key),
             Given::Branch(branch) if is_list(&branch, schema) => self.list(branch, schema, key),
+            Given::Branch(branch) if !schema.kinds().has(Kind::Object) => {
+                self.no_parts(&branch, schema, key)
+            }
             Given::Branch(branch) => Json::Object(self.object(branch, schema, key)),
         }
     }
@@ -145,6 +148,22 @@ impl Builder {
             items.push(self.value(given, schema.item(index), &key));
         }
         Json::Array(items)
+    }
+
+    /// `key.part=…` where the schema has no such part.
+    fn no_parts(&mut self, branch: &Branch, schema: Schema<'_>, key: &str) -> Json {
+        let what = type_words(schema);
+        let is_word = |name: &str| name.bytes().any(|c| !c.is_ascii_digit());
+        let words = branch.iter().map(|(name, _)| name.as_str());
+        let part = words.clone().find(|name| is_word(name)).or(words.clone().next());
+        let part = part.unwrap_or_default();
+        let advice = if schema.kinds().has(Kind::Array) {
+            format!(": count its elements (`{key}.0.{part}=…`), or say `{key}:=JSON`")
+        } else {
+            String::new()
+        };
+        self.report(key, format!("is {what} and has no part `{part}`{advice}"));
+        Json::token("null")
     }
 
     fn kept(&mut self, value: Result<Json, String>, key: &str) -> Json {

@@ -84,6 +84,12 @@ fn objects_are_json_or_parts() {
         "`place.zip` is given both as a whole and in parts",
     );
     bad(
+        &["message=m", "points.x=1"],
+        "`points` is array of object and has no part `x`: count its elements (`points.0.x=…`), or \
+         say `points:=JSON`",
+    );
+    bad(&["message.x=m"], "`message` is string and has no part `x`");
+    bad(
         &["message=m", "points.1.x=1"],
         "`points.1` comes out of order: elements are counted from 0",
     );

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::client::clean;
-use crate::client::schema::{Schema, type_words};
+use crate::client::schema::{Schema, lenient, type_words};
 
 #[derive(Debug)]
 pub(crate) enum Question {
@@ -33,7 +33,7 @@ pub(crate) struct Field {
 
 impl Question {
     pub(crate) fn read(params: &[u8]) -> Self {
-        let params: Value = serde_json::from_slice(params).unwrap_or_default();
+        let params = lenient(params);
         let text = |key: &str| params.get(key).and_then(Value::as_str).unwrap_or_default();
         let message = clean::block(text("message").trim());
         match text("mode") {

@@ -3,11 +3,13 @@
 //! Not a validator: the server is the judge. What cannot be understood counts as "anything".
 
 mod kind;
+mod lenient;
 mod words;
 
 use serde_json::{Map, Value};
 
 pub(crate) use kind::{Kind, Kinds};
+pub(crate) use lenient::lenient;
 pub(crate) use words::{parameters, spelling, type_words};
 
 /// Parts looked at in one schema: references may form a ring, and combinations may multiply.

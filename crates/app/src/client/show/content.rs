@@ -1,8 +1,9 @@
 //! The contents of results: text, images, audio, files, links.
 
-use serde_json::Value;
+use trunkline_wire::{decode, member, members};
 
-use super::{list, parsed, text};
+use super::pretty::pretty;
+use super::{as_sent, list, text, words};
 use crate::client::base64;
 use crate::client::clean;
 
@@ -16,7 +17,7 @@ pub(crate) enum Part {
         mime: String,
         bytes: Option<Vec<u8>>,
     },
-    /// A pointer to something else, or something unknown, in one line.
+    /// A pointer to something else in one line, or the JSON of what cannot be shown otherwise.
     Line(String),
 }
 
@@ -29,50 +30,72 @@ pub(crate) struct CallResult {
 
 /// `structuredContent` counts where there is no text: by the protocol the text repeats it.
 pub(crate) fn call_result(result: &[u8]) -> CallResult {
-    let result = parsed(result);
-    let mut parts: Vec<Part> = list(&result, "content").iter().map(part).collect();
+    let mut parts: Vec<Part> = list(result, "content").into_iter().map(part).collect();
     let has_text = parts.iter().any(|part| matches!(part, Part::Text(_)));
-    if let Some(structured) = result.get("structuredContent").filter(|_| !has_text) {
+    let structured = member(result, "structuredContent").filter(|value| *value != b"null");
+    if let Some(structured) = structured.filter(|_| !has_text) {
         parts.push(Part::Text(pretty(structured)));
     }
-    CallResult { parts, is_error: result.get("isError") == Some(&Value::Bool(true)) }
+    if parts.is_empty() && says_more(result, &["content", "structuredContent", "isError"]) {
+        parts.push(unknown(result));
+    }
+    CallResult { parts, is_error: member(result, "isError") == Some(b"true") }
 }
 
 /// What a resource holds.
 pub(crate) fn resource_parts(result: &[u8]) -> Vec<Part> {
-    list(&parsed(result), "contents").iter().map(contents).collect()
+    let parts: Vec<Part> = list(result, "contents").into_iter().map(contents).collect();
+    if parts.is_empty() && says_more(result, &["contents"]) {
+        return vec![unknown(result)];
+    }
+    parts
 }
 
-pub(super) fn part(block: &Value) -> Part {
-    let mime = || clean::line(text(block, "mimeType"));
-    match text(block, "type") {
-        "text" => Part::Text(text(block, "text").to_owned()),
-        kind @ ("image" | "audio") => Part::Data {
+/// Is there anything in a result besides these members, which were looked at?
+pub(super) fn says_more(result: &[u8], seen: &[&str]) -> bool {
+    let is_new = |key: &str| key != "_meta" && !seen.contains(&key);
+    !result.starts_with(b"{") || members(result).any(|(key, _)| is_new(&key))
+}
+
+pub(super) fn part(block: &[u8]) -> Part {
+    match text(block, "type").as_deref() {
+        Some("text") => match text(block, "text") {
+            Some(text) => Part::Text(text.into_owned()),
+            None => unknown(block),
+        },
+        Some(kind @ ("image" | "audio")) => Part::Data {
             what: kind.to_owned(),
-            mime: mime(),
-            bytes: base64::decode(text(block, "data")),
+            mime: clean::line(&words(block, "mimeType")),
+            bytes: data(block, "data"),
         },
-        "resource" => contents(block.get("resource").unwrap_or(&Value::Null)),
-        "resource_link" => {
-            let words = [text(block, "uri"), text(block, "title"), text(block, "name"), &mime()]
-                .map(clean::line);
-            let said: Vec<_> = words.into_iter().filter(|word| !word.is_empty()).collect();
-            Part::Line(format!("[resource {}]", said.join(", ")))
+        Some("resource") => member(block, "resource").map_or_else(|| unknown(block), contents),
+        Some("resource_link") => {
+            let said = ["uri", "title", "name", "mimeType"].map(|key| words(block, key));
+            let said = said.iter().map(|word| clean::line(word)).filter(|word| !word.is_empty());
+            Part::Line(format!("[resource {}]", said.collect::<Vec<_>>().join(", ")))
         }
-        _ => Part::Line(clean::line(&block.to_string())),
+        _ => unknown(block),
     }
 }
 
-fn contents(resource: &Value) -> Part {
-    match (resource.get("text").and_then(Value::as_str), resource.get("blob")) {
-        (Some(text), _) => Part::Text(text.to_owned()),
-        (None, Some(blob)) => Part::Data {
-            what: clean::line(text(resource, "uri")),
-            mime: clean::line(text(resource, "mimeType")),
-            bytes: base64::decode(blob.as_str().unwrap_or_default()),
+fn contents(resource: &[u8]) -> Part {
+    match (text(resource, "text"), member(resource, "blob")) {
+        (Some(text), _) => Part::Text(text.into_owned()),
+        (None, Some(_)) => Part::Data {
+            what: clean::line(&words(resource, "uri")),
+            mime: clean::line(&words(resource, "mimeType")),
+            bytes: data(resource, "blob"),
         },
-        (None, None) => Part::Line(clean::line(&resource.to_string())),
+        (None, None) => unknown(resource),
     }
+}
+
+fn data(block: &[u8], key: &str) -> Option<Vec<u8>> {
+    base64::decode(&decode(member(block, key)?)?)
+}
+
+pub(super) fn unknown(value: &[u8]) -> Part {
+    Part::Line(as_sent(value).into_owned())
 }
 
 /// Everything as text; data as a line that says what it is.
@@ -98,10 +121,6 @@ fn data_line(what: &str, mime: &str, bytes: Option<&[u8]>) -> String {
         bytes.map_or("not valid base64".to_owned(), |bytes| format!("{} bytes", bytes.len()));
     let mime = if mime.is_empty() { String::new() } else { format!(" {mime}") };
     format!("[{what}{mime}, {size}]")
-}
-
-pub(super) fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -144,5 +163,55 @@ mod tests {
     fn a_tools_error_is_known() {
         assert!(call_result(br#"{"content":[],"isError":true}"#).is_error);
         assert!(!call_result(br#"{"content":[],"isError":false}"#).is_error);
+    }
+
+    #[test]
+    fn what_no_value_can_hold_hides_nothing() {
+        let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        for odd in ["1e400", "12345678901234567890123", r#""\ud800""#, &deep] {
+            let hello = r#"{"type":"text","text":"hello"}"#;
+            check(
+                &format!(r#"{{"content":[{hello}],"structuredContent":{{"a":{odd}}}}}"#),
+                "hello\n",
+            );
+            check(&format!(r#"{{"content":[{hello}],"_meta":{{"a":{odd}}}}}"#), "hello\n");
+            let strange = format!(r#"{{"type":"weird","z":{odd}}}"#);
+            check(&format!(r#"{{"content":[{hello},{strange}]}}"#), &format!("hello\n{strange}\n"));
+        }
+        check(r#"{"structuredContent":{"a":1e400}}"#, "{\n  \"a\": 1e400\n}\n");
+    }
+
+    #[test]
+    fn what_cannot_be_shown_is_shown_as_it_came() {
+        for (result, expected) in [
+            (r#"{"content":[{"type":"text","text":5}]}"#, r#"{"type":"text","text":5}"#),
+            (
+                r#"{"content":[{"type":"text","text":"x\ud800y"}]}"#,
+                r#"{"type":"text","text":"x\ud800y"}"#,
+            ),
+            (r#"{"content":"hello"}"#, r#""hello""#),
+            (r#"{"content":{"type":"text","text":"one"}}"#, "one"),
+            (r#"{"content":[5,null]}"#, "5\nnull"),
+            (r#"{"content":[{"type":"resource"}]}"#, r#"{"type":"resource"}"#),
+            (r#"{"content":[{"type":"image"}]}"#, "[image, not valid base64]"),
+            (r#"{"toolResult":{"a":1.0}}"#, r#"{"toolResult":{"a":1.0}}"#),
+            ("null", "null"),
+            ("[1]", "[1]"),
+        ] {
+            check(result, &format!("{expected}\n"));
+        }
+        check(r#"{"_meta":{"a":1}}"#, "");
+    }
+
+    #[test]
+    fn what_a_resource_holds_is_never_lost() {
+        let text = |result: &str| text_of(&resource_parts(result.as_bytes()));
+        let odd = r#"{"contents":[{"uri":"r://a","text":"hello","_meta":{"x":1e400}}]}"#;
+        assert_eq!(text(odd), "hello\n");
+        assert_eq!(text(r#"{"contents":[{"uri":"a","text":5}]}"#), "{\"uri\":\"a\",\"text\":5}\n");
+        assert_eq!(text(r#"{"contents":{"text":"one"}}"#), "one\n");
+        assert_eq!(text(r#"{"content":[]}"#), "{\"content\":[]}\n");
+        assert_eq!(text(r#"{"contents":[]}"#), "");
+        assert_eq!(text("null"), "null\n");
     }
 }

@@ -1,9 +1,6 @@
 //! Errors for people and for programs.
 
-use serde_json::Value;
-use trunkline_wire::{encode_into, is_json};
-
-use super::{list, parsed, text};
+use super::{list, words};
 use crate::client::clean;
 
 /// A server wants the user to visit a page first.
@@ -13,26 +10,18 @@ const URL_ELICITATION_REQUIRED: i64 = -32042;
 pub(crate) fn error_text(code: i64, message: &str, data: &[u8]) -> String {
     let mut out = format!("error: {} (code {code})\n", clean::block(message.trim()));
     if code == URL_ELICITATION_REQUIRED {
-        for page in list(&parsed(data), "elicitations") {
-            let (words, url) = (clean::line(text(page, "message")), clean::line(text(page, "url")));
-            out.push_str(&format!("\n  {words}\n  Open this page, then call again: {url}\n"));
+        for page in list(data, "elicitations") {
+            let [why, url] = ["message", "url"].map(|key| clean::line(&words(page, key)));
+            out.push_str(&format!("\n  {why}\n  Open this page, then call again: {url}\n"));
         }
     }
     out
 }
 
-/// The same for programs, on one line.
-pub(crate) fn error_json(code: i64, message: &str, data: &[u8]) -> Vec<u8> {
-    let mut out = format!("{{\"error\":{{\"code\":{code},\"message\":").into_bytes();
-    encode_into(message, &mut out);
-    // Data may have come in several lines.
-    if let Some(data) = is_json(data).then(|| serde_json::from_slice::<Value>(data).ok()).flatten()
-    {
-        out.extend_from_slice(b",\"data\":");
-        out.extend_from_slice(data.to_string().as_bytes());
-    }
-    out.extend_from_slice(b"}}\n");
-    out
+/// The same for programs: the error as the server sent it, on one line.
+pub(crate) fn error_json(raw: &[u8]) -> Vec<u8> {
+    // Messages hold no raw newline, wherever they come from.
+    [b"{\"error\":", raw, b"}\n"].concat()
 }
 
 #[cfg(test)]
@@ -48,12 +37,9 @@ mod tests {
     }
 
     #[test]
-    fn programs_get_one_line() {
-        let line = |data| String::from_utf8(error_json(-1, "a\nb", data)).unwrap();
-        assert_eq!(line(b"".as_slice()), "{\"error\":{\"code\":-1,\"message\":\"a\\nb\"}}\n");
-        assert_eq!(
-            line(b"{\n\"x\":1}"),
-            "{\"error\":{\"code\":-1,\"message\":\"a\\nb\",\"data\":{\"x\":1}}}\n"
-        );
+    fn programs_get_every_byte() {
+        let raw = br#"{"code":-1,"message":"a\nb","data":{"x":1.0e400},"more":[ ]}"#;
+        let expected = [b"{\"error\":", &raw[..], b"}\n"].concat();
+        assert_eq!(error_json(raw), expected);
     }
 }

@@ -13,9 +13,13 @@ pub(crate) struct Written {
 }
 
 /// The data of a result as files (`out.png`, `out-2.png`, …); its text where there is no data.
-/// What is left is for the screen.
+/// What is left is for the screen. No files: there was neither.
 pub(crate) fn written(parts: Vec<Part>, output: &Path) -> (Vec<Written>, Vec<Part>) {
     let is_data = |part: &Part| matches!(part, Part::Data { bytes: Some(_), .. });
+    let is_text = |part: &Part| matches!(part, Part::Text(_));
+    if !parts.iter().any(|part| is_data(part) || is_text(part)) {
+        return (Vec::new(), parts);
+    }
     if !parts.iter().any(is_data) {
         let bytes = exact_text(&parts);
         let mime = "text".to_owned();
@@ -83,5 +87,13 @@ mod tests {
         let (files, rest) = written(vec![Part::Text("no newline".to_owned())], Path::new("f"));
         assert_eq!((files.len(), rest.len()), (1, 0));
         assert_eq!(files.first().unwrap().bytes, b"no newline");
+    }
+
+    #[test]
+    fn nothing_is_written_of_nothing() {
+        let broken = Part::Data { what: String::new(), mime: String::new(), bytes: None };
+        for parts in [vec![], vec![broken], vec![Part::Line("{}".to_owned())]] {
+            assert_eq!(written(parts.clone(), Path::new("f")), (Vec::new(), parts));
+        }
     }
 }

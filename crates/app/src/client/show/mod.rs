@@ -1,8 +1,12 @@
 //! Results for people: what a server answered, as text and files.
+//!
+//! Everything is read from the bytes as they came. A server may send numbers, depths and strings
+//! that no value of ours can hold; such a part is shown as the JSON it is, never left out.
 
 mod content;
 mod error;
 mod files;
+mod pretty;
 mod progress;
 mod prompts;
 mod resources;
@@ -16,19 +20,43 @@ pub(crate) use prompts::{prompt, prompt_list, prompt_schema};
 pub(crate) use resources::resource_list;
 pub(crate) use tools::{tool, tool_list};
 
-use serde_json::Value;
+use std::borrow::Cow;
 
-/// A result as a value, for looking at it; the bytes are what is passed on.
-fn parsed(result: &[u8]) -> Value {
-    serde_json::from_slice(result).unwrap_or_default()
+use trunkline_wire::{decode, elements, member};
+
+/// The text of a member, if it is one that text can hold.
+fn text<'v>(value: &'v [u8], key: &str) -> Option<Cow<'v, str>> {
+    member(value, key).and_then(decode)
 }
 
-fn text<'v>(value: &'v Value, member: &str) -> &'v str {
-    value.get(member).and_then(Value::as_str).unwrap_or_default()
+/// A member as words: its text, or its JSON where it is something else; nothing where there is none.
+fn words<'v>(value: &'v [u8], key: &str) -> Cow<'v, str> {
+    match member(value, key) {
+        None | Some(b"null") => Cow::Borrowed(""),
+        Some(raw) => decode(raw).unwrap_or_else(|| as_sent(raw)),
+    }
 }
 
-fn list<'v>(value: &'v Value, member: &str) -> &'v [Value] {
-    value.get(member).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+/// JSON as it came.
+fn as_sent(raw: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(raw.trim_ascii())
+}
+
+/// The elements of a member that is an array, itself if it is something else.
+fn list<'v>(value: &'v [u8], key: &str) -> Vec<&'v [u8]> {
+    match member(value, key) {
+        None | Some(b"null") => Vec::new(),
+        Some(array) if array.starts_with(b"[") => {
+            elements(array).map(|span| span.of(array)).collect()
+        }
+        Some(single) => vec![single],
+    }
+}
+
+/// An entry of a list by its name, or as it came if it has none.
+fn title(entry: &[u8], key: &str) -> String {
+    let name = crate::client::clean::line(&words(entry, key));
+    if name.is_empty() { crate::client::clean::line(&as_sent(entry)) } else { name }
 }
 
 /// The first sentence or line of a description.

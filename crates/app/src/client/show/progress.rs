@@ -1,26 +1,30 @@
 //! Progress for people: one line that is written over and over.
 
-use serde_json::Value;
+use trunkline_wire::member;
 
-use super::{parsed, text};
+use super::words;
 use crate::client::clean;
 
 /// `3 of 10 (30%) words`, from the parameters of `notifications/progress`.
 pub(crate) fn progress_line(params: &[u8], width: usize) -> String {
-    let params = parsed(params);
-    let number = |key: &str| params.get(key).filter(|value| value.is_number());
-    let share = match (number("progress"), number("total")) {
+    let share = match (number(params, "progress"), number(params, "total")) {
         (Some(done), Some(total)) => format!("{done} of {total}{}", percent(done, total)),
-        (Some(done), None) => done.to_string(),
+        (Some(done), None) => done.to_owned(),
         (None, _) => String::new(),
     };
-    let words = clean::line(text(&params, "message"));
+    let words = clean::line(&words(params, "message"));
     clean::cut(format!("{share} {words}").trim(), width)
 }
 
-fn percent(done: &Value, total: &Value) -> String {
-    match (done.as_f64(), total.as_f64()) {
-        (Some(done), Some(total)) if total > 0.0 => {
+/// A number as it was written.
+fn number<'p>(params: &'p [u8], key: &str) -> Option<&'p str> {
+    let token = std::str::from_utf8(member(params, key)?).ok()?;
+    token.starts_with(|c: char| c == '-' || c.is_ascii_digit()).then_some(token)
+}
+
+fn percent(done: &str, total: &str) -> String {
+    match (done.parse::<f64>(), total.parse::<f64>()) {
+        (Ok(done), Ok(total)) if total > 0.0 && total.is_finite() => {
             format!(" ({:.0}%)", (done / total * 100.0).clamp(0.0, 100.0))
         }
         _ => String::new(),
@@ -40,6 +44,8 @@ mod tests {
             ),
             (r#"{"progress":0.5}"#, "0.5"),
             (r#"{"progress":5,"total":0}"#, "5 of 0"),
+            (r#"{"progress":5,"total":1e400}"#, "5 of 1e400"),
+            (r#"{"progress":"x","message":5}"#, "5"),
             (r#"{"message":"only words"}"#, "only words"),
             ("nonsense", ""),
         ] {

@@ -1,48 +1,47 @@
 //! Prompts for people: the list, one prompt's messages, and its arguments as a schema.
 
 use serde_json::{Map, Value, json};
+use trunkline_wire::member;
 
-use super::content::{part, text_of};
-use super::{list, parsed, summary, text};
+use super::content::{part, says_more, text_of, unknown};
+use super::{list, summary, title, words};
 use crate::client::clean;
 use crate::client::table::columns;
 
 pub(crate) fn prompt_list(result: &[u8], width: usize) -> String {
-    let result = parsed(result);
-    let row = |prompt: &Value| {
-        let name = clean::line(text(prompt, "name"));
-        [name, arguments(prompt), summary(text(prompt, "description"))]
+    let row = |prompt: &&[u8]| {
+        [title(prompt, "name"), arguments(prompt), summary(&words(prompt, "description"))]
     };
-    let rows: Vec<_> = list(&result, "prompts").iter().map(row).collect();
+    let rows: Vec<_> = list(result, "prompts").iter().map(row).collect();
     if rows.is_empty() { "no prompts\n".to_owned() } else { columns(&rows, "", width) }
 }
 
 /// `city [style]`: optional ones in brackets.
-fn arguments(prompt: &Value) -> String {
-    let word = |argument: &Value| {
-        let name = clean::line(text(argument, "name"));
+fn arguments(prompt: &[u8]) -> String {
+    let word = |argument: &&[u8]| {
+        let name = title(argument, "name");
         if is_required(argument) { name } else { format!("[{name}]") }
     };
     list(prompt, "arguments").iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-fn is_required(argument: &Value) -> bool {
-    argument.get("required") == Some(&Value::Bool(true))
+fn is_required(argument: &[u8]) -> bool {
+    member(argument, "required") == Some(b"true")
 }
 
 /// The arguments of a prompt, which are all text, as a tool's would be described.
 pub(crate) fn prompt_schema(definition: &[u8]) -> Value {
-    let prompt = parsed(definition);
-    let arguments = list(&prompt, "arguments");
-    let property = |argument: &Value| {
-        let words = text(argument, "description");
-        (text(argument, "name").to_owned(), json!({ "type": "string", "description": words }))
+    let arguments = list(definition, "arguments");
+    let property = |argument: &&[u8]| {
+        let about = words(argument, "description");
+        let name = words(argument, "name").into_owned();
+        (name, json!({ "type": "string", "description": about }))
     };
     let properties: Map<String, Value> = arguments.iter().map(property).collect();
-    let required: Vec<&str> = arguments
+    let required: Vec<_> = arguments
         .iter()
         .filter(|argument| is_required(argument))
-        .map(|argument| text(argument, "name"))
+        .map(|argument| words(argument, "name"))
         .collect();
     json!({
         "type": "object",
@@ -54,18 +53,19 @@ pub(crate) fn prompt_schema(definition: &[u8]) -> Value {
 
 /// The messages, each under its role.
 pub(crate) fn prompt(result: &[u8]) -> String {
-    let result = parsed(result);
+    let messages = list(result, "messages");
+    if messages.is_empty() && says_more(result, &["messages", "description"]) {
+        return text_of(&[unknown(result)]);
+    }
     let mut out = String::new();
-    for message in list(&result, "messages") {
-        let content = message.get("content").unwrap_or(&Value::Null);
-        // One block by the protocol; some servers send several.
-        let blocks = match content {
-            Value::Array(blocks) => blocks.as_slice(),
-            one => std::slice::from_ref(one),
-        };
-        let parts: Vec<_> = blocks.iter().map(part).collect();
+    for message in messages {
         let gap = if out.is_empty() { "" } else { "\n" };
-        out.push_str(&format!("{gap}{}:\n", clean::line(text(message, "role"))));
+        // One block by the protocol; some servers send several.
+        let parts: Vec<_> = match member(message, "content") {
+            Some(_) => list(message, "content").into_iter().map(part).collect(),
+            None => vec![unknown(message)],
+        };
+        out.push_str(&format!("{gap}{}:\n", clean::line(&words(message, "role"))));
         out.push_str(&text_of(&parts));
     }
     out
@@ -97,5 +97,16 @@ mod tests {
         let result = br#"{"messages":[{"role":"user","content":{"type":"text","text":"Hi"}},
             {"role":"assistant","content":[{"type":"text","text":"Ho"},{"type":"text","text":"Ho"}]}]}"#;
         assert_eq!(prompt(result), "user:\nHi\n\nassistant:\nHo\nHo\n");
+    }
+
+    #[test]
+    fn what_is_odd_is_shown_as_it_came() {
+        let odd = br#"{"prompts":[{"name":"p","_meta":{"x":1e400}},{"name":"q","arguments":5}]}"#;
+        assert_eq!(prompt_list(odd, 80), "p\nq  [5]\n");
+        let hello = br#"{"messages":[{"role":"user","content":{"type":"text","text":"hello"}}],"_meta":{"x":1e400}}"#;
+        assert_eq!(prompt(hello), "user:\nhello\n");
+        assert_eq!(prompt(br#"{"messages":["x"]}"#), ":\n\"x\"\n");
+        assert_eq!(prompt(br#"{"message":"x"}"#), "{\"message\":\"x\"}\n");
+        assert_eq!(prompt(br#"{"messages":[]}"#), "");
     }
 }

@@ -1,18 +1,16 @@
 //! Tools for people: the list, and one tool with its schema.
 
-use serde_json::Value;
+use trunkline_wire::member;
 
-use super::content::pretty;
-use super::{list, parsed, summary, text};
+use super::pretty::pretty;
+use super::{list, summary, title, words};
 use crate::client::clean;
-use crate::client::schema::{Schema, parameters};
+use crate::client::schema::{Schema, lenient, parameters};
 use crate::client::table::columns;
 
 pub(crate) fn tool_list(result: &[u8], width: usize) -> String {
-    let result = parsed(result);
-    let tools = list(&result, "tools");
-    let row = |tool: &Value| [clean::line(text(tool, "name")), summary(text(tool, "description"))];
-    let rows: Vec<_> = tools.iter().map(row).collect();
+    let row = |tool: &&[u8]| [title(tool, "name"), summary(&words(tool, "description"))];
+    let rows: Vec<_> = list(result, "tools").iter().map(row).collect();
     match rows.len() {
         0 => "no tools\n".to_owned(),
         _ => columns(&rows, "", width),
@@ -21,27 +19,25 @@ pub(crate) fn tool_list(result: &[u8], width: usize) -> String {
 
 /// One tool: what it does, what it takes, what it returns.
 pub(crate) fn tool(definition: &[u8], width: usize) -> String {
-    let tool = parsed(definition);
-    let mut out = clean::line(text(&tool, "name"));
-    let annotations = tool.get("annotations").unwrap_or(&Value::Null);
-    let title =
-        [text(&tool, "title"), text(annotations, "title")].into_iter().find(|it| !it.is_empty());
-    if let Some(title) = title {
+    let mut out = title(definition, "name");
+    let annotations = member(definition, "annotations").unwrap_or_default();
+    let titles = [words(definition, "title"), words(annotations, "title")];
+    if let Some(title) = titles.iter().find(|title| !title.is_empty()) {
         out.push_str(&format!(" ({})", clean::line(title)));
     }
     out.push('\n');
-    paragraph(text(&tool, "description"), &mut out);
+    paragraph(&words(definition, "description"), &mut out);
     let hints = hints(annotations);
     if !hints.is_empty() {
         out.push_str(&format!("\n  {}\n", hints.join(", ")));
     }
-    if let Some(input) = tool.get("inputSchema") {
-        let table = parameters(Schema::new(input), width);
+    if let Some(input) = member(definition, "inputSchema") {
+        let table = parameters(Schema::new(&lenient(input)), width);
         out.push_str(if table.is_empty() { "\nNo arguments\n" } else { "\nArguments\n" });
         out.push_str(&table);
         section("Input schema", input, &mut out);
     }
-    if let Some(output) = tool.get("outputSchema") {
+    if let Some(output) = member(definition, "outputSchema") {
         section("Output schema", output, &mut out);
     }
     out
@@ -54,21 +50,24 @@ pub(super) fn paragraph(words: &str, out: &mut String) {
     }
 }
 
-fn section(title: &str, schema: &Value, out: &mut String) {
+fn section(title: &str, schema: &[u8], out: &mut String) {
     out.push_str(&format!("\n{title}\n"));
     paragraph(&pretty(schema), out);
 }
 
 /// What the server says about the tool's effects. Only what it says: defaults are not repeated.
-fn hints(annotations: &Value) -> Vec<&'static str> {
+fn hints(annotations: &[u8]) -> Vec<&'static str> {
     let said = [
         ("readOnlyHint", "changes nothing", "changes something"),
         ("destructiveHint", "may destroy something", "destroys nothing"),
         ("idempotentHint", "may be repeated", "has an effect each time"),
         ("openWorldHint", "reaches beyond this machine", "stays on this machine"),
     ];
-    let word = |(key, yes, no): (&str, &'static str, &'static str)| {
-        annotations.get(key)?.as_bool().map(|hint| if hint { yes } else { no })
+    let word = |(key, yes, no): (&str, &'static str, &'static str)| match member(annotations, key)?
+    {
+        b"true" => Some(yes),
+        b"false" => Some(no),
+        _ => None,
     };
     said.into_iter().filter_map(word).collect()
 }
@@ -100,5 +99,16 @@ mod tests {
     fn a_tool_without_arguments_says_so() {
         let definition = br#"{"name":"x","inputSchema":{"type":"object"}}"#;
         assert!(tool(definition, 80).contains("\nNo arguments\n"));
+    }
+
+    #[test]
+    fn one_odd_tool_does_not_hide_the_others() {
+        let result = br#"{"tools":[{"name":"a","x":1e400},{"name":5},{},"b"]}"#;
+        assert_eq!(tool_list(result, 80), "a\n5\n{}\n\"b\"\n");
+        let definition =
+            br#"{"name":"x","inputSchema":{"properties":{"n":{"type":"number","maximum":1e400}}}}"#;
+        let text = tool(definition, 80);
+        assert!(text.contains("\nArguments\n  n  number\n"), "{text}");
+        assert!(text.contains("\"maximum\": 1e400\n"), "{text}");
     }
 }

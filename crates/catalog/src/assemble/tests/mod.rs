@@ -37,7 +37,9 @@ impl Server {
         let page = format!("{{\"{}\":{page}}}", kind.member());
         let listing = self.listing.get_or_insert_default();
         listing.add_page(kind, page.as_bytes(), 100).unwrap();
-        assert!(listing.warnings.is_empty(), "{:?}", listing.warnings);
+        // Short definitions: what they lack is the matter of `repair`.
+        let others = listing.warnings.iter().filter(|warning| !warning.contains("is repaired"));
+        assert_eq!(others.count(), 0, "{:?}", listing.warnings);
         self
     }
 

@@ -60,6 +60,15 @@ fn co_3_prompts_are_listed_bare_where_free_and_found_by_both_names() {
 }
 
 #[test]
+fn co_3_without_prefixes_a_prompt_is_listed_and_found_by_its_own_name() {
+    let only = [server("host:80", Prompts, r#"[{"name":"p","description":"Does it"}]"#)];
+    let catalog = assemble_with(&only, &[], &Naming::bare());
+    let list = r#"{"prompts":[{"name":"p","description":"Does it"}]}"#;
+    assert_eq!(shown(&catalog, Prompts), list);
+    assert_eq!(prompt(&catalog, "p").as_deref(), Some("0 \"p\""));
+}
+
+#[test]
 fn co_3_a_prompt_never_changes_its_owner() {
     let gone = [stopped("a").knowing(&[], &["x"]), server("b", Prompts, r#"[{"name":"x"}]"#)];
     let catalog = assemble(&gone);

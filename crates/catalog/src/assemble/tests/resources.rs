@@ -37,8 +37,10 @@ fn co_1_names_show_the_server_and_uris_stay() {
     assert_eq!(
         shown(&catalog, Resources),
         concat!(
-            r#"{"resources":[{"name":"[z] A","uri":"a://a","title":"A"},{"uri":"f://\u0061"},"#,
-            r#"{"uri":"f://b", "name":"[my \"fs\"] B!" ,"size":1.0},{"uri":"f://c","name":5}]}"#
+            r#"{"resources":[{"name":"[z] A","uri":"a://a","title":"A"},"#,
+            r#"{"uri":"f://\u0061","name":"[my \"fs\"] f://a"},"#,
+            r#"{"uri":"f://b", "name":"[my \"fs\"] B!" ,"size":1.0},"#,
+            r#"{"uri":"f://c","name":"[my \"fs\"] f://c"}]}"#
         )
     );
     assert_eq!(catalog.count(Resources), 4);

@@ -20,12 +20,17 @@ fn names(catalog: &Catalog) -> Vec<String> {
 
 #[test]
 fn definitions_change_in_their_name_only_and_are_sorted() {
-    let one = r#"[{"z":1e2,"name":"search", "q":[ ]},{"name":"a"}]"#;
+    let one =
+        r#"[{"z":1e2,"name":"search", "inputSchema":{"type":"object"},"q":[ ]},{"name":"a"}]"#;
     let two = r#"[{"name":"search"}]"#;
     let catalog = assemble(&[server("s2", Tools, one), server("s1", Tools, two)]);
     assert_eq!(
         shown(&catalog, Tools),
-        r#"{"tools":[{"name":"s1:search"},{"name":"s2:a"},{"z":1e2,"name":"s2:search", "q":[ ]}]}"#
+        concat!(
+            r#"{"tools":[{"name":"s1:search","inputSchema":{"type":"object"}},"#,
+            r#"{"name":"s2:a","inputSchema":{"type":"object"}},"#,
+            r#"{"z":1e2,"name":"s2:search", "inputSchema":{"type":"object"},"q":[ ]}]}"#
+        )
     );
     assert_eq!(route(&catalog, "s2:search").as_deref(), Some("0 \"search\""));
     assert_eq!(route(&catalog, "s1:search").as_deref(), Some("1 \"search\""));
@@ -111,4 +116,21 @@ fn co_4_a_name_that_is_no_tools_is_a_warning() {
         r#"the tool "y" to be hidden is not one of server "s""#,
     ];
     assert_eq!(catalog.warnings, expected);
+}
+
+#[test]
+fn a_tool_is_found_in_the_list_by_every_name_it_has() {
+    let naming = Naming::for_client(":", Client::OpenAi);
+    let servers = [three("s").exposing(&["a=x", "b"]), three("t")];
+    let catalog = assemble_with(&servers, &[], &naming);
+    for (name, expected) in [
+        ("s:x", Some("s__x")),
+        ("s__x", Some("s__x")),
+        ("t:a", Some("t__a")),
+        ("s:a", None),
+        ("x", None),
+    ] {
+        assert_eq!(catalog.listed(Tools, name).as_deref(), expected, "{name}");
+    }
+    assert_eq!((catalog.tools_of(0), catalog.tools_of(1), catalog.tools_of(2)), (2, 3, 0));
 }

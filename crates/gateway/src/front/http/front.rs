@@ -134,7 +134,7 @@ impl Front {
             return Vec::new();
         }
         let servers = self.context.registry.servers();
-        let starting = servers.iter().filter(|server| !server.is_settled());
+        let starting = servers.iter().filter(|server| !server.has_settled());
         let missing: Vec<_> = starting.map(|server| server.key.to_string()).collect();
         self.settled.store(missing.is_empty(), Ordering::Relaxed);
         missing

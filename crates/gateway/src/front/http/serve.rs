@@ -12,7 +12,7 @@ use crate::front::http::guard::Guard;
 use crate::front::http::listener::accept;
 use crate::front::http::sweep::sweep;
 use crate::front::signals::Signals;
-use crate::limits::{Farewell, HTTP_DRAIN, LAST_FLUSH, LAST_TASKS, SIGNALLED};
+use crate::limits::{BACKLOG, Farewell, HTTP_DRAIN, LAST_FLUSH, LAST_TASKS, SIGNALLED};
 use crate::pump::Pump;
 use crate::session::SessionContext;
 
@@ -55,6 +55,8 @@ pub(crate) async fn serve(
     let HttpOptions { listener, token, hosts, origins, stay } = options;
     let mut signals = Signals::new()?;
     listener.set_nonblocking(true)?;
+    // A crowd that arrives at once must not wait for its packets to be sent again.
+    rustix::net::listen(&listener, BACKLOG)?;
     let guard = Guard::new(listener.local_addr()?, &hosts, &origins, token);
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let front = Front::new(context, pump, guard, message_limit, stay);

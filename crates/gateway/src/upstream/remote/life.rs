@@ -12,7 +12,7 @@ use crate::limits::{ENDPOINT_EVENT, GOODBYE};
 use crate::pump::{Pump, Touched};
 use crate::upstream::broken::BrokenLines;
 use crate::upstream::connection::{Connection, Parts};
-use crate::upstream::handshake::{self, Hello};
+use crate::upstream::handshake::{self, HandshakeError, Hello};
 use crate::upstream::incoming::bit;
 use crate::upstream::line::Line;
 use crate::upstream::ready::{become_ready, follow_changes};
@@ -61,6 +61,7 @@ impl<'a> Life<'a> {
             line: Line::Post(Arc::clone(&line) as _),
             broken: BrokenLines::new(Arc::clone(&server.secrets)),
             audience: Arc::clone(&server.audience),
+            simple: supervisor.simple,
             deadlines: Arc::clone(&supervisor.deadlines),
         }));
         line.belong_to(&connection);
@@ -94,6 +95,7 @@ impl<'a> Life<'a> {
             trouble = attendant.attend() => return Err(trouble),
             ready = ready => match ready {
                 Ok(hello) => hello,
+                Err(HandshakeError::Loop) => return Err(Trouble::circle()),
                 Err(error) => return Err(Trouble::new(error.to_string(), "")),
             },
             () = no_endpoint(&self.line) => {
@@ -143,6 +145,8 @@ impl<'a> Life<'a> {
                 self.connection.close(&failure.what, &failure.stderr);
             }
             End::Stopped => {
+                // Elapsed: it is too slow to be told. Whoever cancels a call and leaves counts on it.
+                drop(timeout(GOODBYE, attendant.finish_telling()).await);
                 self.connection.close("was stopped", &[]);
                 // Elapsed: the server will find out by itself.
                 drop(timeout(GOODBYE, attendant.say_goodbye()).await);
@@ -217,6 +221,17 @@ impl Attendant {
         Ok(())
     }
 
+    /// Waits until the server has heard every notification.
+    async fn finish_telling(&mut self) {
+        let line = Arc::clone(&self.line);
+        while line.pool.lock().is_telling() {
+            tokio::select! {
+                () = line.told.notified() => {}
+                _ = self.attend() => return, // it cannot be reached any more
+            }
+        }
+    }
+
     /// Tells the server that its session ends.
     async fn say_goodbye(&mut self) {
         if self.line.pool.lock().session.id.is_none() {
@@ -254,7 +269,8 @@ async fn follow_sessions(
     loop {
         line.session_lost.notified().await;
         let capabilities = supervisor.declared.get().await;
-        let opened = handshake::initialize(&connection, &capabilities);
+        let instance = &supervisor.registry.instance;
+        let opened = handshake::initialize(&connection, &capabilities, instance);
         match timeout(supervisor.limits.give_up, opened).await {
             Ok(Ok(_)) => catch_up(&connection, &hello),
             Ok(Err(error)) => line.give_up(Trouble::new(error.to_string(), "")),

@@ -40,7 +40,9 @@ pub(super) struct HttpLine {
     pub(super) attention: Notify,
     /// The server has forgotten the session: a new one is needed.
     pub(super) session_lost: Notify,
-    /// The farewell was heard, or never will be.
+    /// A notification was heard, or never will be.
+    pub(super) told: Notify,
+    /// The same for the farewell.
     pub(super) parted: Notify,
 }
 
@@ -69,6 +71,7 @@ impl HttpLine {
             connection: OnceLock::new(),
             attention: Notify::new(),
             session_lost: Notify::new(),
+            told: Notify::new(),
             parted: Notify::new(),
         }
     }

@@ -310,6 +310,7 @@ impl HttpLine {
             Purpose::Tell | Purpose::Listen => {
                 let what = shown(what, &self.secrets);
                 tracing::debug!(server = %self.key, "a message was lost: {what}");
+                self.told.notify_one();
             }
         }
         self.pool.lock().recycle(exchange);

@@ -349,6 +349,12 @@ impl Pool {
         }
     }
 
+    /// Is there a notification that the server has not heard yet?
+    pub(super) fn is_telling(&self) -> bool {
+        self.unsent().any(|exchange| exchange.purpose == Purpose::Tell)
+            || self.slots.iter().any(|slot| matches!(slot.purpose(), Some((Purpose::Tell, _))))
+    }
+
     /// Nothing more is sent. One idle connection is spared for the farewell.
     pub(super) fn close(&mut self) {
         self.closed = true;

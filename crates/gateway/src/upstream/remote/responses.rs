@@ -186,6 +186,7 @@ impl Responses {
             Verdict::Accepted => {
                 self.line.accepted(facts.purpose, facts.status, touched);
                 self.line.finish(&self.slot, facts.keep, touched);
+                self.line.told.notify_one();
             }
             _ => self.line.refused(&self.slot, &facts, &content, touched),
         }

@@ -13,6 +13,7 @@ use trunkline_wire::{Id, member, scan, upstream_id};
 
 use crate::call::{Door, ReturnPath};
 use crate::deadlines::Deadlines;
+use crate::instance::Instance;
 use crate::limits::Limits;
 use crate::pump::{Outbox, Pump, Touched};
 use crate::stream::Input;
@@ -52,6 +53,7 @@ impl Rig {
             line: Line::Post(Arc::clone(&line) as _),
             broken: BrokenLines::new(secrets),
             audience: Arc::default(),
+            simple: false,
             deadlines: Arc::new(Deadlines::new(None)),
         }));
         line.belong_to(&connection);
@@ -290,7 +292,7 @@ fn a_request_outlives_its_session() {
     });
     let renewed = async {
         rig.line.session_lost.notified().await;
-        initialize(&rig.connection, b"{}").await
+        initialize(&rig.connection, b"{}", &Instance::new()).await
     };
     let call = rig.connection.request("tools/call", b"{}");
     let both = async { tokio::join!(call, renewed) };

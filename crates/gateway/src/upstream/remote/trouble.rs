@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use trunkline_http::{Scheme, Url};
 
+use crate::upstream::handshake::{HandshakeError, LOOP_ADVICE};
 use crate::upstream::state::{Failure, Phase};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +34,11 @@ impl Trouble {
 
     fn unreached(what: String, advice: &str) -> Self {
         Self { unreached: true, ..Self::new(what, advice) }
+    }
+
+    pub(super) fn circle() -> Self {
+        let advice = LOOP_ADVICE;
+        Self { permanent: true, ..Self::new(HandshakeError::Loop.to_string(), advice) }
     }
 
     pub(super) fn bad_url(why: &str) -> Self {

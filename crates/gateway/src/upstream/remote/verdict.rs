@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use trunkline_http::{Url, is_type};
-use trunkline_wire::{Kind, decode, member, scan};
+use trunkline_wire::{Kind, decode, member, scan, upstream_id};
 
 use crate::limits::{LONGEST_RETRY_AFTER, MOST_DELAYS, MOST_REDIRECTS};
+use crate::upstream::pending::UpstreamId;
 use crate::upstream::remote::exchange::Purpose;
 use crate::upstream::remote::trouble::{is_upgrade, shown_url};
 
@@ -77,12 +78,17 @@ pub(super) enum Ruling {
 
 pub(super) fn rule(purpose: Purpose, status: u16, in_session: bool, body: &[u8]) -> Ruling {
     let complaint = complaint(body);
+    // An error under the id of the request is the server's own answer, whatever its status.
+    let is_answer = purpose.id().is_some_and(|id| answers(body, id));
     let of_session = || complaint.as_deref().is_some_and(|text| text.contains("session"));
     match status {
-        404 if in_session => Ruling::SessionLost,
+        404 if in_session && !is_answer => Ruling::SessionLost,
         // Only 404 by the specification, but widely used servers say it so.
-        400 if in_session && of_session() => Ruling::SessionLost,
-        401 | 403 => Ruling::Unauthorized,
+        400 if in_session && !is_answer && of_session() => Ruling::SessionLost,
+        401 => Ruling::Unauthorized,
+        403 if !is_answer => Ruling::Unauthorized,
+        // Whatever they say about it: a server of the older transport does not take `initialize`.
+        404 | 405 if matches!(purpose, Purpose::Initialize(_)) => Ruling::Nothing,
         _ if complaint.is_some() && purpose.id().is_some() => Ruling::Deliver,
         404 | 405 => Ruling::Nothing,
         _ => Ruling::Other,
@@ -97,6 +103,11 @@ pub(super) fn maybe_older(status: u16, content_type: Option<&[u8]>, body: &[u8])
         200..=299 => content_type.is_some_and(|value| is_type(value, "text/html")),
         _ => false,
     }
+}
+
+/// Is this a response to the request with this id?
+fn answers(body: &[u8], id: UpstreamId) -> bool {
+    scan(body).is_ok_and(|message| upstream_id(message.id()) == Some(id))
 }
 
 /// The words of an error of JSON-RPC, in lower case.
@@ -213,6 +224,10 @@ mod tests {
             (CALL, 401, true, ERROR, Ruling::Unauthorized),
             (CALL, 403, false, "", Ruling::Unauthorized),
             (CALL, 405, false, "", Ruling::Nothing),
+            (CALL, 405, false, ERROR, Ruling::Deliver),
+            (Purpose::Initialize(1), 404, false, ERROR, Ruling::Nothing),
+            (Purpose::Initialize(1), 405, false, ERROR, Ruling::Nothing),
+            (Purpose::Initialize(1), 400, false, ERROR, Ruling::Deliver),
             (CALL, 500, true, "boom", Ruling::Other),
             (CALL, 500, true, ERROR, Ruling::Deliver),
             (Purpose::Tell, 500, true, ERROR, Ruling::Other),

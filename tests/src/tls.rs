@@ -1,0 +1,204 @@
+//! TLS in front of any plain address: takes the encryption off and passes the bytes on.
+//!
+//! It stands before a scripted server, which so speaks https without knowing.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection};
+
+pub use rustls::SupportedProtocolVersion as Version;
+pub use rustls::version::{TLS12, TLS13};
+
+/// Whom a certificate of the tests names. All are signed by [`authority`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Certificate {
+    /// `localhost` and `127.0.0.1`.
+    Local,
+    /// Another host.
+    Elsewhere,
+    /// `localhost` and `127.0.0.1`, a long time ago.
+    Expired,
+}
+
+/// The authority that has signed the certificates, as a file.
+pub fn authority() -> PathBuf {
+    testdata("authority.pem")
+}
+
+/// An authority that has signed none of them.
+pub fn stranger() -> PathBuf {
+    testdata("stranger.pem")
+}
+
+fn testdata(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/tls").join(file)
+}
+
+/// The encrypted side of an address. It ends with the test's process.
+#[derive(Debug)]
+pub struct Cover {
+    address: SocketAddr,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+/// How one connection began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    /// Agreed on this version and this protocol above it.
+    Agreed { version: String, protocol: String },
+    /// The other side did not want to.
+    Failed(String),
+}
+
+impl Cover {
+    /// Covers `plain`; only these versions of TLS are spoken.
+    #[track_caller]
+    pub fn over(
+        plain: SocketAddr,
+        certificate: Certificate,
+        versions: &[&'static Version],
+    ) -> Self {
+        let config = Arc::new(config(certificate, versions));
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let notes = Arc::clone(&seen);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (config, notes) = (Arc::clone(&config), Arc::clone(&notes));
+                std::thread::spawn(move || converse(stream, plain, config, &notes));
+            }
+        });
+        Self { address, seen }
+    }
+
+    /// `https://HOST:PORT/PATH`
+    pub fn url(&self, host: &str, path: &str) -> String {
+        format!("https://{host}:{}/{path}", self.address.port())
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Every connection so far, oldest first.
+    pub fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().expect("no holder panics").clone()
+    }
+}
+
+fn config(certificate: Certificate, versions: &[&'static Version]) -> ServerConfig {
+    let name = match certificate {
+        Certificate::Local => "local",
+        Certificate::Elsewhere => "elsewhere",
+        Certificate::Expired => "expired",
+    };
+    let chain = CertificateDer::from_pem_file(testdata(&format!("{name}.pem")));
+    let key = PrivateKeyDer::from_pem_file(testdata(&format!("{name}.key.pem")));
+    let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = builder.with_protocol_versions(versions).expect("versions that exist");
+    let mut config = builder
+        .with_no_client_auth()
+        .with_single_cert(vec![chain.expect("a certificate")], key.expect("a key"))
+        .expect("a certificate with its key");
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config
+}
+
+/// The life of one connection: two threads, one for each direction.
+fn converse(
+    mut stream: TcpStream,
+    plain: SocketAddr,
+    config: Arc<ServerConfig>,
+    seen: &Mutex<Vec<Seen>>,
+) {
+    let mut agreed = ServerConnection::new(config).expect("a valid config");
+    let shaken = agreed.complete_io(&mut stream);
+    let note = match shaken {
+        Ok(_) => Seen::Agreed {
+            version: format!("{:?}", agreed.protocol_version().expect("a version")),
+            protocol: String::from_utf8_lossy(agreed.alpn_protocol().unwrap_or_default())
+                .into_owned(),
+        },
+        Err(error) => Seen::Failed(error.to_string()),
+    };
+    let failed = matches!(note, Seen::Failed(_));
+    seen.lock().expect("no holder panics").push(note);
+    let Some(inside) = TcpStream::connect(plain).ok().filter(|_| !failed) else { return };
+    drop((stream.set_nodelay(true), inside.set_nodelay(true)));
+    let sealed = Sealed { stream, connection: Mutex::new(agreed) };
+    std::thread::scope(|scope| {
+        scope.spawn(|| sealed.inwards(&inside));
+        sealed.outwards(&inside);
+    });
+}
+
+/// The encrypted side, used by two threads: nobody waits while holding the lock.
+struct Sealed {
+    stream: TcpStream,
+    connection: Mutex<ServerConnection>,
+}
+
+impl Sealed {
+    /// What the client says, in the clear.
+    fn inwards(&self, mut inside: &TcpStream) {
+        while let Some(bytes) = self.read() {
+            if inside.write_all(&bytes).is_err() {
+                break;
+            }
+        }
+        drop(inside.shutdown(Shutdown::Write));
+    }
+
+    /// What the server says, encrypted.
+    fn outwards(&self, mut inside: &TcpStream) {
+        let mut chunk = vec![0; 1 << 16];
+        while let Ok(count @ 1..) = inside.read(&mut chunk) {
+            let mut connection = self.lock();
+            let written = connection.writer().write_all(&chunk[..count]);
+            if written.is_err() || self.flush(&mut connection).is_err() {
+                break;
+            }
+        }
+        let mut connection = self.lock();
+        connection.send_close_notify();
+        drop(self.flush(&mut connection));
+        drop(self.stream.shutdown(Shutdown::Both));
+    }
+
+    /// The next bytes; `None` at the end.
+    fn read(&self) -> Option<Vec<u8>> {
+        loop {
+            let mut connection = self.lock();
+            let mut chunk = vec![0; 1 << 16];
+            match connection.reader().read(&mut chunk) {
+                Ok(0) => return None,
+                Ok(count) => return Some(chunk[..count].to_vec()),
+                Err(error) if error.kind() != ErrorKind::WouldBlock => return None,
+                Err(_) => drop(connection),
+            }
+            self.stream.peek(&mut [0]).ok().filter(|count| *count > 0)?;
+            let mut connection = self.lock();
+            connection.read_tls(&mut &self.stream).ok()?;
+            connection.process_new_packets().ok()?;
+            self.flush(&mut connection).ok()?;
+        }
+    }
+
+    fn flush(&self, connection: &mut ServerConnection) -> std::io::Result<()> {
+        while connection.wants_write() {
+            connection.write_tls(&mut &self.stream)?;
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ServerConnection> {
+        self.connection.lock().expect("no holder panics")
+    }
+}
