@@ -7,7 +7,6 @@ pub mod jsonc;
 mod listing;
 pub mod name;
 pub mod place;
-mod repair;
 mod template;
 
 pub use assemble::{Catalog, CustomRoute, Offer, Refusal, Route, ToolRoute};

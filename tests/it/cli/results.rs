@@ -42,7 +42,7 @@ fn text_is_printed_plainly() {
     everywhere(server, |place| {
         assert_eq!(place.call("texts", &[]).text(), "one\ntwo\n");
         assert_eq!(place.call("nothing", &[]).text(), "");
-        let pretty = "{\n  \"b\": 2.5,\n  \"a\": [\n    1\n  ]\n}\n";
+        let pretty = "{\n  \"b\": 2.50,\n  \"a\": [\n    1\n  ]\n}\n";
         assert_eq!(place.call("structured", &[]).text(), pretty);
     });
 }

@@ -105,9 +105,14 @@ fn parse_from(
     program: Program,
     arguments: impl IntoIterator<Item = std::ffi::OsString>,
 ) -> Result<Asked, Told> {
+    let arguments: Vec<_> = arguments.into_iter().collect();
     let mut command = Cli::command();
     if program == Program::SimpleAggregator {
         command = simple(command);
+        // Whatever else is wrong with that command line, it is the wrong program.
+        if arguments.get(1).is_some_and(|first| NOT_SIMPLE.iter().any(|name| first == name)) {
+            return Err(not_simple(&mut command));
+        }
     }
     let matches = command.clone().try_get_matches_from(arguments).map_err(Told::new)?;
     let cli = Cli::from_arg_matches(&matches).map_err(Told::new)?;
@@ -118,10 +123,7 @@ fn parse_from(
             Asked::Check(check)
         }
         Some(Command::Install(install)) => Asked::Install(install),
-        Some(_) if simple => {
-            let what = "this is the simple aggregator; the program `trunkline` has that command";
-            return Err(Told(command.error(ErrorKind::InvalidSubcommand, what)));
-        }
+        Some(_) if simple => return Err(not_simple(&mut command)),
         Some(Command::Serve(serve)) if serve.identity.asks_for_version() => Asked::Version,
         Some(Command::Serve(serve)) => Asked::Serve(serve),
         Some(Command::Tools(tools)) => Asked::Tools(tools),
@@ -138,10 +140,26 @@ fn simple(command: clap::Command) -> clap::Command {
     let about = "Aggregates the stdio MCP servers of an mcpServers config: tools as `server:tool`";
     let name = "mcp-simple-aggregator";
     let mut command = command.name(name).bin_name(name).about(about).long_about(about);
-    for hidden in ["serve", "tools", "call", "resources", "prompts"] {
+    for hidden in NOT_SIMPLE {
         command = command.mut_subcommand(hidden, |sub| sub.hide(true));
     }
-    command
+    let separator = "Put S between server key and tool name [default: `:`]";
+    let plain = |command: clap::Command| {
+        command
+            .mut_arg("simple", |flag| flag.hide(true))
+            .mut_arg("separator", |flag| flag.help(separator))
+    };
+    plain(command)
+        .mut_subcommand("check", plain)
+        .mut_arg("name", |flag| flag.help(format!("The name told to clients [default: {name}]")))
+}
+
+/// Commands that only `trunkline` has.
+const NOT_SIMPLE: [&str; 5] = ["serve", "tools", "call", "resources", "prompts"];
+
+fn not_simple(command: &mut clap::Command) -> Told {
+    let what = "this is the simple aggregator; the program `trunkline` has that command";
+    Told(command.error(ErrorKind::InvalidSubcommand, what))
 }
 
 pub(crate) fn version_line(program: Program) -> String {

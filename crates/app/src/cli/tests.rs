@@ -85,7 +85,14 @@ fn arguments_and_flags_mix() {
 
 #[test]
 fn the_simple_program_is_simple() {
-    let refusal = asked(Program::SimpleAggregator, "serve --config a").err();
-    assert_eq!(refusal, Some(ErrorKind::InvalidSubcommand));
+    for line in ["serve --config a", "call", "tools --nonsense", "prompts --help"] {
+        let refusal = asked(Program::SimpleAggregator, line).err();
+        assert_eq!(refusal, Some(ErrorKind::InvalidSubcommand), "{line}");
+    }
     assert!(asked(Program::SimpleAggregator, "check --config a").is_ok());
+    let help = simple(Cli::command()).render_long_help().to_string();
+    assert!(help.contains("[default: mcp-simple-aggregator]"), "{help}");
+    for word in ["`serve`", "  serve ", "--simple", "default: trunkline"] {
+        assert!(!help.contains(word), "{word}: {help}");
+    }
 }

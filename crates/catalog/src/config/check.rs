@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::custom::{Placed, Servers};
-use super::escape::shown;
 use super::expand::Environment;
+use super::harmless::shown_key;
 use super::keys::{TOP, TOP_SIMPLE};
 use super::load::Rules;
 use super::near::nearest;
@@ -115,7 +115,7 @@ impl<'c> Checker<'c> {
             let place = self.lines.place(earlier.start);
             let message = format!(
                 "`{}` is given twice: here and at line {}, column {}",
-                shown(&key.value),
+                shown_key(&key.value),
                 place.line,
                 place.column
             );
@@ -128,7 +128,8 @@ impl<'c> Checker<'c> {
         let later = if one.key.span.start < other.key.span.start { other } else { one };
         let (one, other) = (&one.key.value, &other.key.value);
         let message = format!("{whose} has either `{one}` or `{other}`, not both");
-        self.report(Problem::schema(&at.key(&later.key.value), later.key.span, message));
+        let problem = Problem::schema(&at.key(&later.key.value), later.key.span, message);
+        self.report(problem.help("remove one of them"));
     }
 
     pub(crate) fn wrong_type(&mut self, node: &Node, at: &Path, what: &str, expected: &str) {
@@ -170,7 +171,7 @@ fn name_of(at: &Path) -> String {
 /// What the author of a file without `mcpServers` probably has there.
 fn guess(members: &[Member]) -> Option<(&Member, String)> {
     let rename = |from: &str| format!("`{from}`; rename it to `mcpServers`");
-    let misspelt = members.iter().find(|m| nearest(&m.key.value, TOP.spellings).is_some());
+    let misspelt = members.iter().find(|m| nearest(&m.key.value, TOP_SIMPLE.spellings).is_some());
     if let Some(member) = misspelt {
         return Some((member, "did you mean `mcpServers`?".to_owned()));
     }

@@ -1,8 +1,10 @@
 //! The custom tools of the file: `tools.NAME.{description, subtools}`.
 
-use super::check::{Checker, find};
+use super::check::{Checker, find, wrong_type};
 use super::escape::shown;
-use super::keys::Keys;
+use super::harmless::shown_key;
+use super::keys::{Keys, NONE};
+use super::names::{SEPARATORS, clash, named_alike};
 use super::near::nearest;
 use super::path::Path;
 use super::problem::Problem;
@@ -13,21 +15,28 @@ use crate::place::Span;
 
 const CUSTOM: Keys<'_> = Keys {
     known: &["description", "subtools"],
-    more: &[],
-    spellings: &[("description", "description"), ("subtools", "subtools")],
-    not_yet: &[],
+    spellings: &[("description", "description"), ("desc", "description"), ("subtools", "subtools")],
+    ..NONE
 };
 
 /// The tools of one server, inside `subtools`.
 const OF_SERVER: Keys<'_> =
-    Keys { known: &["tools"], more: &[], spellings: &[("tools", "tools")], not_yet: &[] };
+    Keys { known: &["tools"], spellings: &[("tools", "tools"), ("subtools", "tools")], ..NONE };
 
 const SUBTOOL: Keys<'_> = Keys {
     known: &["name", "description"],
-    more: &[],
-    spellings: &[("name", "name"), ("description", "description")],
-    not_yet: &[],
+    spellings: &[("name", "name"), ("description", "description"), ("desc", "description")],
+    ..NONE
 };
+
+const CUSTOM_EXAMPLE: &str = "a custom tool is \"NAME\": {\"description\": \"…\", \"subtools\": {\"SERVER\": {\"tools\": [\"…\"]}}}";
+
+const SUBTOOLS_EXAMPLE: &str = "write {\"SERVER\": {\"tools\": [\"TOOL\", …]}}";
+
+const SUBTOOL_EXAMPLE: &str = "write \"TOOL\" or {\"name\": \"TOOL\", \"description\": \"…\"}";
+
+/// How many servers a help names.
+const MOST_NAMED: usize = 8;
 
 /// A custom tool and where its name stands.
 pub(crate) struct Placed {
@@ -47,7 +56,8 @@ impl Checker<'_> {
     pub(crate) fn custom_tools(&mut self, member: &Member, servers: &Servers<'_>) -> Vec<Placed> {
         let at = Path::root().key(&member.key.value);
         let Value::Object(tools) = &member.value.value else {
-            self.wrong_type(&member.value, &at, "`tools`", "an object of custom tools");
+            let problem = wrong_type(&member.value, &at, "`tools`", "an object of custom tools");
+            self.report(problem.help(CUSTOM_EXAMPLE));
             return Vec::new();
         };
         self.duplicates(tools, &at);
@@ -55,9 +65,7 @@ impl Checker<'_> {
         if !tools.is_empty() && !tools.iter().any(looks_custom) {
             let message = "`tools` holds no custom tool and is ignored";
             let problem = Problem::warning(&at, member.key.span, message);
-            self.report(problem.help(
-                "a custom tool is \"NAME\": {\"description\": \"…\", \"subtools\": {\"SERVER\": {\"tools\": [\"…\"]}}}",
-            ));
+            self.report(problem.help(CUSTOM_EXAMPLE));
             return Vec::new();
         }
         tools.iter().filter_map(|tool| self.custom_tool(tool, &at, servers)).collect()
@@ -66,17 +74,22 @@ impl Checker<'_> {
     fn custom_tool(&mut self, member: &Member, at: &Path, servers: &Servers<'_>) -> Option<Placed> {
         let path = at.key(&member.key.value);
         if let Err(fault) = admissible(&member.key.value) {
-            self.report(Problem::schema(&path, member.key.span, fault.to_string()));
+            let problem = Problem::schema(&path, member.key.span, fault.to_string());
+            self.report(problem.help("this is the name that clients call the tool by"));
+        }
+        if let Some(key) = clash(&member.key.value, servers.keys.iter().copied(), &SEPARATORS) {
+            self.report(named_alike(&path, member.key.span, &member.key.value, key));
         }
         let Value::Object(members) = &member.value.value else {
-            self.wrong_type(&member.value, &path, "a custom tool", "an object");
+            let problem = wrong_type(&member.value, &path, "a custom tool", "an object");
+            self.report(problem.help(CUSTOM_EXAMPLE));
             return None;
         };
         self.duplicates(members, &path);
         self.other_keys(members, &path, &CUSTOM, None);
-        let description = self.required(member, members, &path, "description");
+        let description = self.required(member, members, &path, "description", CUSTOM_EXAMPLE);
         let description = description.and_then(|member| self.string(member, &path));
-        let subtools = self.required(member, members, &path, "subtools");
+        let subtools = self.required(member, members, &path, "subtools", CUSTOM_EXAMPLE);
         let subtools = subtools.map(|member| self.subtools(member, &path, servers));
         let tool = CustomTool {
             name: member.key.value.clone(),
@@ -92,11 +105,14 @@ impl Checker<'_> {
         members: &'n [Member],
         at: &Path,
         field: &str,
+        example: &str,
     ) -> Option<&'n Member> {
         let found = find(members, field);
         if found.is_none() {
             let message = format!("missing required field `{field}`");
-            self.report(Problem::schema(&at.key(field), of.key.span, message));
+            let problem = Problem::schema(&at.key(field), of.key.span, message);
+            let misspelt = misspelt(members, field);
+            self.report(problem.help(misspelt.unwrap_or_else(|| example.to_owned())));
         }
         found
     }
@@ -104,7 +120,9 @@ impl Checker<'_> {
     fn subtools(&mut self, member: &Member, at: &Path, servers: &Servers<'_>) -> Vec<Subtool> {
         let at = at.key(&member.key.value);
         let Value::Object(members) = &member.value.value else {
-            self.wrong_type(&member.value, &at, "`subtools`", "an object with servers as keys");
+            let expected = "an object with servers as keys";
+            let problem = wrong_type(&member.value, &at, "`subtools`", expected);
+            self.report(problem.help(SUBTOOLS_EXAMPLE));
             return Vec::new();
         };
         self.duplicates(members, &at);
@@ -113,9 +131,19 @@ impl Checker<'_> {
             self.named_server(server, &at.key(&server.key.value), servers);
             self.of_server(server, &at.key(&server.key.value), &mut subtools);
         }
-        if members.is_empty() {
-            let message = "`subtools` is empty: there is nothing to call";
-            self.report(Problem::schema(&at, member.value.span, message));
+        if members.iter().all(has_no_tools) {
+            let message = match members.is_empty() {
+                true => "`subtools` is empty: there is nothing to call",
+                false => "`subtools` names no tool: there is nothing to call",
+            };
+            let problem = Problem::schema(&at, member.value.span, message);
+            self.report(problem.help(SUBTOOLS_EXAMPLE));
+        } else {
+            for server in members.iter().filter(|server| has_no_tools(server)) {
+                let at = at.key(&server.key.value);
+                let message = "no tool of this server is named: it has no effect";
+                self.report(Problem::warning(&at, server.key.span, message));
+            }
         }
         subtools
     }
@@ -123,38 +151,41 @@ impl Checker<'_> {
     fn named_server(&mut self, member: &Member, at: &Path, servers: &Servers<'_>) {
         let (key, span) = (member.key.value.as_str(), member.key.span);
         if !servers.keys.contains(&key) {
-            let message = format!("no server is called `{}`", shown(key));
-            let problem = Problem::schema(at, span, message);
-            let spellings: Vec<_> = servers.keys.iter().map(|key| (*key, *key)).collect();
-            self.report(match nearest(key, &spellings) {
-                Some(meant) => problem.help(format!("did you mean `{}`?", shown(meant))),
-                None => problem,
-            });
+            let message = format!("no server is called `{}`", shown_key(key));
+            self.report(Problem::schema(at, span, message).help(servers.meant(key)));
         }
         if servers.specs.iter().any(|spec| spec.key == key && spec.disabled) {
             let message =
-                format!("server `{}` is disabled: its tools cannot be called", shown(key));
+                format!("server `{}` is disabled: its tools cannot be called", shown_key(key));
             self.report(Problem::warning(at, span, message));
         }
     }
 
     fn of_server(&mut self, server: &Member, at: &Path, subtools: &mut Vec<Subtool>) {
         let Value::Object(members) = &server.value.value else {
-            let what = format!("`{}`", shown(&server.key.value));
-            self.wrong_type(&server.value, at, &what, "{\"tools\": […]}");
+            let what = format!("`{}`", shown_key(&server.key.value));
+            let problem = wrong_type(&server.value, at, &what, "{\"tools\": […]}");
+            self.report(problem.help(SUBTOOLS_EXAMPLE));
             return;
         };
         self.duplicates(members, at);
         self.other_keys(members, at, &OF_SERVER, None);
-        let Some(tools) = self.required(server, members, at, "tools") else { return };
+        let tools = self.required(server, members, at, "tools", SUBTOOLS_EXAMPLE);
+        let Some(tools) = tools else { return };
         let at = at.key("tools");
         let Value::Array(items) = &tools.value.value else {
-            self.wrong_type(&tools.value, &at, "`tools`", "an array");
+            let problem = wrong_type(&tools.value, &at, "`tools`", "an array");
+            self.report(problem.help("write [\"TOOL\", …]"));
             return;
         };
         for (index, item) in items.iter().enumerate() {
             let at = at.index(index);
             let Some((tool, description)) = self.subtool(item, &at, index) else { continue };
+            if tool.is_empty() {
+                let problem = Problem::schema(&at, item.span, "the name of a tool is empty");
+                self.report(problem.help(SUBTOOL_EXAMPLE));
+                continue;
+            }
             let server = server.key.value.clone();
             if subtools.iter().any(|other| other.server == server && other.tool == tool) {
                 let message = format!("`{}` is given twice in this list", shown(&tool));
@@ -181,21 +212,55 @@ impl Checker<'_> {
                 let description = description.map(|member| self.string(member, at));
                 let Some(name) = find(members, "name") else {
                     let message = "missing required field `name`";
-                    self.report(Problem::schema(&at.key("name"), item.span, message));
+                    let problem = Problem::schema(&at.key("name"), item.span, message);
+                    let help = misspelt(members, "name");
+                    self.report(problem.help(help.unwrap_or_else(|| SUBTOOL_EXAMPLE.to_owned())));
                     return None;
                 };
                 Some((self.string(name, at)?, description.flatten()))
             }
             _ => {
                 let expected = "a string or {\"name\": …, \"description\": …}";
-                self.wrong_type(item, at, &format!("`tools[{index}]`"), expected);
+                let problem = wrong_type(item, at, &format!("`tools[{index}]`"), expected);
+                self.report(problem.help(SUBTOOL_EXAMPLE));
                 None
             }
         }
     }
 }
 
+/// Ours, ours misspelt, or nothing at all: but not a setting of something else.
 fn looks_custom(member: &Member) -> bool {
     let Value::Object(members) = &member.value.value else { return false };
-    CUSTOM.known.iter().any(|key| find(members, key).is_some())
+    members.is_empty() || members.iter().any(|m| nearest(&m.key.value, CUSTOM.spellings).is_some())
+}
+
+/// A server with a proper list in which nothing stands. What is wrong is reported elsewhere.
+fn has_no_tools(server: &Member) -> bool {
+    let Value::Object(members) = &server.value.value else { return false };
+    let tools = find(members, "tools").map(|tools| &tools.value.value);
+    matches!(tools, Some(Value::Array(items)) if items.is_empty())
+}
+
+/// The help where `field` is missing and another key was probably meant to be it.
+pub(crate) fn misspelt(members: &[Member], field: &str) -> Option<String> {
+    let near = |member: &&Member| nearest(&member.key.value, &[(field, field)]).is_some();
+    members.iter().find(near).map(|_| format!("did you mean `{field}`?"))
+}
+
+impl Servers<'_> {
+    /// Which server was meant, or which there are.
+    fn meant(&self, key: &str) -> String {
+        let spellings: Vec<_> = self.keys.iter().map(|key| (*key, *key)).collect();
+        if let Some(meant) = nearest(key, &spellings) {
+            return format!("did you mean `{}`?", shown_key(meant));
+        }
+        let named = self.keys.iter().take(MOST_NAMED).map(|key| format!("`{}`", shown_key(key)));
+        let named = named.collect::<Vec<_>>().join(", ");
+        let more = if self.keys.len() > MOST_NAMED { ", …" } else { "" };
+        match self.keys.is_empty() {
+            true => "the file has no servers".to_owned(),
+            false => format!("the servers of this file are {named}{more}"),
+        }
+    }
 }

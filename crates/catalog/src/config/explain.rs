@@ -1,5 +1,6 @@
 //! A file that is not JSON: what is said about it, and which bytes are marked.
 
+use super::harmless::hidden_in_key;
 use super::problem::Problem;
 use crate::jsonc::{
     Dialect, Fault, HalfPairs, Options, StringFault, SyntaxError, Wanted, bare_word,
@@ -102,7 +103,8 @@ impl<'t> Stop<'t> {
     /// A word before `:` is a key without its quotes; any other may be a part of a value.
     fn is_bare_key(&self, word: &str) -> bool {
         let after = self.rest().get(word.len()..).unwrap_or_default();
-        !word.is_empty() && after.trim_start().starts_with(':')
+        let is_key = !word.is_empty() && after.trim_start().starts_with(':');
+        is_key && hidden_in_key(word).is_none()
     }
 
     /// The file ended although something is still open: the opening is what the reader needs.

@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::check::{Checker, find, wrong_type};
+use super::custom::misspelt;
 use super::escape::shown;
+use super::harmless::shown_key;
 use super::load::Rules;
 use super::path::Path;
 use super::problem::Problem;
@@ -21,6 +23,13 @@ pub(crate) const HIDE: [&str; 4] =
 
 /// Names or `"*"` here, permissions in Claude Code's files, settings for each tool in Codex's.
 const COPILOT: &str = "tools";
+
+const LIST_EXAMPLE: &str = "write [\"TOOL\", …], with the names that the server itself uses";
+
+const EXPOSED_EXAMPLE: &str =
+    "write \"TOOL\", or {\"original\": \"TOOL\", \"exposed\": \"NEW_NAME\"}";
+
+const SHARE_HELP: &str = "write \"shared\" or \"per-session\"";
 
 /// What stands in a list of tools to be exposed.
 const EXPOSED_ITEM: &str = "a string or {\"original\": …, \"exposed\": …}";
@@ -46,7 +55,8 @@ impl Checker<'_> {
         };
         let at = at.key("share");
         let Value::String(text) = &member.value.value else {
-            self.wrong_type(&member.value, &at, "`share`", "a string");
+            let problem = wrong_type(&member.value, &at, "`share`", "a string");
+            self.report(problem.help(SHARE_HELP));
             return Share::default();
         };
         match text.value.as_str() {
@@ -54,7 +64,7 @@ impl Checker<'_> {
             "per-session" => Share::PerSession,
             _ => {
                 let problem = Problem::schema(&at, text.span, "this way to `share` is not known");
-                self.report(problem.help("write \"shared\" or \"per-session\""));
+                self.report(problem.help(SHARE_HELP));
                 Share::default()
             }
         }
@@ -90,14 +100,15 @@ impl Checker<'_> {
             (Value::Array(items), COPILOT) if items.iter().any(is_star) => return None,
             (Value::Array(items), _) => items,
             (_, key) => {
-                self.wrong_type(&member.value, at, &format!("`{key}`"), "an array of tool names");
+                self.not_a_list(member, at, key);
                 return None;
             }
         };
         if items.is_empty() {
             let key = &member.key.value;
             let message = format!("`{key}` is empty: no tool of this server is exposed");
-            self.report(Problem::warning(at, member.value.span, message));
+            let problem = Problem::warning(at, member.value.span, message);
+            self.report(problem.help("leave it out to expose all of them"));
         }
         let mut names = Names::default();
         for (index, item) in items.iter().enumerate() {
@@ -111,6 +122,10 @@ impl Checker<'_> {
 
     fn exposed_item(&mut self, item: &Node, at: &Path, key: &str, index: usize) -> Option<Exposed> {
         match &item.value {
+            Value::String(text) if text.value.is_empty() => {
+                self.empty_name(item, at);
+                None
+            }
             Value::String(text) => Some(Exposed { original: text.value.clone(), exposed: None }),
             Value::Object(members) => {
                 self.duplicates(members, at);
@@ -123,19 +138,25 @@ impl Checker<'_> {
                 let exposed = find(members, "exposed").map(|member| self.new_name(member, at));
                 let Some(original) = find(members, "original") else {
                     let message = "missing required field `original`";
-                    self.report(Problem::schema(&at.key("original"), item.span, message));
+                    let problem = Problem::schema(&at.key("original"), item.span, message);
+                    let help = misspelt(members, "original");
+                    self.report(problem.help(help.unwrap_or_else(|| EXPOSED_EXAMPLE.to_owned())));
                     return None;
                 };
-                let original = self.string(original, at)?;
+                let name = self.string(original, at)?;
+                if name.is_empty() {
+                    self.empty_name(&original.value, &at.key("original"));
+                    return None;
+                }
                 let exposed = match exposed {
                     None => None,
-                    Some(name) => Some(name?).filter(|name| *name != original),
+                    Some(new) => Some(new?).filter(|new| *new != name),
                 };
-                Some(Exposed { original, exposed })
+                Some(Exposed { original: name, exposed })
             }
             _ => {
                 let what = format!("`{key}[{index}]`");
-                self.report(wrong_type(item, at, &what, EXPOSED_ITEM));
+                self.report(wrong_type(item, at, &what, EXPOSED_ITEM).help(EXPOSED_EXAMPLE));
                 None
             }
         }
@@ -146,7 +167,8 @@ impl Checker<'_> {
         let name = self.string(member, at)?;
         if let Err(fault) = admissible(&name) {
             let at = at.key(&member.key.value);
-            self.report(Problem::schema(&at, member.value.span, fault.to_string()));
+            let problem = Problem::schema(&at, member.value.span, fault.to_string());
+            self.report(problem.help("this is the name that clients call the tool by"));
             return None;
         }
         Some(name)
@@ -155,7 +177,7 @@ impl Checker<'_> {
     fn hidden(&mut self, member: &Member, at: &Path) -> Vec<String> {
         let key = &member.key.value;
         let Value::Array(items) = &member.value.value else {
-            self.wrong_type(&member.value, at, &format!("`{key}`"), "an array of tool names");
+            self.not_a_list(member, at, key);
             return Vec::new();
         };
         let mut names: Vec<String> = Vec::new();
@@ -165,11 +187,26 @@ impl Checker<'_> {
                 Value::String(text) if names.contains(&text.value) => {
                     self.given_twice(&text.value, item, &at);
                 }
+                Value::String(text) if text.value.is_empty() => self.empty_name(item, &at),
                 Value::String(text) => names.push(text.value.clone()),
-                _ => self.wrong_type(item, &at, &format!("`{key}[{index}]`"), "a string"),
+                _ => {
+                    let problem = wrong_type(item, &at, &format!("`{key}[{index}]`"), "a string");
+                    self.report(problem.help(LIST_EXAMPLE));
+                }
             }
         }
         names
+    }
+
+    fn not_a_list(&mut self, member: &Member, at: &Path, key: &str) {
+        let expected = "an array of tool names";
+        let problem = wrong_type(&member.value, at, &format!("`{key}`"), expected);
+        self.report(problem.help(LIST_EXAMPLE));
+    }
+
+    fn empty_name(&mut self, item: &Node, at: &Path) {
+        let problem = Problem::schema(at, item.span, "the name of a tool is empty");
+        self.report(problem.help("write the name that the server itself uses"));
     }
 
     fn given_twice(&mut self, name: &str, item: &Node, at: &Path) {
@@ -181,14 +218,15 @@ impl Checker<'_> {
     pub(crate) fn string(&mut self, member: &Member, at: &Path) -> Option<String> {
         let Value::String(text) = &member.value.value else {
             let (key, at) = (&member.key.value, at.key(&member.key.value));
-            self.wrong_type(&member.value, &at, &format!("`{}`", shown(key)), "a string");
+            self.wrong_type(&member.value, &at, &format!("`{}`", shown_key(key)), "a string");
             return None;
         };
         Some(text.value.clone())
     }
 }
 
-/// A list of exposed tools in which each tool has one name, and each name one tool.
+/// A list of exposed tools in which each tool has one name, and each name one tool. What is wrong is
+/// in the list as well: else it would hide what is wrong further down.
 #[derive(Default)]
 struct Names {
     list: Vec<Exposed>,
@@ -199,27 +237,27 @@ struct Names {
 impl Names {
     fn add(&mut self, check: &mut Checker<'_>, tool: Exposed, item: &Node, at: &Path) {
         let name = tool.name().to_owned();
-        let same = self.list.iter().find(|other| other.original == tool.original);
-        match (same, self.owners.get(&name)) {
-            (Some(same), _) if same.name() == name => {
-                check.given_twice(&tool.original, item, at);
-            }
-            (Some(same), _) => {
-                let (tool, one, two) = (shown(&tool.original), shown(same.name()), shown(&name));
-                let message = format!("the tool `{tool}` is given two names: `{one}` and `{two}`");
-                check.report(Problem::schema(at, item.span, message));
-            }
-            (None, Some(owner)) => {
-                let (one, two, name) = (shown(owner), shown(&tool.original), shown(&name));
-                let message =
-                    format!("the tools `{one}` and `{two}` would both be called `{name}`");
-                check.report(Problem::schema(at, item.span, message));
-            }
-            (None, None) => {
-                self.owners.insert(name, tool.original.clone());
-                self.list.push(tool);
-            }
+        let mut same = self.list.iter().filter(|other| other.original == tool.original).peekable();
+        let first = same.peek().map(|other| other.name().to_owned());
+        if same.any(|other| other.name() == name) {
+            check.given_twice(&tool.original, item, at);
+            return;
         }
+        if let Some(first) = first {
+            let (tool, one, two) = (shown(&tool.original), shown(&first), shown(&name));
+            let message = format!("the tool `{tool}` is given two names: `{one}` and `{two}`");
+            let problem = Problem::schema(at, item.span, message);
+            check.report(problem.help("keep one of them"));
+        }
+        let owner = self.owners.get(&name).filter(|owner| **owner != tool.original);
+        if let Some(owner) = owner {
+            let (one, two, name) = (shown(owner), shown(&tool.original), shown(&name));
+            let message = format!("the tools `{one}` and `{two}` would both be called `{name}`");
+            let problem = Problem::schema(at, item.span, message);
+            check.report(problem.help("give one of them another `exposed` name"));
+        }
+        self.owners.entry(name).or_insert_with(|| tool.original.clone());
+        self.list.push(tool);
     }
 }
 

@@ -1,13 +1,13 @@
 //! Which keys an object may have, and what is said about the others.
 
 use super::check::{Checker, find};
-use super::escape::shown;
 use super::filter::{EXPOSE, HIDE};
+use super::harmless::shown_key;
 use super::load::Rules;
 use super::near::{Spellings, nearest};
 use super::path::Path;
 use super::problem::Problem;
-use crate::jsonc::Member;
+use crate::jsonc::{Member, Value};
 
 pub(crate) struct Keys<'k> {
     pub(crate) known: &'k [&'k str],
@@ -15,6 +15,8 @@ pub(crate) struct Keys<'k> {
     pub(crate) more: &'k [&'k [&'k str]],
     pub(crate) spellings: Spellings<'k, 'k>,
     pub(crate) not_yet: &'k [&'k str],
+    /// Known in a server of the other kind: no effect here.
+    pub(crate) elsewhere: &'k [&'k str],
 }
 
 impl Keys<'_> {
@@ -23,25 +25,29 @@ impl Keys<'_> {
     }
 }
 
-/// The file's own object.
-pub(crate) const TOP: Keys<'_> = Keys { known: &["mcpServers", "servers", "tools"], ..TOP_SIMPLE };
+pub(crate) const NONE: Keys<'_> =
+    Keys { known: &[], more: &[], spellings: &[], not_yet: &[], elsewhere: &[] };
 
-pub(crate) const TOP_SIMPLE: Keys<'_> = Keys {
-    known: &["mcpServers"],
-    more: &[],
-    spellings: &[("mcpServers", "mcpServers")],
-    not_yet: &[],
+/// The file's own object.
+pub(crate) const TOP: Keys<'_> = Keys {
+    known: &["mcpServers", "servers", "tools"],
+    spellings: &[("mcpServers", "mcpServers"), ("tools", "tools"), ("customTools", "tools")],
+    ..NONE
 };
+
+pub(crate) const TOP_SIMPLE: Keys<'_> =
+    Keys { known: &["mcpServers"], spellings: &[("mcpServers", "mcpServers")], ..NONE };
 
 /// A server under the simple rules.
 pub(crate) const SIMPLE: Keys<'_> =
-    Keys { known: &["command", "args", "env"], more: &[], spellings: &SPELLINGS, not_yet: &[] };
+    Keys { known: &["command", "args", "env"], spellings: &SPELLINGS, ..NONE };
 
 pub(crate) const STDIO: Keys<'_> = Keys {
     known: &["command", "args", "env", "cwd"],
     more: &ANY_SERVER,
     spellings: &SPELLINGS,
     not_yet: &NOT_YET,
+    elsewhere: &["headers"],
 };
 
 pub(crate) const REMOTE: Keys<'_> = Keys {
@@ -49,6 +55,7 @@ pub(crate) const REMOTE: Keys<'_> = Keys {
     more: &ANY_SERVER,
     spellings: &SPELLINGS,
     not_yet: &NOT_YET,
+    elsewhere: &["args", "env", "cwd"],
 };
 
 const ANY_SERVER: [&[&str]; 3] = [&["type", "disabled", "enabled", "share"], &EXPOSE, &HIDE];
@@ -111,7 +118,7 @@ impl Checker<'_> {
     }
 
     fn other_key(&mut self, member: &Member, at: &Path, keys: &Keys<'_>, meant: Option<&str>) {
-        let (key, span) = (shown(&member.key.value), member.key.span);
+        let (key, span) = (shown_key(&member.key.value), member.key.span);
         let did_you_mean = meant.map(|meant| format!("did you mean `{meant}`?"));
         if self.rules == Rules::Simple {
             let problem =
@@ -128,8 +135,27 @@ impl Checker<'_> {
         } else if keys.not_yet.contains(&member.key.value.as_str()) {
             let message = format!("`{key}` is not supported yet and has no effect");
             self.report(Problem::warning(at, span, message));
+        } else if keys.elsewhere.contains(&member.key.value.as_str()) && says_something(member) {
+            let (here, there) = match key.as_str() {
+                "headers" => ("runs a `command`", "a `url`"),
+                _ => ("has a `url`", "a `command`"),
+            };
+            let message = format!("`{key}` has no effect: this server {here}");
+            let help = format!("remove it; it belongs to a server with {there}");
+            self.report(Problem::warning(at, span, message).help(help));
         } else {
             self.note(at, span);
         }
+    }
+}
+
+/// Clients' dialogs write empty ones everywhere.
+fn says_something(member: &Member) -> bool {
+    match &member.value.value {
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        Value::String(text) => !text.value.is_empty(),
+        Value::Null => false,
+        Value::Bool(_) | Value::Number(_) => true,
     }
 }

@@ -1,16 +1,22 @@
 //! Which bytes of the file a quoted line must not show.
 
+use std::ops::Range;
+
 use super::expand::{Kind, pieces};
-use super::suspect::{is_secret_name, is_secret_value};
+use super::filter::{EXPOSE, HIDE};
+use super::harmless::{CommandLine, hidden_in_address, hidden_in_key, is_name, is_plain};
+use super::keys::SPELLINGS;
+use super::near::nearest;
+use super::suspect::is_secret_name;
 use crate::jsonc::{Document, Member, Node, SyntaxError, Text, Value};
 use crate::place::{Lines, Span};
 
-/// The literal values under `env` and `headers`, values that look secret anywhere, and comments.
-/// References (`${NAME}`) stay readable: they are what most problems are about.
+/// Every string but those that are known to be harmless, and comments. References (`${NAME}`) stay
+/// readable: they are what most problems are about. So do keys, unless they hold a value.
 pub(crate) fn private_parts(document: &Document) -> Vec<Span> {
-    let mut hidden = document.comments.clone();
-    hide_node(&document.root, Privacy::Open, &mut hidden);
-    hidden
+    let mut mask = Mask { hidden: document.comments.clone() };
+    mask.file(&document.root);
+    mask.hidden
 }
 
 /// After a syntax error nothing is known about the structure: every value read so far and all
@@ -33,52 +39,203 @@ pub(crate) fn private_parts_around(
     let after = behind.saturating_sub(start);
     let tail = text.get(after..).unwrap_or_default();
     hide_tail(tail, start + after, error.inside().is_some(), &mut hidden);
+    hide_bad_keys(text, start, &mut hidden);
     hidden
 }
 
+/// What a member's value is, and so what of it may be shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Privacy {
-    Open,
-    /// Under `env` or `headers`: strings are hidden.
-    Literals,
-    /// Under a name that looks secret: numbers too.
-    All,
+enum Role {
+    /// A program and its arguments, as one string or word by word.
+    CommandLine,
+    Path,
+    Address,
+    /// Names of tools, or one of the words that we know.
+    Names,
+    /// Strings are hidden.
+    Unknown,
+    /// Numbers too.
+    Secret,
 }
 
-fn hide_node(node: &Node, privacy: Privacy, hidden: &mut Vec<Span>) {
-    match &node.value {
-        Value::String(text) if privacy != Privacy::Open || is_secret_value(&text.value) => {
-            hide_text(text, hidden);
+/// Numbers of more characters may be secrets.
+pub(crate) const LONG_NUMBER: usize = 6;
+
+struct Mask {
+    hidden: Vec<Span>,
+}
+
+impl Mask {
+    fn file(&mut self, root: &Node) {
+        self.members(root, |mask, key, value| match key {
+            "mcpServers" | "servers" => mask.members(value, |mask, _, server| mask.server(server)),
+            "tools" => mask.members(value, |mask, _, tool| mask.custom_tool(tool)),
+            key => mask.value(value, role_of_unknown(key)),
+        });
+    }
+
+    fn server(&mut self, server: &Node) {
+        self.members(server, |mask, key, value| mask.value(value, role(key)));
+    }
+
+    fn custom_tool(&mut self, tool: &Node) {
+        self.members(tool, |mask, key, value| match key {
+            "subtools" => mask.members(value, |mask, _, server| {
+                mask.members(server, |mask, key, tools| match key {
+                    "tools" => mask.value(tools, Role::Names),
+                    key => mask.value(tools, role_of_unknown(key)),
+                });
+            }),
+            key => mask.value(value, role_of_unknown(key)),
+        });
+    }
+
+    /// Looks at each member of an object; anything else is hidden.
+    fn members(&mut self, node: &Node, mut each: impl FnMut(&mut Mask, &str, &Node)) {
+        let Value::Object(members) = &node.value else {
+            return self.value(node, Role::Unknown);
+        };
+        for Member { key, value } in members {
+            self.key(key);
+            each(self, &key.value, value);
         }
-        Value::Number(_) if privacy == Privacy::All => hidden.push(node.span),
-        Value::Array(items) => items.iter().for_each(|item| hide_node(item, privacy, hidden)),
-        Value::Object(members) => members.iter().for_each(|m| hide_member(m, privacy, hidden)),
-        _ => {}
+    }
+
+    fn value(&mut self, node: &Node, role: Role) {
+        match (&node.value, role) {
+            (Value::String(text), _) => self.string(text, role),
+            (Value::Array(items), Role::CommandLine) => self.words(items),
+            (Value::Array(items), _) => items.iter().for_each(|item| self.value(item, role)),
+            (Value::Object(_), Role::Names) => self.members(node, |mask, key, value| match key {
+                "name" | "original" | "exposed" => mask.value(value, Role::Names),
+                key => mask.value(value, role_of_unknown(key)),
+            }),
+            (Value::Object(_), _) => self.members(node, |mask, key, value| {
+                let inner = role_of_unknown(key);
+                mask.value(value, if role == Role::Secret { role } else { inner });
+            }),
+            (Value::Number(number), _) if role == Role::Secret || number.len() > LONG_NUMBER => {
+                self.hidden.push(node.span);
+            }
+            (Value::Number(_) | Value::Bool(_) | Value::Null, _) => {}
+        }
+    }
+
+    fn string(&mut self, text: &Text, role: Role) {
+        let judged = judged(&text.value);
+        let everything = 0..judged.len();
+        let hidden = match role {
+            Role::CommandLine => words(&judged),
+            Role::Address => hidden_in_address(&judged),
+            Role::Path if is_plain(&judged, false) => Vec::new(),
+            Role::Names if is_name(&judged) => Vec::new(),
+            Role::Path | Role::Names | Role::Unknown | Role::Secret => vec![everything],
+        };
+        self.parts(text, &hidden);
+    }
+
+    fn words(&mut self, items: &[Node]) {
+        let mut line = CommandLine::default();
+        for item in items {
+            match &item.value {
+                Value::String(text) => self.parts(text, &line.next(&judged(&text.value))),
+                Value::Number(number) if !line.next(number).is_empty() => {
+                    self.hidden.push(item.span);
+                }
+                _ => self.value(item, Role::Unknown),
+            }
+        }
+    }
+
+    fn key(&mut self, key: &Text) {
+        self.hidden.extend(hidden_in_key(&key.value).map(|part| key.span_of(part)));
+    }
+
+    /// Hides these parts of a string, except for the references in them.
+    fn parts(&mut self, text: &Text, hidden: &[Range<usize>]) {
+        for part in hidden {
+            for piece in pieces(&text.value) {
+                let literal = match piece.kind {
+                    Kind::Literal(_) => piece.range,
+                    Kind::Variable { default: Some(default), .. } => {
+                        let end = piece.range.end.saturating_sub(1);
+                        end.saturating_sub(default.len())..end
+                    }
+                    Kind::Variable { default: None, .. } | Kind::Broken(_) => continue,
+                };
+                let both = part.start.max(literal.start)..part.end.min(literal.end);
+                if !both.is_empty() {
+                    self.hidden.push(text.span_of(both));
+                }
+            }
+        }
     }
 }
 
-fn hide_member(member: &Member, privacy: Privacy, hidden: &mut Vec<Span>) {
-    let name = member.key.value.as_str();
-    let is_object = matches!(member.value.value, Value::Object(_));
-    let privacy = match name.to_ascii_lowercase().as_str() {
-        "env" | "envs" | "environment" | "headers" | "http_headers" => Privacy::Literals,
-        // A server may be called `auth`; what its own keys hold is judged by them.
-        _ if !is_object && is_secret_name(name) => Privacy::All,
-        _ => privacy,
-    };
-    hide_node(&member.value, privacy, hidden);
+/// The string with `$` in place of its references: they are no words. A default is one.
+fn judged(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for piece in pieces(text) {
+        match piece.kind {
+            Kind::Literal(literal) => out.push_str(literal),
+            Kind::Variable { default: Some(default), .. } => {
+                let before = piece.range.len().saturating_sub(default.len() + 1);
+                out.push_str(&"$".repeat(before));
+                out.push_str(default);
+                out.push('$');
+            }
+            Kind::Variable { .. } | Kind::Broken(_) => out.push_str(&"$".repeat(piece.range.len())),
+        }
+    }
+    out
 }
 
-fn hide_text(text: &Text, hidden: &mut Vec<Span>) {
-    for piece in pieces(&text.value) {
-        match piece.kind {
-            Kind::Literal(_) => hidden.push(text.span_of(piece.range)),
-            Kind::Variable { default: Some(default), .. } => {
-                let end = piece.range.end.saturating_sub(1);
-                hidden.push(text.span_of(end.saturating_sub(default.len())..end));
-            }
-            Kind::Variable { default: None, .. } | Kind::Broken(_) => {}
+/// A command line in one string: which parts are hidden.
+fn words(text: &str) -> Vec<Range<usize>> {
+    let mut line = CommandLine::default();
+    let mut hidden = Vec::new();
+    let mut at = 0;
+    for word in text.split(char::is_whitespace) {
+        if !word.is_empty() {
+            hidden.extend(line.next(word).into_iter().map(|part| at + part.start..at + part.end));
         }
+        at += word.len();
+        at += text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+    }
+    hidden
+}
+
+fn role(key: &str) -> Role {
+    match key {
+        "command" | "args" => Role::CommandLine,
+        "cwd" => Role::Path,
+        "url" | "serverUrl" | "httpUrl" => Role::Address,
+        "type" | "share" | "disabled" | "enabled" => Role::Names,
+        key if EXPOSE.contains(&key) || HIDE.contains(&key) => Role::Names,
+        key if is_secret_name(key) => Role::Secret,
+        // A misspelt key is what the problem is about; its value is judged as strictly.
+        key => match nearest(key, &SPELLINGS) {
+            Some("command" | "args") => Role::CommandLine,
+            Some("url") => Role::Address,
+            _ => Role::Unknown,
+        },
+    }
+}
+
+fn role_of_unknown(key: &str) -> Role {
+    if is_secret_name(key) { Role::Secret } else { Role::Unknown }
+}
+
+/// Keys are shown also where the file is broken, but not what was pasted as one.
+fn hide_bad_keys(line: &str, offset: usize, hidden: &mut Vec<Span>) {
+    let mut at = offset;
+    for run in line.split('"') {
+        // What stands between two strings is not one.
+        let is_string = run.starts_with(char::is_alphanumeric);
+        if let Some(part) = hidden_in_key(run).filter(|_| is_string) {
+            hidden.push(Span::new(at + part.start, at + part.end));
+        }
+        at += run.len() + 1;
     }
 }
 

@@ -1,11 +1,13 @@
 //! The config file: text and environment → expanded, validated servers, or every problem at once.
 
+mod address;
 mod check;
 mod custom;
 mod escape;
 mod expand;
 mod explain;
 mod filter;
+mod harmless;
 mod keys;
 mod load;
 mod machine;

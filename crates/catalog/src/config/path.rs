@@ -1,6 +1,7 @@
 //! The JSON path of a value: `$.mcpServers.fs.args[2]`.
 
 use super::escape::push_json_string;
+use super::harmless::{hidden_in_key, shown_key};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Path(String);
@@ -10,7 +11,10 @@ impl Path {
         Path("$".to_owned())
     }
 
+    /// What a key should not hold (a pasted header, a token) is not in the path either.
     pub(crate) fn key(&self, key: &str) -> Path {
+        let masked = hidden_in_key(key).map(|_| shown_key(key));
+        let key = masked.as_deref().unwrap_or(key);
         let mut path = self.0.clone();
         if is_plain(key) {
             path.push('.');
@@ -57,6 +61,7 @@ mod tests {
             ("my server", "$[\"my server\"]"),
             ("a\"b\n", "$[\"a\\\"b\\n\"]"),
             ("", "$[\"\"]"),
+            ("Cookie: a=b", "$[\"Cookie: ***\"]"),
         ];
         for (key, path) in table {
             assert_eq!(Path::root().key(key).as_str(), path);

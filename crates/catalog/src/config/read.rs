@@ -3,7 +3,9 @@
 use super::check::{Checker, wrong_type};
 use super::escape::shown;
 use super::expand::expand;
+use super::harmless::{CommandLine, shown_key};
 use super::load::Rules;
+use super::mask::LONG_NUMBER;
 use super::path::Path;
 use super::problem::Problem;
 use super::secrets::Secrets;
@@ -57,17 +59,21 @@ impl Reader<'_, '_> {
             self.check.report(problem.help("write [\"-y\", …], one string for each argument"));
             return Vec::new();
         };
-        let items = items.iter().enumerate();
-        items.filter_map(|(index, item)| self.item(name, index, item, &at.index(index))).collect()
-    }
-
-    fn item(&mut self, name: &str, index: usize, item: &Node, at: &Path) -> Option<String> {
-        let Value::String(text) = &item.value else {
-            let problem = wrong_type(item, at, &format!("`{name}[{index}]`"), "a string");
-            self.check.report(with_quoting_help(problem, item, ""));
-            return None;
-        };
-        self.text(text, at)
+        let mut line = CommandLine::default();
+        let mut list = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            let at = at.index(index);
+            let Value::String(text) = &item.value else {
+                let problem = wrong_type(item, &at, &format!("`{name}[{index}]`"), "a string");
+                let written = if let Value::Number(number) = &item.value { number } else { "" };
+                let may_be_secret = !line.next(written).is_empty();
+                self.check.report(with_quoting_help(problem, item, may_be_secret));
+                continue;
+            };
+            line.next(&text.value);
+            list.extend(self.text(text, &at));
+        }
+        list
     }
 
     /// An object of strings, in file order.
@@ -106,8 +112,8 @@ impl Reader<'_, '_> {
             (Value::Bool(flag), Rules::Full) => flag.to_string(),
             _ => {
                 let problem =
-                    wrong_type(&pair.value, at, &format!("`{}`", shown(name)), "a string");
-                self.check.report(with_quoting_help(problem, &pair.value, name));
+                    wrong_type(&pair.value, at, &format!("`{}`", shown_key(name)), "a string");
+                self.check.report(with_quoting_help(problem, &pair.value, is_secret_name(name)));
                 return None;
             }
         };
@@ -166,9 +172,12 @@ impl Reader<'_, '_> {
 }
 
 /// Tells how to write a number or a boolean as text, unless it may be a secret.
-fn with_quoting_help(problem: Problem, node: &Node, name: &str) -> Problem {
+fn with_quoting_help(problem: Problem, node: &Node, may_be_secret: bool) -> Problem {
     match &node.value {
-        Value::Number(_) | Value::Bool(_) if is_secret_name(name) => {
+        Value::Number(_) | Value::Bool(_) if may_be_secret => {
+            problem.help("put it in double quotes")
+        }
+        Value::Number(number) if number.len() > LONG_NUMBER => {
             problem.help("put it in double quotes")
         }
         Value::Number(number) => problem.help(format!("write \"{number}\"")),

@@ -1,5 +1,6 @@
 //! The rules of one server: which transport it has and what belongs to it.
 
+use super::address::address_fault;
 use super::check::{Checker, find};
 use super::keys::{REMOTE, SIMPLE, SPELLINGS, STDIO};
 use super::load::Rules;
@@ -214,14 +215,11 @@ impl Reader<'_, '_> {
         let url = self.filled(member, at).unwrap_or_default();
         let key = member.key.value.as_str();
         let as_written = self.disabled && url.contains('$');
-        if !url.is_empty() && !as_written && !is_http(&url) {
-            let message = format!("`{key}` must be an http:// or https:// address");
-            self.check.report(Problem::schema(&at.key(key), member.value.span, message));
-        }
-        if !as_written && has_userinfo(&url) {
-            let message = format!("`{key}` must not hold a user name or password");
+        let fault = if url.is_empty() || as_written { None } else { address_fault(&url) };
+        if let Some(fault) = fault {
+            let message = format!("`{key}` {fault}");
             let problem = Problem::schema(&at.key(key), member.value.span, message);
-            self.check.report(problem.help("put them in `headers`, as \"Authorization\""));
+            self.check.report(problem.help(fault.help()));
         }
         if is_secret_value(&url) {
             self.secrets.add(key, &url);
@@ -238,20 +236,6 @@ impl Reader<'_, '_> {
 
 fn same_key(one: Option<&Member>, other: &Member) -> bool {
     one.is_some_and(|one| one.key.value == other.key.value)
-}
-
-fn is_http(url: &str) -> bool {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return false;
-    };
-    let known = ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
-    let clean = !url.contains(|c: char| c.is_whitespace() || c.is_control());
-    known && clean && !rest.is_empty() && !rest.starts_with('/')
-}
-
-fn has_userinfo(url: &str) -> bool {
-    let authority = url.split_once("://").map(|(_, rest)| rest).unwrap_or_default();
-    authority.split(['/', '?', '#']).next().is_some_and(|authority| authority.contains('@'))
 }
 
 fn variable_rule(name: &str, _value: &str) -> Option<&'static str> {

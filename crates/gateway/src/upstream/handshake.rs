@@ -165,7 +165,7 @@ pub(crate) async fn list(
     instance: &Instance,
 ) -> Result<Listing, HandshakeError> {
     let method = kind.method();
-    let mut listing = Listing::default();
+    let mut listing = if connection.simple { Listing::verbatim() } else { Listing::default() };
     let mut seen = HashSet::new();
     let mut params = Vec::new();
     for _ in 0..PAGES_PER_LISTING {

@@ -7,7 +7,7 @@ use crate::name::{Client, Naming};
 
 /// A file with the servers `fs`, `git` (disabled) and these custom tools.
 fn file(tools: &str) -> String {
-    let servers = r#"{"fs": {"command": "a"}, "git": {"command": "a", "disabled": true}}"#;
+    let servers = r#"{"fs": {"command": "a"}, "git": {"command": "a", "disabled": true}, "fs2": {"command": "a"}}"#;
     format!("{{\"mcpServers\": {servers},\n\"tools\": {tools}}}")
 }
 
@@ -61,12 +61,19 @@ fn co_5_what_is_wrong_with_a_custom_tool() {
         {"t": {"description": "", "subtools": {"fs": {"tools": [5]}}}} => tools.t.subtools.fs.tools[0] 2:66 `tools[0]` must be a string or {"name": …, "description": …}, found a number
         {"t": {"description": "", "subtools": {"fs": {"tools": [{}]}}}} => tools.t.subtools.fs.tools[0].name 2:66 missing required field `name`
         {"t": {"description": "", "subtools": {"fz": {"tools": ["a"]}}}} => tools.t.subtools.fz 2:49 no server is called `fz`
+        {"t": {"description": "", "subtools": {"other": {"tools": ["a"]}}}} => tools.t.subtools.other 2:49 no server is called `other` | the servers of this file are `fs`, `git`, `fs2`
+        {"t": {"description": "", "subtools": {"fs": {"tools": []}}}} => tools.t.subtools 2:48 `subtools` names no tool: there is nothing to call | write {"SERVER": {"tools": ["TOOL", …]}}
+        {"t": {"description": "", "subtools": {"fs": {"tools": [""]}}}} => tools.t.subtools.fs.tools[0] 2:66 the name of a tool is empty | write "TOOL" or {"name": "TOOL", "description": "…"}
+        {"t": {"description": "", "subtools": {"fs": {"tools": [{"name": ""}]}}}} => tools.t.subtools.fs.tools[0] 2:66 the name of a tool is empty
+        {"t": {"desc": "", "subtools": {"fs": {"tools": ["a"]}}}} => tools.t.description 2:11 missing required field `description`
+        {"t": {"descripton": "", "subtools": {"fs": {"tools": ["a"]}}}} => tools.t.description 2:11 missing required field `description` | did you mean `description`?
         {"t": {"description": "", "subtools": {"gitt": {"tools": ["a"]}}}} => tools.t.subtools.gitt 2:49 no server is called `gitt` | did you mean `git`?
         {"t": {"description": "", "subtools": {"fs": {"tools": ["a"]}}}, "u": 5} => tools.u 2:80 a custom tool must be an object, found a number
     "#;
     check_rows(&[Full], file, "invalid_schema $.", table);
     let table = r#"
         {"t": {"description": "", "subtools": {"git": {"tools": ["a"]}}}} => tools.t.subtools.git 2:49 server `git` is disabled: its tools cannot be called
+        {"t": {"description": "", "subtools": {"fs": {"tools": ["a"]}, "fs2": {"tools": []}}}} => tools.t.subtools.fs2 2:73 no tool of this server is named: it has no effect
         {"core": ["ls"], "sandbox": true, "shell": {"pager": "cat"}} => tools 2:1 `tools` holds no custom tool and is ignored
     "#;
     check_rows(&[Full], file, "warning $.", table);
@@ -86,8 +93,7 @@ fn co_5_a_custom_tool_is_not_named_like_a_servers_tool() {
     let problems = |name: &str, naming: &Naming| {
         let tool = r#"{"description": "", "subtools": {"fs": {"tools": ["a"]}}}"#;
         let text = file(&format!("{{\"ok\": {tool},\n\"{name}\": {tool}}}"));
-        let config = read(&text, Full).unwrap_or_else(|problems| panic!("{problems}"));
-        config.check_names(naming).err()
+        read(&text, Full).and_then(|config| config.check_names(naming)).err()
     };
     let table = [
         ("fs:read", ":", true),
@@ -96,6 +102,7 @@ fn co_5_a_custom_tool_is_not_named_like_a_servers_tool() {
         ("fs__read", ":", true),
         ("fs.read", ".", true),
         ("fs.read", ":", false),
+        ("fs:read", ".", true),
         ("fs", ":", false),
         ("fs_read", ":", false),
         ("x:fs:read", ":", false),
@@ -115,4 +122,28 @@ fn co_5_a_custom_tool_is_not_named_like_a_servers_tool() {
         found.render(crate::config::Style::Plain).contains("3 | \"fs:read\": {"),
         "it is quoted"
     );
+}
+
+#[test]
+fn co_5_every_problem_of_the_custom_tools_is_told_at_once() {
+    let text = file(
+        r#"{"fs:x": {"subtools": {"fs": {"tools": [""]}}},
+"git__y": 5,
+"z": {}}"#,
+    );
+    let expected = [
+        "invalid_schema $.tools[\"fs:x\"] 2:11 the custom tool `fs:x` is named like a tool of server `fs`",
+        "invalid_schema $.tools[\"fs:x\"].description 2:11 missing required field `description`",
+        "invalid_schema $.tools[\"fs:x\"].subtools.fs.tools[0] 2:50 the name of a tool is empty",
+        "invalid_schema $.tools.git__y 3:1 the custom tool `git__y` is named like a tool of server `git`",
+        "invalid_schema $.tools.git__y 3:11 a custom tool must be an object, found a number",
+        "invalid_schema $.tools.z.description 4:1 missing required field `description`",
+        "invalid_schema $.tools.z.subtools 4:1 missing required field `subtools`",
+    ];
+    check(&text, Full, &expected);
+    let alone = [
+        "invalid_schema $.tools.x.description 2:11 missing required field `description`",
+        "invalid_schema $.tools.x.subtools 2:11 missing required field `subtools`",
+    ];
+    check(&file(r#"{"x": {}}"#), Full, &alone);
 }

@@ -93,7 +93,12 @@ fn co_4_what_is_wrong_with_a_filter() {
         "exposedTools": ["a"], "includeTools": ["b"]         => includeTools 1:62 a server has either `exposedTools` or `includeTools`, not both
         "tools": ["a"], "enabled_tools": ["b"]               => enabled_tools 1:55 a server has either `enabled_tools` or `tools`, not both
         "exposedTools": ["b", {"original": "a", "exposed": "b"}] => exposedTools[1] 1:61 the tools `b` and `a` would both be called `b`
-        "exposedTools": ["a", {"original": "a", "exposed": "b"}] => exposedTools[1] 1:61 the tool `a` is given two names: `a` and `b`
+        "exposedTools": ["a", {"original": "a", "exposed": "b"}] => exposedTools[1] 1:61 the tool `a` is given two names: `a` and `b` | keep one of them
+        "exposedTools": [""]                     => exposedTools[0] 1:56 the name of a tool is empty | write the name that the server itself uses
+        "exposedTools": [{"original": ""}]       => exposedTools[0].original 1:69 the name of a tool is empty
+        "exposedTools": [{"orginal": "a"}]       => exposedTools[0].original 1:56 missing required field `original` | did you mean `original`?
+        "hiddenTools": [""]                      => hiddenTools[0] 1:55 the name of a tool is empty
+        "includeTools": 5                        => includeTools 1:55 `includeTools` must be an array of tool names, found a number | write ["TOOL", …], with the names that the server itself uses
         "share": true                            => share 1:48 `share` must be a string, found a boolean
         "share": "session"                       => share 1:48 this way to `share` is not known | write "shared" or "per-session"
     "#;
@@ -105,6 +110,15 @@ fn co_4_what_is_wrong_with_a_filter() {
         "excludeTools": ["a", "a"]               => excludeTools[1] 1:61 `a` is given twice in this list
     "#;
     check_rows(&[Full], file, "warning $.mcpServers.s.", table);
+    let several = file(
+        r#""exposedTools": [{"original": "a", "exposed": "x"}, {"original": "b", "exposed": "x"}, {"original": "b", "exposed": "y"}, {"original": "c", "exposed": "y"}]"#,
+    );
+    let expected = [
+        "invalid_schema $.mcpServers.s.exposedTools[1] 1:91 the tools `a` and `b` would both be called `x`",
+        "invalid_schema $.mcpServers.s.exposedTools[2] 1:126 the tool `b` is given two names: `x` and `y`",
+        "invalid_schema $.mcpServers.s.exposedTools[3] 1:161 the tools `b` and `c` would both be called `y`",
+    ];
+    check(&several, Full, &expected);
     assert_eq!(spec(r#""exposedTools": []"#).filter, filter(Some(&[]), &[]));
     assert_eq!(spec(r#""exposedTools": ["a", "a"]"#).filter, filter(Some(&["a"]), &[]));
 }

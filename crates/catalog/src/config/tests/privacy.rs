@@ -36,6 +36,35 @@ fn literal_values_are_masked_and_references_stay() {
             r#""cwd": "$U", "auth": {"CLIENT_SECRET": **}"#,
         ),
         (r#""cwd": "$U" /* was sk-1 */"#, r#""cwd": "$U" **************"#),
+        (
+            r#""args": ["--header", "Authorization: Bearer s3kr1t", "$U"]"#,
+            r#""args": ["--header", "****************************", "$U"]"#,
+        ),
+        (
+            r#""args": ["--token", "s3kr1tvalue", "--password=hunter2", "$U"]"#,
+            r#""args": ["--token", "***********", "--password=*******", "$U"]"#,
+        ),
+        (r#""args": ["--pin", 1234, "$U", 80]"#, r#""args": ["--pin", ****, "$U", **]"#),
+        (
+            r#""args": ["-y", "@scope/pkg", "pg://me:pw@db/x", "$U/x"]"#,
+            r#""args": ["-y", "@scope/pkg", "***************", "$U/x"]"#,
+        ),
+        (
+            r#""args": "$U --key ${K:-abc} x", "note": "hello""#,
+            r#""args": "$U --key ${K:-***} *", "note": "*****""#,
+        ),
+        (
+            r#""cwd": "$U", "enviroment": {"A": "hunter2"}, "header": {"B": "x"}"#,
+            r#""cwd": "$U", "enviroment": {"A": "*******"}, "header": {"B": "*"}"#,
+        ),
+        (
+            r#""cwd": "$U", "env": {"Authorization: Bearer x": "y"}"#,
+            r#""cwd": "$U", "env": {"Authorization: ********": "*"}"#,
+        ),
+        (
+            r#""cwd": "$U", "hiddenTools": ["drop_table", "sk-abcdefgh"], "type": "stdio""#,
+            r#""cwd": "$U", "hiddenTools": ["drop_table", "***********"], "type": "stdio""#,
+        ),
     ];
     for (members, expected) in table {
         let line = quoted(
@@ -46,6 +75,66 @@ fn literal_values_are_masked_and_references_stay() {
     }
     let remote = "{\"mcpServers\": {\"s\": {\"url\": \"http://h\",\n\"headers\": {\"A\": \"Bearer x\", \"B\": \"$U\"}\n}}}";
     assert_eq!(quoted(remote, Full), "\"headers\": {\"A\": \"********\", \"B\": \"$U\"}");
+    let query = r#"{"mcpServers": {"s": {"url": "https://h/sse?api_key=0f8f", "share": 5}}}"#;
+    let expected = r#"{"mcpServers": {"s": {"url": "https://h/sse?************", "share": 5}}}"#;
+    assert_eq!(quoted(query, Full), expected);
+}
+
+#[test]
+fn a_secret_pasted_as_a_key_is_in_no_message_and_no_path() {
+    let table = [
+        (r#""command": "a", "Authorization: Bearer hunter2": "", "envs": 5"#, "Authorization: ***"),
+        (r#""command": "a", "env": {"DB_PASS=hunter2": ""}"#, "DB_PASS=***"),
+        (r#""command": "a", "env": {"T=hunter2": "$UNSET", "T=hunter2": ""}"#, "T=***"),
+        (r#""url": "http://h", "headers": {"X-Api-Key: hunter2": 5}"#, "X-Api-Key: ***"),
+        (r#""url": "http://h", "headers": {"Bearer hunter2": null}"#, "***"),
+    ];
+    for (members, expected) in table {
+        for rules in [Full, Simple] {
+            let shown = everything(server(members).as_bytes(), rules);
+            assert!(!shown.contains("hunter2"), "{shown}");
+            assert!(shown.contains(expected), "{shown}");
+        }
+    }
+}
+
+/// Every place where a secret was ever seen in a file, with an error beside it.
+#[test]
+fn no_line_shows_a_secret_wherever_it_stands() {
+    let secrets = ["hunter2", "s3kr1t-abc-def", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"];
+    let places = [
+        r#""command": "npx", "args": ["--header", "Authorization: Bearer %", 5]"#,
+        r#""command": "npx", "args": ["X-Api-Key: %", 5]"#,
+        r#""command": "npx", "args": ["--token", "%", 5]"#,
+        r#""command": "npx", "args": ["--token=%", 5]"#,
+        r#""command": "npx", "args": ["-e", "TOKEN=%", 5]"#,
+        r#""command": "npx", "args": ["-p%", 5]"#,
+        r#""command": "npx", "args": ["pg://me:%@db/x", 5]"#,
+        r#""command": "npx", "args": ["https://h/x?key=%", "https://me:%@h", 5]"#,
+        r#""command": "npx --token %", "args": 5"#,
+        r#""command": ["npx", "--token", "%"]"#,
+        r#""command": "npx", "args": "--token %""#,
+        r#""command": "npx", "args": {"--token": "%"}"#,
+        r#""command": "npx", "enviroment": {"A": "%"}, "share": 5"#,
+        r#""command": "npx", "env": ["A=%"]"#,
+        r#""command": "npx", "header": {"A": {"B": ["%"]}}, "share": 5"#,
+        r#""command": "npx", "note": "%", "share": 5"#,
+        r#""command": "npx", "pwd": "%", "share": 5"#,
+        r#""url": "https://h/sse?token=%", "share": 5"#,
+        r#""url": "https://h/sse#%", "share": 5"#,
+        r#""url": "https://me:%@h/sse""#,
+        r#""serverUrl": "ftp://h/%", "headers": "%""#,
+        r#""uri": "https://h/?%""#,
+    ];
+    for secret in secrets {
+        for place in places {
+            let members = place.replace('%', secret);
+            for rules in [Full, Simple] {
+                let shown = everything(server(&members).as_bytes(), rules);
+                assert!(!shown.contains(secret), "{members}\n{shown}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -60,6 +149,7 @@ fn a_broken_file_shows_keys_and_the_place_of_the_error() {
         (r#""A": "secret"#, r#""A": "******"#),
         (r#""A": 12345678901234, B "#, r#""A": **************, B "#),
         (r#""A": 0123456789abcdef "#, r#""A": 0*************** "#),
+        (r#""Cookie: a=b" 5"#, r#""Cookie: ***" 5"#),
     ];
     for (line, expected) in table {
         assert_eq!(quoted(&format!("{{\n{line}\n"), Full), expected);

@@ -92,7 +92,7 @@ fn fr_010_env() {
         {"A": null}          => env.A 1:52 `A` must be a string, found null | remove it, or write ""
         {"A": ["b"]}         => env.A 1:52 `A` must be a string, found an array
         {"": "b"}            => env[""] 1:47 the name of a variable must not be empty
-        {"A=B": "b"}         => env["A=B"] 1:47 the name of a variable cannot contain `=` or NUL
+        {"A=B": "b"}         => env["A=***"] 1:47 the name of a variable cannot contain `=` or NUL
         {"A\u0000": "b"}     => env["A\u0000"] 1:47 the name of a variable cannot contain `=` or NUL
         {"A": "b\u0000"}     => env.A 1:52 this string contains a NUL character
         {"A": "b", "A": "c"} => env.A 1:57 `A` is given twice: here and at line 1, column 47
@@ -117,7 +117,19 @@ fn fr_010_remote_servers() {
         "uri": "http://h"                            => command 1:23 missing required field `command` | did you mean `url`?
         "url": "h:80"                                => url 1:30 `url` must be an http:// or https:// address
         "url": "unix:///x"                           => url 1:30 `url` must be an http:// or https:// address
-        "url": "http://"                             => url 1:30 `url` must be an http:// or https:// address
+        "url": "http://"                             => url 1:30 `url` names no host | write "https://HOST/PATH"
+        "url": "http:///mcp"                         => url 1:30 `url` names no host
+        "url": "http://:80/"                         => url 1:30 `url` names no host
+        "url": "http://h:0/"                         => url 1:30 `url` has a port that is not a number from 1 to 65535
+        "url": "http://h:65536/"                     => url 1:30 `url` has a port that is not a number from 1 to 65535 | write http://HOST:8080/PATH, or leave the port out
+        "url": "http://h:x/"                         => url 1:30 `url` has a port that is not a number from 1 to 65535
+        "url": "http://[::1]:99999"                  => url 1:30 `url` has a port that is not a number from 1 to 65535
+        "url": "https://[::1:1/"                     => url 1:30 `url` has a host that is not a valid name or address
+        "url": "https://[::g]/"                      => url 1:30 `url` has a host that is not a valid name or address
+        "url": "https://[::1]1/"                     => url 1:30 `url` has a host that is not a valid name or address
+        "url": "http://a%41/"                        => url 1:30 `url` has a host that is not a valid name or address
+        "url": "http://münchen.de/"                  => url 1:30 `url` has a host with letters beyond ASCII
+        "url": "http://u:p@h/"                       => url 1:30 `url` must not hold a user name or password | put them in `headers`, as "Authorization"
         "url": "http://a b"                          => url 1:30 `url` must be an http:// or https:// address
         "url": ""                                    => url 1:30 `url` must not be empty
         "url": 5                                     => url 1:30 `url` must be a string, found a number
@@ -201,6 +213,12 @@ fn sc_005_what_looks_like_a_mistake_is_a_warning_under_the_full_rules() {
         {"mcpServers": {"s": {"command": "a", "hidden_tool": []}}} => .mcpServers.s.hidden_tool 1:39 `hidden_tool` is not a known key and is ignored | did you mean `hiddenTools`?
         {"mcpServers": {"s": {"command": "a", "allowedTools": 1}}} => .mcpServers.s.allowedTools 1:39 `allowedTools` is not a known key and is ignored | did you mean `exposedTools`?
         {"mcpServers": {"s": {"command": "a", "shared": true}}}    => .mcpServers.s.shared 1:39 `shared` is not a known key and is ignored | did you mean `share`?
+        {"mcpServers": {"s": {"command": "a", "headers": {"A": ""}}}} => .mcpServers.s.headers 1:39 `headers` has no effect: this server runs a `command` | remove it; it belongs to a server with a `url`
+        {"mcpServers": {"s": {"url": "http://h", "env": {"A": "$U"}}}} => .mcpServers.s.env 1:42 `env` has no effect: this server has a `url` | remove it; it belongs to a server with a `command`
+        {"mcpServers": {"s": {"url": "http://h", "args": ["$U"]}}} => .mcpServers.s.args 1:42 `args` has no effect: this server has a `url`
+        {"mcpServers": {"s": {"url": "http://h", "cwd": "$U"}}}    => .mcpServers.s.cwd 1:42 `cwd` has no effect: this server has a `url`
+        {"mcpServers": {"s": {"command": "a"}}, "tool": {}}        => .tool 1:41 `tool` is not a known key and is ignored | did you mean `tools`?
+        {"mcpServers": {"s": {"command": "a"}}, "customTools": {}} => .customTools 1:41 `customTools` is not a known key and is ignored | did you mean `tools`?
     "#;
     check_rows(&[Full], str::to_owned, "warning $", table);
     check(&server(r#""command": "a", "args": [], "arg": []"#), Full, &[]);

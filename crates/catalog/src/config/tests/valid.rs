@@ -141,7 +141,7 @@ fn unknown_keys_are_noted_one_by_one() {
         "ignored key $.mcpServers.s.headers (line 4)",
     ];
     assert_eq!(notes, expected);
-    let text = server(r#""url": "http://h", "env": {"A": "$UNSET"}, "args": 1"#);
+    let text = server(r#""url": "http://h", "env": {}, "args": []"#);
     assert_eq!(loaded(&text, Rules::Full).notes.len(), 2);
 }
 

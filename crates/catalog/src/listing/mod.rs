@@ -1,11 +1,13 @@
 //! What one server says it offers: verbatim, but for what `repair` must change.
 
+mod repair;
+
 use std::collections::HashSet;
 
 use trunkline_wire::{Span, decode, elements, member, members};
 
 use crate::name::escaped;
-use crate::repair::{Repaired, repair};
+use repair::{Repaired, repair};
 
 /// The four lists a server may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -360,7 +362,7 @@ mod tests {
         let expected = br#"{"inputSchema":{"type":"object"},"name":"a\u0062"}"#;
         assert_eq!(&*tool.definition, expected);
         assert_eq!(tool.name_token(), br#""a\u0062""#, "the name is found in its new place");
-        let expected = "its tool \"ab\" has an `inputSchema` that is not an object; it is repaired in the list (and 2 more like it)";
+        let expected = "its tool \"ab\" has an `inputSchema` that is not a schema; it is repaired in the list (and 2 more like it)";
         assert_eq!(listing.warnings, [expected]);
         let mut listing = Listing::verbatim();
         listing.add_page(ListKind::Tools, page, 9).unwrap();
