@@ -197,37 +197,6 @@ fn a_per_session_child_that_dies_is_replaced_for_its_session_only() {
 }
 
 #[test]
-fn k20_what_a_cancelled_call_still_asks_reaches_nobody_else() {
-    let room = Room::new();
-    let question = r#"{"message":"for the first","requestedSchema":{"type":"object"}}"#;
-    let late = say::steps([
-        say::gate(&room, "late"),
-        say::push_ask("elicitation/create", question),
-        say::result(r#"{"heard":@ANSWER@}"#),
-    ]);
-    let wait = say::steps([say::gate(&room, "go"), say::result("@ARGS@")]);
-    let a = room.fake("a").tool("late", late).tool("wait", wait).tool("echo", say::echo());
-    room.config([("a", a.entry())]);
-    let serve = room.serve(&[]);
-    let (first, second) = (serve.http_with(ABLE), serve.http_with(ABLE));
-    let id = first.begin("a.late", "{}");
-    let other = second.begin("a.wait", r#"{"n":1}"#);
-    let there = || ledger::calls(&room.ledger("a")).len() == 2;
-    process::wait_until("both calls are open", LIMIT, there);
-    let id = String::from_utf8_lossy(&id).into_owned();
-    first.send_line(format!(
-        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
-    ));
-    let told = || !ledger::with_method(&room.ledger("a"), "notifications/cancelled").is_empty();
-    process::wait_until("the server is told", LIMIT, told);
-    room.open_gate("late");
-    room.open_gate("go");
-    assert_eq!(second.answer(&other, LIMIT).result(), br#"{"n":1}"#);
-    let asked = second.try_wait_for(Duration::from_millis(300), |line| line.method().is_some());
-    assert_eq!(asked, None, "it is not its question");
-}
-
-#[test]
 fn k19_a_doubled_id_is_refused_while_a_process_of_its_own_starts() {
     let room = house(Some("per-session"));
     let serve = room.serve(&[]);

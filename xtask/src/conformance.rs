@@ -142,7 +142,8 @@ fn program(name: &str) -> PathBuf {
     target().join("debug").join(name)
 }
 
-fn target() -> PathBuf {
+/// Where cargo builds.
+pub fn target() -> PathBuf {
     let here = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(here, PathBuf::from)
 }

@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use crate::run;
+use crate::{conformance, run};
 
 const TEST: &str =
     "crowd::nfr_s_two_hundred_clients_get_their_own_answers_and_stalled_ones_change_nothing";
@@ -19,6 +19,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
     let mut command = Command::new(env!("CARGO"));
     command.args(["test", "--release", "--locked", "-p", "trunkline-tests", "--test", "it"]);
     command.args(["--", "--exact", "--nocapture", TEST]);
+    command.env("TRUNKLINE_BIN_DIR", conformance::target().join("release"));
     command.env("TRUNKLINE_CROWD_SECONDS", seconds).stdout(Stdio::piped());
     run::announce(&format!("soak, {seconds} s"));
     let mut child = command.spawn().map_err(|error| format!("cannot run the test: {error}"))?;

@@ -33,11 +33,6 @@ pub(crate) const LARGE_MESSAGE: usize = 256 * 1024;
 /// MiB) that a server that never answers is only its own harm.
 pub(crate) const OPEN_CALLS: usize = 1 << 17;
 
-/// Calls that were cancelled or given up, remembered because the server may still be at them and
-/// ask something on their behalf: how many, and for how long.
-pub(crate) const MOST_ABANDONED: usize = 1024;
-pub(crate) const ABANDONED: Duration = Duration::from_secs(600);
-
 /// Processes of servers that are not shared (`share: per-session`), all clients together.
 pub(crate) const PRIVATE_PROCESSES: usize = 64;
 

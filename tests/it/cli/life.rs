@@ -41,6 +41,20 @@ fn ctrl_c_cancels_the_call_and_the_server_hears_of_it() {
 }
 
 #[test]
+fn sigterm_cancels_the_call_too() {
+    let work = say::steps([say::until_cancelled(), say::text("late")]);
+    each_of([Target::Config(Upstream::Stdio), Target::Url(Wire::Http)], |target| {
+        let place = Place::at(target, |fake| fake.tool("work", work.clone()));
+        let client = Client::spawn(place.command(&["call", &place.tool("work")]));
+        called(&place);
+        client.signal(Signal::TERM);
+        assert_eq!(client.finish(LIMIT).code, Some(1));
+        let cancelled = ledger::with_method(&place.room.ledger("s"), "notifications/cancelled");
+        assert_eq!(cancelled.len(), 1);
+    });
+}
+
+#[test]
 fn ctrl_c_ends_the_wait_for_a_server_that_does_not_start() {
     each_of(TARGETS.into_iter().filter(|target| !matches!(target, Target::Serve(_))), |target| {
         let place = Place::at(target, |fake| fake.on("initialize", say::never()));

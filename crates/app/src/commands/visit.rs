@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::signal::ctrl_c;
+use tokio::signal::unix::{SignalKind, signal};
 use trunkline_catalog::ListKind;
 use trunkline_catalog::config::{Config, RemoteKind, Secrets, ServerSpec, Transport};
 use trunkline_catalog::name::{DEFAULT_SEPARATOR, Naming};
@@ -77,7 +79,7 @@ pub(super) fn run(
         let status = StatusLine::new();
         let outcome = tokio::select! {
             outcome = visited(&gateway, manner, &status, work) => outcome,
-            _ = tokio::signal::ctrl_c() => Err(Trouble::Failed("cancelled".to_owned())),
+            () = interrupted() => Err(Trouble::Failed("cancelled".to_owned())),
         };
         status.clear();
         let code = outcome.unwrap_or_else(|trouble| tell(trouble, target.json));
@@ -85,6 +87,18 @@ pub(super) fn run(
         Ok(code)
     });
     outcome.and_then(|outcome| outcome).unwrap_or_else(|error| broke(&error))
+}
+
+/// Ctrl-C, or what `timeout` and the like send: the servers hear that nobody waits any more.
+async fn interrupted() {
+    let Ok(mut terminated) = signal(SignalKind::terminate()) else {
+        drop(ctrl_c().await);
+        return;
+    };
+    tokio::select! {
+        _ = ctrl_c() => {}
+        _ = terminated.recv() => {}
+    }
 }
 
 async fn visited(

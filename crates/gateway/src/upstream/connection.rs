@@ -197,7 +197,6 @@ impl Connection {
                 let entry = id.and_then(|id| self.pending.lock().remove(id));
                 let entry = entry.or_else(|| self.owner_of_null(&message, origin));
                 let (Some(entry), Some(id_at)) = (entry, id_at) else {
-                    id.into_iter().for_each(|id| self.pending.lock().is_over(id));
                     tracing::debug!(server = %self.key, "an answer nobody waits for is dropped");
                     return;
                 };
@@ -287,25 +286,12 @@ impl Connection {
         touched.flush();
     }
 
-    /// The server may go on with a call that is about to end without its answer.
-    fn give_up(&self, id: UpstreamId) {
-        let mut pending = self.pending.lock();
-        let client = pending.get(id).and_then(|entry| match &entry.waiter {
-            Waiter::Client(path) => Some(Arc::clone(&path.client)),
-            Waiter::Own(_) => None,
-        });
-        if let Some(client) = client {
-            pending.abandon(id, &client);
-        }
-    }
-
     /// Ends the calls that are late and tells the server. True if any call is left open.
     pub(crate) fn expire(&self, now: Tick) -> bool {
         let expired = self.pending.lock().expired(now);
         let after = self.limits.call.unwrap_or_default();
         for id in expired {
             let error = CallError::Timeout { server: self.key.to_string(), after };
-            self.give_up(id);
             if self.fail(id, &error) {
                 let cancelled = format!(
                     "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":\
@@ -321,10 +307,8 @@ impl Connection {
 
 impl Carrier for Connection {
     fn cancel(&self, id: u32, message: &Message<'_>, touched: &mut Touched) {
-        let mut pending = self.pending.lock();
-        let Some(Entry { waiter: Waiter::Client(path), .. }) = pending.remove(id) else { return };
-        pending.abandon(id, &path.client);
-        drop(pending);
+        let entry = self.pending.lock().remove(id);
+        let Some(Entry { waiter: Waiter::Client(path), .. }) = entry else { return };
         path.door.unanswered(touched);
         let Some(span) = message.params.request_id else { return };
         with_digits(id, |digits| self.tell(message.bytes, &Edits::one(span, digits), touched));

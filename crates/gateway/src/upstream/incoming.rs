@@ -18,7 +18,7 @@ enum Concern {
     One(Arc<Client>, Option<Door>),
     /// No call is open: nobody in particular.
     Nobody,
-    /// Several clients have calls open (or given up) here, and nothing says whose it is.
+    /// Several clients have calls open, and nothing says whose it is.
     Unclear,
 }
 
@@ -148,8 +148,8 @@ impl Connection {
             Concern::Nobody => return Err(unasked("no client has a call open here")),
             Concern::Unclear => {
                 return Err(unasked(
-                    "calls of several clients are open here or were given up, and nothing says whose \
-                     this is (give the server `\"share\": \"per-session\"`)",
+                    "several clients have calls open here, and nothing says whose this is (give \
+                     the server `\"share\": \"per-session\"`)",
                 ));
             }
         };
@@ -184,12 +184,11 @@ impl Connection {
         let Some(first) = paths.next() else {
             return match self.audience.sole() {
                 Some(sole) => Concern::One(sole, None),
-                None if pending.may_be_anothers(None) => Concern::Unclear,
                 None => Concern::Nobody,
             };
         };
         let one = paths.all(|path| Arc::ptr_eq(&path.client, &first.client));
-        if !one || pending.may_be_anothers(Some(&first.client)) {
+        if !one {
             return Concern::Unclear;
         }
         Concern::One(Arc::clone(&first.client), Some(first.door.clone()))

@@ -1,17 +1,15 @@
 //! The calls one server has open, by the id we gave them.
 
+use std::collections::HashMap;
 use std::collections::hash_map::RandomState as Random;
-use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher as _, Hasher as _};
-use std::sync::{Arc, Weak};
-use std::time::Instant;
 
 use foldhash::fast::RandomState;
 use tokio::sync::oneshot;
 
-use crate::call::{Client, ReturnPath};
+use crate::call::ReturnPath;
 use crate::deadlines::Tick;
-use crate::limits::{ABANDONED, MOST_ABANDONED, OPEN_CALLS};
+use crate::limits::OPEN_CALLS;
 
 /// An id of ours. Counts up from a random nine-digit number: a small number in some payload or a
 /// stray answer is not mistaken for one of ours, and a server that keeps ids in 32 bits, or prints
@@ -43,15 +41,6 @@ pub(crate) struct Pending {
     last: UpstreamId,
     /// Numbers are being used again: each has to be looked up first.
     went_round: bool,
-    /// Calls nobody waits for any more, which the server may still be at.
-    abandoned: VecDeque<Abandoned>,
-}
-
-#[derive(Debug)]
-struct Abandoned {
-    id: UpstreamId,
-    client: Weak<Client>,
-    since: Instant,
 }
 
 /// Room kept when nothing is open any more.
@@ -61,7 +50,7 @@ impl Pending {
     pub(crate) fn new() -> Self {
         let random = Random::new().build_hasher().finish() % 100_000_000;
         let last = FIRST + UpstreamId::try_from(random).unwrap_or_default();
-        Self { open: HashMap::default(), last, went_round: false, abandoned: VecDeque::new() }
+        Self { open: HashMap::default(), last, went_round: false }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -100,32 +89,6 @@ impl Pending {
             self.open.shrink_to(KEPT_CAPACITY / 2);
         }
         entry
-    }
-
-    /// Nobody waits for this call any more. Until the server answers it, or for a good while, what
-    /// the server says may still belong to it.
-    pub(crate) fn abandon(&mut self, id: UpstreamId, client: &Arc<Client>) {
-        let late = |held: &Abandoned| held.since.elapsed() >= ABANDONED;
-        while self.abandoned.len() >= MOST_ABANDONED || self.abandoned.front().is_some_and(late) {
-            self.abandoned.pop_front();
-        }
-        let client = Arc::downgrade(client);
-        self.abandoned.push_back(Abandoned { id, client, since: Instant::now() });
-    }
-
-    /// The server has answered a call nobody waits for.
-    pub(crate) fn is_over(&mut self, id: UpstreamId) {
-        self.abandoned.retain(|held| held.id != id);
-    }
-
-    /// Is the server perhaps still at a call that somebody else than `client` has given up?
-    pub(crate) fn may_be_anothers(&self, client: Option<&Arc<Client>>) -> bool {
-        let client = client.map(Arc::downgrade);
-        let others = |held: &&Abandoned| {
-            held.since.elapsed() < ABANDONED
-                && !client.as_ref().is_some_and(|client| held.client.ptr_eq(client))
-        };
-        self.abandoned.iter().any(|held| others(&held))
     }
 
     /// The only open call, if there is exactly one.
@@ -167,23 +130,6 @@ mod tests {
         assert!(pending.remove(id).is_some());
         assert!(pending.remove(id).is_none());
         assert_eq!(pending.len(), 0);
-    }
-
-    #[test]
-    fn k20_what_was_given_up_may_still_speak() {
-        let (one, two) = (Arc::new(Client::default()), Arc::new(Client::default()));
-        let mut pending = Pending::new();
-        assert!(!pending.may_be_anothers(Some(&one)));
-        pending.abandon(7, &one);
-        assert!(!pending.may_be_anothers(Some(&one)), "its own");
-        assert!(pending.may_be_anothers(Some(&two)));
-        assert!(pending.may_be_anothers(None));
-        pending.is_over(7);
-        assert!(!pending.may_be_anothers(Some(&two)), "it was answered");
-        for id in 0..5000 {
-            pending.abandon(id, &two);
-        }
-        assert_eq!(pending.abandoned.len(), MOST_ABANDONED);
     }
 
     #[test]
