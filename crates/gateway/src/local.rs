@@ -9,7 +9,7 @@ use trunkline_wire::{
     Edits, Kind, decode, encode, encode_into, member, scan, write_error, write_result,
 };
 
-use crate::call::{Door, Exit, Payload};
+use crate::call::{Door, Exit, Nowhere, Payload};
 use crate::pump::Touched;
 use crate::session::Session;
 
@@ -202,22 +202,6 @@ impl Exit for Ear {
 
     fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut Touched) -> bool {
         false // nothing is ever asked through here
-    }
-
-    fn unanswered(&self, _: &mut Touched) {}
-}
-
-/// For what has no answer.
-#[derive(Debug)]
-struct Nowhere;
-
-impl Exit for Nowhere {
-    fn say(&self, _: &[u8], _: &Edits<'_>, _: &mut Touched) -> bool {
-        false
-    }
-
-    fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut Touched) -> bool {
-        false
     }
 
     fn unanswered(&self, _: &mut Touched) {}

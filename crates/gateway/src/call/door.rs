@@ -101,3 +101,19 @@ impl Door {
         }
     }
 }
+
+/// The door of messages that have no answer.
+#[derive(Debug)]
+pub(crate) struct Nowhere;
+
+impl Exit for Nowhere {
+    fn say(&self, _: &[u8], _: &Edits<'_>, _: &mut Touched) -> bool {
+        false
+    }
+
+    fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut Touched) -> bool {
+        false
+    }
+
+    fn unanswered(&self, _: &mut Touched) {}
+}

@@ -13,7 +13,7 @@ use trunkline_wire::{Edits, Id, Message, Span};
 
 pub(crate) use audience::Audience;
 pub(crate) use client::{Client, Ticket, Waiting};
-pub(crate) use door::{Door, Exit, Payload};
+pub(crate) use door::{Door, Exit, Nowhere, Payload};
 pub(crate) use question::{Ability, Level};
 
 use crate::error::CallError;

@@ -68,21 +68,26 @@ fn publish(
     });
 }
 
-/// A server that comes (again) is told what its predecessor knew: the log level, and what clients
-/// have subscribed to. Its refusals concern nobody.
+/// A server that comes again is told what its predecessor knew.
 fn catch_up(server: &Server, connection: &Arc<Connection>, hello: &Hello) {
+    if let Some(before) = server.take_subscriptions() {
+        connection.subscriptions.inherit(&before.subscriptions);
+    }
+    remind(connection, hello);
+}
+
+/// Tells a server that knows nothing of its clients the log level, and what they have subscribed
+/// to. Its refusals concern nobody.
+pub(super) fn remind(connection: &Connection, hello: &Hello) {
     if hello.logs
         && let Some(level) = connection.audience.level()
     {
         let params = format!("{{\"level\":\"{}\"}}", level.name());
         connection.mention("logging/setLevel", params.as_bytes());
     }
-    if let Some(before) = server.take_subscriptions() {
-        connection.subscriptions.inherit(&before.subscriptions);
-        for uri in connection.subscriptions.uris() {
-            let params = [b"{\"uri\":", &encode(&uri)[..], b"}"].concat();
-            connection.mention("resources/subscribe", &params);
-        }
+    for uri in connection.subscriptions.uris() {
+        let params = [b"{\"uri\":", &encode(&uri)[..], b"}"].concat();
+        connection.mention("resources/subscribe", &params);
     }
 }
 

@@ -8,15 +8,14 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use trunkline_catalog::name::Client;
-use trunkline_wire::Edits;
 
-use crate::call::{Door, Exit, Payload};
+use crate::call::{Door, Nowhere};
 use crate::front::http::budget::Budget;
 use crate::front::http::clock::Clock;
 use crate::front::http::conn::Conn;
 use crate::front::http::guard::Guard;
 use crate::front::http::sessions::Sessions;
-use crate::pump::{Pump, Touched};
+use crate::pump::Pump;
 use crate::session::{Session, SessionContext};
 
 #[derive(Debug)]
@@ -144,20 +143,4 @@ impl Front {
 /// The client a path is for: `/mcp/for/CLIENT`.
 pub(super) fn client_of(path: &str) -> Option<Client> {
     path.strip_prefix("/mcp/for/")?.parse().ok()
-}
-
-/// The door of messages that have no answer.
-#[derive(Debug)]
-struct Nowhere;
-
-impl Exit for Nowhere {
-    fn say(&self, _: &[u8], _: &Edits<'_>, _: &mut Touched) -> bool {
-        false
-    }
-
-    fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut Touched) -> bool {
-        false
-    }
-
-    fn unanswered(&self, _: &mut Touched) {}
 }

@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use trunkline_catalog::ListKind;
-use trunkline_wire::encode;
 
 use crate::limits::{ENDPOINT_EVENT, GOODBYE};
 use crate::pump::{Pump, Touched};
@@ -15,7 +14,7 @@ use crate::upstream::connection::{Connection, Parts};
 use crate::upstream::handshake::{self, HandshakeError, Hello};
 use crate::upstream::incoming::bit;
 use crate::upstream::line::Line;
-use crate::upstream::ready::{become_ready, follow_changes};
+use crate::upstream::ready::{become_ready, follow_changes, remind};
 use crate::upstream::remote::address::Address;
 use crate::upstream::remote::connect::{Socket, connect};
 use crate::upstream::remote::exchange::{Exchange, Purpose};
@@ -281,16 +280,7 @@ async fn follow_sessions(
 
 /// The log level, what clients have subscribed to; and its lists may have changed.
 fn catch_up(connection: &Connection, hello: &Hello) {
-    if hello.logs
-        && let Some(level) = connection.audience.level()
-    {
-        let params = format!("{{\"level\":\"{}\"}}", level.name());
-        connection.mention("logging/setLevel", params.as_bytes());
-    }
-    for uri in connection.subscriptions.uris() {
-        let params = [b"{\"uri\":", &encode(&uri)[..], b"}"].concat();
-        connection.mention("resources/subscribe", &params);
-    }
+    remind(connection, hello);
     let listed = ListKind::ALL.into_iter().filter(|kind| hello.lists(*kind));
     connection.stale.fetch_or(listed.fold(0, |bits, kind| bits | bit(kind)), Ordering::Relaxed);
     connection.changed.notify_one();
