@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kit::config::Upstream;
 use kit::mcp::Speak;
 use kit::room::Room;
 use kit::scene::{Front, each, each_front, each_of};
@@ -151,13 +152,64 @@ fn co_9_k20_when_two_clients_have_calls_open_on_a_shared_child_it_gets_a_clear_e
 }
 
 #[test]
+fn co_9_k20_until_the_server_knows_a_call_was_cancelled_nobody_else_is_asked_for_it() {
+    for upstream in [Upstream::Stdio, Upstream::Sse] {
+        each_of(Front::NETWORK, |front| {
+            let room = Room::new();
+            let (method, params, member) = QUESTIONS[1];
+            let heard = || say::result(r#"{"heard":@ANSWER@}"#);
+            let late = say::steps([say::gate(&room, "late"), say::ask(method, params), heard()]);
+            let soon = say::steps([say::ask(method, params), heard()]);
+            let wait = say::steps([say::gate(&room, "go"), say::text("fine")]);
+            let read_so_far = say::steps([say::gate(&room, "read"), say::usual()]);
+            let a = room.fake("a").tool("late", late).tool("soon", soon).tool("wait", wait);
+            room.config([("a", a.on("ping", read_so_far).over(upstream))]);
+            let serve = room.serve(&[]);
+            let (one, two) = (serve.talk(front, ABLE), serve.talk(front, ABLE));
+            one.list();
+            let cancelled = one.begin("a.late", "{}");
+            let waiting = two.begin("a.wait", "{}");
+            let there = || ledger::calls(&room.ledger("a")).len() == 2;
+            process::wait_until("both calls are open", LIMIT, there);
+            one.cancel(&cancelled);
+            let told = || ledger::with_method(&room.ledger("a"), "ping").len() == 1;
+            process::wait_until("the server is asked how far it has read", LIMIT, told);
+            room.open_gate("late");
+            let refused = || {
+                let all = ledger::received(&room.ledger("a"));
+                all.iter().any(|line| scan::get(line, "error").is_some())
+            };
+            process::wait_until("the server is refused", LIMIT, refused);
+            room.open_gate("read");
+            room.open_gate("go");
+            two.answer(&waiting, LIMIT).result();
+            let asked = two.try_wait_for(Duration::ZERO, |line| line.method().is_some());
+            assert_eq!(asked, None, "the other was not asked");
+            // Its answer to the ping may still be on its way: then it is refused once more.
+            process::wait_until("the other can be asked again", LIMIT, || {
+                let id = two.begin("a.soon", "{}");
+                let next = two.wait_for("a question or an answer", LIMIT, |line| {
+                    line.method().is_some() || line.is_answer_to(&id)
+                });
+                if next.method().is_none() {
+                    return false;
+                }
+                two.reply(&next, member);
+                two.answer(&id, LIMIT).result();
+                true
+            });
+        });
+    }
+}
+
+#[test]
 fn co_9_k20_over_http_a_question_belongs_to_the_call_on_whose_stream_it_comes() {
     let room = Room::new();
     let (method, params, member) = QUESTIONS[1];
     let ask = say::steps([say::ask(method, params), say::result(r#"{"heard":@ANSWER@}"#)]);
     let wait = say::steps([say::gate(&room, "go"), say::text("fine")]);
     let a = room.fake("a").tool("ask", ask).tool("wait", wait);
-    room.config([("a", a.over(kit::config::Upstream::Http))]);
+    room.config([("a", a.over(Upstream::Http))]);
     let serve = room.serve(&[]);
     let (one, two) = (serve.http_with(ABLE), serve.http_with(ABLE));
     one.list();

@@ -9,7 +9,7 @@ use trunkline_wire::{
     Edits, Fault, FaultKind, Id, Kind, Message, Span, elements, encode_into, scan, upstream_id,
 };
 
-use crate::call::{Audience, Carrier, Payload, ReturnPath, Ticket};
+use crate::call::{Audience, Carrier, Client, Payload, ReturnPath, Ticket};
 use crate::deadlines::{Deadlines, Tick};
 use crate::error::CallError;
 use crate::limits::Limits;
@@ -200,7 +200,7 @@ impl Connection {
                     tracing::debug!(server = %self.key, "an answer nobody waits for is dropped");
                     return;
                 };
-                settle(entry, id_at, payload, touched);
+                self.settle(entry, id_at, payload, touched);
             }
             Kind::Notification => self.notified(&message, origin, touched),
             Kind::Request => self.asked(&message, origin, touched),
@@ -234,6 +234,45 @@ impl Connection {
         pending.remove(id)
     }
 
+    /// Gives a response to whoever waits for it.
+    fn settle(&self, entry: Entry, id_at: Span, payload: Payload<'_>, touched: &mut Touched) {
+        match entry.waiter {
+            Waiter::Client(path) => path.deliver(id_at, payload, touched),
+            // If nobody waits any more, the handshake was given up.
+            Waiter::Own(sender) => drop(sender.send(Ok(payload.bytes().to_vec()))),
+            Waiter::Fence => self.fence_passed(touched),
+        }
+    }
+
+    /// The server has just been told that this client's call is not wanted any more.
+    fn gave_up(&self, client: &Arc<Client>, touched: &mut Touched) {
+        if self.simple || self.line.says_whose() {
+            return; // nobody is asked anything, or it is always clear who is
+        }
+        let mut pending = self.pending.lock();
+        if pending.given_up.add(client) {
+            self.send_fence(&mut pending, touched);
+        }
+    }
+
+    fn fence_passed(&self, touched: &mut Touched) {
+        let mut pending = self.pending.lock();
+        if pending.given_up.passed() {
+            self.send_fence(&mut pending, touched);
+        }
+    }
+
+    fn send_fence(&self, pending: &mut Pending, touched: &mut Touched) {
+        let fence = pending.next_id().and_then(|id| {
+            let ping = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+            let sent = self.line.request(id, ping.as_bytes(), &Edits::new(), touched);
+            let (waiter, deadline) = (Waiter::Fence, self.deadlines.for_call());
+            pending.insert(id, Entry { waiter, deadline, sent_at: sent.ok()? });
+            Some(id)
+        });
+        pending.given_up.sent(fence);
+    }
+
     /// Ends a call with an error, if it is still open. True if it was.
     pub(crate) fn fail(&self, id: UpstreamId, error: &CallError) -> bool {
         let mut touched = Touched::default();
@@ -257,6 +296,10 @@ impl Connection {
             Some(Entry { waiter: Waiter::Own(sender), .. }) => {
                 drop(sender.send(Err(error.to_string())));
                 true
+            }
+            Some(Entry { waiter: Waiter::Fence, .. }) => {
+                self.fence_passed(touched);
+                false
             }
             None => false,
         }
@@ -291,6 +334,7 @@ impl Connection {
         let expired = self.pending.lock().expired(now);
         let after = self.limits.call.unwrap_or_default();
         for id in expired {
+            let client = self.client_of(id);
             let error = CallError::Timeout { server: self.key.to_string(), after };
             if self.fail(id, &error) {
                 let cancelled = format!(
@@ -299,9 +343,21 @@ impl Connection {
                 );
                 self.notify(cancelled.as_bytes());
                 self.line.forget(id);
+                if let Some(client) = client {
+                    let mut touched = Touched::default();
+                    self.gave_up(&client, &mut touched);
+                    touched.flush();
+                }
             }
         }
         self.pending.lock().len() > 0
+    }
+
+    fn client_of(&self, id: UpstreamId) -> Option<Arc<Client>> {
+        match self.pending.lock().get(id) {
+            Some(Entry { waiter: Waiter::Client(path), .. }) => Some(Arc::clone(&path.client)),
+            _ => None,
+        }
     }
 }
 
@@ -313,6 +369,7 @@ impl Carrier for Connection {
         let Some(span) = message.params.request_id else { return };
         with_digits(id, |digits| self.tell(message.bytes, &Edits::one(span, digits), touched));
         self.line.forget(id);
+        self.gave_up(&path.client, touched);
     }
 
     fn abandon(&self, id: u32, touched: &mut Touched) {
@@ -324,15 +381,6 @@ impl Carrier for Connection {
 
     fn pass(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) {
         self.tell(bytes, edits, touched);
-    }
-}
-
-/// Gives a response to whoever waits for it.
-fn settle(entry: Entry, id_at: Span, payload: Payload<'_>, touched: &mut Touched) {
-    match entry.waiter {
-        Waiter::Client(path) => path.deliver(id_at, payload, touched),
-        // If nobody waits any more, the handshake was given up.
-        Waiter::Own(sender) => drop(sender.send(Ok(payload.bytes().to_vec()))),
     }
 }
 

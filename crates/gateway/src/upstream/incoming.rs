@@ -18,7 +18,7 @@ enum Concern {
     One(Arc<Client>, Option<Door>),
     /// No call is open: nobody in particular.
     Nobody,
-    /// Several clients have calls open, and nothing says whose it is.
+    /// Several clients have calls open or have just given one up, and nothing says whose it is.
     Unclear,
 }
 
@@ -179,16 +179,17 @@ impl Connection {
         }
         let mut paths = pending.iter().filter_map(|entry| match &entry.waiter {
             Waiter::Client(path) => Some(path),
-            Waiter::Own(_) => None,
+            Waiter::Own(_) | Waiter::Fence => None,
         });
         let Some(first) = paths.next() else {
             return match self.audience.sole() {
-                Some(sole) => Concern::One(sole, None),
-                None => Concern::Nobody,
+                Some(sole) if pending.given_up.spares(&sole) => Concern::One(sole, None),
+                None if pending.given_up.is_empty() => Concern::Nobody,
+                _ => Concern::Unclear,
             };
         };
         let one = paths.all(|path| Arc::ptr_eq(&path.client, &first.client));
-        if !one {
+        if !one || !pending.given_up.spares(&first.client) {
             return Concern::Unclear;
         }
         Concern::One(Arc::clone(&first.client), Some(first.door.clone()))

@@ -30,6 +30,8 @@ pub(crate) trait Post: Debug + Send + Sync {
     fn may_have_run(&self, id: UpstreamId) -> bool;
     /// Nobody waits for the answer to this request any more.
     fn forget(&self, id: UpstreamId);
+    /// Does what a server asks or says come with the request it belongs to?
+    fn says_whose(&self) -> bool;
     /// Nothing more is sent or received.
     fn close(&self);
 }
@@ -76,6 +78,13 @@ impl Line {
         match self {
             Self::Pipe(_) => {}
             Self::Post(post) => post.forget(id),
+        }
+    }
+
+    pub(crate) fn says_whose(&self) -> bool {
+        match self {
+            Self::Pipe(_) => false,
+            Self::Post(post) => post.says_whose(),
         }
     }
 

@@ -3,6 +3,7 @@
 mod broken;
 mod connection;
 mod declared;
+mod given_up;
 mod handshake;
 mod incoming;
 mod last_words;

@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use crate::call::ReturnPath;
 use crate::deadlines::Tick;
 use crate::limits::OPEN_CALLS;
+use crate::upstream::given_up::GivenUp;
 
 /// An id of ours. Counts up from a random nine-digit number: a small number in some payload or a
 /// stray answer is not mistaken for one of ours, and a server that keeps ids in 32 bits, or prints
@@ -25,6 +26,8 @@ pub(crate) enum Waiter {
     Client(ReturnPath),
     /// Trunkline itself, during a handshake or a listing: the whole response, or why there is none.
     Own(oneshot::Sender<Result<Vec<u8>, String>>),
+    /// A ping that tells how far the server has read: see `GivenUp`.
+    Fence,
 }
 
 #[derive(Debug)]
@@ -41,6 +44,7 @@ pub(crate) struct Pending {
     last: UpstreamId,
     /// Numbers are being used again: each has to be looked up first.
     went_round: bool,
+    pub(crate) given_up: GivenUp,
 }
 
 /// Room kept when nothing is open any more.
@@ -50,7 +54,7 @@ impl Pending {
     pub(crate) fn new() -> Self {
         let random = Random::new().build_hasher().finish() % 100_000_000;
         let last = FIRST + UpstreamId::try_from(random).unwrap_or_default();
-        Self { open: HashMap::default(), last, went_round: false }
+        Self { open: HashMap::default(), last, went_round: false, given_up: GivenUp::default() }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -93,8 +97,8 @@ impl Pending {
 
     /// The only open call, if there is exactly one.
     pub(crate) fn only(&self) -> Option<UpstreamId> {
-        let mut ids = self.open.keys();
-        ids.next().copied().filter(|_| ids.next().is_none())
+        let mut calls = self.open.iter().filter(|(_, entry)| !matches!(entry.waiter, Waiter::Fence));
+        calls.next().filter(|_| calls.next().is_none()).map(|(id, _)| *id)
     }
 
     pub(crate) fn expired(&self, now: Tick) -> Vec<UpstreamId> {

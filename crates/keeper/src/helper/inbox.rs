@@ -64,6 +64,7 @@ impl Inbox {
 #[cfg(test)]
 mod tests {
     use std::io::pipe;
+    use std::net::Shutdown;
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
 
@@ -91,7 +92,8 @@ mod tests {
             assert_eq!(parcel.unwrap().unwrap().0, launch, "in pieces of {size}");
             assert_eq!(inbox.order(), Some(Ok(Order::Kill)));
             assert_eq!(inbox.fill(&there), Line::Open, "nothing there is no end");
-            drop(here);
+            // Not by dropping it: a process another test starts may hold a copy until it executes.
+            here.shutdown(Shutdown::Both).unwrap();
             assert_eq!(inbox.fill(&there), Line::Closed);
         }
     }

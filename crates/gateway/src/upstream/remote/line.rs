@@ -208,6 +208,10 @@ impl Post for HttpLine {
         self.pool.lock().forget(id);
     }
 
+    fn says_whose(&self) -> bool {
+        self.dialect == Dialect::Streamable
+    }
+
     fn close(&self) {
         self.pool.lock().close();
     }
