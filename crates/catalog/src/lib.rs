@@ -11,4 +11,6 @@ mod template;
 
 pub use assemble::{Catalog, CustomRoute, Offer, Refusal, Route, ToolRoute};
 pub use instructions::{ServerWords, instructions};
-pub use listing::{Entry, ListKind, Listing, NotAList, Tool};
+pub use listing::{
+    CacheHint, Entry, ListKind, Listing, NotAList, ParamHeader, Tool, param_headers,
+};

@@ -23,4 +23,4 @@ pub use skip::is_json;
 pub use splice::{Edits, Span};
 pub use text::{decode, encode, encode_into};
 pub use value::{elements, find, member, members};
-pub use version::{LATEST_LEGACY, Revision};
+pub use version::{ALL_VERSIONS, LATEST_LEGACY, MODERN, Revision};

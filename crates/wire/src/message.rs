@@ -16,6 +16,8 @@ pub struct Message<'a> {
     pub method: Option<Span>,
     pub params: Params,
     pub result: Option<Span>,
+    /// `result.resultType`, with its quotes: the stateless era says what kind of result it is.
+    pub result_type: Option<Span>,
     pub error: Option<Span>,
 }
 
@@ -35,6 +37,7 @@ pub struct Params {
     pub span: Option<Span>,
     pub name: Option<Span>,
     pub uri: Option<Span>,
+    pub arguments: Option<Span>,
     pub cursor: Option<Span>,
     /// Of `notifications/cancelled`.
     pub request_id: Option<Span>,
@@ -43,6 +46,15 @@ pub struct Params {
     pub meta: Option<Span>,
     /// `_meta.progressToken` of a request.
     pub meta_progress_token: Option<Span>,
+    /// The revision a request of the stateless era is in.
+    pub meta_version: Option<Span>,
+    pub meta_capabilities: Option<Span>,
+    pub meta_level: Option<Span>,
+    /// The `subscriptions/listen` a notification belongs to.
+    pub meta_subscription: Option<Span>,
+    /// Of a request that is made again with what was asked for.
+    pub input_responses: Option<Span>,
+    pub request_state: Option<Span>,
 }
 
 impl<'a> Message<'a> {

@@ -60,6 +60,7 @@ pub fn scan(bytes: &[u8]) -> Result<Message<'_>, Fault> {
             method: envelope.method,
             params: envelope.params,
             result: envelope.result,
+            result_type: envelope.result_type,
             error: envelope.error,
         }),
         Ok(_) => Err(envelope.fault(bytes, FaultKind::NotUtf8, 0)),
@@ -82,6 +83,7 @@ struct Envelope {
     method: Option<Span>,
     params: Params,
     result: Option<Span>,
+    result_type: Option<Span>,
     error: Option<Span>,
 }
 
@@ -131,7 +133,19 @@ impl Envelope {
             }
             b"id" => keep(&mut self.id, "id", bytes, at),
             b"method" => keep(&mut self.method, "method", bytes, at),
-            b"result" => keep(&mut self.result, "result", bytes, at),
+            b"result" => {
+                let end = if bytes.get(at) == Some(&b'{') {
+                    let kind = &mut self.result_type;
+                    object(bytes, at, |key, at| match key {
+                        b"resultType" => keep(kind, "result.resultType", bytes, at),
+                        _ => value(bytes, at),
+                    })?
+                } else {
+                    value(bytes, at)?
+                };
+                set(&mut self.result, "result", Span::new(at, end))?;
+                Ok(end)
+            }
             b"error" => keep(&mut self.error, "error", bytes, at),
             b"jsonrpc" => keep(&mut self.jsonrpc, "jsonrpc", bytes, at),
             _ => value(bytes, at),
@@ -169,25 +183,43 @@ impl Envelope {
 fn params_member(params: &mut Params, bytes: &Text<'_>, key: &[u8], at: usize) -> Step<usize> {
     match key {
         b"name" => keep(&mut params.name, "params.name", bytes, at),
+        b"arguments" => keep(&mut params.arguments, "params.arguments", bytes, at),
         b"uri" => keep(&mut params.uri, "params.uri", bytes, at),
         b"cursor" => keep(&mut params.cursor, "params.cursor", bytes, at),
         b"requestId" => keep(&mut params.request_id, "params.requestId", bytes, at),
         b"progressToken" => keep(&mut params.progress_token, "params.progressToken", bytes, at),
         b"_meta" => {
             let end = if bytes.get(at) == Some(&b'{') {
-                let token = &mut params.meta_progress_token;
-                object(bytes, at, |key, at| match key {
-                    b"progressToken" => keep(token, "params._meta.progressToken", bytes, at),
-                    _ => value(bytes, at),
-                })?
+                object(bytes, at, |key, at| meta_member(params, bytes, key, at))?
             } else {
                 value(bytes, at)?
             };
             set(&mut params.meta, "params._meta", Span::new(at, end))?;
             Ok(end)
         }
+        b"inputResponses" => keep(&mut params.input_responses, "params.inputResponses", bytes, at),
+        b"requestState" => keep(&mut params.request_state, "params.requestState", bytes, at),
         _ => value(bytes, at),
     }
+}
+
+/// How the keys begin that the protocol keeps for itself.
+const RESERVED: &[u8] = b"io.modelcontextprotocol/";
+
+fn meta_member(params: &mut Params, bytes: &Text<'_>, key: &[u8], at: usize) -> Step<usize> {
+    if key == b"progressToken" {
+        let token = &mut params.meta_progress_token;
+        return keep(token, "params._meta.progressToken", bytes, at);
+    }
+    let Some(name) = key.strip_prefix(RESERVED) else { return value(bytes, at) };
+    let slot = match name {
+        b"protocolVersion" => &mut params.meta_version,
+        b"clientCapabilities" => &mut params.meta_capabilities,
+        b"logLevel" => &mut params.meta_level,
+        b"subscriptionId" => &mut params.meta_subscription,
+        _ => return value(bytes, at),
+    };
+    keep(slot, "params._meta", bytes, at)
 }
 
 /// Walks over the object at `at`; `member` is told each key and where its value starts, and
@@ -384,6 +416,10 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"name":"a","name":"b"}}"#,
             "member `params.name` appears twice",
         );
+        check(
+            r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"a","resultType":"b"}}"#,
+            "member `result.resultType` appears twice",
+        );
     }
 
     #[test]
@@ -392,6 +428,27 @@ mod tests {
         let message = scan(text).unwrap();
         assert_eq!(message.text(message.params.name), b"\"s:x\"");
         assert_eq!(message.text(message.params.meta_progress_token), b"\"t\"");
+        assert_eq!(message.text(message.params.arguments), br#"{"name":"no"}"#);
+    }
+
+    #[test]
+    fn what_a_request_of_the_stateless_era_says_about_itself_is_found() {
+        let text = br#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"requestState":"s","inputResponses":{"a":1},"_meta":{"io.modelcontextprotocol/protocolVersion":"v","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{"c":1},"io.modelcontextprotocol/logLevel":"info","io.modelcontextprotocol/subscriptionId":7}}}"#;
+        let params = scan(text).unwrap().params;
+        for (span, expected) in [
+            (params.meta_version, &b"\"v\""[..]),
+            (params.meta_capabilities, br#"{"c":1}"#),
+            (params.meta_level, b"\"info\""),
+            (params.meta_subscription, b"7"),
+            (params.input_responses, br#"{"a":1}"#),
+            (params.request_state, b"\"s\""),
+        ] {
+            assert_eq!(span.map(|span| span.of(text)), Some(expected));
+        }
+        let answer =
+            br#"{"jsonrpc":"2.0","id":1,"result":{"x":{"resultType":1},"resultType":"task"}}"#;
+        let answer = scan(answer).unwrap();
+        assert_eq!(answer.text(answer.result_type), b"\"task\"");
     }
 
     #[test]

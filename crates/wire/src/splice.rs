@@ -18,11 +18,16 @@ impl Span {
         Self { start: start as u32, end: end as u32 }
     }
 
-    pub(crate) fn start(self) -> usize {
+    /// The empty span before the byte at `place`: what replaces it is inserted.
+    pub fn at(place: usize) -> Self {
+        Self::new(place, place)
+    }
+
+    pub fn start(self) -> usize {
         self.start as usize
     }
 
-    pub(crate) fn end(self) -> usize {
+    pub fn end(self) -> usize {
         self.end as usize
     }
 
@@ -45,8 +50,9 @@ impl Span {
     }
 }
 
-/// At most this many values are replaced in one message: id, name, progress token, and a spare.
-const MOST_EDITS: usize = 4;
+/// At most this many values are replaced in one message: id, name, arguments, progress token, and
+/// what the stateless era adds.
+const MOST_EDITS: usize = 6;
 
 /// Replacements for one message, kept in the order of their place.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,7 +66,7 @@ impl<'a> Edits<'a> {
         Self::default()
     }
 
-    /// Adds a replacement. Spans must not overlap; a fifth one is ignored (and no caller has one).
+    /// Adds a replacement. Spans must not overlap; a seventh one is ignored (and no caller has one).
     #[inline]
     pub fn add(&mut self, span: Span, new: &'a [u8]) {
         debug_assert!(self.used < MOST_EDITS, "too many edits for one message");

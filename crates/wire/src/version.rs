@@ -15,6 +15,13 @@ const LEGACY: [Revision; 4] = [
 /// The newest revision that opens with `initialize`.
 pub const LATEST_LEGACY: Revision = Revision("2025-11-25");
 
+/// The revision in which every request stands for itself.
+pub const MODERN: &str = "2026-07-28";
+
+/// Every revision spoken, newest first.
+pub const ALL_VERSIONS: [&str; 5] =
+    [MODERN, LATEST_LEGACY.0, "2025-06-18", "2025-03-26", "2024-11-05"];
+
 impl Revision {
     /// The revision of that name, if we speak it.
     pub fn known(name: &str) -> Option<Self> {
@@ -53,5 +60,11 @@ mod tests {
         ] {
             assert_eq!(Revision::negotiate(asked).as_str(), agreed);
         }
+    }
+
+    #[test]
+    fn every_revision_is_named_once() {
+        let legacy = LEGACY.iter().rev().map(|revision| revision.0);
+        assert!(std::iter::once(MODERN).chain(legacy).eq(ALL_VERSIONS));
     }
 }

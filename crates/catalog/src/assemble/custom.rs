@@ -5,7 +5,7 @@ use trunkline_wire::{encode_into, member};
 use super::page::{spliced, value_of};
 use super::{Offer, Route};
 use crate::config::{CustomTool, Subtool};
-use crate::listing::Tool;
+use crate::listing::{Tool, param_headers};
 use crate::name::escaped;
 
 /// Where the calls of a custom tool go.
@@ -127,7 +127,7 @@ fn leads(subtool: &Subtool, offers: &[Offer<'_>]) -> Leads {
         return Leads::ToNoServer;
     }
     match find(subtool, offers) {
-        Some((server, tool)) => Leads::To(Route { server, name_token: tool.name_token().into() }),
+        Some((server, tool)) => Leads::To(Route::to(server, tool)),
         None => Leads::ToNoTool,
     }
 }
@@ -190,11 +190,14 @@ fn push_schema(subtool: &Subtool, definition: &[u8], out: &mut Vec<u8>) {
 }
 
 /// A reference means another place once its schema stands inside another one. Looked for as bytes:
-/// one too many found costs a schema its place, nothing else.
+/// one too many found costs a schema its place, nothing else. A header's name must not be there at
+/// all: clients would have to refuse the custom tool.
 fn fits_inside(schema: &[u8]) -> bool {
     let references = ["$ref", "$dynamicRef", "$recursiveRef", "\\u0024"];
     let has = |word: &str| schema.windows(word.len()).any(|part| part == word.as_bytes());
-    member(schema, "type") == Some(b"\"object\"") && !references.into_iter().any(has)
+    member(schema, "type") == Some(b"\"object\"")
+        && !references.into_iter().any(has)
+        && param_headers(schema).is_ok_and(|headers| headers.is_empty())
 }
 
 fn shown(server: &str, tool: &str) -> String {

@@ -7,13 +7,14 @@ mod resources;
 mod tools;
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use trunkline_wire::{decode, elements, member};
 
 use crate::config::{CustomTool, ToolFilter};
-use crate::listing::{ListKind, Listing};
+use crate::listing::{CacheHint, Entry, ListKind, Listing, ParamHeader};
 use crate::name::Naming;
 
 pub use custom::{CustomRoute, Refusal};
@@ -38,6 +39,8 @@ pub struct Catalog {
     tools: tools::Tools,
     resources: resources::Resources,
     prompts: prompts::Prompts,
+    /// Of the lists that any server has.
+    caches: BTreeMap<ListKind, CacheHint>,
     /// Names that had to be changed or dropped, and names in the config that are nobody's. For the
     /// log.
     pub warnings: Vec<String>,
@@ -49,6 +52,14 @@ pub struct Route {
     pub server: usize,
     /// The name or URI as its server spelt it, with quotes.
     pub name_token: Box<[u8]>,
+    /// The arguments that a tool's calls repeat in headers.
+    pub headers: Option<Arc<[ParamHeader]>>,
+}
+
+impl Route {
+    fn to(server: usize, entry: &Entry) -> Self {
+        Self { server, name_token: entry.name_token().into(), headers: entry.headers.clone() }
+    }
 }
 
 /// Where a tool's calls go.
@@ -71,6 +82,7 @@ impl Catalog {
             tools: tools::Tools::assemble(offers, custom, naming, &mut warnings),
             resources: resources::Resources::assemble(offers, naming, &mut warnings),
             prompts: prompts::Prompts::assemble(offers, naming, &mut warnings),
+            caches: caches(offers),
             warnings,
         }
     }
@@ -78,6 +90,12 @@ impl Catalog {
     /// The result of the list request, as it is sent.
     pub fn list(&self, kind: ListKind) -> &Bytes {
         &self.page(kind).bytes
+    }
+
+    /// How the list may be kept: the strictest of what the servers say that have one. What the
+    /// config leaves out or renames is the same for everybody.
+    pub fn cache(&self, kind: ListKind) -> CacheHint {
+        self.caches.get(&kind).copied().unwrap_or_default()
     }
 
     /// How many entries the list has.
@@ -146,6 +164,14 @@ impl Catalog {
             ListKind::Prompts => &self.prompts.page,
         }
     }
+}
+
+fn caches(offers: &[Offer<'_>]) -> BTreeMap<ListKind, CacheHint> {
+    let of = |kind| {
+        let hints = offers.iter().filter_map(|offer| offer.listing?.cache(kind));
+        Some((kind, hints.reduce(CacheHint::and)?))
+    };
+    ListKind::ALL.into_iter().filter_map(of).collect()
 }
 
 #[cfg(test)]

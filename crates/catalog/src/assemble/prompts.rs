@@ -52,7 +52,7 @@ impl Prompts {
         for ((offer, prompt), names) in iter::zip(&prompts, &assignment.names) {
             let bare = bare(offer, &prompt.name);
             let name = if bare { prompt.name.as_str() } else { names.wire.as_str() };
-            let route = Route { server: offer.server, name_token: prompt.name_token().into() };
+            let route = Route::to(offer.server, prompt);
             for name in callable(name, names) {
                 routes.insert(name.to_owned(), route.clone());
             }

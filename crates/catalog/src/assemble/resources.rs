@@ -91,7 +91,7 @@ impl Resources {
                 if taken {
                     aliased.push(&entry.name);
                 }
-                let route = Route { server: offer.server, name_token: entry.name_token().into() };
+                let route = Route::to(offer.server, entry);
                 listed.push((uri.clone(), definition(naming.label(offer.key), entry, &uri)));
                 routes.insert(uri, route);
             }
@@ -153,7 +153,7 @@ fn has_any(offer: &&Offer<'_>) -> bool {
 }
 
 fn to(server: usize, uri: &str) -> Route {
-    Route { server, name_token: encode(uri).into() }
+    Route { server, name_token: encode(uri).into(), headers: None }
 }
 
 /// `trunkline://KEY/URI`, the key as one segment, the URI as it is.

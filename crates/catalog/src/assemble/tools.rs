@@ -56,8 +56,7 @@ impl Tools {
         let mut routes = Routes::with_capacity(tools.len() + custom.len());
         let mut lines = Vec::with_capacity(tools.len() + custom.len());
         for (tool, names) in iter::zip(&tools, names.by_ref()) {
-            let name_token = tool.tool.name_token().into();
-            routes.add(names, ToolRoute::Server(Route { server: tool.server, name_token }));
+            routes.add(names, ToolRoute::Server(Route::to(tool.server, tool.tool)));
             lines.push(Line {
                 name: names.wire.as_str(),
                 definition: spliced(

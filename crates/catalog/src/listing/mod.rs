@@ -1,13 +1,19 @@
 //! What one server says it offers: verbatim, but for what `repair` must change.
 
+mod cache;
+mod headers;
 mod repair;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use trunkline_wire::{Span, decode, elements, member, members};
 
 use crate::name::escaped;
 use repair::{Repaired, repair};
+
+pub use cache::CacheHint;
+pub use headers::{ParamHeader, param_headers};
 
 /// The four lists a server may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -79,6 +85,9 @@ pub struct Entry {
     pub definition: Box<[u8]>,
     /// Where the name's token lies in the definition.
     pub name_at: Span,
+    /// The arguments that its calls repeat in headers, if it is a tool and its schema says so in a
+    /// proper way.
+    pub headers: Option<Arc<[ParamHeader]>>,
 }
 
 pub type Tool = Entry;
@@ -97,8 +106,7 @@ pub struct Listing {
     resources: List,
     templates: List,
     prompts: List,
-    /// Nothing is repaired.
-    verbatim: bool,
+    rules: Rules,
     /// What was left out or repaired, and why. For the log.
     pub warnings: Vec<String>,
 }
@@ -107,6 +115,16 @@ pub struct Listing {
 struct List {
     entries: Vec<Entry>,
     names: HashSet<String>,
+    /// What the pages so far say; `None` before the first.
+    cache: Option<CacheHint>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Rules {
+    /// Nothing is repaired.
+    verbatim: bool,
+    /// Tools that ask for impossible headers are left out.
+    strict_headers: bool,
 }
 
 /// The server's answer to a list request was not such a list.
@@ -118,7 +136,14 @@ impl Listing {
     /// A listing that takes definitions as they are, also those that strict clients refuse: for the
     /// literal simple product.
     pub fn verbatim() -> Self {
-        Self { verbatim: true, ..Self::default() }
+        Self { rules: Rules { verbatim: true, ..Rules::default() }, ..Self::default() }
+    }
+
+    /// Also leaves out the tools whose `x-mcp-header`s break the protocol's rules, as is required
+    /// for servers that are called over HTTP in the modern way.
+    pub fn strict_headers(mut self) -> Self {
+        self.rules.strict_headers = true;
+        self
     }
 
     pub fn tools(&self) -> &[Tool] {
@@ -134,6 +159,16 @@ impl Listing {
         }
     }
 
+    /// How the list may be kept: the strictest of what its pages say. `None` if it was not read.
+    pub fn cache(&self, kind: ListKind) -> Option<CacheHint> {
+        match kind {
+            ListKind::Tools => self.tools.cache,
+            ListKind::Resources => self.resources.cache,
+            ListKind::Templates => self.templates.cache,
+            ListKind::Prompts => self.prompts.cache,
+        }
+    }
+
     /// Adds the entries of one result; returns the cursor of the next page, as written. An empty
     /// string is a cursor like any other; `null` is none.
     pub fn add_page<'a>(
@@ -144,6 +179,7 @@ impl Listing {
     ) -> Result<Option<&'a [u8]>, NotAList> {
         let list = member(result, kind.member()).filter(|list| list.starts_with(b"["));
         let list = list.ok_or(NotAList(kind))?;
+        self.list(kind).keep(CacheHint::read(result));
         let mut repairs = Repairs { kind, first: None, more: 0 };
         for element in elements(list) {
             if self.entries(kind).len() >= most {
@@ -153,8 +189,8 @@ impl Listing {
                 self.warnings.extend(repairs.warning());
                 return Ok(None);
             }
-            let repair = if self.verbatim { |_, _: &_, _: &_| None } else { repair };
-            match self.list(kind).add(kind, element.of(list), repair) {
+            let rules = self.rules;
+            match self.list(kind).add(kind, element.of(list), rules) {
                 Ok(why) => repairs.note(why),
                 Err(warning) => self.warnings.push(warning),
             }
@@ -180,15 +216,17 @@ impl Listing {
     }
 }
 
-type Repair = fn(ListKind, &str, &[u8]) -> Option<Repaired>;
-
 impl List {
+    fn keep(&mut self, said: CacheHint) {
+        self.cache = Some(self.cache.map_or(said, |before| before.and(said)));
+    }
+
     /// Adds one entry and says what was wrong with it, or why it is left out.
     fn add(
         &mut self,
         kind: ListKind,
         definition: &[u8],
-        repair: Repair,
+        rules: Rules,
     ) -> Result<Option<(String, String)>, String> {
         let noun = kind.noun();
         let (name_at, name) = identity(kind, definition)?;
@@ -196,19 +234,40 @@ impl List {
             let fault = fault.to_string().replacen("name", kind.identity_noun(), 1);
             return Err(format!("a {noun} is left out: {fault}"));
         }
+        let headers = headers_of(kind, &name, definition, rules)?;
         if !self.names.insert(name.clone()) {
             return Err(format!(
                 "it offers the {noun} `{name}` more than once; only the first is used"
             ));
         }
-        let Some(Repaired { definition, why }) = repair(kind, &name, definition) else {
-            self.entries.push(Entry { name, definition: definition.into(), name_at });
+        let repaired = (!rules.verbatim).then(|| repair(kind, &name, definition)).flatten();
+        let Some(Repaired { definition, why }) = repaired else {
+            self.entries.push(Entry { name, definition: definition.into(), name_at, headers });
             return Ok(None);
         };
         let (name_at, name) = identity(kind, &definition)?;
         let told = (escaped(&name), why);
-        self.entries.push(Entry { name, definition: definition.into(), name_at });
+        self.entries.push(Entry { name, definition: definition.into(), name_at, headers });
         Ok(Some(told))
+    }
+}
+
+/// The headers of a tool's calls, or why it is left out.
+fn headers_of(
+    kind: ListKind,
+    name: &str,
+    definition: &[u8],
+    rules: Rules,
+) -> Result<Option<Arc<[ParamHeader]>>, String> {
+    if kind != ListKind::Tools {
+        return Ok(None);
+    }
+    match param_headers(member(definition, "inputSchema").unwrap_or_default()) {
+        Ok(headers) => Ok((!headers.is_empty()).then(|| headers.into())),
+        Err(why) if rules.strict_headers => {
+            Err(format!("its tool \"{}\" is left out: {why}", escaped(name)))
+        }
+        Err(_) => Ok(None),
     }
 }
 
@@ -254,144 +313,4 @@ impl Repairs {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(page: &str, tools: &[&str], warnings: usize, cursor: Option<&str>) {
-        let mut listing = Listing::default();
-        let next = listing.add_page(ListKind::Tools, page.as_bytes(), 3).unwrap();
-        assert_eq!(next.map(|c| String::from_utf8_lossy(c).into_owned()).as_deref(), cursor);
-        let names: Vec<_> = listing.tools().iter().map(|tool| tool.name.as_str()).collect();
-        assert_eq!(names, tools);
-        assert_eq!(listing.warnings.len(), warnings, "{:?}", listing.warnings);
-    }
-
-    #[test]
-    fn tools_are_kept_verbatim() {
-        let mut listing = Listing::default();
-        let definition =
-            r#"{"x":1.0, "name" : "a\u0062","inputSchema":{"type" : "object","n":1e400}}"#;
-        let page = format!("{{\"tools\":[ {definition} ]}}");
-        assert_eq!(listing.add_page(ListKind::Tools, page.as_bytes(), 9), Ok(None));
-        let tool = &listing.tools()[0];
-        assert_eq!(&*tool.definition, definition.as_bytes());
-        assert_eq!(tool.name, "ab");
-        assert_eq!(tool.name_token(), br#""a\u0062""#);
-    }
-
-    #[test]
-    fn every_kind_has_its_method_its_member_and_its_identity() {
-        let table = [
-            (ListKind::Tools, "tools/list", r#"{"tools":[{"name":"n"}]}"#, "n"),
-            (ListKind::Prompts, "prompts/list", r#"{"prompts":[{"name":"n"}]}"#, "n"),
-            (
-                ListKind::Resources,
-                "resources/list",
-                r#"{"resources":[{"name":"n","uri":"a:b"}]}"#,
-                "a:b",
-            ),
-            (
-                ListKind::Templates,
-                "resources/templates/list",
-                r#"{"resourceTemplates":[{"uriTemplate":"a:{b}","name":"n"}]}"#,
-                "a:{b}",
-            ),
-        ];
-        for (kind, method, page, name) in table {
-            let mut listing = Listing::default();
-            assert_eq!(kind.method(), method);
-            assert_eq!(listing.add_page(kind, page.as_bytes(), 9), Ok(None));
-            let names: Vec<_> = listing.entries(kind).iter().map(|e| e.name.as_str()).collect();
-            assert_eq!(names, [name]);
-            let others = ListKind::ALL.into_iter().filter(|other| *other != kind);
-            assert!(others.into_iter().all(|other| listing.entries(other).is_empty()));
-        }
-    }
-
-    #[test]
-    fn a_fresh_list_takes_the_place_of_the_old_one_of_its_kind_only() {
-        let mut listing = Listing::default();
-        listing.add_page(ListKind::Tools, br#"{"tools":[{"name":"a"}, 5]}"#, 9).unwrap();
-        listing.add_page(ListKind::Prompts, br#"{"prompts":[{"name":"p"}]}"#, 9).unwrap();
-        let mut fresh = Listing::default();
-        let page = br#"{"tools":[{"name":"b","inputSchema":{"type":"object"}},{"name":"b"}]}"#;
-        fresh.add_page(ListKind::Tools, page, 9).unwrap();
-        listing.replace(ListKind::Tools, fresh);
-        let names = |kind| -> Vec<&str> {
-            listing.entries(kind).iter().map(|entry| entry.name.as_str()).collect()
-        };
-        assert_eq!(names(ListKind::Tools), ["b"]);
-        assert_eq!(names(ListKind::Prompts), ["p"]);
-        assert_eq!(
-            listing.warnings,
-            ["it offers the tool `b` more than once; only the first is used"]
-        );
-    }
-
-    #[test]
-    fn cursors() {
-        check(r#"{"tools":[],"nextCursor":""}"#, &[], 0, Some("\"\""));
-        check(r#"{"tools":[],"nextCursor":"p2"}"#, &[], 0, Some("\"p2\""));
-        check(r#"{"tools":[],"nextCursor":null}"#, &[], 0, None);
-    }
-
-    #[test]
-    fn edge_3_of_duplicates_the_first_wins() {
-        let page = r#"{"tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"a","v":2}]}"#;
-        check(page, &["a"], 1, None);
-    }
-
-    #[test]
-    fn what_is_no_tool_is_left_out() {
-        check(r#"{"tools":[5,{},{"name":7},{"name":""},{"name":"a","name":"b"}]}"#, &[], 5, None);
-        check(
-            r#"{"tools":[{"name":"a"},{"name":"b"},{"name":"c"},{"name":"d"}],"nextCursor":"x"}"#,
-            &["a", "b", "c"],
-            2,
-            None,
-        );
-    }
-
-    #[test]
-    fn a_bad_definition_is_repaired_with_one_warning() {
-        let page = br#"{"tools":[{"inputSchema":5,"name":"a\u0062"},{"name":"b"},{"name":"c"}]}"#;
-        let mut listing = Listing::default();
-        listing.add_page(ListKind::Tools, page, 9).unwrap();
-        let tool = &listing.tools()[0];
-        let expected = br#"{"inputSchema":{"type":"object"},"name":"a\u0062"}"#;
-        assert_eq!(&*tool.definition, expected);
-        assert_eq!(tool.name_token(), br#""a\u0062""#, "the name is found in its new place");
-        let expected = "its tool \"ab\" has an `inputSchema` that is not a schema; it is repaired in the list (and 2 more like it)";
-        assert_eq!(listing.warnings, [expected]);
-        let mut listing = Listing::verbatim();
-        listing.add_page(ListKind::Tools, page, 9).unwrap();
-        assert_eq!(&*listing.tools()[1].definition, br#"{"name":"b"}"#);
-        assert!(listing.warnings.is_empty());
-    }
-
-    #[test]
-    fn a_uri_is_called_one() {
-        let mut listing = Listing::default();
-        listing.add_page(ListKind::Resources, br#"{"resources":[{"uri":""}]}"#, 9).unwrap();
-        let page = br#"{"resourceTemplates":[{"uriTemplate":"a\u0000"}]}"#;
-        listing.add_page(ListKind::Templates, page, 9).unwrap();
-        let expected = [
-            "a resource is left out: the URI is empty",
-            "a resource template is left out: the URI template \"a\\u{0}\" has a control character (U+0000) at character 2",
-        ];
-        assert_eq!(listing.warnings, expected);
-    }
-
-    #[test]
-    fn an_answer_without_a_list_is_refused() {
-        let mut listing = Listing::default();
-        let tools = ListKind::Tools;
-        assert_eq!(listing.add_page(tools, b"{}", 9), Err(NotAList(tools)));
-        assert_eq!(listing.add_page(tools, br#"{"tools":{}}"#, 9), Err(NotAList(tools)));
-        assert_eq!(
-            NotAList(ListKind::Templates).to_string(),
-            "its answer to resources/templates/list has no `resourceTemplates` array"
-        );
-    }
-}
+mod tests;

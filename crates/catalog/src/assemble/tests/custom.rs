@@ -89,6 +89,25 @@ fn co_5_only_listed_subtools_may_be_called() {
 }
 
 #[test]
+fn co_5_headers_of_a_subtool_are_known_and_not_listed() {
+    let table = [("string", "P", true), ("number", "P", false), ("string", "", false)];
+    for (type_of, name, proper) in table {
+        let property = format!(r#"{{"type":"{type_of}","x-mcp-header":"{name}"}}"#);
+        let schema = format!(r#"{{"type":"object","properties":{{"p":{property}}}}}"#);
+        let page = format!(r#"[{{"name":"read","inputSchema":{schema}}}]"#);
+        let servers = [server("fs", Tools, &page).hiding(&["read"])];
+        let catalog = catalog(&servers, custom("both", "", &["fs/read"]));
+        let shown = shown(&catalog, Tools);
+        assert!(shown.contains(r#""anyOf":[{"title":"fs/read","type":"object"}]"#), "{shown}");
+        assert!(!shown.contains("x-mcp-header"), "{shown}");
+        let subtool = route(&catalog, "both").subtool("fs", "read").unwrap();
+        let headers = subtool.headers.as_deref().unwrap_or_default();
+        let names: Vec<_> = headers.iter().map(|header| header.name.as_str()).collect();
+        assert_eq!(names, if proper { vec!["P"] } else { vec![] }, "{property}");
+    }
+}
+
+#[test]
 fn co_5_a_custom_tool_is_listed_while_one_of_its_subtools_can_be_called() {
     let tool = custom("both", "", &["fs/read", "git/log"]);
     let none = catalog(&[stopped("fs"), stopped("git")], tool.clone());

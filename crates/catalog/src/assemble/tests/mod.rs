@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use super::{Catalog, Offer, Route};
 use crate::config::{CustomTool, Exposed, ToolFilter};
-use crate::listing::{ListKind, Listing};
+use crate::listing::{CacheHint, ListKind, Listing};
 use crate::name::Naming;
 
 /// A server of these tests: running if it has a listing.
@@ -107,4 +107,35 @@ fn nothing_gives_empty_lists() {
     assert_eq!(catalog.prompt("x"), None);
     assert_eq!(catalog.resource("x:y"), None);
     assert_eq!(catalog.template("x:{y}"), None);
+}
+
+/// A running server whose tools may be kept for so long.
+fn kept(ttl_ms: u64, scope: &str) -> Server {
+    let page = format!(r#"{{"tools":[],"ttlMs":{ttl_ms},"cacheScope":"{scope}"}}"#);
+    let mut listing = Listing::default();
+    listing.add_page(ListKind::Tools, page.as_bytes(), 100).unwrap();
+    Server { key: "s", listing: Some(listing), ..Server::default() }
+}
+
+#[test]
+fn a_list_is_kept_as_the_strictest_server_says() {
+    let table: [(&[Server], u64, bool); 9] = [
+        (&[], 0, true),
+        (&[stopped("s")], 0, true),
+        (&[kept(9, "public")], 9, false),
+        (&[kept(9, "public"), stopped("s")], 9, false),
+        (&[kept(9, "public"), kept(4, "public")], 4, false),
+        (&[kept(4, "private"), kept(9, "public")], 4, true),
+        (&[kept(9, "public"), server("l", ListKind::Tools, "[]")], 0, true),
+        // What has no such list does not change it.
+        (&[kept(9, "public"), server("p", ListKind::Prompts, "[]")], 9, false),
+        (&[kept(9, "public").hiding(&["a"])], 9, false),
+    ];
+    for (index, (servers, ttl_ms, private)) in table.into_iter().enumerate() {
+        let catalog = assemble(servers);
+        let expected = CacheHint { ttl_ms, private };
+        assert_eq!(catalog.cache(ListKind::Tools), expected, "row {index}");
+        assert_eq!(catalog.cache(ListKind::Prompts), CacheHint::default(), "row {index}");
+    }
+    assert_eq!(Catalog::default().cache(ListKind::Tools), CacheHint { ttl_ms: 0, private: true });
 }

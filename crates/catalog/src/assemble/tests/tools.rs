@@ -119,6 +119,21 @@ fn co_4_a_name_that_is_no_tools_is_a_warning() {
 }
 
 #[test]
+fn a_route_knows_the_headers_of_its_tool() {
+    let page = r#"[{"name":"a","inputSchema":{"properties":{"p":{"properties":{"q":{"type":"string","x-mcp-header":"Q"}}}}}},{"name":"b"},{"name":"c","inputSchema":{"x-mcp-header":"C"}}]"#;
+    let naming = Naming::for_client(":", Client::OpenAi);
+    let servers = [server("s", Tools, page).exposing(&["a=x", "b", "c"])];
+    let catalog = assemble_with(&servers, &[], &naming);
+    for (name, expected) in [("s:x", "Q p.q"), ("s__x", "Q p.q"), ("s:b", ""), ("s:c", "")] {
+        let Some(ToolRoute::Server(route)) = catalog.route(name) else { panic!("{name}") };
+        let headers = route.headers.iter().flat_map(|headers| headers.iter());
+        let headers: Vec<_> =
+            headers.map(|header| format!("{} {}", header.name, header.path.join("."))).collect();
+        assert_eq!(headers.join(","), expected, "{name}");
+    }
+}
+
+#[test]
 fn a_tool_is_found_in_the_list_by_every_name_it_has() {
     let naming = Naming::for_client(":", Client::OpenAi);
     let servers = [three("s").exposing(&["a=x", "b"]), three("t")];
