@@ -1,5 +1,7 @@
 //! "Did you mean": the known names nearest to one that is not known.
 
+use trunkline_catalog::config::letters_apart;
+
 /// At most this many are worth asking about.
 const MOST: usize = 3;
 /// Names are compared up to here: a longer one is not a typing error.
@@ -12,7 +14,7 @@ pub(crate) fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) 
     let rated = names.into_iter().filter_map(|name| {
         let folded = fold(name);
         let part = || !wanted.is_empty() && has_part(name, word);
-        let rate = if folded == wanted || part() { 0 } else { distance(&wanted, &folded) };
+        let rate = if folded == wanted || part() { 0 } else { letters_apart(&wanted, &folded) };
         let allowed = (wanted.len().max(folded.len()) / 3).min(2);
         (rate <= allowed).then_some((rate, name))
     });
@@ -43,25 +45,6 @@ fn fold(word: &str) -> Vec<char> {
     letters.flat_map(char::to_lowercase).take(LONGEST).collect()
 }
 
-/// Letters to add, remove or replace (Levenshtein), one row at a time.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.iter().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (cell, to) in row.iter_mut().skip(1).zip(b) {
-            let replaced = diagonal + usize::from(from != to);
-            diagonal = *cell;
-            left = replaced.min(left + 1).min(*cell + 1);
-            *cell = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or(a.len())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,20 +66,6 @@ mod tests {
         ];
         for (word, expected) in table {
             assert_eq!(nearest(word, NAMES), expected, "{word}");
-        }
-    }
-
-    #[test]
-    fn distances() {
-        for (a, b, expected) in [
-            ("", "abc", 3),
-            ("abc", "", 3),
-            ("kitten", "sitting", 3),
-            ("a", "a", 0),
-            ("ab", "ba", 2),
-        ] {
-            let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-            assert_eq!(distance(&a, &b), expected);
         }
     }
 

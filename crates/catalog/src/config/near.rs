@@ -9,7 +9,7 @@ pub(crate) fn nearest<'k>(word: &str, spellings: Spellings<'_, 'k>) -> Option<&'
     let rated = spellings.iter().map(|(spelling, key)| {
         let spelling = fold(spelling);
         let allowed = (word.len().max(spelling.len()) / 3).min(2);
-        (distance(&word, &spelling), allowed, *key)
+        (letters_apart(&word, &spelling), allowed, *key)
     });
     let near = rated.filter(|(distance, allowed, _)| distance <= allowed);
     near.min_by_key(|(distance, ..)| *distance).map(|(.., key)| key)
@@ -22,7 +22,7 @@ fn fold(word: &str) -> Vec<char> {
 }
 
 /// How many letters must be added, removed, replaced or swapped with their neighbour.
-fn distance(a: &[char], b: &[char]) -> usize {
+pub fn letters_apart(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();
     for (i, ca) in a.iter().enumerate() {
@@ -48,7 +48,7 @@ fn distance(a: &[char], b: &[char]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{distance, nearest};
+    use super::{letters_apart, nearest};
 
     const KEYS: [(&str, &str); 6] = [
         ("command", "command"),
@@ -95,7 +95,7 @@ mod tests {
         ];
         for (a, b, expected) in table {
             let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-            assert_eq!(distance(&a, &b), expected);
+            assert_eq!(letters_apart(&a, &b), expected);
         }
     }
 }

@@ -224,7 +224,7 @@ impl Reader<'_, '_> {
         if is_secret_value(&url) {
             self.secrets.add(key, &url);
         }
-        let headers = find(members, "headers").map(|member| self.pairs(member, at, header_rule));
+        let headers = find(members, "headers").map(|member| self.headers(member, at));
         let kind = match (declared, key) {
             (Some(Type::Sse), _) => RemoteKind::Sse,
             (Some(Type::Http), _) | (_, "httpUrl") => RemoteKind::Http,
@@ -232,6 +232,41 @@ impl Reader<'_, '_> {
         };
         Transport::Remote { url, kind, headers: headers.unwrap_or_default() }
     }
+
+    /// Files written for other clients often set `Accept` and the like: that is no reason to fail.
+    fn headers(&mut self, member: &Member, at: &Path) -> Vec<(String, String)> {
+        let mut headers = self.pairs(member, at, header_rule);
+        headers.retain(|(name, _)| !is_ours(name));
+        if let Value::Object(pairs) = &member.value.value {
+            let at = at.key(&member.key.value);
+            for pair in pairs.iter().filter(|pair| is_ours(&pair.key.value)) {
+                let name = &pair.key.value;
+                let message = format!("`{name}` is set by Trunkline itself and is ignored here");
+                let at = at.key(name);
+                self.check.report(Problem::warning(&at, pair.key.span, message));
+            }
+        }
+        headers
+    }
+}
+
+/// The framing and the protocol are Trunkline's own; a value from a config would break both.
+fn is_ours(header: &str) -> bool {
+    const OURS: [&str; 11] = [
+        "host",
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "content-type",
+        "accept",
+        "mcp-session-id",
+        "mcp-protocol-version",
+        "mcp-method",
+        "mcp-name",
+        "last-event-id",
+    ];
+    let header = header.to_ascii_lowercase();
+    OURS.contains(&header.as_str()) || header.starts_with("mcp-param-")
 }
 
 fn same_key(one: Option<&Member>, other: &Member) -> bool {

@@ -110,6 +110,23 @@ fn full_rules_read_what_the_clients_write() {
 }
 
 #[test]
+fn headers_that_trunkline_sets_itself_are_ignored_with_a_word() {
+    let text =
+        server(r#""url": "http://h", "headers": {"Accept": "*/*", "X": "y", "MCP-Param-a": "b"}"#);
+    let config = read(&text, Rules::Full).expect("it loads");
+    let expected = remote("http://h", RemoteKind::Detect, &[("X", "y")]);
+    assert!(config.servers.iter().all(|server| server.transport == expected));
+    super::check(
+        &text,
+        Rules::Full,
+        &[
+            "warning $.mcpServers.s.headers.Accept 1:54 `Accept` is set by Trunkline itself and is ignored here",
+            "warning $.mcpServers.s.headers.MCP-Param-a 1:81 `MCP-Param-a` is set by Trunkline itself and is ignored here",
+        ],
+    );
+}
+
+#[test]
 fn a_disabled_server_is_checked_but_not_expanded() {
     let table = [
         (r#""command": "$UNSET", "disabled": true"#, true),
