@@ -1,6 +1,6 @@
 //! A read buffer that hands out whole HTTP/1.1 messages; like `lines`, its cost is linear in the bytes.
 //!
-//! Only what MCP over HTTP needs is understood: bodies with a length or in chunks, and four headers.
+//! Only what MCP over HTTP needs is understood: bodies with a length or in chunks, and a few headers.
 
 use crate::scan;
 use memchr::memchr;
@@ -32,13 +32,38 @@ pub struct Inbox {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     pub head: Range<usize>,
-    /// The value of `mcp-session-id`.
-    pub session: Range<usize>,
+    pub named: Named,
     pub body: Range<usize>,
     /// Whether a browser sent it: it has an `origin`.
     pub origin: bool,
     /// Whether the body is `text/event-stream`.
     pub events: bool,
+}
+
+/// Where the values of MCP's own headers stand; an empty range means "not there".
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Named {
+    /// `mcp-session-id`.
+    pub session: Range<usize>,
+    /// `mcp-protocol-version`.
+    pub version: Range<usize>,
+    /// `mcp-method`.
+    pub method: Range<usize>,
+    /// `mcp-name`.
+    pub name: Range<usize>,
+}
+
+impl Named {
+    /// The same in a head that starts at `by`.
+    fn shifted(&self, by: usize) -> Self {
+        let shift = |span: &Range<usize>| span.start + by..span.end + by;
+        Self {
+            session: shift(&self.session),
+            version: shift(&self.version),
+            method: shift(&self.method),
+            name: shift(&self.name),
+        }
+    }
 }
 
 impl Default for Inbox {
@@ -79,9 +104,9 @@ impl Inbox {
             self.head = Some(head);
             return Ok(None);
         };
-        let session = self.start + head.session.start..self.start + head.session.end;
+        let named = head.named.shifted(self.start);
         let (origin, events) = (head.origin, head.events);
-        let message = Message { head: self.start..from, session, body, origin, events };
+        let message = Message { head: self.start..from, named, body, origin, events };
         self.start = end;
         Ok(Some(message))
     }
@@ -179,7 +204,7 @@ impl Inbox {
 struct Head {
     /// Behind the empty line.
     end: usize,
-    session: Range<usize>,
+    named: Named,
     body: Body,
     origin: bool,
     events: bool,
@@ -194,8 +219,13 @@ enum Body {
 impl Head {
     /// `None` if the head is not whole yet.
     fn parse(bytes: &[u8]) -> Result<Option<Self>, Malformed> {
-        let mut head =
-            Self { end: 0, session: 0..0, body: Body::Length(0), origin: false, events: false };
+        let mut head = Self {
+            end: 0,
+            named: Named::default(),
+            body: Body::Length(0),
+            origin: false,
+            events: false,
+        };
         let mut at = 0;
         while let Some(step) = memchr(b'\n', &bytes[at..]) {
             let line = &bytes[at..at + step];
@@ -216,8 +246,14 @@ impl Head {
     fn header(&mut self, line: &[u8], at: usize) -> Result<(), Malformed> {
         let colon = memchr(b':', line).ok_or(Malformed)?;
         let (name, value) = (&line[..colon], colon + 1);
+        let span = || {
+            let start = at + line.len() - line[value..].trim_ascii_start().len();
+            start..start + line[value..].trim_ascii().len()
+        };
         match colon {
             6 if name.eq_ignore_ascii_case(b"origin") => self.origin = true,
+            8 if name.eq_ignore_ascii_case(b"mcp-name") => self.named.name = span(),
+            10 if name.eq_ignore_ascii_case(b"mcp-method") => self.named.method = span(),
             12 if name.eq_ignore_ascii_case(b"content-type") => {
                 self.events = line[value..].trim_ascii().starts_with(b"text/event-stream");
             }
@@ -226,11 +262,9 @@ impl Head {
                 let length = scan::number(digits, 0..digits.len()).ok_or(Malformed)?;
                 self.body = Body::Length(length);
             }
-            14 if name.eq_ignore_ascii_case(b"mcp-session-id") => {
-                let start = at + line.len() - line[value..].trim_ascii_start().len();
-                self.session = start..start + line[value..].trim_ascii().len();
-            }
+            14 if name.eq_ignore_ascii_case(b"mcp-session-id") => self.named.session = span(),
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => self.body = Body::Chunked,
+            20 if name.eq_ignore_ascii_case(b"mcp-protocol-version") => self.named.version = span(),
             _ => {}
         }
         Ok(())
@@ -282,6 +316,7 @@ mod tests {
 
     const STREAM: &[u8] =
         b"POST /mcp HTTP/1.1\r\nContent-Length:5\r\nMcp-Session-Id:  abc \r\n\r\nhello\
+        POST /mcp HTTP/1.1\r\nMCP-Protocol-Version: v\r\nMcp-Method:m\r\nmcp-name: n\r\n\r\n\
         HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ncontent-type: text/event-stream; x\r\n\r\n\
         3\r\nfoo\r\nA;x=y\r\n0123456789\r\n0\r\n\r\n\
         GET /mcp HTTP/1.1\r\norigin: http://evil\r\n\r\n";
@@ -290,9 +325,12 @@ mod tests {
         let text = |span: &Range<usize>| String::from_utf8_lossy(&inbox.bytes()[span.clone()]);
         let line = text(&message.head).lines().next().map(str::to_owned);
         format!(
-            "{} [{}] {} {} {}",
+            "{} [{}{}{}{}] {} {} {}",
             line.unwrap_or_default(),
-            text(&message.session),
+            text(&message.named.session),
+            text(&message.named.version),
+            text(&message.named.method),
+            text(&message.named.name),
             text(&message.body),
             message.origin,
             message.events
@@ -314,11 +352,12 @@ mod tests {
             }
             let wanted = [
                 "POST /mcp HTTP/1.1 [abc] hello false false",
+                "POST /mcp HTTP/1.1 [vmn]  false false",
                 "HTTP/1.1 200 OK [] foo0123456789 false true",
                 "GET /mcp HTTP/1.1 []  true false",
             ];
-            assert_eq!(got.len(), 600, "chunks of {chunk}");
-            assert!(got.chunks(3).all(|three| three == wanted), "chunks of {chunk}: {got:?}");
+            assert_eq!(got.len(), 800, "chunks of {chunk}");
+            assert!(got.chunks(4).all(|four| four == wanted), "chunks of {chunk}: {got:?}");
             assert!(!inbox.has_more());
         }
     }

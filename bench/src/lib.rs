@@ -2,6 +2,7 @@
 
 pub mod child;
 pub mod drive;
+pub mod era;
 pub mod floor;
 pub mod http;
 pub mod lines;

@@ -1,4 +1,4 @@
-//! Floor and child over HTTP say what the driver takes for granted.
+//! Floor and child say what the driver takes for granted, over HTTP and, in the modern era, over stdio.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -49,21 +49,19 @@ impl Drop for Config {
 
 impl Floor {
     fn start(test: &str) -> Self {
+        Self::with_children(test, &[])
+    }
+
+    /// The same with more arguments for the children.
+    fn with_children(test: &str, more: &[&str]) -> Self {
         let program = env!("CARGO_BIN_EXE_bench-child");
-        let mut child = Process::start(Command::new(program).args([
-            "--name",
-            "a",
-            "--tools",
-            "2",
-            "--http",
-            "127.0.0.1:0",
-        ]));
-        let port = line(child.0.stdout.take().expect("piped"));
+        let (child, port) = child(more);
+        let more: String = more.iter().map(|arg| format!(",\"{arg}\"")).collect();
         let path = format!("trunkline-bench-{}-{test}.json", std::process::id());
         let config = Config(std::env::temp_dir().join(path));
         let text = format!(
             r#"{{"mcpServers":{{"a":{{"url":"http://127.0.0.1:{port}/mcp"}},
-               "b":{{"command":"{program}","args":["--name","b","--tools","1"]}}}}}}"#
+               "b":{{"command":"{program}","args":["--name","b","--tools","1"{more}]}}}}}}"#
         );
         std::fs::write(&config.0, text).expect("written");
         let mut floor = Process::start(
@@ -78,9 +76,7 @@ impl Floor {
     }
 
     fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("accepts");
-        stream.set_read_timeout(Some(PATIENCE)).expect("set");
-        stream
+        connect(self.port)
     }
 
     /// A connection and the id of a session on it.
@@ -91,6 +87,21 @@ impl Floor {
         let (_, rest) = head.split_once("mcp-session-id: ").expect("a session");
         (stream, rest.lines().next().expect("a line").to_owned())
     }
+}
+
+/// The child `a` over HTTP and its port.
+fn child(more: &[&str]) -> (Process, u16) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bench-child"));
+    let args = ["--name", "a", "--tools", "2", "--http", "127.0.0.1:0"];
+    let mut child = Process::start(command.args(args).args(more));
+    let port = line(child.0.stdout.take().expect("piped"));
+    (child, port.parse().expect("a port"))
+}
+
+fn connect(port: u16) -> TcpStream {
+    let stream = TcpStream::connect(("127.0.0.1", port)).expect("accepts");
+    stream.set_read_timeout(Some(PATIENCE)).expect("set");
+    stream
 }
 
 fn line(output: impl Read) -> String {
@@ -217,4 +228,99 @@ fn only_sessions_that_exist_are_served() {
         let (head, _) = ask(&mut stream, &request);
         assert_eq!(&head[9..12], status, "{request}");
     }
+}
+
+const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+
+/// A modern request with this `Mcp-Name`.
+fn modern(id: &str, method: &str, params: &str, name: &str) -> String {
+    let headers =
+        format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\nMcp-Name: {name}\r\n");
+    let body =
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}{META}}}}}"#);
+    post(&headers, &body)
+}
+
+fn modern_call(id: &str, name: &str) -> String {
+    let params = format!(r#""name":"{name}","arguments":{{"text":"x"}},"#);
+    modern(id, "tools/call", &params, name)
+}
+
+#[test]
+fn a_modern_child_knows_no_handshake_and_compares_headers() {
+    let (_child, port) = child(&["--modern"]);
+    let mut stream = connect(port);
+    let initialize = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
+    let call = modern_call("1", "tool_0");
+    let cases = [
+        (modern("1", "server/discover", "", ""), "200", r#""supportedVersions":["2026-07-28"]"#),
+        (modern("1", "tools/list", "", ""), "200", r#""ttlMs":0,"cacheScope":"private","tools":["#),
+        (
+            call.clone(),
+            "200",
+            r#"{"resultType":"complete","content":[{"type":"text","text":"a tool_0: x"}]"#,
+        ),
+        (call.replace("Name: tool_0", "Name: tool_1"), "400", "-32020"),
+        (call.replace("Method: tools/call", "Method: tools/list"), "400", "-32020"),
+        (call.replace("Version: 2026", "Version: 2027"), "400", "-32020"),
+        (post("", initialize), "400", "-32602"),
+        (modern("1", "initialize", "", ""), "404", "-32601"),
+        (modern("1", "ping", "", ""), "404", "-32601"),
+    ];
+    for (request, status, part) in cases {
+        let (head, body) = ask(&mut stream, &request);
+        assert_eq!(&head[9..12], status, "{request}\n{body}");
+        assert!(body.contains(part), "{request}\n{body}");
+    }
+}
+
+#[test]
+fn modern_calls_pass_the_floor_without_a_session() {
+    let floor = Floor::with_children("modern", &["--modern"]);
+    let mut stream = floor.connect();
+    for (id, name, text) in
+        [("7", "a.tool_1", "a tool_1: x"), (r#""q\"""#, "b.tool_0", "b tool_0: x")]
+    {
+        let (head, body) = ask(&mut stream, &modern_call(id, name));
+        assert!(head.starts_with("HTTP/1.1 200 "), "{head}{body}");
+        let wanted =
+            answer(id, text).replace("{\"content\"", "{\"resultType\":\"complete\",\"content\"");
+        assert_eq!(body, wanted);
+    }
+    let (head, body) = ask(&mut stream, &modern_call("7", "a.tool_1").replacen("a.tool_1", "b", 1));
+    assert!(head.starts_with("HTTP/1.1 400 ") && body.contains("-32020"), "{head}{body}");
+    let (_, body) = ask(&mut stream, &modern("1", "tools/list", "", ""));
+    for part in [r#""resultType":"complete","ttlMs":0"#, "\"a.tool_1\"", "\"b.tool_0\""] {
+        assert!(body.contains(part), "{body}");
+    }
+    let (_, body) = ask(&mut stream, &modern("1", "server/discover", "", ""));
+    assert!(body.contains("2026-07-28"), "{body}");
+}
+
+#[test]
+fn modern_lines_pass_the_floor_over_stdio() {
+    let program = env!("CARGO_BIN_EXE_bench-child");
+    let path = format!("trunkline-bench-{}-lines.json", std::process::id());
+    let config = Config(std::env::temp_dir().join(path));
+    let args = r#"["--name","b","--tools","1","--modern"]"#;
+    let text = format!(r#"{{"mcpServers":{{"b":{{"command":"{program}","args":{args}}}}}}}"#);
+    std::fs::write(&config.0, text).expect("written");
+    let mut floor = Process::start(
+        Command::new(env!("CARGO_BIN_EXE_bench-floor")).arg("--config").arg(&config.0),
+    );
+    let mut output = BufReader::new(floor.0.stdout.take().expect("piped"));
+    let input = floor.0.stdin.as_mut().expect("piped");
+    let mut next = |request: &str| {
+        let (_, body) = request.split_once("\r\n\r\n").expect("a body");
+        writeln!(input, "{body}").expect("written");
+        let mut line = String::new();
+        output.read_line(&mut line).expect("an answer");
+        line
+    };
+    let list = next(&modern("1", "tools/list", "", ""));
+    assert!(list.contains(r#""resultType":"complete""#) && list.contains("\"b:tool_0\""), "{list}");
+    assert!(next(&modern("2", "server/discover", "", "")).contains("2026-07-28"));
+    let said = next(&modern_call("\"x\"", "b:tool_0"));
+    assert!(said.starts_with(r#"{"jsonrpc":"2.0","id":"x","result":{"resultType""#), "{said}");
+    assert!(said.contains("b tool_0: x"), "{said}");
 }

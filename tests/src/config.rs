@@ -14,11 +14,26 @@ pub enum Upstream {
     Stdio,
     Http,
     Sse,
+    /// stdio in the stateless era
+    ModernStdio,
+    /// Streamable HTTP in the stateless era
+    ModernHttp,
 }
 
 impl Upstream {
+    /// All of the older era.
     pub const ALL: [Self; 3] = [Self::Stdio, Self::Http, Self::Sse];
     pub const NETWORK: [Self; 2] = [Self::Http, Self::Sse];
+    /// All of the stateless era.
+    pub const MODERN: [Self; 2] = [Self::ModernStdio, Self::ModernHttp];
+
+    pub fn is_modern(self) -> bool {
+        Self::MODERN.contains(&self)
+    }
+
+    pub fn is_stdio(self) -> bool {
+        matches!(self, Self::Stdio | Self::ModernStdio)
+    }
 }
 
 /// A scripted server in the making. Every one keeps a ledger.
@@ -175,7 +190,8 @@ impl<'a> Fake<'a> {
 
     /// How it behaves over HTTP: `reply` (`"sse"`: always a stream), `events` (true: with ids),
     /// `prime` (true: an empty event first), `sessions` (false: none), `get` (false: 405),
-    /// `close_each` (`"announced"`, `"silent"`), `endpoint` (legacy: what the first event says).
+    /// `close_each` (`"announced"`, `"silent"`), `endpoint` (legacy: what the first event says),
+    /// `refusal` (the body for a request without a session).
     pub fn http(self, options: Value) -> Self {
         self.set("http", options)
     }
@@ -203,6 +219,27 @@ impl<'a> Fake<'a> {
         self
     }
 
+    /// Speaks the stateless era and nothing else.
+    pub fn modern(self) -> Self {
+        self.set("era", "modern")
+    }
+
+    /// Speaks both eras. A process on a pipe stays with the one it was opened in, as the official
+    /// Python servers do; over HTTP every request chooses.
+    pub fn dual(self) -> Self {
+        self.set("era", "first")
+    }
+
+    /// The raw `supportedVersions` it discovers.
+    pub fn versions(self, raw: &str) -> Self {
+        self.set("versions", raw)
+    }
+
+    /// The cache hints of lists and reads in the stateless era.
+    pub fn cache(self, ttl_ms: u64, scope: &str) -> Self {
+        self.set("cache", format!(r#""ttlMs":{ttl_ms},"cacheScope":"{scope}""#))
+    }
+
     /// Starts it over the network.
     pub fn listen(self, wire: Wire) -> Service {
         let script = self.write();
@@ -214,6 +251,8 @@ impl<'a> Fake<'a> {
     pub fn over(self, upstream: Upstream) -> Value {
         let wire = match upstream {
             Upstream::Stdio => return self.entry(),
+            Upstream::ModernStdio => return self.modern().entry(),
+            Upstream::ModernHttp => return self.modern().over(Upstream::Http),
             Upstream::Http => Wire::Http,
             Upstream::Sse => Wire::Sse,
         };

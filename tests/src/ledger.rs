@@ -15,6 +15,8 @@ pub enum Record {
     /// This process has received an HTTP request with this head; its body, if it has one, is the
     /// next record.
     Asked { pid: i32, head: Head },
+    /// The client has closed the connection of the request with this raw id before its answer.
+    Closed { pid: i32, id: Vec<u8> },
 }
 
 /// The head of an HTTP request.
@@ -58,7 +60,7 @@ pub fn read(path: &Path) -> Vec<Record> {
 pub fn received(path: &Path) -> Vec<Vec<u8>> {
     let line = |record| match record {
         Record::Received { line, .. } => Some(line),
-        Record::Started { .. } | Record::Asked { .. } => None,
+        _ => None,
     };
     read(path).into_iter().filter_map(line).collect()
 }
@@ -80,7 +82,7 @@ pub fn with_method(path: &Path, method: &str) -> Vec<Vec<u8>> {
 pub fn started(path: &Path) -> Vec<i32> {
     let pid = |record| match record {
         Record::Started { pid } => Some(pid),
-        Record::Received { .. } | Record::Asked { .. } => None,
+        _ => None,
     };
     read(path).into_iter().filter_map(pid).collect()
 }
@@ -89,7 +91,7 @@ pub fn started(path: &Path) -> Vec<i32> {
 pub fn heads(path: &Path) -> Vec<Head> {
     let head = |record| match record {
         Record::Asked { head, .. } => Some(head),
-        Record::Started { .. } | Record::Received { .. } => None,
+        _ => None,
     };
     read(path).into_iter().filter_map(head).collect()
 }
@@ -107,6 +109,15 @@ pub fn heads_of(path: &Path, method: &str) -> Vec<Head> {
             _ => None,
         })
         .collect()
+}
+
+/// The raw ids of requests whose connection the client has closed before their answers.
+pub fn closed(path: &Path) -> Vec<Vec<u8>> {
+    let id = |record| match record {
+        Record::Closed { id, .. } => Some(id),
+        _ => None,
+    };
+    read(path).into_iter().filter_map(id).collect()
 }
 
 /// The writing side, in the scripted server. One `write` per record and no `fsync`: what a killed
@@ -138,6 +149,10 @@ impl Ledger {
             record.extend_from_slice(&self.line(body));
         }
         self.write(&record);
+    }
+
+    pub fn closed(&mut self, id: &[u8]) {
+        self.write(&self.record(b'C', id));
     }
 
     /// What holds a newline of its own is written with escapes.
@@ -187,6 +202,7 @@ fn record(line: &[u8]) -> Option<Record> {
     let pid = std::str::from_utf8(parts.next()?).ok()?.parse().ok()?;
     match kind {
         b"S" => Some(Record::Started { pid }),
+        b"C" => Some(Record::Closed { pid, id: parts.next()?.to_vec() }),
         b"R" => Some(Record::Received { pid, line: parts.next()?.to_vec() }),
         b"E" => Some(Record::Received { pid, line: unescape(parts.next()?) }),
         b"H" => {

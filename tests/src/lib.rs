@@ -14,6 +14,7 @@ pub mod ledger;
 pub mod legacy_sse;
 pub mod line;
 pub mod mcp;
+pub mod modern;
 pub mod port;
 pub mod process;
 pub mod rng;

@@ -39,6 +39,36 @@ pub fn replace(object: &[u8], key: &str, with: &[u8]) -> Option<Vec<u8>> {
     Some([&object[..span.start], with, &object[span.end..]].concat())
 }
 
+/// `object` with these raw members (`"a":1,"b":2`) in front of its own.
+pub fn with_first(object: &[u8], new: &str) -> Vec<u8> {
+    let open = object.iter().position(|&byte| byte == b'{').map_or(0, |at| at + 1);
+    let comma: &[u8] = if members(object).is_none_or(|all| all.is_empty()) { b"" } else { b"," };
+    [&object[..open], new.as_bytes(), comma, &object[open..]].concat()
+}
+
+/// `object` with these raw members behind its own.
+pub fn with_last(object: &[u8], new: &str) -> Vec<u8> {
+    let close = object.iter().rposition(|&byte| byte == b'}').unwrap_or(object.len());
+    let comma: &[u8] = if members(object).is_none_or(|all| all.is_empty()) { b"" } else { b"," };
+    [&object[..close], comma, new.as_bytes(), &object[close..]].concat()
+}
+
+/// `object` without the first member called `key` and one comma beside it; every other byte kept.
+pub fn without(object: &[u8], key: &str) -> Vec<u8> {
+    let found = members(object).and_then(|all| all.into_iter().find(|m| is_key(m, key)));
+    let Some(member) = found else { return object.to_vec() };
+    let start = member.key.as_ptr() as usize - object.as_ptr() as usize;
+    let end = member.value.as_ptr() as usize - object.as_ptr() as usize + member.value.len();
+    let after = skip_space(object, end);
+    let before = object[..start].iter().rposition(|byte| !byte.is_ascii_whitespace());
+    let gone = match before {
+        _ if object.get(after) == Some(&b',') => start..after + 1,
+        Some(comma) if object[comma] == b',' => comma..end,
+        _ => start..end,
+    };
+    [&object[..gone.start], &object[gone.end..]].concat()
+}
+
 /// The members of an object in the order they are written, duplicates included.
 pub fn members(object: &[u8]) -> Option<Vec<Member<'_>>> {
     let mut found = Vec::new();
@@ -225,7 +255,7 @@ fn skip_space(bytes: &[u8], mut at: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{elements, get, is_json, members, path, replace};
+    use super::{elements, get, is_json, members, path, replace, with_first, with_last, without};
 
     #[test]
     fn grammar() {
@@ -292,5 +322,24 @@ mod tests {
             replace(b"{\"a\": 1 ,\"b\":2}", "a", b"[]").as_deref(),
             Some(&b"{\"a\": [] ,\"b\":2}"[..])
         );
+    }
+
+    #[test]
+    fn members_come_and_go_and_the_rest_stays() {
+        for (object, expected) in [
+            (r#"{ "a":1 , "b" : 2 }"#, r#"{ "x":0, "a":1 , "b" : 2 }"#),
+            ("{ }", r#"{"x":0 }"#),
+            (r#"{"a":1}"#, r#"{"x":0,"a":1}"#),
+        ] {
+            let with = with_first(object.as_bytes(), r#""x":0"#);
+            assert_eq!(without(&with, "x"), object.as_bytes(), "{expected}");
+            assert!(is_json(&with));
+            let with = with_last(object.as_bytes(), r#""x":0"#);
+            assert_eq!(get(&with, "x"), Some(&b"0"[..]), "{object}");
+            assert!(is_json(&with));
+        }
+        assert_eq!(without(br#"{"a":1, "b":2,"c":3}"#, "b"), br#"{"a":1, "c":3}"#);
+        assert_eq!(without(br#"{"a":1, "b":2}"#, "b"), br#"{"a":1}"#);
+        assert_eq!(without(br#"{"a":1}"#, "b"), br#"{"a":1}"#);
     }
 }

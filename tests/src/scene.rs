@@ -10,6 +10,7 @@ use crate::config::Upstream;
 use crate::inbox::Inbox;
 use crate::legacy_sse::LegacySse;
 use crate::mcp::Speak;
+use crate::modern::Modern;
 use crate::room::Room;
 use crate::serve::Serve;
 use crate::streamable::Streamable;
@@ -22,11 +23,27 @@ pub enum Front {
     Http,
     /// `/sse` and `/messages`
     Sse,
+    /// stdio in the stateless era
+    ModernStdio,
+    /// `/mcp` in the stateless era
+    ModernHttp,
 }
 
 impl Front {
+    /// All of the older era.
     pub const ALL: [Self; 3] = [Self::Stdio, Self::Http, Self::Sse];
     pub const NETWORK: [Self; 2] = [Self::Http, Self::Sse];
+    /// All of the stateless era.
+    pub const MODERN: [Self; 2] = [Self::ModernStdio, Self::ModernHttp];
+
+    pub fn is_modern(self) -> bool {
+        Self::MODERN.contains(&self)
+    }
+
+    /// Is the client a process of its own before the gateway?
+    pub fn is_stdio(self) -> bool {
+        matches!(self, Self::Stdio | Self::ModernStdio)
+    }
 }
 
 /// A client of any front.
@@ -35,6 +52,7 @@ pub enum Talk {
     Stdio(Client),
     Http(Streamable),
     Sse(Box<LegacySse>),
+    Modern(Modern),
 }
 
 /// A running gateway and its first client.
@@ -67,7 +85,7 @@ impl Room {
     }
 
     fn command(&self, front: Front, flags: &[&str]) -> Command {
-        if front == Front::Stdio { self.trunkline(flags) } else { self.serve_command(flags) }
+        if front.is_stdio() { self.trunkline(flags) } else { self.serve_command(flags) }
     }
 
     /// [`Room::open`], and every server has answered for its tools.
@@ -84,7 +102,8 @@ impl Serve {
     #[track_caller]
     pub fn talk(&self, front: Front, capabilities: &str) -> Talk {
         match front {
-            Front::Stdio => panic!("a stdio client has a gateway of its own"),
+            Front::Stdio | Front::ModernStdio => panic!("a stdio client has a gateway of its own"),
+            Front::ModernHttp => Talk::Modern(self.modern(capabilities)),
             Front::Http => Talk::Http(self.http_with(capabilities)),
             Front::Sse => Talk::Sse(Box::new(self.sse_with(capabilities))),
         }
@@ -94,8 +113,12 @@ impl Serve {
 impl Scene {
     #[track_caller]
     fn start(front: Front, command: Command, capabilities: &str) -> Self {
-        if front == Front::Stdio {
+        if front.is_stdio() {
             let client = Client::spawn(command);
+            if front == Front::ModernStdio {
+                let client = Talk::Modern(Modern::stdio(client, capabilities));
+                return Self { client, serve: None };
+            }
             client.initialize_with("2025-11-25", capabilities).result();
             return Self { client: Talk::Stdio(client), serve: None };
         }
@@ -109,7 +132,26 @@ impl Scene {
         match (&self.serve, &self.client) {
             (Some(serve), _) => serve.process(),
             (None, Talk::Stdio(client)) => client,
+            (None, Talk::Modern(client)) => client.process().expect("the gateway is its process"),
             (None, _) => unreachable!("a network client has a gateway"),
+        }
+    }
+
+    /// The client of a front of the stateless era.
+    #[track_caller]
+    pub fn modern(&self) -> &Modern {
+        match &self.client {
+            Talk::Modern(client) => client,
+            other => panic!("not of the stateless era: {other:?}"),
+        }
+    }
+
+    /// [`Scene::modern`], to change what it says of itself.
+    #[track_caller]
+    pub fn modern_mut(&mut self) -> &mut Modern {
+        match &mut self.client {
+            Talk::Modern(client) => client,
+            other => panic!("not of the stateless era: {other:?}"),
         }
     }
 
@@ -134,6 +176,7 @@ impl Speak for Talk {
             Self::Stdio(client) => Speak::send_line(client, line),
             Self::Http(client) => client.send_line(line),
             Self::Sse(client) => Speak::send_line(&**client, line),
+            Self::Modern(client) => Speak::send_line(client, line),
         }
     }
 
@@ -142,6 +185,7 @@ impl Speak for Talk {
             Self::Stdio(client) => Speak::inbox(client),
             Self::Http(client) => client.inbox(),
             Self::Sse(client) => client.inbox(),
+            Self::Modern(client) => client.inbox(),
         }
     }
 
@@ -150,6 +194,7 @@ impl Speak for Talk {
             Self::Stdio(client) => Speak::fresh_id(client),
             Self::Http(client) => client.fresh_id(),
             Self::Sse(client) => client.fresh_id(),
+            Self::Modern(client) => client.fresh_id(),
         }
     }
 
@@ -158,6 +203,7 @@ impl Speak for Talk {
             Self::Stdio(client) => client.separator(),
             Self::Http(client) => client.separator(),
             Self::Sse(client) => client.separator(),
+            Self::Modern(client) => client.separator(),
         }
     }
 
@@ -166,6 +212,16 @@ impl Speak for Talk {
             Self::Stdio(client) => Speak::describe(client),
             Self::Http(client) => client.describe(),
             Self::Sse(client) => client.describe(),
+            Self::Modern(client) => client.describe(),
+        }
+    }
+
+    fn cancel(&self, id: &[u8]) {
+        match self {
+            Self::Stdio(client) => Speak::cancel(client, id),
+            Self::Http(client) => client.cancel(id),
+            Self::Sse(client) => Speak::cancel(&**client, id),
+            Self::Modern(client) => client.cancel(id),
         }
     }
 }
@@ -174,6 +230,31 @@ impl Speak for Talk {
 #[track_caller]
 pub fn each(scenario: impl Fn(Front, Upstream)) {
     let pairs = Front::ALL.into_iter().flat_map(|front| Upstream::ALL.map(|up| (front, up)));
+    each_of(pairs, |(front, upstream)| scenario(front, upstream));
+}
+
+/// Clients of the stateless era before servers of the older one.
+#[track_caller]
+pub fn each_modern_to_legacy(scenario: impl Fn(Front, Upstream)) {
+    each_pair(&Front::MODERN, &Upstream::ALL, scenario);
+}
+
+/// Clients of the older era before servers of the stateless one.
+#[track_caller]
+pub fn each_legacy_to_modern(scenario: impl Fn(Front, Upstream)) {
+    each_pair(&Front::ALL, &Upstream::MODERN, scenario);
+}
+
+/// Both of the stateless era.
+#[track_caller]
+pub fn each_modern(scenario: impl Fn(Front, Upstream)) {
+    each_pair(&Front::MODERN, &Upstream::MODERN, scenario);
+}
+
+/// Every pair of these.
+#[track_caller]
+pub fn each_pair(fronts: &[Front], upstreams: &[Upstream], scenario: impl Fn(Front, Upstream)) {
+    let pairs = fronts.iter().flat_map(|front| upstreams.iter().map(|up| (*front, *up)));
     each_of(pairs, |(front, upstream)| scenario(front, upstream));
 }
 

@@ -6,6 +6,7 @@ use std::process::Command;
 use crate::client::Client;
 use crate::legacy_sse::LegacySse;
 use crate::mcp::Speak;
+use crate::modern::Modern;
 use crate::room::{MARK, Room};
 use crate::streamable::Streamable;
 use crate::{LIMIT, bin};
@@ -79,6 +80,11 @@ impl Serve {
         client.initialize_with("2025-11-25", capabilities).result();
         assert_eq!(client.listen(), 200, "the GET stream");
         client
+    }
+
+    /// A client of the stateless era with these raw capabilities.
+    pub fn modern(&self, capabilities: &str) -> Modern {
+        Modern::http(self.address, capabilities)
     }
 
     /// A session at `/sse`.

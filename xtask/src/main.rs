@@ -15,7 +15,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
 
   ci           everything a change must pass: tidy, format, lints, all tests
   test         all tests (installs the MCP peers they talk to under target/peers)
-  conformance  only the official conformance suite, through `trunkline serve`
+  conformance  only the official conformance suite (conformance [RUN]..., e.g. modern-stdio)
   tidy         the laws the compiler does not know: door plates, who may import whom
   map          the tree with each file's first line
   peers        only install the MCP servers and clients the tests talk to
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     let outcome = match task {
         "ci" => ci(),
         "test" => test(),
-        "conformance" => conformance::run(),
+        "conformance" => conformance::run(rest),
         "tidy" => tidy::run(),
         "map" => map::run(),
         "peers" => peers::install(),
@@ -60,5 +60,5 @@ fn test() -> Result<(), String> {
     // Most tests wait for processes most of the time.
     let threads = 2 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     run::cargo(&format!("test --workspace --locked -- --test-threads {threads}"))?;
-    conformance::judge()
+    conformance::judge(&[])
 }

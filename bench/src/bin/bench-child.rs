@@ -1,9 +1,10 @@
-//! The child process of the benchmark: `bench-child --name NAME --tools N [--http ADDRESS]`, over stdio or HTTP.
+//! The child process of the benchmark: `bench-child --name NAME --tools N [--modern] [--http ADDRESS]`, over stdio or HTTP.
 
 use std::io::{self, Write};
 use std::net::TcpListener;
 use std::process::ExitCode;
 use trunkline_bench::child::Child;
+use trunkline_bench::era::Era;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().collect();
@@ -11,7 +12,8 @@ fn main() -> ExitCode {
         |flag: &str| args.iter().position(|arg| arg == flag).and_then(|at| args.get(at + 1));
     let name = value("--name").map_or("child", String::as_str);
     let tools = value("--tools").and_then(|n| n.parse().ok()).unwrap_or(10);
-    let mut child = Child::new(name, tools);
+    let modern = args.iter().any(|arg| arg == "--modern");
+    let mut child = Child::new(name, tools, if modern { Era::Modern } else { Era::Legacy });
     let Some(address) = value("--http") else {
         // A broken pipe is how the other side says goodbye.
         let _ = child.serve();

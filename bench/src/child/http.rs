@@ -1,7 +1,8 @@
 //! Over Streamable HTTP: one epoll loop, every answer as JSON with its length, one write for each.
 
 use super::stdio::{write_all, write_slices};
-use super::{Answer, CALL_END, Child};
+use super::{Answer, CALL_END, Child, Heading};
+use crate::era::Era;
 use crate::http::{Inbox, Message};
 use crate::scan;
 use rustix::buffer::spare_capacity;
@@ -16,7 +17,9 @@ use std::os::fd::OwnedFd;
 const LISTENER: u64 = u64::MAX;
 const STDIN: u64 = u64::MAX - 1;
 
-const JSON: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
+const NOT_FOUND: &[u8] = b"HTTP/1.1 404 Not Found\r\ncontent-type: application/json\r\n";
+const BAD_REQUEST: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n";
 const ACCEPTED: &[u8] = b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n";
 const DELETED: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 const NO_STREAM: &[u8] =
@@ -110,13 +113,23 @@ impl Server<'_> {
         }
         let child = &mut *self.child;
         child.out.clear();
-        self.frame.clear();
-        self.frame.extend_from_slice(JSON);
-        let answer = child.answer(&bytes[message.body.clone()]);
+        let named = &message.named;
+        let heading = Heading {
+            version: &bytes[named.version.clone()],
+            method: &bytes[named.method.clone()],
+            name: &bytes[named.name.clone()],
+        };
+        let answer = child.answer(&bytes[message.body.clone()], Some(heading));
         let mut length = child.out.len();
+        self.frame.clear();
+        self.frame.extend_from_slice(match answer {
+            Answer::Unknown if child.era == Era::Modern => NOT_FOUND,
+            Answer::Refused => BAD_REQUEST,
+            _ => OK,
+        });
         match answer {
             Answer::None => return write_all(to, ACCEPTED),
-            Answer::Small => {}
+            Answer::Small | Answer::Unknown | Answer::Refused => {}
             Answer::Initialize => {
                 self.sessions += 1;
                 self.frame.extend_from_slice(b"mcp-session-id: ");

@@ -3,12 +3,15 @@
 mod http;
 mod stdio;
 
+use crate::era::{CACHEABLE, COMPLETE, Era, MODERN, VERSION_KEY};
 use crate::scan::{self, Request, Want};
+use memchr::memmem;
 
 /// What one child offers.
 #[derive(Debug)]
 pub struct Child {
     name: Vec<u8>,
+    era: Era,
     /// Everything of the `tools/list` answer behind the id.
     list: Vec<u8>,
     /// The text of the last large answer, kept so that only the transport is timed.
@@ -26,21 +29,34 @@ enum Answer {
     Initialize,
     /// `large` and `CALL_END` follow.
     Large,
+    /// An error: there is no such method.
+    Unknown,
+    /// An error: not a request of the modern era.
+    Refused,
+}
+
+/// What a modern request's headers say.
+#[derive(Debug, Clone, Copy)]
+struct Heading<'a> {
+    version: &'a [u8],
+    method: &'a [u8],
+    name: &'a [u8],
 }
 
 impl Child {
-    /// A child called `name` with `tools` tools, `tool_0` first.
-    pub fn new(name: &str, tools: usize) -> Self {
+    /// A child called `name` with `tools` tools, `tool_0` first, that speaks one era.
+    pub fn new(name: &str, tools: usize, era: Era) -> Self {
         Self {
             name: name.into(),
-            list: list(tools),
+            era,
+            list: list(tools, era),
             large: Vec::new(),
             out: Vec::with_capacity(64 * 1024),
         }
     }
 
     /// Appends the answer to `out`, except for what of it is in `large`.
-    fn answer(&mut self, line: &[u8]) -> Answer {
+    fn answer(&mut self, line: &[u8], heading: Option<Heading<'_>>) -> Answer {
         let Some(request) = scan::request(line, Want::Arguments) else {
             return Answer::None;
         };
@@ -49,24 +65,38 @@ impl Child {
         }
         self.out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
         self.out.extend_from_slice(&line[request.id.clone()]);
-        match &line[request.method.clone()] {
-            b"tools/call" => return self.call(line, &request),
-            b"tools/list" => self.out.extend_from_slice(&self.list),
-            b"ping" => self.out.extend_from_slice(b",\"result\":{}}"),
-            b"initialize" => {
+        if self.era == Era::Modern
+            && let Some(error) = fault(line, &request, heading)
+        {
+            self.out.extend_from_slice(error);
+            return Answer::Refused;
+        }
+        match (self.era, &line[request.method.clone()]) {
+            (_, b"tools/call") => return self.call(line, &request),
+            (_, b"tools/list") => self.out.extend_from_slice(&self.list),
+            (Era::Legacy, b"ping") => self.out.extend_from_slice(b",\"result\":{}}"),
+            (Era::Legacy, b"initialize") => {
                 self.initialize(line);
                 return Answer::Initialize;
             }
-            _ => self.out.extend_from_slice(
-                b",\"error\":{\"code\":-32601,\"message\":\"method not found\"}}",
-            ),
+            (Era::Modern, b"server/discover") => self.discover(),
+            _ => {
+                self.out.extend_from_slice(
+                    b",\"error\":{\"code\":-32601,\"message\":\"method not found\"}}",
+                );
+                return Answer::Unknown;
+            }
         }
         Answer::Small
     }
 
     /// Any tool: with `size` a text of that many bytes, otherwise a small text that proves name, server and argument.
     fn call(&mut self, line: &[u8], request: &Request) -> Answer {
-        self.out.extend_from_slice(br#","result":{"content":[{"type":"text","text":""#);
+        self.out.extend_from_slice(br#","result":{"#);
+        if self.era == Era::Modern {
+            self.out.extend_from_slice(COMPLETE);
+        }
+        self.out.extend_from_slice(br#""content":[{"type":"text","text":""#);
         let arguments = request.arguments.start;
         if let Some(size) =
             scan::field(line, arguments, b"size").and_then(|span| scan::number(line, span))
@@ -96,6 +126,17 @@ impl Child {
         self.out.extend_from_slice(b"\",\"version\":\"1.0.0\"}}}");
     }
 
+    fn discover(&mut self) {
+        self.out.extend_from_slice(br#","result":{"#);
+        self.out.extend_from_slice(CACHEABLE);
+        self.out.extend_from_slice(br#""supportedVersions":[""#);
+        self.out.extend_from_slice(MODERN.as_bytes());
+        self.out.extend_from_slice(br#""],"capabilities":{"tools":{}},"_meta":{"#);
+        self.out.extend_from_slice(br#""io.modelcontextprotocol/serverInfo":{"name":""#);
+        self.out.extend_from_slice(&self.name);
+        self.out.extend_from_slice(b"\",\"version\":\"1.0.0\"}}}}");
+    }
+
     /// Makes `large` a text of `size` bytes: lines with an escape each, as in a real file.
     fn grow(&mut self, size: usize) {
         const LINE: &[u8] =
@@ -110,10 +151,25 @@ impl Child {
 
 const CALL_END: &[u8] = b"\"}],\"isError\":false}}";
 
+/// What a modern request lacks, as the rest of an error. Who sends this does not speak the era that is measured.
+fn fault(line: &[u8], request: &Request, heading: Option<Heading<'_>>) -> Option<&'static [u8]> {
+    if memmem::find(line, VERSION_KEY).is_none() {
+        return Some(b",\"error\":{\"code\":-32602,\"message\":\"no protocolVersion in _meta\"}}");
+    }
+    let heading = heading?;
+    let agrees = heading.version == MODERN.as_bytes()
+        && heading.method == &line[request.method.clone()]
+        && heading.name == &line[request.name.clone()];
+    let error: &[u8] = b",\"error\":{\"code\":-32020,\"message\":\"header mismatch\"}}";
+    (!agrees).then_some(error)
+}
+
 /// The `tools/list` answer behind the id: about 300 bytes a tool.
-fn list(tools: usize) -> Vec<u8> {
+fn list(tools: usize, era: Era) -> Vec<u8> {
     let definitions: Vec<String> = (0..tools).map(definition).collect();
-    format!(",\"result\":{{\"tools\":[{}]}}}}", definitions.join(",")).into_bytes()
+    let before = if era == Era::Modern { CACHEABLE } else { b"" };
+    let tools = format!("\"tools\":[{}]}}}}", definitions.join(","));
+    [b",\"result\":{", before, tools.as_bytes()].concat()
 }
 
 fn definition(number: usize) -> String {

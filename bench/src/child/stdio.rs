@@ -13,13 +13,13 @@ impl Child {
         let mut lines = Lines::default();
         while lines.fill(stdin())? > 0 {
             while let Some(span) = lines.next_line() {
-                match self.answer(&lines.bytes()[span]) {
+                match self.answer(&lines.bytes()[span], None) {
                     Answer::None => {}
-                    Answer::Small | Answer::Initialize => self.out.push(b'\n'),
                     Answer::Large => {
                         write_slices(stdout(), &[&self.out, &self.large, CALL_END, b"\n"])?;
                         self.out.clear();
                     }
+                    _ => self.out.push(b'\n'),
                 }
             }
             write_all(stdout(), &self.out)?;

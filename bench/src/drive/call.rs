@@ -1,6 +1,7 @@
 //! Tool calls as ready-made bytes, and the check of their answers against the direct child's.
 
-use super::connection::{Connection, Large, excerpt};
+use super::connection::{Connection, Large, Outgoing, excerpt};
+use crate::era::{Era, META};
 use crate::scan;
 use serde_json::Value;
 use std::ops::Range;
@@ -28,6 +29,8 @@ pub(super) enum Likeness {
     Bytes,
     /// The text is the same: peers spell results anew.
     Text,
+    /// The text is the same, and a client of this era can read the result.
+    Translated(Era),
 }
 
 /// One tool call to one target.
@@ -37,6 +40,8 @@ pub(super) struct Call {
     pub(super) group: usize,
     request: Vec<u8>,
     request_id: usize,
+    /// The headers that only this call has.
+    headers: Vec<u8>,
     /// The direct child's answer, without the newline.
     reply: Vec<u8>,
     reply_id: usize,
@@ -54,17 +59,40 @@ pub(super) enum Ask {
 
 impl Call {
     /// A call of `name` whose answer is yet unknown.
-    pub(super) fn new(group: usize, name: &str, ask: Ask, likeness: Likeness) -> Self {
+    pub(super) fn new(group: usize, name: &str, ask: Ask, era: Era) -> Self {
         let arguments = match ask {
             Ask::Echo => r#"{"text":"hello, world"}"#.to_owned(),
             Ask::Size(size) => format!(r#"{{"size":{size}}}"#),
         };
         let head = r#"{"jsonrpc":"2.0","id":"#;
+        let (meta, headers) = match era {
+            Era::Legacy => (String::new(), String::new()),
+            Era::Modern => {
+                (format!(",{META}"), format!("mcp-method: tools/call\r\nmcp-name: {name}\r\n"))
+            }
+        };
         let tail = format!(
-            r#","method":"tools/call","params":{{"name":"{name}","arguments":{arguments}}}}}"#
+            r#","method":"tools/call","params":{{"name":"{name}","arguments":{arguments}{meta}}}}}"#
         );
-        let request = format!("{head}{FIRST_ID}{tail}\n").into_bytes();
-        Self { group, request, request_id: head.len(), reply: Vec::new(), reply_id: 0, likeness }
+        Self {
+            group,
+            request: format!("{head}{FIRST_ID}{tail}\n").into_bytes(),
+            request_id: head.len(),
+            headers: headers.into_bytes(),
+            reply: Vec::new(),
+            reply_id: 0,
+            likeness: Likeness::Bytes,
+        }
+    }
+
+    /// The same call with another check of its answer.
+    pub(super) fn like(self, likeness: Likeness) -> Self {
+        Self { likeness, ..self }
+    }
+
+    /// Bytes of the request, and of the direct child's answer.
+    pub(super) fn lengths(&self) -> (usize, usize) {
+        (self.request.len() - 1, self.reply.len())
     }
 
     /// The same call with the answer it must get.
@@ -77,24 +105,31 @@ impl Call {
     }
 
     /// The request under this id.
-    pub(super) fn request(&mut self, id: u64) -> &[u8] {
+    pub(super) fn request(&mut self, id: u64) -> Outgoing<'_> {
         stamp(&mut self.request, self.request_id, id);
-        &self.request
+        Outgoing { headers: &self.headers, line: &self.request }
     }
 
     /// Whether `line` is the answer to this call under `id`.
     pub(super) fn check(&mut self, id: u64, line: &[u8]) -> Result<(), String> {
         stamp(&mut self.reply, self.reply_id, id);
-        if line == self.reply {
+        let translated = matches!(self.likeness, Likeness::Translated(_));
+        if line == self.reply && !translated {
             return Ok(());
         }
         let same = match self.likeness {
             Likeness::Bytes => same_id(&self.reply, line) && result(&self.reply) == result(line),
             Likeness::Text => same_text(&self.reply, line),
+            Likeness::Translated(era) => same_text(&self.reply, line) && readable(era, line),
         };
         let wrong =
             || format!("wrong answer\n  got  {}\n  want {}", excerpt(line), excerpt(&self.reply));
-        same.then_some(()).ok_or_else(wrong)
+        same.then_some(()).ok_or_else(wrong)?;
+        if translated {
+            // From now on the bytes are known, and the check costs every lane the same.
+            *self = self.clone().expecting(line)?.like(Likeness::Bytes);
+        }
+        Ok(())
     }
 
     /// The same for a large answer whose bytes were not kept: its id, and the length of one checked in full.
@@ -139,6 +174,12 @@ fn result(line: &[u8]) -> Option<&[u8]> {
     scan::field(line, 0, b"result").map(|span| &line[span])
 }
 
+/// A modern client must be told which type the result has; a legacy one does not look.
+fn readable(era: Era, line: &[u8]) -> bool {
+    let kind = result(line).and_then(|result| scan::field(result, 0, b"resultType"));
+    era == Era::Legacy || kind.is_some()
+}
+
 fn same_text(a: &[u8], b: &[u8]) -> bool {
     let (Ok(a), Ok(b)) = (serde_json::from_slice::<Value>(a), serde_json::from_slice::<Value>(b))
     else {
@@ -155,8 +196,12 @@ mod tests {
     #[test]
     fn an_answer_must_have_the_id_and_the_result_of_the_direct_one() {
         let direct = br#"{"jsonrpc":"2.0","id":1000000000,"result":{"content":[{"type":"text","text":"a"}]}}"#;
-        let call =
-            |likeness| Call::new(0, "t", Ask::Echo, likeness).expecting(direct).expect("valid");
+        let call = |likeness| {
+            Call::new(0, "t", Ask::Echo, Era::Legacy)
+                .like(likeness)
+                .expecting(direct)
+                .expect("valid")
+        };
         let cases: [(&str, bool, bool); 5] = [
             (
                 r#"{"jsonrpc":"2.0","id":1000000007,"result":{"content":[{"type":"text","text":"a"}]}}"#,
@@ -196,6 +241,42 @@ mod tests {
                 "{line}"
             );
         }
+    }
+
+    #[test]
+    fn a_translated_answer_can_be_read_by_the_client() {
+        let modern =
+            r#"{"id":1000000000,"result":{"resultType":"complete","content":[{"text":"a"}]}}"#;
+        let legacy = r#"{"id":1000000000,"result":{"content":[{"text":"a"}]}}"#;
+        let other = modern.replace("\"a\"", "\"b\"");
+        for (era, line, good) in [
+            (Era::Modern, modern, true),
+            (Era::Modern, legacy, false),
+            (Era::Modern, &other, false),
+            (Era::Legacy, legacy, true),
+            (Era::Legacy, modern, true),
+        ] {
+            let direct = if era == Era::Modern { legacy } else { modern };
+            let call = Call::new(0, "t", Ask::Echo, era).like(Likeness::Translated(era));
+            let mut call = call.expecting(direct.as_bytes()).expect("valid");
+            assert_eq!(call.check(id(0, 0), line.as_bytes()).is_ok(), good, "{era:?} {line}");
+            assert_eq!(call.check(id(0, 0), line.as_bytes()).is_ok(), good, "again: {line}");
+        }
+    }
+
+    #[test]
+    fn a_modern_call_carries_its_meta_and_headers() {
+        let mut call = Call::new(0, "s.t", Ask::Echo, Era::Modern);
+        let Outgoing { headers, line } = call.request(1_000_000_007);
+        let line: Value = serde_json::from_slice(line).expect("JSON");
+        let meta = &line["params"]["_meta"];
+        assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+        assert_eq!(meta["io.modelcontextprotocol/clientInfo"]["name"], "bench");
+        assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], serde_json::json!({}));
+        assert_eq!(headers, b"mcp-method: tools/call\r\nmcp-name: s.t\r\n");
+        let mut call = Call::new(0, "s.t", Ask::Echo, Era::Legacy);
+        let Outgoing { headers, line } = call.request(1_000_000_007);
+        assert!(headers.is_empty() && memchr::memmem::find(line, b"_meta").is_none());
     }
 
     #[test]

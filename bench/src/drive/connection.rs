@@ -1,6 +1,7 @@
 //! One MCP conversation over a pair of pipes or an HTTP connection: raw bytes, blocking, as little work as possible.
 
 use super::post::{Post, Response, malformed};
+use crate::era::{Era, META};
 use crate::lines::Lines;
 use crate::scan::{self, Want};
 use rustix::io::{Errno, read, write};
@@ -19,6 +20,7 @@ pub(super) struct Connection {
     input: Rc<OwnedFd>,
     output: Rc<OwnedFd>,
     framing: Framing,
+    era: Era,
     /// Requests of the next `flush`.
     batch: Vec<u8>,
     chunk: Vec<u8>,
@@ -31,6 +33,19 @@ enum Framing {
     Http(u16, Post),
 }
 
+/// A message on its way out: a line, and the header lines that no other message has; over HTTP only.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Outgoing<'a> {
+    pub(super) headers: &'a [u8],
+    pub(super) line: &'a [u8],
+}
+
+impl<'a> Outgoing<'a> {
+    pub(super) fn plain(line: &'a [u8]) -> Self {
+        Self { headers: b"", line }
+    }
+}
+
 /// A large answer without what frames it, of which only the beginning is kept.
 #[derive(Debug, Default)]
 pub(super) struct Large {
@@ -39,38 +54,38 @@ pub(super) struct Large {
 }
 
 impl Connection {
-    pub(super) fn pipes(input: OwnedFd, output: OwnedFd) -> Self {
-        Self::new(input.into(), output.into(), Framing::Lines(Lines::default()))
+    pub(super) fn pipes(input: OwnedFd, output: OwnedFd, era: Era) -> Self {
+        Self::new(input.into(), output.into(), Framing::Lines(Lines::default()), era)
     }
 
     /// A connection to this machine's `port`, in no session yet.
-    pub(super) fn http(port: u16) -> io::Result<Self> {
+    pub(super) fn http(port: u16, era: Era) -> io::Result<Self> {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
         stream.set_nodelay(true)?;
         let socket = Rc::new(OwnedFd::from(stream));
-        Ok(Self::new(Rc::clone(&socket), socket, Framing::Http(port, Post::to(port))))
+        Ok(Self::new(Rc::clone(&socket), socket, Framing::Http(port, Post::to(port, era)), era))
     }
 
-    fn new(input: Rc<OwnedFd>, output: Rc<OwnedFd>, framing: Framing) -> Self {
-        Self { input, output, framing, batch: Vec::new(), chunk: Vec::new() }
+    fn new(input: Rc<OwnedFd>, output: Rc<OwnedFd>, framing: Framing, era: Era) -> Self {
+        Self { input, output, framing, era, batch: Vec::new(), chunk: Vec::new() }
     }
 
-    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
+    pub(super) fn send(&mut self, outgoing: Outgoing<'_>) -> Result<(), String> {
         match &self.framing {
-            Framing::Lines(_) => write_all(&self.input, bytes),
+            Framing::Lines(_) => write_all(&self.input, outgoing.line),
             Framing::Http(..) => {
-                self.queue(bytes);
+                self.queue(outgoing);
                 self.flush()
             }
         }
     }
 
     /// Keeps a request for the next `flush`; true if it is the first.
-    pub(super) fn queue(&mut self, bytes: &[u8]) -> bool {
+    pub(super) fn queue(&mut self, outgoing: Outgoing<'_>) -> bool {
         let first = self.batch.is_empty();
         match &self.framing {
-            Framing::Lines(_) => self.batch.extend_from_slice(bytes),
-            Framing::Http(_, post) => post.push(&mut self.batch, bytes),
+            Framing::Lines(_) => self.batch.extend_from_slice(outgoing.line),
+            Framing::Http(_, post) => post.push(&mut self.batch, outgoing),
         }
         first
     }
@@ -129,8 +144,18 @@ impl Connection {
     }
 
     /// Sends a request and returns the answer; what comes before it is looked at and set aside.
-    pub(super) fn ask(&mut self, id: u64, rest: &str) -> Result<Range<usize>, String> {
-        self.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{rest}}}\n").as_bytes())?;
+    fn ask(&mut self, id: u64, method: &str, params: &str) -> Result<Range<usize>, String> {
+        let (headers, params) = match self.era {
+            Era::Legacy if params.is_empty() => (String::new(), String::new()),
+            Era::Legacy => (String::new(), format!(r#","params":{{{params}}}"#)),
+            Era::Modern => {
+                let comma = if params.is_empty() { "" } else { "," };
+                let params = format!(r#","params":{{{params}{comma}{META}}}"#);
+                (format!("mcp-method: {method}\r\n"), params)
+            }
+        };
+        let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"{params}}}"#) + "\n";
+        self.send(Outgoing { headers: headers.as_bytes(), line: line.as_bytes() })?;
         loop {
             let span = self.line()?;
             if !self.aside(span.clone())? && self.id(span.clone()) == Some(id) {
@@ -150,7 +175,8 @@ impl Connection {
         };
         if !request.id.is_empty() {
             let id = String::from_utf8_lossy(&line[request.id]).into_owned();
-            self.send(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n").as_bytes())?;
+            let answer = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n");
+            self.send(Outgoing::plain(answer.as_bytes()))?;
         }
         Ok(true)
     }
@@ -191,22 +217,29 @@ impl Connection {
         }
     }
 
-    /// The MCP handshake as a client of 2025-06-18.
+    /// The MCP handshake as a client of 2025-06-18; the modern era has none.
     pub(super) fn initialize(&mut self) -> Result<(), String> {
-        let params = r#""params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}"#;
-        let span = self.ask(1, &format!(r#""method":"initialize",{params}"#))?;
+        if self.era == Era::Modern {
+            return Ok(());
+        }
+        let params = r#""protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}"#;
+        let span = self.ask(1, "initialize", params)?;
         if scan::field(&self.bytes()[span.clone()], 0, b"result").is_none() {
             return Err(format!("initialize failed: {}", excerpt(&self.bytes()[span])));
         }
         if let Framing::Http(port, post) = &mut self.framing {
             post.enter(*port, None);
         }
-        self.send(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n")?;
+        let initialized = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+        self.send(Outgoing::plain(initialized))?;
         self.accepted()
     }
 
-    /// Joins the session of another connection to the same server.
+    /// Joins the session of another connection to the same server; the modern era has none.
     pub(super) fn join(&mut self, other: &Self) {
+        if self.era == Era::Modern {
+            return;
+        }
         if let (Framing::Http(port, post), Framing::Http(_, other)) =
             (&mut self.framing, &other.framing)
         {
@@ -223,7 +256,8 @@ impl Connection {
         if matches!(recv(&self.output, &mut [0u8], flags), Err(Errno::AGAIN)) {
             return Ok(false);
         }
-        let mut fresh = Self::http(port).map_err(|error| format!("no connection: {error}"))?;
+        let fresh = Self::http(port, self.era);
+        let mut fresh = fresh.map_err(|error| format!("no connection: {error}"))?;
         fresh.join(self);
         *self = fresh;
         Ok(true)
@@ -245,15 +279,15 @@ impl Connection {
 
     /// Asks for all tools; `page` sees every page.
     pub(super) fn list(&mut self, id: u64, mut page: impl FnMut(&[u8])) -> Result<(), String> {
-        let mut rest = r#""method":"tools/list""#.to_owned();
+        let mut params = String::new();
         loop {
-            let span = self.ask(id, &rest)?;
+            let span = self.ask(id, "tools/list", &params)?;
             let line = &self.bytes()[span];
             page(line);
             let Some(cursor) = next_cursor(line) else {
                 return Ok(());
             };
-            rest = format!(r#""method":"tools/list","params":{{"cursor":{cursor}}}"#);
+            params = format!(r#""cursor":{cursor}"#);
         }
     }
 }

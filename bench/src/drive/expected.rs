@@ -1,36 +1,43 @@
 //! The answers every contender must give: the direct children's own.
 
 use super::call::{self, Ask};
+use super::contender::Kind;
 use super::route::Route;
-use super::target::{Kind, Place, Shape, Target};
+use super::target::{Place, Shape, Target};
+use crate::era::Era;
 use std::collections::HashMap;
 
-/// The direct children's answers.
+/// The direct children's answers, by era, server and tool.
 #[derive(Debug, Default)]
-pub(super) struct Expected(HashMap<(usize, usize), Vec<u8>>);
+pub(super) struct Expected(HashMap<(Era, (usize, usize)), Vec<u8>>);
 
 impl Expected {
-    /// Asks every child directly.
+    /// Asks every child of each of the eras directly.
     pub(super) fn record(
         place: &Place,
+        eras: &[Era],
         (shape, route): (Shape, Route),
         pairs: &[(usize, usize)],
         ask: Ask,
     ) -> Result<Self, String> {
-        let mut direct = Target::ready(place, &Kind::Direct, shape, route.narrow())?;
         let mut answers = HashMap::new();
-        for &(server, tool) in pairs {
-            let mut call = direct.call((server, tool), ask)?;
-            let connection = direct.connection(server);
-            let span = call::call_once(connection, &mut call, call::id(0, 0))?;
-            answers.insert((server, tool), connection.bytes()[span].to_vec());
+        for &era in eras {
+            let direct = Kind::Direct.of(era);
+            let mut direct = Target::ready(place, &direct, shape, route.narrow())?;
+            for &(server, tool) in pairs {
+                let mut call = direct.call((server, tool), ask)?;
+                let connection = direct.connection(server);
+                let span = call::call_once(connection, &mut call, call::id(0, 0))?;
+                answers.insert((era, (server, tool)), connection.bytes()[span].to_vec());
+            }
         }
         Ok(Self(answers))
     }
 
     /// The direct answer of a server's tool.
-    pub(super) fn of(&self, pair: (usize, usize)) -> Result<&[u8], String> {
-        self.0.get(&pair).map(Vec::as_slice).ok_or_else(|| format!("no direct answer for {pair:?}"))
+    pub(super) fn of(&self, era: Era, pair: (usize, usize)) -> Result<&[u8], String> {
+        let answer = self.0.get(&(era, pair)).map(Vec::as_slice);
+        answer.ok_or_else(|| format!("no direct answer for {pair:?}"))
     }
 }
 

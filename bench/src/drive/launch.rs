@@ -1,11 +1,20 @@
 //! What is started for a contender: its label, its command lines and its configuration file.
 
+use super::contender::Kind;
 use super::peers::{CONFIG, ENVIRONMENT, PORT};
-use super::target::{Kind, Place, Shape};
+use super::target::{Place, Shape};
+use crate::era::Era;
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// What the children are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Offer {
+    pub(super) shape: Shape,
+    pub(super) era: Era,
+}
 
 pub(super) fn label(place: &Place, kind: &Kind) -> String {
     match kind {
@@ -18,20 +27,20 @@ pub(super) fn label(place: &Place, kind: &Kind) -> String {
     }
 }
 
-pub(super) fn commands(place: &Place, kind: &Kind, shape: Shape) -> Result<Vec<Command>, String> {
+pub(super) fn commands(place: &Place, kind: &Kind, offer: Offer) -> Result<Vec<Command>, String> {
     let with_config = |program: &Path| -> Result<Command, String> {
         let mut command = Command::new(program);
-        command.arg("--config").arg(config(place, shape, &[])?);
+        command.arg("--config").arg(config(place, offer, &[])?);
         Ok(command)
     };
     Ok(match kind {
         Kind::Direct => {
-            (0..shape.servers).map(|server| direct(place, server, shape.tools)).collect()
+            (0..offer.shape.servers).map(|server| direct(place, server, offer)).collect()
         }
         Kind::Floor => vec![with_config(&place.floor)?],
         Kind::Subject => vec![with_config(&place.subject)?],
         Kind::Peer(peer) => {
-            vec![peer_command(&peer.program, peer.args, &config(place, shape, &[])?, 0)]
+            vec![peer_command(&peer.program, peer.args, &config(place, offer, &[])?, 0)]
         }
     })
 }
@@ -41,11 +50,11 @@ pub(super) fn commands(place: &Place, kind: &Kind, shape: Shape) -> Result<Vec<C
 pub(super) fn serve(
     place: &Place,
     kind: &Kind,
-    shape: Shape,
+    offer: Offer,
     ports: &[u16],
     port: u16,
 ) -> Result<Command, String> {
-    let config = config(place, shape, ports)?;
+    let config = config(place, offer, ports)?;
     let program = match kind {
         Kind::Direct => return Err("nobody to start".to_owned()),
         Kind::Floor => &place.floor,
@@ -58,8 +67,8 @@ pub(super) fn serve(
 }
 
 /// A child over HTTP.
-pub(super) fn over_http(place: &Place, server: usize, tools: usize) -> Command {
-    let mut command = direct(place, server, tools);
+pub(super) fn over_http(place: &Place, server: usize, offer: Offer) -> Command {
+    let mut command = direct(place, server, offer);
     command.args(["--http", "127.0.0.1:0"]);
     command
 }
@@ -76,26 +85,33 @@ fn peer_command(program: &Path, args: &[&str], config: &Path, port: u16) -> Comm
     command
 }
 
-fn direct(place: &Place, server: usize, tools: usize) -> Command {
+fn direct(place: &Place, server: usize, offer: Offer) -> Command {
     let mut command = Command::new(&place.child);
-    command.args(child_args(server, tools));
+    command.args(child_args(server, offer));
     command
 }
 
-fn child_args(server: usize, tools: usize) -> [String; 4] {
-    ["--name".to_owned(), format!("s{server}"), "--tools".to_owned(), tools.to_string()]
+fn child_args(server: usize, offer: Offer) -> Vec<String> {
+    let (name, tools) = (format!("s{server}"), offer.shape.tools.to_string());
+    let mut args = vec!["--name".to_owned(), name, "--tools".to_owned(), tools];
+    if offer.era == Era::Modern {
+        args.push("--modern".to_owned());
+    }
+    args
 }
 
-/// Writes the `mcpServers` file of a shape: children over HTTP at `ports`, or over stdio if there are none.
-fn config(place: &Place, shape: Shape, ports: &[u16]) -> Result<PathBuf, String> {
+/// Writes the `mcpServers` file: children over HTTP at `ports`, or over stdio if there are none.
+fn config(place: &Place, offer: Offer, ports: &[u16]) -> Result<PathBuf, String> {
     let entry = |server: usize| match ports.get(server) {
         Some(port) => json!({"type": "http", "url": format!("http://127.0.0.1:{port}/mcp")}),
-        None => json!({"command": place.child, "args": child_args(server, shape.tools)}),
+        None => json!({"command": place.child, "args": child_args(server, offer)}),
     };
+    let Offer { shape, era } = offer;
     let servers: serde_json::Map<_, _> =
         (0..shape.servers).map(|server| (format!("s{server}"), entry(server))).collect();
     let first = ports.first().copied().unwrap_or(0);
-    let path = place.directory.join(format!("{}x{}-{first}.json", shape.servers, shape.tools));
+    let name = format!("{}x{}-{}-{first}.json", shape.servers, shape.tools, era.label());
+    let path = place.directory.join(name);
     let text = json!({ "mcpServers": servers }).to_string();
     // Somebody may watch the file: what is right already is left alone.
     if fs::read_to_string(&path).is_ok_and(|written| written == text) {

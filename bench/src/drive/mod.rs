@@ -4,6 +4,7 @@ mod affinity;
 mod args;
 mod call;
 mod connection;
+mod contender;
 mod expected;
 mod launch;
 mod listening;

@@ -1,6 +1,7 @@
 //! MCP messages as HTTP requests: a head before what is sent, answers out of the responses.
 
-use super::connection::excerpt;
+use super::connection::{Outgoing, excerpt};
+use crate::era::{Era, MODERN};
 use crate::http::{Inbox, Malformed, Message};
 use crate::scan;
 use std::ops::Range;
@@ -8,7 +9,7 @@ use std::ops::Range;
 /// One connection's way to speak.
 #[derive(Debug)]
 pub(super) struct Post {
-    /// The head up to the number of the body's length.
+    /// The head up to what differs between messages.
     head: Vec<u8>,
     pub(super) inbox: Inbox,
     /// The session the server opened.
@@ -25,8 +26,12 @@ pub(super) enum Response {
 }
 
 impl Post {
-    pub(super) fn to(port: u16) -> Self {
-        Self { head: head(port, b""), inbox: Inbox::default(), session: Vec::new() }
+    pub(super) fn to(port: u16, era: Era) -> Self {
+        let more = match era {
+            Era::Legacy => String::new(),
+            Era::Modern => format!("mcp-protocol-version: {MODERN}\r\n"),
+        };
+        Self { head: head(port, more.as_bytes()), inbox: Inbox::default(), session: Vec::new() }
     }
 
     /// From now on requests belong to `session`, or to the one the server opened.
@@ -47,9 +52,11 @@ impl Post {
     }
 
     /// Appends the request that carries `message`.
-    pub(super) fn push(&self, out: &mut Vec<u8>, message: &[u8]) {
-        let message = message.strip_suffix(b"\n").unwrap_or(message);
+    pub(super) fn push(&self, out: &mut Vec<u8>, outgoing: Outgoing<'_>) {
+        let message = outgoing.line.strip_suffix(b"\n").unwrap_or(outgoing.line);
         out.extend_from_slice(&self.head);
+        out.extend_from_slice(outgoing.headers);
+        out.extend_from_slice(b"content-length: ");
         scan::push_number(out, message.len());
         out.extend_from_slice(b"\r\n\r\n");
         out.extend_from_slice(message);
@@ -62,7 +69,7 @@ impl Post {
         };
         let bytes = self.inbox.bytes();
         if self.session.is_empty() {
-            self.session = bytes[message.session.clone()].to_vec();
+            self.session = bytes[message.named.session.clone()].to_vec();
         }
         match bytes[message.head.clone()].get(9..12) {
             Some(b"200") if message.events => {
@@ -87,7 +94,7 @@ fn head(port: u16, more: &[u8]) -> Vec<u8> {
         "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n\
          accept: application/json, text/event-stream\r\n"
     );
-    [first.as_bytes(), more, b"content-length: "].concat()
+    [first.as_bytes(), more].concat()
 }
 
 /// The answer among the events of a stream that has ended.
@@ -114,7 +121,7 @@ mod tests {
     fn response(text: &str) -> Result<Option<String>, String> {
         let (reader, writer) = pipe().expect("pipe");
         write(&writer, text.as_bytes()).expect("write");
-        let mut post = Post::to(1);
+        let mut post = Post::to(1, Era::Legacy);
         post.inbox.fill(&reader).expect("fill");
         let shown = post.response()?.map(|response| match response {
             Response::Accepted => "accepted".to_owned(),
@@ -144,13 +151,24 @@ mod tests {
 
     #[test]
     fn a_request_has_its_length_and_its_session() {
-        let mut post = Post::to(80);
+        let mut post = Post::to(80, Era::Legacy);
         post.enter(80, Some(b"abc"));
         let mut out = Vec::new();
-        post.push(&mut out, b"{}\n");
+        post.push(&mut out, Outgoing::plain(b"{}\n"));
         let text = String::from_utf8_lossy(&out);
         assert!(text.starts_with("POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:80\r\n"));
         assert!(text.contains("\r\nmcp-session-id: abc\r\n"));
         assert!(text.ends_with("\r\ncontent-length: 2\r\n\r\n{}"));
+    }
+
+    #[test]
+    fn a_modern_request_has_its_version_and_its_own_headers() {
+        let mut out = Vec::new();
+        let outgoing = Outgoing { headers: b"mcp-method: x\r\n", line: b"{}\n" };
+        Post::to(80, Era::Modern).push(&mut out, outgoing);
+        let text = String::from_utf8_lossy(&out);
+        let end =
+            "\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: x\r\ncontent-length: 2\r\n\r\n{}";
+        assert!(text.ends_with(end), "{text}");
     }
 }

@@ -7,7 +7,7 @@ use std::fmt::{self, Display, Formatter};
 pub(super) struct Report {
     tables: Vec<Table>,
     checks: Vec<Check>,
-    /// Peers that failed in a scenario.
+    /// Peers, and paths between the eras, that failed in a scenario.
     left_out: Vec<String>,
     /// Scenarios that could not be finished.
     pub(super) failures: Vec<String>,
@@ -52,10 +52,13 @@ impl Report {
         self.check(what, &format!("≥ {limit}{unit}"), &format!("{}{unit}", series.show()), met);
     }
 
-    /// Notes a peer's failure; only its first line is for readers of the report.
+    /// Notes an optional contender's failure; only its first line is for readers of the report.
     pub(super) fn leave_out(&mut self, error: String) {
         eprintln!("bench: left out: {error}");
-        self.left_out.extend(error.lines().next().map(str::to_owned));
+        let first = error.lines().next().unwrap_or_default();
+        if !self.left_out.iter().any(|noted| noted == first) {
+            self.left_out.push(first.to_owned());
+        }
     }
 
     pub(super) fn left_out(&self) -> &[String] {

@@ -102,4 +102,10 @@ direct child's (peers: its text).
 *HTTP → HTTP*: client and children over HTTP, which the driver starts. *HTTP → stdio*: the client over HTTP, the
 children over stdio; there, too, direct is the child over HTTP. The floor answers with JSON, holds a message back until
 it is whole, checks the session of every request and keeps a pool of connections to each child.
+
+*Modern*: protocol 2026-07-28, where there is neither `initialize` nor a session and every request says in its `_meta`
+who asks. Over HTTP each has the headers `MCP-Protocol-Version`, `Mcp-Method` and `Mcp-Name`; the floor compares them
+with the body and puts the child's own tool name into both, but does not look into `_meta`. All other tables are of the
+*legacy* era (2025-06-18). The limits by the floor are the legacy ones. *Ratio to legacy* is the modern figure by the
+legacy one of the same rounds: no slower, for messages that are longer.
 ";

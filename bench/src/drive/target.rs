@@ -2,10 +2,10 @@
 
 use super::call::{Ask, Call, Likeness};
 use super::connection::Connection;
+use super::contender::{Contender, Eras, Kind};
 use super::expected::Expected;
-use super::launch;
+use super::launch::{self, Offer};
 use super::listening;
-use super::peers::Peer;
 use super::pool::Pool;
 use super::process::{self, Own};
 use super::ready::Ready;
@@ -30,22 +30,6 @@ impl Shape {
     }
 }
 
-/// Who stands in the middle.
-#[derive(Debug, Clone)]
-pub(super) enum Kind {
-    /// Nobody: one connection to each child.
-    Direct,
-    Floor,
-    Subject,
-    Peer(Peer),
-}
-
-impl Kind {
-    pub(super) fn is_peer(&self) -> bool {
-        matches!(self, Self::Peer(_))
-    }
-}
-
 /// Programs and directories.
 #[derive(Debug)]
 pub(super) struct Place {
@@ -59,6 +43,7 @@ pub(super) struct Place {
 
 pub(super) struct Target {
     pub(super) kind: Kind,
+    pub(super) eras: Eras,
     pub(super) name: String,
     pub(super) shape: Shape,
     route: Route,
@@ -80,14 +65,16 @@ impl Target {
     /// Starts the processes; nothing is sent yet.
     pub(super) fn spawn(
         place: &Place,
-        kind: &Kind,
+        contender: &Contender,
         shape: Shape,
         route: Route,
     ) -> Result<Self, String> {
-        let name = launch::label(place, kind);
-        let log = place.directory.join(format!("{}.log", name.replace([' ', ','], "-")));
+        let Contender { kind, eras } = contender.clone();
+        let name = launch::label(place, &kind);
+        let log = format!("{name} {}.log", eras.label()).replace([' ', ','], "-");
         let mut target = Self {
-            kind: kind.clone(),
+            kind,
+            eras,
             name,
             shape,
             route,
@@ -97,7 +84,7 @@ impl Target {
             processes: Vec::new(),
             servers: Vec::new(),
             ports: Vec::new(),
-            log,
+            log: place.directory.join(log),
             start: place.start,
             count: 0,
         };
@@ -114,11 +101,11 @@ impl Target {
     /// Starts, initializes and waits until every tool is listed.
     pub(super) fn ready(
         place: &Place,
-        kind: &Kind,
+        contender: &Contender,
         shape: Shape,
         route: Route,
     ) -> Result<Self, String> {
-        let mut target = Self::spawn(place, kind, shape, route)?;
+        let mut target = Self::spawn(place, contender, shape, route)?;
         let ready = target.initialize().and_then(|()| target.wait_for_tools());
         ready.map_err(|error| target.blame(&error))?;
         Ok(target)
@@ -200,7 +187,12 @@ impl Target {
         ask: Ask,
         expected: &Expected,
     ) -> Result<Vec<Call>, String> {
-        pairs.iter().map(|&pair| self.call(pair, ask)?.expecting(expected.of(pair)?)).collect()
+        let era = self.eras.children;
+        pairs.iter().map(|&pair| self.call(pair, ask)?.expecting(expected.of(era, pair)?)).collect()
+    }
+
+    pub(super) fn is_over_http(&self) -> bool {
+        matches!(self.route, Route::Http(_))
     }
 
     /// The middle's own processes.
@@ -218,10 +210,12 @@ impl Target {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
         let end = lines[lines.len().saturating_sub(8)..].join("\n  | ");
+        let eras = if self.eras.crossed() { self.eras.label() } else { String::new() };
+        let who = format!("{} {eras}", self.name);
         if end.is_empty() {
-            format!("{}: {error}", self.name)
+            format!("{}: {error}", who.trim_end())
         } else {
-            format!("{}: {error}\n  | {end}", self.name)
+            format!("{}: {error}\n  | {end}", who.trim_end())
         }
     }
 
@@ -231,25 +225,32 @@ impl Target {
             return Err("no such server".to_owned());
         }
         let name = |separator: &str| format!("s{server}{separator}tool_{tool}");
-        Ok(match &self.kind {
-            Kind::Direct => Call::new(server, &format!("tool_{tool}"), ask, Likeness::Bytes),
-            Kind::Floor | Kind::Subject => {
-                Call::new(0, &name(self.route.separator()), ask, Likeness::Bytes)
-            }
-            Kind::Peer(peer) => Call::new(0, &name(peer.separator), ask, Likeness::Text),
-        })
+        let era = self.eras.client;
+        let likeness =
+            if self.eras.crossed() { Likeness::Translated(era) } else { Likeness::Bytes };
+        let (group, name, likeness) = match &self.kind {
+            Kind::Direct => (server, format!("tool_{tool}"), likeness),
+            Kind::Floor | Kind::Subject => (0, name(self.route.separator()), likeness),
+            Kind::Peer(peer) => (0, name(peer.separator), Likeness::Text),
+        };
+        Ok(Call::new(group, &name, ask, era).like(likeness))
     }
 
     fn pid(&self) -> i32 {
         self.processes.first().map_or(0, |process| process.id().cast_signed())
     }
 
+    fn offer(&self) -> Offer {
+        Offer { shape: self.shape, era: self.eras.children }
+    }
+
     fn start_over_stdio(&mut self, place: &Place) -> Result<(), String> {
-        for mut command in launch::commands(place, &self.kind, self.shape)? {
+        for mut command in launch::commands(place, &self.kind, self.offer())? {
             let process = self.start(command.stdout(Stdio::piped()));
             let mut process = process.map_err(|error| format!("{}: {error}", self.name))?;
             if let (Some(input), Some(output)) = (process.stdin.take(), process.stdout.take()) {
-                self.connections.push(Connection::pipes(input.into(), output.into()));
+                let era = self.eras.client;
+                self.connections.push(Connection::pipes(input.into(), output.into(), era));
             }
             self.processes.push(process);
         }
@@ -262,7 +263,7 @@ impl Target {
         let mut ports = Vec::new();
         if direct || http.servers == Servers::Http {
             for server in 0..self.shape.servers {
-                let mut command = launch::over_http(place, server, self.shape.tools);
+                let mut command = launch::over_http(place, server, self.offer());
                 let process = self.start(command.stdout(Stdio::piped()));
                 let mut process = process.map_err(|error| error.to_string())?;
                 let output = process.stdout.take();
@@ -276,7 +277,7 @@ impl Target {
         }
         let said = fs::metadata(&self.log).map_or(0, |log| log.len() as usize);
         let free = listening::free()?;
-        let mut command = launch::serve(place, &self.kind, self.shape, &ports, free)?;
+        let mut command = launch::serve(place, &self.kind, self.offer(), &ports, free)?;
         let log = File::options().create(true).append(true).open(&self.log);
         let process = log.and_then(|log| self.start(command.stdout(log)));
         let mut process = process.map_err(|error| error.to_string())?;
@@ -291,7 +292,7 @@ impl Target {
 
     /// Opens one more connection over HTTP; returns its index.
     fn open(&mut self, group: usize) -> Result<usize, String> {
-        let mut connection = Connection::http(self.ports[group])
+        let mut connection = Connection::http(self.ports[group], self.eras.client)
             .map_err(|error| format!("no connection: {error}"))?;
         let one_each = matches!(self.route, Route::Http(Http { sessions: Sessions::OneEach, .. }));
         match self.pool.last(group).filter(|_| !one_each) {
@@ -326,7 +327,7 @@ impl Drop for Target {
                 mains.iter().flat_map(|&pid| process::descendants(pid)).collect();
             all.extend(&mains);
             processes.iter_mut().for_each(|process| drop(process.stdin.take()));
-            if matches!(self.route, Route::Http(_)) {
+            if self.is_over_http() {
                 mains.iter().for_each(|&pid| process::terminate(pid));
             }
             if !process::wait_gone(&all, Duration::from_secs(10)) {

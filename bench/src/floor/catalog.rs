@@ -1,12 +1,22 @@
 //! Serialises the one `tools/list` answer from what the children listed.
 
+use crate::era::{CACHEABLE, Era};
 use crate::scan;
 use std::rc::Rc;
 
 /// Server and separator in front of every tool's name, everything else as the child wrote it; the answer behind the id.
-pub(super) fn serialise(separator: u8, names: &[Vec<u8>], answers: &[Vec<u8>]) -> Rc<[u8]> {
+pub(super) fn serialise(
+    separator: u8,
+    era: Era,
+    names: &[Vec<u8>],
+    answers: &[Vec<u8>],
+) -> Rc<[u8]> {
     let mut out = Vec::with_capacity(answers.iter().map(Vec::len).sum::<usize>() * 5 / 4);
-    out.extend_from_slice(br#","result":{"tools":["#);
+    out.extend_from_slice(br#","result":{"#);
+    if era == Era::Modern {
+        out.extend_from_slice(CACHEABLE);
+    }
+    out.extend_from_slice(br#""tools":["#);
     for (name, answer) in names.iter().zip(answers) {
         for tool in tools(answer) {
             if out.last() != Some(&b'[') {
@@ -44,8 +54,16 @@ mod tests {
     fn names_are_prefixed_and_nothing_else_changes() {
         let answer =
             br#"{"id":1,"result":{"tools":[{"x":{"name":1},"name":"t"},{"name":"u"}]}}"#.to_vec();
-        let got =
-            serialise(b':', &[b"a".to_vec(), b"b".to_vec()], &[answer, br#"{"id":1}"#.to_vec()]);
-        assert_eq!(&got[..], b",\"result\":{\"tools\":[{\"x\":{\"name\":1},\"name\":\"a:t\"},{\"name\":\"a:u\"}]}}\n");
+        let names = [b"a".to_vec(), b"b".to_vec()];
+        let answers = [answer, br#"{"id":1}"#.to_vec()];
+        let tools = r#""tools":[{"x":{"name":1},"name":"a:t"},{"name":"a:u"}]}}"#;
+        for (era, before) in
+            [(Era::Legacy, ""), (Era::Modern, r#""resultType":"complete","ttlMs":0,"#)]
+        {
+            let got = serialise(b':', era, &names, &answers);
+            let got = String::from_utf8_lossy(&got);
+            assert!(got.starts_with(&format!(",\"result\":{{{before}")), "{got}");
+            assert!(got.ends_with(&format!("{tools}\n")), "{got}");
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! One line's way: from the client to a child, from a child to the client.
 
 use super::catalog;
+use super::modern;
 use super::outbox::{Outbox, Piece};
 use super::pending::Pending;
 use super::routes::Routes;
 use super::splice;
+use crate::era::Era;
 use crate::scan::{self, Request, Want};
 use memchr::memchr;
 use std::ops::Range;
@@ -42,6 +44,8 @@ pub(super) struct Exchange {
     routes: Routes,
     pending: Pending<Waiter>,
     names: Vec<Vec<u8>>,
+    /// The children's, known once they are ready.
+    era: Era,
     /// The children's `tools/list` answers, until all are there.
     answers: Vec<Vec<u8>>,
     missing: usize,
@@ -64,6 +68,7 @@ impl Exchange {
             pending: Pending::default(),
             answers: vec![Vec::new(); count],
             names,
+            era: Era::Legacy,
             missing: count,
             parked: Vec::new(),
             list: Rc::from(&b",\"result\":{\"tools\":[]}}\n"[..]),
@@ -87,6 +92,10 @@ impl Exchange {
             _ if self.missing > 0 => self.parked.push(line.to_vec()),
             b"tools/call" => self.forward(line, &request),
             b"tools/list" => self.answer_list(&line[request.id]),
+            b"server/discover" => {
+                self.answer(&line[request.id], modern::DISCOVER);
+                self.client.tail().push(b'\n');
+            }
             _ => self.answer(
                 &line[request.id],
                 b",\"error\":{\"code\":-32601,\"message\":\"method not found\"}}\n",
@@ -168,6 +177,10 @@ impl Exchange {
 
     /// A child's next step on its way to being ready.
     fn started(&mut self, index: usize, waiter: Waiter, line: &[u8]) {
+        if waiter == Waiter::Initialize && modern::refused(line) {
+            self.era = Era::Modern;
+            return self.ask(index, Waiter::List, modern::list().as_bytes());
+        }
         if waiter == Waiter::Initialize {
             let tail = mark(&mut self.children, &mut self.dirty, index).tail();
             tail.extend_from_slice(
@@ -178,7 +191,8 @@ impl Exchange {
         self.answers[index] = line.to_vec();
         self.missing -= 1;
         if self.missing == 0 {
-            self.list = catalog::serialise(b':', &self.names, &std::mem::take(&mut self.answers));
+            let answers = std::mem::take(&mut self.answers);
+            self.list = catalog::serialise(b':', self.era, &self.names, &answers);
             for line in std::mem::take(&mut self.parked) {
                 self.client_line(&line);
             }

@@ -5,7 +5,8 @@
 //! and is appended to the client's outbox. Every outbox is written at most once per wake-up. There is no validation,
 //! no limit, no timeout and no supervision, but also nothing a real gateway could not do: a line is forwarded only
 //! when it is whole, and a child is asked for its tools only after it answered `initialize`. This is so over stdio;
-//! `http` is the same behind HTTP.
+//! `http` is the same behind HTTP. Calls of the modern era pass in the same way; `_meta` is not looked at, and client
+//! and children must be of one era.
 
 mod catalog;
 mod children;
@@ -13,6 +14,7 @@ mod config;
 mod events;
 mod exchange;
 mod http;
+mod modern;
 mod outbox;
 mod pending;
 mod routes;

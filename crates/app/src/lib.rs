@@ -8,6 +8,7 @@ mod environment;
 mod install;
 mod listen;
 mod logging;
+mod memory;
 mod moment;
 mod settings;
 mod speak;

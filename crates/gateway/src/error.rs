@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use trunkline_wire::{FaultKind, encode_into};
+use trunkline_wire::{ALL_VERSIONS, FaultKind, encode, encode_into};
+
+use crate::era::Era;
 
 /// Trunkline's own codes lie outside -32768…-32000, which JSON-RPC and MCP keep for themselves.
 const SERVER_GONE: i32 = -31001;
@@ -16,6 +18,9 @@ const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
+const HEADER_MISMATCH: i32 = -32020;
+const MISSING_CAPABILITY: i32 = -32021;
+const UNSUPPORTED_VERSION: i32 = -32022;
 /// Of the revisions up to 2025-11-25.
 const RESOURCE_NOT_FOUND: i32 = -32002;
 
@@ -34,6 +39,16 @@ pub(crate) enum CallError {
     Unaddressed { method: String },
     #[error("Invalid params: {0}")]
     InvalidParams(String),
+    #[error("Invalid params: `_meta` needs `io.modelcontextprotocol/{0}`")]
+    MissingMeta(&'static str),
+    #[error("Unsupported protocol version: {requested}")]
+    UnsupportedVersion { requested: String },
+    #[error("Missing client capability: {}", .0.join(", "))]
+    MissingCapability(Vec<&'static str>),
+    #[error("Header mismatch: {0}")]
+    HeaderMismatch(String),
+    #[error("Invalid params: `requestState` is not accepted: {0}")]
+    BadState(String),
     #[error("Tool not found: {0}")]
     UnknownTool(String),
     #[error("Tool not found: {tool} ({why})")]
@@ -97,7 +112,14 @@ impl CallError {
             Self::UnknownMethod(_) | Self::UnknownTool(_) | Self::ToolOfAbsentServer { .. } => {
                 METHOD_NOT_FOUND
             }
-            Self::InvalidParams(_) | Self::NoPrefix(_) | Self::UnknownPrompt(_) => INVALID_PARAMS,
+            Self::InvalidParams(_)
+            | Self::NoPrefix(_)
+            | Self::UnknownPrompt(_)
+            | Self::MissingMeta(_)
+            | Self::BadState(_) => INVALID_PARAMS,
+            Self::UnsupportedVersion { .. } => UNSUPPORTED_VERSION,
+            Self::MissingCapability(_) => MISSING_CAPABILITY,
+            Self::HeaderMismatch(_) => HEADER_MISMATCH,
             Self::UnknownResource(_) => RESOURCE_NOT_FOUND,
             Self::Unaskable { .. } | Self::Unaddressed { .. } => METHOD_NOT_FOUND,
             Self::ServerGone { .. } | Self::ServerAbsent { .. } => SERVER_GONE,
@@ -106,6 +128,19 @@ impl CallError {
             Self::TooLarge { .. } => TOO_LARGE,
             Self::BrokenAnswer { .. } => BROKEN_ANSWER,
             Self::ShuttingDown { .. } => SHUTTING_DOWN,
+        }
+    }
+
+    /// The code in a response of that era: in the stateless one a method that is not found is a
+    /// method, not a tool, and there is no code for resources.
+    pub(crate) fn code_in(&self, era: Era) -> i32 {
+        match self {
+            Self::UnknownTool(_) | Self::ToolOfAbsentServer { .. } | Self::UnknownResource(_)
+                if era == Era::Modern =>
+            {
+                INVALID_PARAMS
+            }
+            _ => self.code(),
         }
     }
 
@@ -120,6 +155,11 @@ impl CallError {
             | Self::UnknownPrompt(_)
             | Self::Unaskable { .. }
             | Self::Unaddressed { .. }
+            | Self::MissingMeta(_)
+            | Self::UnsupportedVersion { .. }
+            | Self::MissingCapability(_)
+            | Self::HeaderMismatch(_)
+            | Self::BadState(_)
             | Self::NoPrefix(_) => Blame::Client,
             Self::ToolOfAbsentServer { .. }
             | Self::ServerAbsent { .. }
@@ -156,10 +196,17 @@ impl CallError {
         }
     }
 
-    /// The `data` member: what a program needs to decide what to do. Empty for a client's errors.
-    fn data(&self) -> Vec<u8> {
-        if self.blame() == Blame::Client {
-            return Vec::new();
+    /// The `data` member: what a program needs to decide what to do. Empty for most of a client's
+    /// errors.
+    fn data(&self, era: Era) -> Vec<u8> {
+        match self {
+            Self::UnsupportedVersion { requested } => return versions(requested),
+            Self::MissingCapability(names) => return capabilities(names),
+            Self::UnknownResource(uri) if era == Era::Modern => {
+                return [&b"{\"uri\":"[..], &encode(uri), b"}"].concat();
+            }
+            _ if self.blame() == Blame::Client => return Vec::new(),
+            _ => {}
         }
         let mut data = Vec::new();
         data.extend_from_slice(b"{");
@@ -187,10 +234,43 @@ impl CallError {
 
     /// The complete error response to the request with this id token.
     pub(crate) fn response(&self, id: &[u8]) -> Vec<u8> {
+        self.response_in(Era::Legacy, id)
+    }
+
+    /// The same for a client of that era.
+    pub(crate) fn response_in(&self, era: Era, id: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(160);
-        trunkline_wire::write_error(id, self.code(), &self.to_string(), &self.data(), &mut out);
+        let (code, data) = (self.code_in(era), self.data(era));
+        trunkline_wire::write_error(id, code, &self.to_string(), &data, &mut out);
         out
     }
+}
+
+fn versions(requested: &str) -> Vec<u8> {
+    let mut data = b"{\"supported\":[".to_vec();
+    for (index, version) in ALL_VERSIONS.iter().enumerate() {
+        if index > 0 {
+            data.push(b',');
+        }
+        encode_into(version, &mut data);
+    }
+    data.extend_from_slice(b"],\"requested\":");
+    encode_into(requested, &mut data);
+    data.push(b'}');
+    data
+}
+
+fn capabilities(names: &[&str]) -> Vec<u8> {
+    let mut data = b"{\"requiredCapabilities\":{".to_vec();
+    for (index, name) in names.iter().enumerate() {
+        if index > 0 {
+            data.push(b',');
+        }
+        encode_into(name, &mut data);
+        data.extend_from_slice(b":{}");
+    }
+    data.extend_from_slice(b"}}");
+    data
 }
 
 #[cfg(test)]
@@ -220,6 +300,31 @@ mod tests {
              with code 7; the call may have run\",\"data\":{\"server\":\"fs\",\"mayRetry\":false,\
              \"stderr\":[\"boom\"]}}}"
         );
+    }
+
+    #[test]
+    fn what_the_stateless_era_wants_to_know() {
+        for (error, expected) in [
+            (
+                CallError::UnsupportedVersion { requested: "v9".to_owned() },
+                r#""code":-32022,"message":"Unsupported protocol version: v9","data":{"supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":"v9"}"#,
+            ),
+            (
+                CallError::MissingCapability(vec!["sampling"]),
+                r#""code":-32021,"message":"Missing client capability: sampling","data":{"requiredCapabilities":{"sampling":{}}}"#,
+            ),
+            (
+                CallError::UnknownResource("a://x".to_owned()),
+                r#""code":-32602,"message":"Resource not found: a://x","data":{"uri":"a://x"}"#,
+            ),
+            (
+                CallError::UnknownTool("x".to_owned()),
+                r#""code":-32602,"message":"Tool not found: x""#,
+            ),
+        ] {
+            let text = String::from_utf8(error.response_in(Era::Modern, b"1")).unwrap();
+            assert_eq!(text, format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{{expected}}}}}"#));
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What Trunkline says about itself to a client.
 
-use trunkline_wire::{Revision, encode};
+use trunkline_wire::{ALL_VERSIONS, Revision, encode, encode_into};
 
 #[derive(Clone, Debug)]
 pub struct Face {
@@ -47,6 +47,55 @@ impl Face {
         out.push(b'}');
         out
     }
+
+    /// The result of `server/discover`. `extensions` is an object; `meta` is what `Face::meta` says.
+    pub(crate) fn discover_result(
+        &self,
+        instructions: &str,
+        extensions: &[u8],
+        meta: &[u8],
+    ) -> Vec<u8> {
+        let mut out = br#"{"resultType":"complete","supportedVersions":["#.to_vec();
+        for (index, version) in ALL_VERSIONS.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            encode_into(version, &mut out);
+        }
+        out.extend_from_slice(br#"],"capabilities":"#);
+        out.extend_from_slice(CAPABILITIES.as_bytes());
+        if extensions != b"{}" {
+            out.pop();
+            out.extend_from_slice(br#","extensions":"#);
+            out.extend_from_slice(extensions);
+            out.push(b'}');
+        }
+        if !instructions.is_empty() {
+            out.extend_from_slice(br#","instructions":"#);
+            out.extend_from_slice(&encode(instructions));
+        }
+        // Servers come and go, and what they say of themselves with them.
+        out.extend_from_slice(br#","ttlMs":0,"cacheScope":"private","_meta":"#);
+        out.extend_from_slice(meta);
+        out.push(b'}');
+        out
+    }
+
+    /// `_meta` of results of our own in the stateless era: who we are, and for one of our kind who
+    /// can be reached through us.
+    pub(crate) fn meta(&self, instances: &[u8]) -> Vec<u8> {
+        let mut out = br#"{"io.modelcontextprotocol/serverInfo":{"name":"#.to_vec();
+        out.extend_from_slice(&encode(&self.name));
+        out.extend_from_slice(br#","version":"#);
+        out.extend_from_slice(&encode(&self.version));
+        out.push(b'}');
+        if !instances.is_empty() {
+            out.extend_from_slice(br#","trunkline/instances":"#);
+            out.extend_from_slice(instances);
+        }
+        out.push(b'}');
+        out
+    }
 }
 
 #[cfg(test)]
@@ -69,6 +118,28 @@ mod tests {
             "{\"protocolVersion\":\"2024-11-05\",\"capabilities\":{\"tools\":{}},\"serverInfo\":\
              {\"name\":\"mcp-simple-aggregator\",\"version\":\"1.0.0\"}}"
         );
+    }
+
+    #[test]
+    fn who_asks_is_told_which_revisions_are_spoken() {
+        let face = Face { name: "t".to_owned(), version: "1".to_owned(), simple: false };
+        for (instructions, extensions, instances, expected) in [
+            ("", "{}", "", r#"CAPS},"ttlMs":0,"cacheScope":"private","_meta":{INFO}}"#),
+            (
+                "a\nb",
+                r#"{"a/x":{}}"#,
+                r#"["i"]"#,
+                r#"CAPS,"extensions":{"a/x":{}}},"instructions":"a\nb","ttlMs":0,"cacheScope":"private","_meta":{INFO,"trunkline/instances":["i"]}}"#,
+            ),
+        ] {
+            let meta = face.meta(instances.as_bytes());
+            let result = face.discover_result(instructions, extensions.as_bytes(), &meta);
+            let versions = r#"{"resultType":"complete","supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"capabilities":"#;
+            let info = r#""io.modelcontextprotocol/serverInfo":{"name":"t","version":"1"}"#;
+            let capabilities = CAPABILITIES.strip_suffix('}').unwrap();
+            let expected = expected.replace("CAPS", capabilities).replace("INFO", info);
+            assert_eq!(String::from_utf8(result).unwrap(), format!("{versions}{expected}"));
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 use trunkline_catalog::config::{CustomTool, ServerSpec};
 use trunkline_catalog::name::Naming;
 use trunkline_keeper::Keeper;
+use trunkline_wire::encode;
 
 use crate::call::Audience;
 use crate::deadlines::Deadlines;
@@ -23,7 +24,9 @@ use crate::local::LocalClient;
 use crate::pump::Pump;
 use crate::registry::{Registry, View};
 use crate::session::{Session, SessionContext};
-use crate::upstream::{Declared, Inherited, Restart, Server, Status, Supervisor, supervise};
+use crate::upstream::{
+    Declared, Inherited, Restart, Server, Status, Supervisor, passed_on, supervise,
+};
 
 /// Everything a gateway is told from outside.
 #[derive(Debug)]
@@ -210,6 +213,15 @@ impl Gateway {
         self.staff.supervisor.declared.settle(capabilities);
         let session = Session::new(self.context(true));
         session.client.declares(capabilities);
+        let info = [
+            br#"{"name":"#,
+            &encode(&self.face.name)[..],
+            br#","version":"#,
+            &encode(&self.face.version),
+            b"}",
+        ];
+        session.client.introduces_itself(&info.concat(), &passed_on(capabilities));
+        session.join();
         LocalClient::new(session)
     }
 

@@ -5,6 +5,7 @@
 
 mod call;
 mod deadlines;
+mod era;
 mod error;
 mod face;
 mod front;

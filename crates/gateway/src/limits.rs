@@ -219,3 +219,22 @@ pub(crate) const LASTING_STREAM: Duration = Duration::from_secs(5);
 /// Of a body that says why a request was refused: how much is read, and how much is quoted.
 pub(crate) const REFUSAL_BYTES: usize = 64 * 1024;
 pub(crate) const REFUSAL_QUOTED: usize = 200;
+
+/// For a server to answer the question which era it is of, before it is asked in the older way.
+pub(crate) const PROBE: Duration = Duration::from_secs(3);
+/// The same in the network, where the first answer may take its time.
+pub(crate) const PROBE_REMOTE: Duration = Duration::from_secs(10);
+/// How long a server's further questions are waited for before its client is told: they come at once
+/// or after an answer.
+pub(crate) const BUNDLE: Duration = Duration::from_millis(20);
+/// For a stateless client to come again with what its call's server asked: people are asked.
+pub(crate) const PARKED: Duration = Duration::from_secs(600);
+pub(crate) const PARKED_CALLS: usize = 10_000;
+/// Rounds of questions in one call.
+pub(crate) const ROUNDS: u8 = 10;
+/// Tasks whose server is remembered.
+pub(crate) const KNOWN_TASKS: usize = 10_000;
+/// `subscriptions/listen` requests that may be open, all clients together: as many as connections.
+pub(crate) const LISTENERS: usize = 10_000;
+/// Resources in one of them.
+pub(crate) const LISTENED_URIS: usize = 1000;

@@ -1,7 +1,7 @@
 //! The configured servers and the catalog made of those that run: knowledge, no behaviour.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -10,12 +10,14 @@ use tokio::time::{Instant, timeout_at};
 use trunkline_catalog::config::CustomTool;
 use trunkline_catalog::name::Naming;
 use trunkline_catalog::{Catalog, ListKind, Offer, ServerWords, instructions};
+use trunkline_wire::{encode_into, members};
 
-use crate::call::Audience;
+use crate::call::{Audience, Client};
 use crate::deadlines::Tick;
+use crate::era::Era;
 use crate::instance::Instance;
-use crate::limits::{KNOWN_NAMES, PRIVATE_PROCESSES};
-use crate::upstream::{Connection, Live, Server};
+use crate::limits::{KNOWN_NAMES, LISTENERS, PRIVATE_PROCESSES};
+use crate::upstream::{Connection, Live, Parking, Server};
 
 #[derive(Debug)]
 pub(crate) struct Registry {
@@ -23,12 +25,26 @@ pub(crate) struct Registry {
     pub(crate) instance: Instance,
     /// Every client.
     pub(crate) audience: Arc<Audience>,
+    /// What is remembered between the requests of stateless clients.
+    pub(crate) parking: Arc<Parking>,
     wanted: Mutex<Wanted>,
     /// Processes that serve one client alone.
     privates: Mutex<Vec<Weak<Server>>>,
     /// Counts the changes; and a bell.
     version: AtomicU64,
     changes: watch::Sender<()>,
+    /// Subscriptions that are open.
+    listeners: Arc<AtomicUsize>,
+}
+
+/// One of the subscriptions that may be open; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Place(Arc<AtomicUsize>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The registry as clients of one kind see it: under the names they can use.
@@ -108,11 +124,37 @@ impl Registry {
         Self {
             instance: Instance::new(),
             audience,
+            parking: Arc::new(Parking::new()),
             wanted: Mutex::default(),
             privates: Mutex::default(),
             version: AtomicU64::new(1),
             changes: watch::Sender::new(()),
+            listeners: Arc::default(),
         }
+    }
+
+    /// A place for one more subscription, if there is one.
+    pub(crate) fn place_for_listener(&self) -> Option<Place> {
+        let before = self.listeners.fetch_add(1, Ordering::Relaxed);
+        let place = Place(Arc::clone(&self.listeners));
+        (before < LISTENERS).then_some(place)
+    }
+
+    /// This client does not want to hear of any resource any more.
+    pub(crate) fn unsubscribe(&self, client: &Arc<Client>) {
+        for connection in self.servers().iter().filter_map(|server| server.connection()) {
+            for uri in connection.subscriptions.leave(client) {
+                connection.unfollow(&uri);
+            }
+        }
+    }
+
+    /// The extensions of the servers that are of the stateless era, as an object: it is theirs to
+    /// understand them.
+    pub(crate) fn extensions(&self) -> Vec<u8> {
+        let live: Vec<_> = self.servers().iter().filter_map(|server| server.live()).collect();
+        let modern = live.iter().filter(|live| live.connection.era() == Era::Modern);
+        union(modern.filter_map(|live| live.hello.extensions.as_deref()))
     }
 
     /// These are the servers and custom tools from now on.
@@ -183,6 +225,26 @@ impl Registry {
         let connections = servers.iter().chain(&privates).filter_map(|server| server.connection());
         connections.filter(|connection| connection.expire(now)).count() > 0
     }
+}
+
+/// The members of all objects; of those with the same name, the first.
+fn union<'a>(objects: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut known = BTreeSet::new();
+    let mut out = vec![b'{'];
+    for object in objects {
+        for (key, value) in members(object) {
+            if known.insert(key.clone()) {
+                if out.len() > 1 {
+                    out.push(b',');
+                }
+                encode_into(&key, &mut out);
+                out.push(b':');
+                out.extend_from_slice(value.of(object));
+            }
+        }
+    }
+    out.push(b'}');
+    out
 }
 
 impl View {
@@ -264,5 +326,34 @@ impl View {
         let servers = self.registry.servers();
         let matching = servers.iter().filter(|server| rest(server).is_some());
         matching.max_by_key(|server| server.key.len()).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extensions_are_joined() {
+        for (objects, expected) in [
+            (vec![], "{}"),
+            (vec!["{}", r#"{"a/x":{ "n":1.0 }}"#], r#"{"a/x":{ "n":1.0 }}"#),
+            (
+                vec![r#"{"a/x":{},"b/y":{}}"#, r#"{"a/x":{"later":1},"c/z":{}}"#],
+                r#"{"a/x":{},"b/y":{},"c/z":{}}"#,
+            ),
+        ] {
+            let joined = union(objects.iter().map(|object| object.as_bytes()));
+            assert_eq!(String::from_utf8(joined).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn subscriptions_are_bounded() {
+        let registry = Registry::new(Arc::default());
+        let held: Vec<_> = (0..LISTENERS).map(|_| registry.place_for_listener().unwrap()).collect();
+        assert!(registry.place_for_listener().is_none());
+        drop(held);
+        assert!(registry.place_for_listener().is_some());
     }
 }

@@ -7,23 +7,53 @@ pub(crate) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADU
 /// A WAV file without samples.
 pub(crate) const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
 
-pub(crate) fn tools() -> Value {
-    json!({ "tools": [
+/// `more`: with the tool that comes and goes.
+pub(crate) fn tools(more: bool) -> Value {
+    let mut tools = vec![
         plain("test_simple_text", "Answers with one text"),
         plain("test_image_content", "Answers with an image"),
         plain("test_audio_content", "Answers with a sound"),
         plain("test_embedded_resource", "Answers with a resource"),
         plain("test_multiple_content_types", "Answers with a text, an image and a resource"),
         plain("test_tool_with_logging", "Logs three times before it answers"),
+        plain("test_logging_tool", "Logs once before it answers"),
         plain("test_tool_with_progress", "Reports progress three times before it answers"),
         plain("test_error_handling", "Always fails"),
-        asking("test_sampling", "Asks the client's model", "prompt"),
-        asking("test_elicitation", "Asks the client's user", "message"),
+        with_string("test_sampling", "Asks the client's model", "prompt"),
+        with_string("test_elicitation", "Asks the client's user", "message"),
         plain("test_elicitation_sep1034_defaults", "Asks the user, with a default for every field"),
-        plain("test_elicitation_sep1330_enums", "Asks the user to choose, in the five ways there are"),
+        plain(
+            "test_elicitation_sep1330_enums",
+            "Asks the user to choose, in the five ways there are",
+        ),
+        plain("test_streaming_elicitation", "Asks the user while its stream is open"),
+        plain("test_missing_capability", "Needs a client with a model"),
+        plain("test_trigger_tool_change", "Adds a tool, or takes it away again"),
+        plain("test_trigger_prompt_change", "Adds a prompt, or takes it away again"),
         plain("test_reconnection", "Over HTTP, its stream is closed before the answer"),
+        custom_header(),
         json_schema_2020_12(),
-    ]})
+    ];
+    tools.extend(input_required());
+    if more {
+        tools.push(plain("test_now_and_then", "Comes and goes"));
+    }
+    json!({ "tools": tools })
+}
+
+/// The tools that need input before they can answer.
+fn input_required() -> impl Iterator<Item = Value> {
+    let tools = [
+        ("elicitation", "Asks the user for a name"),
+        ("sampling", "Asks the model"),
+        ("list_roots", "Asks for the roots"),
+        ("request_state", "Asks the user, and wants its state back"),
+        ("tampered_state", "Asks the user, and wants its state back unchanged"),
+        ("multiple_inputs", "Asks the user, the model and for the roots at once"),
+        ("multi_round", "Asks the user twice"),
+        ("capabilities", "Asks whoever can be asked"),
+    ];
+    tools.into_iter().map(|(name, what)| plain(&format!("test_input_required_result_{name}"), what))
 }
 
 pub(crate) fn resources() -> Value {
@@ -58,8 +88,9 @@ pub(crate) fn templates() -> Value {
     }]})
 }
 
-pub(crate) fn prompts() -> Value {
-    json!({ "prompts": [
+/// `more`: with the prompt that comes and goes.
+pub(crate) fn prompts(more: bool) -> Value {
+    let mut prompts = json!([
         { "name": "test_simple_prompt", "description": "One message" },
         {
             "name": "test_prompt_with_arguments",
@@ -77,7 +108,12 @@ pub(crate) fn prompts() -> Value {
             ],
         },
         { "name": "test_prompt_with_image", "description": "An image and a message about it" },
-    ]})
+        { "name": "test_input_required_result_prompt", "description": "Asks the user first" },
+    ]);
+    if let (true, Some(prompts)) = (more, prompts.as_array_mut()) {
+        prompts.push(json!({ "name": "test_now_and_then", "description": "Comes and goes" }));
+    }
+    json!({ "prompts": prompts })
 }
 
 fn plain(name: &str, description: &str) -> Value {
@@ -88,7 +124,7 @@ fn plain(name: &str, description: &str) -> Value {
     })
 }
 
-fn asking(name: &str, description: &str, argument: &str) -> Value {
+fn with_string(name: &str, description: &str, argument: &str) -> Value {
     json!({
         "name": name,
         "description": description,
@@ -96,6 +132,19 @@ fn asking(name: &str, description: &str, argument: &str) -> Value {
             "type": "object",
             "properties": { argument: { "type": "string", "description": "What is asked" } },
             "required": [argument],
+        },
+    })
+}
+
+/// An argument that is repeated in a header where there are headers.
+fn custom_header() -> Value {
+    json!({
+        "name": "test_custom_header",
+        "description": "Has an argument that is sent as a header, too",
+        "inputSchema": {
+            "type": "object",
+            "properties": { "value": { "type": "string", "x-mcp-header": "Value" } },
+            "required": ["value"],
         },
     })
 }

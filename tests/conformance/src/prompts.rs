@@ -28,9 +28,15 @@ pub(crate) fn get(name: &str, arguments: &Value) -> Option<Value> {
             message(json!({ "type": "image", "data": PNG, "mimeType": "image/png" })),
             text("Please analyze the image above."),
         ],
+        "test_now_and_then" => vec![text("This prompt comes and goes.")],
         _ => return None,
     };
     Some(json!({ "messages": messages }))
+}
+
+/// The result of a prompt that asked first.
+pub(crate) fn saying(end: &str) -> Value {
+    json!({ "messages": [text(end)] })
 }
 
 /// The result of `completion/complete`.

@@ -13,24 +13,39 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService, stdio};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use crate::era::Era;
 use crate::server::Fixture;
 use crate::sessions::Sessions;
 
 /// How long a client is told to wait before it comes back to a stream that was closed.
 const RETRY: Duration = Duration::from_millis(100);
 
+/// How a request without a session is answered when nothing precedes the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answers {
+    Json,
+    Events,
+}
+
 /// Serves one client on stdin and stdout until it goes.
-pub async fn over_stdio() -> io::Result<()> {
-    let service = Fixture.serve(stdio()).await.map_err(io::Error::other)?;
+pub async fn over_stdio(era: Era) -> io::Result<()> {
+    let service = Fixture::new(era).serve(stdio()).await.map_err(io::Error::other)?;
     service.waiting().await.map(drop).map_err(io::Error::other)
 }
 
 /// Serves everybody who connects, until the process is ended.
-pub async fn over_http(listener: TcpListener) -> io::Result<()> {
+pub async fn over_http(listener: TcpListener, era: Era, answers: Answers) -> io::Result<()> {
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.sse_retry = Some(RETRY);
-    let config = StreamableHttpServerConfig::default().with_sse_retry(Some(RETRY));
-    let service = StreamableHttpService::new(|| Ok(Fixture), Arc::new(Sessions(sessions)), config);
+    let modern = era == Era::Modern;
+    let config = StreamableHttpServerConfig::default()
+        .with_sse_retry(Some(RETRY))
+        .with_json_response(answers == Answers::Json)
+        .with_legacy_session_mode(!modern)
+        .with_stateless_protocol_metadata_required(modern);
+    let fixture = Fixture::new(era);
+    let sessions = Arc::new(Sessions(sessions));
+    let service = StreamableHttpService::new(move || Ok(fixture.clone()), sessions, config);
     let mut connections = JoinSet::new();
     loop {
         let (stream, _) = listener.accept().await?;

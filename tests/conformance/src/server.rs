@@ -1,23 +1,38 @@
 //! The fixture as rmcp wants it: every method, answered from plain JSON.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
     GetPromptRequestParams, GetPromptResponse, GetPromptResult, InitializeResult,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, ServerConfig, SubscribeRequestParams, UnsubscribeRequestParams,
+    InputRequiredResult, InputResponses, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerConfig,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
-use crate::{listing, prompts, resources, tools};
+use crate::changes::{Changes, List};
+use crate::era::{Era, is_modern};
+use crate::rounds::{self, Said, Step};
+use crate::scripts::{self, Refusal, Script};
+use crate::{asking, listing, prompts, resources, tools};
 
-/// The server itself; it has no state.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Fixture;
+/// The server itself. Over HTTP there is one per request or session; what changes is shared.
+#[derive(Debug, Clone)]
+pub(crate) struct Fixture {
+    era: Era,
+    changes: Arc<Changes>,
+}
+
+impl Fixture {
+    pub(crate) fn new(era: Era) -> Self {
+        Self { era, changes: Arc::default() }
+    }
+}
 
 type Context = RequestContext<RoleServer>;
 
@@ -25,13 +40,13 @@ type Context = RequestContext<RoleServer>;
 impl ServerHandler for Fixture {
     fn get_info(&self) -> ServerConfig {
         let info = typed::<InitializeResult>(json!({
-            "protocolVersion": "2025-11-25",
+            "protocolVersion": self.era.preferred(),
             "capabilities": {
                 "completions": {},
                 "logging": {},
-                "prompts": {},
-                "resources": { "subscribe": true },
-                "tools": {},
+                "prompts": { "listChanged": true },
+                "resources": { "listChanged": true, "subscribe": true },
+                "tools": { "listChanged": true },
             },
             "serverInfo": { "name": "conformance-fixture", "version": "1.0.0" },
             "instructions": "Offers what the conformance suite asks for.",
@@ -39,9 +54,16 @@ impl ServerHandler for Fixture {
         info.unwrap_or_default()
     }
 
-    // What is judged is what lies between the suite and this server, and that speaks these.
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        Cow::Borrowed(ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25))
+        self.era.versions()
+    }
+
+    // By this rmcp knows which arguments it must find in the headers.
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        let mut tools = listing::tools(true);
+        let tools = tools.get_mut("tools").and_then(Value::as_array_mut).map(std::mem::take);
+        let tool = tools?.into_iter().find(|tool| tool.get("name") == Some(&json!(name)))?;
+        typed(tool).ok()
     }
 
     async fn list_tools(
@@ -49,7 +71,7 @@ impl ServerHandler for Fixture {
         _: Option<PaginatedRequestParams>,
         _: Context,
     ) -> Result<ListToolsResult, ErrorData> {
-        typed(listing::tools())
+        complete(listing::tools(self.changes.has_more(List::Tools)))
     }
 
     async fn call_tool(
@@ -57,10 +79,24 @@ impl ServerHandler for Fixture {
         request: CallToolRequestParams,
         context: Context,
     ) -> Result<CallToolResponse, ErrorData> {
+        let name = request.name;
         let arguments = Value::Object(request.arguments.unwrap_or_default());
-        let result = tools::call(&request.name, &arguments, &context).await;
-        let result = result.ok_or_else(|| unknown("tool", &request.name))?;
-        typed::<CallToolResult>(result).map(CallToolResponse::from)
+        if let Some(script) = scripts::of_tool(&name, &arguments) {
+            let (responses, state) = (request.input_responses, request.request_state);
+            let outcome = play(&script, &name, responses.as_ref(), state.as_deref(), &context);
+            return match outcome.await? {
+                Outcome::Asks(result) => Ok(result.into()),
+                Outcome::Ends(text) => {
+                    complete::<CallToolResult>(tools::saying(&text)).map(Into::into)
+                }
+                Outcome::Refused(why) => {
+                    complete::<CallToolResult>(tools::failed(&why)).map(Into::into)
+                }
+            };
+        }
+        let result = tools::call(&name, &arguments, &context, &self.changes).await;
+        let result = result.ok_or_else(|| unknown("tool", &name))?;
+        complete::<CallToolResult>(result).map(CallToolResponse::from)
     }
 
     async fn list_resources(
@@ -68,7 +104,7 @@ impl ServerHandler for Fixture {
         _: Option<PaginatedRequestParams>,
         _: Context,
     ) -> Result<ListResourcesResult, ErrorData> {
-        typed(listing::resources())
+        complete(listing::resources())
     }
 
     async fn list_resource_templates(
@@ -76,7 +112,7 @@ impl ServerHandler for Fixture {
         _: Option<PaginatedRequestParams>,
         _: Context,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        typed(listing::templates())
+        complete(listing::templates())
     }
 
     async fn read_resource(
@@ -85,7 +121,7 @@ impl ServerHandler for Fixture {
         _: Context,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let result = resources::read(&request.uri).ok_or_else(|| no_resource(&request.uri))?;
-        typed::<ReadResourceResult>(result).map(ReadResourceResponse::from)
+        complete::<ReadResourceResult>(result).map(ReadResourceResponse::from)
     }
 
     async fn subscribe(
@@ -104,23 +140,47 @@ impl ServerHandler for Fixture {
         resources::read(&request.uri).map(drop).ok_or_else(|| no_resource(&request.uri))
     }
 
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.changes.listen(&context).await;
+        Ok(())
+    }
+
     async fn list_prompts(
         &self,
         _: Option<PaginatedRequestParams>,
         _: Context,
     ) -> Result<ListPromptsResult, ErrorData> {
-        typed(listing::prompts())
+        complete(listing::prompts(self.changes.has_more(List::Prompts)))
     }
 
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        _: Context,
+        context: Context,
     ) -> Result<GetPromptResponse, ErrorData> {
+        let name = request.name;
+        if let Some(script) = scripts::of_prompt(&name) {
+            let (responses, state) = (request.input_responses, request.request_state);
+            let outcome = play(&script, &name, responses.as_ref(), state.as_deref(), &context);
+            return match outcome.await? {
+                Outcome::Asks(result) => Ok(result.into()),
+                Outcome::Ends(text) => {
+                    complete::<GetPromptResult>(prompts::saying(&text)).map(Into::into)
+                }
+                Outcome::Refused(why) => Err(ErrorData::internal_error(why, None)),
+            };
+        }
         let arguments = Value::Object(request.arguments.unwrap_or_default());
-        let result = prompts::get(&request.name, &arguments);
-        let result = result.ok_or_else(|| unknown("prompt", &request.name))?;
-        typed::<GetPromptResult>(result).map(GetPromptResponse::from)
+        let result = prompts::get(&name, &arguments);
+        let result = result.ok_or_else(|| unknown("prompt", &name))?;
+        complete::<GetPromptResult>(result).map(GetPromptResponse::from)
     }
 
     async fn complete(
@@ -128,7 +188,7 @@ impl ServerHandler for Fixture {
         request: CompleteRequestParams,
         _: Context,
     ) -> Result<CompleteResult, ErrorData> {
-        typed(prompts::complete(&request.argument.value))
+        complete(prompts::complete(&request.argument.value))
     }
 
     async fn set_level(
@@ -138,6 +198,47 @@ impl ServerHandler for Fixture {
     ) -> Result<(), ErrorData> {
         Ok(())
     }
+}
+
+/// What comes of a tool or a prompt that asks first.
+enum Outcome {
+    Asks(InputRequiredResult),
+    Ends(String),
+    Refused(String),
+}
+
+async fn play(
+    script: &Script,
+    name: &str,
+    responses: Option<&InputResponses>,
+    state: Option<&str>,
+    context: &Context,
+) -> Result<Outcome, ErrorData> {
+    if is_modern(context) {
+        let capabilities = serde_json::to_value(context.client_capabilities().unwrap_or_default());
+        let capabilities = capabilities.unwrap_or_default();
+        return match rounds::next(
+            script,
+            name,
+            Said { responses, state, capabilities: &capabilities },
+        )? {
+            Step::Ask(result) => typed(result).map(Outcome::Asks),
+            Step::Done(answers) => Ok(Outcome::Ends((script.end)(&answers))),
+        };
+    }
+    match (asking::play(&context.peer, script).await, script.refusal) {
+        (Ok(answers), _) => Ok(Outcome::Ends((script.end)(&answers))),
+        (Err(why), Refusal::Result) => Ok(Outcome::Refused(why)),
+        (Err(why), Refusal::Error) => Err(ErrorData::internal_error(why, None)),
+    }
+}
+
+/// A result that asks nothing. rmcp takes the mark off again before legacy clients.
+fn complete<T: serde::de::DeserializeOwned>(mut result: Value) -> Result<T, ErrorData> {
+    if let Some(result) = result.as_object_mut() {
+        result.insert("resultType".to_owned(), json!("complete"));
+    }
+    typed(result)
 }
 
 /// rmcp's structs cannot be written down field by field (they are open), but they can be read.

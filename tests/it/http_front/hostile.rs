@@ -77,7 +77,9 @@ fn k31_the_body_limit_is_4_mib_on_both_fronts() {
         let status = match &client {
             kit::scene::Talk::Http(http) => http.post(over).status,
             kit::scene::Talk::Sse(sse) => sse.post(over),
-            kit::scene::Talk::Stdio(_) => unreachable!("a network front"),
+            kit::scene::Talk::Stdio(_) | kit::scene::Talk::Modern(_) => {
+                unreachable!("a network front of the older era")
+            }
         };
         assert_eq!(status, 413);
         client.assert_echo("a", "echo", "{}");

@@ -56,7 +56,9 @@ fn stall(serve: &kit::serve::Serve, front: Front, calls: usize) -> Vec<Connectio
             }
             vec![stream, posts]
         }
-        kit::scene::Talk::Stdio(_) => unreachable!("a network front"),
+        kit::scene::Talk::Stdio(_) | kit::scene::Talk::Modern(_) => {
+            unreachable!("a network front of the older era")
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The judge is judged first: client and scripted server against each other, nothing in between.
 
+mod modern;
 mod network;
 
 use std::process::Command;

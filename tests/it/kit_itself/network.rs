@@ -98,7 +98,7 @@ fn everything_but_tools_is_there_over_every_transport() {
                 room.keep(service);
                 client
             }
-            Upstream::Sse => {
+            _ => {
                 let (service, client) = meet(fake, Wire::Sse);
                 room.keep(service);
                 client

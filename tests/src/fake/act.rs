@@ -10,13 +10,23 @@ use serde_json::Value;
 
 use super::outlet::Outlet;
 use super::request::Request;
-use super::{Server, linger, network, template};
+use super::{Server, linger, listen, modern, network, template};
 use crate::scan;
 
 /// Does any step wait? Then the behaviour gets a thread and reading goes on.
 pub(super) fn blocks(steps: &Value) -> bool {
-    const WAITING: [&str; 8] =
-        ["sleep_ms", "gate", "until_cancelled", "ask", "push_ask", "huge", "flood", "slow"];
+    const WAITING: [&str; 10] = [
+        "sleep_ms",
+        "gate",
+        "until_cancelled",
+        "until_method",
+        "ask",
+        "ask_all",
+        "push_ask",
+        "huge",
+        "flood",
+        "slow",
+    ];
     let waits = |step: &Value| WAITING.iter().any(|kind| step.get(kind).is_some());
     steps.as_array().is_some_and(|steps| steps.iter().any(waits))
 }
@@ -27,6 +37,7 @@ pub(super) fn perform(server: &Arc<Server>, steps: &Value, request: &Request) {
         let (kind, what) = step.as_object().and_then(|step| step.iter().next()).expect("a step");
         match kind.as_str() {
             "ask" => answer = ask(server, what, &request.outlet),
+            "ask_all" => answer = ask_all(server, what, &request.outlet),
             "push_ask" => answer = ask(server, what, &server.push(&request.session)),
             _ if network::act(server, kind, what, request, &answer) => {}
             _ => act(server, kind, what, request, &answer),
@@ -39,8 +50,10 @@ fn act(server: &Arc<Server>, kind: &str, what: &Value, request: &Request, answer
     let outlet = &request.outlet;
     match kind {
         "write" => outlet.bytes([&fill(what)[..]]),
-        "line" => outlet.message([&fill(what)[..]]),
-        "push" => server.push(&request.session).message([&fill(what)[..]]),
+        "line" => outlet.message([&modern::adorned(server, request, fill(what))[..]]),
+        "log" if !modern::wants_log(request, what["level"].as_str().unwrap_or_default()) => {}
+        "log" => outlet.message([&fill(&what["line"])[..]]),
+        "push" => push(server, &fill(what), request),
         "pieces" => {
             let framed = outlet.framed(&fill(&what["of"]));
             outlet.bytes(framed.chunks(number(&what["size"])));
@@ -57,7 +70,7 @@ fn act(server: &Arc<Server>, kind: &str, what: &Value, request: &Request, answer
         "stderr_flood" => stderr_flood(number(what)),
         "exit" => std::process::exit(what.as_i64().expect("a code") as i32),
         "signal" => signal_self(what.as_str().expect("a signal")),
-        "usual" => outlet.message([&super::usual::answer(server, request)[..]]),
+        "usual" => super::answer(server, request),
         "close_stdout" => close_stdout(),
         "stall" => loop {
             std::thread::park();
@@ -68,6 +81,11 @@ fn act(server: &Arc<Server>, kind: &str, what: &Value, request: &Request, answer
             let key = (request.session.clone(), request.id.clone());
             server.wait_heard(|heard| heard.cancelled.remove(&key).then_some(()));
         }
+        "until_method" => {
+            let method = what.as_str().expect("a method");
+            server.wait_heard(|heard| heard.methods.contains(method).then_some(()));
+        }
+        "end_listens" => listen::end_all(server, what == true),
         "tools" => server.lists.lock().expect("no holder panics").change("tools", what),
         "list" => {
             let kind = what["kind"].as_str().expect("a kind");
@@ -79,13 +97,36 @@ fn act(server: &Arc<Server>, kind: &str, what: &Value, request: &Request, answer
     }
 }
 
+/// What belongs to no request: to whoever listens, and to the sessions of the older era.
+fn push(server: &Server, message: &[u8], request: &Request) {
+    listen::tell(server, message);
+    if !request.modern && server.script["era"] != "modern" {
+        server.push(&request.session).message([message]);
+    }
+}
+
+/// Sends several requests of our own at once; the lines that answer them, as an array.
+fn ask_all(server: &Server, what: &Value, outlet: &Outlet) -> Vec<u8> {
+    let all = what.as_array().expect("questions");
+    let ids: Vec<String> = all.iter().map(|one| begin(server, one, outlet)).collect();
+    let heard = |id: &String| server.wait_heard(|heard| heard.answers.remove(id.as_bytes()));
+    let answers: Vec<Vec<u8>> = ids.iter().map(heard).collect();
+    [&b"["[..], &answers.join(&b','), b"]"].concat()
+}
+
 /// Sends a request of our own; the line that answers it.
 fn ask(server: &Server, what: &Value, outlet: &Outlet) -> Vec<u8> {
+    let id = begin(server, what, outlet);
+    server.wait_heard(|heard| heard.answers.remove(id.as_bytes()))
+}
+
+/// Sends a request of our own; its id.
+fn begin(server: &Server, what: &Value, outlet: &Outlet) -> String {
     let id = format!("\"ask-{}\"", server.next_question.fetch_add(1, Ordering::Relaxed));
     let (method, params) = (&what["method"], what["params"].as_str().unwrap_or("{}"));
     let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{params}}}"#);
     outlet.message([line.as_bytes()]);
-    server.wait_heard(|heard| heard.answers.remove(id.as_bytes()))
+    id
 }
 
 /// Tells everybody who has subscribed.
@@ -94,6 +135,7 @@ fn updated(server: &Server, uri: &str) {
     let line = format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":{uri}}}}}"#
     );
+    listen::tell(server, line.as_bytes());
     let subscribed = server.subscribed.lock().expect("no holder panics").clone();
     for (session, wanted) in subscribed {
         let there = server.stdout.is_some() || server.sessions.get(&session).is_some();

@@ -2,7 +2,9 @@
 
 mod act;
 mod linger;
+mod listen;
 mod listing;
+mod modern;
 mod net;
 mod network;
 mod outlet;
@@ -71,6 +73,10 @@ struct Server {
     met: Mutex<HashMap<String, u64>>,
     /// Session and raw URI.
     subscribed: Mutex<HashSet<(String, Vec<u8>)>>,
+    /// Open subscriptions of the stateless era.
+    listeners: Mutex<Vec<listen::Listener>>,
+    /// The era a process on a pipe has been opened in, where both are spoken.
+    era: Mutex<Option<modern::Era>>,
 }
 
 #[derive(Default)]
@@ -79,6 +85,8 @@ struct Heard {
     cancelled: HashSet<(String, Vec<u8>)>,
     /// Answers to our own questions by raw id.
     answers: HashMap<Vec<u8>, Vec<u8>>,
+    /// Every method that has come.
+    methods: HashSet<String>,
 }
 
 fn over_stdio(script: Value) {
@@ -124,13 +132,22 @@ fn meanwhile(server: &Arc<Server>) {
 }
 
 /// Sorts one message: a question to us, an answer to ours, a cancellation.
-fn take(server: &Arc<Server>, request: Request) {
+fn take(server: &Arc<Server>, mut request: Request) {
+    if !request.method.is_empty() {
+        server.hear(|heard| {
+            heard.methods.insert(request.method.clone());
+        });
+    }
+    if !server.is_scripted_discovery(&request) && !modern::admit(server, &mut request) {
+        return;
+    }
     match request.method.as_str() {
         "" => server.hear(|heard| {
             heard.answers.insert(request.id.clone(), request.line.clone());
         }),
         "notifications/cancelled" => {
             let id = scan::get(&request.params, "requestId").unwrap_or_default().to_vec();
+            listen::close(server, &id);
             server.hear(|heard| {
                 heard.cancelled.insert((request.session.clone(), id));
             });
@@ -146,9 +163,18 @@ fn take(server: &Arc<Server>, request: Request) {
         }
         Some(steps) => act::perform(server, steps, &request),
         None if !request.id.is_empty() && !request.method.is_empty() => {
-            request.outlet.message([&usual::answer(server, &request)[..]]);
+            answer(server, &request);
         }
         None => {}
+    }
+}
+
+/// What a well-behaved server does.
+fn answer(server: &Server, request: &Request) {
+    match request.method.as_str() {
+        "subscriptions/listen" if request.modern => listen::open(server, request),
+        _ if request.modern => modern::answer(server, request),
+        _ => request.outlet.message([&usual::answer(server, request)[..]]),
     }
 }
 
@@ -166,6 +192,8 @@ impl Server {
             next_question: AtomicU64::new(1),
             met: Mutex::default(),
             subscribed: Mutex::default(),
+            listeners: Mutex::default(),
+            era: Mutex::default(),
         })
     }
 
@@ -191,10 +219,28 @@ impl Server {
             Some(key) => self.behaviour(table, &key).or_else(|| self.behaviour(table, "*")),
             None => None,
         };
-        special.or_else(|| self.behaviour("on", &request.method)).or_else(|| {
-            let known = table != "on" || usual::knows(&self.script, &request.method);
+        let steps = special.or_else(|| self.behaviour("on", &request.method)).or_else(|| {
+            let known = table != "on"
+                || usual::knows(&self.script, &request.method)
+                || request.modern && modern::knows(self, &request.method);
             if known { None } else { self.behaviour("on", "*") }
-        })
+        });
+        steps.map(|steps| request.round(steps))
+    }
+
+    /// Does the script say itself what becomes of the question for the era?
+    fn is_scripted_discovery(&self, request: &Request) -> bool {
+        let scripted = || self.script["on"].get("server/discover").is_some();
+        request.method == "server/discover" && scripted()
+    }
+
+    /// The client has closed the connection of this request.
+    fn abandoned(&self, id: &[u8]) {
+        self.ledger.lock().expect("no holder panics").closed(id);
+        listen::close(self, id);
+        self.hear(|heard| {
+            heard.cancelled.insert((String::new(), id.to_vec()));
+        });
     }
 
     /// `first` steps are used as often as they say, then what comes after them.

@@ -1,5 +1,7 @@
 //! A message from the client and the parts a script refers to, as written.
 
+use serde_json::Value;
+
 use super::outlet::Outlet;
 use crate::scan;
 
@@ -19,6 +21,8 @@ pub(super) struct Request {
     pub(super) session: String,
     /// Where its answer goes.
     pub(super) outlet: Outlet,
+    /// Is it answered in the stateless era?
+    pub(super) modern: bool,
 }
 
 impl Request {
@@ -35,7 +39,19 @@ impl Request {
             line,
             session: String::new(),
             outlet: Outlet::default(),
+            modern: false,
         }
+    }
+
+    /// The steps of this round, where a behaviour has rounds.
+    pub(super) fn round<'a>(&self, steps: &'a Value) -> &'a Value {
+        let Some(rounds) = steps.get("rounds").and_then(Value::as_array) else { return steps };
+        let state = scan::get(&self.params, "requestState").and_then(scan::text);
+        let number = match state {
+            Some(state) => state.split(':').next().and_then(|number| number.parse().ok()),
+            None => scan::get(&self.params, "inputResponses").map(|_| 1),
+        };
+        rounds.get(number.unwrap_or(0_usize)).or(rounds.last()).unwrap_or(steps)
     }
 
     /// A number of the arguments.

@@ -47,6 +47,9 @@ fn value(server: &Server, word: &str, request: &Request, answer: &[u8]) -> Optio
         "PARAMS" => request.params.clone(),
         "NAME" => request.name.clone(),
         "URI" => request.uri.clone(),
+        "RESPONSES" => part(request, "inputResponses"),
+        "STATE" => part(request, "requestState"),
+        "META" => part(request, "_meta"),
         "SESSION" => request.session.clone().into_bytes(),
         "TOKEN" => request.token.clone(),
         "LINE" => scan::quote(&String::from_utf8_lossy(&request.line)).into_bytes(),
@@ -66,6 +69,11 @@ fn value(server: &Server, word: &str, request: &Request, answer: &[u8]) -> Optio
         }
         _ => return None,
     })
+}
+
+/// A member of the params as written.
+fn part(request: &Request, key: &str) -> Vec<u8> {
+    scan::get(&request.params, key).unwrap_or(b"null").to_vec()
 }
 
 fn unhex(hex: &str) -> Vec<u8> {

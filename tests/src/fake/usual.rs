@@ -54,11 +54,7 @@ const KNOWN_NOTIFICATIONS: [&str; 4] = [
 fn initialize(script: &Value, request: &Request) -> String {
     let asked = scan::get(&request.params, "protocolVersion").and_then(scan::text);
     let version = script["version"].as_str().map(str::to_owned).or(asked).unwrap_or_default();
-    let capabilities = match script["capabilities"].as_str() {
-        Some(raw) => raw.to_owned(),
-        None => capabilities(script),
-    };
-    let info = script["info"].as_str().unwrap_or(r#"{"name":"fake-mcp","version":"1"}"#);
+    let (capabilities, info) = (capabilities(script), info(script));
     let instructions = script["instructions"].as_str().map(scan::quote);
     let instructions = instructions.map(|text| format!(r#","instructions":{text}"#));
     format!(
@@ -68,7 +64,16 @@ fn initialize(script: &Value, request: &Request) -> String {
     )
 }
 
-fn capabilities(script: &Value) -> String {
+/// The raw `serverInfo`.
+pub(super) fn info(script: &Value) -> &str {
+    script["info"].as_str().unwrap_or(r#"{"name":"fake-mcp","version":"1"}"#)
+}
+
+/// The raw `capabilities`.
+pub(super) fn capabilities(script: &Value) -> String {
+    if let Some(raw) = script["capabilities"].as_str() {
+        return raw.to_owned();
+    }
     let mut all = vec![r#""tools":{"listChanged":true}"#];
     if knows(script, "resources/list") {
         all.push(r#""resources":{"subscribe":true,"listChanged":true}"#);

@@ -3,11 +3,13 @@
 //! A behaviour is a list of steps. Text in a step is a template: `@ID@` (the raw id), `@ARGS@`,
 //! `@PARAMS@`, `@NAME@`, `@URI@`, `@TOKEN@` (the raw values of the request), `@LINE@` (the request
 //! as a JSON string), `@SERVER@`, `@PID@`, `@CWD@`, `@ARGV@`, `@ENV@` (as JSON), `@SESSION@`,
-//! `@ANSWER@` (what the client answered last). Bytes that no JSON string can hold are given by
+//! `@ANSWER@` (what the client answered last), `@RESPONSES@`, `@STATE@`, `@META@` (raw params of
+//! the stateless era). Bytes that no JSON string can hold are given by
 //! [`bytes`].
 //!
 //! Over HTTP a [`line`] is a JSON body when it is the answer and comes first, an event otherwise.
 
+pub mod modern;
 pub mod net;
 
 use serde_json::{Value, json};
@@ -185,11 +187,21 @@ pub fn updated(uri: &str) -> Value {
     json!({ "updated": uri })
 }
 
-/// `notifications/message` on the way of the answer.
+/// `notifications/message` on the way of the answer; in the stateless era only if the request has
+/// asked for this level.
 pub fn log(level: &str, data: &str) -> Value {
-    line(format!(
+    json!({ "log": { "level": level, "line": message(level, data) } })
+}
+
+/// [`log`], asked for or not.
+pub fn loud_log(level: &str, data: &str) -> Value {
+    line(message(level, data))
+}
+
+fn message(level: &str, data: &str) -> String {
+    format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"{level}","logger":"fake","data":{data}}}}}"#
-    ))
+    )
 }
 
 /// These steps the first `count` times, then the others.

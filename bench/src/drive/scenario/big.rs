@@ -26,9 +26,9 @@ fn run_placed(
     let pairs = &[(0, 0), (1, 0)];
     let task = Task { shape: USUAL, route: course.route, pairs, ask: Ask::Size(SIZE) };
     let turns = Turns { rounds: context.rounds(60), peer_rounds: 3 };
-    let kinds = context.everybody();
-    let mut times = vec![Series::default(); kinds.len()];
-    let entrants = compete(context, report, &kinds, task, turns, |index, lane| {
+    let contenders = context.everybody();
+    let mut times = vec![Series::default(); contenders.len()];
+    let entrants = compete(context, report, &contenders, task, turns, |index, lane| {
         measure(lane, &mut times[index])
     })?;
     let title = format!("10 MiB answers, {}", placement.label());

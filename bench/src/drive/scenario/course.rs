@@ -1,4 +1,5 @@
-//! What differs between a scenario over stdio and the same over HTTP: the way, the words and the targets.
+//! What differs between a scenario over stdio, the same over HTTP and the same in the modern era: the way, the words
+//! and the targets.
 
 use crate::drive::route::{Http, Route, Servers, Sessions};
 
@@ -63,6 +64,12 @@ pub(super) const HTTP: [Course; 2] = [
                  HTTP would have otherwise.",
         targets: HTTP_TARGETS,
     },
+];
+
+/// Compared with the legacy era; the targets are the same.
+pub(super) const MODERN: [Course; 2] = [
+    Course { prefix: "Modern, stdio → stdio: ", ..STDIO },
+    Course { prefix: "Modern, HTTP → HTTP: ", ..HTTP[0] },
 ];
 
 const HTTP_TARGETS: Targets =

@@ -19,6 +19,11 @@ impl Lane {
         Self { target, calls, next: 0, turns: 0, failed: None }
     }
 
+    /// Bytes of a request and of its direct answer.
+    pub(super) fn lengths(&self) -> (usize, usize) {
+        self.calls.first().map_or((0, 0), Call::lengths)
+    }
+
     /// Calls `count` times, one after the other, and adds each call's nanoseconds to `samples`.
     pub(super) fn sequential(
         &mut self,

@@ -23,10 +23,10 @@ fn run_placed(context: &Context, report: &mut Report, placement: Placement) -> R
     context.cpus.place(placement).map_err(|error| error.to_string())?;
     let task = Task { shape: SHAPE, route: Route::Stdio, pairs: &[], ask: Ask::Echo };
     let turns = Turns { rounds: context.rounds(60), peer_rounds: 3 };
-    let kinds = context.middles();
-    let mut times = vec![Series::default(); kinds.len()];
-    let mut sizes = vec![0; kinds.len()];
-    let entrants = compete(context, report, &kinds, task, turns, |index, lane| {
+    let contenders = context.middles();
+    let mut times = vec![Series::default(); contenders.len()];
+    let mut sizes = vec![0; contenders.len()];
+    let entrants = compete(context, report, &contenders, task, turns, |index, lane| {
         if sizes[index] == 0 {
             sizes[index] = check(lane)?;
         }

@@ -5,12 +5,12 @@ use super::turns::{self, Task};
 use super::{Context, USUAL};
 use crate::drive::affinity::Placement;
 use crate::drive::call::Ask;
-use crate::drive::expected::{Expected, every_tool};
+use crate::drive::contender::Kind;
+use crate::drive::expected::every_tool;
 use crate::drive::process::{self, Memory};
 use crate::drive::report::{Report, Rows};
 use crate::drive::route::Route;
 use crate::drive::stats::Series;
-use crate::drive::target::Kind;
 use std::time::Duration;
 
 /// Calls between "warm" and the beginning: buffers have found their size.
@@ -41,10 +41,12 @@ pub(super) fn run(context: &Context, report: &mut Report) -> Result<(), String> 
     ]);
     let task =
         Task { shape: USUAL, route: Route::Stdio, pairs: &every_tool(USUAL), ask: Ask::Echo };
-    let expected =
-        Expected::record(&context.place, (task.shape, task.route), task.pairs, task.ask)?;
-    for kind in context.middles() {
-        let lanes = turns::start(context, report, std::slice::from_ref(&kind), task, &expected)?;
+    let contenders = context.middles();
+    let expected = turns::record(context, &contenders, task)?;
+    for contender in &contenders {
+        let lanes =
+            turns::start(context, report, std::slice::from_ref(contender), task, &expected)?;
+        let kind = &contender.kind;
         let Some(mut lane) = lanes.into_iter().next() else {
             continue;
         };
@@ -52,7 +54,7 @@ pub(super) fn run(context: &Context, report: &mut Report) -> Result<(), String> 
         match measure(&mut lane, calls) {
             Ok(moments) => {
                 rows.push(row(&lane, moments, calls));
-                check(report, &kind, moments);
+                check(report, kind, moments);
             }
             Err(error) if kind.is_peer() => report.leave_out(lane.target.blame(&error)),
             Err(error) => return Err(lane.target.blame(&error)),

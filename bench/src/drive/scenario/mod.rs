@@ -5,18 +5,21 @@ mod course;
 mod lane;
 mod list;
 mod mem;
+mod modern;
 mod par64;
 mod scale;
 mod seq;
 mod start50;
 mod turns;
 
-use self::course::{Course, HTTP, STDIO};
+use self::course::{Course, HTTP, MODERN, STDIO};
 use super::affinity::Cpus;
+use super::contender::{Contender, Kind};
 use super::peers::Peer;
 use super::report::Report;
 use super::route::Sessions;
-use super::target::{Kind, Place, Shape};
+use super::target::{Place, Shape};
+use crate::era::Era;
 
 /// What every scenario needs to know.
 #[derive(Debug)]
@@ -37,19 +40,28 @@ const ALL: &[(&str, Scenario)] = &[
     ("start50", start50::run),
     ("mem", mem::run),
     ("scale", scale::run),
-    ("http-seq", |context, report| over_http(|course| seq::run(context, report, course))),
+    ("http-seq", |context, report| each(&HTTP, |course| seq::run(context, report, course))),
     ("http-par64", |context, report| {
-        over_http(|course| par64::run(context, report, course, Sessions::One))
+        each(&HTTP, |course| par64::run(context, report, course, Sessions::One))
     }),
     ("http-sessions", |context, report| {
-        over_http(|course| par64::run(context, report, course, Sessions::OneEach))
+        each(&HTTP, |course| par64::run(context, report, course, Sessions::OneEach))
     }),
-    ("http-big", |context, report| over_http(|course| big::run(context, report, course))),
+    ("http-big", |context, report| each(&HTTP, |course| big::run(context, report, course))),
+    ("modern-seq", |context, report| {
+        each(&MODERN, |course| modern::seq::run(context, report, course))
+    }),
+    ("modern-par64", |context, report| {
+        each(&MODERN, |course| modern::par64::run(context, report, course))
+    }),
 ];
 
-/// Children over HTTP, then over stdio; a failure of the one does not keep the other from running.
-fn over_http(mut run: impl FnMut(&Course) -> Result<(), String>) -> Result<(), String> {
-    let failures: Vec<String> = HTTP
+/// One course after the other; a failure of the one does not keep the other from running.
+fn each(
+    courses: &[Course],
+    mut run: impl FnMut(&Course) -> Result<(), String>,
+) -> Result<(), String> {
+    let failures: Vec<String> = courses
         .iter()
         .filter_map(|course| run(course).err().map(|error| format!("{}{error}", course.prefix)))
         .collect();
@@ -59,7 +71,7 @@ fn over_http(mut run: impl FnMut(&Course) -> Result<(), String>) -> Result<(), S
 /// Ten servers with ten tools each.
 const USUAL: Shape = Shape { servers: 10, tools: 10 };
 
-/// Runs the scenarios named in `only` (`http`: all over HTTP), or all; one that fails does not keep the others from running.
+/// Runs the scenarios named in `only` (`http`: all that begin with it), or all; one that fails does not keep the others from running.
 pub(super) fn run_all(context: &Context, only: &[String]) -> Result<Report, String> {
     if let Some(name) = only.iter().find(|name| !ALL.iter().any(|(known, _)| means(name, known))) {
         return Err(format!("no scenario {name}"));
@@ -89,13 +101,14 @@ impl Context {
     }
 
     /// Floor, subject and the peers.
-    fn middles(&self) -> Vec<Kind> {
+    fn middles(&self) -> Vec<Contender> {
         let peers = self.peers.iter().cloned().map(Kind::Peer);
-        [Kind::Floor, Kind::Subject].into_iter().chain(peers).collect()
+        let middles = [Kind::Floor, Kind::Subject].into_iter().chain(peers);
+        middles.map(|kind| kind.of(Era::Legacy)).collect()
     }
 
     /// The same with the direct children first.
-    fn everybody(&self) -> Vec<Kind> {
-        [Kind::Direct].into_iter().chain(self.middles()).collect()
+    fn everybody(&self) -> Vec<Contender> {
+        [Kind::Direct.of(Era::Legacy)].into_iter().chain(self.middles()).collect()
     }
 }

@@ -6,17 +6,17 @@ use super::turns::{Entrant, Task, Turns, compete};
 use super::{Context, USUAL};
 use crate::drive::affinity::{BOTH, Placement};
 use crate::drive::call::{Ask, SLOTS};
+use crate::drive::contender::Kind;
 use crate::drive::expected::every_tool;
 use crate::drive::report::{Report, Rows};
 use crate::drive::route::{Http, Route, Sessions};
 use crate::drive::stats::Series;
-use crate::drive::target::Kind;
 
 #[derive(Debug, Default, Clone)]
-struct Figures {
+pub(super) struct Figures {
     /// Calls per second.
-    rate: Series,
-    cpu: Series,
+    pub(super) rate: Series,
+    pub(super) cpu: Series,
 }
 
 /// `sessions`: whether the 64 connections over HTTP are one client's or 64 clients'.
@@ -39,10 +39,10 @@ fn run_placed(
     context.cpus.place(placement).map_err(|error| error.to_string())?;
     let pairs = every_tool(USUAL);
     let task = Task { shape: USUAL, route: course.route, pairs: &pairs, ask: Ask::Echo };
-    let turns = Turns { rounds: context.rounds(150), peer_rounds: 3 };
-    let kinds = context.everybody();
-    let mut figures = vec![Figures::default(); kinds.len()];
-    let entrants = compete(context, report, &kinds, task, turns, |index, lane| {
+    let turns = Turns { rounds: context.rounds(rounds(course.route)), peer_rounds: 3 };
+    let contenders = context.everybody();
+    let mut figures = vec![Figures::default(); contenders.len()];
+    let entrants = compete(context, report, &contenders, task, turns, |index, lane| {
         measure(lane, &mut figures[index])
     })?;
     let (flight, how) = words(course.route);
@@ -54,17 +54,35 @@ fn run_placed(
         ),
         rows(&entrants, &figures),
     );
+    let scene = format!("{flight}, {}", placement.label());
+    check(report, course, &scene, [&figures[1], &figures[2]]);
+    Ok(())
+}
+
+/// The targets of the subject, by the floor.
+pub(super) fn check(
+    report: &mut Report,
+    course: &Course,
+    scene: &str,
+    [floor, subject]: [&Figures; 2],
+) {
     let what = |what: &str| {
-        let (prefix, placement) = (course.prefix, placement.label());
-        format!("{prefix}{what} with 64 in flight{flight}, {placement}, ratio to the floor")
+        format!("{}{what} with 64 in flight{scene}, ratio to the floor", course.prefix)
     };
-    let ratio = figures[2].rate.with(&figures[1].rate, |a, b| a / b);
+    let ratio = subject.rate.with(&floor.rate, |a, b| a / b);
     report.at_least(&what("throughput"), &ratio, course.targets.throughput, "×");
     if let Some(limit) = course.targets.cpu_in_flight {
-        let ratio = figures[2].cpu.with(&figures[1].cpu, |a, b| a / b);
+        let ratio = subject.cpu.with(&floor.cpu, |a, b| a / b);
         report.at_most(&what("CPU per call"), &ratio, limit, "×");
     }
-    Ok(())
+}
+
+/// Over HTTP a call takes ten times as long.
+pub(super) fn rounds(route: Route) -> usize {
+    match route {
+        Route::Stdio => 150,
+        Route::Http(_) => 100,
+    }
 }
 
 /// What is in flight where, for the title and in full.
@@ -82,8 +100,12 @@ fn words(route: Route) -> (&'static str, &'static str) {
     }
 }
 
-fn measure(lane: &mut Lane, figures: &mut Figures) -> Result<(), String> {
-    let (warm, count) = if lane.target.kind.is_peer() { (10, 128) } else { (500, 5_000) };
+pub(super) fn measure(lane: &mut Lane, figures: &mut Figures) -> Result<(), String> {
+    let (warm, count) = match &lane.target {
+        target if target.kind.is_peer() => (10, 128),
+        target if target.is_over_http() => (250, 2_000),
+        _ => (500, 5_000),
+    };
     let own = lane.target.own();
     lane.parallel(warm)?;
     let cpu = own.cpu();

@@ -6,10 +6,11 @@ use super::seq::{self, Figures};
 use super::turns::{self, Task, Turns};
 use crate::drive::affinity::Placement;
 use crate::drive::call::Ask;
-use crate::drive::expected::Expected;
+use crate::drive::contender::Kind;
 use crate::drive::report::{Report, Rows};
 use crate::drive::route::Route;
-use crate::drive::target::{Kind, Shape};
+use crate::drive::target::Shape;
+use crate::era::Era;
 
 const SHAPES: [Shape; 3] = [
     Shape { servers: 1, tools: 10 },
@@ -26,15 +27,9 @@ pub(super) fn run(context: &Context, report: &mut Report) -> Result<(), String> 
         // One server in the middle of the list, all of its tools: the children's own caches stay out of the figure.
         let pairs: Vec<_> = (0..shape.tools).map(|tool| (shape.servers / 2, tool)).collect();
         let task = Task { shape, route: Route::Stdio, pairs: &pairs, ask: Ask::Echo };
-        let expected =
-            Expected::record(&context.place, (task.shape, task.route), task.pairs, task.ask)?;
-        lanes.extend(turns::start(
-            context,
-            report,
-            &[Kind::Floor, Kind::Subject],
-            task,
-            &expected,
-        )?);
+        let contenders = [Kind::Floor, Kind::Subject].map(|kind| kind.of(Era::Legacy));
+        let expected = turns::record(context, &contenders, task)?;
+        lanes.extend(turns::start(context, report, &contenders, task, &expected)?);
     }
     let mut figures = vec![Figures::default(); lanes.len()];
     let turns = Turns { rounds: context.rounds(60), peer_rounds: 0 };

@@ -6,10 +6,10 @@ use super::turns::{Entrant, Task, Turns, compete};
 use super::{Context, USUAL};
 use crate::drive::affinity::Placement;
 use crate::drive::call::Ask;
+use crate::drive::contender::Kind;
 use crate::drive::expected::every_tool;
 use crate::drive::report::{Report, Rows};
 use crate::drive::stats::{Series, micros};
-use crate::drive::target::Kind;
 
 /// One lane's figures, once per round.
 #[derive(Debug, Default, Clone)]
@@ -24,9 +24,9 @@ pub(super) fn run(context: &Context, report: &mut Report, course: &Course) -> Re
     let task =
         Task { shape: USUAL, route: course.route, pairs: &every_tool(USUAL), ask: Ask::Echo };
     let turns = Turns { rounds: context.rounds(150), peer_rounds: 5 };
-    let kinds = context.everybody();
-    let mut figures = vec![Figures::default(); kinds.len()];
-    let entrants = compete(context, report, &kinds, task, turns, |index, lane| {
+    let contenders = context.everybody();
+    let mut figures = vec![Figures::default(); contenders.len()];
+    let entrants = compete(context, report, &contenders, task, turns, |index, lane| {
         measure(lane, &mut figures[index])
     })?;
     report.table(
@@ -35,14 +35,18 @@ pub(super) fn run(context: &Context, report: &mut Report, course: &Course) -> Re
          direct p50; *CPU* is the processor time of the middle's own processes per call.{}", course.remark),
         rows(&entrants, &figures),
     );
-    let [direct, floor, subject] = [&figures[0], &figures[1], &figures[2]];
+    check(report, course, [&figures[0], &figures[1], &figures[2]]);
+    Ok(())
+}
+
+/// The targets of the subject, by the floor.
+pub(super) fn check(report: &mut Report, course: &Course, [direct, floor, subject]: [&Figures; 3]) {
     let ratio = added(subject, direct).with(&added(floor, direct), |a, b| a / b);
     let what = format!("{}added p50 of sequential calls, ratio to the floor", course.prefix);
     report.at_most(&what, &ratio, course.targets.added, "×");
     let ratio = subject.cpu.with(&floor.cpu, |a, b| a / b);
     let what = format!("{}CPU per call, ratio to the floor", course.prefix);
     report.at_most(&what, &ratio, course.targets.cpu, "×");
-    Ok(())
 }
 
 /// One turn: a few calls to warm the caches, then 500 (a peer: 10).
@@ -63,7 +67,7 @@ pub(super) fn measure(lane: &mut Lane, figures: &mut Figures) -> Result<(), Stri
     Ok(())
 }
 
-fn added(via: &Figures, direct: &Figures) -> Series {
+pub(super) fn added(via: &Figures, direct: &Figures) -> Series {
     via.p50.with(&direct.p50, |via, direct| via - direct)
 }
 

@@ -2,10 +2,11 @@
 
 use super::Context;
 use crate::drive::affinity::{BOTH, Placement};
+use crate::drive::contender::Contender;
 use crate::drive::report::{Report, Rows};
 use crate::drive::route::Route;
 use crate::drive::stats::Series;
-use crate::drive::target::{Kind, Shape, Target};
+use crate::drive::target::{Shape, Target};
 use std::time::Instant;
 
 const SHAPE: Shape = Shape { servers: 50, tools: 10 };
@@ -16,21 +17,21 @@ pub(super) fn run(context: &Context, report: &mut Report) -> Result<(), String> 
 
 fn run_placed(context: &Context, report: &mut Report, placement: Placement) -> Result<(), String> {
     context.cpus.place(placement).map_err(|error| error.to_string())?;
-    let kinds = context.middles();
-    let mut names = vec![String::new(); kinds.len()];
-    let mut times = vec![Series::default(); kinds.len()];
+    let contenders = context.middles();
+    let mut names = vec![String::new(); contenders.len()];
+    let mut times = vec![Series::default(); contenders.len()];
     for round in 0..context.rounds(30) {
-        for place in 0..kinds.len() {
-            let index = (round + place) % kinds.len();
-            if kinds[index].is_peer() && round > 0 {
+        for place in 0..contenders.len() {
+            let index = (round + place) % contenders.len();
+            if contenders[index].kind.is_peer() && round > 0 {
                 continue;
             }
-            match measure(context, &kinds[index]) {
+            match measure(context, &contenders[index]) {
                 Ok((name, time)) => {
                     names[index] = name;
                     times[index].push(time);
                 }
-                Err(error) if kinds[index].is_peer() => report.leave_out(error),
+                Err(error) if contenders[index].is_optional() => report.leave_out(error),
                 Err(error) => return Err(error),
             }
         }
@@ -51,9 +52,9 @@ fn run_placed(context: &Context, report: &mut Report, placement: Placement) -> R
     Ok(())
 }
 
-fn measure(context: &Context, kind: &Kind) -> Result<(String, f64), String> {
+fn measure(context: &Context, contender: &Contender) -> Result<(String, f64), String> {
     let begin = Instant::now();
-    let mut target = Target::spawn(&context.place, kind, SHAPE, Route::Stdio)?;
+    let mut target = Target::spawn(&context.place, contender, SHAPE, Route::Stdio)?;
     let ready = target.initialize().and_then(|()| target.wait_for_tools());
     let time = begin.elapsed().as_secs_f64() * 1000.0;
     ready.map_err(|error| target.blame(&error))?;

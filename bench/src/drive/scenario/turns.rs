@@ -3,10 +3,12 @@
 use super::Context;
 use super::lane::Lane;
 use crate::drive::call::Ask;
+use crate::drive::contender::{Contender, Eras, Kind};
 use crate::drive::expected::Expected;
 use crate::drive::report::Report;
 use crate::drive::route::Route;
-use crate::drive::target::{Kind, Shape, Target};
+use crate::drive::target::{Shape, Target};
+use crate::era::Era;
 
 /// What the contenders are called for.
 #[derive(Debug, Clone, Copy)]
@@ -31,28 +33,31 @@ pub(super) struct Turns {
 pub(super) struct Entrant {
     pub(super) name: String,
     pub(super) kind: Kind,
+    pub(super) eras: Eras,
+    /// Bytes of a request and of the direct answer.
+    pub(super) lengths: (usize, usize),
 }
 
 /// How often everybody is started anew: where the scheduler puts a process, and where its memory lies, stays with it
 /// for life, and one start's luck should not decide.
 const GENERATIONS: usize = 5;
 
-/// Starts everybody in `kinds` (peers last), lets them take turns, and does so a few times.
+/// Starts all contenders (optional ones last), lets them take turns, and does so a few times.
 pub(super) fn compete(
     context: &Context,
     report: &mut Report,
-    kinds: &[Kind],
+    contenders: &[Contender],
     task: Task<'_>,
     turns: Turns,
     mut step: impl FnMut(usize, &mut Lane) -> Result<(), String>,
 ) -> Result<Vec<Entrant>, String> {
-    let expected =
-        Expected::record(&context.place, (task.shape, task.route), task.pairs, task.ask)?;
-    let ours: Vec<Kind> = kinds.iter().filter(|kind| !kind.is_peer()).cloned().collect();
+    let expected = record(context, contenders, task)?;
+    let ours: Vec<Contender> =
+        contenders.iter().filter(|contender| !contender.kind.is_peer()).cloned().collect();
     let mut entrants = Vec::new();
     for generation in 0..GENERATIONS {
-        let kinds = if generation == 0 { kinds } else { &ours };
-        let mut lanes = start(context, report, kinds, task, &expected)?;
+        let contenders = if generation == 0 { contenders } else { &ours };
+        let mut lanes = start(context, report, contenders, task, &expected)?;
         if generation == 0 {
             entrants = lanes.iter().map(entrant).collect();
         }
@@ -63,23 +68,35 @@ pub(super) fn compete(
     Ok(entrants)
 }
 
-/// Starts everybody in `kinds`; a peer that cannot start is noted and left out.
+/// The answers that the contenders must give.
+pub(super) fn record(
+    context: &Context,
+    contenders: &[Contender],
+    task: Task<'_>,
+) -> Result<Expected, String> {
+    let mut eras = vec![Era::Legacy, Era::Modern];
+    eras.retain(|&era| contenders.iter().any(|contender| contender.eras.children == era));
+    Expected::record(&context.place, &eras, (task.shape, task.route), task.pairs, task.ask)
+}
+
+/// Starts all contenders; an optional one that cannot start is noted and left out.
 pub(super) fn start(
     context: &Context,
     report: &mut Report,
-    kinds: &[Kind],
+    contenders: &[Contender],
     task: Task<'_>,
     expected: &Expected,
 ) -> Result<Vec<Lane>, String> {
     let mut lanes = Vec::new();
-    for kind in kinds {
-        let lane = Target::ready(&context.place, kind, task.shape, task.route).and_then(|target| {
+    for contender in contenders {
+        let target = Target::ready(&context.place, contender, task.shape, task.route);
+        let lane = target.and_then(|target| {
             let calls = target.calls(task.pairs, task.ask, expected)?;
             Ok(Lane::new(target, calls))
         });
         match lane {
             Ok(lane) => lanes.push(lane),
-            Err(error) if kind.is_peer() => report.leave_out(error),
+            Err(error) if contender.is_optional() => report.leave_out(error),
             Err(error) => return Err(error),
         }
     }
@@ -102,8 +119,9 @@ pub(super) fn take_turns(
                 continue;
             }
             lane.target.watch();
+            let optional = peer || lane.target.eras.crossed();
             match lane.target.refresh().and_then(|()| step(index, lane)) {
-                Err(error) if peer => lane.failed = Some(error),
+                Err(error) if optional => lane.failed = Some(error),
                 other => other.map_err(|error| lane.target.blame(&error))?,
             }
             lane.turns += 1;
@@ -113,7 +131,12 @@ pub(super) fn take_turns(
 }
 
 fn entrant(lane: &Lane) -> Entrant {
-    Entrant { name: lane.target.name.clone(), kind: lane.target.kind.clone() }
+    Entrant {
+        name: lane.target.name.clone(),
+        kind: lane.target.kind.clone(),
+        eras: lane.target.eras,
+        lengths: lane.lengths(),
+    }
 }
 
 fn failure(lane: &Lane) -> Option<String> {

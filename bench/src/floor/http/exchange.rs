@@ -4,7 +4,9 @@ use super::SEPARATOR;
 use super::key::Key;
 use super::server::Server;
 use super::socket::Socket;
+use crate::era::MODERN;
 use crate::floor::exchange::LARGE;
+use crate::floor::modern;
 use crate::floor::outbox::{Outbox, Piece};
 use crate::floor::pending::Pending;
 use crate::floor::routes::Routes;
@@ -199,7 +201,7 @@ impl Exchange {
             return Ok(());
         };
         let (head, session) =
-            (&inbox.bytes()[message.head.clone()], &inbox.bytes()[message.session.clone()]);
+            (&inbox.bytes()[message.head.clone()], &inbox.bytes()[message.named.session.clone()]);
         if message.origin {
             return self.say(index, FORBIDDEN);
         }
@@ -223,25 +225,45 @@ impl Exchange {
             return self.say(index, BAD_REQUEST);
         };
         let method = &body[request.method.clone()];
+        if &inbox.bytes()[message.named.version.clone()] == MODERN.as_bytes() {
+            let name = &inbox.bytes()[message.named.name.clone()];
+            if &inbox.bytes()[message.named.method.clone()] != method
+                || name != &body[request.name.clone()]
+            {
+                push(outbox.tail(), MISMATCH_HEAD, &body[request.id.clone()], 0, MISMATCH);
+                return self.touch(index);
+            }
+            return self.serve(index, message, &request);
+        }
         if method == b"initialize" {
             let session = session(self.sessions.len());
             push_opening(outbox, body, &request, &session);
             self.sessions.insert(session, index);
             return self.touch(index);
         }
-        let session = &inbox.bytes()[message.session.clone()];
+        let session = &inbox.bytes()[message.named.session.clone()];
         if session.is_empty() {
             return self.say(index, BAD_REQUEST);
         }
         if !self.sessions.contains_key(session) {
             return self.say(index, NOT_FOUND);
         }
+        self.serve(index, message, &request)
+    }
+
+    /// A request that has the right to be served.
+    fn serve(&mut self, index: usize, message: &Message, request: &Request) -> io::Result<()> {
         if request.id.is_empty() {
             return self.say(index, ACCEPTED);
         }
+        let Some(Socket { inbox, outbox }) = &mut self.clients[index].socket else {
+            return Ok(());
+        };
+        let body = &inbox.bytes()[message.body.clone()];
         let id = &body[request.id.clone()];
-        match method {
-            b"tools/call" => return self.forward(index, message, &request),
+        match &body[request.method.clone()] {
+            b"tools/call" => return self.forward(index, message, request),
+            b"server/discover" => push_answer(outbox.tail(), id, 0, modern::DISCOVER),
             b"tools/list" => {
                 push_answer(outbox.tail(), id, self.list.len(), b"");
                 outbox.push(Piece::Shared(Rc::clone(&self.list)));
@@ -283,7 +305,7 @@ impl Exchange {
                 let out = &mut self.connections[carrier].socket.outbox;
                 mark(out, &mut self.dirty, Key::Connection(carrier));
                 let tail = out.tail();
-                tail.extend_from_slice(&pool.head);
+                pool.push_head(tail, name.get(prefix..).unwrap_or_default());
                 scan::push_number(tail, splice::length(body, request, own_id, prefix));
                 tail.extend_from_slice(b"\r\n\r\n");
                 splice::push(tail, body, request, own_id, prefix);
@@ -308,11 +330,19 @@ impl Exchange {
 }
 
 const UNKNOWN_METHOD: &[u8] = b",\"error\":{\"code\":-32601,\"message\":\"method not found\"}}";
+const MISMATCH: &[u8] = b",\"error\":{\"code\":-32020,\"message\":\"header mismatch\"}}";
+const MISMATCH_HEAD: &[u8] =
+    b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: ";
 const UNKNOWN_TOOL: &[u8] = b",\"error\":{\"code\":-32602,\"message\":\"unknown tool\"}}";
 
 /// An answer of our own: the id, `rest`, and then `more` bytes that the caller appends.
 fn push_answer(tail: &mut Vec<u8>, id: &[u8], more: usize, rest: &[u8]) {
-    tail.extend_from_slice(JSON);
+    push(tail, JSON, id, more, rest);
+}
+
+/// The same under a head up to the number of its length.
+fn push(tail: &mut Vec<u8>, head: &[u8], id: &[u8], more: usize, rest: &[u8]) {
+    tail.extend_from_slice(head);
     scan::push_number(tail, ANSWER.len() + id.len() + rest.len() + more);
     tail.extend_from_slice(b"\r\n\r\n");
     tail.extend_from_slice(ANSWER);

@@ -4,7 +4,8 @@
 //! wake-up, and a message is forwarded only when it is whole. A client must name a session that exists, and a
 //! request with an `origin` is refused: both are the protocol's. Servers over HTTP get a pool of connections that
 //! stay open; one carries one call at a time. Servers must answer with JSON and a length. All are opened before the
-//! first client is accepted.
+//! first client is accepted. In the modern era there is no session: instead the headers must say what the body says,
+//! and a server over HTTP gets its own tool's name in the head as well.
 
 mod events;
 mod exchange;

@@ -4,8 +4,9 @@ use super::exchange::Exchange;
 use super::server::{Pipes, Pool, Server};
 use super::socket::Socket;
 use super::{PROTOCOL, SEPARATOR};
+use crate::era::Era;
 use crate::floor::outbox::Outbox;
-use crate::floor::{catalog, children, config};
+use crate::floor::{catalog, children, config, modern};
 use crate::http::{Inbox, Message};
 use crate::lines::Lines;
 use rustix::io::ioctl_fionbio;
@@ -27,16 +28,23 @@ const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
 pub(super) fn all(configured: &[config::Server]) -> Result<Opened, Box<dyn Error>> {
     let mut processes = Vec::new();
     let (mut servers, mut connections, mut lists) = (Vec::new(), Vec::new(), Vec::new());
+    let mut era = Era::Legacy;
     for entry in configured {
         let (server, list) = if let Some(url) = &entry.url {
             let (mut pool, socket, list) =
                 over_http(url).map_err(|error| format!("{url}: {error}"))?;
             pool.idle.push(connections.len());
             connections.push((socket, servers.len()));
+            if pool.era == Era::Modern {
+                era = Era::Modern;
+            }
             (Server::Http(pool), list)
         } else {
             let mut process = children::start_one(entry)?;
-            let (pipes, list) = over_pipes(&mut process)?;
+            let (pipes, spoken, list) = over_pipes(&mut process)?;
+            if spoken == Era::Modern {
+                era = Era::Modern;
+            }
             processes.push(process);
             (Server::Pipes(pipes), list)
         };
@@ -44,7 +52,7 @@ pub(super) fn all(configured: &[config::Server]) -> Result<Opened, Box<dyn Error
         lists.push(list);
     }
     let names: Vec<_> = configured.iter().map(|entry| entry.name.clone().into_bytes()).collect();
-    let list = catalog::serialise(SEPARATOR, &names, &lists);
+    let list = catalog::serialise(SEPARATOR, era, &names, &lists);
     Ok(Opened { exchange: Exchange::new(names, servers, connections, list), processes })
 }
 
@@ -58,7 +66,11 @@ fn initialize() -> String {
     )
 }
 
-fn over_pipes(process: &mut Child) -> Result<(Pipes, Vec<u8>), Box<dyn Error>> {
+fn modern_list() -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":1{}"#, modern::list())
+}
+
+fn over_pipes(process: &mut Child) -> Result<(Pipes, Era, Vec<u8>), Box<dyn Error>> {
     let mut input = process.stdin.take().ok_or("no stdin")?;
     let output = OwnedFd::from(process.stdout.take().ok_or("no stdout")?);
     let mut lines = Lines::default();
@@ -73,21 +85,28 @@ fn over_pipes(process: &mut Child) -> Result<(Pipes, Vec<u8>), Box<dyn Error>> {
             }
         }
     };
-    ask(format!("{}\n", initialize()))?;
-    let list = ask(format!("{INITIALIZED}\n{LIST}\n"))?;
+    let (era, list) = if modern::refused(&ask(format!("{}\n", initialize()))?) {
+        (Era::Modern, ask(format!("{}\n", modern_list()))?)
+    } else {
+        (Era::Legacy, ask(format!("{INITIALIZED}\n{LIST}\n"))?)
+    };
     let input = OwnedFd::from(input);
     ioctl_fionbio(&input, true)?;
-    Ok((Pipes { input: Outbox::new(input), output, lines }, list))
+    Ok((Pipes { input: Outbox::new(input), output, lines }, era, list))
 }
 
 fn over_http(url: &str) -> Result<(Pool, Socket, Vec<u8>), Box<dyn Error>> {
     let mut pool = Pool::new(url).ok_or("only http://HOST:PORT/PATH is understood")?;
     let mut stream = TcpStream::connect(&pool.authority)?;
     let mut inbox = Inbox::default();
-    let opened = post(&mut stream, &mut inbox, &pool, &initialize())?;
-    pool.enter(&inbox.bytes()[opened.session]);
-    post(&mut stream, &mut inbox, &pool, INITIALIZED)?;
-    let listed = post(&mut stream, &mut inbox, &pool, LIST)?;
+    let opened = post(&mut stream, &mut inbox, &pool.head, &initialize())?;
+    let listed = if modern::refused(&inbox.bytes()[opened.body]) {
+        post(&mut stream, &mut inbox, &pool.modernise(), &modern_list())?
+    } else {
+        pool.enter(&inbox.bytes()[opened.named.session]);
+        post(&mut stream, &mut inbox, &pool.head, INITIALIZED)?;
+        post(&mut stream, &mut inbox, &pool.head, LIST)?
+    };
     let list = inbox.bytes()[listed.body].to_vec();
     Ok((pool, Socket::new(stream)?, list))
 }
@@ -95,10 +114,10 @@ fn over_http(url: &str) -> Result<(Pool, Socket, Vec<u8>), Box<dyn Error>> {
 fn post(
     stream: &mut TcpStream,
     inbox: &mut Inbox,
-    pool: &Pool,
+    head: &[u8],
     body: &str,
 ) -> Result<Message, Box<dyn Error>> {
-    let mut frame = pool.head.clone();
+    let mut frame = head.to_vec();
     frame.extend_from_slice(format!("{}\r\n\r\n{body}", body.len()).as_bytes());
     stream.write_all(&frame)?;
     loop {

@@ -10,7 +10,7 @@ use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::environment::Environment;
 use crate::logging::NOTICE;
 use crate::settings::{self, TOKEN, Wanted};
-use crate::{FAILED, OK, USAGE, logging, speak};
+use crate::{FAILED, OK, USAGE, logging, memory, speak};
 
 /// Document 003: over HTTP, tools are called `server.tool`.
 const SEPARATOR: &str = ".";
@@ -59,6 +59,7 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
         tokio::select! {
             served = gateway.serve_http(front) => served,
             never = reload.run(reloader) => match never {},
+            never = memory::give_back() => match never {},
         }
     });
     match served.and_then(|served| served) {

@@ -13,6 +13,7 @@ use trunkline_wire::{Edits, Id};
 
 use crate::call::question::{Abilities, Questions};
 use crate::call::{Carrier, Door, Level};
+use crate::era::Stamp;
 use crate::pump::Touched;
 
 #[derive(Debug, Default)]
@@ -25,7 +26,20 @@ pub(crate) struct Client {
     pub(super) abilities: Mutex<Abilities>,
     /// From which level on it wants to hear what servers log; `None`: it has not said.
     level: Mutex<Option<Level>>,
+    /// Who it is and what it can do, as it wrote both in `initialize`.
+    said: Mutex<Said>,
 }
+
+#[derive(Debug, Default)]
+struct Said {
+    info: Vec<u8>,
+    capabilities: Vec<u8>,
+    stamp: Option<Stamp>,
+}
+
+/// In a session servers log as they like until they are told; in the stateless era they say nothing
+/// unless asked to.
+const UNSAID_LEVEL: &str = "info";
 
 /// Room for open calls that is kept after a burst.
 const KEPT_CAPACITY: usize = 4096;
@@ -113,6 +127,21 @@ impl Client {
 
     pub(crate) fn set_level(&self, level: Level) {
         *self.level.lock() = Some(level);
+        self.said.lock().stamp = None;
+    }
+
+    /// The client says who it is and what can be passed on of what it can do.
+    pub(crate) fn introduces_itself(&self, info: &[u8], capabilities: &[u8]) {
+        let (info, capabilities) = (info.to_vec(), capabilities.to_vec());
+        *self.said.lock() = Said { info, capabilities, stamp: None };
+    }
+
+    /// What stands in its requests to servers of the stateless era.
+    pub(crate) fn stamp(&self) -> Stamp {
+        let level = self.level().map_or(UNSAID_LEVEL, Level::name);
+        let mut said = self.said.lock();
+        let Said { info, capabilities, stamp } = &mut *said;
+        stamp.get_or_insert_with(|| Stamp::new(info, capabilities, Some(level))).clone()
     }
 
     pub(crate) fn level(&self) -> Option<Level> {

@@ -39,6 +39,16 @@ pub(crate) trait Exit: Debug + Send + Sync {
     fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) -> bool;
     /// The answer to the request that came in here.
     fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut Touched) -> bool;
+    /// The same, if it is an error with this code.
+    fn refuse(
+        &self,
+        _code: i64,
+        payload: Payload<'_>,
+        edits: &Edits<'_>,
+        touched: &mut Touched,
+    ) -> bool {
+        self.answer(payload, edits, touched)
+    }
     /// The request that came in here gets no answer: it was cancelled.
     fn unanswered(&self, touched: &mut Touched);
 }
@@ -70,6 +80,20 @@ impl Door {
                 put.is_ok()
             }
             Self::Exit(exit) => exit.answer(payload, edits, touched),
+        }
+    }
+
+    /// An answer that is an error with this code.
+    pub(crate) fn refuse(
+        &self,
+        code: i64,
+        payload: Payload<'_>,
+        edits: &Edits<'_>,
+        touched: &mut Touched,
+    ) -> bool {
+        match self {
+            Self::Line(_) => self.answer(payload, edits, touched),
+            Self::Exit(exit) => exit.refuse(code, payload, edits, touched),
         }
     }
 

@@ -5,28 +5,39 @@ mod audience;
 mod client;
 mod door;
 mod question;
+mod stateless;
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use trunkline_wire::{Edits, Id, Message, Span};
+use trunkline_wire::{Edits, Id, Message, Span, write_result};
 
 pub(crate) use audience::Audience;
 pub(crate) use client::{Client, Ticket, Waiting};
 pub(crate) use door::{Door, Exit, Nowhere, Payload};
 pub(crate) use question::{Ability, Level};
+pub(crate) use stateless::{Manner, Stateless};
 
 use crate::error::CallError;
 use crate::pump::Touched;
 
 /// Whoever has calls under way to a server: the one side of a connection that clients know.
 pub(crate) trait Carrier: Debug + Send + Sync {
-    /// The client has cancelled the call with this id of ours; `message` is how it said so.
-    fn cancel(&self, id: u32, message: &Message<'_>, touched: &mut Touched);
+    /// The client has cancelled the call with this id of ours.
+    fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut Touched);
     /// Trunkline ends: the call gets an error that says whether it may have run.
     fn abandon(&self, id: u32, touched: &mut Touched);
     /// A message to the server that needs no answer: a client's answer to its question.
     fn pass(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched);
+}
+
+/// How a client has cancelled a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cancel<'a> {
+    /// By saying so.
+    Said(&'a Message<'a>),
+    /// By not waiting any more.
+    Left,
 }
 
 /// The way back of one call.
@@ -37,6 +48,11 @@ pub(crate) struct ReturnPath {
     /// The client's progress token, as spelt, if it wants to hear of progress.
     pub(crate) progress_token: Option<Box<[u8]>>,
     pub(crate) door: Door,
+    pub(crate) manner: Manner,
+    /// The request as the server got it, where it may have to be made again or be recognised.
+    pub(crate) kept: Option<Box<[u8]>>,
+    /// How often its server has asked something.
+    pub(crate) rounds: u8,
 }
 
 impl ReturnPath {
@@ -52,12 +68,57 @@ impl ReturnPath {
         }
     }
 
+    /// The same with more changes, if it is an error: with this code.
+    pub(crate) fn deliver_edited(
+        &self,
+        code: Option<i64>,
+        id_at: Span,
+        payload: Payload<'_>,
+        changes: &[(Span, &[u8])],
+        touched: &mut Touched,
+    ) {
+        if self.client.take(&self.id).is_none() {
+            return;
+        }
+        self.id.with_token(|id| {
+            let mut edits = Edits::one(id_at, id);
+            for (span, new) in changes {
+                edits.add(*span, new);
+            }
+            match code {
+                Some(code) => self.door.refuse(code, payload, &edits, touched),
+                None => self.door.answer(payload, &edits, touched),
+            }
+        });
+    }
+
+    /// Ends the call with a result of our own.
+    pub(crate) fn complete(&self, result: &[u8], touched: &mut Touched) {
+        if self.client.take(&self.id).is_some() {
+            self.answer(result, touched);
+        }
+    }
+
+    /// Answers a request that is not open.
+    pub(crate) fn answer(&self, result: &[u8], touched: &mut Touched) {
+        let mut out = Vec::with_capacity(result.len() + 64);
+        self.id.with_token(|id| write_result(id, result, &mut out));
+        self.door.answer(Payload::Owned(out), &Edits::new(), touched);
+    }
+
     /// Ends the call with an error.
     pub(crate) fn fail(&self, error: &CallError, touched: &mut Touched) {
         if self.client.take(&self.id).is_some() {
-            let response = self.id.with_token(|id| error.response(id));
-            self.door.answer(Payload::Owned(response), &Edits::new(), touched);
+            self.fail_taken(error, touched);
         }
+    }
+
+    /// The same, if it has been taken out of its client already.
+    pub(crate) fn fail_taken(&self, error: &CallError, touched: &mut Touched) {
+        let era = self.manner.era();
+        let response = self.id.with_token(|id| error.response_in(era, id));
+        let code = i64::from(error.code_in(era));
+        self.door.refuse(code, Payload::Owned(response), &Edits::new(), touched);
     }
 
     /// Passes progress on, under the client's own token.

@@ -18,6 +18,8 @@ pub(crate) enum Ability {
 }
 
 impl Ability {
+    pub(crate) const ALL: [Self; 3] = [Self::Sampling, Self::Elicitation, Self::Roots];
+
     /// What a request needs. Other requests are the client's own to refuse.
     pub(crate) fn needed_for(method: &[u8]) -> Option<Self> {
         match method {
@@ -42,7 +44,38 @@ impl Ability {
 pub(super) struct Abilities {
     sampling: bool,
     elicitation: bool,
+    /// It can be sent to a URL.
+    urls: bool,
     roots: bool,
+}
+
+impl Abilities {
+    /// What an object of capabilities says.
+    pub(super) fn read(capabilities: &[u8]) -> Self {
+        let has = |ability: Ability| {
+            member(capabilities, ability.word()).is_some_and(|value| value.starts_with(b"{"))
+        };
+        Self {
+            sampling: has(Ability::Sampling),
+            elicitation: has(Ability::Elicitation),
+            urls: member(capabilities, Ability::Elicitation.word())
+                .and_then(|elicitation| member(elicitation, "url"))
+                .is_some_and(|value| value.starts_with(b"{")),
+            roots: has(Ability::Roots),
+        }
+    }
+
+    pub(super) fn urls(self) -> bool {
+        self.urls
+    }
+
+    pub(super) fn has(self, ability: Ability) -> bool {
+        match ability {
+            Ability::Sampling => self.sampling,
+            Ability::Elicitation => self.elicitation,
+            Ability::Roots => self.roots,
+        }
+    }
 }
 
 /// How grave a message of a server's log is, as the protocol orders it.
@@ -56,6 +89,10 @@ impl Level {
     pub(crate) fn known(name: &str) -> Option<Self> {
         let place = LEVELS.iter().position(|level| *level == name)?;
         u8::try_from(place).ok().map(Self)
+    }
+
+    pub(crate) fn number(self) -> u8 {
+        self.0
     }
 
     pub(crate) fn name(self) -> &'static str {
@@ -84,23 +121,11 @@ const FIRST: u32 = 1_000_000_000;
 impl Client {
     /// Takes over what the client says about itself in `initialize`.
     pub(crate) fn declares(&self, capabilities: &[u8]) {
-        let has = |ability: Ability| {
-            member(capabilities, ability.word()).is_some_and(|value| value.starts_with(b"{"))
-        };
-        *self.abilities.lock() = Abilities {
-            sampling: has(Ability::Sampling),
-            elicitation: has(Ability::Elicitation),
-            roots: has(Ability::Roots),
-        };
+        *self.abilities.lock() = Abilities::read(capabilities);
     }
 
     pub(crate) fn can(&self, ability: Ability) -> bool {
-        let abilities = *self.abilities.lock();
-        match ability {
-            Ability::Sampling => abilities.sampling,
-            Ability::Elicitation => abilities.elicitation,
-            Ability::Roots => abilities.roots,
-        }
+        self.abilities.lock().has(ability)
     }
 
     /// Asks the client what a server wants to know. False if it cannot be asked.

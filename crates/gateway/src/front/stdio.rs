@@ -12,7 +12,7 @@ use crate::call::Door;
 use crate::front::signals::Signals;
 use crate::limits::{END_OF_INPUT, Farewell, LAST_FLUSH, SIGNALLED};
 use crate::pump::{Outbox, Pump, Reader, SourceHandle, Touched};
-use crate::session::{Session, refuse_oversize};
+use crate::session::{Session, abandon, refuse_oversize};
 use crate::stream::{Input, Sink};
 
 /// Serves until the client goes or a signal comes, then ends what is open. `finish` is told how the
@@ -49,6 +49,7 @@ pub(crate) async fn serve(
         () = outbox.closed() => END_OF_INPUT,
         () = pump.ended() => SIGNALLED,
     };
+    session.close_listeners(); // they would be open for ever
     tokio::select! {
         _ = timeout(farewell.drain, session.client.idle()) => {}
         () = outbox.closed() => {}
@@ -56,7 +57,7 @@ pub(crate) async fn serve(
     }
     source.forget();
     announcer.abort(); // that the servers go now is no news
-    session.abandon();
+    abandon(&session.client);
     finish(farewell).await;
     outbox.flushed(LAST_FLUSH).await;
     tasks.shutdown().await;

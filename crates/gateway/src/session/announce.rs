@@ -1,4 +1,4 @@
-//! Tells a client when the lists it was given are out of date.
+//! Tells clients when the lists they were given are out of date.
 
 use std::sync::Arc;
 
@@ -7,12 +7,14 @@ use tokio::time::{Instant, sleep};
 use trunkline_catalog::ListKind;
 use trunkline_wire::Edits;
 
+use crate::call::Client;
 use crate::limits::CHANGE_PAUSE;
 use crate::pump::Touched;
+use crate::registry::Snapshot;
 use crate::session::Session;
 
 /// The lists a client was given last.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Told([Option<Bytes>; ListKind::ALL.len()]);
 
 impl Told {
@@ -24,15 +26,18 @@ impl Told {
     }
 
     /// What the client could have asked for until now counts as known to it.
-    fn begin(&mut self, of: impl Fn(ListKind) -> Bytes) {
+    pub(super) fn begin(&mut self, snapshot: &Snapshot) {
         for (kind, held) in ListKind::ALL.iter().zip(&mut self.0) {
-            held.get_or_insert_with(|| of(*kind));
+            held.get_or_insert_with(|| snapshot.catalog.list(*kind).clone());
         }
     }
 
-    fn each(&self) -> impl Iterator<Item = (ListKind, &Bytes)> {
+    /// The lists it knows and that are different now.
+    pub(super) fn outdated(&self, snapshot: &Snapshot) -> Vec<ListKind> {
         let known = ListKind::ALL.iter().zip(&self.0);
-        known.filter_map(|(kind, list)| Some((*kind, list.as_ref()?)))
+        let known = known.filter_map(|(kind, list)| Some((*kind, list.as_ref()?)));
+        let outdated = known.filter(|(kind, list)| *list != snapshot.catalog.list(*kind));
+        outdated.map(|(kind, _)| kind).collect()
     }
 }
 
@@ -45,21 +50,25 @@ impl Session {
         let registry = Arc::clone(&self.context.registry);
         let mut changes = registry.changes();
         registry.settled(self.context.start_deadline).await;
-        let snapshot = self.context.view.snapshot();
-        self.told.lock().begin(|kind| snapshot.catalog.list(kind).clone());
+        self.told.lock().begin(&self.context.view.snapshot());
         loop {
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },
                 () = self.look_again.notified() => {}
                 () = self.ended.cancelled() => return,
             }
-            if !registry.is_settled() && Instant::now() < self.context.start_deadline {
-                // Servers are still coming up: one word when they are up, not one for each.
-                registry.settled(self.context.start_deadline).await;
-            }
+            self.together().await;
             if self.announce() {
                 sleep(CHANGE_PAUSE).await;
             }
+        }
+    }
+
+    /// Servers that are still coming up lead to one word when they are up, not to one for each.
+    pub(super) async fn together(&self) {
+        let registry = &self.context.registry;
+        if !registry.is_settled() && Instant::now() < self.context.start_deadline {
+            registry.settled(self.context.start_deadline).await;
         }
     }
 
@@ -71,23 +80,31 @@ impl Session {
     /// True if there was something to tell.
     fn announce(&self) -> bool {
         let snapshot = self.context.view.snapshot();
-        let outdated: Vec<ListKind> = {
-            let told = self.told.lock();
-            let outdated = told.each().filter(|(kind, list)| *list != snapshot.catalog.list(*kind));
-            outdated.map(|(kind, _)| kind).collect()
-        };
-        let mut words: Vec<&[u8]> = outdated.iter().map(|kind| word(*kind)).collect();
-        words.dedup(); // resources and their templates are one
-        let mut touched = Touched::default();
-        let told = words.iter().all(|word| self.client.say(word, &Edits::new(), &mut touched));
-        touched.flush();
-        if told {
+        if !self.has_joined() {
+            // It has no session (yet), and is not spoken to unless it asks for that.
+            let mut told = self.told.lock();
+            *told = Told::default();
+            told.begin(&snapshot);
+            return false;
+        }
+        let outdated = self.told.lock().outdated(&snapshot);
+        if announce(&self.client, &outdated) {
             for kind in &outdated {
                 self.told.lock().set(*kind, snapshot.catalog.list(*kind));
             }
         }
         !outdated.is_empty()
     }
+}
+
+/// Tells a client which of its lists are out of date. False: it cannot be reached.
+pub(super) fn announce(client: &Client, outdated: &[ListKind]) -> bool {
+    let mut words: Vec<&[u8]> = outdated.iter().map(|kind| word(*kind)).collect();
+    words.dedup(); // resources and their templates are one
+    let mut touched = Touched::default();
+    let told = words.iter().all(|word| client.say(word, &Edits::new(), &mut touched));
+    touched.flush();
+    told
 }
 
 fn word(kind: ListKind) -> &'static [u8] {

@@ -11,7 +11,7 @@ use crate::limits::BATCH_MEMBERS;
 use crate::pump::Touched;
 use crate::registry::Snapshot;
 use crate::session::Session;
-use crate::session::legacy::{refuse, refuse_unread};
+use crate::session::asked::{refuse, refuse_unread};
 
 impl Session {
     pub(super) fn receive_batch(

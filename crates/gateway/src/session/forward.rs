@@ -6,12 +6,12 @@ use trunkline_catalog::{Route as Owner, ToolRoute};
 use trunkline_wire::{Edits, Message, Span, decode, find};
 
 use crate::call::ReturnPath;
+use crate::era::Era;
 use crate::error::CallError;
 use crate::pump::Touched;
 use crate::registry::Snapshot;
 use crate::router::{Deed, Forward, Subtool};
-use crate::session::Session;
-use crate::session::legacy::{Asked, answer, refuse};
+use crate::session::{Asked, Session};
 use crate::upstream::{Connection, Server};
 
 /// What is replaced in a request.
@@ -46,22 +46,11 @@ impl Session {
         to: &Forward<'_>,
         touched: &mut Touched,
     ) {
-        let Asked { message, door, snapshot, .. } = asked;
-        if let Some(connection) = snapshot.connection(to.server)
+        if let Some(connection) = asked.snapshot.connection(to.server)
             && let Some(uri) = decode(&to.token)
+            && !passes_on(&asked, to, connection, &uri)
         {
-            match to.deed {
-                Deed::Plain => {}
-                Deed::Subscribe => {
-                    let token = to.at.of(message.bytes);
-                    connection.subscriptions.add(&uri, &self.client, token);
-                }
-                // Others still want to hear of it: the server goes on telling.
-                Deed::Unsubscribe if !connection.subscriptions.remove(&uri, &self.client) => {
-                    return answer(message.id(), b"{}", door, touched);
-                }
-                Deed::Unsubscribe => {}
-            }
+            return asked.answer(b"{}", touched);
         }
         self.send(asked, to.server, &[(to.at, &to.token)], touched);
     }
@@ -74,44 +63,43 @@ impl Session {
         changes: Changes<'_>,
         touched: &mut Touched,
     ) {
-        let Asked { message, door, snapshot, .. } = asked;
-        let Some(server) = snapshot.server(place) else { return };
-        let Some(connection) = snapshot.connection(place) else {
+        let Some(server) = asked.snapshot.server(place) else { return };
+        let Some(connection) = asked.snapshot.connection(place) else {
             // Something may be called by its server's key although that server does not run.
-            return refuse(message.id(), &absent(server), door, touched);
+            return asked.refuse(&absent(server), touched);
         };
-        match self.own_process(server) {
+        match self.own_process(server, asked.manner) {
             Err(error) => asked.refuse(&error, touched),
-            Ok(None) => self.submit(asked, connection, changes, touched),
+            Ok(None) => Self::submit(&asked, connection, changes, touched),
             Ok(Some(private)) => match private.connection() {
-                Some(connection) => self.submit(asked, &connection, changes, touched),
-                None if private.is_settled() => {
-                    refuse(message.id(), &absent(&private), door, touched);
-                }
-                None => self.retry_when_ready(private, asked),
+                Some(connection) => Self::submit(&asked, &connection, changes, touched),
+                None if private.is_settled() => asked.refuse(&absent(&private), touched),
+                None => self.retry_when_ready(private, &asked),
             },
         }
     }
 
     fn submit(
-        &self,
-        asked: Asked<'_>,
+        asked: &Asked<'_>,
         connection: &Arc<Connection>,
         changes: Changes<'_>,
         touched: &mut Touched,
     ) {
-        let Asked { message, id, door, .. } = asked;
+        let message = asked.message;
         let token = message.params.meta_progress_token.map(|span| span.of(message.bytes));
         // Anything else is no token; it goes through as it is.
         let token = token.filter(|token| matches!(token.first(), Some(b'"' | b'-' | b'0'..=b'9')));
         let path = ReturnPath {
-            client: Arc::clone(&self.client),
-            id,
+            client: Arc::clone(asked.client),
+            id: asked.id.clone(),
             progress_token: token.map(Into::into),
-            door: door.clone(),
+            door: asked.door.clone(),
+            manner: asked.manner.clone(),
+            kept: None,
+            rounds: 0,
         };
         if let Err(error) = connection.submit(message, changes, path, touched) {
-            refuse(message.id(), &error, door, touched);
+            asked.refuse(&error, touched);
         }
     }
 
@@ -123,7 +111,7 @@ impl Session {
     ) {
         match self.context.view.by_prefix(name) {
             Some(server) if self.may_wait() && !server.is_settled() => {
-                self.retry_when_ready(server, asked);
+                self.retry_when_ready(server, &asked);
             }
             _ => asked.refuse(&self.unknown_tool(name), touched),
         }
@@ -152,7 +140,7 @@ impl Session {
         touched: &mut Touched,
     ) {
         if self.may_wait() && !self.context.registry.is_settled() {
-            self.retry_when_settled(asked);
+            self.retry_when_settled(&asked);
         } else {
             asked.refuse(error, touched);
         }
@@ -167,7 +155,7 @@ impl Session {
                 self.send(asked, place, &changes, touched);
             }
             None if self.may_wait() && !self.context.registry.is_settled() => {
-                self.retry_when_settled(asked);
+                self.retry_when_settled(&asked);
             }
             None => {
                 let method = String::from_utf8_lossy(&asked.message.method()).into_owned();
@@ -185,6 +173,9 @@ impl Session {
         let address = message.params.span.and_then(|params| find(message.bytes, params, &ADDRESS));
         if let Some((_, key)) = text(address) {
             let place = snapshot.place_of(&key)?;
+            return Some(Addressee { place, change: None }).filter(|to| running(&to.place));
+        }
+        if let Some(place) = self.task_place(message, snapshot) {
             return Some(Addressee { place, change: None }).filter(|to| running(&to.place));
         }
         if let Some((at, name)) = text(message.params.name) {
@@ -205,6 +196,16 @@ impl Session {
             .only()
             .map(|place| Addressee { place, change: None })
             .filter(|to| running(&to.place))
+    }
+
+    /// What is said about a task is for the server that has it.
+    fn task_place(&self, message: &Message<'_>, snapshot: &Snapshot) -> Option<usize> {
+        if !message.method().starts_with(b"tasks/") {
+            return None;
+        }
+        let task = find(message.bytes, message.params.span?, &["taskId"])?;
+        let key = self.context.registry.parking.task_owner(&decode(task.of(message.bytes))?)?;
+        snapshot.place_of(&key)
     }
 
     /// A notification Trunkline does not know, likewise. Nobody can be told that it found none.
@@ -236,6 +237,32 @@ impl Session {
         };
         for connection in servers.iter().filter_map(|server| server.connection()) {
             connection.line.tell(message.bytes, &Edits::new(), touched);
+        }
+    }
+}
+
+/// Notes who wants to hear of a resource. False: the server need not be told that by the client.
+fn passes_on(asked: &Asked<'_>, to: &Forward<'_>, connection: &Connection, uri: &str) -> bool {
+    let subscriptions = &connection.subscriptions;
+    match to.deed {
+        Deed::Plain => true,
+        Deed::Subscribe => {
+            let is_first = !subscriptions.uris().iter().any(|known| known == uri);
+            subscriptions.add(uri, asked.client, to.at.of(asked.message.bytes));
+            if connection.era() == Era::Legacy {
+                return true;
+            }
+            if is_first {
+                connection.follow(uri);
+            }
+            false
+        }
+        // Others still want to hear of it: the server goes on telling.
+        Deed::Unsubscribe if !subscriptions.remove(uri, asked.client) => false,
+        Deed::Unsubscribe if connection.era() == Era::Legacy => true,
+        Deed::Unsubscribe => {
+            connection.unfollow(uri);
+            false
         }
     }
 }

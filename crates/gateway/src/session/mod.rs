@@ -1,10 +1,17 @@
 //! One client's conversation: what it may say when, and what it is answered.
 
 mod announce;
+mod asked;
 mod batch;
+mod filter;
 mod forward;
 mod legacy;
+mod listen;
 mod private;
+mod stateless;
+mod talk;
+mod tag;
 mod waiting;
 
-pub(crate) use legacy::{Session, SessionContext, refuse_oversize};
+pub(crate) use asked::{Asked, refuse_oversize};
+pub(crate) use talk::{Session, SessionContext, abandon, leave};

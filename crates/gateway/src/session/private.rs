@@ -5,19 +5,20 @@ use std::sync::Arc;
 
 use trunkline_catalog::config::Share;
 
-use crate::call::Audience;
+use crate::call::{Audience, Manner};
 use crate::error::CallError;
 use crate::session::Session;
 use crate::upstream::{Connection, Server, supervise};
 
 impl Session {
     /// The client's own process of a server that is not shared; `None`: it is shared, or there is
-    /// only ever one client.
+    /// only ever one client. Requests that stand for themselves have nothing of their own.
     pub(super) fn own_process(
         &self,
         server: &Arc<Server>,
+        manner: &Manner,
     ) -> Result<Option<Arc<Server>>, CallError> {
-        if server.share == Share::Shared || self.context.exclusive {
+        if server.share == Share::Shared || self.context.exclusive || !manner.is_session() {
             return Ok(None);
         }
         let mut privates = self.privates.lock();
@@ -47,7 +48,10 @@ impl Session {
 
     /// The connection this client's messages to a server take now.
     pub(super) fn connection_of(&self, server: &Arc<Server>) -> Option<Arc<Connection>> {
-        match self.own_process(server) {
+        if !self.has_joined() {
+            return server.connection();
+        }
+        match self.own_process(server, &Manner::Session) {
             Ok(Some(own)) => own.connection(),
             Ok(None) => server.connection(),
             Err(_) => None,

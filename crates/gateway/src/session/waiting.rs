@@ -5,38 +5,45 @@ use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use trunkline_catalog::ListKind;
-use trunkline_wire::{Id, Revision};
+use trunkline_wire::{Revision, scan};
 
-use crate::call::{Door, Ticket, Waiting};
+use crate::call::{Ticket, Waiting};
 use crate::error::CallError;
 use crate::limits::WELCOME;
 use crate::pump::Touched;
-use crate::session::Session;
-use crate::session::legacy::{Asked, refuse};
+use crate::session::{Asked, Session};
 use crate::upstream::Server;
 
 impl Session {
     /// Answers a list request once every server is up or has failed, or the deadline has passed.
-    pub(super) fn list_when_ready(self: &Arc<Self>, kind: ListKind, id: Id, door: &Door) {
+    pub(super) fn list_when_ready(self: &Arc<Self>, kind: ListKind, asked: &Asked<'_>) {
         let ready = self.all_settled(self.context.start_deadline);
-        let to = door.clone();
-        self.wait(id, door, ready, move |session, id, touched| {
-            id.with_token(|token| session.send_list(kind, token, &to, touched));
+        self.wait(asked, ready, move |session, asked, touched| match asked.manner.is_session() {
+            true => session.send_list(kind, asked, touched),
+            false => session.send_list_alone(kind, asked, touched),
         });
     }
 
     /// Answers `initialize` once the servers' own words are known, and soon in any case.
-    pub(super) fn welcome_when_ready(self: &Arc<Self>, agreed: Revision, id: Id, door: &Door) {
-        let deadline = self.context.start_deadline.min(Instant::now() + WELCOME);
-        let ready = self.all_settled(deadline);
-        let to = door.clone();
-        self.wait(id, door, ready, move |session, id, touched| {
-            id.with_token(|token| session.welcome(agreed, token, &to, touched));
+    pub(super) fn welcome_when_ready(self: &Arc<Self>, agreed: Revision, asked: &Asked<'_>) {
+        let ready = self.words_known();
+        self.wait(asked, ready, move |session, asked, touched| {
+            session.welcome(agreed, asked, touched);
         });
     }
 
+    /// The same for `server/discover`.
+    pub(super) fn introduce_when_ready(self: &Arc<Self>, asked: &Asked<'_>) {
+        let ready = self.words_known();
+        self.wait(asked, ready, |session, asked, touched| session.introduce(asked, touched));
+    }
+
+    fn words_known(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.all_settled(self.context.start_deadline.min(Instant::now() + WELCOME))
+    }
+
     /// Looks at a request again once its server is up.
-    pub(super) fn retry_when_ready(self: &Arc<Self>, server: Arc<Server>, asked: Asked<'_>) {
+    pub(super) fn retry_when_ready(self: &Arc<Self>, server: Arc<Server>, asked: &Asked<'_>) {
         // A process of the client's own starts when it is first wanted, whenever that is.
         let deadline = match self.context.start_deadline {
             deadline if Instant::now() < deadline => deadline,
@@ -49,7 +56,7 @@ impl Session {
     }
 
     /// Looks at a request again once every server is up or has failed.
-    pub(super) fn retry_when_settled(self: &Arc<Self>, asked: Asked<'_>) {
+    pub(super) fn retry_when_settled(self: &Arc<Self>, asked: &Asked<'_>) {
         let ready = self.all_settled(self.context.start_deadline);
         self.retry(asked, ready);
     }
@@ -61,41 +68,51 @@ impl Session {
         }
     }
 
-    fn retry(self: &Arc<Self>, asked: Asked<'_>, ready: impl Future<Output = ()> + Send + 'static) {
-        let bytes = asked.message.bytes.to_vec();
-        let to = asked.door.clone();
-        self.wait(asked.id, asked.door, ready, move |session, _, touched| {
-            session.receive(&bytes, &to, &session.context.view.snapshot(), touched);
+    fn retry(
+        self: &Arc<Self>,
+        asked: &Asked<'_>,
+        ready: impl Future<Output = ()> + Send + 'static,
+    ) {
+        self.wait(asked, ready, |session, asked, touched| {
+            session.asked(asked.clone(), touched);
         });
     }
 
     /// Keeps the request open here, where it can be cancelled, until it can be answered.
     fn wait(
         self: &Arc<Self>,
-        id: Id,
-        door: &Door,
+        asked: &Asked<'_>,
         ready: impl Future<Output = ()> + Send + 'static,
-        then: impl FnOnce(&Arc<Self>, &Id, &mut Touched) + Send + 'static,
+        then: impl FnOnce(&Arc<Self>, &Asked<'_>, &mut Touched) + Send + 'static,
     ) {
         let cancelled = CancellationToken::new();
-        let waiting = Waiting { cancelled: cancelled.clone(), door: door.clone() };
-        if !self.client.open(&id, Ticket::Waiting(waiting)) {
+        let waiting = Waiting { cancelled: cancelled.clone(), door: asked.door.clone() };
+        if !asked.client.open(&asked.id, Ticket::Waiting(waiting)) {
             let mut touched = Touched::default();
-            id.with_token(|id| refuse(id, &CallError::duplicate_id(), door, &mut touched));
+            asked.refuse(&CallError::duplicate_id(), &mut touched);
             touched.flush();
             return;
         }
         let session = Arc::clone(self);
+        let bytes = asked.message.bytes.to_vec();
+        let (id, door) = (asked.id.clone(), asked.door.clone());
+        let (client, manner) = (Arc::clone(asked.client), asked.manner.clone());
         let task = async move {
             tokio::select! {
                 () = cancelled.cancelled() => return,
                 () = ready => {}
             }
-            if session.client.take(&id).is_some() {
-                let mut touched = Touched::default();
-                then(&session, &id, &mut touched);
-                touched.flush();
+            if client.take(&id).is_none() {
+                return;
             }
+            let Ok(message) = scan(&bytes) else { return };
+            let snapshot = session.context.view.snapshot();
+            let (door, client, manner) = (&door, &client, &manner);
+            let asked =
+                Asked { message: &message, id, door, snapshot: &snapshot, client, manner };
+            let mut touched = Touched::default();
+            then(&session, &asked, &mut touched);
+            touched.flush();
         };
         drop(self.context.tasks.spawn_on(task, &self.context.runtime));
     }

@@ -1,21 +1,25 @@
 //! One live connection to a server: hands calls over, matches answers, keeps deadlines.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU8;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 use trunkline_wire::{
     Edits, Fault, FaultKind, Id, Kind, Message, Span, elements, encode_into, scan, upstream_id,
 };
 
-use crate::call::{Audience, Carrier, Client, Payload, ReturnPath, Ticket};
+use crate::call::{Audience, Cancel, Carrier, Client, Payload, ReturnPath, Ticket};
 use crate::deadlines::{Deadlines, Tick};
+use crate::era::{Era, Stamp};
 use crate::error::CallError;
 use crate::limits::Limits;
 use crate::pump::{Refused, Touched};
 use crate::upstream::broken::BrokenLines;
-use crate::upstream::line::Line;
+use crate::upstream::line::{Heading, Line};
+use crate::upstream::listen::Listens;
+use crate::upstream::parking::Parking;
 use crate::upstream::pending::{Entry, Pending, UpstreamId, Waiter};
 use crate::upstream::subscriptions::Subscriptions;
 
@@ -31,10 +35,22 @@ pub(crate) struct Connection {
     /// The literal simple product: tools only, and nobody is asked anything.
     pub(crate) simple: bool,
     pub(crate) subscriptions: Subscriptions,
+    pub(crate) listens: Listens,
+    /// Calls of stateless clients that wait for their client to come again.
+    pub(crate) parking: Arc<Parking>,
+    /// It has been found to be of the stateless era.
+    modern: AtomicBool,
+    /// It logs, and was told to from this level on (more than any: it was told nothing).
+    pub(crate) logs: AtomicBool,
+    pub(super) told_level: AtomicU8,
+    /// What stands in our own requests to it.
+    stamp: Stamp,
+    /// Where what takes time is done; none in tests without one.
+    pub(super) runtime: Option<Handle>,
     /// The server said that some of its lists have changed: which (`ListKind` as bits), and a bell.
     pub(crate) stale: AtomicU8,
     pub(crate) changed: Notify,
-    deadlines: Arc<Deadlines>,
+    pub(super) deadlines: Arc<Deadlines>,
 }
 
 /// What a connection is made of.
@@ -47,11 +63,12 @@ pub(crate) struct Parts {
     pub(crate) audience: Arc<Audience>,
     pub(crate) simple: bool,
     pub(crate) deadlines: Arc<Deadlines>,
+    pub(crate) parking: Arc<Parking>,
 }
 
 impl Connection {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { key, limits, line, broken, audience, simple, deadlines } = parts;
+        let Parts { key, limits, line, broken, audience, simple, deadlines, parking } = parts;
         Self {
             key,
             limits,
@@ -61,10 +78,27 @@ impl Connection {
             audience,
             simple,
             subscriptions: Subscriptions::default(),
+            listens: Listens::default(),
+            parking,
+            modern: AtomicBool::new(false),
+            logs: AtomicBool::new(false),
+            told_level: AtomicU8::new(u8::MAX),
+            stamp: own_stamp(b"{}"),
+            runtime: Handle::try_current().ok(),
             stale: AtomicU8::new(0),
             changed: Notify::new(),
             deadlines,
         }
+    }
+
+    /// How the server is spoken to.
+    pub(crate) fn era(&self) -> Era {
+        if self.modern.load(Ordering::Relaxed) { Era::Modern } else { Era::Legacy }
+    }
+
+    /// Found out in the handshake, once.
+    pub(crate) fn set_era(&self, era: Era) {
+        self.modern.store(era == Era::Modern, Ordering::Relaxed);
     }
 
     /// Passes a client's request on, with `changes` made: the server's own name for what it is
@@ -76,10 +110,11 @@ impl Connection {
         path: ReturnPath,
         touched: &mut Touched,
     ) -> Result<(), CallError> {
+        if path.manner.era() != self.era() {
+            return self.submit_across(message, changes, path, touched);
+        }
         let mut pending = self.pending.lock();
-        let Some(id) = pending.next_id() else {
-            return Err(self.refusal(Refused::Full("too many of its calls are open")));
-        };
+        let id = self.next_id(&mut pending)?;
         // Everything under the lock: an answer or the server's end can only come afterwards.
         let carrier: Arc<dyn Carrier> = Arc::clone(self) as Arc<dyn Carrier>;
         if !path.client.open(&path.id, Ticket::Sent { carrier, id }) {
@@ -95,8 +130,25 @@ impl Connection {
             for (span, new) in changes {
                 edits.add(*span, new);
             }
-            self.line.request(id, message.bytes, &edits, touched)
+            let heading = Heading::of(message, changes);
+            self.line.request(id, &heading, message.bytes, &edits, touched)
         });
+        self.sent(id, path, sent, pending)
+    }
+
+    pub(super) fn next_id(&self, pending: &mut Pending) -> Result<UpstreamId, CallError> {
+        let id = pending.next_id();
+        id.ok_or_else(|| self.refusal(Refused::Full("too many of its calls are open")))
+    }
+
+    /// Notes who waits for a request that has just been sent, if it could be.
+    pub(super) fn sent(
+        &self,
+        id: UpstreamId,
+        path: ReturnPath,
+        sent: Result<u64, Refused>,
+        mut pending: MutexGuard<'_, Pending>,
+    ) -> Result<(), CallError> {
         match sent {
             Ok(sent_at) => {
                 let deadline = self.deadlines.for_call();
@@ -131,7 +183,7 @@ impl Connection {
         method: &str,
         params: &[u8],
     ) -> Option<Result<Vec<u8>, String>> {
-        self.begin(method, params)?.await.ok()
+        self.begin(method, params)?.1.await.ok()
     }
 
     /// A request of our own whose answer nobody needs.
@@ -139,14 +191,14 @@ impl Connection {
         drop(self.begin(method, params));
     }
 
-    fn begin(
-        &self,
-        method: &str,
-        params: &[u8],
-    ) -> Option<oneshot::Receiver<Result<Vec<u8>, String>>> {
+    /// The same; its id, and where the answer comes.
+    pub(super) fn begin(&self, method: &str, params: &[u8]) -> Option<(UpstreamId, Answer)> {
         let (sender, receiver) = oneshot::channel();
+        let stamped = (self.era() == Era::Modern).then(|| self.stamp.on(params));
+        let params = stamped.as_deref().unwrap_or(params);
+        let heading = Heading { method: method.as_bytes(), name: None, arguments: None };
         let mut touched = Touched::default();
-        {
+        let id = {
             let mut pending = self.pending.lock();
             let id = pending.next_id()?;
             let mut message = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":").into_bytes();
@@ -156,11 +208,13 @@ impl Connection {
                 message.extend_from_slice(params);
             }
             message.push(b'}');
-            let sent_at = self.line.request(id, &message, &Edits::new(), &mut touched).ok()?;
+            let sent = self.line.request(id, &heading, &message, &Edits::new(), &mut touched);
+            let sent_at = sent.ok()?;
             pending.insert(id, Entry { waiter: Waiter::Own(sender), deadline: None, sent_at });
-        }
+            id
+        };
         touched.flush();
-        Some(receiver)
+        Some((id, receiver))
     }
 
     /// A notification of our own.
@@ -193,14 +247,14 @@ impl Connection {
         };
         match message.kind {
             Kind::Answer | Kind::Refusal => {
-                let (id, id_at) = (upstream_id(message.id()), message.id);
+                let (id, shape) = (upstream_id(message.id()), Shape::of(&message));
                 let entry = id.and_then(|id| self.pending.lock().remove(id));
                 let entry = entry.or_else(|| self.owner_of_null(&message, origin));
-                let (Some(entry), Some(id_at)) = (entry, id_at) else {
+                let (Some(entry), Some(shape)) = (entry, shape) else {
                     tracing::debug!(server = %self.key, "an answer nobody waits for is dropped");
                     return;
                 };
-                self.settle(entry, id_at, payload, touched);
+                self.settle(entry, shape, payload, touched);
             }
             Kind::Notification => self.notified(&message, origin, touched),
             Kind::Request => self.asked(&message, origin, touched),
@@ -235,42 +289,23 @@ impl Connection {
     }
 
     /// Gives a response to whoever waits for it.
-    fn settle(&self, entry: Entry, id_at: Span, payload: Payload<'_>, touched: &mut Touched) {
+    fn settle(
+        self: &Arc<Self>,
+        entry: Entry,
+        shape: Shape,
+        payload: Payload<'_>,
+        touched: &mut Touched,
+    ) {
         match entry.waiter {
-            Waiter::Client(path) => path.deliver(id_at, payload, touched),
+            Waiter::Client(path) if path.manner.is_session() && self.era() == Era::Legacy => {
+                path.deliver(shape.id, payload, touched);
+            }
+            Waiter::Client(path) => self.deliver_across(path, shape, payload, touched),
+            Waiter::Parked(parked) => self.settle_parked(&parked, shape, payload, touched),
             // If nobody waits any more, the handshake was given up.
             Waiter::Own(sender) => drop(sender.send(Ok(payload.bytes().to_vec()))),
             Waiter::Fence => self.fence_passed(touched),
         }
-    }
-
-    /// The server has just been told that this client's call is not wanted any more.
-    fn gave_up(&self, client: &Arc<Client>, touched: &mut Touched) {
-        if self.simple || self.line.says_whose() {
-            return; // nobody is asked anything, or it is always clear who is
-        }
-        let mut pending = self.pending.lock();
-        if pending.given_up.add(client) {
-            self.send_fence(&mut pending, touched);
-        }
-    }
-
-    fn fence_passed(&self, touched: &mut Touched) {
-        let mut pending = self.pending.lock();
-        if pending.given_up.passed() {
-            self.send_fence(&mut pending, touched);
-        }
-    }
-
-    fn send_fence(&self, pending: &mut Pending, touched: &mut Touched) {
-        let fence = pending.next_id().and_then(|id| {
-            let ping = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
-            let sent = self.line.request(id, ping.as_bytes(), &Edits::new(), touched);
-            let (waiter, deadline) = (Waiter::Fence, self.deadlines.for_call());
-            pending.insert(id, Entry { waiter, deadline, sent_at: sent.ok()? });
-            Some(id)
-        });
-        pending.given_up.sent(fence);
     }
 
     /// Ends a call with an error, if it is still open. True if it was.
@@ -297,6 +332,10 @@ impl Connection {
                 drop(sender.send(Err(error.to_string())));
                 true
             }
+            Some(Entry { waiter: Waiter::Parked(parked), .. }) => {
+                parked.fail(error, touched);
+                true
+            }
             Some(Entry { waiter: Waiter::Fence, .. }) => {
                 self.fence_passed(touched);
                 false
@@ -311,14 +350,16 @@ impl Connection {
         let mut touched = Touched::default();
         let entries = self.pending.lock().drain();
         for (id, entry) in entries {
-            if let Waiter::Client(path) = entry.waiter {
-                let error = CallError::ServerGone {
-                    server: self.key.to_string(),
-                    what: what.to_owned(),
-                    may_have_run: reach.may_have_run(id, entry.sent_at),
-                    stderr: stderr.to_vec(),
-                };
-                path.fail(&error, &mut touched);
+            let error = CallError::ServerGone {
+                server: self.key.to_string(),
+                what: what.to_owned(),
+                may_have_run: reach.may_have_run(id, entry.sent_at),
+                stderr: stderr.to_vec(),
+            };
+            match entry.waiter {
+                Waiter::Client(path) => path.fail(&error, &mut touched),
+                Waiter::Parked(parked) => parked.fail(&error, &mut touched),
+                Waiter::Own(_) | Waiter::Fence => {}
             }
         }
         self.line.close();
@@ -337,20 +378,32 @@ impl Connection {
             let client = self.client_of(id);
             let error = CallError::Timeout { server: self.key.to_string(), after };
             if self.fail(id, &error) {
-                let cancelled = format!(
-                    "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":\
-                     {{\"requestId\":{id},\"reason\":\"timed out\"}}}}"
-                );
-                self.notify(cancelled.as_bytes());
-                self.line.forget(id);
+                let mut touched = Touched::default();
+                self.call_off(id, "timed out", &mut touched);
                 if let Some(client) = client {
-                    let mut touched = Touched::default();
                     self.gave_up(&client, &mut touched);
-                    touched.flush();
                 }
+                touched.flush();
             }
         }
         self.pending.lock().len() > 0
+    }
+
+    /// Tells the server that a request is not wanted any more.
+    pub(super) fn call_off(&self, id: UpstreamId, reason: &str, touched: &mut Touched) {
+        if self.is_told() {
+            let cancelled = format!(
+                "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":\
+                 {{\"requestId\":{id},\"reason\":\"{reason}\"}}}}"
+            );
+            self.tell(cancelled.as_bytes(), &Edits::new(), touched);
+        }
+        self.line.forget(id);
+    }
+
+    /// Is a server told what is cancelled? Over HTTP in the stateless era nobody waiting says it.
+    fn is_told(&self) -> bool {
+        self.era() == Era::Legacy || matches!(self.line, Line::Pipe(_))
     }
 
     fn client_of(&self, id: UpstreamId) -> Option<Arc<Client>> {
@@ -362,13 +415,27 @@ impl Connection {
 }
 
 impl Carrier for Connection {
-    fn cancel(&self, id: u32, message: &Message<'_>, touched: &mut Touched) {
+    fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut Touched) {
         let entry = self.pending.lock().remove(id);
-        let Some(Entry { waiter: Waiter::Client(path), .. }) = entry else { return };
+        let path = match entry {
+            Some(Entry { waiter: Waiter::Client(path), .. }) => path,
+            Some(Entry { waiter: Waiter::Parked(parked), .. }) => {
+                let Some(path) = self.parking.give_up(&parked) else { return };
+                path
+            }
+            _ => return,
+        };
         path.door.unanswered(touched);
-        let Some(span) = message.params.request_id else { return };
-        with_digits(id, |digits| self.tell(message.bytes, &Edits::one(span, digits), touched));
-        self.line.forget(id);
+        match how {
+            Cancel::Said(message) if self.is_told() => {
+                let Some(span) = message.params.request_id else { return };
+                with_digits(id, |digits| {
+                    self.tell(message.bytes, &Edits::one(span, digits), touched);
+                });
+                self.line.forget(id);
+            }
+            _ => self.call_off(id, "the client has gone", touched),
+        }
         self.gave_up(&path.client, touched);
     }
 
@@ -384,6 +451,32 @@ impl Carrier for Connection {
     }
 }
 
-fn with_digits<T>(id: UpstreamId, use_it: impl FnOnce(&[u8]) -> T) -> T {
+/// Where an answer to a request of our own comes: the whole response, or why it is no good.
+pub(super) type Answer = oneshot::Receiver<Result<Vec<u8>, String>>;
+
+/// The parts of a response that matter on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) id: Span,
+    pub(super) kind: Kind,
+    pub(super) result: Option<Span>,
+    pub(super) result_type: Option<Span>,
+    pub(super) error: Option<Span>,
+}
+
+impl Shape {
+    pub(super) fn of(message: &Message<'_>) -> Option<Self> {
+        let Message { kind, result, result_type, error, .. } = *message;
+        Some(Self { id: message.id?, kind, result, result_type, error })
+    }
+}
+
+/// What Trunkline says about itself in its own requests of the stateless era.
+pub(super) fn own_stamp(capabilities: &[u8]) -> Stamp {
+    let info = format!(r#"{{"name":"trunkline","version":"{}"}}"#, env!("CARGO_PKG_VERSION"));
+    Stamp::new(info.as_bytes(), capabilities, None)
+}
+
+pub(super) fn with_digits<T>(id: UpstreamId, use_it: impl FnOnce(&[u8]) -> T) -> T {
     Id::Number(i64::from(id)).with_token(use_it)
 }

@@ -56,7 +56,8 @@ impl Declared {
     }
 }
 
-fn passed_on(capabilities: &[u8]) -> Vec<u8> {
+/// Of what a client can do, what servers are told of.
+pub(crate) fn passed_on(capabilities: &[u8]) -> Vec<u8> {
     let mut out = vec![b'{'];
     for (key, value) in members(capabilities).filter(|(key, _)| PASSED_ON.contains(&&**key)) {
         if out.len() > 1 {

@@ -4,8 +4,14 @@
 use std::ptr;
 use std::sync::{Arc, Weak};
 
+use trunkline_wire::Edits;
+
 use crate::call::Client;
-use crate::upstream::pending::UpstreamId;
+use crate::era::Era;
+use crate::pump::Touched;
+use crate::upstream::connection::Connection;
+use crate::upstream::line::Heading;
+use crate::upstream::pending::{Entry, Pending, UpstreamId, Waiter};
 
 /// A ping behind the cancellation is the fence: a server that has answered it has read, in order,
 /// that the call is not wanted any more. One fence stands for all that were given up before it was
@@ -53,6 +59,38 @@ impl GivenUp {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.before.is_empty() && self.since.is_empty()
+    }
+}
+
+impl Connection {
+    /// The server has just been told that this client's call is not wanted any more.
+    pub(super) fn gave_up(&self, client: &Arc<Client>, touched: &mut Touched) {
+        if self.simple || self.era() == Era::Modern || self.line.says_whose() {
+            return; // nobody is asked anything, or it is always clear who is
+        }
+        let mut pending = self.pending.lock();
+        if pending.given_up.add(client) {
+            self.send_fence(&mut pending, touched);
+        }
+    }
+
+    pub(super) fn fence_passed(&self, touched: &mut Touched) {
+        let mut pending = self.pending.lock();
+        if pending.given_up.passed() {
+            self.send_fence(&mut pending, touched);
+        }
+    }
+
+    fn send_fence(&self, pending: &mut Pending, touched: &mut Touched) {
+        let fence = pending.next_id().and_then(|id| {
+            let ping = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+            let heading = Heading { method: b"ping", name: None, arguments: None };
+            let sent = self.line.request(id, &heading, ping.as_bytes(), &Edits::new(), touched);
+            let (waiter, deadline) = (Waiter::Fence, self.deadlines.for_call());
+            pending.insert(id, Entry { waiter, deadline, sent_at: sent.ok()? });
+            Some(id)
+        });
+        pending.given_up.sent(fence);
     }
 }
 

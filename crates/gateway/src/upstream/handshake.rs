@@ -1,33 +1,79 @@
-//! From a fresh connection to a known listing: `initialize`, then every page of every list.
+//! What a server says about itself and what it offers: `initialize`, and every page of every list.
 //!
-//! The place where a server's protocol era is found out: today every server is opened with
-//! `initialize`; a probe for the stateless era goes before it.
+//! `probe` finds out whether a server is to be opened with `initialize` at all.
 
 use std::collections::HashSet;
 
 use trunkline_catalog::{ListKind, Listing};
-use trunkline_wire::{Kind, LATEST_LEGACY, Revision, decode, member, scan};
+use trunkline_wire::{Kind, LATEST_LEGACY, MODERN, Revision, decode, member, scan};
 
+use crate::era::Era;
 use crate::instance::{self, Instance};
 use crate::limits::{ENTRIES_PER_LISTING, PAGES_PER_LISTING};
 use crate::upstream::connection::Connection;
+use crate::upstream::incoming::bit;
+use crate::upstream::line::Line;
 
 /// What a server told about itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Hello {
+    pub(crate) era: Era,
     pub(crate) protocol: String,
     pub(crate) identity: Option<String>,
     pub(crate) title: Option<String>,
     pub(crate) instructions: Option<String>,
     pub(crate) logs: bool,
+    /// It tells of updates to its resources.
+    pub(crate) subscribes: bool,
+    /// `capabilities.extensions` as the server wrote it.
+    pub(crate) extensions: Option<Vec<u8>>,
     /// If it is one of our kind: who can be reached through it.
     pub(crate) instances: Vec<String>,
     tools: bool,
     resources: bool,
     prompts: bool,
+    /// The lists of whose changes it tells, as bits.
+    changing: u8,
 }
 
 impl Hello {
+    /// `info`: the server's name for itself; `result`: its answer to `initialize` or
+    /// `server/discover`.
+    pub(super) fn read(
+        protocol: String,
+        era: Era,
+        info: &[u8],
+        result: &[u8],
+        instances: Vec<String>,
+    ) -> Self {
+        let capabilities = member(result, "capabilities").unwrap_or_default();
+        let of = |name| member(capabilities, name).filter(|value| *value != b"null");
+        let says =
+            |name, flag| of(name).and_then(|value| member(value, flag)) == Some(&b"true"[..]);
+        let changing = ListKind::ALL.into_iter().filter(|kind| says(owner(*kind), "listChanged"));
+        let title = ["title", "name"].iter().find_map(|key| member(info, key).and_then(decode));
+        Self {
+            era,
+            protocol,
+            identity: identity(info),
+            title: title.map(Into::into),
+            instructions: member(result, "instructions").and_then(decode).map(Into::into),
+            logs: of("logging").is_some(),
+            subscribes: says("resources", "subscribe"),
+            extensions: of("extensions").filter(|it| it.starts_with(b"{")).map(<[u8]>::to_vec),
+            instances,
+            tools: of("tools").is_some(),
+            resources: of("resources").is_some(),
+            prompts: of("prompts").is_some(),
+            changing: changing.fold(0, |bits, kind| bits | bit(kind)),
+        }
+    }
+
+    /// Does it tell when this list changes?
+    pub(crate) fn tells_of(&self, kind: ListKind) -> bool {
+        self.changing & bit(kind) != 0
+    }
+
     /// Tools are always asked for: some servers have them and forget to say so.
     pub(super) fn lists(&self, kind: ListKind) -> bool {
         match kind {
@@ -35,6 +81,15 @@ impl Hello {
             ListKind::Resources | ListKind::Templates => self.resources,
             ListKind::Prompts => self.prompts,
         }
+    }
+}
+
+/// The capability a list belongs to.
+fn owner(kind: ListKind) -> &'static str {
+    match kind {
+        ListKind::Tools => "tools",
+        ListKind::Resources | ListKind::Templates => "resources",
+        ListKind::Prompts => "prompts",
     }
 }
 
@@ -49,6 +104,8 @@ pub(crate) enum HandshakeError {
     Unusable(&'static str, String),
     #[error("sent an answer to `{0}` that makes no sense: {1}")]
     Senseless(&'static str, String),
+    #[error("does not speak protocol revision {MODERN}")]
+    OtherEra,
     #[error("leads back to this Trunkline")]
     Loop,
 }
@@ -71,8 +128,7 @@ pub(crate) async fn initialize(
         String::from_utf8_lossy(&instance.with(std::iter::empty())),
     );
     let result = ask(connection, "initialize", params.as_bytes()).await?;
-    let text = |key| member(&result, key).and_then(decode);
-    let Some(protocol) = text("protocolVersion") else {
+    let Some(protocol) = member(&result, "protocolVersion").and_then(decode) else {
         let why = "it has no protocolVersion".to_owned();
         return Err(HandshakeError::Senseless("initialize", why));
     };
@@ -87,23 +143,8 @@ pub(crate) async fn initialize(
     if instance.is_among(&instances) {
         return Err(HandshakeError::Loop);
     }
-    let capabilities = member(&result, "capabilities").unwrap_or_default();
-    let has = |name| member(capabilities, name).is_some_and(|value| value != b"null");
     let info = member(&result, "serverInfo").unwrap_or_default();
-    let hello = Hello {
-        protocol: protocol.into_owned(),
-        identity: identity(info),
-        title: ["title", "name"]
-            .iter()
-            .find_map(|key| member(info, key).and_then(decode))
-            .map(Into::into),
-        instructions: text("instructions").map(Into::into),
-        logs: has("logging"),
-        instances,
-        tools: has("tools"),
-        resources: has("resources"),
-        prompts: has("prompts"),
-    };
+    let hello = Hello::read(protocol.into_owned(), Era::Legacy, info, &result, instances);
     connection.notify(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     Ok(hello)
 }
@@ -165,7 +206,7 @@ pub(crate) async fn list(
     instance: &Instance,
 ) -> Result<Listing, HandshakeError> {
     let method = kind.method();
-    let mut listing = if connection.simple { Listing::verbatim() } else { Listing::default() };
+    let mut listing = empty_listing(connection);
     let mut seen = HashSet::new();
     let mut params = Vec::new();
     for _ in 0..PAGES_PER_LISTING {
@@ -203,6 +244,15 @@ pub(crate) async fn list(
     Ok(listing)
 }
 
+fn empty_listing(connection: &Connection) -> Listing {
+    match (&connection.line, connection.era()) {
+        _ if connection.simple => Listing::verbatim(),
+        // A tool that asks for headers nobody can send must not be called there.
+        (Line::Post(_), Era::Modern) => Listing::default().strict_headers(),
+        _ => Listing::default(),
+    }
+}
+
 /// Sends a request and returns its result, as written.
 async fn ask(
     connection: &Connection,
@@ -221,7 +271,7 @@ async fn ask(
     Ok(message.text(message.result).to_vec())
 }
 
-fn refusal_text(error: &[u8]) -> String {
+pub(super) fn refusal_text(error: &[u8]) -> String {
     let code = member(error, "code").map(String::from_utf8_lossy).unwrap_or_default();
     let message = member(error, "message").and_then(decode).unwrap_or_default();
     format!("{message} (code {code})")

@@ -6,20 +6,35 @@ use std::sync::atomic::Ordering;
 use trunkline_catalog::ListKind;
 use trunkline_wire::{Edits, Message, decode, member, upstream_id, write_result};
 
-use crate::call::{Ability, Carrier, Client, Door, Level};
+use crate::call::{Ability, Carrier, Client, Door, Level, Manner, Nowhere, ReturnPath};
 use crate::error::CallError;
 use crate::pump::Touched;
 use crate::upstream::connection::Connection;
+use crate::upstream::parking::Parked;
 use crate::upstream::pending::{Entry, UpstreamId, Waiter};
 
 /// Whom a message of a server's concerns.
 enum Concern {
-    /// One client; the door is that of the call that caused it, if that is known.
-    One(Arc<Client>, Option<Door>),
+    /// One client; and the call that caused it, as far as that is known.
+    One(Arc<Client>, Option<Cause>),
     /// No call is open: nobody in particular.
     Nobody,
     /// Several clients have calls open or have just given one up, and nothing says whose it is.
     Unclear,
+}
+
+/// The call something belongs to.
+struct Cause {
+    id: UpstreamId,
+    door: Door,
+    manner: Manner,
+}
+
+impl Concern {
+    fn of(id: UpstreamId, path: &ReturnPath) -> Self {
+        let cause = Cause { id, door: path.door.clone(), manner: path.manner.clone() };
+        Self::One(Arc::clone(&path.client), Some(cause))
+    }
 }
 
 impl Connection {
@@ -39,7 +54,14 @@ impl Connection {
             }
             b"notifications/resources/updated" => self.resource_updated(message, touched),
             b"notifications/message" => self.logged(message, origin, touched),
+            b"notifications/cancelled" if self.stopped_telling(message, touched) => {}
             b"notifications/cancelled" => self.unasked(message, touched),
+            b"notifications/subscriptions/acknowledged" => {
+                let id = message.params.meta_subscription.map(|at| at.of(message.bytes));
+                if let Some(id) = id.and_then(upstream_id) {
+                    self.listens.acknowledged(id);
+                }
+            }
             _ => self.announced(message, origin, touched),
         }
     }
@@ -73,8 +95,8 @@ impl Connection {
         let level = member(message.text(message.params.span), "level").and_then(decode);
         let level = level.and_then(|level| Level::known(&level));
         match self.concern(origin) {
-            Concern::One(client, door) if client.hears(level) => {
-                say(&client, door.as_ref(), message, touched);
+            Concern::One(client, cause) if hears(&client, cause.as_ref(), level) => {
+                say(&client, cause.as_ref(), message, touched);
             }
             Concern::Nobody => {
                 for client in self.audience.all().iter().filter(|client| client.hears(level)) {
@@ -91,6 +113,15 @@ impl Connection {
     /// The server takes a question back.
     fn unasked(self: &Arc<Self>, message: &Message<'_>, touched: &mut Touched) {
         let Some(id_at) = message.params.request_id else { return };
+        let parked: Vec<Arc<Parked>> = {
+            let pending = self.pending.lock();
+            let parked = pending.iter().filter_map(|(_, waiter)| match waiter {
+                Waiter::Parked(parked) => Some(Arc::clone(parked)),
+                _ => None,
+            });
+            parked.collect()
+        };
+        parked.iter().for_each(|parked| parked.unask(id_at.of(message.bytes)));
         let carrier = Arc::clone(self) as Arc<dyn Carrier>;
         for client in self.audience.all() {
             client.unask(message, id_at, &carrier, touched);
@@ -100,8 +131,8 @@ impl Connection {
     /// Something this version does not know: it goes where it can only be meant to go.
     fn announced(&self, message: &Message<'_>, origin: Option<UpstreamId>, touched: &mut Touched) {
         match self.concern(origin) {
-            Concern::One(client, door) => {
-                say(&client, door.as_ref(), message, touched);
+            Concern::One(client, cause) => {
+                say(&client, cause.as_ref(), message, touched);
             }
             Concern::Nobody => {
                 for client in self.audience.all() {
@@ -143,8 +174,8 @@ impl Connection {
             return Err(CallError::UnknownMethod(method));
         }
         let unasked = |why: &str| CallError::Unaskable { method: method.clone(), why: why.into() };
-        let (client, door) = match self.concern(origin) {
-            Concern::One(client, door) => (client, door),
+        let (client, cause) = match self.concern(origin) {
+            Concern::One(client, cause) => (client, cause),
             Concern::Nobody => return Err(unasked("no client has a call open here")),
             Concern::Unclear => {
                 return Err(unasked(
@@ -153,6 +184,9 @@ impl Connection {
                 ));
             }
         };
+        if let Some(Cause { id, manner: Manner::Stateless(how), .. }) = &cause {
+            return self.park(*id, how, message).map_err(|why| unasked(&why));
+        }
         if let Some(ability) = Ability::needed_for(&message.method())
             && !client.can(ability)
         {
@@ -160,7 +194,7 @@ impl Connection {
             return Err(unasked(&why));
         }
         let carrier = Arc::clone(self) as Arc<dyn Carrier>;
-        let doors = [door, client.stream()];
+        let doors = [cause.map(|cause| cause.door), client.stream()];
         for door in doors.iter().flatten() {
             if client.ask(message, &carrier, door, touched) {
                 return Ok(());
@@ -172,33 +206,59 @@ impl Connection {
     /// Whom something that came with `origin` concerns.
     fn concern(&self, origin: Option<UpstreamId>) -> Concern {
         let pending = self.pending.lock();
-        if let Some(Entry { waiter: Waiter::Client(path), .. }) =
-            origin.and_then(|id| pending.get(id))
-        {
-            return Concern::One(Arc::clone(&path.client), Some(path.door.clone()));
+        if let Some(id) = origin {
+            match pending.get(id) {
+                Some(Entry { waiter: Waiter::Client(path), .. }) => return Concern::of(id, path),
+                Some(Entry { waiter: Waiter::Parked(parked), .. }) => return parked.concern(id),
+                _ => {}
+            }
         }
-        let mut paths = pending.iter().filter_map(|entry| match &entry.waiter {
-            Waiter::Client(path) => Some(path),
-            Waiter::Own(_) | Waiter::Fence => None,
+        let mut paths = pending.iter().filter_map(|(id, waiter)| match waiter {
+            Waiter::Client(path) => Some((id, path)),
+            Waiter::Own(_) | Waiter::Parked(_) | Waiter::Fence => None,
         });
-        let Some(first) = paths.next() else {
+        let Some((id, first)) = paths.next() else {
+            // A call that has asked is taken to wait for its answer, unless there is no other.
+            let mut parked = pending.iter().filter_map(|(id, waiter)| match waiter {
+                Waiter::Parked(parked) => Some((id, parked)),
+                _ => None,
+            });
+            if let Some((id, only)) = parked.next() {
+                return if parked.next().is_none() { only.concern(id) } else { Concern::Unclear };
+            }
             return match self.audience.sole() {
                 Some(sole) if pending.given_up.spares(&sole) => Concern::One(sole, None),
                 None if pending.given_up.is_empty() => Concern::Nobody,
                 _ => Concern::Unclear,
             };
         };
-        let one = paths.all(|path| Arc::ptr_eq(&path.client, &first.client));
+        let one = paths.all(|(_, path)| Arc::ptr_eq(&path.client, &first.client));
         if !one || !pending.given_up.spares(&first.client) {
             return Concern::Unclear;
         }
-        Concern::One(Arc::clone(&first.client), Some(first.door.clone()))
+        Concern::of(id, first)
+    }
+}
+
+impl Parked {
+    fn concern(&self, id: UpstreamId) -> Concern {
+        let manner = Manner::Stateless(Arc::clone(&self.how));
+        let cause = Cause { id, door: Door::Exit(Arc::new(Nowhere)), manner };
+        Concern::One(Arc::default(), Some(cause))
+    }
+}
+
+/// Does a client want to hear a word of the log?
+fn hears(client: &Client, cause: Option<&Cause>, level: Option<Level>) -> bool {
+    match cause {
+        Some(Cause { manner: Manner::Stateless(how), .. }) => how.hears(level),
+        _ => client.hears(level),
     }
 }
 
 /// Through the door of the call it belongs to, or else the client's own.
-fn say(client: &Client, door: Option<&Door>, message: &Message<'_>, touched: &mut Touched) {
-    let said = door.is_some_and(|door| door.say(message.bytes, &Edits::new(), touched));
+fn say(client: &Client, cause: Option<&Cause>, message: &Message<'_>, touched: &mut Touched) {
+    let said = cause.is_some_and(|cause| cause.door.say(message.bytes, &Edits::new(), touched));
     if !said && !client.say(message.bytes, &Edits::new(), touched) {
         tracing::debug!("a notification found no stream of its client");
     }

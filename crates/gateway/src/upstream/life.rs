@@ -17,6 +17,8 @@ use crate::upstream::connection::{Connection, Parts};
 use crate::upstream::handshake::{HandshakeError, LOOP_ADVICE};
 use crate::upstream::last_words::LastWords;
 use crate::upstream::line::Line;
+use crate::upstream::listen;
+use crate::upstream::probe::Opening;
 use crate::upstream::ready::{become_ready, follow_changes};
 use crate::upstream::server::Server;
 use crate::upstream::shown::shown;
@@ -55,6 +57,7 @@ impl<'a> Life<'a> {
             audience: Arc::clone(&server.audience),
             simple: supervisor.simple,
             deadlines: Arc::clone(&supervisor.deadlines),
+            parking: Arc::clone(&supervisor.registry.parking),
         });
         let mut life = Self {
             server,
@@ -99,13 +102,19 @@ impl<'a> Life<'a> {
 
     async fn run(&mut self, tree: &mut Tree) -> End {
         let give_up = self.supervisor.limits.give_up;
+        let opening = match self.supervisor.simple {
+            true => Opening::Initialize,
+            false => Opening::Find(&self.server.known),
+        };
+        let (server, connection) = (self.server, &self.connection);
+        let ready = become_ready(server, connection, self.supervisor, opening, self.started);
         let hello = tokio::select! {
             biased;
-            ready = become_ready(self.server, &self.connection, self.supervisor, self.started) => match ready {
+            ready = ready => match ready {
                 Ok(hello) => hello,
                 Err(error) => return self.not_ready(error, tree).await,
             },
-            what = self.ended(tree) => return self.failed(Phase::Initialization, &what),
+            what = self.ended(tree) => return self.ended_early(&what),
             () = sleep(give_up) => {
                 let what = format!("did not become ready within {} s", give_up.as_secs_f64());
                 return self.failed(Phase::Initialization, &what);
@@ -113,6 +122,7 @@ impl<'a> Life<'a> {
             _ = self.supervisor.ending(self.server) => return End::Stopped,
         };
         let (server, connection) = (Arc::clone(self.server), Arc::clone(&self.connection));
+        self.tasks.spawn(listen::keep(Arc::clone(&connection), Arc::clone(&hello)));
         self.tasks.spawn(follow_changes(server, connection, hello, self.supervisor.clone()));
         tokio::select! {
             what = self.ended(tree) => self.failed(Phase::Runtime, &what),
@@ -135,10 +145,21 @@ impl<'a> Life<'a> {
             });
         }
         let what = match timeout(LAST_STATUS, self.ended(tree)).await {
-            Ok(what) if matches!(error, HandshakeError::Silent(_)) => what,
+            Ok(what) if matches!(error, HandshakeError::Silent(_)) => {
+                return self.ended_early(&what);
+            }
             _ => error.to_string(),
         };
         self.failed(Phase::Initialization, &what)
+    }
+
+    /// It has ended before it was ready.
+    fn ended_early(&self, what: &str) -> End {
+        if self.server.known.ended() {
+            tracing::debug!(server = %self.server.key, "{what} when it was asked for its era");
+            return End::OtherWay;
+        }
+        self.failed(Phase::Initialization, what)
     }
 
     /// Waits for the process or its output to end; says how, completing "server X …".
@@ -181,6 +202,10 @@ impl<'a> Life<'a> {
             End::Failed(failure) => {
                 announce(self.server, failure);
                 self.connection.close(&failure.what, &failure.stderr);
+                ONE_SERVER
+            }
+            End::OtherWay => {
+                self.connection.close("is started again", &[]);
                 ONE_SERVER
             }
             End::Stopped => {

@@ -3,10 +3,37 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use trunkline_wire::Edits;
+use trunkline_catalog::Listing;
+use trunkline_wire::{Edits, Message, Params, Span};
 
 use crate::pump::{Outbox, Refused, Touched};
 use crate::upstream::pending::UpstreamId;
+
+/// What a request is about, for those who read that before its body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heading<'a> {
+    /// As written, without its quotes.
+    pub(crate) method: &'a [u8],
+    /// The server's own name or URI, with its quotes.
+    pub(crate) name: Option<&'a [u8]>,
+    pub(crate) arguments: Option<&'a [u8]>,
+}
+
+impl<'a> Heading<'a> {
+    /// Of a client's request on which these changes are made.
+    pub(super) fn of(message: &Message<'a>, changes: &[(Span, &'a [u8])]) -> Self {
+        let changed = |span: Span| {
+            let new = changes.iter().find(|(at, _)| *at == span).map(|(_, new)| *new);
+            new.unwrap_or_else(|| span.of(message.bytes))
+        };
+        let Params { name, uri, arguments, .. } = message.params;
+        Self {
+            method: message.text(message.method),
+            name: name.or(uri).map(changed),
+            arguments: arguments.map(changed),
+        }
+    }
+}
 
 #[derive(Clone, Debug)]
 pub(crate) enum Line {
@@ -22,6 +49,7 @@ pub(crate) trait Post: Debug + Send + Sync {
     fn send(
         &self,
         id: Option<UpstreamId>,
+        heading: Option<&Heading<'_>>,
         bytes: &[u8],
         edits: &Edits<'_>,
         touched: &mut Touched,
@@ -32,6 +60,8 @@ pub(crate) trait Post: Debug + Send + Sync {
     fn forget(&self, id: UpstreamId);
     /// Does what a server asks or says come with the request it belongs to?
     fn says_whose(&self) -> bool;
+    /// What the server offers now: some of its tools want their arguments in headers, too.
+    fn learn(&self, listing: &Listing);
     /// Nothing more is sent or received.
     fn close(&self);
 }
@@ -42,6 +72,7 @@ impl Line {
     pub(crate) fn request(
         &self,
         id: UpstreamId,
+        heading: &Heading<'_>,
         bytes: &[u8],
         edits: &Edits<'_>,
         touched: &mut Touched,
@@ -51,7 +82,9 @@ impl Line {
                 touched.note(outbox);
                 outbox.put_bounded(bytes, edits)
             }
-            Self::Post(post) => post.send(Some(id), bytes, edits, touched).map(|()| 0),
+            Self::Post(post) => {
+                post.send(Some(id), Some(heading), bytes, edits, touched).map(|()| 0)
+            }
         }
     }
 
@@ -62,7 +95,7 @@ impl Line {
                 touched.note(outbox);
                 outbox.put(bytes, edits).is_ok()
             }
-            Self::Post(post) => post.send(None, bytes, edits, touched).is_ok(),
+            Self::Post(post) => post.send(None, None, bytes, edits, touched).is_ok(),
         }
     }
 
@@ -85,6 +118,13 @@ impl Line {
         match self {
             Self::Pipe(_) => false,
             Self::Post(post) => post.says_whose(),
+        }
+    }
+
+    pub(crate) fn learn(&self, listing: &Listing) {
+        match self {
+            Self::Pipe(_) => {}
+            Self::Post(post) => post.learn(listing),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod broken;
 mod connection;
+mod crossing;
 mod declared;
 mod given_up;
 mod handshake;
@@ -10,9 +11,13 @@ mod last_words;
 mod launch;
 mod life;
 mod line;
+mod listen;
+mod parking;
 mod pending;
+mod probe;
 mod ready;
 mod remote;
+mod rounds;
 mod server;
 mod shown;
 mod state;
@@ -21,7 +26,9 @@ mod supervisor;
 
 pub(crate) use connection::Connection;
 pub use declared::Declared;
+pub(crate) use declared::passed_on;
 pub use launch::Inherited;
+pub(crate) use parking::Parking;
 pub(crate) use server::{Live, Server};
 pub use state::{Failure, Phase, State, Status};
 pub use supervisor::Restart;

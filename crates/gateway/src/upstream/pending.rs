@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState as Random;
 use std::hash::{BuildHasher as _, Hasher as _};
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use tokio::sync::oneshot;
@@ -11,6 +12,7 @@ use crate::call::ReturnPath;
 use crate::deadlines::Tick;
 use crate::limits::OPEN_CALLS;
 use crate::upstream::given_up::GivenUp;
+use crate::upstream::parking::Parked;
 
 /// An id of ours. Counts up from a random nine-digit number: a small number in some payload or a
 /// stray answer is not mistaken for one of ours, and a server that keeps ids in 32 bits, or prints
@@ -26,6 +28,8 @@ pub(crate) enum Waiter {
     Client(ReturnPath),
     /// Trunkline itself, during a handshake or a listing: the whole response, or why there is none.
     Own(oneshot::Sender<Result<Vec<u8>, String>>),
+    /// Nobody at the moment: the server has asked something, and its client will come again.
+    Parked(Arc<Parked>),
     /// A ping that tells how far the server has read: see `GivenUp`.
     Fence,
 }
@@ -97,7 +101,8 @@ impl Pending {
 
     /// The only open call, if there is exactly one.
     pub(crate) fn only(&self) -> Option<UpstreamId> {
-        let mut calls = self.open.iter().filter(|(_, entry)| !matches!(entry.waiter, Waiter::Fence));
+        let mut calls =
+            self.open.iter().filter(|(_, entry)| !matches!(entry.waiter, Waiter::Fence));
         calls.next().filter(|_| calls.next().is_none()).map(|(id, _)| *id)
     }
 
@@ -106,8 +111,12 @@ impl Pending {
         self.open.iter().filter(|(_, entry)| late(entry)).map(|(id, _)| *id).collect()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry> {
-        self.open.values()
+    pub(crate) fn get_mut(&mut self, id: UpstreamId) -> Option<&mut Entry> {
+        self.open.get_mut(&id)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (UpstreamId, &Waiter)> {
+        self.open.iter().map(|(id, entry)| (*id, &entry.waiter))
     }
 
     pub(crate) fn drain(&mut self) -> Vec<(UpstreamId, Entry)> {

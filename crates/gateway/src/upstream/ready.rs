@@ -5,12 +5,14 @@ use std::sync::atomic::Ordering;
 
 use tokio::time::{Instant, sleep};
 use trunkline_catalog::{ListKind, Listing};
-use trunkline_wire::encode;
 
+use crate::call::Level;
+use crate::era::Era;
 use crate::limits::CHANGE_PAUSE;
 use crate::upstream::connection::Connection;
 use crate::upstream::handshake::{self, HandshakeError, Hello, LOOP_ADVICE};
 use crate::upstream::incoming::bit;
+use crate::upstream::probe::{self, Opening};
 use crate::upstream::server::{Live, Server};
 use crate::upstream::shown::shown;
 use crate::upstream::state::State;
@@ -21,11 +23,14 @@ pub(super) async fn become_ready(
     server: &Server,
     connection: &Arc<Connection>,
     supervisor: &Supervisor,
+    opening: Opening<'_>,
     started: Instant,
 ) -> Result<Arc<Hello>, HandshakeError> {
     let capabilities = supervisor.declared.get().await;
     let instance = &supervisor.registry.instance;
-    let hello = Arc::new(handshake::initialize(connection, &capabilities, instance).await?);
+    let hello = Arc::new(probe::open(connection, opening, &capabilities, instance).await?);
+    connection.logs.store(hello.logs, Ordering::Relaxed);
+    connection.listen(&hello); // before its lists are read: no change of them is missed
     let listing = handshake::list_all(connection, &hello, supervisor.kinds(), instance).await?;
     let started_in = started.elapsed();
     server.update(|status| {
@@ -54,6 +59,7 @@ fn publish(
     for warning in server.new_warnings(&listing.warnings) {
         tracing::warn!(server = %server.key, "{}", shown(&warning, &server.secrets));
     }
+    connection.line.learn(&listing);
     let tools = listing.tools().len();
     let live = Live {
         connection: Arc::clone(connection),
@@ -79,15 +85,14 @@ fn catch_up(server: &Server, connection: &Arc<Connection>, hello: &Hello) {
 /// Tells a server that knows nothing of its clients the log level, and what they have subscribed
 /// to. Its refusals concern nobody.
 pub(super) fn remind(connection: &Connection, hello: &Hello) {
-    if hello.logs
-        && let Some(level) = connection.audience.level()
-    {
+    let level = connection.audience.level().filter(|_| hello.logs && hello.era == Era::Legacy);
+    connection.told_level.store(level.map_or(u8::MAX, Level::number), Ordering::Relaxed);
+    if let Some(level) = level {
         let params = format!("{{\"level\":\"{}\"}}", level.name());
         connection.mention("logging/setLevel", params.as_bytes());
     }
     for uri in connection.subscriptions.uris() {
-        let params = [b"{\"uri\":", &encode(&uri)[..], b"}"].concat();
-        connection.mention("resources/subscribe", &params);
+        connection.follow(&uri);
     }
 }
 

@@ -13,6 +13,7 @@ use trunkline_catalog::config::{Secrets, ServerSpec, Share, ToolFilter, Transpor
 use crate::call::Audience;
 use crate::upstream::connection::Connection;
 use crate::upstream::handshake::Hello;
+use crate::upstream::probe::Known;
 use crate::upstream::remote::Spoken;
 use crate::upstream::state::{State, Status};
 
@@ -36,6 +37,8 @@ pub(crate) struct Server {
     before: Mutex<Option<Arc<Connection>>>,
     /// In the network: how it was last spoken to.
     pub(super) spoken: Spoken,
+    /// As a process: the era it was found to be of.
+    pub(super) known: Known,
 }
 
 /// After so many, a server's listings are not worth more words.
@@ -65,6 +68,7 @@ impl Server {
             live: Mutex::new(None),
             before: Mutex::new(None),
             spoken: Spoken::default(),
+            known: Known::default(),
         }
     }
 
@@ -83,7 +87,8 @@ impl Server {
             warned: Mutex::default(),
             live: Mutex::new(None),
             before: Mutex::new(None),
-            spoken: Spoken::default(),
+            spoken: self.spoken.passed_on(),
+            known: self.known.passed_on(),
         }
     }
 

@@ -57,6 +57,8 @@ pub enum Restart {
 pub(super) enum End {
     Failed(Failure),
     Stopped,
+    /// It is to be started again at once, in another way: that is no failure.
+    OtherWay,
 }
 
 /// Runs a server until it is stopped or stays down.
@@ -69,6 +71,7 @@ pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
                 return;
             }
             End::Failed(failure) => failure,
+            End::OtherWay => continue,
         };
         exits.retain(|at| at.elapsed() < EXIT_WINDOW);
         exits.push(Instant::now());

@@ -47,6 +47,20 @@ impl Head {
         format!("{}\r\nContent-Length: {length}\r\n\r\n", kept.join("\r\n")).into_bytes()
     }
 
+    /// The same head, with this before the value of one header; as it is where that is missing.
+    pub(super) fn prefixed(&self, name: &str, prefix: &str) -> Self {
+        let text = self.text();
+        let lines = text.split("\r\n").map(|line| match line.split_once(':') {
+            Some((key, value)) if key.eq_ignore_ascii_case(name) => {
+                let blanks = value.len() - value.trim_start().len();
+                let (blanks, value) = value.split_at(blanks);
+                format!("{key}:{blanks}{prefix}{value}")
+            }
+            _ => line.to_owned(),
+        });
+        Self { bytes: lines.collect::<Vec<_>>().join("\r\n").into_bytes() }
+    }
+
     fn framing(&self) -> io::Result<Option<Framing>> {
         if self.header("transfer-encoding").is_some_and(|it| it.eq_ignore_ascii_case("chunked")) {
             return Ok(Some(Framing::Chunked));
@@ -194,5 +208,20 @@ mod tests {
         let head = head("POST /mcp HTTP/1.1\nHost: evil\ncontent-length: 5\nOrigin: x\n\n");
         let expected = "POST /mcp HTTP/1.1\r\nHost: evil\r\nOrigin: x\r\nContent-Length: 7\r\n\r\n";
         assert_eq!(String::from_utf8_lossy(&head.with_length(7)), expected);
+    }
+
+    #[test]
+    fn one_header_gets_the_prefix() {
+        let rows = [
+            ("POST /mcp HTTP/1.1\nMcp-Name: a\nHost: b\n\n", "Mcp-Name: p.a"),
+            ("POST /mcp HTTP/1.1\nMCP-NAME:   a  \n\n", "MCP-NAME:   p.a  "),
+            ("POST /mcp HTTP/1.1\nMcp-Method: a\n\n", "Mcp-Method: a"),
+        ];
+        for (sent, expected) in rows {
+            let head = head(sent).prefixed("mcp-name", "p.");
+            let text = String::from_utf8_lossy(&head.bytes).into_owned();
+            assert_eq!(text.split("\r\n").nth(1), Some(expected));
+            assert!(text.ends_with("\r\n\r\n"), "{text}");
+        }
     }
 }

@@ -22,6 +22,7 @@ pub struct Shim {
 
 /// Serves everybody who connects, until the process is ended. Paths, `Host`, `Origin` and all other
 /// headers go through as they are: what the suite checks about them, it must check on the gateway.
+/// Only `Mcp-Name` repeats the body and follows it.
 pub async fn run(listener: TcpListener, shim: Shim) -> io::Result<()> {
     let shim = Arc::new(shim);
     let mut connections = JoinSet::new();
@@ -42,8 +43,10 @@ async fn connection(shim: &Shim, client: &TcpStream) -> io::Result<()> {
     client.set_nodelay(true)?;
     let (mut requests, mut answers) = (Reader::new(client), Reader::new(&upstream));
     while let Some(head) = requests.head().await? {
-        let body = requests.body(head.framing_of_request()?).await?;
-        let body = rename::request(&body, &shim.prefix);
+        let sent = requests.body(head.framing_of_request()?).await?;
+        let body = rename::request(&sent, &shim.prefix);
+        // What the header says about the body must stay as true, or as false, as it was.
+        let head = if body == sent { head } else { head.prefixed("mcp-name", &shim.prefix) };
         let head = if body.is_empty() { head.bytes } else { head.with_length(body.len()) };
         send(&upstream, &[&head, &body]).await?;
         // A client that goes while it waits must be missed by the gateway, too.

@@ -2,6 +2,7 @@
 
 mod answer;
 mod legacy;
+mod modern;
 mod parse;
 pub(super) mod reply;
 pub(super) mod session;
@@ -50,6 +51,9 @@ fn converse(server: &Arc<Server>, number: u64, stream: TcpStream, wire: Wire) {
         let reply = Arc::new(Reply::new(server, &stream, &asked));
         if !overridden(server, &reply, &asked) {
             match wire {
+                Wire::Streamable if modern::concerns(server, &asked) => {
+                    modern::answer(server, &reply, &asked, &stream);
+                }
                 Wire::Streamable => streamable::answer(server, &reply, &asked),
                 Wire::Legacy => legacy::answer(server, &reply, &asked),
             }

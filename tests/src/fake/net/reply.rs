@@ -164,6 +164,16 @@ impl Reply {
         self.settle(&mut state, Phase::Closed);
     }
 
+    /// The client has closed the connection; had it not been answered yet?
+    pub(super) fn abandon(&self) -> bool {
+        let mut state = self.lock();
+        let open = matches!(state.phase, Phase::Silent | Phase::Streaming | Phase::Raw);
+        if open {
+            self.settle(&mut state, Phase::Closed);
+        }
+        open
+    }
+
     /// Hands the connection to a stream of the session.
     pub(super) fn carry(&self, stream: &Arc<Stream>, after: Option<usize>) {
         let mut state = self.lock();

@@ -29,6 +29,7 @@ fn post(server: &Arc<Server>, reply: &Arc<Reply>, asked: &Asked) {
     let mut request = Request::read(asked.body.clone());
     let known = match request.method.as_str() {
         "initialize" if stateless(server) => Ok(None),
+        _ if server.is_scripted_discovery(&request) => Ok(None),
         "initialize" => {
             let session = server.sessions.open(server.script["http"]["events"] == true);
             reply.belongs_to(&session, true);
@@ -42,7 +43,7 @@ fn post(server: &Arc<Server>, reply: &Arc<Reply>, asked: &Asked) {
     };
     let session = match known {
         Ok(session) => session,
-        Err(status) => return refuse(reply, status),
+        Err(status) => return refuse(server, reply, status),
     };
     request.session = session.map(|session| session.id.clone()).unwrap_or_default();
     let is_request = !request.id.is_empty() && !request.method.is_empty();
@@ -65,7 +66,7 @@ fn get(server: &Arc<Server>, reply: &Arc<Reply>, asked: &Asked) {
     let session = match session(server, asked) {
         Ok(Some(session)) => session,
         Ok(None) => return reply.plain(400, &[], b""),
-        Err(status) => return refuse(reply, status),
+        Err(status) => return refuse(server, reply, status),
     };
     match asked.header("last-event-id").and_then(|id| session.behind(&id)) {
         Some((stream, after)) => reply.carry(&stream, Some(after)),
@@ -86,8 +87,9 @@ fn session(server: &Server, asked: &Asked) -> Result<Option<Arc<Session>>, u16> 
     server.sessions.get(&id).map(Some).ok_or(404)
 }
 
-fn refuse(reply: &Reply, status: u16) {
-    let body =
-        br#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"no such session"},"id":null}"#;
-    reply.plain(status, &[("Content-Type", "application/json")], body);
+fn refuse(server: &Server, reply: &Reply, status: u16) {
+    let usual =
+        r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"no such session"},"id":null}"#;
+    let body = server.script["http"]["refusal"].as_str().unwrap_or(usual);
+    reply.plain(status, &[("Content-Type", "application/json")], body.as_bytes());
 }

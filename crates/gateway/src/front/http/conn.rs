@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use crate::front::http::clock::Clock;
 use crate::front::http::events::Stream;
 use crate::front::http::exchange::Exchange;
+use crate::front::http::once::Once;
 use crate::front::http::sse::SseSession;
 use crate::limits::{
     BODY_BYTES_PER_SECOND, BODY_SECONDS, CLIENT_STALL, HEAD_SECONDS, IDLE_SECONDS, LEAVING_SECONDS,
@@ -58,6 +59,7 @@ pub(super) enum Open {
     #[default]
     Nothing,
     Exchange(Weak<Exchange>),
+    Once(Weak<Once>),
     Stream(Weak<Stream>),
     Sse(Weak<SseSession>),
 }
@@ -91,6 +93,14 @@ impl Conn {
     /// Who answers it, if it is not answered at once.
     pub(super) fn watch(&self, open: Open) {
         self.slot.lock().open = open;
+    }
+
+    /// The request it is busy with, if that stands for itself.
+    pub(super) fn once(&self) -> Option<Arc<Once>> {
+        match &self.slot.lock().open {
+            Open::Once(once) => once.upgrade(),
+            _ => None,
+        }
     }
 
     /// It is answered: the next one may be looked at.

@@ -33,8 +33,10 @@ pub(super) struct Front {
     /// The last client of `/sse` has gone, and it was not to be outlived.
     pub(super) done: CancellationToken,
     stay: bool,
-    /// For clients that said what they are, by `/mcp/for/CLIENT`.
-    contexts: Mutex<HashMap<&'static str, Arc<SessionContext>>>,
+    /// The same for clients that said what they are, by `/mcp/for/CLIENT`.
+    contexts: Mutex<HashMap<&'static str, Arc<Session>>>,
+    /// For requests that stand for themselves.
+    stateless: Arc<Session>,
     conns: Mutex<Vec<Weak<Conn>>>,
     /// A connection came.
     visited: Notify,
@@ -53,8 +55,10 @@ impl Front {
         message_limit: usize,
         stay: bool,
     ) -> Arc<Self> {
+        let stateless = Session::new(Arc::clone(&context));
         Arc::new(Self {
             context,
+            stateless,
             pump: pump.clone(),
             guard,
             sessions: Sessions::default(),
@@ -75,12 +79,17 @@ impl Front {
 
     /// What sessions opened at this path share.
     pub(super) fn context_of(&self, path: &str) -> Arc<SessionContext> {
-        let Some(client) = client_of(path) else { return Arc::clone(&self.context) };
+        Arc::clone(&self.stateless_of(path).context)
+    }
+
+    /// Where requests that stand for themselves go at this path.
+    pub(super) fn stateless_of(&self, path: &str) -> Arc<Session> {
+        let Some(client) = client_of(path) else { return Arc::clone(&self.stateless) };
         let mut contexts = self.contexts.lock();
-        let context = contexts
+        let session = contexts
             .entry(client.id())
-            .or_insert_with(|| Arc::new(self.context.for_client(client)));
-        Arc::clone(context)
+            .or_insert_with(|| Session::new(Arc::new(self.context.for_client(client))));
+        Arc::clone(session)
     }
 
     pub(super) fn add(&self, conn: &Arc<Conn>) {
@@ -111,10 +120,17 @@ impl Front {
         drop(self.context.tasks.spawn_on(task, &self.context.runtime));
     }
 
-    /// No new calls from now on.
+    /// No new calls from now on, and nobody is listened for any more.
     pub(super) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
         self.ending.cancel();
+        self.stateless.close_listeners();
+        for session in self.contexts.lock().values() {
+            session.close_listeners();
+        }
+        for session in self.sessions.all() {
+            session.close_listeners();
+        }
     }
 
     pub(super) fn is_draining(&self) -> bool {

@@ -1,4 +1,4 @@
-//! `/mcp`: Streamable HTTP, revisions 2025-03-26 to 2025-11-25.
+//! `/mcp`: Streamable HTTP, and what is particular to revisions 2025-03-26 to 2025-11-25.
 
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ use crate::front::http::refusal::Refusal;
 use crate::front::http::reply::Reply;
 use crate::front::http::routes::Visit;
 use crate::front::http::sessions::HttpSession;
+use crate::front::http::stateless::{self, is_stateless};
 use crate::limits::BATCH_MEMBERS;
 use crate::pump::Touched;
 
@@ -28,13 +29,23 @@ pub(super) fn post(
     reply: Reply,
     touched: &mut Touched,
 ) -> Option<Arc<HttpSession>> {
-    let found = check_post(visit.request).and_then(|()| session(visit));
-    match found {
+    let both_eras = !visit.front.context.face.simple;
+    let usable = check_post(visit.request);
+    if usable.is_ok() && both_eras && stateless::is_announced(&visit.request.headers) {
+        stateless::post(visit, reply, touched);
+        return None;
+    }
+    match usable.and_then(|()| session(visit)) {
         Ok(session) => {
             converse(visit.front, &session, visit.body, reply, touched);
             return Some(session);
         }
         Err(why) => read(visit.body, |posted| match (posted, why) {
+            (Posted::Message(message), Refusal::NoSession | Refusal::Revision)
+                if both_eras && is_stateless(&message) =>
+            {
+                stateless::take(visit, &message, reply, touched);
+            }
             (Posted::Message(message), Refusal::NoSession) if is_initialize(&message) => {
                 initialize(visit, &message, reply, touched);
             }
@@ -58,6 +69,10 @@ pub(super) fn converse(
 ) {
     session.seen();
     read(body, |posted| match posted {
+        Posted::Message(message) if is_stateless(&message) && !front.context.face.simple => {
+            let error = CallError::HeaderMismatch("the head names another revision".to_owned());
+            reply.json(400, &error.response(id_of(&message)), touched);
+        }
         Posted::Message(message) if is_initialize(&message) => {
             reply.refuse(Refusal::Initialized, message.id(), touched);
         }

@@ -14,6 +14,8 @@ mod guard;
 mod health;
 mod listener;
 mod mcp;
+mod mirror;
+mod once;
 mod posted;
 mod reader;
 mod refusal;
@@ -23,6 +25,7 @@ mod routes;
 mod serve;
 mod sessions;
 mod sse;
+mod stateless;
 mod streams;
 mod sweep;
 

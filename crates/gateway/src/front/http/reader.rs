@@ -262,8 +262,13 @@ impl Reader for HttpReader {
         self.used(used);
     }
 
-    fn ended(&mut self, _: &mut Touched) {
+    fn ended(&mut self, touched: &mut Touched) {
         match self.conn.ended() {
+            Open::Once(once) => {
+                if let Some(once) = once.upgrade() {
+                    once.left(touched);
+                }
+            }
             // The answer is still written, if anybody takes it.
             Open::Nothing | Open::Exchange(_) => {}
             Open::Stream(stream) => {

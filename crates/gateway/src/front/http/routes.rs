@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use trunkline_http::{Request, accepts};
+use trunkline_http::{Request, accepts, is_field_name};
 
 use crate::front::http::front::{Front, client_of};
 use crate::front::http::refusal::Refusal;
@@ -106,29 +106,57 @@ pub(super) fn follow(
         Route::Health => health::alive(reply, touched),
         Route::Ready => health::ready(visit, reply, touched),
         Route::Front => health::welcome(reply, touched),
-        Route::Preflight => preflight(reply, touched),
+        Route::Preflight => preflight(visit.request, reply, touched),
     }
     None
 }
 
 /// The Origin was checked, and is repeated in the head.
-fn preflight(reply: Reply, touched: &mut Touched) {
+fn preflight(request: &Request<'_>, reply: Reply, touched: &mut Touched) {
+    let wanted = request.headers.tokens("access-control-request-headers");
+    let mut headers = HEADERS.to_vec();
+    for name in wanted.filter(|name| is_param(name)) {
+        headers.extend_from_slice(b", ");
+        headers.extend_from_slice(name);
+    }
     let fields: [(&str, &[u8]); 4] = [
         ("Allow", METHODS),
         ("Access-Control-Allow-Methods", METHODS),
-        ("Access-Control-Allow-Headers", HEADERS),
+        ("Access-Control-Allow-Headers", &headers),
         ("Access-Control-Max-Age", b"600"),
     ];
     reply.send(204, &fields, b"", touched);
 }
 
+/// A header that repeats an argument: which there are, the tools say.
+fn is_param(name: &[u8]) -> bool {
+    let prefix = name.get(..PARAM.len()).unwrap_or_default();
+    let name = std::str::from_utf8(name);
+    prefix.eq_ignore_ascii_case(PARAM) && name.is_ok_and(is_field_name)
+}
+
+const PARAM: &[u8] = b"mcp-param-";
 const METHODS: &[u8] = b"GET, POST, DELETE, OPTIONS";
 const HEADERS: &[u8] =
-    b"Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Session-Id, MCP-Protocol-Version";
+    b"Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Session-Id, MCP-Protocol-Version, \
+      Mcp-Method, Mcp-Name";
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn headers_of_arguments_are_known_by_their_beginning() {
+        for (name, expected) in [
+            ("mcp-param-region", true),
+            ("Mcp-Param-X", true),
+            ("mcp-param", false),
+            ("x-mcp-param-a", false),
+            ("mcp-param-a b", false),
+        ] {
+            assert_eq!(is_param(name.as_bytes()), expected, "{name}");
+        }
+    }
 
     #[test]
     fn ways() {

@@ -14,7 +14,7 @@ use crate::front::http::sweep::sweep;
 use crate::front::signals::Signals;
 use crate::limits::{BACKLOG, Farewell, HTTP_DRAIN, LAST_FLUSH, LAST_TASKS, SIGNALLED};
 use crate::pump::Pump;
-use crate::session::SessionContext;
+use crate::session::{SessionContext, abandon};
 
 /// How clients reach the HTTP front, and which of them may.
 pub struct HttpOptions {
@@ -76,7 +76,10 @@ pub(crate) async fn serve(
         () = signals.any() => {}
     }
     for session in front.sessions.all() {
-        session.abandon();
+        abandon(&session.client);
+    }
+    for once in front.conns().iter().filter_map(|conn| conn.once()) {
+        abandon(&once.client);
     }
     finish(SIGNALLED).await;
     front.sessions.end_all();
@@ -92,6 +95,9 @@ pub(crate) async fn serve(
 async fn idle(front: &Front) {
     for session in front.sessions.all() {
         session.client.idle().await;
+    }
+    for once in front.conns().iter().filter_map(|conn| conn.once()) {
+        once.client.idle().await;
     }
 }
 

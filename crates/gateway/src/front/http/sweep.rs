@@ -51,6 +51,11 @@ fn look(conn: &Arc<Conn>, now: u32, touched: &mut Touched) {
                 exchange.open_up(touched);
             }
         }
+        Finding::Open(Open::Once(once), since) => {
+            if let Some(once) = once.upgrade() {
+                once.comment(since, touched);
+            }
+        }
         Finding::Open(Open::Stream(stream), _) => {
             if let Some(stream) = stream.upgrade() {
                 stream.comment(COMMENT, touched);

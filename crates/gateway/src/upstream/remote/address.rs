@@ -16,7 +16,7 @@ pub(super) struct Address {
 const AGENT: &str = concat!("trunkline/", env!("CARGO_PKG_VERSION"));
 
 /// The framing and the protocol are ours; a value from the config would break both.
-const OURS: [&str; 9] = [
+const OURS: [&str; 11] = [
     "host",
     "content-length",
     "transfer-encoding",
@@ -25,6 +25,8 @@ const OURS: [&str; 9] = [
     "accept",
     "mcp-session-id",
     "mcp-protocol-version",
+    "mcp-method",
+    "mcp-name",
     "last-event-id",
 ];
 
@@ -142,7 +144,9 @@ impl Session {
             _ => {
                 out.extend_from_slice(&self.post);
                 decimal(exchange.body.len(), out);
-                out.extend_from_slice(b"\r\n\r\n");
+                out.extend_from_slice(b"\r\n");
+                out.extend_from_slice(&exchange.fields);
+                out.extend_from_slice(b"\r\n");
                 return;
             }
         };

@@ -24,6 +24,7 @@ impl HttpLine {
     /// A response begins: what its head says about the session.
     pub(super) fn begun(&self, facts: &Facts, response: &Response<'_>) {
         match (facts.purpose, facts.verdict) {
+            _ if self.dialect == Dialect::Modern => {} // there are none
             (Purpose::Initialize(_), Verdict::Message | Verdict::Events) => {
                 let id = response.headers.text("mcp-session-id").filter(|id| !id.is_empty());
                 self.pool.lock().session.name(id.map(str::to_owned));
@@ -94,7 +95,10 @@ impl HttpLine {
         match (purpose, self.dialect) {
             (Purpose::Initialized, _) => self.open_gate(touched),
             (Purpose::Goodbye, _) => self.parted.notify_one(),
-            (Purpose::Initialize(id) | Purpose::Call(id), Dialect::Streamable) => {
+            (
+                Purpose::Initialize(id) | Purpose::Call(id),
+                Dialect::Modern | Dialect::Streamable,
+            ) => {
                 let Some(connection) = self.connection() else { return };
                 let what = format!("accepted the request without an answer (HTTP {status})");
                 self.fail_call(&connection, id, what, true, touched);
@@ -171,7 +175,8 @@ impl HttpLine {
                     return;
                 }
                 let after = if after.is_empty() { exchange.after } else { after };
-                if after.is_empty() {
+                // In the stateless era the rest cannot be asked for.
+                if after.is_empty() || self.dialect == Dialect::Modern {
                     let what = "ended its stream of events before the answer".to_owned();
                     return self.fail_call(&connection, id, what, true, touched);
                 }
@@ -180,8 +185,9 @@ impl HttpLine {
             }
             Purpose::Initialize(id) => {
                 if self.connection().is_some_and(|connection| is_open(&connection, id)) {
-                    let what = "ended its stream of events before it answered `initialize`";
-                    self.give_up(Trouble::new(what, ""));
+                    let what = "ended its stream of events before it answered the handshake";
+                    let not_this_way = self.dialect == Dialect::Modern;
+                    self.give_up(Trouble { not_this_way, ..Trouble::new(what, "") });
                 }
             }
             Purpose::Initialized | Purpose::Tell | Purpose::Goodbye => {}

@@ -11,6 +11,7 @@ use crate::upstream::pending::UpstreamId;
 /// What an exchange is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
+    /// `initialize`, or what stands for it.
     Initialize(UpstreamId),
     /// The notification that ends the handshake: nothing overtakes it.
     Initialized,
@@ -52,6 +53,8 @@ impl Purpose {
 pub(super) struct Exchange {
     pub(super) purpose: Purpose,
     pub(super) body: Kept,
+    /// Header fields of its own, complete lines.
+    pub(super) fields: Vec<u8>,
     /// The last event seen of the stream that is opened again.
     pub(super) after: Vec<u8>,
     /// The session it was sent in, counted, and when.
@@ -69,6 +72,7 @@ impl Exchange {
         Self {
             purpose,
             body,
+            fields: Vec::new(),
             after: Vec::new(),
             session: 0,
             sent: None,

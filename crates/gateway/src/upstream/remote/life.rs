@@ -14,6 +14,8 @@ use crate::upstream::connection::{Connection, Parts};
 use crate::upstream::handshake::{self, HandshakeError, Hello};
 use crate::upstream::incoming::bit;
 use crate::upstream::line::Line;
+use crate::upstream::listen;
+use crate::upstream::probe::Opening;
 use crate::upstream::ready::{become_ready, follow_changes, remind};
 use crate::upstream::remote::address::Address;
 use crate::upstream::remote::connect::{Socket, connect};
@@ -49,7 +51,6 @@ impl<'a> Life<'a> {
         supervisor: &'a Supervisor,
         address: Address,
         dialect: Dialect,
-        detects: bool,
     ) -> Parting {
         let limits = supervisor.limits;
         let line = HttpLine::new(&server.key, address, dialect, limits, &server.secrets);
@@ -62,6 +63,7 @@ impl<'a> Life<'a> {
             audience: Arc::clone(&server.audience),
             simple: supervisor.simple,
             deadlines: Arc::clone(&supervisor.deadlines),
+            parking: Arc::clone(&supervisor.registry.parking),
         }));
         line.belong_to(&connection);
         let started = Instant::now();
@@ -74,7 +76,7 @@ impl<'a> Life<'a> {
         };
         let end = match life.run(&mut attendant).await {
             Ok(end) => end,
-            Err(trouble) if trouble.not_this_way && detects => {
+            Err(trouble) if trouble.not_this_way => {
                 life.connection.close("is spoken to in another way", &[]);
                 life.line.close_all();
                 return Parting::NotThisWay(trouble);
@@ -88,13 +90,22 @@ impl<'a> Life<'a> {
     /// The error is one of the time before it was ready.
     async fn run(&mut self, attendant: &mut Attendant) -> Result<End, Trouble> {
         let give_up = self.supervisor.limits.give_up;
-        let ready = become_ready(self.server, &self.connection, self.supervisor, self.started);
+        let opening = match self.line.dialect {
+            Dialect::Modern => Opening::Discover,
+            Dialect::Streamable | Dialect::Older => Opening::Initialize,
+        };
+        let (server, connection) = (self.server, &self.connection);
+        let ready = become_ready(server, connection, self.supervisor, opening, self.started);
         let hello = tokio::select! {
             biased;
             trouble = attendant.attend() => return Err(trouble),
             ready = ready => match ready {
                 Ok(hello) => hello,
                 Err(HandshakeError::Loop) => return Err(Trouble::circle()),
+                Err(error @ HandshakeError::OtherEra) => {
+                    let trouble = Trouble::new(error.to_string(), "");
+                    return Err(Trouble { not_this_way: true, ..trouble });
+                }
                 Err(error) => return Err(Trouble::new(error.to_string(), "")),
             },
             () = no_endpoint(&self.line) => {
@@ -113,6 +124,7 @@ impl<'a> Life<'a> {
         let (server, connection) = (Arc::clone(self.server), Arc::clone(&self.connection));
         let supervisor = self.supervisor.clone();
         self.tasks.spawn(follow_changes(server, connection, Arc::clone(&hello), supervisor));
+        self.tasks.spawn(listen::keep(Arc::clone(&self.connection), Arc::clone(&hello)));
         let (connection, line) = (Arc::clone(&self.connection), Arc::clone(&self.line));
         self.tasks.spawn(follow_sessions(connection, line, hello, self.supervisor.clone()));
         Ok(tokio::select! {
@@ -143,6 +155,8 @@ impl<'a> Life<'a> {
                 announce(self.server, failure);
                 self.connection.close(&failure.what, &failure.stderr);
             }
+            // Only processes are started in another way.
+            End::OtherWay => self.connection.close("is spoken to in another way", &[]),
             End::Stopped => {
                 // Elapsed: it is too slow to be told. Whoever cancels a call and leaves counts on it.
                 drop(timeout(GOODBYE, attendant.finish_telling()).await);

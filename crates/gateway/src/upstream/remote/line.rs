@@ -10,18 +10,20 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use trunkline_catalog::Listing;
 use trunkline_catalog::config::Secrets;
 use trunkline_http::Url;
-use trunkline_wire::{Edits, Message, scan};
+use trunkline_wire::{Edits, MODERN, Message, scan};
 
 use crate::limits::Limits;
 use crate::pump::{Pump, Refused, Touched};
 use crate::upstream::connection::Connection;
-use crate::upstream::line::Post;
+use crate::upstream::line::{Heading, Post};
 use crate::upstream::pending::UpstreamId;
 use crate::upstream::remote::address::{Address, Session};
 use crate::upstream::remote::connect::Socket;
 use crate::upstream::remote::exchange::{Exchange, Purpose};
+use crate::upstream::remote::fields::{Annotated, annotated, fields};
 use crate::upstream::remote::pool::{Gate, Pool, Unkept};
 use crate::upstream::remote::responses::Responses;
 use crate::upstream::remote::slot::{Ending, Slot};
@@ -35,6 +37,8 @@ pub(super) struct HttpLine {
     pub(super) limits: Limits,
     pub(super) pool: Mutex<Pool>,
     pub(super) secrets: Arc<Secrets>,
+    /// The tools that want arguments in headers, too.
+    tools: Mutex<Arc<Annotated>>,
     connection: OnceLock<Weak<Connection>>,
     /// There is something to do that takes time.
     pub(super) attention: Notify,
@@ -55,10 +59,15 @@ impl HttpLine {
         secrets: &Arc<Secrets>,
     ) -> Self {
         let gate = match dialect {
+            Dialect::Modern => Gate::Open,
             Dialect::Streamable => Gate::Handshake,
             Dialect::Older => Gate::Shut,
         };
-        let mut pool = Pool::new(Session::new(address), gate);
+        let mut session = Session::new(address);
+        if dialect == Dialect::Modern {
+            session.agree(MODERN.to_owned());
+        }
+        let mut pool = Pool::new(session, gate);
         if dialect == Dialect::Older {
             pool.wait_in_front(Exchange::bare(Purpose::Listen, Vec::new()));
         }
@@ -68,6 +77,7 @@ impl HttpLine {
             limits,
             pool: Mutex::new(pool),
             secrets: Arc::clone(secrets),
+            tools: Mutex::default(),
             connection: OnceLock::new(),
             attention: Notify::new(),
             session_lost: Notify::new(),
@@ -180,19 +190,29 @@ impl Post for HttpLine {
     fn send(
         &self,
         id: Option<UpstreamId>,
+        heading: Option<&Heading<'_>>,
         bytes: &[u8],
         edits: &Edits<'_>,
         touched: &mut Touched,
     ) -> Result<(), Refused> {
+        let modern = heading.filter(|_| self.dialect == Dialect::Modern);
+        let fields = modern.map(|heading| {
+            let tools = Arc::clone(&self.tools.lock());
+            fields(heading, bytes, &tools)
+        });
+        let discovers = modern.is_some_and(|heading| heading.method == b"server/discover");
         let mut pool = self.pool.lock();
         pool.check_room()?;
         let purpose = match (id, pool.gate) {
+            (Some(id), Gate::Open) if discovers => Purpose::Initialize(id),
             (Some(id), Gate::Open) => Purpose::Call(id),
             (None, Gate::Open) => Purpose::Tell,
             _ => part_of_handshake(id, bytes),
         };
         let body = pool.keep(bytes, edits);
-        let waits = pool.start(Exchange::post(purpose, body), touched);
+        let exchange = Exchange::post(purpose, body);
+        let exchange = Exchange { fields: fields.unwrap_or_default(), ..exchange };
+        let waits = pool.start(exchange, touched);
         drop(pool);
         if waits {
             self.attention.notify_one();
@@ -205,11 +225,20 @@ impl Post for HttpLine {
     }
 
     fn forget(&self, id: UpstreamId) {
-        self.pool.lock().forget(id);
+        match self.dialect {
+            Dialect::Modern => self.pool.lock().call_off(id),
+            Dialect::Streamable | Dialect::Older => self.pool.lock().forget(id),
+        }
     }
 
     fn says_whose(&self) -> bool {
-        self.dialect == Dialect::Streamable
+        self.dialect != Dialect::Older
+    }
+
+    fn learn(&self, listing: &Listing) {
+        if self.dialect == Dialect::Modern {
+            *self.tools.lock() = Arc::new(annotated(listing));
+        }
     }
 
     fn close(&self) {

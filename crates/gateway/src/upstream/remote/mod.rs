@@ -5,6 +5,7 @@ mod answers;
 mod connect;
 mod exchange;
 mod facts;
+mod fields;
 mod life;
 mod line;
 mod outcome;
@@ -44,6 +45,28 @@ pub(super) struct Remote<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Spoken(Mutex<Option<Dialect>>);
 
+impl Spoken {
+    /// For another conversation with the same server.
+    pub(super) fn passed_on(&self) -> Self {
+        Self(Mutex::new(*self.0.lock()))
+    }
+}
+
+/// The ways a server may be spoken to, the likeliest first.
+fn ways(kind: RemoteKind, simple: bool, spoken: Option<Dialect>) -> Vec<Dialect> {
+    let mut ways = match (kind, simple) {
+        (RemoteKind::Sse, _) => vec![Dialect::Older],
+        (RemoteKind::Http, true) => vec![Dialect::Streamable],
+        (RemoteKind::Http, false) => vec![Dialect::Modern, Dialect::Streamable],
+        (RemoteKind::Detect, true) => vec![Dialect::Streamable, Dialect::Older],
+        (RemoteKind::Detect, false) => {
+            vec![Dialect::Modern, Dialect::Streamable, Dialect::Older]
+        }
+    };
+    ways.sort_by_key(|way| Some(*way) != spoken);
+    ways
+}
+
 /// Connects to the server and stays with it until it is lost or dismissed.
 pub(super) async fn live(server: &Arc<Server>, supervisor: &Supervisor, place: Remote<'_>) -> End {
     let address = match Address::new(place) {
@@ -51,23 +74,19 @@ pub(super) async fn live(server: &Arc<Server>, supervisor: &Supervisor, place: R
         Err(trouble) => return unusable(server, &trouble),
     };
     mention_proxy(server, supervisor, &address);
-    let known = match place.kind {
-        RemoteKind::Http => Some(Dialect::Streamable),
-        RemoteKind::Sse => Some(Dialect::Older),
-        RemoteKind::Detect => *server.spoken.0.lock(),
-    };
-    let begin = async |dialect, detects| {
-        Life::begin(server, supervisor, address.clone(), dialect, detects).await
-    };
-    let (dialect, detects) = (known.unwrap_or(Dialect::Streamable), known.is_none());
-    match begin(dialect, detects).await {
-        Parting::End(end) => end,
-        Parting::NotThisWay(trouble) => match begin(Dialect::Older, true).await {
-            Parting::End(end) => end,
-            // Neither way: what was said first is about the way that servers speak today.
-            Parting::NotThisWay(_) => unusable(server, &trouble),
-        },
+    let spoken = *server.spoken.0.lock();
+    let mut first = None;
+    for dialect in ways(place.kind, supervisor.simple, spoken) {
+        match Life::begin(server, supervisor, address.clone(), dialect).await {
+            Parting::End(end) => return end,
+            // In no way: what is said first is about the way that most servers speak today.
+            Parting::NotThisWay(trouble) if dialect == Dialect::Streamable => first = Some(trouble),
+            Parting::NotThisWay(trouble) => first = first.or(Some(trouble)),
+        }
     }
+    *server.spoken.0.lock() = None;
+    let nothing = || Trouble::new("cannot be spoken to", "");
+    unusable(server, &first.unwrap_or_else(nothing))
 }
 
 /// Many programs go through a proxy when the environment names one; this one does not.
@@ -83,4 +102,26 @@ fn mention_proxy(server: &Server, supervisor: &Supervisor, address: &Address) {
 fn unusable(server: &Server, trouble: &Trouble) -> End {
     let phase = trouble.phase(false);
     never_started(server, trouble.failure(phase, |text| shown(text, &server.secrets)))
+}
+
+#[cfg(test)]
+mod ways_tests {
+    use super::*;
+
+    #[test]
+    fn what_worked_last_is_tried_first() {
+        use Dialect::{Modern, Older, Streamable};
+        for (kind, simple, spoken, expected) in [
+            (RemoteKind::Detect, false, None, &[Modern, Streamable, Older][..]),
+            (RemoteKind::Detect, false, Some(Older), &[Older, Modern, Streamable]),
+            (RemoteKind::Detect, false, Some(Streamable), &[Streamable, Modern, Older]),
+            (RemoteKind::Detect, true, None, &[Streamable, Older]),
+            (RemoteKind::Http, false, None, &[Modern, Streamable]),
+            (RemoteKind::Http, false, Some(Streamable), &[Streamable, Modern]),
+            (RemoteKind::Http, true, None, &[Streamable]),
+            (RemoteKind::Sse, false, None, &[Older]),
+        ] {
+            assert_eq!(ways(kind, simple, spoken), expected, "{kind:?} {simple} {spoken:?}");
+        }
+    }
 }

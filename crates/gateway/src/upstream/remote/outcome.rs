@@ -2,11 +2,16 @@
 //! whoever waits for it learns why.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
+
+use trunkline_catalog::ListKind;
+use trunkline_wire::{member, scan};
 
 use crate::call::Payload;
 use crate::limits::{MOST_TRIES, REFUSAL_QUOTED, REOPEN_FIRST, REOPEN_LONGEST};
 use crate::pump::Touched;
+use crate::upstream::incoming::bit;
 use crate::upstream::pending::{Entry, Waiter};
 use crate::upstream::remote::exchange::{Exchange, Purpose};
 use crate::upstream::remote::facts::Facts;
@@ -15,7 +20,7 @@ use crate::upstream::remote::pool::{Gate, Listening};
 use crate::upstream::remote::slot::Slot;
 use crate::upstream::remote::trouble::Trouble;
 use crate::upstream::remote::verdict::{
-    Dialect, Ruling, Verdict, maybe_older, pause, redirected, rule, seconds,
+    Dialect, Ruling, Verdict, maybe_legacy, maybe_older, pause, redirected, rule, seconds,
 };
 use crate::upstream::shown::shown;
 use crate::upstream::supervisor::varied;
@@ -85,6 +90,7 @@ impl HttpLine {
         let status = facts.status;
         match ruling {
             Ruling::Deliver => {
+                self.note_mismatch(body);
                 self.answered(exchange.purpose, Payload::Borrowed(body.trim_ascii()), touched);
             }
             Ruling::SessionLost => self.lost_session(exchange, touched),
@@ -108,10 +114,22 @@ impl HttpLine {
         }
     }
 
-    /// It may speak the other transport.
+    /// A server that finds fault with the headers of a call may want others than its list said.
+    fn note_mismatch(&self, body: &[u8]) {
+        if self.dialect == Dialect::Modern
+            && is_mismatch(body)
+            && let Some(connection) = self.connection()
+        {
+            connection.stale.fetch_or(bit(ListKind::Tools), Ordering::Relaxed);
+            connection.changed.notify_one();
+        }
+    }
+
+    /// It may speak in another way.
     fn not_mcp(&self, what: String, facts: &Facts, body: &[u8]) -> Trouble {
         let content_type = facts.content_type.as_deref().map(str::as_bytes);
         let not_this_way = match (self.dialect, facts.purpose) {
+            (Dialect::Modern, Purpose::Initialize(_)) => maybe_legacy(facts.status),
             (Dialect::Streamable, Purpose::Initialize(_)) => {
                 maybe_older(facts.status, content_type, body)
             }
@@ -231,6 +249,7 @@ impl HttpLine {
     /// The connection ended before any answer, and the server may have seen the request.
     pub(super) fn unanswered(&self, mut exchange: Exchange, touched: &mut Touched) {
         match exchange.purpose {
+            _ if self.is_unwanted(&exchange) => self.pool.lock().recycle(exchange),
             Purpose::Listen | Purpose::Resume(_) if self.dialect == Dialect::Streamable => {
                 if !self.is_outdated(&exchange) {
                     self.retry_stream(exchange, touched);
@@ -249,6 +268,12 @@ impl HttpLine {
         }
     }
 
+    /// Is it a request whose answer nobody waits for any more?
+    fn is_unwanted(&self, exchange: &Exchange) -> bool {
+        let Some(id) = exchange.purpose.id() else { return false };
+        self.connection().is_none_or(|connection| connection.pending.lock().get(id).is_none())
+    }
+
     /// The server may just have closed an unused connection. What Trunkline asks for itself (lists
     /// and the handshake) can be said twice; a client's call cannot.
     fn can_be_repeated(&self, purpose: Purpose) -> bool {
@@ -264,6 +289,9 @@ impl HttpLine {
 
     /// The connection ended before any of the request was written.
     pub(super) fn unsent(&self, mut exchange: Exchange, touched: &mut Touched) {
+        if self.is_unwanted(&exchange) {
+            return self.pool.lock().recycle(exchange);
+        }
         exchange.tries = exchange.tries.saturating_add(1);
         if exchange.tries > MOST_UNSENT {
             let what = "closes its connections before anything can be sent";
@@ -325,6 +353,10 @@ impl HttpLine {
         }
         format!(": {}", shown(&String::from_utf8_lossy(start), &self.secrets))
     }
+}
+
+fn is_mismatch(body: &[u8]) -> bool {
+    scan(body).is_ok_and(|message| member(message.text(message.error), "code") == Some(b"-32020"))
 }
 
 /// How long to wait before a stream is opened again.

@@ -335,6 +335,14 @@ impl Pool {
         }
     }
 
+    /// The same; that the connection is closed tells the server so.
+    pub(super) fn call_off(&mut self, id: UpstreamId) {
+        self.forget(id);
+        for slot in &self.slots {
+            slot.hang_up(id);
+        }
+    }
+
     /// The server has forgotten the session: what may be sent is a new handshake, and the stream
     /// that came with the old one is of no use.
     pub(super) fn forget_session(&mut self) {

@@ -158,6 +158,19 @@ impl Slot {
         }
     }
 
+    /// Closes it if it is busy with this request: that is how the server learns that the answer is
+    /// not wanted.
+    pub(super) fn hang_up(&self, id: UpstreamId) {
+        if let State::Busy(busy) = &mut *self.state.lock()
+            && busy.exchange.purpose.id() == Some(id)
+        {
+            busy.reused = false; // whatever comes of it, it was not the server who cut it
+        } else {
+            return;
+        }
+        self.outbox.close();
+    }
+
     /// Nobody needs the rest of the response.
     pub(super) fn unwanted(&self) {
         if let State::Busy(busy) = &mut *self.state.lock() {

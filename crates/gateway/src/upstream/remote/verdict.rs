@@ -10,9 +10,11 @@ use crate::upstream::pending::UpstreamId;
 use crate::upstream::remote::exchange::Purpose;
 use crate::upstream::remote::trouble::{is_upgrade, shown_url};
 
-/// The two ways MCP is spoken over HTTP.
+/// The ways MCP is spoken over HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
+    /// The stateless era: every exchange stands for itself, and there is nothing besides.
+    Modern,
     /// Streamable HTTP: a request is answered in its own exchange.
     Streamable,
     /// The older HTTP+SSE: everything comes on one stream, which also says where to post to.
@@ -93,6 +95,12 @@ pub(super) fn rule(purpose: Purpose, status: u16, in_session: bool, body: &[u8])
         404 | 405 => Ruling::Nothing,
         _ => Ruling::Other,
     }
+}
+
+/// Could a server of the older era have answered `server/discover` like this? What others between us
+/// and it say, and that it wants to know who we are, says nothing about it.
+pub(super) fn maybe_legacy(status: u16) -> bool {
+    !matches!(status, 401 | 403 | 407 | 408 | 429 | 502..=599)
 }
 
 /// Could a server of the older transport have answered `initialize` like this?
@@ -253,6 +261,27 @@ mod tests {
             (500, html, "", false),
         ] {
             assert_eq!(maybe_older(status, content_type, body.as_bytes()), expected, "{status}");
+        }
+    }
+
+    #[test]
+    fn which_answers_say_something_about_the_era() {
+        for (status, expected) in [
+            (200, true),
+            (202, true),
+            (400, true),
+            (404, true),
+            (405, true),
+            (406, true),
+            (415, true),
+            (500, true),
+            (401, false),
+            (403, false),
+            (429, false),
+            (502, false),
+            (503, false),
+        ] {
+            assert_eq!(maybe_legacy(status), expected, "{status}");
         }
     }
 

@@ -1,0 +1,53 @@
+//! Who stands in the middle, and which eras it has on its two sides.
+
+use super::peers::Peer;
+use crate::era::Era;
+
+#[derive(Debug, Clone)]
+pub(super) enum Kind {
+    /// Nobody: one connection to each child.
+    Direct,
+    Floor,
+    Subject,
+    Peer(Peer),
+}
+
+impl Kind {
+    pub(super) fn is_peer(&self) -> bool {
+        matches!(self, Self::Peer(_))
+    }
+
+    /// With this era on both sides.
+    pub(super) fn of(self, era: Era) -> Contender {
+        Contender { kind: self, eras: Eras { client: era, children: era } }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Eras {
+    pub(super) client: Era,
+    pub(super) children: Era,
+}
+
+impl Eras {
+    pub(super) fn crossed(self) -> bool {
+        self.client != self.children
+    }
+
+    pub(super) fn label(self) -> String {
+        format!("{} → {}", self.client.label(), self.children.label())
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Contender {
+    pub(super) kind: Kind,
+    pub(super) eras: Eras,
+}
+
+impl Contender {
+    /// Whether its failure leaves it out instead of ending the scenario: no target depends on it.
+    pub(super) fn is_optional(&self) -> bool {
+        self.kind.is_peer() || self.eras.crossed()
+    }
+}

@@ -1,0 +1,166 @@
+//! `Manner`: how a client makes its requests: in a session, or each standing for itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use trunkline_wire::{MODERN, Message, decode};
+
+use crate::call::question::Abilities;
+use crate::call::{Ability, Level};
+use crate::era::Era;
+use crate::error::CallError;
+
+#[derive(Clone, Debug)]
+pub(crate) enum Manner {
+    /// It said `initialize` before.
+    Session,
+    Stateless(Arc<Stateless>),
+}
+
+impl Manner {
+    pub(crate) fn is_session(&self) -> bool {
+        matches!(self, Self::Session)
+    }
+
+    pub(crate) fn era(&self) -> Era {
+        match self {
+            Self::Session => Era::Legacy,
+            Self::Stateless(_) => Era::Modern,
+        }
+    }
+}
+
+/// What a request that stands for itself says about its client.
+#[derive(Debug)]
+pub(crate) struct Stateless {
+    abilities: Abilities,
+    /// From which level on it wants to hear what servers log; `None`: not at all.
+    pub(crate) level: Option<Level>,
+    /// Whoever makes it, as far as that is known: what was sealed for one is nobody else's.
+    pub(crate) principal: Arc<[u8]>,
+    /// Its result may be kept for a while: it says for how long.
+    pub(crate) cacheable: bool,
+    /// What a server asked for meanwhile and could not have, as bits of `Ability`.
+    refused: AtomicU8,
+}
+
+impl Stateless {
+    /// Reads what `_meta` has to say. The version comes last: whoever asks in one that is not known
+    /// is told so only if it asks properly.
+    pub(crate) fn read(
+        message: &Message<'_>,
+        principal: &Arc<[u8]>,
+    ) -> Result<Arc<Self>, CallError> {
+        let params = &message.params;
+        let version = message.text(params.meta_version);
+        let Some(version) = decode(version) else {
+            return Err(CallError::MissingMeta("protocolVersion"));
+        };
+        let capabilities = message.text(params.meta_capabilities);
+        if !capabilities.starts_with(b"{") {
+            return Err(CallError::MissingMeta("clientCapabilities"));
+        }
+        if version != MODERN {
+            return Err(CallError::UnsupportedVersion { requested: version.into_owned() });
+        }
+        let level = match params.meta_level {
+            None => None,
+            Some(span) => {
+                let level = decode(span.of(message.bytes)).and_then(|level| Level::known(&level));
+                Some(level.ok_or_else(|| {
+                    let why = "`io.modelcontextprotocol/logLevel` is none of debug, info, notice, \
+                               warning, error, critical, alert and emergency";
+                    CallError::InvalidParams(why.to_owned())
+                })?)
+            }
+        };
+        Ok(Arc::new(Self {
+            abilities: Abilities::read(capabilities),
+            level,
+            principal: Arc::clone(principal),
+            cacheable: *message.method() == *b"resources/read",
+            refused: AtomicU8::new(0),
+        }))
+    }
+
+    pub(crate) fn can(&self, ability: Ability) -> bool {
+        self.abilities.has(ability)
+    }
+
+    /// Can its user be sent to a URL?
+    pub(crate) fn goes_to_urls(&self) -> bool {
+        self.abilities.urls()
+    }
+
+    /// Can it be asked anything at all?
+    pub(crate) fn can_be_asked(&self) -> bool {
+        Ability::ALL.into_iter().any(|ability| self.can(ability))
+    }
+
+    pub(crate) fn hears(&self, level: Option<Level>) -> bool {
+        match (self.level, level) {
+            (Some(least), Some(level)) => level >= least,
+            (Some(_), None) => true,
+            (None, _) => false,
+        }
+    }
+
+    /// A server was refused this because the client cannot do it.
+    pub(crate) fn refused(&self, ability: Ability) {
+        self.refused.fetch_or(1 << ability as u8, Ordering::Relaxed);
+    }
+
+    /// What the client would have had to be able to do.
+    pub(crate) fn missing(&self) -> Vec<&'static str> {
+        let refused = self.refused.load(Ordering::Relaxed);
+        let missing = Ability::ALL.into_iter().filter(|ability| refused & 1 << *ability as u8 != 0);
+        missing.map(Ability::word).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trunkline_wire::scan;
+
+    use super::*;
+
+    const VERSION: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#;
+    const CAPABILITIES: &str = r#""io.modelcontextprotocol/clientCapabilities":{"sampling":{}}"#;
+
+    fn read(meta: &str) -> Result<Arc<Stateless>, CallError> {
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"_meta":{{{meta}}}}}}}"#
+        );
+        Stateless::read(&scan(text.as_bytes()).unwrap(), &Arc::from(*b"me"))
+    }
+
+    #[test]
+    fn what_is_missing_or_wrong_is_named() {
+        let level = r#""io.modelcontextprotocol/logLevel":"loud""#;
+        let old = VERSION.replace("2026-07-28", "2025-11-25");
+        for (meta, expected) in [
+            (String::new(), -32602),
+            (CAPABILITIES.to_owned(), -32602),
+            (VERSION.to_owned(), -32602),
+            (format!("{old},{CAPABILITIES}"), -32022),
+            (old, -32602),
+            (format!("{VERSION},{CAPABILITIES},{level}"), -32602),
+        ] {
+            assert_eq!(read(&meta).unwrap_err().code(), expected, "{meta}");
+        }
+    }
+
+    #[test]
+    fn a_request_stands_for_itself() {
+        let level = r#""io.modelcontextprotocol/logLevel":"warning""#;
+        let request = read(&format!("{VERSION},{CAPABILITIES},{level}")).unwrap();
+        assert!(request.can(Ability::Sampling) && !request.can(Ability::Roots));
+        assert!(request.cacheable && request.can_be_asked());
+        assert!(request.hears(Level::known("error")) && !request.hears(Level::known("info")));
+        request.refused(Ability::Roots);
+        request.refused(Ability::Elicitation);
+        assert_eq!(request.missing(), ["elicitation", "roots"]);
+        let silent = read(&format!("{VERSION},{CAPABILITIES}")).unwrap();
+        assert!(!silent.hears(Level::known("emergency")) && !silent.hears(None));
+    }
+}

@@ -1,0 +1,183 @@
+//! `/mcp` for clients whose requests stand for themselves: revision 2026-07-28.
+
+use std::sync::Arc;
+
+use ring::digest::{SHA256, digest};
+use trunkline_catalog::ToolRoute;
+use trunkline_http::Headers;
+use trunkline_wire::{Id, Kind, MODERN, Message, decode};
+
+use crate::call::{Door, Manner, Stateless};
+use crate::era::Era;
+use crate::error::CallError;
+use crate::front::http::conn::Open;
+use crate::front::http::mirror::{VERSION, check_params, check_standard, check_version};
+use crate::front::http::once::Once;
+use crate::front::http::posted::{Posted, read};
+use crate::front::http::refusal::Refusal;
+use crate::front::http::reply::Reply;
+use crate::front::http::routes::Visit;
+use crate::pump::Touched;
+use crate::registry::Snapshot;
+use crate::session::Asked;
+
+/// Does the head say that its request stands for itself?
+pub(super) fn is_announced(headers: &Headers<'_>) -> bool {
+    let names = headers.get(VERSION) == Some(MODERN.as_bytes());
+    names || (headers.get("mcp-method").is_some() && headers.get("mcp-session-id").is_none())
+}
+
+/// Does the message say so?
+pub(super) fn is_stateless(message: &Message<'_>) -> bool {
+    message.params.meta_version.is_some()
+}
+
+/// What is posted under such a head.
+pub(super) fn post(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
+    read(visit.body, |posted| match posted {
+        Posted::Message(message) => take(visit, &message, reply, touched),
+        Posted::Batch(_) => refuse(reply, &CallError::InvalidRequest(ONE.to_owned()), touched),
+        Posted::Broken(kind, id) if *id == *b"null" => {
+            let error = match kind.is_parse_error() {
+                true => CallError::Unreadable(kind),
+                false => CallError::InvalidRequest(kind.to_string()),
+            };
+            refuse(reply, &error, touched);
+        }
+        Posted::Broken(kind, id) => reply.refuse(Refusal::Message(kind), id, touched),
+    });
+}
+
+const ONE: &str = "there are no batches in this revision; send one message at a time";
+
+/// One message.
+pub(super) fn take(
+    visit: &Visit<'_, '_>,
+    message: &Message<'_>,
+    reply: Reply,
+    touched: &mut Touched,
+) {
+    let front = visit.front;
+    match message.kind {
+        Kind::Request if front.is_draining() => {
+            reply.refuse(Refusal::ShuttingDown, message.id(), touched);
+        }
+        Kind::Request => request(visit, message, reply, touched),
+        Kind::Notification => {
+            let session = front.stateless_of(visit.request.path());
+            let snapshot = session.context.view.snapshot();
+            // Nothing is open under this client that it could be about; it may be a server's.
+            session.notified(message, &snapshot, touched);
+            reply.send(202, &[], b"", touched);
+        }
+        Kind::Answer | Kind::Refusal => {
+            let why = "nothing was asked: answers come with the request that is made again";
+            refuse(reply, &CallError::InvalidRequest(why.to_owned()), touched);
+        }
+    }
+}
+
+fn request(visit: &Visit<'_, '_>, message: &Message<'_>, reply: Reply, touched: &mut Touched) {
+    let front = visit.front;
+    let session = front.stateless_of(visit.request.path());
+    let snapshot = session.context.view.snapshot();
+    let manner = match checked(visit, message, &snapshot) {
+        Ok(how) => Manner::Stateless(how),
+        Err(error) => {
+            tracing::debug!("a request is refused: {error}");
+            let response = error.response_in(Era::Modern, message.id());
+            return reply.json(400, &response, touched);
+        }
+    };
+    let id = Id::new(message.id());
+    let conn = Arc::clone(&reply.conn);
+    let once = Once::new(id.clone(), &front.clock, reply);
+    conn.watch(Open::Once(Arc::downgrade(&once)));
+    let client = Arc::clone(&once.client);
+    let door = Door::Exit(once);
+    let (door, client, manner) = (&door, &client, &manner);
+    session.asked(Asked { message, id, door, snapshot: &snapshot, client, manner }, touched);
+}
+
+/// Is it properly made? What is missing in the body comes before what does not fit the head, and
+/// that before what it is about.
+fn checked(
+    visit: &Visit<'_, '_>,
+    message: &Message<'_>,
+    snapshot: &Snapshot,
+) -> Result<Arc<Stateless>, CallError> {
+    let headers = &visit.request.headers;
+    let version = check_version(headers, message);
+    if headers.get(VERSION).is_none() {
+        version.clone()?;
+    }
+    let how = Stateless::read(message, &principal(headers));
+    if let Err(missing @ CallError::MissingMeta(_)) = how {
+        return Err(missing);
+    }
+    version?;
+    let how = how?;
+    check_standard(headers, message)?;
+    if *message.method() == *b"tools/call"
+        && let Some(name) = decode(message.text(message.params.name))
+        && let Some(ToolRoute::Server(route)) = snapshot.catalog.route(&name)
+        && let Some(wanted) = &route.headers
+    {
+        check_params(headers, wanted, message)?;
+    }
+    Ok(how)
+}
+
+/// Whoever asks, as far as that is known.
+fn principal(headers: &Headers<'_>) -> Arc<[u8]> {
+    match headers.get("authorization") {
+        Some(shown) => digest(&SHA256, shown).as_ref().into(),
+        None => (*b"anyone").into(),
+    }
+}
+
+/// Refuses something that has no id.
+fn refuse(reply: Reply, error: &CallError, touched: &mut Touched) {
+    tracing::debug!("a request is refused: {error}");
+    let response = error.response_in(Era::Modern, b"null");
+    let response = String::from_utf8_lossy(&response).replacen(",\"id\":null", "", 1);
+    reply.json(400, response.as_bytes(), touched);
+}
+
+#[cfg(test)]
+mod tests {
+    use trunkline_http::request;
+
+    use super::*;
+
+    #[test]
+    fn the_head_tells_the_era() {
+        for (fields, expected) in [
+            ("", false),
+            ("MCP-Protocol-Version: 2026-07-28\r\n", true),
+            ("MCP-Protocol-Version: 2026-07-28\r\nMcp-Session-Id: 5\r\n", true),
+            ("MCP-Protocol-Version: 2025-11-25\r\n", false),
+            ("Mcp-Method: tools/list\r\n", true),
+            ("MCP-Protocol-Version: 2025-11-25\r\nMcp-Method: tools/list\r\n", true),
+            ("Mcp-Method: tools/list\r\nMcp-Session-Id: 5\r\n", false),
+            ("Mcp-Session-Id: 5\r\n", false),
+        ] {
+            let head = format!("POST /mcp HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+            let (request, _) = request(head.as_bytes()).unwrap().unwrap();
+            assert_eq!(is_announced(&request.headers), expected, "{fields}");
+        }
+    }
+
+    #[test]
+    fn who_shows_another_token_is_another() {
+        let of = |fields: &str| {
+            let head = format!("POST /mcp HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+            principal(&request(head.as_bytes()).unwrap().unwrap().0.headers)
+        };
+        assert_eq!(&*of(""), b"anyone");
+        let (one, other) = (of("Authorization: Bearer a\r\n"), of("Authorization: Bearer b\r\n"));
+        assert_ne!(one, other);
+        assert_eq!(one, of("Authorization: Bearer a\r\n"));
+        assert!(!one.windows(8).any(|part| part == b"Bearer a"));
+    }
+}

@@ -1,0 +1,156 @@
+//! What a client wants to hear of, as `subscriptions/listen` says it. Pure.
+
+use std::collections::BTreeSet;
+
+use trunkline_catalog::ListKind;
+use trunkline_wire::{decode, elements, encode_into, member};
+
+use crate::error::CallError;
+use crate::limits::LISTENED_URIS;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Filter {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+    /// As the client knows them, without their repetitions; `None`: it did not ask for any.
+    pub(super) uris: Option<Vec<String>>,
+}
+
+impl Filter {
+    /// Reads `params.notifications`.
+    pub(super) fn read(params: &[u8]) -> Result<Self, CallError> {
+        let bad = |why: &str| CallError::InvalidParams(why.to_owned());
+        let wanted = member(params, "notifications").filter(|wanted| wanted.starts_with(b"{"));
+        let wanted = wanted.ok_or_else(|| bad("`notifications` has to be an object"))?;
+        let flag = |key: &str| match member(wanted, key) {
+            None | Some(b"false" | b"null") => Ok(false),
+            Some(b"true") => Ok(true),
+            Some(_) => Err(bad(&format!("`notifications.{key}` has to be true or false"))),
+        };
+        Ok(Self {
+            tools: flag("toolsListChanged")?,
+            prompts: flag("promptsListChanged")?,
+            resources: flag("resourcesListChanged")?,
+            uris: uris(member(wanted, "resourceSubscriptions").unwrap_or(b"null"))?,
+        })
+    }
+
+    pub(super) fn wants(&self, kind: ListKind) -> bool {
+        match kind {
+            ListKind::Tools => self.tools,
+            ListKind::Resources | ListKind::Templates => self.resources,
+            ListKind::Prompts => self.prompts,
+        }
+    }
+
+    /// The filter as it is told to the client that it holds.
+    pub(super) fn written(&self) -> Vec<u8> {
+        let mut out = vec![b'{'];
+        let flags = [
+            ("toolsListChanged", self.tools),
+            ("promptsListChanged", self.prompts),
+            ("resourcesListChanged", self.resources),
+        ];
+        for (key, _) in flags.iter().filter(|(_, wanted)| *wanted) {
+            separate(&mut out);
+            encode_into(key, &mut out);
+            out.extend_from_slice(b":true");
+        }
+        if let Some(uris) = &self.uris {
+            separate(&mut out);
+            out.extend_from_slice(b"\"resourceSubscriptions\":[");
+            for (index, uri) in uris.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                encode_into(uri, &mut out);
+            }
+            out.push(b']');
+        }
+        out.push(b'}');
+        out
+    }
+}
+
+fn separate(out: &mut Vec<u8>) {
+    if out.len() > 1 {
+        out.push(b',');
+    }
+}
+
+fn uris(list: &[u8]) -> Result<Option<Vec<String>>, CallError> {
+    if list == b"null" {
+        return Ok(None);
+    }
+    let bad = |why: String| CallError::InvalidParams(why);
+    if !list.starts_with(b"[") {
+        return Err(bad("`notifications.resourceSubscriptions` has to be an array".to_owned()));
+    }
+    let (mut seen, mut uris) = (BTreeSet::new(), Vec::new());
+    for at in elements(list) {
+        let uri = decode(at.of(list)).map(String::from).ok_or_else(|| {
+            bad("`notifications.resourceSubscriptions` has to hold strings".to_owned())
+        })?;
+        if seen.insert(uri.clone()) {
+            uris.push(uri);
+        }
+        if uris.len() > LISTENED_URIS {
+            return Err(bad(format!("more than {LISTENED_URIS} resources in one subscription")));
+        }
+    }
+    Ok(Some(uris))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wanted_is_told_back() {
+        for (wanted, expected) in [
+            ("{}", "{}"),
+            (r#"{"toolsListChanged":true}"#, r#"{"toolsListChanged":true}"#),
+            (
+                r#"{"resourcesListChanged":true,"toolsListChanged":false,"promptsListChanged":null,"x":1}"#,
+                r#"{"resourcesListChanged":true}"#,
+            ),
+            (
+                r#"{"resourceSubscriptions":["a://x","b\u0020","a://x"],"promptsListChanged":true}"#,
+                r#"{"promptsListChanged":true,"resourceSubscriptions":["a://x","b "]}"#,
+            ),
+            (r#"{"resourceSubscriptions":[]}"#, r#"{"resourceSubscriptions":[]}"#),
+        ] {
+            let params = format!(r#"{{"notifications":{wanted}}}"#);
+            let written = Filter::read(params.as_bytes()).unwrap().written();
+            assert_eq!(String::from_utf8(written).unwrap(), expected, "{wanted}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let many = format!(
+            "{{\"resourceSubscriptions\":[{}]}}",
+            (0..=LISTENED_URIS).map(|n| format!("\"a://{n}\"")).collect::<Vec<_>>().join(",")
+        );
+        for wanted in [
+            "5",
+            r#"{"toolsListChanged":1}"#,
+            r#"{"resourceSubscriptions":"a://x"}"#,
+            r#"{"resourceSubscriptions":[1]}"#,
+            &many,
+        ] {
+            let params = format!(r#"{{"notifications":{wanted}}}"#);
+            let refused = Filter::read(params.as_bytes()).unwrap_err();
+            assert_eq!(refused.code(), -32602, "{wanted}");
+        }
+        assert!(Filter::read(b"{}").is_err());
+    }
+
+    #[test]
+    fn lists_are_told_apart() {
+        let filter = Filter::read(br#"{"notifications":{"resourcesListChanged":true}}"#).unwrap();
+        assert!(filter.wants(ListKind::Resources) && filter.wants(ListKind::Templates));
+        assert!(!filter.wants(ListKind::Tools) && !filter.wants(ListKind::Prompts));
+    }
+}

@@ -1,0 +1,211 @@
+//! `subscriptions/listen`: what a client hears of its own will, until it or the gateway goes.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use trunkline_catalog::ListKind;
+use trunkline_wire::{Edits, Id, decode, encode, write_result};
+
+use crate::call::{Client, Door, Payload, Ticket, Waiting};
+use crate::error::CallError;
+use crate::limits::{CHANGE_PAUSE, LISTENERS};
+use crate::pump::Touched;
+use crate::registry::{Place, Snapshot};
+use crate::session::announce::{Told, announce};
+use crate::session::filter::Filter;
+use crate::session::tag::{Tagged, mark};
+use crate::session::{Asked, Session};
+use crate::upstream::Connection;
+
+/// One open `subscriptions/listen`.
+#[derive(Debug)]
+struct Listener {
+    filter: Filter,
+    /// What the servers know as the one who hears: everything said to it is marked.
+    ear: Arc<Client>,
+    told: Mutex<Told>,
+    /// Where the resources it wants to hear of were found last.
+    followed: Mutex<Vec<Followed>>,
+    /// The request.
+    id: Id,
+    asker: Arc<Client>,
+    door: Door,
+    _place: Place,
+}
+
+#[derive(Debug)]
+struct Followed {
+    connection: Arc<Connection>,
+    /// The server's own URI.
+    uri: String,
+}
+
+impl Followed {
+    fn is(&self, connection: &Arc<Connection>, uri: &str) -> bool {
+        Arc::ptr_eq(&self.connection, connection) && self.uri == uri
+    }
+}
+
+impl Session {
+    pub(super) fn listen(self: &Arc<Self>, asked: &Asked<'_>, touched: &mut Touched) {
+        let message = asked.message;
+        let filter = match Filter::read(message.text(message.params.span)) {
+            Ok(filter) => self.honoured(filter, asked.snapshot),
+            Err(error) => return asked.refuse(&error, touched),
+        };
+        let Some(place) = self.context.registry.place_for_listener() else {
+            let why = format!("{LISTENERS} subscriptions are open already; end one of them first");
+            return asked.refuse(&CallError::InvalidRequest(why), touched);
+        };
+        let cancelled = CancellationToken::new();
+        let waiting = Waiting { cancelled: cancelled.clone(), door: asked.door.clone() };
+        if self.closing.is_cancelled() {
+            return asked.refuse(&CallError::ShuttingDown { may_have_run: false }, touched);
+        }
+        if !asked.client.open(&asked.id, Ticket::Waiting(waiting)) {
+            return asked.refuse(&CallError::duplicate_id(), touched);
+        }
+        let listener = Listener {
+            filter,
+            ear: Arc::default(),
+            told: Mutex::new(self.given.lock().clone()),
+            followed: Mutex::default(),
+            id: asked.id.clone(),
+            asker: Arc::clone(asked.client),
+            door: asked.door.clone(),
+            _place: place,
+        };
+        listener.acknowledge(message.id(), touched);
+        listener.follow(asked.snapshot);
+        let session = Arc::clone(self);
+        let task = async move { session.look_after(listener, cancelled).await };
+        drop(self.context.tasks.spawn_on(task, &self.context.runtime));
+    }
+
+    /// Of what is asked for, what can be had: resources that nobody has cannot, unless there are
+    /// servers that do not run now.
+    fn honoured(&self, mut filter: Filter, snapshot: &Snapshot) -> Filter {
+        let servers = self.context.registry.servers();
+        if servers.iter().all(|server| server.connection().is_some())
+            && let Some(uris) = &mut filter.uris
+        {
+            uris.retain(|uri| snapshot.catalog.resource(uri).is_some());
+        }
+        filter
+    }
+
+    async fn look_after(&self, listener: Listener, cancelled: CancellationToken) {
+        let in_order = tokio::select! {
+            biased;
+            () = cancelled.cancelled() => false,
+            () = self.ended.cancelled() => false,
+            () = self.closing.cancelled() => true,
+            () = self.keep_telling(&listener) => true,
+        };
+        self.context.registry.unsubscribe(&listener.ear);
+        if listener.asker.take(&listener.id).is_some() && in_order {
+            listener.conclude();
+        }
+    }
+
+    /// Follows the changes, at most one word a pause.
+    async fn keep_telling(&self, listener: &Listener) {
+        let registry = &self.context.registry;
+        let mut changes = registry.changes();
+        registry.settled(self.context.start_deadline).await;
+        let snapshot = self.context.view.snapshot();
+        listener.told.lock().begin(&snapshot);
+        loop {
+            let snapshot = self.context.view.snapshot();
+            listener.follow(&snapshot);
+            if listener.announce(&snapshot) {
+                sleep(CHANGE_PAUSE).await;
+            }
+            if changes.changed().await.is_err() {
+                return;
+            }
+            self.together().await;
+        }
+    }
+}
+
+impl Listener {
+    /// The first word of a subscription. What follows leaves marked by the same id.
+    fn acknowledge(&self, id: &[u8], touched: &mut Touched) {
+        let words = [
+            br#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"#,
+            &mark(id)[..],
+            br#"},"notifications":"#,
+            &self.filter.written(),
+            b"}}",
+        ];
+        self.door.say(&words.concat(), &Edits::new(), touched);
+        let tagged = Tagged { door: self.door.clone(), id: id.into() };
+        self.ear.set_stream(Some(Door::Exit(Arc::new(tagged))));
+    }
+
+    /// Listens to the servers that have the resources now.
+    fn follow(&self, snapshot: &Snapshot) {
+        let mut followed = self.followed.lock();
+        let mut now = Vec::new();
+        for uri in self.filter.uris.iter().flatten() {
+            let Some(owner) = snapshot.catalog.resource(uri) else { continue };
+            let Some(connection) = snapshot.connection(owner.server) else { continue };
+            let Some(own) = decode(&owner.name_token) else { continue };
+            if !followed.iter().any(|held| held.is(connection, &own)) {
+                let subscriptions = &connection.subscriptions;
+                let is_first = !subscriptions.uris().iter().any(|known| **known == *own);
+                subscriptions.add(&own, &self.ear, &encode(uri));
+                if is_first {
+                    connection.follow(&own);
+                }
+            }
+            now.push(Followed { connection: Arc::clone(connection), uri: own.into_owned() });
+        }
+        let before = std::mem::replace(&mut *followed, now);
+        for gone in before.iter().filter(|gone| {
+            !followed.iter().any(|held| held.is(&gone.connection, &gone.uri))
+        }) {
+            if gone.connection.subscriptions.remove(&gone.uri, &self.ear) {
+                gone.connection.unfollow(&gone.uri);
+            }
+        }
+    }
+
+    /// True if there was something to tell.
+    fn announce(&self, snapshot: &Snapshot) -> bool {
+        let mut told = self.told.lock();
+        let outdated: Vec<ListKind> =
+            told.outdated(snapshot).into_iter().filter(|kind| self.filter.wants(*kind)).collect();
+        announce(&self.ear, &outdated);
+        for kind in &outdated {
+            told.set(*kind, snapshot.catalog.list(*kind));
+        }
+        !outdated.is_empty()
+    }
+
+    /// Ends the subscription in good order.
+    fn conclude(&self) {
+        let mut touched = Touched::default();
+        self.id.with_token(|id| {
+            let result = [br#"{"resultType":"complete","_meta":{"#, &mark(id)[..], b"}}"].concat();
+            let mut response = Vec::new();
+            write_result(id, &result, &mut response);
+            self.door.answer(Payload::Owned(response), &Edits::new(), &mut touched);
+            if matches!(self.door, Door::Line(_)) {
+                // One stream for everything: its end does not say it.
+                let words = [
+                    br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"#,
+                    id,
+                    br#","reason":"Trunkline is shutting down","_meta":{"#,
+                    &mark(id)[..],
+                    b"}}}",
+                ];
+                self.door.say(&words.concat(), &Edits::new(), &mut touched);
+            }
+        });
+        touched.flush();
+    }
+}

@@ -1,0 +1,284 @@
+//! `Session`: one client's conversation. What it says is taken here, and goes on by the era it is
+//! said in.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use trunkline_catalog::name::{Client as ClientKind, Naming, refuses};
+use trunkline_wire::{Fault, FaultKind, Id, Kind, Message, scan};
+
+use crate::call::{Cancel, Client, Door, Manner, Ticket};
+use crate::error::CallError;
+use crate::face::Face;
+use crate::pump::Touched;
+use crate::registry::{Registry, Snapshot, View};
+use crate::session::announce::Told;
+use crate::session::asked::{Asked, refuse, refuse_unread};
+use crate::upstream::{Declared, Server, Supervisor};
+
+/// What every session of a gateway shares.
+#[derive(Debug)]
+pub(crate) struct SessionContext {
+    pub(crate) registry: Arc<Registry>,
+    /// The servers under the names these clients can use.
+    pub(crate) view: Arc<View>,
+    pub(crate) face: Face,
+    /// Until when lists and calls wait for servers that are still starting.
+    pub(crate) start_deadline: Instant,
+    pub(crate) tasks: TaskTracker,
+    /// Where tasks run: messages come on the pump's thread, which has no runtime.
+    pub(crate) runtime: tokio::runtime::Handle,
+    pub(crate) declared: Declared,
+    /// For servers that are started for one client alone.
+    pub(crate) supervisor: Supervisor,
+    /// There is only ever one client: every server is its own.
+    pub(crate) exclusive: bool,
+}
+
+impl SessionContext {
+    /// The same for clients of one kind, under the names they can use.
+    pub(crate) fn for_client(&self, client: ClientKind) -> Self {
+        let naming = Naming::for_client(self.view.naming.separator(), client);
+        Self {
+            registry: Arc::clone(&self.registry),
+            view: Arc::new(View::new(Arc::clone(&self.registry), naming)),
+            face: self.face.clone(),
+            start_deadline: self.start_deadline,
+            tasks: self.tasks.clone(),
+            runtime: self.runtime.clone(),
+            declared: self.declared.clone(),
+            supervisor: self.supervisor.clone(),
+            exclusive: self.exclusive,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) context: Arc<SessionContext>,
+    pub(crate) client: Arc<Client>,
+    /// The lists the client was given in the session,
+    pub(super) told: Mutex<Told>,
+    /// and those that requests which stand for themselves were given.
+    pub(super) given: Mutex<Told>,
+    /// Look again whether the client's lists are out of date.
+    pub(super) look_again: Notify,
+    /// The session is over.
+    pub(super) ended: CancellationToken,
+    /// Nobody is listened for any more: the gateway goes.
+    pub(super) closing: CancellationToken,
+    /// The client is one that is spoken to of our own accord: it has opened a session.
+    joined: AtomicBool,
+    /// What the client can do was told to the servers.
+    pub(super) declared: AtomicBool,
+    advised: AtomicBool,
+    /// A revision with batches was agreed on.
+    pub(super) batches: AtomicBool,
+    /// The client is a gateway of our kind: it is told who can be reached through this one.
+    pub(super) kin: AtomicBool,
+    /// Servers started for this client alone.
+    pub(super) privates: Mutex<HashMap<Arc<str>, Arc<Server>>>,
+    /// Who makes requests that stand for themselves here.
+    pub(super) principal: Arc<[u8]>,
+}
+
+/// There is one client, and what it is told is told to nobody else.
+const SELF: &[u8] = b"stdio";
+
+impl Session {
+    pub(crate) fn new(context: Arc<SessionContext>) -> Arc<Self> {
+        Arc::new(Self {
+            context,
+            client: Arc::new(Client::default()),
+            told: Mutex::default(),
+            given: Mutex::default(),
+            look_again: Notify::new(),
+            ended: CancellationToken::new(),
+            closing: CancellationToken::new(),
+            joined: AtomicBool::new(false),
+            declared: AtomicBool::new(false),
+            advised: AtomicBool::new(false),
+            batches: AtomicBool::new(false),
+            kin: AtomicBool::new(false),
+            privates: Mutex::default(),
+            principal: SELF.into(),
+        })
+    }
+
+    /// From now on the client hears what servers say of their own accord. A client whose requests
+    /// stand for themselves never does.
+    pub(crate) fn join(&self) {
+        if !self.has_joined() && !self.joined.swap(true, Ordering::Relaxed) {
+            self.context.registry.audience.join(&self.client);
+        }
+    }
+
+    pub(super) fn has_joined(&self) -> bool {
+        self.joined.load(Ordering::Relaxed)
+    }
+
+    /// One message from the client; answers leave through `door`. What it leads to is put into
+    /// outboxes and noted in `touched`.
+    pub(crate) fn receive(
+        self: &Arc<Self>,
+        bytes: &[u8],
+        door: &Door,
+        snapshot: &Snapshot,
+        touched: &mut Touched,
+    ) {
+        match scan(bytes) {
+            Ok(message) => self.take(&message, door, snapshot, touched),
+            Err(Fault { kind: FaultKind::Batch, .. }) if self.allows_batches() => {
+                self.receive_batch(bytes, door, snapshot, touched);
+            }
+            Err(fault) => refuse_unread(bytes, fault, door, touched),
+        }
+    }
+
+    /// Has a revision been agreed on in which several messages may come at once?
+    pub(crate) fn allows_batches(&self) -> bool {
+        self.batches.load(Ordering::Relaxed)
+    }
+
+    /// One message that was read already.
+    pub(crate) fn take(
+        self: &Arc<Self>,
+        message: &Message<'_>,
+        door: &Door,
+        snapshot: &Snapshot,
+        touched: &mut Touched,
+    ) {
+        match message.kind {
+            Kind::Request if message.params.meta_version.is_some() && !self.context.face.simple => {
+                self.take_stateless(message, door, snapshot, touched);
+            }
+            Kind::Request => {
+                let (client, manner) = (&self.client, &Manner::Session);
+                let id = Id::new(message.id());
+                self.asked(Asked { message, id, door, snapshot, client, manner }, touched);
+            }
+            Kind::Notification => self.notified(message, snapshot, touched),
+            Kind::Answer | Kind::Refusal => {
+                if !self.client.answered(message, touched) {
+                    tracing::debug!("a client answered what it was not asked");
+                }
+            }
+        }
+    }
+
+    /// A request, for the first time or again after it had to wait.
+    pub(crate) fn asked(self: &Arc<Self>, asked: Asked<'_>, touched: &mut Touched) {
+        match asked.manner {
+            Manner::Session => self.request(asked, touched),
+            Manner::Stateless(_) => self.request_alone(asked, touched),
+        }
+    }
+
+    /// May something still wait for servers that are starting?
+    pub(super) fn may_wait(&self) -> bool {
+        Instant::now() < self.context.start_deadline
+    }
+
+    /// Tells the user once if this client is known to refuse the names it will be shown.
+    pub(super) fn advise(&self, client_name: Option<&str>) {
+        let Some(name) = client_name else { return };
+        if self.context.view.naming.profile().is_some() {
+            return;
+        }
+        let example = format!("server{}tool", self.context.view.naming.separator());
+        if let Some(advice) = refuses(name, [example.as_str()])
+            && !self.advised.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!("{advice}");
+        }
+    }
+
+    /// A message that has no answer.
+    pub(crate) fn notified(
+        &self,
+        message: &Message<'_>,
+        snapshot: &Snapshot,
+        touched: &mut Touched,
+    ) {
+        match &*message.method() {
+            b"notifications/cancelled" => self.cancel(message, touched),
+            b"notifications/progress" => self.client.progresses(message, touched),
+            b"notifications/initialized" => {}
+            _ if self.context.face.simple => {}
+            b"notifications/roots/list_changed" => self.tell_own_servers(message, touched),
+            method if method.starts_with(b"notifications/") => {
+                self.pass_notification(message, snapshot, touched);
+            }
+            // A request without an id is none, and must not be carried out as one.
+            _ => tracing::debug!("a request without an id is dropped"),
+        }
+    }
+
+    /// Cancels one of the client's own calls. An id that is not open is no error: the answer may
+    /// be on its way. A cancelled call gets no answer, as the protocol asks.
+    fn cancel(&self, message: &Message<'_>, touched: &mut Touched) {
+        if let Some(span) = message.params.request_id {
+            let id = Id::new(span.of(message.bytes));
+            cancel(&self.client, &id, Cancel::Said(message), touched);
+        }
+    }
+
+    /// Ends what is listened for, in good order: the gateway goes.
+    pub(crate) fn close_listeners(&self) {
+        self.closing.cancel();
+    }
+
+    /// The client has gone for good: nobody waits for it any more.
+    pub(crate) fn end(&self) {
+        self.ended.cancel();
+        self.context.registry.audience.leave(&self.client);
+        self.client.set_stream(None);
+        let mut touched = Touched::default();
+        self.client.leave_questions(&mut touched);
+        touched.flush();
+        self.context.registry.unsubscribe(&self.client);
+        for server in self.privates.lock().values() {
+            server.dismissed.cancel();
+        }
+    }
+}
+
+/// The client does not wait for this request any more.
+pub(crate) fn leave(client: &Client, id: &Id, touched: &mut Touched) {
+    cancel(client, id, Cancel::Left, touched);
+}
+
+fn cancel(client: &Client, id: &Id, how: Cancel<'_>, touched: &mut Touched) {
+    match client.take(id) {
+        Some(Ticket::Sent { carrier, id }) => carrier.cancel(id, how, touched),
+        Some(Ticket::Waiting(waiting)) => {
+            waiting.cancelled.cancel();
+            waiting.door.unanswered(touched);
+        }
+        None => {}
+    }
+}
+
+/// Ends whatever a client has still open: the gateway goes.
+pub(crate) fn abandon(client: &Client) {
+    let mut touched = Touched::default();
+    for (id, ticket) in client.open_calls() {
+        match ticket {
+            Ticket::Sent { carrier, id } => carrier.abandon(id, &mut touched),
+            Ticket::Waiting(waiting) => {
+                if client.take(&id).is_some() {
+                    waiting.cancelled.cancel();
+                    let error = CallError::ShuttingDown { may_have_run: false };
+                    id.with_token(|id| refuse(id, &error, &waiting.door, &mut touched));
+                }
+            }
+        }
+    }
+    touched.flush();
+}

@@ -1,0 +1,173 @@
+//! Calls between a client of one era and a server of the other, and what comes of calls within the
+//! stateless one.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use trunkline_wire::{Edits, Kind, Message, Span, decode, find, member, scan};
+
+use crate::call::{Carrier, Level, Manner, Payload, ReturnPath, Stateless, Ticket};
+use crate::era::{self, Era, Translated};
+use crate::error::CallError;
+use crate::pump::Touched;
+use crate::upstream::connection::{Connection, Shape, with_digits};
+use crate::upstream::line::Heading;
+use crate::upstream::rounds::Rounds;
+
+/// In answer to these a server of the stateless era may ask for something.
+fn may_ask(method: &[u8]) -> bool {
+    matches!(method, b"tools/call" | b"prompts/get" | b"resources/read")
+}
+
+impl Connection {
+    /// Passes a request on to a server of the other era.
+    pub(super) fn submit_across(
+        self: &Arc<Self>,
+        message: &Message<'_>,
+        changes: &[(Span, &[u8])],
+        mut path: ReturnPath,
+        touched: &mut Touched,
+    ) -> Result<(), CallError> {
+        if let Manner::Stateless(how) = &path.manner {
+            if message.params.request_state.is_some() {
+                return self.parking.resume(message, path, touched);
+            }
+            self.raise_level(how.level);
+        }
+        let mut pending = self.pending.lock();
+        let id = self.next_id(&mut pending)?;
+        let carrier: Arc<dyn Carrier> = Arc::clone(self) as Arc<dyn Carrier>;
+        if !path.client.open(&path.id, Ticket::Sent { carrier, id }) {
+            return Err(CallError::duplicate_id());
+        }
+        let translated = self.translated(id, message, changes, &mut path);
+        let heading = Heading::of(message, changes);
+        let sent = self.line.request(id, &heading, &translated, &Edits::new(), touched);
+        self.sent(id, path, sent, pending)
+    }
+
+    /// The request as the server gets it. Where it may be asked something on the way, the request
+    /// is kept: as the client wrote it, to be recognised when it comes again; as the server got it,
+    /// to be made again.
+    fn translated(
+        &self,
+        id: u32,
+        message: &Message<'_>,
+        changes: &[(Span, &[u8])],
+        path: &mut ReturnPath,
+    ) -> Vec<u8> {
+        let mut spliced = Vec::new();
+        with_digits(id, |digits| {
+            let mut edits = Edits::new();
+            let token = message.params.meta_progress_token;
+            let token = token.filter(|_| path.progress_token.is_some());
+            for span in [message.id, token].into_iter().flatten() {
+                edits.add(span, digits);
+            }
+            for (span, new) in changes {
+                edits.add(*span, new);
+            }
+            edits.write(message.bytes, &mut spliced);
+        });
+        let Ok(message_again) = scan(&spliced) else { return spliced };
+        let asks = may_ask(&message.method());
+        match &path.manner {
+            Manner::Stateless(how) => {
+                let kept = asks && how.can_be_asked();
+                path.kept = kept.then(|| message.bytes.into());
+                era::for_legacy(&message_again)
+            }
+            Manner::Session => {
+                let translated = era::for_modern(&message_again, &path.client.stamp());
+                path.kept = asks.then(|| translated.as_slice().into());
+                translated
+            }
+        }
+    }
+
+    /// A request wants to hear the log from this level on: the server has to be told, for all.
+    fn raise_level(&self, level: Option<Level>) {
+        let Some(level) = level.filter(|_| self.logs.load(Ordering::Relaxed)) else { return };
+        if self.told_level.fetch_min(level.number(), Ordering::Relaxed) > level.number() {
+            let params = format!("{{\"level\":\"{}\"}}", level.name());
+            self.mention("logging/setLevel", params.as_bytes());
+        }
+    }
+
+    /// Delivers a response to a call in which the stateless era has a part.
+    pub(super) fn deliver_across(
+        self: &Arc<Self>,
+        path: ReturnPath,
+        shape: Shape,
+        payload: Payload<'_>,
+        touched: &mut Touched,
+    ) {
+        let bytes = payload.bytes();
+        let kind = shape.result_type.and_then(|span| decode(span.of(bytes)));
+        match (&path.manner, self.era()) {
+            (Manner::Session, Era::Modern) if kind.as_deref() == Some("input_required") => {
+                let result = shape.result.map(|span| span.of(bytes)).unwrap_or_default();
+                Rounds::begin(self, path, result, touched);
+            }
+            (Manner::Stateless(how), Era::Legacy) => {
+                let how = Arc::clone(how);
+                deliver_to_modern(&path, &how, shape, payload, touched);
+            }
+            _ => {
+                if kind.as_deref() == Some("task") {
+                    let result = shape.result.map(|span| span.of(bytes)).unwrap_or_default();
+                    self.remember_task(result);
+                }
+                path.deliver_edited(code(shape, bytes), shape.id, payload, &[], touched);
+            }
+        }
+    }
+
+    /// A task was started: what is asked about it later is for the same server.
+    fn remember_task(&self, result: &[u8]) {
+        let task = member(result, "taskId");
+        let task = task.or_else(|| member(member(result, "task")?, "taskId"));
+        if let Some(task) = task.and_then(decode) {
+            self.parking.remember_task(task.into_owned(), &self.key);
+        }
+    }
+}
+
+/// The code of an error response.
+fn code(shape: Shape, bytes: &[u8]) -> Option<i64> {
+    let error = shape.error.filter(|_| shape.kind == Kind::Refusal)?;
+    era::code_of(error.of(bytes)).or(Some(0))
+}
+
+/// A response of the older era for a client of the stateless one.
+fn deliver_to_modern(
+    path: &ReturnPath,
+    how: &Stateless,
+    shape: Shape,
+    payload: Payload<'_>,
+    touched: &mut Touched,
+) {
+    let bytes = payload.bytes();
+    if let Some(result) = shape.result {
+        let new = era::additions(result.of(bytes), how.cacheable);
+        let at = Span::at(result.start() + 1);
+        return path.deliver_edited(None, shape.id, payload, &[(at, &new)], touched);
+    }
+    let missing = how.missing();
+    if !missing.is_empty() {
+        return path.fail(&CallError::MissingCapability(missing), touched);
+    }
+    let error = shape.error.map(|span| span.of(bytes)).unwrap_or_default();
+    match era::refusal_for_modern(error, how.goes_to_urls()) {
+        Translated::Asks(result) => path.complete(&result, touched),
+        Translated::Code(new) => {
+            let at = shape.error.and_then(|error| find(bytes, error, &["code"]));
+            let edit = at.map(|at| (at, new.as_bytes()));
+            let code = new.parse().ok();
+            path.deliver_edited(code, shape.id, payload, edit.as_slice(), touched);
+        }
+        Translated::Same => {
+            path.deliver_edited(code(shape, bytes), shape.id, payload, &[], touched);
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! Calls of stateless clients whose server has asked something: they are parked until their client
+//! comes again with the answers, or for too long.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use tokio::time::{Instant, sleep};
+use trunkline_wire::{Edits, Message, decode, scan, write_error, write_result};
+
+use crate::call::{Ability, Carrier, Payload, ReturnPath, Stateless, Ticket};
+use crate::era::{self, InputRequest, Seal};
+use crate::error::CallError;
+use crate::limits::{BUNDLE, KNOWN_TASKS, PARKED, PARKED_CALLS};
+use crate::pump::Touched;
+use crate::upstream::connection::{Connection, Shape};
+use crate::upstream::pending::{Entry, UpstreamId, Waiter};
+
+/// What is remembered between the requests of stateless clients.
+#[derive(Debug)]
+pub(crate) struct Parking {
+    /// None: there are no random numbers, and nothing can be parked.
+    seal: Option<Seal>,
+    began: Instant,
+    places: Mutex<Places>,
+    tasks: Mutex<Tasks>,
+}
+
+#[derive(Debug, Default)]
+struct Places {
+    last: u64,
+    parked: HashMap<u64, Arc<Parked>>,
+}
+
+/// Which server each task is with; the oldest are forgotten first.
+#[derive(Debug, Default)]
+struct Tasks {
+    owners: HashMap<String, Arc<str>>,
+    order: VecDeque<String>,
+}
+
+/// One call that waits for its client.
+#[derive(Debug)]
+pub(crate) struct Parked {
+    handle: u64,
+    connection: Weak<Connection>,
+    id: UpstreamId,
+    pub(super) how: Arc<Stateless>,
+    method: Box<[u8]>,
+    digest: [u8; 32],
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    questions: Vec<Question>,
+    asked: usize,
+    /// The client's request, until it is told what is asked.
+    waiting: Option<ReturnPath>,
+    /// The server has answered although it was not.
+    outcome: Option<Outcome>,
+}
+
+#[derive(Debug)]
+struct Question {
+    /// The server's id for it, as spelt.
+    id: Box<[u8]>,
+    request: InputRequest,
+}
+
+#[derive(Debug)]
+enum Outcome {
+    Response(Shape, Vec<u8>),
+    Failure(CallError),
+}
+
+impl Parking {
+    pub(crate) fn new() -> Self {
+        Self {
+            seal: Seal::new(),
+            began: Instant::now(),
+            places: Mutex::default(),
+            tasks: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn remember_task(&self, task: String, server: &Arc<str>) {
+        let mut tasks = self.tasks.lock();
+        if tasks.owners.insert(task.clone(), Arc::clone(server)).is_none() {
+            tasks.order.push_back(task);
+        }
+        if tasks.order.len() > KNOWN_TASKS
+            && let Some(oldest) = tasks.order.pop_front()
+        {
+            tasks.owners.remove(&oldest);
+        }
+    }
+
+    /// The key of the server that has this task.
+    pub(crate) fn task_owner(&self, task: &str) -> Option<Arc<str>> {
+        self.tasks.lock().owners.get(task).cloned()
+    }
+
+    fn now(&self) -> u64 {
+        self.began.elapsed().as_secs()
+    }
+
+    /// What the client has to bring along when it comes again.
+    fn state_of(&self, parked: &Parked) -> Option<String> {
+        let expires = self.now() + PARKED.as_secs();
+        self.seal.as_ref()?.seal(parked.handle, expires, &parked.bound())
+    }
+
+    fn leave(&self, parked: &Parked) -> bool {
+        self.places.lock().parked.remove(&parked.handle).is_some()
+    }
+
+    /// The call is not wanted any more; the client's request, if it still waits.
+    pub(super) fn give_up(&self, parked: &Parked) -> Option<ReturnPath> {
+        self.leave(parked);
+        parked.state.lock().waiting.take()
+    }
+
+    /// A client comes again.
+    pub(crate) fn resume(
+        &self,
+        message: &Message<'_>,
+        path: ReturnPath,
+        touched: &mut Touched,
+    ) -> Result<(), CallError> {
+        let parked = self.recognise(message, &path)?;
+        let mut state = parked.state.lock();
+        if let Some(outcome) = state.outcome.take() {
+            drop(state);
+            self.leave(&parked);
+            return parked.deliver(outcome, path, touched);
+        }
+        if state.waiting.is_some() {
+            return Err(CallError::BadState("the call is being answered".to_owned()));
+        }
+        let responses = message.text(message.params.input_responses);
+        let mut answers = Vec::new();
+        for question in &state.questions {
+            let key = &question.request.key;
+            match era::answered(responses, key) {
+                Some(Ok(answer)) => answers.push((question.id.clone(), answer)),
+                Some(Err(())) => {
+                    let why = format!("`inputResponses.{key}` is no object");
+                    return Err(CallError::InvalidParams(why));
+                }
+                None => {}
+            }
+        }
+        let connection = parked.connection.upgrade();
+        let connection = connection.ok_or_else(|| gone("its server has gone"))?;
+        state.questions.retain(|question| !answers.iter().any(|(id, _)| *id == question.id));
+        if state.questions.is_empty() {
+            match connection.unpark(parked.id, message, path)? {
+                None => drop(self.leave(&parked)),
+                // Its answer is just being brought here.
+                Some(path) => state.waiting = Some(path),
+            }
+        } else {
+            self.ask_for(&parked, &state, &path, touched);
+        }
+        drop(state);
+        for (id, answer) in answers {
+            let mut response = Vec::new();
+            write_result(&id, answer, &mut response);
+            connection.pass(&response, &Edits::new(), touched);
+        }
+        Ok(())
+    }
+
+    fn recognise(
+        &self,
+        message: &Message<'_>,
+        path: &ReturnPath,
+    ) -> Result<Arc<Parked>, CallError> {
+        let crate::call::Manner::Stateless(how) = &path.manner else {
+            return Err(gone("it is not of this conversation"));
+        };
+        let state = decode(message.text(message.params.request_state)).unwrap_or_default();
+        let digest = era::digest(message.text(message.params.span));
+        let method = message.method();
+        let bound: [&[u8]; 3] = [&how.principal, &method, &digest];
+        let seal = self.seal.as_ref().ok_or_else(|| gone("nothing can be parked here"))?;
+        let handle = seal.open(&state, self.now(), &bound);
+        let handle = handle.map_err(|why| CallError::BadState(why.to_string()))?;
+        let parked = self.places.lock().parked.get(&handle).cloned();
+        parked.ok_or_else(|| gone("the call does not wait any more"))
+    }
+
+    /// Asks again for what is still open.
+    fn ask_for(&self, parked: &Parked, state: &State, path: &ReturnPath, touched: &mut Touched) {
+        let requests: Vec<_> = state.questions.iter().map(|one| one.request.clone()).collect();
+        let result = era::input_required(&requests, self.state_of(parked).as_deref());
+        path.answer(&result, touched);
+    }
+
+    /// A place for a call, if there is one.
+    fn admit(
+        &self,
+        connection: &Arc<Connection>,
+        id: UpstreamId,
+        how: &Arc<Stateless>,
+        path: ReturnPath,
+    ) -> Result<Arc<Parked>, ReturnPath> {
+        let request = path.kept.clone();
+        let request = request.as_deref().map(scan);
+        let (Some(Ok(request)), true) = (request, self.seal.is_some()) else { return Err(path) };
+        let mut places = self.places.lock();
+        if places.parked.len() >= PARKED_CALLS {
+            return Err(path);
+        }
+        places.last += 1;
+        let parked = Arc::new(Parked {
+            handle: places.last,
+            connection: Arc::downgrade(connection),
+            id,
+            how: Arc::clone(how),
+            method: request.method().into(),
+            digest: era::digest(request.text(request.params.span)),
+            state: Mutex::new(State { waiting: Some(path), ..State::default() }),
+        });
+        places.parked.insert(parked.handle, Arc::clone(&parked));
+        Ok(parked)
+    }
+
+    /// What was asked in the meantime is told to the client, all at once.
+    fn tell(&self, parked: &Parked) {
+        let mut touched = Touched::default();
+        let mut state = parked.state.lock();
+        if let Some(path) = state.waiting.take()
+            && path.client.take(&path.id).is_some()
+        {
+            self.ask_for(parked, &state, &path, &mut touched);
+        }
+        drop(state);
+        touched.flush();
+    }
+
+    /// The client has not come again for too long.
+    fn expire(&self, parked: &Parked) {
+        if !self.leave(parked) {
+            return;
+        }
+        let Some(connection) = parked.connection.upgrade() else { return };
+        let entry = connection.pending.lock().remove(parked.id);
+        let mut touched = Touched::default();
+        for question in parked.state.lock().questions.drain(..) {
+            let mut out = Vec::new();
+            write_error(&question.id, NOT_ANSWERED, "the client did not answer", b"", &mut out);
+            connection.pass(&out, &Edits::new(), &mut touched);
+        }
+        if entry.is_some() {
+            connection.call_off(parked.id, "its client did not come again", &mut touched);
+        }
+        touched.flush();
+    }
+}
+
+/// Outside the range JSON-RPC and MCP keep for themselves.
+const NOT_ANSWERED: i32 = -31007;
+
+fn gone(why: &str) -> CallError {
+    CallError::BadState(why.to_owned())
+}
+
+impl Parked {
+    /// What its seal is bound to.
+    fn bound(&self) -> [&[u8]; 3] {
+        [&self.how.principal, &self.method, &self.digest]
+    }
+
+    /// The call ends with an error.
+    pub(super) fn fail(&self, error: &CallError, touched: &mut Touched) {
+        let mut state = self.state.lock();
+        match state.waiting.take() {
+            Some(path) => path.fail(error, touched),
+            None => state.outcome = Some(Outcome::Failure(error.clone())),
+        }
+    }
+
+    fn deliver(
+        &self,
+        outcome: Outcome,
+        path: ReturnPath,
+        touched: &mut Touched,
+    ) -> Result<(), CallError> {
+        let connection = self.connection.upgrade();
+        match (outcome, connection) {
+            (Outcome::Failure(error), _) => Err(error),
+            (Outcome::Response(shape, bytes), Some(connection)) => {
+                // Nothing is open for it: it is answered as if it had been.
+                let carrier: Arc<dyn Carrier> = Arc::clone(&connection) as Arc<dyn Carrier>;
+                if !path.client.open(&path.id, Ticket::Sent { carrier, id: self.id }) {
+                    return Err(CallError::duplicate_id());
+                }
+                connection.deliver_across(path, shape, Payload::Owned(bytes), touched);
+                Ok(())
+            }
+            (Outcome::Response(..), None) => Err(gone("its server has gone")),
+        }
+    }
+}
+
+impl Connection {
+    /// The server asks something for the call with this id, whose client is stateless. `Err`: why it
+    /// cannot be asked.
+    pub(super) fn park(
+        self: &Arc<Self>,
+        id: UpstreamId,
+        how: &Arc<Stateless>,
+        message: &Message<'_>,
+    ) -> Result<(), String> {
+        let method = message.method();
+        let Some(ability) = Ability::needed_for(&method) else {
+            return Err("a stateless client can only be asked for elicitation, sampling and roots"
+                .to_owned());
+        };
+        if !how.can(ability) {
+            how.refused(ability);
+            return Err(format!("the client does not support {}", ability.word()));
+        }
+        let mut pending = self.pending.lock();
+        let Some(entry) = pending.get_mut(id) else { return Err("the call has ended".to_owned()) };
+        let (parked, is_new) = match std::mem::replace(&mut entry.waiter, Waiter::Fence) {
+            Waiter::Client(path) => match self.parking.admit(self, id, how, path) {
+                Ok(parked) => (parked, true),
+                Err(path) => {
+                    entry.waiter = Waiter::Client(path);
+                    return Err("too many calls wait for their clients".to_owned());
+                }
+            },
+            Waiter::Parked(parked) => (parked, false),
+            other => {
+                entry.waiter = other;
+                return Err("it is no client's call".to_owned());
+            }
+        };
+        entry.waiter = Waiter::Parked(Arc::clone(&parked));
+        entry.deadline = None;
+        drop(pending);
+        parked.add(message);
+        if is_new {
+            self.look_after(&parked);
+        }
+        Ok(())
+    }
+
+    /// Tells the client soon, and gives the call up when it has not come again for too long.
+    fn look_after(&self, parked: &Arc<Parked>) {
+        let (parking, parked) = (Arc::clone(&self.parking), Arc::clone(parked));
+        let Some(runtime) = &self.runtime else { return parking.tell(&parked) };
+        drop(runtime.spawn(async move {
+            sleep(BUNDLE).await;
+            parking.tell(&parked);
+            sleep(PARKED).await;
+            parking.expire(&parked);
+        }));
+    }
+
+    /// A parked call has its client again. `Some`: it has just been answered.
+    fn unpark(
+        self: &Arc<Self>,
+        id: UpstreamId,
+        message: &Message<'_>,
+        mut path: ReturnPath,
+    ) -> Result<Option<ReturnPath>, CallError> {
+        let mut pending = self.pending.lock();
+        let carrier: Arc<dyn Carrier> = Arc::clone(self) as Arc<dyn Carrier>;
+        if !path.client.open(&path.id, Ticket::Sent { carrier, id }) {
+            return Err(CallError::duplicate_id());
+        }
+        path.kept = Some(message.bytes.into());
+        let Some(entry) = pending.get_mut(id) else { return Ok(Some(path)) };
+        let (deadline, sent_at) = (self.deadlines.for_call(), entry.sent_at);
+        *entry = Entry { waiter: Waiter::Client(path), deadline, sent_at };
+        Ok(None)
+    }
+
+    /// The server has answered a call whose client is not there.
+    pub(super) fn settle_parked(
+        self: &Arc<Self>,
+        parked: &Parked,
+        shape: Shape,
+        payload: Payload<'_>,
+        touched: &mut Touched,
+    ) {
+        let mut state = parked.state.lock();
+        match state.waiting.take() {
+            Some(path) => {
+                drop(state);
+                self.parking.leave(parked);
+                self.deliver_across(path, shape, payload, touched);
+            }
+            None => state.outcome = Some(Outcome::Response(shape, payload.bytes().to_vec())),
+        }
+    }
+}
+
+impl Parked {
+    /// The server takes the question with this id of its own back.
+    pub(super) fn unask(&self, id: &[u8]) {
+        self.state.lock().questions.retain(|question| *question.id != *id);
+    }
+
+    fn add(&self, message: &Message<'_>) {
+        let mut state = self.state.lock();
+        state.asked += 1;
+        let key = format!("question-{}", state.asked);
+        let method = String::from_utf8_lossy(&message.method()).into_owned();
+        let params = message.text(message.params.span).to_vec();
+        let request = InputRequest { key, method, params };
+        state.questions.push(Question { id: message.id().into(), request });
+    }
+}

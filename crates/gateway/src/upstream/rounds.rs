@@ -1,0 +1,245 @@
+//! A call of a session to a server of the stateless era that asks something: the client is asked, and
+//! the request is made again with its answers, for as many rounds as it takes.
+
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use tokio::time::sleep;
+use trunkline_wire::{Edits, Kind, Message, decode, encode_into, member, scan, upstream_id};
+
+use crate::call::{Ability, Cancel, Carrier, ReturnPath, Ticket};
+use crate::era::{self, InputRequest};
+use crate::error::CallError;
+use crate::limits::ROUNDS;
+use crate::pump::Touched;
+use crate::upstream::connection::{Connection, with_digits};
+use crate::upstream::line::Heading;
+
+/// One round: what was asked, and what has been answered.
+#[derive(Debug)]
+pub(super) struct Rounds {
+    itself: Weak<Self>,
+    connection: Arc<Connection>,
+    requests: Vec<InputRequest>,
+    /// What the server wants to be told again, as it wrote it.
+    state: Option<Vec<u8>>,
+    open: Mutex<Option<Open>>,
+}
+
+#[derive(Debug)]
+struct Open {
+    path: ReturnPath,
+    answers: Vec<Option<Vec<u8>>>,
+}
+
+impl Rounds {
+    /// `result` is what the server asks for.
+    pub(super) fn begin(
+        connection: &Arc<Connection>,
+        mut path: ReturnPath,
+        result: &[u8],
+        touched: &mut Touched,
+    ) {
+        if path.client.take(&path.id).is_none() {
+            return; // it has had its outcome
+        }
+        path.rounds += 1;
+        let requests = era::requests_in(result, |key| format!("{}-{key}", connection.key));
+        let state = member(result, "requestState").map(<[u8]>::to_vec);
+        if let Err(error) = may_go_on(connection, &path, &requests, state.is_some()) {
+            return path.fail_taken(&error, touched);
+        }
+        let answers = vec![None; requests.len()];
+        let rounds = Arc::new_cyclic(|itself| Self {
+            itself: Weak::clone(itself),
+            connection: Arc::clone(connection),
+            requests,
+            state,
+            open: Mutex::new(None),
+        });
+        let carrier: Arc<dyn Carrier> = Arc::clone(&rounds) as Arc<dyn Carrier>;
+        if !path.client.open(&path.id, Ticket::Sent { carrier, id: 0 }) {
+            return;
+        }
+        *rounds.open.lock() = Some(Open { path, answers });
+        rounds.ask(touched);
+        rounds.go_on_if_answered(touched);
+        rounds.limit();
+    }
+
+    fn ask(self: &Arc<Self>, touched: &mut Touched) {
+        let doors = match &*self.open.lock() {
+            Some(open) => (Arc::clone(&open.path.client), open.path.door.clone()),
+            None => return,
+        };
+        let (client, door) = doors;
+        let carrier: Arc<dyn Carrier> = Arc::clone(self) as Arc<dyn Carrier>;
+        for (index, request) in self.requests.iter().enumerate() {
+            let mut text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{index},\"method\":").into_bytes();
+            encode_into(&request.method, &mut text);
+            text.extend_from_slice(b",\"params\":");
+            text.extend_from_slice(&request.params);
+            text.push(b'}');
+            let Ok(question) = scan(&text) else { continue };
+            let doors = [Some(door.clone()), client.stream()];
+            let mut doors = doors.iter().flatten();
+            if !doors.any(|door| client.ask(&question, &carrier, door, touched)) {
+                let why = "the client has no stream open on which it could be asked".to_owned();
+                let method = request.method.clone();
+                return self.end(&CallError::Unaskable { method, why }, touched);
+            }
+        }
+    }
+
+    /// Makes the request again once everything is answered.
+    fn go_on_if_answered(&self, touched: &mut Touched) {
+        let Open { path, answers } = {
+            let mut open = self.open.lock();
+            match &*open {
+                Some(held) if held.answers.iter().all(Option::is_some) => {}
+                _ => return,
+            }
+            let Some(open) = open.take() else { return };
+            open
+        };
+        if path.client.take(&path.id).is_none() {
+            return;
+        }
+        let keys = self.requests.iter().map(|request| request.key.clone());
+        let answers: Vec<_> = keys.zip(answers.into_iter().flatten()).collect();
+        let kept = path.kept.clone().unwrap_or_default();
+        let Ok(request) = scan(&kept) else { return };
+        let again = era::retried(&request, &answers, self.state.as_deref());
+        self.connection.submit_again(&again, path, touched);
+    }
+
+    fn end(&self, error: &CallError, touched: &mut Touched) {
+        let open = self.open.lock().take();
+        if let Some(Open { path, .. }) = open {
+            self.forget_questions(&path, touched);
+            path.fail(error, touched);
+        }
+    }
+
+    fn forget_questions(&self, path: &ReturnPath, touched: &mut Touched) {
+        if let Some(itself) = self.itself.upgrade() {
+            path.client.forget_questions_of(&(itself as Arc<dyn Carrier>), touched);
+        }
+    }
+
+    /// A client that never answers is not waited for any longer than a server would be.
+    fn limit(self: &Arc<Self>) {
+        let (Some(limit), Some(runtime)) = (self.connection.limits.call, &self.connection.runtime)
+        else {
+            return;
+        };
+        let rounds = Arc::downgrade(self);
+        drop(runtime.spawn(async move {
+            sleep(limit).await;
+            if let Some(rounds) = rounds.upgrade() {
+                let mut touched = Touched::default();
+                let why = "the client did not answer what the server asked".to_owned();
+                let method = "elicitation".to_owned();
+                rounds.end(&CallError::Unaskable { method, why }, &mut touched);
+                touched.flush();
+            }
+        }));
+    }
+
+    fn answered(&self, answer: &Message<'_>, touched: &mut Touched) {
+        let place = upstream_id(answer.id()).and_then(|id| usize::try_from(id).ok());
+        if answer.kind == Kind::Refusal {
+            let error = answer.text(answer.error);
+            let why = member(error, "message").and_then(decode).unwrap_or_default();
+            let method = place.and_then(|place| self.requests.get(place));
+            let method = method.map(|request| request.method.clone()).unwrap_or_default();
+            let why = format!("the client refused it: {why}");
+            return self.end(&CallError::Unaskable { method, why }, touched);
+        }
+        if let Some(open) = &mut *self.open.lock()
+            && let Some(held) = place.and_then(|place| open.answers.get_mut(place))
+        {
+            *held = Some(answer.text(answer.result).to_vec());
+        }
+        self.go_on_if_answered(touched);
+    }
+}
+
+/// Is there something to go on with, and can the client be asked for it?
+fn may_go_on(
+    connection: &Connection,
+    path: &ReturnPath,
+    requests: &[InputRequest],
+    has_state: bool,
+) -> Result<(), CallError> {
+    let senseless = |what: &str| {
+        let (server, what) = (connection.key.to_string(), what.to_owned());
+        Err(CallError::ServerGone { server, what, may_have_run: true, stderr: Vec::new() })
+    };
+    if path.kept.is_none() || (requests.is_empty() && !has_state) {
+        return senseless("asks for something and does not say for what");
+    }
+    if path.rounds > ROUNDS {
+        return senseless("asks again and again");
+    }
+    let needed = requests.iter().map(|request| Ability::needed_for(request.method.as_bytes()));
+    let cannot = needed.flatten().filter(|ability| !path.client.can(*ability));
+    let missing: Vec<_> = cannot.map(Ability::word).collect();
+    if missing.is_empty() { Ok(()) } else { Err(CallError::MissingCapability(missing)) }
+}
+
+impl Carrier for Rounds {
+    fn cancel(&self, _: u32, _: Cancel<'_>, touched: &mut Touched) {
+        let open = self.open.lock().take();
+        if let Some(Open { path, .. }) = open {
+            self.forget_questions(&path, touched);
+            path.door.unanswered(touched);
+        }
+    }
+
+    fn abandon(&self, _: u32, touched: &mut Touched) {
+        self.end(&CallError::ShuttingDown { may_have_run: true }, touched);
+    }
+
+    fn pass(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) {
+        let mut whole = Vec::new();
+        edits.write(bytes, &mut whole);
+        match scan(&whole) {
+            Ok(message) if matches!(message.kind, Kind::Answer | Kind::Refusal) => {
+                self.answered(&message, touched);
+            }
+            _ => {} // progress of the client's: there is nobody it could be told
+        }
+    }
+}
+
+impl Connection {
+    /// Makes a request again that was kept as this server gets it.
+    fn submit_again(self: &Arc<Self>, request: &[u8], path: ReturnPath, touched: &mut Touched) {
+        let Ok(message) = scan(request) else { return };
+        let mut pending = self.pending.lock();
+        let id = match self.next_id(&mut pending) {
+            Ok(id) => id,
+            Err(error) => return path.fail_taken(&error, touched),
+        };
+        let carrier: Arc<dyn Carrier> = Arc::clone(self) as Arc<dyn Carrier>;
+        if !path.client.open(&path.id, Ticket::Sent { carrier, id }) {
+            return;
+        }
+        let (client, call, door) = (Arc::clone(&path.client), path.id.clone(), path.door.clone());
+        let sent = with_digits(id, |digits| {
+            let mut edits = Edits::new();
+            let token = message.params.meta_progress_token;
+            let token = token.filter(|_| path.progress_token.is_some());
+            for span in [message.id, token].into_iter().flatten() {
+                edits.add(span, digits);
+            }
+            self.line.request(id, &Heading::of(&message, &[]), request, &edits, touched)
+        });
+        if let Err(error) = self.sent(id, path, sent, pending) {
+            client.take(&call);
+            let response = call.with_token(|id| error.response(id));
+            door.answer(crate::call::Payload::Owned(response), &Edits::new(), touched);
+        }
+    }
+}
