@@ -3,6 +3,7 @@
 mod cli;
 mod coordinator;
 mod crowd;
+mod era;
 mod faults;
 mod fidelity;
 mod http_front;

@@ -8,6 +8,7 @@ import mcp_types as types
 from fastmcp import Client
 from fastmcp.client.messages import MessageHandler
 from fastmcp.client.transports import SSETransport, StdioTransport, StreamableHttpTransport
+from mcp.client.subscriptions import listen
 
 import scenario
 
@@ -32,8 +33,12 @@ async def connect(target, host):
         async def on_resource_updated(self, message):
             host.on_updated(message.params)
 
+    modern = target["era"] == "modern"
+    # `auto` asks for the stateless era first; with a revision it goes without asking.
+    era = "legacy" if not modern else "auto" if target["asks"] else "2026-07-28"
     async with Client(
         transport(target),
+        mode=era,
         roots=list_roots,
         sampling_handler=sample,
         elicitation_handler=elicit,
@@ -41,7 +46,7 @@ async def connect(target, host):
         message_handler=Messages(),
         client_info=types.Implementation(name="peer-fastmcp", version="1.0.0"),
     ) as client:
-        yield Peer(client)
+        yield Peer(client, host, modern)
 
 
 def transport(target):
@@ -53,8 +58,11 @@ def transport(target):
 
 
 class Peer:
-    def __init__(self, client):
-        self.client = client
+    def __init__(self, client, host, modern):
+        self.client, self.host, self.modern = client, host, modern
+
+    def revision(self):
+        return self.client.session.protocol_version
 
     def capabilities(self):
         return self.client.server_capabilities
@@ -87,11 +95,16 @@ class Peer:
         return (await self.client.complete(reference, argument, given)).values
 
     # FastMCP has no words of its own for these; its session has.
-    async def subscribe(self, uri):
-        await self.client.session.subscribe_resource(uri)
-
-    async def unsubscribe(self, uri):
-        await self.client.session.unsubscribe_resource(uri)
+    @asynccontextmanager
+    async def watch(self, uri):
+        session = self.client.session
+        if self.modern:
+            async with scenario.listening(listen(session, resource_subscriptions=[uri]), self.host):
+                yield
+            return
+        await session.subscribe_resource(uri)
+        yield
+        await session.unsubscribe_resource(uri)
 
     async def set_level(self, level):
         await self.client.set_logging_level(level)

@@ -2,7 +2,7 @@
 // (one connection, many commands): node inspector.mjs TARGETS
 //
 // Targets and report are those of scenario.mjs. What takes many processes is done only for targets
-// that say `"deep": true`; those are also asked for the stateless era first, as `--era auto` does.
+// that say `"deep": true`. A target that says `"asks": true` is asked for its era (`--era auto`).
 
 import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
@@ -38,7 +38,7 @@ await run("mcpdo/build/mcp-bin.js", ["daemon", "stop"]).catch(() => {});
 process.stdout.write(JSON.stringify(report) + "\n");
 
 async function connect(target) {
-  const era = target.deep ? ["--era", "auto"] : [];
+  const era = ["--era", target.asks ? "auto" : target.era];
   return (await mcpdo("connect", "--server", target.name, ...era, ...where(target))).protocolEra;
 }
 
@@ -131,7 +131,8 @@ function bare(name, target) {
 }
 
 async function inspect(target, method, ...options) {
-  const own = ["--method", method, ...options, "--format", "json", "--quiet"];
+  const era = ["--protocol-era", target.asks ? "auto" : target.era];
+  const own = ["--method", method, ...options, "--format", "json", "--quiet", ...era];
   return (await run("cli/build/index.js", [...own, ...where(target)])).result;
 }
 

@@ -32,8 +32,13 @@ async def connect(target, host):
         if isinstance(message, types.ResourceUpdatedNotification):
             host.on_updated(message.params)
 
+    modern = target["era"] == "modern"
+    # `auto` asks for the stateless era first; with a revision it goes without asking.
+    era = "legacy" if not modern else "auto" if target["asks"] else "2026-07-28"
     async with Client(
         server(target),
+        mode=era,
+        log_level="debug" if modern else None,
         sampling_callback=sample,
         elicitation_callback=elicit,
         list_roots_callback=list_roots,
@@ -41,7 +46,7 @@ async def connect(target, host):
         message_handler=message,
         client_info=types.Implementation(name="peer-python", version="1.0.0"),
     ) as client:
-        yield Peer(client)
+        yield Peer(client, host, modern)
 
 
 def server(target):
@@ -55,8 +60,11 @@ def server(target):
 
 
 class Peer:
-    def __init__(self, client):
-        self.client = client
+    def __init__(self, client, host, modern):
+        self.client, self.host, self.modern = client, host, modern
+
+    def revision(self):
+        return self.client.protocol_version
 
     def capabilities(self):
         return self.client.server_capabilities
@@ -88,10 +96,14 @@ class Peer:
     async def complete(self, reference, argument, given):
         return (await self.client.complete(reference, argument, given)).completion.values
 
-    async def subscribe(self, uri):
+    @asynccontextmanager
+    async def watch(self, uri):
+        if self.modern:
+            async with scenario.listening(self.client.listen(resource_subscriptions=[uri]), self.host):
+                yield
+            return
         await self.client.subscribe_resource(uri)
-
-    async def unsubscribe(self, uri):
+        yield
         await self.client.unsubscribe_resource(uri)
 
     async def set_level(self, level):

@@ -20,9 +20,22 @@ await main(async (target, host) => {
   const { ResourceUpdatedNotificationSchema, LoggingMessageNotificationSchema } = schemas;
   client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => host.onUpdated(params));
   client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => host.onLog(params));
-  await client.connect(transport(target));
+  const way = transport(target);
+  // The only one who is told what was agreed on.
+  let revision;
+  const told = way.setProtocolVersion?.bind(way);
+  way.setProtocolVersion = (version) => {
+    revision = version;
+    told?.(version);
+  };
+  await client.connect(way);
   return {
     client,
+    revision: () => revision,
+    watch: async (uri) => {
+      await client.subscribeResource({ uri });
+      return () => client.unsubscribeResource({ uri });
+    },
     call: (params, options) => client.callTool(params, undefined, options),
     close: () => client.close(),
   };

@@ -10,9 +10,11 @@ const { StdioClientTransport } = require("@modelcontextprotocol/client/stdio");
 await main(async (target, host) => {
   const elicitation = { form: {}, url: {} };
   const capabilities = { elicitation, sampling: {}, roots: { listChanged: true } };
-  // It asks for the stateless era first and has to find its way back.
-  const versionNegotiation = { mode: "auto" };
-  const client = new Client({ name: "peer-sdk2", version: "1.0.0" }, { capabilities, versionNegotiation });
+  const modern = target.era === "modern";
+  // It opens with `initialize` unless it is told otherwise; `auto` asks for the stateless era first.
+  const mode = target.asks ? "auto" : { pin: "2026-07-28" };
+  const negotiation = modern ? { versionNegotiation: { mode } } : {};
+  const client = new Client({ name: "peer-sdk2", version: "1.0.0" }, { capabilities, ...negotiation });
   client.setRequestHandler("elicitation/create", ({ params }) => host.onElicit(params));
   client.setRequestHandler("sampling/createMessage", ({ params }) => host.onSample(params));
   client.setRequestHandler("roots/list", () => host.onRoots());
@@ -21,9 +23,24 @@ await main(async (target, host) => {
   await client.connect(transport(target));
   return {
     client,
+    revision: () => client.getNegotiatedProtocolVersion(),
+    watch: modern ? listen : subscribe,
     call: (params, options) => client.callTool(params, options),
     close: () => client.close(),
   };
+
+  async function subscribe(uri) {
+    await client.subscribeResource({ uri });
+    return () => client.unsubscribeResource({ uri });
+  }
+
+  async function listen(uri) {
+    const subscription = await client.listen({ resourceSubscriptions: [uri] });
+    return async () => {
+      await subscription.close();
+      await subscription.closed;
+    };
+  }
 });
 
 function transport({ front, url, command, args }) {

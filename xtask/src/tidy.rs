@@ -28,7 +28,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("gateway/call", &["era", "error", "limits", "pump"]),
     ("gateway/router", &["call", "error"]),
     ("gateway/instance", &[]),
-    ("gateway/registry", &["call", "deadlines", "instance", "limits", "upstream"]),
+    ("gateway/registry", &["call", "deadlines", "era", "instance", "limits", "upstream"]),
     (
         "gateway/upstream",
         &["call", "deadlines", "era", "error", "instance", "limits", "pump", "registry", "stream"],

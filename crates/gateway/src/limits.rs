@@ -64,6 +64,10 @@ pub(crate) const KNOWN_NAMES: usize = 4 * ENTRIES_PER_LISTING;
 /// their models, and the list they ask for next would wait all the same.
 pub(crate) const WELCOME: Duration = Duration::from_secs(3);
 
+/// The same for `server/discover`: clients that hear nothing for three seconds take us for one of
+/// the older era, and some remember that for days.
+pub(crate) const INTRODUCTION: Duration = Duration::from_secs(2);
+
 /// Messages in one batch of a client.
 pub(crate) const BATCH_MEMBERS: usize = 100;
 

@@ -72,8 +72,10 @@ pub(crate) fn route<'a>(
         b"logging/setLevel" => set_level(message),
         b"initialize" => Ok(Route::Initialize),
         b"ping" => Ok(Route::Ping),
-        // A client asks which era it is in: that is about Trunkline, and no server's to answer.
-        b"server/discover" => Err(CallError::UnknownMethod("server/discover".to_owned())),
+        // Of the stateless era, and about Trunkline: no server's to answer.
+        method @ (b"server/discover" | b"subscriptions/listen") => {
+            Err(CallError::UnknownMethod(String::from_utf8_lossy(method).into_owned()))
+        }
         _ => Ok(Route::Other),
     }
 }
@@ -283,6 +285,7 @@ mod tests {
         check("logging/setLevel", r#"{"level":"debug"}"#, "SetLevel(Level(0))");
         check("tasks/get", "{}", "Other");
         check("server/discover", "{}", "Method not found: server/discover");
+        check("subscriptions/listen", "{}", "Method not found: subscriptions/listen");
     }
 
     #[test]

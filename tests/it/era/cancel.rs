@@ -9,13 +9,8 @@ use kit::{LIMIT, ledger, process, say, scan};
 /// At least one side is of the stateless era.
 const FRONTS: [Front; 5] =
     [Front::Stdio, Front::Http, Front::Sse, Front::ModernStdio, Front::ModernHttp];
-const UPSTREAMS: [Upstream; 5] = [
-    Upstream::Stdio,
-    Upstream::Http,
-    Upstream::Sse,
-    Upstream::ModernStdio,
-    Upstream::ModernHttp,
-];
+const UPSTREAMS: [Upstream; 5] =
+    [Upstream::Stdio, Upstream::Http, Upstream::Sse, Upstream::ModernStdio, Upstream::ModernHttp];
 
 fn house(room: &Room, upstream: Upstream) {
     let a = room

@@ -95,7 +95,7 @@ fn the_level_of_a_session_goes_with_each_of_its_requests() {
         let scene = room.open_ready(front, &[]);
         let tool = scene.tool("a", "speak");
         scene.call(&tool, "{}").result();
-        assert_eq!(levels(&scene.client), Vec::<String>::new());
+        assert_eq!(levels(&scene.client), ["info", "error"], "before it has said anything");
         for (level, expected) in [("info", &["info", "error"][..]), ("error", &["error"])] {
             let params = format!(r#"{{"level":"{level}"}}"#);
             assert_eq!(scene.ask("logging/setLevel", &params).payload(), b"{}");

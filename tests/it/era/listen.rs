@@ -20,13 +20,8 @@ const RESOURCES: &str = "notifications/resources/list_changed";
 const UPDATED: &str = "notifications/resources/updated";
 
 /// Every kind of server, of both eras.
-const UPSTREAMS: [Upstream; 5] = [
-    Upstream::Stdio,
-    Upstream::Http,
-    Upstream::Sse,
-    Upstream::ModernStdio,
-    Upstream::ModernHttp,
-];
+const UPSTREAMS: [Upstream; 5] =
+    [Upstream::Stdio, Upstream::Http, Upstream::Sse, Upstream::ModernStdio, Upstream::ModernHttp];
 
 /// A server that can change everything it has.
 fn house(room: &Room, upstream: Upstream) {
@@ -116,6 +111,26 @@ fn updates_of_resources_are_told_to_who_listens_for_them() {
     });
 }
 
+/// On a pipe the end of a subscription is in order with everything else.
+#[test]
+fn after_a_cancellation_on_a_pipe_nothing_more_is_told() {
+    each_of(UPSTREAMS, |upstream| {
+        let room = Room::new();
+        house(&room, upstream);
+        let scene = room.open_ready(Front::ModernStdio, &[]);
+        let client = scene.modern();
+        for _ in 0..20 {
+            let listen = client.listen(r#"{"resourceSubscriptions":["x://1"]}"#);
+            client.cancel(&listen.id);
+            let id = client.begin(&client.tool("a", "touch"), "{}");
+            client.answer(&id, LIMIT).result();
+            let stray = rest(client);
+            let told = |line: &&Line| line.is_notification(UPDATED);
+            assert_eq!(stray.iter().find(told), None);
+        }
+    });
+}
+
 /// The requests with which the server has been asked to tell about this URI.
 fn watches(room: &Room, upstream: Upstream, uri: &str) -> usize {
     let quoted = scan::quote(uri);
@@ -123,8 +138,7 @@ fn watches(room: &Room, upstream: Upstream, uri: &str) -> usize {
         true => String::from_utf8_lossy(line).contains(&quoted),
         false => scan::path(line, &["params", "uri"]) == Some(quoted.as_bytes()),
     };
-    let method =
-        if upstream.is_modern() { "subscriptions/listen" } else { "resources/subscribe" };
+    let method = if upstream.is_modern() { "subscriptions/listen" } else { "resources/subscribe" };
     ledger::with_method(&room.ledger("a"), method).iter().filter(|line| asked(line)).count()
 }
 
@@ -161,18 +175,20 @@ fn two_who_listen_for_the_same_are_one_to_the_server_until_both_have_gone() {
         one.list();
         let first = one.listen(r#"{"resourceSubscriptions":["x://1","x://2"]}"#);
         let second = two.listen(r#"{"resourceSubscriptions":["x://1"]}"#);
-        old.ask("resources/subscribe", r#"{"uri":"x://1"}"#).result();
         one.call("a.touch", "{}").result();
         one.event(&first.id, UPDATED, LIMIT);
         two.event(&second.id, UPDATED, LIMIT);
-        let update = old.notification(UPDATED, LIMIT);
-        assert_eq!(scan::path(&update.0, &["params", "_meta"]), None, "{update}");
         let told = |method| {
             let all = ledger::with_method(&room.ledger("a"), method);
             let one = |line: &&Vec<u8>| scan::path(line, &["params", "uri"]) == Some(b"\"x://1\"");
             all.iter().filter(one).count()
         };
         assert_eq!(told("resources/subscribe"), 1, "{upstream:?}");
+        old.ask("resources/subscribe", r#"{"uri":"x://1"}"#).result();
+        one.call("a.touch", "{}").result();
+        let update = old.notification(UPDATED, LIMIT);
+        assert_eq!(scan::path(&update.0, &["params", "_meta"]), None, "{update}");
+        two.event(&second.id, UPDATED, LIMIT);
         one.cancel(&first.id);
         old.ask("resources/unsubscribe", r#"{"uri":"x://1"}"#).result();
         wait_unwatched(&room, upstream, "x://2");
@@ -202,7 +218,10 @@ fn several_subscriptions_of_one_client_are_told_apart() {
         client.event(&third.id, UPDATED, LIMIT);
         for line in rest(client) {
             let (first, second) = (belongs_to(&line, &first.id), belongs_to(&line, &second.id));
-            assert!(first && line.is_notification(TOOLS) || second && line.is_notification(PROMPTS), "{line}");
+            assert!(
+                first && line.is_notification(TOOLS) || second && line.is_notification(PROMPTS),
+                "{line}"
+            );
         }
     });
 }
@@ -227,7 +246,9 @@ fn the_acknowledgement_comes_first_even_while_everything_changes() {
     let room = Room::new();
     let change = say::steps([say::changed("tools"), say::updated("x://1")]);
     let storm = serde_json::Value::Array(
-        std::iter::repeat_n(change, 500).flat_map(|c| c.as_array().cloned().unwrap_or_default()).collect(),
+        std::iter::repeat_n(change, 500)
+            .flat_map(|c| c.as_array().cloned().unwrap_or_default())
+            .collect(),
     );
     let mut steps = vec![say::gate(&room, "go")];
     steps.extend(storm.as_array().cloned().unwrap_or_default());
@@ -238,7 +259,8 @@ fn the_acknowledgement_comes_first_even_while_everything_changes() {
     client.list();
     room.open_gate("go");
     for _ in 0..20 {
-        let id = client.begin_listen(r#"{"toolsListChanged":true,"resourceSubscriptions":["x://1"]}"#);
+        let id =
+            client.begin_listen(r#"{"toolsListChanged":true,"resourceSubscriptions":["x://1"]}"#);
         let first = client.wait_for("something", LIMIT, |line| belongs_to(line, &id));
         assert!(first.is_notification(ACK), "{first}");
     }
@@ -313,7 +335,8 @@ fn a_subscription_at_the_server_that_ends_is_opened_again() {
                 continue;
             }
             let room = Room::new();
-            let touch = say::steps([say::changed("tools"), say::updated("x://1"), say::text("done")]);
+            let touch =
+                say::steps([say::changed("tools"), say::updated("x://1"), say::text("done")]);
             let a = room.fake("a").tool("touch", touch).resource("x://1", "1");
             let a = a.tool("end", say::steps([end, say::text("done")]));
             room.config([("a", a.over(upstream))]);
@@ -392,7 +415,9 @@ fn a_filter_that_is_none_is_refused() {
         let room = Room::new();
         house(&room, Upstream::Stdio);
         let scene = room.open_ready(front, &[]);
-        for params in ["{}", r#"{"notifications":7}"#, r#"{"notifications":{"resourceSubscriptions":7}}"#] {
+        for params in
+            ["{}", r#"{"notifications":7}"#, r#"{"notifications":{"resourceSubscriptions":7}}"#]
+        {
             assert_eq!(scene.ask("subscriptions/listen", params).code(), -32602, "{params}");
         }
         // What nobody knows is not honoured, and an empty filter is a filter.

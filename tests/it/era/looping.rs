@@ -86,8 +86,11 @@ fn several_questions_are_asked_at_once_and_answered_in_any_order() {
     each_legacy_to_modern(|front, upstream| {
         let room = Room::new();
         let keys = ["one", "two", "three"];
-        let all: Vec<_> =
-            keys.iter().zip(QUESTIONS).map(|(key, (method, params, _))| (*key, method, params)).collect();
+        let all: Vec<_> = keys
+            .iter()
+            .zip(QUESTIONS)
+            .map(|(key, (method, params, _))| (*key, method, params))
+            .collect();
         room.config([("a", room.fake("a").tool("ask", asks(&all)).over(upstream))]);
         let scene = open(&room, front);
         let id = scene.begin(&scene.tool("a", "ask"), "{}");
@@ -224,7 +227,8 @@ fn a_session_that_refuses_to_answer_ends_the_call() {
     each_legacy_to_modern(|front, upstream| {
         let room = Room::new();
         let (method, params, _) = QUESTIONS[1];
-        let a = room.fake("a").tool("ask", asks(&[("k", method, params)])).tool("echo", say::echo());
+        let a =
+            room.fake("a").tool("ask", asks(&[("k", method, params)])).tool("echo", say::echo());
         room.config([("a", a.over(upstream))]);
         let scene = open(&room, front);
         let id = scene.begin(&scene.tool("a", "ask"), "{}");
@@ -242,7 +246,8 @@ fn a_call_cancelled_while_its_client_is_asked_is_not_made_again() {
     each_legacy_to_modern(|front, upstream| {
         let room = Room::new();
         let (method, params, result) = QUESTIONS[1];
-        let a = room.fake("a").tool("ask", asks(&[("k", method, params)])).tool("echo", say::echo());
+        let a =
+            room.fake("a").tool("ask", asks(&[("k", method, params)])).tool("echo", say::echo());
         room.config([("a", a.over(upstream))]);
         let scene = open(&room, front);
         let id = scene.begin(&scene.tool("a", "ask"), "{}");

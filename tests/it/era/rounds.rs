@@ -307,8 +307,7 @@ fn calls_that_wait_for_their_clients_do_not_stop_others() {
         client.list();
         let call = |n: usize| format!(r#"{{"name":"a.ask","arguments":{{"n":{n}}}}}"#);
         // One after the other: none of those before has been answered.
-        let rounds: Vec<_> =
-            (0..5).map(|n| client.ask("tools/call", &call(n)).round()).collect();
+        let rounds: Vec<_> = (0..5).map(|n| client.ask("tools/call", &call(n)).round()).collect();
         client.assert_echo("a", "echo", "{}");
         serve.modern("{}").assert_echo("a", "echo", "{}");
         serve.http().assert_echo("a", "echo", "{}");

@@ -13,8 +13,7 @@ const RESULT: &str = QUESTIONS[1].2;
 fn house() -> Room {
     let room = Room::new();
     let (method, params, _) = QUESTIONS[1];
-    let ask =
-        || say::steps([say::ask(method, params), say::result(r#"{"heard":@ANSWER@}"#)]);
+    let ask = || say::steps([say::ask(method, params), say::result(r#"{"heard":@ANSWER@}"#)]);
     let a = room.fake("a").tool("ask", ask()).tool("other", ask()).tool("echo", say::echo());
     let a = a.prompt("ask", "P").get("ask", ask()).resource("x://1", "1").read("x://1", ask());
     room.config([("a", a.entry())]);
@@ -43,12 +42,16 @@ fn a_state_that_was_changed_or_is_used_for_something_else_is_refused_and_the_cal
             String::from_utf8(bytes).expect("a state is text")
         };
         let last = state.len() - 2;
-        let get = format!(r#"{{"name":"ask","arguments":{{"n":1.0}}}}"#);
+        let get = r#"{"name":"ask","arguments":{"n":1.0}}"#;
         let cases = [
             ("its first character", "tools/call", with(&right, &turned(1))),
             ("one in the middle", "tools/call", with(&right, &turned(last / 2))),
             ("its last character", "tools/call", with(&right, &turned(last))),
-            ("something behind it", "tools/call", with(&right, &format!("{}-TAMPERED\"", &state[..=last]))),
+            (
+                "something behind it",
+                "tools/call",
+                with(&right, &format!("{}-TAMPERED\"", &state[..=last])),
+            ),
             ("half of it", "tools/call", with(&right, &format!("{}\"", &state[..last / 2]))),
             ("nothing in it", "tools/call", with(&right, "\"\"")),
             ("anything", "tools/call", with(&right, "\"garbage\"")),
@@ -56,8 +59,12 @@ fn a_state_that_was_changed_or_is_used_for_something_else_is_refused_and_the_cal
             ("an object", "tools/call", with(&right, "{}")),
             ("another tool", "tools/call", with(&call("other", "1.0"), &state)),
             ("other arguments", "tools/call", with(&call("ask", "2.0"), &state)),
-            ("no arguments", "tools/call", with(&format!(r#"{{"name":"{}"}}"#, tool("ask")), &state)),
-            ("another method", "prompts/get", with(&get, &state)),
+            (
+                "no arguments",
+                "tools/call",
+                with(&format!(r#"{{"name":"{}"}}"#, tool("ask")), &state),
+            ),
+            ("another method", "prompts/get", with(get, &state)),
             ("yet another method", "resources/read", with(r#"{"uri":"x://1"}"#, &state)),
         ];
         for (what, method, params) in cases {

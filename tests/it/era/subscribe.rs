@@ -113,7 +113,9 @@ fn a_session_that_adds_a_uri_loses_no_update_of_the_others() {
             scene.ask("resources/subscribe", &format!(r#"{{"uri":"{uri}"}}"#)).result();
         }
         let both = || {
-            listens(&room).iter().any(|line| line.contains("\"x://1\"") && line.contains("\"x://2\""))
+            listens(&room)
+                .iter()
+                .any(|line| line.contains("\"x://1\"") && line.contains("\"x://2\""))
         };
         process::wait_until("the server is asked for both", LIMIT, both);
         scene.call(&scene.tool("a", "touch"), "{}").result();

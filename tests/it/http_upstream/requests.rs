@@ -109,7 +109,7 @@ fn k33_retry_after_is_honoured_in_the_handshake() {
         room.config([("a", a.over(Upstream::Http))]);
         let start = Instant::now();
         let scene = room.open(Front::Http, &[]);
-        let tried = || ledger::with_method(&room.ledger("a"), "initialize").len();
+        let tried = || ledger::received(&room.ledger("a")).len();
         process::wait_until("the second attempt", LIMIT, || tried() >= 2);
         assert!(start.elapsed() >= Duration::from_secs(3), "{:?}", start.elapsed());
         scene.wait_list("the server is there", LIMIT, |names| names == ["a.echo"]);

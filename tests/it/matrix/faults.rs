@@ -22,6 +22,68 @@ const SIDES: [(Front, Upstream); 4] = [
     (Front::Sse, Upstream::Stdio),
 ];
 
+/// The stateless era on one side or on both.
+const ERAS: [(Front, Upstream); 8] = [
+    (Front::ModernStdio, Upstream::Stdio),
+    (Front::ModernHttp, Upstream::Stdio),
+    (Front::ModernHttp, Upstream::Http),
+    (Front::Stdio, Upstream::ModernStdio),
+    (Front::Stdio, Upstream::ModernHttp),
+    (Front::Http, Upstream::ModernHttp),
+    (Front::ModernStdio, Upstream::ModernStdio),
+    (Front::ModernHttp, Upstream::ModernHttp),
+];
+
+#[test]
+fn k1_k7_noise_and_strangers_confuse_nobody_in_any_era() {
+    each_of(ERAS, |(front, upstream)| {
+        let rows = noise().into_iter().chain(strangers()).collect();
+        check_over(front, upstream, about_messages(rows));
+    });
+}
+
+#[test]
+fn k4_k5_undecodable_answers_fail_and_odd_shapes_are_settled_in_any_era() {
+    each_of(ERAS, |(front, upstream)| {
+        let rows = undecodable().into_iter().chain(odd_shapes()).chain(legal()).collect();
+        check_over(front, upstream, about_messages(rows));
+    });
+}
+
+#[test]
+fn k2_k3_k6_framing_limits_and_silence_in_any_era() {
+    let _turn = crate::ONE_AT_A_TIME.lock();
+    each_of(ERAS, |(front, upstream)| {
+        let large = too_large().into_iter().filter(|row| !row.flags.is_empty());
+        let rows = framing().into_iter().chain(large).chain(silence()).collect();
+        check_over(front, upstream, about_messages(rows));
+    });
+}
+
+#[test]
+fn k8_a_death_in_the_middle_of_a_call_is_told_at_once_in_any_era() {
+    each_of(ERAS, |(front, upstream)| {
+        if !upstream.is_stdio() {
+            return;
+        }
+        // `serve` starts what has failed again.
+        let after = if front.is_stdio() { After::Gone } else { After::Replaced };
+        let death = |name, step| Row {
+            name,
+            flags: &[],
+            bad: say::steps([say::stderr("these were my last words\n"), step]),
+            caller: Caller::OwnError(&["may have run", "these were my last words"]),
+            after,
+        };
+        let rows = vec![
+            death("exit 7", say::exit(7)),
+            death("SIGSEGV", say::signal("SEGV")),
+            death("SIGKILL", say::signal("KILL")),
+        ];
+        check_over(front, upstream, rows);
+    });
+}
+
 #[test]
 fn k1_k7_noise_and_strangers_confuse_nobody_over_any_transport() {
     each_of(SIDES, |(front, upstream)| {

@@ -1,9 +1,11 @@
 //! FR-007, FR-008: the corpus as arguments, results and error data over every front and upstream.
 
+use kit::config::Upstream;
 use kit::corpus;
+use kit::line::Line;
 use kit::mcp::Speak;
 use kit::room::Room;
-use kit::scene::{Front, each, each_of};
+use kit::scene::{Front, each, each_legacy_to_modern, each_modern, each_modern_to_legacy, each_of};
 use kit::{LIMIT, ledger, say, scan};
 use serde_json::json;
 
@@ -19,36 +21,58 @@ fn objects() -> Vec<String> {
 #[test]
 fn fr_007_fr_008_k5_the_corpus_passes_unchanged() {
     let values = objects();
-    each(|front, upstream| {
-        let room = Room::new();
-        let refuse = say::steps([say::error(r#"{"code":-32050,"message":"no","data":@ARGS@}"#)]);
-        let a = room.fake("a").tool("mirror", say::mirror()).tool("refuse", refuse);
-        room.config([("a", a.over(upstream))]);
-        let scene = room.open_ready(front, &[]);
-        let (mirror, refuse) = (scene.tool("a", "mirror"), scene.tool("a", "refuse"));
-        for chunk in values.chunks(40) {
-            let begin = |value: &String| (scene.begin(&mirror, value), scene.begin(&refuse, value));
-            let ids: Vec<_> = chunk.iter().map(begin).collect();
-            for ((good, bad), value) in ids.into_iter().zip(chunk) {
-                let answer = scene.answer(&good, LIMIT);
-                let result = answer.result();
-                assert!(result == value.as_bytes(), "{value} became {}", shown(result));
-                let answer = scene.answer(&bad, LIMIT);
-                let data = scan::get(answer.error(), "data").unwrap_or_default();
-                assert!(data == value.as_bytes(), "{value} became {}", shown(data));
-            }
+    each(|front, upstream| the_corpus_passes(front, upstream, &values));
+}
+
+#[test]
+fn fr_007_fr_008_k5_the_corpus_passes_unchanged_from_one_era_to_the_other() {
+    let values = objects();
+    each_modern_to_legacy(|front, upstream| the_corpus_passes(front, upstream, &values));
+    each_legacy_to_modern(|front, upstream| the_corpus_passes(front, upstream, &values));
+}
+
+#[test]
+fn fr_007_fr_008_k5_the_corpus_passes_unchanged_within_the_stateless_era() {
+    let values = objects();
+    each_modern(|front, upstream| the_corpus_passes(front, upstream, &values));
+}
+
+fn the_corpus_passes(front: Front, upstream: Upstream, values: &[String]) {
+    let room = Room::new();
+    let refuse = say::steps([say::error(r#"{"code":-32050,"message":"no","data":@ARGS@}"#)]);
+    let a = room.fake("a").tool("mirror", say::mirror()).tool("refuse", refuse);
+    room.config([("a", a.over(upstream))]);
+    let scene = room.open_ready(front, &[]);
+    let (mirror, refuse) = (scene.tool("a", "mirror"), scene.tool("a", "refuse"));
+    for chunk in values.chunks(40) {
+        let begin = |value: &String| (scene.begin(&mirror, value), scene.begin(&refuse, value));
+        let ids: Vec<_> = chunk.iter().map(begin).collect();
+        for ((good, bad), value) in ids.into_iter().zip(chunk) {
+            let answer = scene.answer(&good, LIMIT);
+            let result = given(front, upstream, &answer);
+            assert!(result == value.as_bytes(), "{value} became {}", shown(&result));
+            let answer = scene.answer(&bad, LIMIT);
+            let data = scan::get(answer.error(), "data").unwrap_or_default();
+            assert!(data == value.as_bytes(), "{value} became {}", shown(data));
         }
-        let mut arrived: Vec<Vec<u8>> = ledger::calls(&room.ledger("a"))
-            .iter()
-            .map(|call| scan::path(call, &["params", "arguments"]).unwrap_or_default().to_vec())
-            .collect();
-        let mut sent: Vec<&[u8]> =
-            values.iter().chain(&values).map(|value| value.as_bytes()).collect();
-        arrived.sort();
-        sent.sort();
-        assert!(arrived == sent, "arguments arrive as they were sent");
-        scene.assert_only_protocol();
-    });
+    }
+    let mut arrived: Vec<Vec<u8>> = ledger::calls(&room.ledger("a"))
+        .iter()
+        .map(|call| scan::path(call, &["params", "arguments"]).unwrap_or_default().to_vec())
+        .collect();
+    let mut sent: Vec<&[u8]> = values.iter().chain(values).map(|value| value.as_bytes()).collect();
+    arrived.sort();
+    sent.sort();
+    assert!(arrived == sent, "arguments arrive as they were sent");
+    scene.assert_only_protocol();
+}
+
+/// The result as the script gives it: in the stateless era it has a type besides.
+fn given(front: Front, upstream: Upstream, answer: &Line) -> Vec<u8> {
+    match front.is_modern() || upstream.is_modern() {
+        true => answer.payload(),
+        false => answer.result().to_vec(),
+    }
 }
 
 #[test]

@@ -2,14 +2,31 @@
 
 use serde_json::{Value, json};
 
-/// The report of `scenario.mjs` and `scenario.py`.
-pub(super) fn report() -> Value {
+use super::stage::Era;
+
+/// The report of `scenario.mjs` and `scenario.py` in this era.
+pub(super) fn report(era: Era) -> Value {
+    let mut report = in_a_session();
+    if era == Era::Modern {
+        report["initialize"]["revision"] = "2026-07-28".into();
+        report["tools"] = tools(era);
+        // The error that asks for a visit elsewhere first is a question in this era, and the call is
+        // made again: the server then asks itself. So two visits for each of two calls.
+        report["url"]["refused"] = "not at all".into();
+        let visits = ["https://modelcontextprotocol.io", "https://example.org/peer"];
+        report["url"]["visited"] = visits.repeat(2).into();
+    }
+    report
+}
+
+fn in_a_session() -> Value {
     json!({
         "initialize": {
+            "revision": "2025-11-25",
             "capabilities": ["completions", "logging", "prompts", "resources", "tools"],
             "instructions": true,
         },
-        "tools": tools(),
+        "tools": tools(Era::Legacy),
         "echo": "Echo: héllo 😀",
         "structured": {
             "temperature": 36,
@@ -58,11 +75,11 @@ pub(super) fn report() -> Value {
     })
 }
 
-/// The report of `inspector.mjs`, for a deep target.
-pub(super) fn inspected() -> Value {
+/// The report of `inspector.mjs`, for a deep target of this era.
+pub(super) fn inspected(era: Era) -> Value {
     json!({
-        "connect": "legacy",
-        "tools": { "cli": tools(), "mcpdo": tools() },
+        "connect": era.word(),
+        "tools": { "cli": tools(era), "mcpdo": tools(era) },
         "sum": "The sum of 1 and 2 is 3.",
         "cli": {
             "echo": "Echo: héllo 😀",
@@ -92,8 +109,8 @@ const MADE: &str = "Resource 7: This is a plaintext resource";
 const QUESTION: &str = "Please provide inputs for the following fields:";
 const ANSWER: &str = "User inputs:\n- Name: Ada\n- Agreed to terms: true\n- Favorite Integer: 7";
 
-fn tools() -> Value {
-    json!([
+fn tools(era: Era) -> Value {
+    let mut all = vec![
         "echo",
         "get-annotated-message",
         "get-env",
@@ -111,7 +128,10 @@ fn tools() -> Value {
         "trigger-long-running-operation",
         "trigger-sampling-request",
         "trigger-url-elicitation",
-    ])
+    ];
+    // It can only be called as a task, which the eras do in ways of their own.
+    all.retain(|tool| era == Era::Legacy || *tool != "simulate-research-query");
+    json!(all)
 }
 
 fn resources() -> Value {

@@ -15,6 +15,27 @@ pub(super) const UPSTREAMS: [&str; 3] = ["stdio", "sse", "http"];
 /// The fronts of Trunkline.
 pub(super) const FRONTS: [&str; 3] = ["http", "sse", "stdio"];
 
+/// Which era a client speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Era {
+    Legacy,
+    Modern,
+}
+
+impl Era {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Legacy => "legacy",
+            Self::Modern => "modern",
+        }
+    }
+
+    /// The transport of `/sse` ended before the stateless era began.
+    fn has(self, front: &str) -> bool {
+        self == Self::Legacy || front != "sse"
+    }
+}
+
 /// The server's key in every config.
 const KEY: &str = "everything";
 
@@ -42,15 +63,19 @@ impl Stage {
         Self { rooms, gateways, _servers: servers }
     }
 
-    /// Every front before every upstream. The deep ones are a third of them, in which each front
-    /// and each upstream has its turn.
-    pub(super) fn targets(&self) -> Vec<Value> {
+    /// Every front of this era before every upstream. The deep ones are a third of them, in which
+    /// each front and each upstream has its turn. In the stateless era every second client asks for
+    /// the era, and the others take it for granted.
+    pub(super) fn targets(&self, era: Era) -> Vec<Value> {
         let upstreams = UPSTREAMS.iter().zip(&self.rooms).zip(&self.gateways).enumerate();
         let targets = upstreams.flat_map(|(at, ((upstream, room), gateway))| {
-            FRONTS.iter().enumerate().map(move |(turn, front)| {
+            let fronts = FRONTS.iter().enumerate().filter(move |(_, front)| era.has(front));
+            fronts.map(move |(turn, front)| {
                 let mut target = through(front, room, gateway);
                 target["name"] = format!("{front}-before-{upstream}").into();
                 target["deep"] = (at == turn).into();
+                target["era"] = era.word().into();
+                target["asks"] = (era == Era::Modern && (at + turn) % 2 == 0).into();
                 target
             })
         });
@@ -116,8 +141,10 @@ impl Servers {
     /// The servers themselves.
     pub(super) fn targets(&self) -> Vec<Value> {
         vec![
-            json!({ "name": "sse", "front": "sse", "url": self.sse, "prefix": "" }),
-            json!({ "name": "http", "front": "http", "url": self.http, "prefix": "" }),
+            json!({ "name": "sse", "front": "sse", "url": self.sse, "prefix": "",
+                    "era": "legacy", "asks": false }),
+            json!({ "name": "http", "front": "http", "url": self.http, "prefix": "",
+                    "era": "legacy", "asks": false }),
             direct(),
         ]
     }
@@ -126,7 +153,7 @@ impl Servers {
 /// server-everything with nothing in between, as one client's own process.
 pub(super) fn direct() -> Value {
     json!({ "name": "direct", "front": "stdio", "command": node(), "args": [everything()],
-            "prefix": "", "deep": false })
+            "prefix": "", "deep": false, "era": "legacy", "asks": false })
 }
 
 #[track_caller]

@@ -138,7 +138,9 @@ fn take(server: &Arc<Server>, mut request: Request) {
             heard.methods.insert(request.method.clone());
         });
     }
-    if !server.is_scripted_discovery(&request) && !modern::admit(server, &mut request) {
+    if server.is_scripted_discovery(&request) {
+        request.modern = server.script["era"].is_string();
+    } else if !modern::admit(server, &mut request) {
         return;
     }
     match request.method.as_str() {

@@ -43,6 +43,7 @@ fn fill_text(server: &Server, text: &str, request: &Request, answer: &[u8]) -> V
 fn value(server: &Server, word: &str, request: &Request, answer: &[u8]) -> Option<Vec<u8>> {
     Some(match word {
         "ID" => request.id.clone(),
+        "ARGS" if request.arguments.is_empty() => b"null".to_vec(),
         "ARGS" => request.arguments.clone(),
         "PARAMS" => request.params.clone(),
         "NAME" => request.name.clone(),

@@ -29,7 +29,7 @@ impl Stamp {
 
     /// The raw `_meta`.
     pub fn meta(&self) -> String {
-        String::from_utf8(self.into_object(b"{}")).expect("the parts are text")
+        String::from_utf8(self.put_into(b"{}")).expect("the parts are text")
     }
 
     /// The message with `_meta` in its params; what it says already, it keeps. Only requests have
@@ -45,7 +45,7 @@ impl Stamp {
         };
         let stamped = match scan::get(params, "_meta") {
             Some(meta) if scan::members(meta).is_some() => {
-                scan::replace(params, "_meta", &self.into_object(meta))
+                scan::replace(params, "_meta", &self.put_into(meta))
             }
             None if scan::members(params).is_some() => {
                 Some(scan::with_last(params, &format!(r#""_meta":{}"#, self.meta())))
@@ -56,7 +56,7 @@ impl Stamp {
         stamped.unwrap_or_else(|| message.to_vec())
     }
 
-    fn into_object(&self, meta: &[u8]) -> Vec<u8> {
+    fn put_into(&self, meta: &[u8]) -> Vec<u8> {
         let info = r#"{"name":"kit","version":"1"}"#.to_owned();
         let own = [
             (VERSION, Some(self.version.clone())),

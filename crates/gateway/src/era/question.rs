@@ -136,7 +136,7 @@ mod tests {
             request("q3", "elicitation/create", r#"{"mode":"url","elicitationId":"e","url":"u"}"#);
         for (requests, state, expected) in [
             (
-                vec![form.clone()],
+                vec![form],
                 Some("s"),
                 r#"{"resultType":"input_required","inputRequests":{"q1":{"method":"elicitation/create","params":{"message":"\u0068i", "n":1.0}}},"requestState":"s"}"#,
             ),

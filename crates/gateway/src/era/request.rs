@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ring::digest::{Context, SHA256};
 use trunkline_wire::{MODERN, Message, encode_into, members};
 
-use crate::era::object::{Member, rebuilt, with, without};
+use crate::era::object::{Member, is_empty, rebuilt, with, without};
 
 /// What `_meta` says in the stateless era and nobody needs to hear in the other.
 const RESERVED: [&str; 4] = [
@@ -92,6 +92,24 @@ pub(crate) fn for_legacy(message: &Message<'_>) -> Vec<u8> {
         _ => Member::Kept,
     });
     with_params(message, &cleaned)
+}
+
+/// Which subscription a notification belongs to.
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// A notification without the mark of the subscription it came with: that is ours, and means
+/// something else to our clients.
+pub(crate) fn untagged(message: &Message<'_>) -> Vec<u8> {
+    let params = rebuilt(message.text(message.params.span), |key, value| {
+        if !is_meta(key, value) {
+            return Member::Kept;
+        }
+        match without(value, |key| key == SUBSCRIPTION) {
+            meta if is_empty(&meta) => Member::Dropped,
+            meta => Member::Changed(meta),
+        }
+    });
+    with_params(message, &params)
 }
 
 /// The message with other `params`.
@@ -198,6 +216,25 @@ mod tests {
         ] {
             let message = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{params}}}"#);
             let got = for_legacy(&scan(message.as_bytes()).unwrap());
+            assert_eq!(String::from_utf8(got).unwrap(), message.replace(params, expected));
+        }
+    }
+
+    #[test]
+    fn the_mark_of_our_own_subscription_is_taken_off() {
+        for (params, expected) in [
+            (
+                r#"{"_meta":{"io.modelcontextprotocol/subscriptionId":7},"uri":"a"}"#,
+                r#"{"uri":"a"}"#,
+            ),
+            (
+                r#"{"uri":"a","_meta":{"x":1.0,"io.modelcontextprotocol/subscriptionId":"s"}}"#,
+                r#"{"uri":"a","_meta":{"x":1.0}}"#,
+            ),
+            (r#"{"uri":"a"}"#, r#"{"uri":"a"}"#),
+        ] {
+            let message = format!(r#"{{"jsonrpc":"2.0","method":"m","params":{params}}}"#);
+            let got = untagged(&scan(message.as_bytes()).unwrap());
             assert_eq!(String::from_utf8(got).unwrap(), message.replace(params, expected));
         }
     }

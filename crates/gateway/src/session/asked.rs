@@ -5,6 +5,7 @@ use std::sync::Arc;
 use trunkline_wire::{Edits, Fault, FaultKind, Id, Message, write_result};
 
 use crate::call::{Client, Door, Manner, Payload};
+use crate::era::Era;
 use crate::error::CallError;
 use crate::pump::Touched;
 use crate::registry::Snapshot;
@@ -29,11 +30,20 @@ impl Asked<'_> {
     }
 
     pub(super) fn refuse(&self, error: &CallError, touched: &mut Touched) {
-        let era = self.manner.era();
-        let response = Payload::Owned(error.response_in(era, self.message.id()));
-        let code = i64::from(error.code_in(era));
-        self.door.refuse(code, response, &Edits::new(), touched);
+        refuse_in(self.manner.era(), self.message.id(), error, self.door, touched);
     }
+}
+
+/// An error in answer to a request that was made in that era.
+pub(super) fn refuse_in(
+    era: Era,
+    id: &[u8],
+    error: &CallError,
+    door: &Door,
+    touched: &mut Touched,
+) {
+    let response = Payload::Owned(error.response_in(era, id));
+    door.refuse(i64::from(error.code_in(era)), response, &Edits::new(), touched);
 }
 
 /// A message over the limit.

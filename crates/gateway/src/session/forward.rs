@@ -11,6 +11,7 @@ use crate::error::CallError;
 use crate::pump::Touched;
 use crate::registry::Snapshot;
 use crate::router::{Deed, Forward, Subtool};
+use crate::session::asked::refuse_in;
 use crate::session::{Asked, Session};
 use crate::upstream::{Connection, Server};
 
@@ -70,9 +71,9 @@ impl Session {
         };
         match self.own_process(server, asked.manner) {
             Err(error) => asked.refuse(&error, touched),
-            Ok(None) => Self::submit(&asked, connection, changes, touched),
+            Ok(None) => Self::submit(asked, connection, changes, touched),
             Ok(Some(private)) => match private.connection() {
-                Some(connection) => Self::submit(&asked, &connection, changes, touched),
+                Some(connection) => Self::submit(asked, &connection, changes, touched),
                 None if private.is_settled() => asked.refuse(&absent(&private), touched),
                 None => self.retry_when_ready(private, &asked),
             },
@@ -80,38 +81,38 @@ impl Session {
     }
 
     fn submit(
-        asked: &Asked<'_>,
+        asked: Asked<'_>,
         connection: &Arc<Connection>,
         changes: Changes<'_>,
         touched: &mut Touched,
     ) {
-        let message = asked.message;
+        let Asked { message, id, door, client, manner, .. } = asked;
         let token = message.params.meta_progress_token.map(|span| span.of(message.bytes));
         // Anything else is no token; it goes through as it is.
         let token = token.filter(|token| matches!(token.first(), Some(b'"' | b'-' | b'0'..=b'9')));
         let path = ReturnPath {
-            client: Arc::clone(asked.client),
-            id: asked.id.clone(),
+            client: Arc::clone(client),
+            id,
             progress_token: token.map(Into::into),
-            door: asked.door.clone(),
-            manner: asked.manner.clone(),
+            door: door.clone(),
+            manner: manner.clone(),
             kept: None,
             rounds: 0,
         };
         if let Err(error) = connection.submit(message, changes, path, touched) {
-            asked.refuse(&error, touched);
+            refuse_in(manner.era(), message.id(), &error, door, touched);
         }
     }
 
     pub(super) fn call_unknown(
         self: &Arc<Self>,
-        asked: Asked<'_>,
+        asked: &Asked<'_>,
         name: &str,
         touched: &mut Touched,
     ) {
         match self.context.view.by_prefix(name) {
             Some(server) if self.may_wait() && !server.is_settled() => {
-                self.retry_when_ready(server, &asked);
+                self.retry_when_ready(server, asked);
             }
             _ => asked.refuse(&self.unknown_tool(name), touched),
         }
@@ -135,12 +136,12 @@ impl Session {
     /// A resource or prompt nobody has; perhaps a server that is still starting has it.
     pub(super) fn miss(
         self: &Arc<Self>,
-        asked: Asked<'_>,
+        asked: &Asked<'_>,
         error: &CallError,
         touched: &mut Touched,
     ) {
         if self.may_wait() && !self.context.registry.is_settled() {
-            self.retry_when_settled(&asked);
+            self.retry_when_settled(asked);
         } else {
             asked.refuse(error, touched);
         }

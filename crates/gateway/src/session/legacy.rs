@@ -39,10 +39,10 @@ impl Session {
         match route {
             Route::Initialize => self.initialize(&asked, touched),
             Route::Ping => asked.answer(b"{}", touched),
-            Route::List(ListKind::Tools) => self.list(asked, ListKind::Tools, touched),
-            Route::UnknownTool(name) => self.call_unknown(asked, &name, touched),
+            Route::List(ListKind::Tools) => self.list(&asked, ListKind::Tools, touched),
+            Route::UnknownTool(name) => self.call_unknown(&asked, &name, touched),
             _ if self.context.face.simple => asked.refuse(&unknown_method(message), touched),
-            Route::List(kind) => self.list(asked, kind, touched),
+            Route::List(kind) => self.list(&asked, kind, touched),
             Route::SetLevel(level) => self.set_level(&asked, level, touched),
             route => self.carry_out(asked, route, touched),
         }
@@ -57,10 +57,10 @@ impl Session {
     ) {
         match route {
             Route::Call(owner) => self.call(asked, owner, touched),
-            Route::UnknownTool(name) => self.call_unknown(asked, &name, touched),
+            Route::UnknownTool(name) => self.call_unknown(&asked, &name, touched),
             Route::Subtool(subtool) => self.call_subtool(asked, &subtool, touched),
             Route::Forward(to) => self.forward(asked, &to, touched),
-            Route::Missing(error) => self.miss(asked, &error, touched),
+            Route::Missing(error) => self.miss(&asked, &error, touched),
             Route::Other => self.unknown(asked, touched),
             // Answered here, each in its own era.
             Route::Initialize | Route::Ping | Route::List(_) | Route::SetLevel(_) => {
@@ -86,11 +86,11 @@ impl Session {
         }
     }
 
-    fn list(self: &Arc<Self>, asked: Asked<'_>, kind: ListKind, touched: &mut Touched) {
+    fn list(self: &Arc<Self>, asked: &Asked<'_>, kind: ListKind, touched: &mut Touched) {
         if self.may_wait() && !self.context.registry.is_settled() {
-            self.list_when_ready(kind, &asked);
+            self.list_when_ready(kind, asked);
         } else {
-            self.send_list(kind, &asked, touched);
+            self.send_list(kind, asked, touched);
         }
     }
 

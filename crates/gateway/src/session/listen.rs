@@ -84,14 +84,19 @@ impl Session {
         drop(self.context.tasks.spawn_on(task, &self.context.runtime));
     }
 
-    /// Of what is asked for, what can be had: resources that nobody has cannot, unless there are
-    /// servers that do not run now.
+    /// Of what is asked for, what can be had: no resources of servers that do not tell of theirs;
+    /// those that nobody has only if there are servers that do not run now.
     fn honoured(&self, mut filter: Filter, snapshot: &Snapshot) -> Filter {
         let servers = self.context.registry.servers();
-        if servers.iter().all(|server| server.connection().is_some())
-            && let Some(uris) = &mut filter.uris
-        {
-            uris.retain(|uri| snapshot.catalog.resource(uri).is_some());
+        let absent = servers.iter().any(|server| server.connection().is_none());
+        if let Some(uris) = &mut filter.uris {
+            uris.retain(|uri| match snapshot.catalog.resource(uri) {
+                None => absent,
+                Some(owner) => {
+                    let live = snapshot.server(owner.server).and_then(|server| server.live());
+                    live.is_none_or(|live| live.hello.subscribes)
+                }
+            });
         }
         filter
     }
@@ -165,9 +170,10 @@ impl Listener {
             now.push(Followed { connection: Arc::clone(connection), uri: own.into_owned() });
         }
         let before = std::mem::replace(&mut *followed, now);
-        for gone in before.iter().filter(|gone| {
-            !followed.iter().any(|held| held.is(&gone.connection, &gone.uri))
-        }) {
+        for gone in before
+            .iter()
+            .filter(|gone| !followed.iter().any(|held| held.is(&gone.connection, &gone.uri)))
+        {
             if gone.connection.subscriptions.remove(&gone.uri, &self.ear) {
                 gone.connection.unfollow(&gone.uri);
             }

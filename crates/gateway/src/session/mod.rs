@@ -9,8 +9,8 @@ mod legacy;
 mod listen;
 mod private;
 mod stateless;
-mod talk;
 mod tag;
+mod talk;
 mod waiting;
 
 pub(crate) use asked::{Asked, refuse_oversize};

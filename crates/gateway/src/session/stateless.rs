@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use trunkline_catalog::ListKind;
-use trunkline_wire::{Id, Message, decode, find};
+use bytes::Bytes;
+use memchr::memmem;
+use trunkline_catalog::{ListKind, ToolRoute};
+use trunkline_wire::{Id, Message, decode, elements, find, member, members};
 
-use crate::call::{Door, Manner, Payload, Stateless};
+use crate::call::{Door, Manner, Stateless};
 use crate::era::Era;
 use crate::error::CallError;
 use crate::instance;
 use crate::pump::Touched;
 use crate::registry::Snapshot;
 use crate::router::{Route, route};
-use crate::session::asked::unknown_method;
+use crate::session::asked::{refuse_in, unknown_method};
 use crate::session::{Asked, Session};
 
 /// Where `_meta` says who asks.
@@ -30,18 +32,10 @@ impl Session {
     ) {
         let manner = match Stateless::read(message, &self.principal) {
             Ok(how) => Manner::Stateless(how),
-            Err(error) => {
-                let response = Payload::Owned(error.response_in(Era::Modern, message.id()));
-                let code = i64::from(error.code_in(Era::Modern));
-                door.refuse(code, response, &trunkline_wire::Edits::new(), touched);
-                return;
-            }
+            Err(error) => return refuse_in(Era::Modern, message.id(), &error, door, touched),
         };
         let (id, client) = (Id::new(message.id()), &self.client);
-        self.request_alone(
-            Asked { message, id, door, snapshot, client, manner: &manner },
-            touched,
-        );
+        self.request_alone(Asked { message, id, door, snapshot, client, manner: &manner }, touched);
     }
 
     pub(super) fn request_alone(self: &Arc<Self>, asked: Asked<'_>, touched: &mut Touched) {
@@ -89,13 +83,14 @@ impl Session {
         let context = &self.context;
         let instructions = context.view.instructions();
         let extensions = context.registry.extensions();
-        let meta = self.own_meta(asked);
+        let meta = self.own_meta(asked, true);
         asked.answer(&context.face.discover_result(&instructions, &extensions, &meta), touched);
     }
 
-    /// What stands in `_meta` of our own results.
-    fn own_meta(&self, asked: &Asked<'_>) -> Vec<u8> {
-        let instances = match instance::is_asked_for(asked.message) {
+    /// What stands in `_meta` of our own results. `tells`: one of our kind learns here who can be
+    /// reached.
+    fn own_meta(&self, asked: &Asked<'_>, tells: bool) -> Vec<u8> {
+        let instances = match tells && instance::is_asked_for(asked.message) {
             true => self.context.registry.instances(),
             false => Vec::new(),
         };
@@ -115,6 +110,7 @@ impl Session {
         let snapshot = self.context.view.snapshot();
         let list = snapshot.catalog.list(kind);
         self.given.lock().set(kind, list);
+        let shown = shown(list, |tool| needs_old_task(tool, &snapshot));
         let hint = snapshot.catalog.cache(kind);
         // Servers that are not there yet will change it.
         let lasts = if self.context.registry.is_settled() { hint.ttl_ms } else { 0 };
@@ -124,15 +120,47 @@ impl Session {
             asked.message.id(),
             br#","result":{"resultType":"complete","#,
             format!(r#""ttlMs":{lasts},"cacheScope":"{scope}","_meta":"#).as_bytes(),
-            &self.own_meta(asked),
+            &self.own_meta(asked, kind == ListKind::Tools),
             b",",
         ]
         .concat();
         // Its opening brace stands in the head already.
-        if !asked.door.answer_shared(&head, &list.slice(1.min(list.len())..), b"}", touched) {
+        if !asked.door.answer_shared(&head, &shown.slice(1.min(shown.len())..), b"}", touched) {
             tracing::debug!("a list found its client gone");
         }
     }
+}
+
+/// Word of a tool that it can only be called as a task, in its definition.
+const TASKS: [&str; 2] = ["execution", "taskSupport"];
+
+/// The list without the entries that `hidden` names. Few lists have any.
+fn shown(list: &Bytes, hidden: impl Fn(&[u8]) -> bool) -> Bytes {
+    let [_, key] = TASKS;
+    if memmem::find(list, key.as_bytes()).is_none() {
+        return list.clone();
+    }
+    let Some((_, at)) = members(list).next() else { return list.clone() };
+    let entries = at.of(list);
+    let kept: Vec<&[u8]> =
+        elements(entries).map(|at| at.of(entries)).filter(|entry| !hidden(entry)).collect();
+    let before = list.get(..at.start()).unwrap_or_default();
+    let after = list.get(at.end()..).unwrap_or_default();
+    [before, b"[", &kept.join(&b","[..]), b"]", after].concat().into()
+}
+
+/// Can this tool only be called in a way that the revision before had? Tasks are an extension since,
+/// and another one.
+fn needs_old_task(tool: &[u8], snapshot: &Snapshot) -> bool {
+    let [execution, support] = TASKS;
+    let support = member(tool, execution).and_then(|execution| member(execution, support));
+    if support.and_then(decode).as_deref() != Some("required") {
+        return false;
+    }
+    let name = member(tool, "name").and_then(decode).unwrap_or_default();
+    let Some(ToolRoute::Server(owner)) = snapshot.catalog.route(&name) else { return false };
+    let connection = snapshot.connection(owner.server);
+    connection.is_some_and(|connection| connection.era() == Era::Legacy)
 }
 
 /// What earlier revisions have and this one does not. No server is asked for it.
@@ -150,6 +178,23 @@ fn is_removed(method: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_be_called_is_not_shown() {
+        for (list, expected) in [
+            (r#"{"tools":[]}"#, r#"{"tools":[]}"#),
+            (r#"{"tools":[{"n":"x"}, {"n":1.0}]}"#, r#"{"tools":[{"n":"x"}, {"n":1.0}]}"#),
+            (
+                r#"{"tools":[{"taskSupport":1},{"n":"x"},{ "n":1.0 }]}"#,
+                r#"{"tools":[{"taskSupport":1},{ "n":1.0 }]}"#,
+            ),
+            (r#"{"tools":[{"n":"x","taskSupport":1}]}"#, r#"{"tools":[]}"#),
+        ] {
+            let list = Bytes::from_static(list.as_bytes());
+            let got = shown(&list, |entry| member(entry, "n") == Some(b"\"x\""));
+            assert_eq!(String::from_utf8(got.to_vec()).unwrap(), expected);
+        }
+    }
 
     #[test]
     fn what_is_gone_is_nobodys() {

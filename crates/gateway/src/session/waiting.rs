@@ -1,6 +1,7 @@
 //! Requests that wait for servers that are still starting, up to the start deadline.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -9,7 +10,7 @@ use trunkline_wire::{Revision, scan};
 
 use crate::call::{Ticket, Waiting};
 use crate::error::CallError;
-use crate::limits::WELCOME;
+use crate::limits::{INTRODUCTION, WELCOME};
 use crate::pump::Touched;
 use crate::session::{Asked, Session};
 use crate::upstream::Server;
@@ -26,7 +27,7 @@ impl Session {
 
     /// Answers `initialize` once the servers' own words are known, and soon in any case.
     pub(super) fn welcome_when_ready(self: &Arc<Self>, agreed: Revision, asked: &Asked<'_>) {
-        let ready = self.words_known();
+        let ready = self.words_known(WELCOME);
         self.wait(asked, ready, move |session, asked, touched| {
             session.welcome(agreed, asked, touched);
         });
@@ -34,12 +35,12 @@ impl Session {
 
     /// The same for `server/discover`.
     pub(super) fn introduce_when_ready(self: &Arc<Self>, asked: &Asked<'_>) {
-        let ready = self.words_known();
+        let ready = self.words_known(INTRODUCTION);
         self.wait(asked, ready, |session, asked, touched| session.introduce(asked, touched));
     }
 
-    fn words_known(&self) -> impl Future<Output = ()> + Send + 'static {
-        self.all_settled(self.context.start_deadline.min(Instant::now() + WELCOME))
+    fn words_known(&self, within: Duration) -> impl Future<Output = ()> + Send + 'static {
+        self.all_settled(self.context.start_deadline.min(Instant::now() + within))
     }
 
     /// Looks at a request again once its server is up.
@@ -108,8 +109,7 @@ impl Session {
             let Ok(message) = scan(&bytes) else { return };
             let snapshot = session.context.view.snapshot();
             let (door, client, manner) = (&door, &client, &manner);
-            let asked =
-                Asked { message: &message, id, door, snapshot: &snapshot, client, manner };
+            let asked = Asked { message: &message, id, door, snapshot: &snapshot, client, manner };
             let mut touched = Touched::default();
             then(&session, &asked, &mut touched);
             touched.flush();

@@ -208,7 +208,9 @@ pub(crate) async fn list(
     let method = kind.method();
     let mut listing = empty_listing(connection);
     let mut seen = HashSet::new();
-    let mut params = Vec::new();
+    let kin = connection.era() == Era::Modern && !hello.instances.is_empty();
+    let names = kin.then(|| instance.with(std::iter::empty()));
+    let mut params = list_params(None, names.as_deref());
     for _ in 0..PAGES_PER_LISTING {
         let result = match ask(connection, method, &params).await {
             Ok(result) => result,
@@ -236,12 +238,24 @@ pub(crate) async fn list(
             ));
             return Ok(listing);
         }
-        params = [b"{\"cursor\":", cursor, b"}"].concat();
+        params = list_params(Some(cursor), names.as_deref());
     }
     listing.warnings.push(format!(
         "its answer to {method} has more than {PAGES_PER_LISTING} pages; the rest is left out"
     ));
     Ok(listing)
+}
+
+/// `names`: one of our kind, to which no session says who asks, is told so each time.
+fn list_params(cursor: Option<&[u8]>, names: Option<&[u8]>) -> Vec<u8> {
+    let cursor = cursor.map(|cursor| [b"\"cursor\":", cursor].concat());
+    let meta = names
+        .map(|names| [b"\"_meta\":{\"", instance::KEY.as_bytes(), b"\":", names, b"}"].concat());
+    let members: Vec<_> = [cursor, meta].into_iter().flatten().collect();
+    match members.is_empty() {
+        true => Vec::new(),
+        false => [&b"{"[..], &members.join(&b","[..]), b"}"].concat(),
+    }
 }
 
 fn empty_listing(connection: &Connection) -> Listing {

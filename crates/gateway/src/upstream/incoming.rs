@@ -4,14 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use trunkline_catalog::ListKind;
-use trunkline_wire::{Edits, Message, decode, member, upstream_id, write_result};
+use trunkline_wire::{Edits, Message, decode, member, scan, upstream_id, write_result};
 
 use crate::call::{Ability, Carrier, Client, Door, Level, Manner, Nowhere, ReturnPath};
+use crate::era;
 use crate::error::CallError;
 use crate::pump::Touched;
 use crate::upstream::connection::Connection;
 use crate::upstream::parking::Parked;
 use crate::upstream::pending::{Entry, UpstreamId, Waiter};
+
+/// The first word on a subscription of ours.
+const ACKNOWLEDGED: &[u8] = b"notifications/subscriptions/acknowledged";
 
 /// Whom a message of a server's concerns.
 enum Concern {
@@ -45,6 +49,10 @@ impl Connection {
         touched: &mut Touched,
     ) {
         match &*message.method() {
+            _ if self.is_told_twice(message) => {}
+            method if message.params.meta_subscription.is_some() && method != ACKNOWLEDGED => {
+                self.notified_of_ours(message, origin, touched);
+            }
             b"notifications/progress" => self.progressed(message, touched),
             b"notifications/tools/list_changed" => self.list_changed(&[ListKind::Tools]),
             _ if self.simple => {}
@@ -56,13 +64,26 @@ impl Connection {
             b"notifications/message" => self.logged(message, origin, touched),
             b"notifications/cancelled" if self.stopped_telling(message, touched) => {}
             b"notifications/cancelled" => self.unasked(message, touched),
-            b"notifications/subscriptions/acknowledged" => {
+            ACKNOWLEDGED => {
                 let id = message.params.meta_subscription.map(|at| at.of(message.bytes));
                 if let Some(id) = id.and_then(upstream_id) {
                     self.listens.acknowledged(id);
                 }
             }
             _ => self.announced(message, origin, touched),
+        }
+    }
+
+    /// What came on a subscription of ours, without its mark.
+    fn notified_of_ours(
+        self: &Arc<Self>,
+        message: &Message<'_>,
+        origin: Option<UpstreamId>,
+        touched: &mut Touched,
+    ) {
+        let untagged = era::untagged(message);
+        if let Ok(message) = scan(&untagged) {
+            self.notified(&message, origin, touched);
         }
     }
 
@@ -218,13 +239,18 @@ impl Connection {
             Waiter::Own(_) | Waiter::Parked(_) | Waiter::Fence => None,
         });
         let Some((id, first)) = paths.next() else {
-            // A call that has asked is taken to wait for its answer, unless there is no other.
-            let mut parked = pending.iter().filter_map(|(id, waiter)| match waiter {
+            // A call that has asked is taken to wait for its answer, unless there is no other or it
+            // has only just begun to ask.
+            let parked = pending.iter().filter_map(|(id, waiter)| match waiter {
                 Waiter::Parked(parked) => Some((id, parked)),
                 _ => None,
             });
-            if let Some((id, only)) = parked.next() {
-                return if parked.next().is_none() { only.concern(id) } else { Concern::Unclear };
+            let (asking, waiting): (Vec<_>, Vec<_>) =
+                parked.partition(|(_, parked)| parked.is_being_asked());
+            match if asking.is_empty() { &waiting } else { &asking }.as_slice() {
+                [] => {}
+                [(id, only)] if pending.given_up.is_empty() => return only.concern(*id),
+                _ => return Concern::Unclear,
             }
             return match self.audience.sole() {
                 Some(sole) if pending.given_up.spares(&sole) => Concern::One(sole, None),

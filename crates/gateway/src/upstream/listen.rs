@@ -33,8 +33,27 @@ pub(crate) struct Listens {
     /// Those that the server has taken, the last few.
     taken: Mutex<Vec<UpstreamId>>,
     acknowledged: Notify,
+    turn: Mutex<Turn>,
     /// Others are wanted of its resources than before.
     wanted: Notify,
+}
+
+/// When others are wanted of its resources, two requests are open for a moment, and both tell.
+#[derive(Debug, Default)]
+struct Turn {
+    /// Its successor has been taken: what still comes of it has been told.
+    over: Option<UpstreamId>,
+    current: Option<UpstreamId>,
+    next: Option<UpstreamId>,
+}
+
+impl Turn {
+    fn acknowledged(&mut self, id: UpstreamId) {
+        if self.next == Some(id) {
+            self.over = self.current;
+            self.current = self.next.take();
+        }
+    }
 }
 
 /// How many acknowledgements are remembered: each is looked for at once.
@@ -49,6 +68,7 @@ struct Open {
 impl Listens {
     /// The server has taken the request with this id.
     pub(super) fn acknowledged(&self, id: UpstreamId) {
+        self.turn.lock().acknowledged(id);
         let mut taken = self.taken.lock();
         if taken.len() >= REMEMBERED {
             taken.remove(0);
@@ -103,6 +123,21 @@ impl Connection {
     fn begin_listening(&self, filter: &[u8]) -> Option<Open> {
         let params = [b"{\"notifications\":", filter, b"}"].concat();
         self.begin(LISTEN, &params).map(|(id, answer)| Open { id, answer })
+    }
+
+    /// Begins to listen for these resources, in the place of those before.
+    fn begin_following(&self, uris: &[String]) -> Option<Open> {
+        let mut turn = self.listens.turn.lock(); // an acknowledgement may come at once
+        let open = self.begin_listening(&resources_filter(uris))?;
+        turn.next = Some(open.id);
+        Some(open)
+    }
+
+    /// Does this update come of a request that has a successor?
+    pub(super) fn is_told_twice(&self, message: &Message<'_>) -> bool {
+        let id = message.params.meta_subscription.map(|at| at.of(message.bytes));
+        let id = id.and_then(upstream_id);
+        id.is_some() && self.listens.turn.lock().over == id
     }
 
     /// Its answer is not waited for any more.
@@ -264,7 +299,7 @@ async fn replace(
 ) -> Result<(), Ended> {
     let mut next = match wanted {
         [] => None,
-        _ => Some(connection.begin_listening(&resources_filter(wanted)).ok_or(Ended::Gone)?),
+        _ => Some(connection.begin_following(wanted).ok_or(Ended::Gone)?),
     };
     if let Some(open) = &mut next {
         tokio::select! {
@@ -359,6 +394,19 @@ mod tests {
             String::from_utf8(resources_filter(&uris)).unwrap(),
             r#"{"resourceSubscriptions":["a://\"1","b://2"]}"#
         );
+    }
+
+    #[test]
+    fn what_has_a_successor_is_told_once() {
+        let mut turn = Turn { next: Some(1), ..Turn::default() };
+        turn.acknowledged(7);
+        assert_eq!((turn.current, turn.over), (None, None), "another's");
+        turn.acknowledged(1);
+        assert_eq!((turn.current, turn.over), (Some(1), None));
+        turn.next = Some(2);
+        assert_eq!(turn.over, None, "not before the next is taken");
+        turn.acknowledged(2);
+        assert_eq!((turn.current, turn.over), (Some(2), Some(1)));
     }
 
     #[tokio::test]

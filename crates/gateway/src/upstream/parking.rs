@@ -2,6 +2,7 @@
 //! comes again with the answers, or for too long.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -49,6 +50,8 @@ pub(crate) struct Parked {
     method: Box<[u8]>,
     digest: [u8; 32],
     state: Mutex<State>,
+    /// Its client has been told what was asked first: what is asked later is told it another time.
+    told: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -222,6 +225,7 @@ impl Parking {
             method: request.method().into(),
             digest: era::digest(request.text(request.params.span)),
             state: Mutex::new(State { waiting: Some(path), ..State::default() }),
+            told: AtomicBool::new(false),
         });
         places.parked.insert(parked.handle, Arc::clone(&parked));
         Ok(parked)
@@ -230,6 +234,7 @@ impl Parking {
     /// What was asked in the meantime is told to the client, all at once.
     fn tell(&self, parked: &Parked) {
         let mut touched = Touched::default();
+        parked.told.store(true, Ordering::Relaxed);
         let mut state = parked.state.lock();
         if let Some(path) = state.waiting.take()
             && path.client.take(&path.id).is_some()
@@ -271,6 +276,11 @@ impl Parked {
     /// What its seal is bound to.
     fn bound(&self) -> [&[u8]; 3] {
         [&self.how.principal, &self.method, &self.digest]
+    }
+
+    /// May its server still be asking what it asks at once?
+    pub(super) fn is_being_asked(&self) -> bool {
+        !self.told.load(Ordering::Relaxed)
     }
 
     /// The call ends with an error.

@@ -352,7 +352,7 @@ mod tests {
             let mut touched = Touched::default();
             connection.receive(Payload::Borrowed(answer.as_bytes()), None, &mut touched);
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     async fn opened(

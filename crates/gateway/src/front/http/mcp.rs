@@ -41,9 +41,10 @@ pub(super) fn post(
             return Some(session);
         }
         Err(why) => read(visit.body, |posted| match (posted, why) {
-            (Posted::Message(message), Refusal::NoSession | Refusal::Revision)
-                if both_eras && is_stateless(&message) =>
-            {
+            (
+                Posted::Message(message),
+                Refusal::NoSession | Refusal::Revision | Refusal::UnknownSession,
+            ) if both_eras && is_stateless(&message) => {
                 stateless::take(visit, &message, reply, touched);
             }
             (Posted::Message(message), Refusal::NoSession) if is_initialize(&message) => {

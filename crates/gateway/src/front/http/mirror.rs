@@ -191,19 +191,9 @@ mod tests {
                 true,
             ),
             (&["Mcp-Method: resources/read"], "resources/read", r#"{"uri":"a://x"}"#, false),
-            (
-                &["Mcp-Method: tasks/get", "Mcp-Name: t1"],
-                "tasks/get",
-                r#"{"taskId":"t1"}"#,
-                true,
-            ),
+            (&["Mcp-Method: tasks/get", "Mcp-Name: t1"], "tasks/get", r#"{"taskId":"t1"}"#, true),
             (&["Mcp-Method: tasks/get"], "tasks/get", r#"{"taskId":"t1"}"#, true),
-            (
-                &["Mcp-Method: tasks/get", "Mcp-Name: t2"],
-                "tasks/get",
-                r#"{"taskId":"t1"}"#,
-                false,
-            ),
+            (&["Mcp-Method: tasks/get", "Mcp-Name: t2"], "tasks/get", r#"{"taskId":"t1"}"#, false),
         ] {
             let got = check(fields, method, params, check_standard);
             assert_eq!(got == "fine", fine, "{fields:?} {method} {params}: {got}");

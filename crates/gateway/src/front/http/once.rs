@@ -238,9 +238,8 @@ mod tests {
                 };
                 assert!(!once.say(b"late", &Edits::new(), touched));
             });
-            let expected = format!(
-                "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: 2"
-            );
+            let expected =
+                format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: 2");
             assert_eq!((head, body.as_str()), (expected, "{}"));
         }
         pump.stop();
@@ -276,7 +275,7 @@ mod tests {
     #[test]
     fn a_cancelled_request_ends_its_post() {
         let (pump, _) = Pump::start().unwrap();
-        let (head, body) = got(&pump, |once, touched| once.unanswered(touched));
+        let (head, body) = got(&pump, Once::unanswered);
         assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
         assert_eq!(body, "0\r\n\r\n");
         pump.stop();

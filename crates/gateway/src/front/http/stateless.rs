@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ring::digest::{SHA256, digest};
 use trunkline_catalog::ToolRoute;
 use trunkline_http::Headers;
-use trunkline_wire::{Id, Kind, MODERN, Message, decode};
+use trunkline_wire::{Id, Kind, MODERN, Message, Revision, decode};
 
 use crate::call::{Door, Manner, Stateless};
 use crate::era::Era;
@@ -21,10 +21,14 @@ use crate::pump::Touched;
 use crate::registry::Snapshot;
 use crate::session::Asked;
 
-/// Does the head say that its request stands for itself?
+/// Does the head say that its request stands for itself? A revision it names decides.
 pub(super) fn is_announced(headers: &Headers<'_>) -> bool {
-    let names = headers.get(VERSION) == Some(MODERN.as_bytes());
-    names || (headers.get("mcp-method").is_some() && headers.get("mcp-session-id").is_none())
+    let revision = headers.get(VERSION).and_then(|named| std::str::from_utf8(named).ok());
+    match revision {
+        Some(MODERN) => true,
+        Some(named) if Revision::known(named).is_some() => false,
+        _ => headers.get("mcp-method").is_some() && headers.get("mcp-session-id").is_none(),
+    }
 }
 
 /// Does the message say so?
@@ -158,7 +162,8 @@ mod tests {
             ("MCP-Protocol-Version: 2026-07-28\r\nMcp-Session-Id: 5\r\n", true),
             ("MCP-Protocol-Version: 2025-11-25\r\n", false),
             ("Mcp-Method: tools/list\r\n", true),
-            ("MCP-Protocol-Version: 2025-11-25\r\nMcp-Method: tools/list\r\n", true),
+            ("MCP-Protocol-Version: 2025-11-25\r\nMcp-Method: initialize\r\n", false),
+            ("MCP-Protocol-Version: 2099-01-01\r\nMcp-Method: tools/list\r\n", true),
             ("Mcp-Method: tools/list\r\nMcp-Session-Id: 5\r\n", false),
             ("Mcp-Session-Id: 5\r\n", false),
         ] {

@@ -104,9 +104,13 @@ impl Kept {
     }
 
     pub(super) fn len(&self) -> usize {
+        self.bytes().len()
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
         match self {
-            Self::Small(bytes) => bytes.len(),
-            Self::Large(bytes) => bytes.len(),
+            Self::Small(bytes) => bytes,
+            Self::Large(bytes) => bytes,
         }
     }
 }

@@ -138,7 +138,7 @@ impl<'a> Life<'a> {
 
     fn failed(&self, trouble: &Trouble, phase: Phase) -> End {
         let phase = trouble.phase(phase == Phase::Runtime);
-        if phase == Phase::Initialization {
+        if phase == Phase::Initialization || trouble.not_this_way {
             *self.server.spoken.0.lock() = None; // it is there, and is not what it was
         }
         End::Failed(trouble.failure(phase, |text| shown(text, &self.server.secrets)))

@@ -39,6 +39,8 @@ pub(super) struct HttpLine {
     pub(super) secrets: Arc<Secrets>,
     /// The tools that want arguments in headers, too.
     tools: Mutex<Arc<Annotated>>,
+    /// Calls refused for their headers, with how; they wait until the tools were listed again.
+    pub(super) mismatched: Mutex<Vec<(Exchange, Vec<u8>)>>,
     connection: OnceLock<Weak<Connection>>,
     /// There is something to do that takes time.
     pub(super) attention: Notify,
@@ -78,6 +80,7 @@ impl HttpLine {
             pool: Mutex::new(pool),
             secrets: Arc::clone(secrets),
             tools: Mutex::default(),
+            mismatched: Mutex::default(),
             connection: OnceLock::new(),
             attention: Notify::new(),
             session_lost: Notify::new(),
@@ -180,6 +183,12 @@ impl HttpLine {
         touched.flush();
     }
 
+    /// The header fields of a request of the stateless era.
+    pub(super) fn fields(&self, heading: &Heading<'_>, body: &[u8]) -> Vec<u8> {
+        let tools = Arc::clone(&self.tools.lock());
+        fields(heading, body, &tools)
+    }
+
     /// Closes what `close` has left open.
     pub(super) fn close_all(&self) {
         self.pool.lock().close_all();
@@ -196,10 +205,7 @@ impl Post for HttpLine {
         touched: &mut Touched,
     ) -> Result<(), Refused> {
         let modern = heading.filter(|_| self.dialect == Dialect::Modern);
-        let fields = modern.map(|heading| {
-            let tools = Arc::clone(&self.tools.lock());
-            fields(heading, bytes, &tools)
-        });
+        let fields = modern.map(|heading| self.fields(heading, bytes));
         let discovers = modern.is_some_and(|heading| heading.method == b"server/discover");
         let mut pool = self.pool.lock();
         pool.check_room()?;
@@ -238,6 +244,9 @@ impl Post for HttpLine {
     fn learn(&self, listing: &Listing) {
         if self.dialect == Dialect::Modern {
             *self.tools.lock() = Arc::new(annotated(listing));
+            let mut touched = Touched::default();
+            self.listed(&mut touched);
+            touched.flush();
         }
     }
 

@@ -12,6 +12,7 @@ use crate::call::Payload;
 use crate::limits::{MOST_TRIES, REFUSAL_QUOTED, REOPEN_FIRST, REOPEN_LONGEST};
 use crate::pump::Touched;
 use crate::upstream::incoming::bit;
+use crate::upstream::line::Heading;
 use crate::upstream::pending::{Entry, Waiter};
 use crate::upstream::remote::exchange::{Exchange, Purpose};
 use crate::upstream::remote::facts::Facts;
@@ -20,10 +21,14 @@ use crate::upstream::remote::pool::{Gate, Listening};
 use crate::upstream::remote::slot::Slot;
 use crate::upstream::remote::trouble::Trouble;
 use crate::upstream::remote::verdict::{
-    Dialect, Ruling, Verdict, maybe_legacy, maybe_older, pause, redirected, rule, seconds,
+    Dialect, Ruling, Verdict, changed_era, maybe_legacy, maybe_older, pause, redirected, rule,
+    seconds,
 };
 use crate::upstream::shown::shown;
 use crate::upstream::supervisor::varied;
+
+/// How the header fields of a call begin.
+const CALLS_TOOL: &[u8] = b"Mcp-Method: tools/call\r\n";
 
 /// A request that cannot be sent for reasons of its connection is tried on so many others.
 const MOST_UNSENT: u8 = 3;
@@ -58,6 +63,11 @@ impl HttpLine {
                 self.stream_refused(exchange, facts, body, in_session, touched);
             }
             Verdict::Later => self.busy(exchange, facts, touched),
+            // It may only be unwell: that says nothing about its era.
+            _ if self.is_probe(&exchange) && matches!(facts.status, 500 | 501) => {
+                exchange.delays += 1;
+                self.delay(exchange, REOPEN_FIRST);
+            }
             Verdict::Compressed => {
                 let what = "answers compressed, which was not asked for";
                 self.fail(exchange, Trouble::new(what, ""), true, touched);
@@ -73,10 +83,19 @@ impl HttpLine {
                 self.fail(exchange, trouble, true, touched);
             }
             _ => {
-                let ruling = rule(exchange.purpose, facts.status, in_session, body);
+                let ruling = match changed_era(self.dialect, exchange.purpose, facts.status, body) {
+                    true => Ruling::OtherEra,
+                    false => rule(exchange.purpose, facts.status, in_session, body),
+                };
                 self.ruled(exchange, ruling, facts, body, touched);
             }
         }
+    }
+
+    /// Is it the question for the era, asked for the first time?
+    fn is_probe(&self, exchange: &Exchange) -> bool {
+        let asks = matches!(exchange.purpose, Purpose::Initialize(_));
+        asks && self.dialect == Dialect::Modern && exchange.delays == 0
     }
 
     fn ruled(
@@ -89,11 +108,16 @@ impl HttpLine {
     ) {
         let status = facts.status;
         match ruling {
+            Ruling::Deliver if self.is_mismatch(&exchange, body) => self.list_first(exchange, body),
             Ruling::Deliver => {
-                self.note_mismatch(body);
                 self.answered(exchange.purpose, Payload::Borrowed(body.trim_ascii()), touched);
             }
             Ruling::SessionLost => self.lost_session(exchange, touched),
+            Ruling::OtherEra => {
+                let trouble = Trouble::new("does not speak as it did before", "");
+                self.give_up(Trouble { not_this_way: true, ..trouble.clone() });
+                self.fail(exchange, trouble, false, touched);
+            }
             Ruling::Unauthorized => {
                 let what = format!("needs authorization (HTTP {status})");
                 let advice = "set `headers` in its config, for example `Authorization`; if they \
@@ -114,14 +138,37 @@ impl HttpLine {
         }
     }
 
-    /// A server that finds fault with the headers of a call may want others than its list said.
-    fn note_mismatch(&self, body: &[u8]) {
-        if self.dialect == Dialect::Modern
-            && is_mismatch(body)
-            && let Some(connection) = self.connection()
-        {
-            connection.stale.fetch_or(bit(ListKind::Tools), Ordering::Relaxed);
-            connection.changed.notify_one();
+    /// Does the server find fault with the headers of a call? It may want others than its list said.
+    fn is_mismatch(&self, exchange: &Exchange, body: &[u8]) -> bool {
+        exchange.renewals == 0
+            && exchange.fields.starts_with(CALLS_TOOL)
+            && scan(body)
+                .is_ok_and(|message| member(message.text(message.error), "code") == Some(b"-32020"))
+    }
+
+    /// Its tools are listed again before the call is made once more.
+    fn list_first(&self, mut exchange: Exchange, refusal: &[u8]) {
+        let Some(connection) = self.connection() else { return };
+        exchange.renewals += 1;
+        self.mismatched.lock().push((exchange, refusal.to_vec()));
+        connection.stale.fetch_or(bit(ListKind::Tools), Ordering::Relaxed);
+        connection.changed.notify_one();
+    }
+
+    /// The tools were listed: what waited for that is sent, unless it would be the same again.
+    pub(super) fn listed(&self, touched: &mut Touched) {
+        for (mut exchange, refusal) in std::mem::take(&mut *self.mismatched.lock()) {
+            let before = std::mem::take(&mut exchange.fields);
+            if let Ok(message) = scan(exchange.body.bytes()) {
+                exchange.fields = self.fields(&Heading::of(&message, &[]), message.bytes);
+            }
+            if self.is_unwanted(&exchange) {
+                self.pool.lock().recycle(exchange);
+            } else if exchange.fields == before {
+                self.answered(exchange.purpose, Payload::Borrowed(refusal.trim_ascii()), touched);
+            } else {
+                self.start(exchange, touched);
+            }
         }
     }
 
@@ -353,10 +400,6 @@ impl HttpLine {
         }
         format!(": {}", shown(&String::from_utf8_lossy(start), &self.secrets))
     }
-}
-
-fn is_mismatch(body: &[u8]) -> bool {
-    scan(body).is_ok_and(|message| member(message.text(message.error), "code") == Some(b"-32020"))
 }
 
 /// How long to wait before a stream is opened again.

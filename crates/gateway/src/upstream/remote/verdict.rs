@@ -72,6 +72,8 @@ pub(super) enum Ruling {
     Deliver,
     /// The server does not know the session any more; the request did not run.
     SessionLost,
+    /// It is of another era than it was found to be.
+    OtherEra,
     Unauthorized,
     /// Nothing is there.
     Nothing,
@@ -94,6 +96,29 @@ pub(super) fn rule(purpose: Purpose, status: u16, in_session: bool, body: &[u8])
         _ if complaint.is_some() && purpose.id().is_some() => Ruling::Deliver,
         404 | 405 => Ruling::Nothing,
         _ => Ruling::Other,
+    }
+}
+
+/// Is this what a server says that has come back in another era? What it refuses so did not run.
+pub(super) fn changed_era(dialect: Dialect, purpose: Purpose, status: u16, body: &[u8]) -> bool {
+    let Purpose::Call(id) = purpose else { return false };
+    let is_answer = answers(body, id);
+    match dialect {
+        // There every answer says whose it is, whatever its status.
+        Dialect::Modern => matches!(status, 400 | 404 | 405) && !is_answer,
+        Dialect::Streamable => status == 400 && is_answer && wants_meta(body),
+        Dialect::Older => false,
+    }
+}
+
+/// Does a server of the stateless era miss what every request has to say there?
+fn wants_meta(body: &[u8]) -> bool {
+    let Ok(message) = scan(body) else { return false };
+    let error = message.text(message.error);
+    match member(error, "code") {
+        Some(b"-32020" | b"-32022") => true,
+        Some(b"-32602") => complaint(body).is_some_and(|text| text.contains("_meta")),
+        _ => false,
     }
 }
 
@@ -242,6 +267,33 @@ mod tests {
         ] {
             let ruled = rule(purpose, status, in_session, body.as_bytes());
             assert_eq!(ruled, expected, "{purpose:?} {status} {in_session} {body}");
+        }
+    }
+
+    #[test]
+    fn who_has_come_back_in_another_era() {
+        use Dialect::{Modern, Older, Streamable};
+        let mine = ERROR.replace("null", "1");
+        let code = |code: &str| mine.replace("-32000", code);
+        let meta = code("-32602").replace("no", "params._meta has no version");
+        for (dialect, purpose, status, body, expected) in [
+            (Modern, CALL, 400, ERROR, true),
+            (Modern, CALL, 404, "", true),
+            (Modern, CALL, 405, "", true),
+            (Modern, CALL, 400, &mine, false),
+            (Modern, CALL, 404, &code("-32601"), false),
+            (Modern, CALL, 500, "", false),
+            (Modern, FIRST, 400, ERROR, false),
+            (Streamable, CALL, 400, &code("-32022"), true),
+            (Streamable, CALL, 400, &code("-32020"), true),
+            (Streamable, CALL, 400, &meta, true),
+            (Streamable, CALL, 200, &meta, false),
+            (Streamable, CALL, 400, &code("-32602"), false),
+            (Streamable, CALL, 400, ERROR, false),
+            (Older, CALL, 400, &meta, false),
+        ] {
+            let changed = changed_era(dialect, purpose, status, body.as_bytes());
+            assert_eq!(changed, expected, "{dialect:?} {status} {body}");
         }
     }
 
