@@ -121,9 +121,7 @@ mod tests {
             let changed = String::from_utf8(changed).unwrap();
             assert_eq!(seal.open(&changed, 0, &[]), Err(Unsealable::Foreign), "{place}");
         }
-        for bad in
-            ["", "00", "zz", "0", &format!("{state}-TAMPERED"), &format!("{state}00")]
-        {
+        for bad in ["", "00", "zz", "0", &format!("{state}-TAMPERED"), &format!("{state}00")] {
             assert_eq!(seal.open(bad, 0, &[]), Err(Unsealable::Foreign), "{bad}");
         }
     }
