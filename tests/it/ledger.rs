@@ -70,7 +70,9 @@ fn drive(room: &Room, client: &Client) -> Run {
     let every = CALLS / (CHILDREN * KILLS + 1);
     for settled in 0..CALLS {
         run.fill_window(client, settled);
-        let line = client.wait_for("an outcome", LIMIT, |line| line.id().is_some());
+        let Some(line) = client.try_wait_for(LIMIT, |line| line.id().is_some()) else {
+            panic!("no outcome within {LIMIT:?}: {:?}\n{}", run.open(), client.describe());
+        };
         run.settle(&line);
         if settled % every == every - 1 {
             run.kill_one(room);
@@ -94,6 +96,12 @@ impl Run {
         if !batch.is_empty() {
             client.send(batch);
         }
+    }
+
+    /// Calls without an outcome: number and child.
+    fn open(&self) -> Vec<(usize, usize)> {
+        let asked = self.asked.iter().copied().enumerate();
+        asked.filter(|(number, _)| self.outcomes[*number].is_none()).take(20).collect()
     }
 
     fn choose(&mut self) -> usize {

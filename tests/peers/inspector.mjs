@@ -29,7 +29,9 @@ const report = {};
 for (const target of JSON.parse(process.argv[2])) {
   const steps = (report[target.name] = {});
   const deep = target.deep ? { cli, mcpdo: commands, elicitation, subscription } : {};
-  for (const [name, step] of Object.entries({ connect, tools, sum, ...deep })) {
+  const alone = { connect, tools, sum, ...deep };
+  const fleet = { connect, servers, elicitation, time, git };
+  for (const [name, step] of Object.entries(target.fleet ? fleet : alone)) {
     steps[name] = await step(target).catch((error) => ({ error: String(error) }));
   }
   await mcpdo("disconnect", target.name).catch(() => {});
@@ -100,6 +102,30 @@ async function elicitation(target) {
   const result = await mcpdo("elicitation/respond", asked.elicitationId, ...answer);
   const fields = Object.keys(asked.requestedSchema.properties).length;
   return { asked: asked.message, fields, heard: result.content[1].text };
+}
+
+/** Which servers there are, where several are behind one endpoint. */
+async function servers(target) {
+  const names = ({ tools }) => tools.map((tool) => tool.name.split(target.separator)[0]);
+  const [cli, mcpdos] = await Promise.all([
+    inspect(target, "tools/list"),
+    mcpdo(`@${target.name}`, "tools/list"),
+  ]);
+  return [cli, mcpdos].map((listed) => [...new Set(names(listed))].sort());
+}
+
+async function time(target) {
+  const name = ["--tool-name", `time${target.separator}convert_time`];
+  const args = { source_timezone: "Etc/UTC", time: "12:00", target_timezone: "Asia/Tokyo" };
+  const result = await inspect(target, "tools/call", ...name, "--tool-args-json", JSON.stringify(args));
+  return JSON.parse(result.content[0].text).time_difference;
+}
+
+async function git(target) {
+  const name = `git${target.separator}git_status`;
+  const path = `repo_path:=${JSON.stringify(target.fleet)}`;
+  const result = await mcpdo(`@${target.name}`, "tools/call", name, path);
+  return result.content[0].text.includes("working tree clean");
 }
 
 /** `resources/subscribe` stays and prints; the updates are switched on and off beside it. */

@@ -73,7 +73,7 @@ class Host {
 async function visit(connect, target, report) {
   const host = new Host();
   const peer = await within("connect", LIMIT, connect(target, host));
-  for (const [name, step] of Object.entries(STEPS)) {
+  for (const [name, step] of Object.entries(target.fleet ? FLEET : STEPS)) {
     report[name] = await within(name, LIMIT, step(peer, host, target))
       .catch((error) => ({ error: String(error) }));
   }
@@ -241,6 +241,33 @@ const STEPS = {
     await peer.client.unsubscribeResource({ uri: HEARD_OF });
     await heard(`Received Unsubscribe Resource request: ${HEARD_OF}`);
     return "heard";
+  },
+};
+
+/** What is done where several servers of both eras are behind one endpoint. */
+const FLEET = {
+  async revision({ revision }) {
+    return revision();
+  },
+
+  async servers({ client }, _, target) {
+    const { tools } = await client.listTools();
+    return [...new Set(tools.map((tool) => tool.name.split(target.separator)[0]))].sort();
+  },
+
+  echo: STEPS.echo,
+  elicitation: STEPS.elicitation,
+
+  async time(peer, _, target) {
+    const args = { source_timezone: "Etc/UTC", time: "12:00", target_timezone: "Asia/Tokyo" };
+    const result = await peer.call({ name: `time${target.separator}convert_time`, arguments: args });
+    return JSON.parse(text(result)).time_difference;
+  },
+
+  async git(peer, _, target) {
+    const args = { repo_path: target.fleet };
+    const result = await peer.call({ name: `git${target.separator}git_status`, arguments: args });
+    return text(result).includes("working tree clean");
   },
 };
 

@@ -45,7 +45,7 @@ async def _main(connect):
 async def visit(connect, target, report):
     host = Host()
     async with connect(target, host) as peer:
-        for step in STEPS:
+        for step in FLEET if target.get("fleet") else STEPS:
             try:
                 with anyio.fail_after(LIMIT):
                     report[step.__name__] = await step(peer, host, target)
@@ -123,13 +123,14 @@ async def structured(peer, host, target):
 
 
 async def progress(peer, host, target):
-    seen = []
-
-    async def on_progress(progress, total, message):
-        seen.append([int(progress), int(total)])
-
     # All of it comes too late if this process had to wait as long as the operation takes.
     for duration in (0.2, 2, 20):
+        seen = []
+
+        # What comes late belongs to the call before.
+        async def on_progress(progress, total, message, seen=seen):
+            seen.append([int(progress), int(total)])
+
         result = await call(peer, target, LONG, {"duration": duration, "steps": 4}, on_progress)
         if seen:
             in_order = all(step == [at + 1, 4] for at, step in enumerate(seen))
@@ -301,6 +302,30 @@ STEPS = [
     initialize, tools, echo, structured, progress, cancellation, resources, templates, read,
     prompts, prompt, completion, elicitation, url, sampling, roots, subscription, logging,
 ]  # fmt: skip
+
+
+async def revision(peer, host, target):
+    return peer.revision()
+
+
+async def servers(peer, host, target):
+    return sorted({tool.name.split(target["separator"])[0] for tool in await peer.tools()})
+
+
+async def time(peer, host, target):
+    arguments = {"source_timezone": "Etc/UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
+    result = await peer.call(f"time{target['separator']}convert_time", arguments, None)
+    return json.loads(text(result))["time_difference"]
+
+
+async def git(peer, host, target):
+    arguments = {"repo_path": target["fleet"]}
+    result = await peer.call(f"git{target['separator']}git_status", arguments, None)
+    return "working tree clean" in text(result)
+
+
+# What is done where several servers of both eras are behind one endpoint.
+FLEET = [revision, servers, echo, elicitation, time, git]
 
 
 async def call(peer, target, name, arguments, on_progress=None):

@@ -45,6 +45,7 @@ pub struct LocalError {
 impl LocalClient {
     pub(crate) fn new(session: Arc<Session>) -> Self {
         let (sender, receiver) = mpsc::channel(NEWS);
+        session.client.is_quiet();
         session.client.set_stream(Some(Door::Exit(Arc::new(Ear(sender)))));
         let news = parking_lot::Mutex::new(Some(receiver));
         Self { session, last: AtomicI64::new(0), news }

@@ -38,6 +38,7 @@ fn server(fake: Fake<'_>) -> Fake<'_> {
 #[track_caller]
 fn sent(place: &Place, tool: &str, arguments: &[&str], expected: &str) {
     let out = place.call(tool, &[arguments, &["--json"]].concat());
+    let expected = place.result(expected, false);
     assert_eq!(out.text(), format!("{expected}\n"), "{arguments:?}");
 }
 

@@ -45,6 +45,8 @@ struct Place {
     flags: Vec<String>,
     /// Before the names of its tools.
     prefix: &'static str,
+    /// The client is answered in the stateless era, by a server of the older.
+    across: bool,
     _serve: Option<Serve>,
 }
 
@@ -82,7 +84,20 @@ impl Place {
         };
         let config = || vec!["--config".to_owned(), room.path("mcp.json").display().to_string()];
         let flags = url.map_or_else(config, |url| vec!["--url".to_owned(), url]);
-        Self { room, flags, prefix, _serve: serve }
+        let across = matches!(target, Target::Serve(Wire::Http));
+        Self { room, flags, prefix, across, _serve: serve }
+    }
+
+    /// The server's result as the client gets it: in the stateless era it says what it is, and for
+    /// how long a resource (`cached`) may be kept.
+    fn result(&self, raw: &str, cached: bool) -> String {
+        let hints = if cached { r#","ttlMs":0,"cacheScope":"private""# } else { "" };
+        let added = format!(r#"{{"resultType":"complete"{hints}"#);
+        match raw.strip_prefix('{') {
+            Some(rest) if self.across && rest == "}" => format!("{added}}}"),
+            Some(rest) if self.across => format!("{added},{rest}"),
+            _ => raw.to_owned(),
+        }
     }
 
     /// The exposed name of a tool.

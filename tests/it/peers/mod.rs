@@ -5,6 +5,7 @@
 //! report. Where the gateway's one connection makes a difference, the comparison says so.
 
 mod expected;
+mod fleet;
 mod probe;
 mod stage;
 

@@ -174,11 +174,11 @@ pub(super) fn python() -> PathBuf {
     installed("venv/bin/python")
 }
 
-fn everything() -> PathBuf {
+pub(super) fn everything() -> PathBuf {
     installed("node_modules/@modelcontextprotocol/server-everything/dist/index.js")
 }
 
-fn installed(name: &str) -> PathBuf {
+pub(super) fn installed(name: &str) -> PathBuf {
     let path = place().join(name);
     let shown = path.display();
     assert!(path.exists(), "{shown} is missing: run `cargo xtask peers`, which installs it");

@@ -4,35 +4,36 @@ use std::collections::BTreeSet;
 
 use kit::client::Client;
 use kit::line::Line;
-use kit::mcp::{self, Tool};
+use kit::mcp::{self, Speak, Tool};
+use kit::modern::Modern;
 use kit::scan;
+use kit::scene::Talk;
 
 use super::calls::{CALLS, Call, Ends};
-use super::peers::{self, PEERS};
+use super::peers::{self, Eras, PEERS};
 use super::scene::Scene;
 use super::{START_LIMIT, outcome};
 
 /// The servers themselves, each started once, and what they have said.
 pub(super) struct Direct {
-    clients: Vec<(&'static str, Client)>,
+    clients: Vec<(&'static str, Talk)>,
     tools: Vec<(&'static str, Tool)>,
     answers: Vec<Line>,
 }
 
 impl Direct {
     /// The servers, started at the same time and asked for their tools.
-    pub(super) fn start(scene: &Scene) -> Self {
+    pub(super) fn start(scene: &Scene, eras: Eras) -> Self {
         let entry = |name| peers::command(&peers::entry(scene, name));
-        let clients: Vec<_> =
+        let processes: Vec<_> =
             PEERS.iter().map(|name| (*name, Client::spawn(entry(name)))).collect();
-        for (_, client) in &clients {
-            let id = client.fresh_id();
-            client.send_line(mcp::initialize(&id, peers::REVISION));
-            let answer = client.answer(id.as_bytes(), START_LIMIT);
-            let revision = scan::get(answer.result(), "protocolVersion").and_then(scan::text);
-            assert_eq!(revision.as_deref(), Some(peers::REVISION), "{answer}");
-            client.send_line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-        }
+        let clients: Vec<_> = processes
+            .into_iter()
+            .map(|(name, process)| match eras.is_modern(name) {
+                true => (name, Talk::Modern(Modern::stdio(process, "{}"))),
+                false => (name, Talk::Stdio(initialized(process))),
+            })
+            .collect();
         let tools = clients
             .iter()
             .flat_map(|(name, client)| client.list().into_iter().map(move |tool| (*name, tool)));
@@ -41,9 +42,9 @@ impl Direct {
     }
 
     /// [`Direct::start`] on fresh state, and every call of the table.
-    pub(super) fn ask(scene: &Scene) -> Self {
+    pub(super) fn ask(scene: &Scene, eras: Eras) -> Self {
         scene.renew();
-        let mut direct = Self::start(scene);
+        let mut direct = Self::start(scene, eras);
         direct.answers = CALLS.iter().map(|call| direct.call(call, scene)).collect();
         direct
     }
@@ -52,7 +53,7 @@ impl Direct {
         self.client(call.server).call(call.tool, &scene.fill(call.arguments))
     }
 
-    pub(super) fn client(&self, server: &str) -> &Client {
+    pub(super) fn client(&self, server: &str) -> &Talk {
         let found = self.clients.iter().find(|(name, _)| *name == server);
         &found.unwrap_or_else(|| panic!("there is no server {server}")).1
     }
@@ -91,6 +92,16 @@ impl Direct {
         let longest = self.answers.iter().map(|answer| answer.0.len()).max();
         assert!(longest >= Some(LONG), "the longest answer has {longest:?} bytes");
     }
+}
+
+fn initialized(client: Client) -> Client {
+    let id = client.fresh_id();
+    client.send_line(mcp::initialize(&id, peers::REVISION));
+    let answer = client.answer(id.as_bytes(), START_LIMIT);
+    let revision = scan::get(answer.result(), "protocolVersion").and_then(scan::text);
+    assert_eq!(revision.as_deref(), Some(peers::REVISION), "{answer}");
+    client.send_line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    client
 }
 
 const PARTS: [&str; 8] = [

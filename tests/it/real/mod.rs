@@ -14,14 +14,16 @@ use std::time::Duration;
 
 use kit::client::Client;
 use kit::line::Line;
-use kit::mcp::{Tool, listed};
+use kit::mcp::{Speak, Tool, listed};
+use kit::modern::Modern;
+use kit::scene::Talk;
 use kit::{LIMIT, bin, process, scan};
 use serde_json::Value;
 
 use crate::ONE_AT_A_TIME as TURN;
 use calls::{BY_THE_CLOCK, CALLS, Call};
 use direct::Direct;
-use peers::PEERS;
+use peers::{Eras, PEERS};
 use scene::Scene;
 
 /// Interpreters take their time on a busy machine, and none of it is promised here.
@@ -38,15 +40,34 @@ struct Front {
     flags: &'static [&'static str],
     /// Between the server's key and the tool's name.
     separator: &'static str,
+    /// What it speaks to the servers.
+    eras: Eras,
+    /// Is its client of the stateless era?
+    is_modern: bool,
 }
 
-fn fronts() -> [Front; 3] {
-    let front = |title, program, flags, separator| Front { title, program, flags, separator };
-    let for_client = &["--for", "claude-code"];
+fn fronts() -> [Front; 4] {
+    let trunkline = |title| Front {
+        title,
+        program: bin::trunkline(),
+        flags: &[],
+        separator: ":",
+        eras: Eras::Both,
+        is_modern: false,
+    };
     [
-        front("trunkline", bin::trunkline(), &[], ":"),
-        front("trunkline --for claude-code", bin::trunkline(), for_client, "__"),
-        front("mcp-simple-aggregator", bin::simple_aggregator(), &[], ":"),
+        trunkline("trunkline"),
+        Front {
+            flags: &["--for", "claude-code"],
+            separator: "__",
+            ..trunkline("trunkline --for claude-code")
+        },
+        Front { is_modern: true, ..trunkline("trunkline in the stateless era") },
+        Front {
+            program: bin::simple_aggregator(),
+            eras: Eras::One,
+            ..trunkline("mcp-simple-aggregator")
+        },
     ]
 }
 
@@ -55,12 +76,27 @@ impl Front {
         [server, self.separator, tool].concat()
     }
 
-    fn start(&self, scene: &Scene) -> Client {
+    fn start(&self, scene: &Scene) -> Talk {
         let mut command = scene.room.program(&self.program, self.flags);
         command.args(["--start-timeout", START]);
         let client = Client::spawn(command);
+        if self.is_modern {
+            return Talk::Modern(Modern::stdio(client, "{}"));
+        }
         client.initialize(peers::REVISION);
-        client
+        Talk::Stdio(client)
+    }
+
+    /// What was answered, without what the eras make different: only a result of a server of the
+    /// older era to a client of the newer has something added.
+    fn outcome(&self, server: &str, answer: &Line) -> (&'static str, Vec<u8>) {
+        match outcome(answer) {
+            ("result", _) if self.is_modern && !self.eras.is_modern(server) => {
+                assert_eq!(answer.result_type().as_deref(), Some("complete"), "{answer}");
+                ("result", answer.payload())
+            }
+            (kind, bytes) => (kind, bytes.to_vec()),
+        }
     }
 }
 
@@ -68,26 +104,38 @@ impl Front {
 fn fr_004_fr_005_fr_008_real_servers_say_the_same_behind_every_program_as_directly() {
     let _turn = TURN.lock();
     let scene = Scene::new();
-    let direct = Direct::ask(&scene);
-    direct.assert_that_the_calls_are_worth_it();
+    let both = [Eras::One, Eras::Both].map(|eras| (eras, Direct::ask(&scene, eras)));
+    for (_, direct) in &both {
+        direct.assert_that_the_calls_are_worth_it();
+    }
     for front in fronts() {
+        let found = both.iter().find(|(eras, _)| *eras == front.eras);
+        let direct = &found.expect("each was asked").1;
         scene.renew();
         let client = front.start(&scene);
         let list = list(&client);
-        assert_same_tools(&front, &direct, &listed(&list));
-        assert_same_answers(&front, &direct, &scene, &client);
-        assert_same_shapes(&front, &direct, &client);
+        assert_same_tools(&front, direct, &listed(&list));
+        assert_same_answers(&front, direct, &scene, &client);
+        assert_same_shapes(&front, direct, &client);
         for _ in 0..2 {
             let again = self::list(&client);
             assert!(again.result() == list.result(), "{}: the list has changed", front.title);
         }
         client.assert_only_protocol();
-        assert_none_is_left(&front, &scene, &client);
+        assert_none_is_left(&front, &scene, process_of(&client));
+    }
+}
+
+fn process_of(client: &Talk) -> &Client {
+    match client {
+        Talk::Stdio(client) => client,
+        Talk::Modern(client) => client.process().expect("a gateway of its own"),
+        other => panic!("not on a pipe: {other:?}"),
     }
 }
 
 /// The whole answer, so that its bytes can be compared.
-fn list(client: &Client) -> Line {
+fn list(client: &Talk) -> Line {
     let id = client.fresh_id();
     client.send_line(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list"}}"#));
     let list = client.answer(id.as_bytes(), START_LIMIT);
@@ -96,13 +144,19 @@ fn list(client: &Client) -> Line {
 }
 
 fn assert_same_tools(front: &Front, direct: &Direct, tools: &[Tool]) {
-    let expected = direct.tools();
+    // Tools that can only be called as tasks of the older era are not offered to the newer.
+    let is_task = |tool: &Tool| {
+        let support = scan::path(&tool.raw, &["execution", "taskSupport"]);
+        support == Some(b"\"required\"")
+    };
+    let expected: Vec<_> =
+        direct.tools().iter().filter(|(_, tool)| !front.is_modern || !is_task(tool)).collect();
     let mut names: Vec<String> =
         expected.iter().map(|(server, tool)| front.name(server, &tool.name)).collect();
     names.sort();
     let found: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(found, names, "{}: all tools, nothing else, sorted", front.title);
-    for (server, own) in expected {
+    for (server, own) in expected.iter().copied() {
         let name = front.name(server, &own.name);
         let tool = tools.iter().find(|tool| tool.name == name).expect("compared above");
         let own_name = scan::get(&own.raw, "name").expect("a tool has a name");
@@ -111,12 +165,13 @@ fn assert_same_tools(front: &Front, direct: &Direct, tools: &[Tool]) {
     }
 }
 
-fn assert_same_answers(front: &Front, direct: &Direct, scene: &Scene, client: &Client) {
+fn assert_same_answers(front: &Front, direct: &Direct, scene: &Scene, client: &Talk) {
     for (call, expected) in CALLS.iter().zip(direct.answers()) {
         let Call { server, tool, arguments, .. } = *call;
         let answer = client.call(&front.name(server, tool), &scene.fill(arguments));
         // `convert_time` tells today's date, and that may have changed since it was asked directly.
-        if server == "time" && outcome(&answer) != outcome(expected) {
+        let (kind, bytes) = front.outcome(server, &answer);
+        if server == "time" && (kind, &bytes[..]) != outcome(expected) {
             let expected = direct.call(call, scene);
             assert_same_outcome(front, call, &expected, &answer);
         } else {
@@ -127,27 +182,29 @@ fn assert_same_answers(front: &Front, direct: &Direct, scene: &Scene, client: &C
 
 fn assert_same_outcome(front: &Front, call: &Call, expected: &Line, answer: &Line) {
     let what = format!("{}: {} {} {}", front.title, call.server, call.tool, call.arguments);
-    let ((kind, expected), (got, answer)) = (outcome(expected), outcome(answer));
-    assert_eq!(got, kind, "{what}: {}", shown(answer, 0));
-    assert_same(&what, expected, answer);
+    let ((kind, expected), (got, answer)) = (outcome(expected), front.outcome(call.server, answer));
+    assert_eq!(got, kind, "{what}: {}", shown(&answer, 0));
+    assert_same(&what, expected, &answer);
 }
 
 /// Answers that tell the time: all of them but the time.
-fn assert_same_shapes(front: &Front, direct: &Direct, client: &Client) {
+fn assert_same_shapes(front: &Front, direct: &Direct, client: &Talk) {
     for (server, tool, arguments, clocks) in BY_THE_CLOCK {
         let expected = direct.client(server).call(tool, arguments);
         let answer = client.call(&front.name(server, tool), arguments);
         let what = format!("{}: {server} {tool} {arguments}", front.title);
-        assert_eq!(timeless(&answer, clocks), timeless(&expected, clocks), "{what}");
+        let answer = front.outcome(server, &answer).1;
+        assert_eq!(timeless(&answer, clocks), timeless(expected.result(), clocks), "{what}");
     }
 }
 
 /// A result as text, in the order it is written, without the values at `clocks`.
-fn timeless(answer: &Line, clocks: &[&str]) -> String {
-    let mut result: Value = serde_json::from_slice(answer.result()).expect("a result is JSON");
+fn timeless(answer: &[u8], clocks: &[&str]) -> String {
+    let mut result: Value = serde_json::from_slice(answer).expect("a result is JSON");
     for clock in clocks {
-        let value = result.pointer_mut(clock).unwrap_or_else(|| panic!("no {clock} in {answer}"));
-        assert!(value.is_string(), "{clock} in {answer}");
+        let shown = String::from_utf8_lossy(answer);
+        let value = result.pointer_mut(clock).unwrap_or_else(|| panic!("no {clock} in {shown}"));
+        assert!(value.is_string(), "{clock} in {shown}");
         *value = Value::Null;
     }
     result.to_string()
@@ -174,7 +231,7 @@ fn check_finds_real_servers_running_with_as_many_tools_as_they_list_directly() {
     let _turn = TURN.lock();
     let scene = Scene::new();
     scene.renew();
-    let direct = Direct::start(&scene);
+    let direct = Direct::start(&scene, Eras::Both);
     let report = check(&scene.room.path("mcp.json"));
     assert_eq!(report["ok"], true, "{report}");
     let servers = report["servers"].as_array().expect("a list of servers");
@@ -182,7 +239,7 @@ fn check_finds_real_servers_running_with_as_many_tools_as_they_list_directly() {
     assert_eq!(names, PEERS, "{report}");
     for (name, server) in PEERS.iter().zip(servers) {
         assert_eq!(server["state"], "running", "{server}");
-        assert_eq!(server["protocol"], peers::REVISION, "{server}");
+        assert_eq!(server["protocol"], Eras::Both.revision(name), "{server}");
         let tools = direct.tools().iter().filter(|(of, _)| of == name).count();
         assert_eq!(server["tools"], tools, "{server}");
     }

@@ -12,8 +12,28 @@ use super::scene::Scene;
 pub(super) const PEERS: [&str; 6] =
     ["everything", "filesystem", "memory", "sequential-thinking", "time", "git"];
 
-/// The revision both sides speak to them.
+/// The revision both sides speak to those of the older era.
 pub(super) const REVISION: &str = "2025-11-25";
+
+/// Which eras are spoken to the servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Eras {
+    /// The older one to all of them.
+    One,
+    /// To each the newest it knows.
+    Both,
+}
+
+impl Eras {
+    /// The Python servers are of the stateless era, the others are not yet.
+    pub(super) fn is_modern(self, name: &str) -> bool {
+        self == Self::Both && matches!(name, "time" | "git")
+    }
+
+    pub(super) fn revision(self, name: &str) -> &'static str {
+        if self.is_modern(name) { kit::modern::REVISION } else { REVISION }
+    }
+}
 
 /// The program of a server; where it is missing, the test fails and says what to do.
 pub(super) fn program(name: &str) -> PathBuf {

@@ -35,6 +35,8 @@ struct Said {
     info: Vec<u8>,
     capabilities: Vec<u8>,
     stamp: Option<Stamp>,
+    /// It has no use for logs unless it says so.
+    is_quiet: bool,
 }
 
 /// In a session servers log as they like until they are told; in the stateless era they say nothing
@@ -133,15 +135,22 @@ impl Client {
     /// The client says who it is and what can be passed on of what it can do.
     pub(crate) fn introduces_itself(&self, info: &[u8], capabilities: &[u8]) {
         let (info, capabilities) = (info.to_vec(), capabilities.to_vec());
-        *self.said.lock() = Said { info, capabilities, stamp: None };
+        let mut said = self.said.lock();
+        *said = Said { info, capabilities, stamp: None, is_quiet: said.is_quiet };
+    }
+
+    /// The client wants to hear no logs unless it says from which level on.
+    pub(crate) fn is_quiet(&self) {
+        self.said.lock().is_quiet = true;
     }
 
     /// What stands in its requests to servers of the stateless era.
     pub(crate) fn stamp(&self) -> Stamp {
-        let level = self.level().map_or(UNSAID_LEVEL, Level::name);
+        let level = self.level().map(Level::name);
         let mut said = self.said.lock();
-        let Said { info, capabilities, stamp } = &mut *said;
-        stamp.get_or_insert_with(|| Stamp::new(info, capabilities, Some(level))).clone()
+        let Said { info, capabilities, stamp, is_quiet } = &mut *said;
+        let level = level.or(if *is_quiet { None } else { Some(UNSAID_LEVEL) });
+        stamp.get_or_insert_with(|| Stamp::new(info, capabilities, level)).clone()
     }
 
     pub(crate) fn level(&self) -> Option<Level> {

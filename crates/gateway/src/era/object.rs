@@ -18,23 +18,26 @@ pub(super) enum Member {
 pub(super) fn rebuilt(object: &[u8], decide: impl Fn(&str, &[u8]) -> Member) -> Vec<u8> {
     let text = |from: usize, to: usize| object.get(from..to).unwrap_or_default();
     let mut out = Vec::with_capacity(object.len());
-    let mut kept_any = false;
+    let (mut kept_any, mut dropped_any) = (false, false);
     let mut behind = object.iter().position(|byte| *byte == b'{').map_or(0, |at| at + 1);
     out.extend_from_slice(text(0, behind));
     for (key, value) in members(object) {
         let before = text(behind, value.start());
         behind = value.end();
         let changed = match decide(&key, value.of(object)) {
-            Member::Dropped => continue,
+            Member::Dropped => {
+                dropped_any = true;
+                continue;
+            }
             Member::Kept => None,
             Member::Changed(new) => Some(new),
         };
-        let comma = before.iter().position(|byte| *byte == b'"').unwrap_or_default();
-        out.extend_from_slice(if kept_any {
-            before
-        } else {
-            before.get(comma..).unwrap_or(before)
-        });
+        // The comma in front of the first that is left belonged to one that is not.
+        let skipped = match before.iter().position(|byte| *byte == b'"') {
+            Some(quote) if dropped_any && !kept_any => quote,
+            _ => 0,
+        };
+        out.extend_from_slice(before.get(skipped..).unwrap_or(before));
         out.extend_from_slice(changed.as_deref().unwrap_or_else(|| value.of(object)));
         kept_any = true;
     }
@@ -66,6 +69,8 @@ mod tests {
             (r#"{"a":1}"#, "{}"),
             (r#"{"a":1,"b":2}"#, r#"{"b":2}"#),
             (r#"{ "a" : 1 , "b" : 2 }"#, r#"{"b" : 2 }"#),
+            (r#"{ "b" : 2 , "a" : 1 }"#, r#"{ "b" : 2 }"#),
+            (r#"{ "b" : 2 }"#, r#"{ "b" : 2 }"#),
             (r#"{"b":2,"a":{"b":[1,"}"]}}"#, r#"{"b":2}"#),
             (r#"{"b":2,"a":1,"c":1.0}"#, r#"{"b":2,"c":1.0}"#),
             (r#"{"\u0061":1,"b\u0062":"\/"}"#, r#"{"b\u0062":"\/"}"#),

@@ -42,6 +42,8 @@ pub(crate) enum Translated {
     Code(&'static str),
     /// No error: something is asked for. The result.
     Asks(Vec<u8>),
+    /// The same, of a client that cannot do it.
+    Cannot,
 }
 
 /// Of the revisions up to 2025-11-25; nobody sends them in the stateless era.
@@ -53,7 +55,8 @@ pub(crate) fn refusal_for_modern(error: &[u8], asks_urls: bool) -> Translated {
     match code_of(error) {
         Some(RESOURCE_NOT_FOUND) => Translated::Code("-32602"),
         Some(URL_ELICITATION_REQUIRED) => match urls(error) {
-            requests if requests.is_empty() || !asks_urls => Translated::Code("-32603"),
+            requests if requests.is_empty() => Translated::Code("-32603"),
+            _ if !asks_urls => Translated::Cannot,
             requests => Translated::Asks(input_required(&requests, None)),
         },
         _ => Translated::Same,
@@ -116,7 +119,7 @@ mod tests {
             String::from_utf8(result).unwrap(),
             r#"{"resultType":"input_required","inputRequests":{"url-1":{"method":"elicitation/create","params":{"mode":"url","url":"https://x","message":"go"}}}}"#
         );
-        assert_eq!(refusal_for_modern(url, false), Translated::Code("-32603"));
+        assert_eq!(refusal_for_modern(url, false), Translated::Cannot);
     }
 
     #[test]

@@ -77,7 +77,7 @@ impl Session {
             door: asked.door.clone(),
             _place: place,
         };
-        listener.acknowledge(message.id(), touched);
+        listener.acknowledge(message.id(), cancelled.clone(), touched);
         listener.follow(asked.snapshot);
         let session = Arc::clone(self);
         let task = async move { session.look_after(listener, cancelled).await };
@@ -138,7 +138,7 @@ impl Session {
 
 impl Listener {
     /// The first word of a subscription. What follows leaves marked by the same id.
-    fn acknowledge(&self, id: &[u8], touched: &mut Touched) {
+    fn acknowledge(&self, id: &[u8], cancelled: CancellationToken, touched: &mut Touched) {
         let words = [
             br#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"#,
             &mark(id)[..],
@@ -147,7 +147,7 @@ impl Listener {
             b"}}",
         ];
         self.door.say(&words.concat(), &Edits::new(), touched);
-        let tagged = Tagged { door: self.door.clone(), id: id.into() };
+        let tagged = Tagged { door: self.door.clone(), id: id.into(), cancelled };
         self.ear.set_stream(Some(Door::Exit(Arc::new(tagged))));
     }
 

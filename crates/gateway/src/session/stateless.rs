@@ -44,6 +44,11 @@ impl Session {
             self.context.declared.settle(message.text(message.params.meta_capabilities));
         }
         let method = message.method();
+        if *method == *b"tools/call"
+            && let Ok(Route::Call(owner)) = route(message, &snapshot.catalog)
+        {
+            return self.call(asked, owner, touched);
+        }
         if is_removed(&method) {
             return asked.refuse(&unknown_method(message), touched);
         }

@@ -1,5 +1,6 @@
 //! Marks a notification as one of a subscription. Pure but for the door it leaves through.
 
+use tokio_util::sync::CancellationToken;
 use trunkline_wire::{Edits, Span, members, scan};
 
 use crate::call::{Door, Exit, Payload};
@@ -60,10 +61,15 @@ pub(super) struct Tagged {
     pub(super) door: Door,
     /// The id of the request that opened it, as spelt.
     pub(super) id: Box<[u8]>,
+    /// From then on nothing more is told.
+    pub(super) cancelled: CancellationToken,
 }
 
 impl Exit for Tagged {
     fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) -> bool {
+        if self.cancelled.is_cancelled() {
+            return false;
+        }
         let mut whole = Vec::with_capacity(bytes.len() + 64);
         edits.write(bytes, &mut whole);
         self.door.say(&tagged(&whole, &self.id), &Edits::new(), touched)

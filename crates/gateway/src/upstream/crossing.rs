@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use trunkline_wire::{Edits, Kind, Message, Span, decode, find, member, scan};
 
-use crate::call::{Carrier, Level, Manner, Payload, ReturnPath, Stateless, Ticket};
+use crate::call::{Ability, Carrier, Level, Manner, Payload, ReturnPath, Stateless, Ticket};
 use crate::era::{self, Era, Translated};
 use crate::error::CallError;
 use crate::pump::Touched;
@@ -103,9 +103,9 @@ impl Connection {
         touched: &mut Touched,
     ) {
         let bytes = payload.bytes();
-        let kind = shape.result_type.and_then(|span| decode(span.of(bytes)));
+        let asks = || shape.result_type.is_some_and(|at| at.of(bytes) == b"\"input_required\"");
         match (&path.manner, self.era()) {
-            (Manner::Session, Era::Modern) if kind.as_deref() == Some("input_required") => {
+            (Manner::Session, Era::Modern) if asks() => {
                 let result = shape.result.map(|span| span.of(bytes)).unwrap_or_default();
                 Rounds::begin(self, path, result, touched);
             }
@@ -113,14 +113,44 @@ impl Connection {
                 let how = Arc::clone(how);
                 deliver_to_modern(&path, &how, shape, payload, touched);
             }
-            _ => {
-                if kind.as_deref() == Some("task") {
-                    let result = shape.result.map(|span| span.of(bytes)).unwrap_or_default();
-                    self.remember_task(result);
+            (Manner::Stateless(how), Era::Modern) => {
+                let how = Arc::clone(how);
+                self.deliver_within_modern(&path, &how, shape, payload, touched);
+            }
+            _ => path.deliver(shape.id, payload, touched),
+        }
+    }
+
+    /// A response within the stateless era: the same bytes, unless it asks for what the client cannot
+    /// do, or forgets to say what it is.
+    fn deliver_within_modern(
+        &self,
+        path: &ReturnPath,
+        how: &Stateless,
+        shape: Shape,
+        payload: Payload<'_>,
+        touched: &mut Touched,
+    ) {
+        let bytes = payload.bytes();
+        let Some(result) = shape.result else {
+            return path.deliver_edited(code(shape, bytes), shape.id, payload, &[], touched);
+        };
+        match shape.result_type.map(|span| span.of(bytes)) {
+            Some(b"\"input_required\"") => {
+                let missing = missing(result.of(bytes), how);
+                if !missing.is_empty() {
+                    return path.fail(&CallError::MissingCapability(missing), touched);
                 }
-                path.deliver_edited(code(shape, bytes), shape.id, payload, &[], touched);
+            }
+            Some(b"\"task\"") => self.remember_task(result.of(bytes)),
+            Some(_) => {}
+            None => {
+                let new = era::additions(result.of(bytes), how.cacheable);
+                let at = Span::at(result.start() + 1);
+                return path.deliver_edited(None, shape.id, payload, &[(at, &new)], touched);
             }
         }
+        path.deliver_edited(None, shape.id, payload, &[], touched);
     }
 
     /// A task was started: what is asked about it later is for the same server.
@@ -132,6 +162,16 @@ impl Connection {
         }
     }
 }
+
+/// What a result asks for and its client cannot do.
+fn missing(result: &[u8], how: &Stateless) -> Vec<&'static str> {
+    let asked = era::requests_in(result, |_| String::new());
+    let needed = asked.iter().filter_map(|one| Ability::needed_for(one.method.as_bytes()));
+    needed.filter(|ability| !how.can(*ability)).map(Ability::word).collect()
+}
+
+/// What a client that can be sent to a URL declares.
+const URLS: &str = "elicitation";
 
 /// The code of an error response.
 fn code(shape: Shape, bytes: &[u8]) -> Option<i64> {
@@ -160,6 +200,7 @@ fn deliver_to_modern(
     let error = shape.error.map(|span| span.of(bytes)).unwrap_or_default();
     match era::refusal_for_modern(error, how.goes_to_urls()) {
         Translated::Asks(result) => path.complete(&result, touched),
+        Translated::Cannot => path.fail(&CallError::MissingCapability(vec![URLS]), touched),
         Translated::Code(new) => {
             let at = shape.error.and_then(|error| find(bytes, error, &["code"]));
             let edit = at.map(|at| (at, new.as_bytes()));

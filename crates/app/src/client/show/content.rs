@@ -51,9 +51,12 @@ pub(crate) fn resource_parts(result: &[u8]) -> Vec<Part> {
     parts
 }
 
+/// What a result says about itself.
+const ABOUT: [&str; 4] = ["_meta", "resultType", "ttlMs", "cacheScope"];
+
 /// Is there anything in a result besides these members, which were looked at?
 pub(super) fn says_more(result: &[u8], seen: &[&str]) -> bool {
-    let is_new = |key: &str| key != "_meta" && !seen.contains(&key);
+    let is_new = |key: &str| !ABOUT.contains(&key) && !seen.contains(&key);
     !result.starts_with(b"{") || members(result).any(|(key, _)| is_new(&key))
 }
 
@@ -162,6 +165,7 @@ mod tests {
     #[test]
     fn a_tools_error_is_known() {
         assert!(call_result(br#"{"content":[],"isError":true}"#).is_error);
+        check(r#"{"resultType":"complete","content":[]}"#, "");
         assert!(!call_result(br#"{"content":[],"isError":false}"#).is_error);
     }
 
