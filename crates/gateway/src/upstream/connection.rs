@@ -210,7 +210,11 @@ impl Connection {
             message.push(b'}');
             let sent = self.line.request(id, &heading, &message, &Edits::new(), &mut touched);
             let sent_at = sent.ok()?;
-            pending.insert(id, Entry { waiter: Waiter::Own(sender), deadline: None, sent_at });
+            let waiter = match method {
+                "subscriptions/listen" => Waiter::Listening(sender),
+                _ => Waiter::Own(sender),
+            };
+            pending.insert(id, Entry { waiter, deadline: None, sent_at });
             id
         };
         touched.flush();
@@ -303,7 +307,9 @@ impl Connection {
             Waiter::Client(path) => self.deliver_across(path, shape, payload, touched),
             Waiter::Parked(parked) => self.settle_parked(&parked, shape, payload, touched),
             // If nobody waits any more, the handshake was given up.
-            Waiter::Own(sender) => drop(sender.send(Ok(payload.bytes().to_vec()))),
+            Waiter::Own(sender) | Waiter::Listening(sender) => {
+                drop(sender.send(Ok(payload.bytes().to_vec())));
+            }
             Waiter::Fence => self.fence_passed(touched),
         }
     }
@@ -328,7 +334,7 @@ impl Connection {
                 path.fail(error, touched);
                 true
             }
-            Some(Entry { waiter: Waiter::Own(sender), .. }) => {
+            Some(Entry { waiter: Waiter::Own(sender) | Waiter::Listening(sender), .. }) => {
                 drop(sender.send(Err(error.to_string())));
                 true
             }
@@ -359,7 +365,7 @@ impl Connection {
             match entry.waiter {
                 Waiter::Client(path) => path.fail(&error, &mut touched),
                 Waiter::Parked(parked) => parked.fail(&error, &mut touched),
-                Waiter::Own(_) | Waiter::Fence => {}
+                Waiter::Own(_) | Waiter::Listening(_) | Waiter::Fence => {}
             }
         }
         self.line.close();

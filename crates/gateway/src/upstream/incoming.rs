@@ -236,7 +236,7 @@ impl Connection {
         }
         let mut paths = pending.iter().filter_map(|(id, waiter)| match waiter {
             Waiter::Client(path) => Some((id, path)),
-            Waiter::Own(_) | Waiter::Parked(_) | Waiter::Fence => None,
+            Waiter::Own(_) | Waiter::Listening(_) | Waiter::Parked(_) | Waiter::Fence => None,
         });
         let Some((id, first)) = paths.next() else {
             // A call that has asked is taken to wait for its answer, unless there is no other or it

@@ -155,7 +155,7 @@ impl Connection {
         let id = message.params.request_id.map(|at| at.of(message.bytes));
         let Some(id) = id.and_then(upstream_id) else { return false };
         let is_own = match self.pending.lock().get(id) {
-            Some(Entry { waiter: Waiter::Own(_), .. }) => self.era() == Era::Modern,
+            Some(Entry { waiter: Waiter::Listening(_), .. }) => self.era() == Era::Modern,
             _ => false,
         };
         if !is_own {

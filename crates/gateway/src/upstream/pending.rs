@@ -28,10 +28,19 @@ pub(crate) enum Waiter {
     Client(ReturnPath),
     /// Trunkline itself, during a handshake or a listing: the whole response, or why there is none.
     Own(oneshot::Sender<Result<Vec<u8>, String>>),
+    /// The same, for what changes: it is answered when nothing more will be told.
+    Listening(oneshot::Sender<Result<Vec<u8>, String>>),
     /// Nobody at the moment: the server has asked something, and its client will come again.
     Parked(Arc<Parked>),
     /// A ping that tells how far the server has read: see `GivenUp`.
     Fence,
+}
+
+impl Waiter {
+    /// Is it open beside the calls, whatever comes?
+    fn is_lasting(&self) -> bool {
+        matches!(self, Self::Listening(_) | Self::Fence)
+    }
 }
 
 #[derive(Debug)]
@@ -101,8 +110,7 @@ impl Pending {
 
     /// The only open call, if there is exactly one.
     pub(crate) fn only(&self) -> Option<UpstreamId> {
-        let mut calls =
-            self.open.iter().filter(|(_, entry)| !matches!(entry.waiter, Waiter::Fence));
+        let mut calls = self.open.iter().filter(|(_, entry)| !entry.waiter.is_lasting());
         calls.next().filter(|_| calls.next().is_none()).map(|(id, _)| *id)
     }
 
