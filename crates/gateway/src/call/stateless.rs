@@ -52,16 +52,17 @@ impl Stateless {
         principal: &Arc<[u8]>,
     ) -> Result<Arc<Self>, CallError> {
         let params = &message.params;
-        let version = message.text(params.meta_version);
-        let Some(version) = decode(version) else {
+        let token = message.text(params.meta_version);
+        if !token.starts_with(b"\"") {
             return Err(CallError::MissingMeta("protocolVersion"));
-        };
+        }
         let capabilities = message.text(params.meta_capabilities);
         if !capabilities.starts_with(b"{") {
             return Err(CallError::MissingMeta("clientCapabilities"));
         }
-        if version != MODERN {
-            return Err(CallError::UnsupportedVersion { requested: version.into_owned() });
+        if !is_modern(token) {
+            let requested = decode(token).unwrap_or_default().into_owned();
+            return Err(CallError::UnsupportedVersion { requested });
         }
         let level = match params.meta_level {
             None => None,
@@ -116,6 +117,12 @@ impl Stateless {
         let missing = Ability::ALL.into_iter().filter(|ability| refused & 1 << *ability as u8 != 0);
         missing.map(Ability::word).collect()
     }
+}
+
+/// Is this the revision that is spoken, however it is spelt?
+fn is_modern(token: &[u8]) -> bool {
+    let plain = token.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+    plain == Some(MODERN.as_bytes()) || decode(token).is_some_and(|version| version == MODERN)
 }
 
 #[cfg(test)]

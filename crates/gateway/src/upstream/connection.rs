@@ -137,8 +137,11 @@ impl Connection {
     }
 
     pub(super) fn next_id(&self, pending: &mut Pending) -> Result<UpstreamId, CallError> {
-        let id = pending.next_id();
-        id.ok_or_else(|| self.refusal(Refused::Full("too many of its calls are open")))
+        let why = match pending.closed {
+            true => Refused::Closed,
+            false => Refused::Full("too many of its calls are open"),
+        };
+        pending.next_id().ok_or_else(|| self.refusal(why))
     }
 
     /// Notes who waits for a request that has just been sent, if it could be.
@@ -354,7 +357,7 @@ impl Connection {
     pub(crate) fn close(self: &Arc<Self>, what: &str, stderr: &[String]) {
         let reach = self.line.reach();
         let mut touched = Touched::default();
-        let entries = self.pending.lock().drain();
+        let entries = self.pending.lock().close();
         for (id, entry) in entries {
             let error = CallError::ServerGone {
                 server: self.key.to_string(),

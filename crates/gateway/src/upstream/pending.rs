@@ -57,6 +57,8 @@ pub(crate) struct Pending {
     last: UpstreamId,
     /// Numbers are being used again: each has to be looked up first.
     went_round: bool,
+    /// The connection is over.
+    pub(crate) closed: bool,
     pub(crate) given_up: GivenUp,
 }
 
@@ -67,7 +69,13 @@ impl Pending {
     pub(crate) fn new() -> Self {
         let random = Random::new().build_hasher().finish() % 100_000_000;
         let last = FIRST + UpstreamId::try_from(random).unwrap_or_default();
-        Self { open: HashMap::default(), last, went_round: false, given_up: GivenUp::default() }
+        Self {
+            open: HashMap::default(),
+            last,
+            went_round: false,
+            closed: false,
+            given_up: GivenUp::default(),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -76,7 +84,7 @@ impl Pending {
 
     /// An id that is not in use, or `None` if too many are.
     pub(crate) fn next_id(&mut self) -> Option<UpstreamId> {
-        if self.open.len() >= OPEN_CALLS {
+        if self.closed || self.open.len() >= OPEN_CALLS {
             return None;
         }
         loop {
@@ -127,7 +135,9 @@ impl Pending {
         self.open.iter().map(|(id, entry)| (*id, &entry.waiter))
     }
 
-    pub(crate) fn drain(&mut self) -> Vec<(UpstreamId, Entry)> {
+    /// Takes everything out, and nothing more in: whoever comes later is told at once.
+    pub(crate) fn close(&mut self) -> Vec<(UpstreamId, Entry)> {
+        self.closed = true;
         std::mem::take(&mut self.open).into_iter().collect()
     }
 }
@@ -163,6 +173,15 @@ mod tests {
         pending.insert(FIRST, entry());
         assert_eq!(pending.next_id(), Some(FIRST + 1));
         assert!(i32::try_from(LAST).is_ok());
+    }
+
+    #[test]
+    fn what_is_over_takes_nothing_more() {
+        let mut pending = Pending::new();
+        let id = pending.next_id().unwrap();
+        pending.insert(id, entry());
+        assert_eq!(pending.close().len(), 1);
+        assert_eq!(pending.next_id(), None);
     }
 
     #[test]
