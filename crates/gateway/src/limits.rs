@@ -234,6 +234,8 @@ pub(crate) const BUNDLE: Duration = Duration::from_millis(20);
 /// For a stateless client to come again with what its call's server asked: people are asked.
 pub(crate) const PARKED: Duration = Duration::from_secs(600);
 pub(crate) const PARKED_CALLS: usize = 10_000;
+/// For the same, if it is a server's own state that the client carries.
+pub(crate) const STATE: Duration = Duration::from_secs(3600);
 /// Rounds of questions in one call.
 pub(crate) const ROUNDS: u8 = 10;
 /// Tasks whose server is remembered.

@@ -137,7 +137,8 @@ fn a_state_two_come_with_at_once_serves_one() {
     });
 }
 
-/// The state of a server of the stateless era is its own: it is passed on and never looked at.
+/// The state of a server of the stateless era is its own: what it gets back is what it wrote. Its
+/// client carries it sealed.
 #[test]
 fn the_state_of_a_server_of_this_era_goes_back_as_it_came() {
     kit::scene::each_modern(|front, upstream| {
@@ -153,12 +154,53 @@ fn the_state_of_a_server_of_this_era_goes_back_as_it_came() {
         scene.list();
         let call = format!(r#"{{"name":"{}","arguments":{{ "n":1.0}}}}"#, scene.tool("a", "ask"));
         let round = scene.ask("tools/call", &call).round();
-        assert_eq!(round.state.as_deref(), Some(state));
+        assert_ne!(round.state.as_deref(), Some(state), "it is sealed");
         assert_eq!(round.only().key, "k");
         let answers = r#"{ "roots":[ ] }"#;
         let answer = scene.ask("tools/call", &round.again(&call, &[("k", answers)]));
         let expected =
             format!(r#"{{"state":{state},"heard":{{"k":{answers}}},"args":{{ "n":1.0}}}}"#);
         assert_eq!(String::from_utf8_lossy(&answer.payload()), expected);
+    });
+}
+
+#[test]
+fn the_state_of_a_server_opens_nothing_at_another_nor_for_another_request() {
+    kit::scene::each_modern(|front, upstream| {
+        let room = Room::new();
+        let ask = || {
+            say::modern::rounds([
+                say::steps([say::modern::input_required(
+                    &[("k", "roots/list", "")],
+                    Some("\"2:s\""),
+                )]),
+                say::steps([say::text("without its state")]),
+                say::steps([say::text("with its state")]),
+            ])
+        };
+        let a = room.fake("a").tool("ask", ask()).tool("other", ask()).over(upstream);
+        let b = room.fake("b").tool("ask", ask()).over(upstream);
+        room.config([("a", a), ("b", b)]);
+        let scene = room.open_with(front, &[], ABLE);
+        scene.list();
+        let call = |server: &str, tool: &str, n: u8| {
+            format!(r#"{{"name":"{}","arguments":{{"n":{n}}}}}"#, scene.tool(server, tool))
+        };
+        let right = call("a", "ask", 1);
+        let round = scene.ask("tools/call", &right).round();
+        let answers = [("k", r#"{"roots":[]}"#)];
+        for wrong in [call("b", "ask", 1), call("a", "other", 1), call("a", "ask", 2)] {
+            let answer = scene.ask("tools/call", &round.again(&wrong, &answers));
+            assert_eq!(answer.code(), -32602, "{wrong}: {answer}");
+        }
+        assert_eq!(ledger::calls(&room.ledger("b")).len(), 0, "it was not even asked");
+        let bare = kit::modern::round::again(&right, &answers, Some("\"2:s\""));
+        assert_eq!(
+            scene.ask("tools/call", &bare).code(),
+            -32602,
+            "the state as the server wrote it"
+        );
+        let answer = scene.ask("tools/call", &round.again(&right, &answers));
+        assert!(answer.to_string().contains("with its state"), "{answer}");
     });
 }

@@ -30,7 +30,7 @@ pub(crate) fn decoded(field: &[u8]) -> Option<String> {
     String::from_utf8(value).ok()
 }
 
-fn base64(bytes: &[u8]) -> String {
+pub(super) fn base64(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
         let at = |place: usize| group.get(place).copied().map_or(0, u32::from);
@@ -45,7 +45,7 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 /// Strictly: with its padding, and nothing else.
-fn unbase64(text: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn unbase64(text: &[u8]) -> Option<Vec<u8>> {
     if !text.len().is_multiple_of(4) {
         return None;
     }

@@ -3,7 +3,9 @@
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom as _, SystemRandom};
 
-/// Seals handles with a key that lasts as long as the process.
+use crate::era::header::{base64, unbase64};
+
+/// Seals with a key that lasts as long as the process.
 pub(crate) struct Seal {
     key: LessSafeKey,
     random: SystemRandom,
@@ -24,8 +26,8 @@ pub(crate) enum Unsealable {
     Expired,
 }
 
-/// Handle and expiry.
-const PLAIN: usize = 16;
+/// When it expires stands before what is sealed.
+const EXPIRY: usize = 8;
 
 impl Seal {
     /// `None`: there are no random numbers.
@@ -38,33 +40,33 @@ impl Seal {
     }
 
     /// `bound`: what has to be the same when it comes back. `expires` in seconds of some clock.
-    pub(crate) fn seal(&self, handle: u64, expires: u64, bound: &[&[u8]]) -> Option<String> {
+    pub(crate) fn seal(&self, what: &[u8], expires: u64, bound: &[&[u8]]) -> Option<String> {
         let mut nonce = [0; NONCE_LEN];
         self.random.fill(&mut nonce).ok()?;
-        let mut sealed = [handle.to_le_bytes(), expires.to_le_bytes()].concat();
+        let mut sealed = [&expires.to_le_bytes()[..], what].concat();
         let aad = Aad::from(joined(bound));
         let unique = Nonce::assume_unique_for_key(nonce); // 96 random bits, few messages
         self.key.seal_in_place_append_tag(unique, aad, &mut sealed).ok()?;
-        Some(
-            [nonce.as_slice(), &sealed].concat().iter().map(|byte| format!("{byte:02x}")).collect(),
-        )
+        Some(base64(&[nonce.as_slice(), &sealed].concat()))
     }
 
-    pub(crate) fn open(&self, text: &str, now: u64, bound: &[&[u8]]) -> Result<u64, Unsealable> {
-        let mut bytes = unhex(text).ok_or(Unsealable::Foreign)?;
+    pub(crate) fn open(
+        &self,
+        text: &str,
+        now: u64,
+        bound: &[&[u8]],
+    ) -> Result<Vec<u8>, Unsealable> {
+        let mut bytes = unbase64(text.as_bytes()).ok_or(Unsealable::Foreign)?;
         let (nonce, sealed) =
             bytes.split_first_chunk_mut::<NONCE_LEN>().ok_or(Unsealable::Foreign)?;
         let nonce = Nonce::assume_unique_for_key(*nonce);
         let plain = self.key.open_in_place(nonce, Aad::from(joined(bound)), sealed);
-        let plain: [u8; PLAIN] =
-            plain.ok().and_then(|plain| (&*plain).try_into().ok()).ok_or(Unsealable::Foreign)?;
-        let ([handle, expires], _) = plain.as_chunks::<8>() else {
-            return Err(Unsealable::Foreign);
-        };
+        let plain = plain.map_err(|_| Unsealable::Foreign)?;
+        let (expires, what) = plain.split_first_chunk::<EXPIRY>().ok_or(Unsealable::Foreign)?;
         if now >= u64::from_le_bytes(*expires) {
             return Err(Unsealable::Expired);
         }
-        Ok(u64::from_le_bytes(*handle))
+        Ok(what.to_vec())
     }
 }
 
@@ -78,17 +80,6 @@ fn joined(parts: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: &u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    let bytes = pairs.iter().map(|[high, low]| Some(digit(high)? << 4 | digit(low)?));
-    bytes.collect::<Option<Vec<u8>>>().filter(|_| rest.is_empty())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,8 +88,8 @@ mod tests {
     fn only_the_same_request_of_the_same_caller_in_time_opens_it() {
         let seal = Seal::new().unwrap();
         let bound: [&[u8]; 3] = [b"alice", b"tools/call", b"digest"];
-        let state = seal.seal(42, 100, &bound).unwrap();
-        assert_eq!(seal.open(&state, 99, &bound), Ok(42));
+        let state = seal.seal(b"what", 100, &bound).unwrap();
+        assert_eq!(seal.open(&state, 99, &bound), Ok(b"what".to_vec()));
         assert_eq!(seal.open(&state, 100, &bound), Err(Unsealable::Expired));
         for other in [
             [b"bob".as_slice(), b"tools/call", b"digest"],
@@ -114,7 +105,7 @@ mod tests {
     #[test]
     fn one_bit_flipped_anywhere_is_refused() {
         let seal = Seal::new().unwrap();
-        let state = seal.seal(1, 100, &[]).unwrap();
+        let state = seal.seal(b"1", 100, &[]).unwrap();
         for place in 0..state.len() {
             let mut changed = state.clone().into_bytes();
             changed[place] = if changed[place] == b'0' { b'1' } else { b'0' };

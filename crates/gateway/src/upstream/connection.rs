@@ -107,12 +107,13 @@ impl Connection {
         self: &Arc<Self>,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        path: ReturnPath,
+        mut path: ReturnPath,
         touched: &mut Touched,
     ) -> Result<(), CallError> {
         if path.manner.era() != self.era() {
             return self.submit_across(message, changes, path, touched);
         }
+        let state = self.prepare_within_modern(message, &mut path)?;
         let mut pending = self.pending.lock();
         let id = self.next_id(&mut pending)?;
         // Everything under the lock: an answer or the server's end can only come afterwards.
@@ -129,6 +130,9 @@ impl Connection {
             }
             for (span, new) in changes {
                 edits.add(*span, new);
+            }
+            if let (Some(at), Some(state)) = (message.params.request_state, &state) {
+                edits.add(at, state);
             }
             let heading = Heading::of(message, changes);
             self.line.request(id, &heading, message.bytes, &edits, touched)

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use trunkline_wire::{Edits, Kind, Message, Span, decode, find, member, scan};
+use trunkline_wire::{Edits, Kind, Message, Span, decode, encode, find, member, scan};
 
 use crate::call::{Ability, Carrier, Level, Manner, Payload, ReturnPath, Stateless, Ticket};
-use crate::era::{self, Era, Translated};
+use crate::era::{self, Era, Translated, Unsealable};
 use crate::error::CallError;
 use crate::pump::Touched;
 use crate::upstream::connection::{Connection, Shape, with_digits};
@@ -20,6 +20,53 @@ fn may_ask(method: &[u8]) -> bool {
 }
 
 impl Connection {
+    /// What a request within the stateless era needs: where its server may ask, it is kept to be
+    /// recognised; where it comes again, the server's own state as it wrote it.
+    pub(super) fn prepare_within_modern(
+        &self,
+        message: &Message<'_>,
+        path: &mut ReturnPath,
+    ) -> Result<Option<Vec<u8>>, CallError> {
+        let Manner::Stateless(how) = &path.manner else { return Ok(None) };
+        if how.can_be_asked() && may_ask(&message.method()) {
+            path.kept = Some(message.bytes.into());
+        }
+        let Some(at) = message.params.request_state else { return Ok(None) };
+        let text = decode(at.of(message.bytes)).unwrap_or_default();
+        let digest = era::digest(message.text(message.params.span));
+        let method = message.method();
+        let bound = self.bound(how, &method, &digest);
+        let opened = match self.parking.open_state(&text, &bound) {
+            // It may have been asked without being kept.
+            Err(Unsealable::Foreign) => {
+                let bound = self.bound(how, b"", b"");
+                self.parking.open_state(&text, &bound)
+            }
+            opened => opened,
+        };
+        opened.map(Some).map_err(|why| CallError::BadState(why.to_string()))
+    }
+
+    /// What the state of a call to this server is bound to.
+    fn bound<'a>(
+        &'a self,
+        how: &'a Stateless,
+        method: &'a [u8],
+        digest: &'a [u8],
+    ) -> [&'a [u8]; 4] {
+        [&how.principal, self.key.as_bytes(), method, digest]
+    }
+
+    /// The server's state, sealed: a JSON string.
+    fn sealed(&self, path: &ReturnPath, how: &Stateless, state: &[u8]) -> Option<Vec<u8>> {
+        let kept = path.kept.as_deref().and_then(|kept| scan(kept).ok());
+        let method = kept.map(|kept| kept.method()).unwrap_or_default();
+        let digest = kept.map(|kept| era::digest(kept.text(kept.params.span)).to_vec());
+        let digest = digest.unwrap_or_default();
+        let bound = self.bound(how, &method, &digest);
+        Some(encode(&self.parking.seal_state(state, &bound)?))
+    }
+
     /// Passes a request on to a server of the other era.
     pub(super) fn submit_across(
         self: &Arc<Self>,
@@ -140,6 +187,12 @@ impl Connection {
                 let missing = missing(result.of(bytes), how);
                 if !missing.is_empty() {
                     return path.fail(&CallError::MissingCapability(missing), touched);
+                }
+                let state = find(bytes, result, &["requestState"]);
+                let sealed = state.and_then(|at| self.sealed(path, how, at.of(bytes)));
+                if let (Some(at), Some(sealed)) = (state, sealed) {
+                    let edits: &[(Span, &[u8])] = &[(at, &sealed)];
+                    return path.deliver_edited(None, shape.id, payload, edits, touched);
                 }
             }
             Some(b"\"task\"") => self.remember_task(result.of(bytes)),

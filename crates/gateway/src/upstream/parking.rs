@@ -10,9 +10,9 @@ use tokio::time::{Instant, sleep};
 use trunkline_wire::{Edits, Message, decode, scan, write_error, write_result};
 
 use crate::call::{Ability, Carrier, Payload, ReturnPath, Stateless, Ticket};
-use crate::era::{self, InputRequest, Seal};
+use crate::era::{self, InputRequest, Seal, Unsealable};
 use crate::error::CallError;
-use crate::limits::{BUNDLE, KNOWN_TASKS, PARKED, PARKED_CALLS};
+use crate::limits::{BUNDLE, KNOWN_TASKS, PARKED, PARKED_CALLS, STATE};
 use crate::pump::Touched;
 use crate::upstream::connection::{Connection, Shape};
 use crate::upstream::pending::{Entry, UpstreamId, Waiter};
@@ -111,7 +111,18 @@ impl Parking {
     /// What the client has to bring along when it comes again.
     fn state_of(&self, parked: &Parked) -> Option<String> {
         let expires = self.now() + PARKED.as_secs();
-        self.seal.as_ref()?.seal(parked.handle, expires, &parked.bound())
+        self.seal.as_ref()?.seal(&parked.handle.to_le_bytes(), expires, &parked.bound())
+    }
+
+    /// A server's own state, as its client may carry it: it is no use to anybody else, nor for
+    /// anything else.
+    pub(super) fn seal_state(&self, state: &[u8], bound: &[&[u8]]) -> Option<String> {
+        self.seal.as_ref()?.seal(state, self.now() + STATE.as_secs(), bound)
+    }
+
+    pub(super) fn open_state(&self, text: &str, bound: &[&[u8]]) -> Result<Vec<u8>, Unsealable> {
+        let seal = self.seal.as_ref().ok_or(Unsealable::Foreign)?;
+        seal.open(text, self.now(), bound)
     }
 
     fn leave(&self, parked: &Parked) -> bool {
@@ -187,9 +198,10 @@ impl Parking {
         let digest = era::digest(message.text(message.params.span));
         let method = message.method();
         let bound: [&[u8]; 3] = [&how.principal, &method, &digest];
-        let seal = self.seal.as_ref().ok_or_else(|| gone("nothing can be parked here"))?;
-        let handle = seal.open(&state, self.now(), &bound);
+        let handle = self.open_state(&state, &bound);
         let handle = handle.map_err(|why| CallError::BadState(why.to_string()))?;
+        let handle = handle.try_into().map(u64::from_le_bytes);
+        let handle = handle.map_err(|_| gone("it is a server's own"))?;
         let parked = self.places.lock().parked.get(&handle).cloned();
         parked.ok_or_else(|| gone("the call does not wait any more"))
     }
