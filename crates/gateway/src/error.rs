@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use trunkline_wire::{ALL_VERSIONS, FaultKind, encode, encode_into};
+use trunkline_wire::{ALL_VERSIONS, FaultKind, encode, encode_all_into, encode_into};
 
 use crate::era::Era;
 
@@ -219,14 +219,8 @@ impl CallError {
         if let Self::ServerGone { stderr, .. } = self
             && !stderr.is_empty()
         {
-            data.extend_from_slice(b",\"stderr\":[");
-            for (index, line) in stderr.iter().enumerate() {
-                if index > 0 {
-                    data.push(b',');
-                }
-                encode_into(line, &mut data);
-            }
-            data.push(b']');
+            data.extend_from_slice(b",\"stderr\":");
+            encode_all_into(stderr.iter().map(String::as_str), &mut data);
         }
         data.push(b'}');
         data
@@ -247,14 +241,9 @@ impl CallError {
 }
 
 fn versions(requested: &str) -> Vec<u8> {
-    let mut data = b"{\"supported\":[".to_vec();
-    for (index, version) in ALL_VERSIONS.iter().enumerate() {
-        if index > 0 {
-            data.push(b',');
-        }
-        encode_into(version, &mut data);
-    }
-    data.extend_from_slice(b"],\"requested\":");
+    let mut data = b"{\"supported\":".to_vec();
+    encode_all_into(ALL_VERSIONS, &mut data);
+    data.extend_from_slice(b",\"requested\":");
     encode_into(requested, &mut data);
     data.push(b'}');
     data

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
-use trunkline_wire::{Message, decode, elements, encode_into, find, member};
+use trunkline_wire::{Message, decode, elements, encode_all_into, find, member};
 
 /// Where `_meta` of `initialize` holds the names.
 pub(crate) const KEY: &str = "trunkline/instances";
@@ -29,13 +29,9 @@ impl Instance {
     /// An array of this name and those others, as JSON.
     pub(crate) fn with<'a>(&self, others: impl Iterator<Item = &'a String>) -> Vec<u8> {
         let others: BTreeSet<&String> = others.collect();
-        let mut out = vec![b'['];
-        encode_into(&self.0, &mut out);
-        for other in others.into_iter().take(MOST) {
-            out.push(b',');
-            encode_into(other, &mut out);
-        }
-        out.push(b']');
+        let others = others.into_iter().take(MOST).map(String::as_str);
+        let mut out = Vec::new();
+        encode_all_into(std::iter::once(self.0.as_str()).chain(others), &mut out);
         out
     }
 

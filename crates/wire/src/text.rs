@@ -73,10 +73,33 @@ pub fn encode(text: &str) -> Vec<u8> {
     out
 }
 
+/// Appends an array of strings.
+pub fn encode_all_into<'a>(texts: impl IntoIterator<Item = &'a str>, out: &mut Vec<u8>) {
+    out.push(b'[');
+    for (index, text) in texts.into_iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        encode_into(text, out);
+    }
+    out.push(b']');
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn an_array_of_strings() {
+        for (texts, expected) in
+            [(&[][..], "[]"), (&["a"], r#"["a"]"#), (&["a", "\""], r#"["a","\""]"#)]
+        {
+            let mut out = Vec::new();
+            encode_all_into(texts.iter().copied(), &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
+    }
 
     #[test]
     fn escapes_are_decoded() {

@@ -33,6 +33,7 @@ pub use near::letters_apart;
 pub use problem::{Code, Problem, Problems, Severity};
 pub use render::Style;
 pub use secrets::Secrets;
+pub use server::is_own_header;
 pub use spec::{
     Config, CustomTool, Exposed, Note, RemoteKind, ServerSpec, Share, Subtool, ToolFilter,
     Transport,

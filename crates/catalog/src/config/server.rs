@@ -236,10 +236,10 @@ impl Reader<'_, '_> {
     /// Files written for other clients often set `Accept` and the like: that is no reason to fail.
     fn headers(&mut self, member: &Member, at: &Path) -> Vec<(String, String)> {
         let mut headers = self.pairs(member, at, header_rule);
-        headers.retain(|(name, _)| !is_ours(name));
+        headers.retain(|(name, _)| !is_own_header(name));
         if let Value::Object(pairs) = &member.value.value {
             let at = at.key(&member.key.value);
-            for pair in pairs.iter().filter(|pair| is_ours(&pair.key.value)) {
+            for pair in pairs.iter().filter(|pair| is_own_header(&pair.key.value)) {
                 let name = &pair.key.value;
                 let message = format!("`{name}` is set by Trunkline itself and is ignored here");
                 let at = at.key(name);
@@ -251,7 +251,7 @@ impl Reader<'_, '_> {
 }
 
 /// The framing and the protocol are Trunkline's own; a value from a config would break both.
-fn is_ours(header: &str) -> bool {
+pub fn is_own_header(header: &str) -> bool {
     const OURS: [&str; 11] = [
         "host",
         "content-length",

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use trunkline_catalog::ListKind;
-use trunkline_wire::{decode, elements, encode_into, member};
+use trunkline_wire::{decode, elements, encode_all_into, encode_into, member};
 
 use crate::error::CallError;
 use crate::limits::LISTENED_URIS;
@@ -59,14 +59,8 @@ impl Filter {
         }
         if let Some(uris) = &self.uris {
             separate(&mut out);
-            out.extend_from_slice(b"\"resourceSubscriptions\":[");
-            for (index, uri) in uris.iter().enumerate() {
-                if index > 0 {
-                    out.push(b',');
-                }
-                encode_into(uri, &mut out);
-            }
-            out.push(b']');
+            out.extend_from_slice(b"\"resourceSubscriptions\":");
+            encode_all_into(uris.iter().map(|uri| &**uri), &mut out);
         }
         out.push(b'}');
         out

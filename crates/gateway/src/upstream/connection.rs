@@ -17,6 +17,7 @@ use crate::error::CallError;
 use crate::limits::Limits;
 use crate::pump::{Refused, Touched};
 use crate::upstream::broken::BrokenLines;
+use crate::upstream::crossing::Shape;
 use crate::upstream::line::{Heading, Line};
 use crate::upstream::listen::Listens;
 use crate::upstream::parking::Parking;
@@ -122,15 +123,7 @@ impl Connection {
             return Err(CallError::duplicate_id());
         }
         let sent = with_digits(id, |digits| {
-            let mut edits = Edits::new();
-            let token = message.params.meta_progress_token;
-            let token = token.filter(|_| path.progress_token.is_some());
-            for span in [message.id, token].into_iter().flatten() {
-                edits.add(span, digits);
-            }
-            for (span, new) in changes {
-                edits.add(*span, new);
-            }
+            let mut edits = under_our_id(message, &path, digits, changes);
             if let (Some(at), Some(state)) = (message.params.request_state, &state) {
                 edits.add(at, state);
             }
@@ -464,25 +457,27 @@ impl Carrier for Connection {
     }
 }
 
+/// A client's request under an id of ours, which is also its progress token if it has one, and with
+/// these changes.
+pub(super) fn under_our_id<'a>(
+    message: &Message<'_>,
+    path: &ReturnPath,
+    digits: &'a [u8],
+    changes: &[(Span, &'a [u8])],
+) -> Edits<'a> {
+    let mut edits = Edits::new();
+    let token = message.params.meta_progress_token.filter(|_| path.progress_token.is_some());
+    for span in [message.id, token].into_iter().flatten() {
+        edits.add(span, digits);
+    }
+    for (span, new) in changes {
+        edits.add(*span, new);
+    }
+    edits
+}
+
 /// Where an answer to a request of our own comes: the whole response, or why it is no good.
 pub(super) type Answer = oneshot::Receiver<Result<Vec<u8>, String>>;
-
-/// The parts of a response that matter on its way.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
-    pub(super) id: Span,
-    pub(super) kind: Kind,
-    pub(super) result: Option<Span>,
-    pub(super) result_type: Option<Span>,
-    pub(super) error: Option<Span>,
-}
-
-impl Shape {
-    pub(super) fn of(message: &Message<'_>) -> Option<Self> {
-        let Message { kind, result, result_type, error, .. } = *message;
-        Some(Self { id: message.id?, kind, result, result_type, error })
-    }
-}
 
 /// What Trunkline says about itself in its own requests of the stateless era.
 pub(super) fn own_stamp(capabilities: &[u8]) -> Stamp {

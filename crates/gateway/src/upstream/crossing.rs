@@ -10,9 +10,26 @@ use crate::call::{Ability, Carrier, Level, Manner, Payload, ReturnPath, Stateles
 use crate::era::{self, Era, Translated, Unsealable};
 use crate::error::CallError;
 use crate::pump::Touched;
-use crate::upstream::connection::{Connection, Shape, with_digits};
+use crate::upstream::connection::{Connection, under_our_id, with_digits};
 use crate::upstream::line::Heading;
 use crate::upstream::rounds::Rounds;
+
+/// The parts of a response that matter on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) id: Span,
+    pub(super) kind: Kind,
+    pub(super) result: Option<Span>,
+    pub(super) result_type: Option<Span>,
+    pub(super) error: Option<Span>,
+}
+
+impl Shape {
+    pub(super) fn of(message: &Message<'_>) -> Option<Self> {
+        let Message { kind, result, result_type, error, .. } = *message;
+        Some(Self { id: message.id?, kind, result, result_type, error })
+    }
+}
 
 /// In answer to these a server of the stateless era may ask for something.
 fn may_ask(method: &[u8]) -> bool {
@@ -105,16 +122,7 @@ impl Connection {
     ) -> Vec<u8> {
         let mut spliced = Vec::new();
         with_digits(id, |digits| {
-            let mut edits = Edits::new();
-            let token = message.params.meta_progress_token;
-            let token = token.filter(|_| path.progress_token.is_some());
-            for span in [message.id, token].into_iter().flatten() {
-                edits.add(span, digits);
-            }
-            for (span, new) in changes {
-                edits.add(*span, new);
-            }
-            edits.write(message.bytes, &mut spliced);
+            under_our_id(message, path, digits, changes).write(message.bytes, &mut spliced);
         });
         let Ok(message_again) = scan(&spliced) else { return spliced };
         let asks = may_ask(&message.method());
@@ -197,11 +205,7 @@ impl Connection {
             }
             Some(b"\"task\"") => self.remember_task(result.of(bytes)),
             Some(_) => {}
-            None => {
-                let new = era::additions(result.of(bytes), how.cacheable);
-                let at = Span::at(result.start() + 1);
-                return path.deliver_edited(None, shape.id, payload, &[(at, &new)], touched);
-            }
+            None => return deliver_completed(path, how, shape.id, result, payload, touched),
         }
         path.deliver_edited(None, shape.id, payload, &[], touched);
     }
@@ -232,6 +236,20 @@ fn code(shape: Shape, bytes: &[u8]) -> Option<i64> {
     era::code_of(error.of(bytes)).or(Some(0))
 }
 
+/// A result with what the stateless era wants to know about it.
+fn deliver_completed(
+    path: &ReturnPath,
+    how: &Stateless,
+    id: Span,
+    result: Span,
+    payload: Payload<'_>,
+    touched: &mut Touched,
+) {
+    let new = era::additions(result.of(payload.bytes()), how.cacheable);
+    let at = Span::at(result.start() + 1);
+    path.deliver_edited(None, id, payload, &[(at, &new)], touched);
+}
+
 /// A response of the older era for a client of the stateless one.
 fn deliver_to_modern(
     path: &ReturnPath,
@@ -242,9 +260,7 @@ fn deliver_to_modern(
 ) {
     let bytes = payload.bytes();
     if let Some(result) = shape.result {
-        let new = era::additions(result.of(bytes), how.cacheable);
-        let at = Span::at(result.start() + 1);
-        return path.deliver_edited(None, shape.id, payload, &[(at, &new)], touched);
+        return deliver_completed(path, how, shape.id, result, payload, touched);
     }
     let missing = how.missing();
     if !missing.is_empty() {

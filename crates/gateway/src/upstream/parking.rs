@@ -14,7 +14,8 @@ use crate::era::{self, InputRequest, Seal, Unsealable};
 use crate::error::CallError;
 use crate::limits::{BUNDLE, KNOWN_TASKS, PARKED, PARKED_CALLS, STATE};
 use crate::pump::Touched;
-use crate::upstream::connection::{Connection, Shape};
+use crate::upstream::connection::Connection;
+use crate::upstream::crossing::Shape;
 use crate::upstream::pending::{Entry, UpstreamId, Waiter};
 
 /// What is remembered between the requests of stateless clients.

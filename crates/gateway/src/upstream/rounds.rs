@@ -12,7 +12,7 @@ use crate::era::{self, InputRequest};
 use crate::error::CallError;
 use crate::limits::ROUNDS;
 use crate::pump::Touched;
-use crate::upstream::connection::{Connection, with_digits};
+use crate::upstream::connection::{Connection, under_our_id, with_digits};
 use crate::upstream::line::Heading;
 
 /// One round: what was asked, and what has been answered.
@@ -228,12 +228,7 @@ impl Connection {
         }
         let (client, call, door) = (Arc::clone(&path.client), path.id.clone(), path.door.clone());
         let sent = with_digits(id, |digits| {
-            let mut edits = Edits::new();
-            let token = message.params.meta_progress_token;
-            let token = token.filter(|_| path.progress_token.is_some());
-            for span in [message.id, token].into_iter().flatten() {
-                edits.add(span, digits);
-            }
+            let edits = under_our_id(&message, &path, digits, &[]);
             self.line.request(id, &Heading::of(&message, &[]), request, &edits, touched)
         });
         if let Err(error) = self.sent(id, path, sent, pending) {

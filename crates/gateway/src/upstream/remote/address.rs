@@ -1,5 +1,6 @@
 //! Where a server is and what every request to it says.
 
+use trunkline_catalog::config::is_own_header;
 use trunkline_http::{Url, is_field_name, is_field_value, request_head};
 
 use crate::upstream::remote::Remote;
@@ -15,21 +16,6 @@ pub(super) struct Address {
 
 const AGENT: &str = concat!("trunkline/", env!("CARGO_PKG_VERSION"));
 
-/// The framing and the protocol are ours; a value from the config would break both.
-const OURS: [&str; 11] = [
-    "host",
-    "content-length",
-    "transfer-encoding",
-    "connection",
-    "content-type",
-    "accept",
-    "mcp-session-id",
-    "mcp-protocol-version",
-    "mcp-method",
-    "mcp-name",
-    "last-event-id",
-];
-
 impl Address {
     pub(super) fn new(place: Remote<'_>) -> Result<Self, Trouble> {
         let url = Url::parse(place.url).map_err(|bad| Trouble::bad_url(&bad.to_string()))?;
@@ -41,7 +27,7 @@ impl Address {
             if !is_field_value(value.as_bytes()) {
                 return Err(Trouble::bad_header(name, "has a line end or control character in it"));
             }
-            if OURS.iter().any(|ours| ours.eq_ignore_ascii_case(name)) {
+            if is_own_header(name) {
                 return Err(Trouble::bad_header(name, "is set by Trunkline and cannot be changed"));
             }
             headers.push((name.clone(), value.clone()));
