@@ -159,8 +159,11 @@ fn errors_keep_their_bytes_but_for_the_code_that_is_gone() {
     each_modern_to_legacy(|front, upstream| {
         let room = Room::new();
         let tail = r#","message":"Resource \u006eot found","data":{ "uri":"x://1","n":1.0 } }"#;
-        let own = r#"{ "code":-32050,"message":"no","data":[1e400] }"#;
+        let own = r#"{ "code":-31050,"message":"no","data":[1e400] }"#;
+        // A code the protocol keeps for itself would mean something else to the client.
+        let kept = r#"{ "code":-32020,"message":"no","data":[1e400] }"#;
         let a = room.fake("a").tool("refuse", say::steps([say::error(own)]));
+        let a = a.tool("mislead", say::steps([say::error(kept)]));
         let a = a
             .resource("x://1", "1")
             .read("x://1", say::steps([say::error(&format!(r#"{{ "code": -32002{tail}"#))]));
@@ -168,6 +171,9 @@ fn errors_keep_their_bytes_but_for_the_code_that_is_gone() {
         let scene = room.open_ready(front, &[]);
         let answer = scene.call(&scene.tool("a", "refuse"), "{}");
         assert_eq!(String::from_utf8_lossy(answer.error()), own);
+        let answer = scene.call(&scene.tool("a", "mislead"), "{}");
+        let expected = kept.replace("-32020", "-32603");
+        assert_eq!(String::from_utf8_lossy(answer.error()), expected);
         let id = scene.start("resources/read", r#"{"uri":"x://1"}"#);
         let answer = scene.answer(&id, kit::LIMIT);
         let expected = format!(r#"{{ "code": -32602{tail}"#);

@@ -6,7 +6,8 @@ use kit::config::Upstream;
 use kit::line::Line;
 use kit::mcp::Speak;
 use kit::room::Room;
-use kit::scene::{Front, Scene, each_modern_to_legacy, each_of};
+use kit::scene::{Front, Scene, Talk, each_modern_to_legacy, each_of};
+use kit::serve::Serve;
 use kit::{LIMIT, SOON, ledger, process, say, scan};
 use serde_json::Value;
 
@@ -301,7 +302,10 @@ fn calls_that_wait_for_their_clients_do_not_stop_others() {
         let (method, params, result) = ELICIT;
         let ask = say::steps([say::ask(method, params), heard()]);
         let a = room.fake("a").tool("ask", ask).tool("echo", say::echo());
-        room.config([("a", a.over(upstream))]);
+        let mut entry = a.over(upstream);
+        // On a pipe nothing says whose a question is, unless each call has a process to itself.
+        entry["share"] = "per-session".into();
+        room.config([("a", entry)]);
         let serve = room.serve(&[]);
         let client = serve.modern(ABLE);
         client.list();
@@ -316,6 +320,47 @@ fn calls_that_wait_for_their_clients_do_not_stop_others() {
             assert_eq!(heard_by_the_server(&answer), result, "{n}");
         }
     });
+}
+
+/// What a call says after it was parked is not taken for another's.
+#[test]
+fn what_a_parked_call_says_reaches_no_other_client() {
+    let check = |other: fn(&Serve) -> Talk| {
+        let room = Room::new();
+        // It goes on without waiting for the answers.
+        let ask = |id: u8| {
+            let (method, params, _) = ELICIT;
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","id":"q-{id}","method":"{method}","params":{params}}}"#
+            );
+            say::push(&text)
+        };
+        let log = say::log("error", "\"secret\"");
+        let ask = say::steps([ask(1), say::gate(&room, "late"), log, ask(2), say::never()]);
+        let wait = say::steps([say::gate(&room, "go"), say::text("fine")]);
+        let a = room.fake("a").logging().tool("ask", ask).tool("wait", wait);
+        room.config([("a", a.entry())]);
+        let serve = room.serve(&[]);
+        let one = serve.modern(ABLE);
+        one.list();
+        one.ask("tools/call", r#"{"name":"a.ask","arguments":{}}"#).round();
+        let two = other(&serve);
+        let id = two.begin("a.wait", "{}");
+        let there = || ledger::calls(&room.ledger("a")).len() == 2;
+        process::wait_until("both calls are open", LIMIT, there);
+        room.open_gate("late");
+        let refused = || {
+            let received = ledger::received(&room.ledger("a"));
+            received.iter().any(|line| scan::get(line, "error").is_some())
+        };
+        process::wait_until("its second question is refused", LIMIT, refused);
+        room.open_gate("go");
+        two.answer(&id, LIMIT).result();
+        let stray = two.try_wait_for(Duration::ZERO, |line| line.method().is_some());
+        assert_eq!(stray, None, "nothing of it reached the other");
+    };
+    check(|serve| serve.talk(Front::Http, ABLE));
+    check(|serve| serve.talk(Front::Sse, ABLE));
 }
 
 #[test]

@@ -123,7 +123,12 @@ fn through_the_gateway(run: &Run) -> Result<(), String> {
         Fixture::Child => {
             let command = quoted(&server);
             let args = format!(r#"["--era", "{}", "--stdio"]"#, run.era);
-            (format!(r#"{{ "command": {command}, "args": {args} }}"#), None)
+            // The suite leaves questions unanswered. On a pipe nothing says whose the next one is,
+            // unless each stateless call that may be asked has a process to itself.
+            let share = if run.kind == "modern-to-legacy" { "per-session" } else { "shared" };
+            let entry =
+                format!(r#"{{ "command": {command}, "args": {args}, "share": "{share}" }}"#);
+            (entry, None)
         }
         Fixture::Http(answers) => {
             let mut command = Command::new(server);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use trunkline_wire::{Edits, Id, Message, Span, member, upstream_id, write_error};
+use trunkline_wire::{Edits, Id, Message, Span, decode, member, upstream_id, write_error};
 
 use crate::call::{Carrier, Client, Door};
 use crate::limits::OPEN_QUESTIONS;
@@ -13,18 +13,24 @@ use crate::pump::Touched;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ability {
     Sampling,
+    /// Filling in a form.
     Elicitation,
+    /// Going to a URL.
+    Urls,
     Roots,
 }
 
 impl Ability {
-    pub(crate) const ALL: [Self; 3] = [Self::Sampling, Self::Elicitation, Self::Roots];
+    pub(crate) const ALL: [Self; 4] = [Self::Sampling, Self::Elicitation, Self::Urls, Self::Roots];
 
     /// What a request needs. Other requests are the client's own to refuse.
-    pub(crate) fn needed_for(method: &[u8]) -> Option<Self> {
+    pub(crate) fn needed_for(method: &[u8], params: &[u8]) -> Option<Self> {
         match method {
             b"sampling/createMessage" => Some(Self::Sampling),
-            b"elicitation/create" => Some(Self::Elicitation),
+            b"elicitation/create" => {
+                let mode = member(params, "mode").and_then(decode);
+                Some(if mode.as_deref() == Some("url") { Self::Urls } else { Self::Elicitation })
+            }
             b"roots/list" => Some(Self::Roots),
             _ => None,
         }
@@ -33,7 +39,7 @@ impl Ability {
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Sampling => "sampling",
-            Self::Elicitation => "elicitation",
+            Self::Elicitation | Self::Urls => "elicitation",
             Self::Roots => "roots",
         }
     }
@@ -58,24 +64,22 @@ impl Abilities {
         let has = |ability: Ability| {
             member(capabilities, ability.word()).is_some_and(|value| value.starts_with(b"{"))
         };
+        let modes = member(capabilities, Ability::Elicitation.word()).unwrap_or_default();
+        let mode = |name| member(modes, name).is_some_and(|value| value.starts_with(b"{"));
         Self {
             sampling: has(Ability::Sampling),
-            elicitation: has(Ability::Elicitation),
-            urls: member(capabilities, Ability::Elicitation.word())
-                .and_then(|elicitation| member(elicitation, "url"))
-                .is_some_and(|value| value.starts_with(b"{")),
+            // Whoever names no mode can fill in forms.
+            elicitation: has(Ability::Elicitation) && (mode("form") || !mode("url")),
+            urls: mode("url"),
             roots: has(Ability::Roots),
         }
-    }
-
-    pub(super) fn urls(self) -> bool {
-        self.urls
     }
 
     pub(super) fn has(self, ability: Ability) -> bool {
         match ability {
             Ability::Sampling => self.sampling,
             Ability::Elicitation => self.elicitation,
+            Ability::Urls => self.urls,
             Ability::Roots => self.roots,
         }
     }

@@ -40,6 +40,8 @@ pub(crate) struct Stateless {
     pub(crate) principal: Arc<[u8]>,
     /// Its result may be kept for a while: it says for how long.
     pub(crate) cacheable: bool,
+    /// Every server knows its method: that it is not found is about something else.
+    pub(crate) is_common: bool,
     /// What a server asked for meanwhile and could not have, as bits of `Ability`.
     refused: AtomicU8,
 }
@@ -75,22 +77,22 @@ impl Stateless {
                 })?)
             }
         };
+        let method = message.method();
         Ok(Arc::new(Self {
             abilities: Abilities::read(capabilities),
             level,
             principal: Arc::clone(principal),
-            cacheable: *message.method() == *b"resources/read",
+            cacheable: *method == *b"resources/read",
+            is_common: matches!(
+                &*method,
+                b"tools/call" | b"resources/read" | b"prompts/get" | b"completion/complete"
+            ),
             refused: AtomicU8::new(0),
         }))
     }
 
     pub(crate) fn can(&self, ability: Ability) -> bool {
         self.abilities.has(ability)
-    }
-
-    /// Can its user be sent to a URL?
-    pub(crate) fn goes_to_urls(&self) -> bool {
-        self.abilities.urls()
     }
 
     /// Can it be asked anything at all?
@@ -106,6 +108,12 @@ impl Stateless {
         }
     }
 
+    /// What an error's code says about the request as such: a tool may well be "not found" by a
+    /// method that is.
+    pub(crate) fn status_code(&self, code: Option<i64>) -> Option<i64> {
+        code.map(|code| if code == -32601 && self.is_common { 0 } else { code })
+    }
+
     /// A server was refused this because the client cannot do it.
     pub(crate) fn refused(&self, ability: Ability) {
         self.refused.fetch_or(1 << ability as u8, Ordering::Relaxed);
@@ -115,7 +123,9 @@ impl Stateless {
     pub(crate) fn missing(&self) -> Vec<&'static str> {
         let refused = self.refused.load(Ordering::Relaxed);
         let missing = Ability::ALL.into_iter().filter(|ability| refused & 1 << *ability as u8 != 0);
-        missing.map(Ability::word).collect()
+        let mut words: Vec<_> = missing.map(Ability::word).collect();
+        words.dedup();
+        words
     }
 }
 

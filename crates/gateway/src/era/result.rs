@@ -54,6 +54,10 @@ const URL_ELICITATION_REQUIRED: i64 = -32042;
 pub(crate) fn refusal_for_modern(error: &[u8], asks_urls: bool) -> Translated {
     match code_of(error) {
         Some(RESOURCE_NOT_FOUND) => Translated::Code("-32602"),
+        // The protocol keeps these for itself: they would mean something else.
+        Some(-32099..=-32020) if code_of(error) != Some(URL_ELICITATION_REQUIRED) => {
+            Translated::Code("-32603")
+        }
         Some(URL_ELICITATION_REQUIRED) => match urls(error) {
             requests if requests.is_empty() => Translated::Code("-32603"),
             _ if !asks_urls => Translated::Cannot,
@@ -108,6 +112,9 @@ mod tests {
             (r#"{"code":-32602,"message":"m"}"#, Translated::Same),
             (r#"{"code":-32002,"message":"m"}"#, Translated::Code("-32602")),
             (r#"{"code":-32042,"message":"m"}"#, Translated::Code("-32603")),
+            (r#"{"code":-32020,"message":"m"}"#, Translated::Code("-32603")),
+            (r#"{"code":-32099,"message":"m"}"#, Translated::Code("-32603")),
+            (r#"{"code":-32019,"message":"m"}"#, Translated::Same),
             (r#"{"code":"x"}"#, Translated::Same),
             (r#"{"code":-31001}"#, Translated::Same),
         ] {

@@ -69,7 +69,7 @@ impl Session {
             // Something may be called by its server's key although that server does not run.
             return asked.refuse(&absent(server), touched);
         };
-        match self.own_process(server, asked.manner) {
+        match self.own_process(server, Some(&asked)) {
             Err(error) => asked.refuse(&error, touched),
             Ok(None) => Self::submit(asked, connection, changes, touched),
             Ok(Some(private)) => match private.connection() {

@@ -7,19 +7,24 @@ use trunkline_catalog::config::Share;
 
 use crate::call::{Audience, Manner};
 use crate::error::CallError;
-use crate::session::Session;
+use crate::session::{Asked, Session};
 use crate::upstream::{Connection, Server, supervise};
 
 impl Session {
     /// The client's own process of a server that is not shared; `None`: it is shared, or there is
-    /// only ever one client. Requests that stand for themselves have nothing of their own.
+    /// only ever one client.
     pub(super) fn own_process(
         &self,
         server: &Arc<Server>,
-        manner: &Manner,
+        asked: Option<&Asked<'_>>,
     ) -> Result<Option<Arc<Server>>, CallError> {
-        if server.share == Share::Shared || self.context.exclusive || !manner.is_session() {
+        if server.share == Share::Shared || self.context.exclusive {
             return Ok(None);
+        }
+        if let Some(Asked { manner: Manner::Stateless(how), message, .. }) = asked {
+            // Who comes again is known by its state; who cannot be asked needs nothing of its own.
+            let needs = how.can_be_asked() && message.params.request_state.is_none();
+            return if needs { self.free_process(server).map(Some) } else { Ok(None) };
         }
         let mut privates = self.privates.lock();
         let held = privates.get(&server.key);
@@ -32,6 +37,37 @@ impl Session {
         let audience = Arc::new(Audience::default());
         audience.make_exclusive();
         audience.join(&self.client);
+        let own = self.start_private(server, audience)?;
+        if let Some(before) = privates.insert(Arc::clone(&server.key), Arc::clone(&own)) {
+            before.dismissed.cancel();
+        }
+        Ok(Some(own))
+    }
+
+    /// A process that no other call is with: what it asks can only be for this one. Stateless
+    /// clients have no session by which a process could be theirs.
+    fn free_process(&self, server: &Arc<Server>) -> Result<Arc<Server>, CallError> {
+        let mut pool = self.pool.lock();
+        pool.retain(|held| {
+            let lives = held.connection().is_some() || !held.is_settled();
+            lives && !held.dismissed.is_cancelled()
+        });
+        let same =
+            |held: &&Arc<Server>| held.key == server.key && held.transport == server.transport;
+        let is_free = |held: &&Arc<Server>| held.connection().is_some_and(|held| held.is_free());
+        if let Some(free) = pool.iter().filter(same).find(is_free) {
+            return Ok(Arc::clone(free));
+        }
+        let own = self.start_private(server, Arc::default())?;
+        pool.push(Arc::clone(&own));
+        Ok(own)
+    }
+
+    fn start_private(
+        &self,
+        server: &Arc<Server>,
+        audience: Arc<Audience>,
+    ) -> Result<Arc<Server>, CallError> {
         let own = Arc::new(server.private(audience));
         if !self.context.registry.add_private(&own) {
             let why = "too many processes of servers that are not shared are running";
@@ -40,10 +76,7 @@ impl Session {
         let supervisor = self.context.supervisor.clone();
         let task = supervise(Arc::clone(&own), supervisor);
         drop(self.context.tasks.spawn_on(task, &self.context.runtime));
-        if let Some(before) = privates.insert(Arc::clone(&server.key), Arc::clone(&own)) {
-            before.dismissed.cancel();
-        }
-        Ok(Some(own))
+        Ok(own)
     }
 
     /// The connection this client's messages to a server take now.
@@ -51,7 +84,7 @@ impl Session {
         if !self.has_joined() {
             return server.connection();
         }
-        match self.own_process(server, &Manner::Session) {
+        match self.own_process(server, None) {
             Ok(Some(own)) => own.connection(),
             Ok(None) => server.connection(),
             Err(_) => None,

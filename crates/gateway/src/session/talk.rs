@@ -84,6 +84,8 @@ pub(crate) struct Session {
     pub(super) kin: AtomicBool,
     /// Servers started for this client alone.
     pub(super) privates: Mutex<HashMap<Arc<str>, Arc<Server>>>,
+    /// Processes of servers that are not shared, for calls that stand for themselves: one at a time.
+    pub(super) pool: Mutex<Vec<Arc<Server>>>,
     /// Who makes requests that stand for themselves here.
     pub(super) principal: Arc<[u8]>,
 }
@@ -107,6 +109,7 @@ impl Session {
             batches: AtomicBool::new(false),
             kin: AtomicBool::new(false),
             privates: Mutex::default(),
+            pool: Mutex::default(),
             principal: SELF.into(),
         })
     }
@@ -243,7 +246,7 @@ impl Session {
         self.client.leave_questions(&mut touched);
         touched.flush();
         self.context.registry.unsubscribe(&self.client);
-        for server in self.privates.lock().values() {
+        for server in self.privates.lock().values().chain(self.pool.lock().iter()) {
             server.dismissed.cancel();
         }
     }

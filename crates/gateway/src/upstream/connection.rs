@@ -102,6 +102,13 @@ impl Connection {
         self.modern.store(era == Era::Modern, Ordering::Relaxed);
     }
 
+    /// Is no client's call with the server, and has none just been?
+    pub(crate) fn is_free(&self) -> bool {
+        let pending = self.pending.lock();
+        let is_call = |waiter: &Waiter| matches!(waiter, Waiter::Client(_) | Waiter::Parked(_));
+        pending.given_up.is_empty() && !pending.iter().any(|(_, waiter)| is_call(waiter))
+    }
+
     /// Passes a client's request on, with `changes` made: the server's own name for what it is
     /// about. Every other byte is the client's.
     pub(crate) fn submit(
@@ -426,6 +433,7 @@ impl Carrier for Connection {
         let path = match entry {
             Some(Entry { waiter: Waiter::Client(path), .. }) => path,
             Some(Entry { waiter: Waiter::Parked(parked), .. }) => {
+                parked.leave_questions(self, touched);
                 let Some(path) = self.parking.give_up(&parked) else { return };
                 path
             }

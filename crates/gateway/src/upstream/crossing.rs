@@ -188,7 +188,8 @@ impl Connection {
     ) {
         let bytes = payload.bytes();
         let Some(result) = shape.result else {
-            return path.deliver_edited(code(shape, bytes), shape.id, payload, &[], touched);
+            let code = how.status_code(code(shape, bytes));
+            return path.deliver_edited(code, shape.id, payload, &[], touched);
         };
         match shape.result_type.map(|span| span.of(bytes)) {
             Some(b"\"input_required\"") => {
@@ -223,7 +224,8 @@ impl Connection {
 /// What a result asks for and its client cannot do.
 fn missing(result: &[u8], how: &Stateless) -> Vec<&'static str> {
     let asked = era::requests_in(result, |_| String::new());
-    let needed = asked.iter().filter_map(|one| Ability::needed_for(one.method.as_bytes()));
+    let needed =
+        asked.iter().filter_map(|one| Ability::needed_for(one.method.as_bytes(), &one.params));
     needed.filter(|ability| !how.can(*ability)).map(Ability::word).collect()
 }
 
@@ -267,7 +269,7 @@ fn deliver_to_modern(
         return path.fail(&CallError::MissingCapability(missing), touched);
     }
     let error = shape.error.map(|span| span.of(bytes)).unwrap_or_default();
-    match era::refusal_for_modern(error, how.goes_to_urls()) {
+    match era::refusal_for_modern(error, how.can(Ability::Urls)) {
         Translated::Asks(result) => path.complete(&result, touched),
         Translated::Cannot => path.fail(&CallError::MissingCapability(vec![URLS]), touched),
         Translated::Code(new) => {
@@ -277,7 +279,8 @@ fn deliver_to_modern(
             path.deliver_edited(code, shape.id, payload, edit.as_slice(), touched);
         }
         Translated::Same => {
-            path.deliver_edited(code(shape, bytes), shape.id, payload, &[], touched);
+            let code = how.status_code(code(shape, bytes));
+            path.deliver_edited(code, shape.id, payload, &[], touched);
         }
     }
 }

@@ -208,7 +208,8 @@ impl Connection {
         if let Some(Cause { id, manner: Manner::Stateless(how), .. }) = &cause {
             return self.park(*id, how, message).map_err(|why| unasked(&why));
         }
-        if let Some(ability) = Ability::needed_for(&message.method())
+        if let Some(ability) =
+            Ability::needed_for(&message.method(), message.text(message.params.span))
             && !client.can(ability)
         {
             let why = format!("the client does not support {}", ability.word());
@@ -238,19 +239,22 @@ impl Connection {
             Waiter::Client(path) => Some((id, path)),
             Waiter::Own(_) | Waiter::Listening(_) | Waiter::Parked(_) | Waiter::Fence => None,
         });
-        let Some((id, first)) = paths.next() else {
-            // A call that has asked is taken to wait for its answer, unless there is no other or it
-            // has only just begun to ask.
-            let parked = pending.iter().filter_map(|(id, waiter)| match waiter {
+        let parked = || {
+            pending.iter().filter_map(|(id, waiter)| match waiter {
                 Waiter::Parked(parked) => Some((id, parked)),
                 _ => None,
-            });
-            let (asking, waiting): (Vec<_>, Vec<_>) =
-                parked.partition(|(_, parked)| parked.is_being_asked());
-            match if asking.is_empty() { &waiting } else { &asking }.as_slice() {
-                [] => {}
-                [(id, only)] if pending.given_up.is_empty() => return only.concern(*id),
-                _ => return Concern::Unclear,
+            })
+        };
+        let Some((id, first)) = paths.next() else {
+            // Of one client's calls it may be any: the same person is asked. One that has only just
+            // begun to ask is the likeliest.
+            let asking = parked().find(|(_, parked)| parked.is_being_asked());
+            if let Some((id, first)) = asking.or_else(|| parked().next()) {
+                let one = parked().all(|(_, other)| other.is_of(&first.client));
+                return match one && pending.given_up.spares(&first.client) {
+                    true => first.concern(id),
+                    false => Concern::Unclear,
+                };
             }
             return match self.audience.sole() {
                 Some(sole) if pending.given_up.spares(&sole) => Concern::One(sole, None),
@@ -258,7 +262,8 @@ impl Connection {
                 _ => Concern::Unclear,
             };
         };
-        let one = paths.all(|(_, path)| Arc::ptr_eq(&path.client, &first.client));
+        let one = paths.all(|(_, path)| Arc::ptr_eq(&path.client, &first.client))
+            && parked().all(|(_, parked)| parked.is_of(&first.client));
         if !one || !pending.given_up.spares(&first.client) {
             return Concern::Unclear;
         }
@@ -270,7 +275,7 @@ impl Parked {
     fn concern(&self, id: UpstreamId) -> Concern {
         let manner = Manner::Stateless(Arc::clone(&self.how));
         let cause = Cause { id, door: Door::Exit(Arc::new(Nowhere)), manner };
-        Concern::One(Arc::default(), Some(cause))
+        Concern::One(Arc::clone(&self.client), Some(cause))
     }
 }
 

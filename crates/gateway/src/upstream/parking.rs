@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 use trunkline_wire::{Edits, Message, decode, scan, write_error, write_result};
 
-use crate::call::{Ability, Carrier, Payload, ReturnPath, Stateless, Ticket};
+use crate::call::{Ability, Carrier, Client, Payload, ReturnPath, Stateless, Ticket};
 use crate::era::{self, InputRequest, Seal, Unsealable};
 use crate::error::CallError;
 use crate::limits::{BUNDLE, KNOWN_TASKS, PARKED, PARKED_CALLS, STATE};
@@ -48,6 +48,7 @@ pub(crate) struct Parked {
     connection: Weak<Connection>,
     id: UpstreamId,
     pub(super) how: Arc<Stateless>,
+    pub(super) client: Arc<Client>,
     method: Box<[u8]>,
     digest: [u8; 32],
     state: Mutex<State>,
@@ -168,14 +169,15 @@ impl Parking {
         }
         let connection = parked.connection.upgrade();
         let connection = connection.ok_or_else(|| gone("its server has gone"))?;
-        state.questions.retain(|question| !answers.iter().any(|(id, _)| *id == question.id));
-        if state.questions.is_empty() {
+        if answers.len() == state.questions.len() {
             match connection.unpark(parked.id, message, path)? {
                 None => drop(self.leave(&parked)),
                 // Its answer is just being brought here.
                 Some(path) => state.waiting = Some(path),
             }
+            state.questions.clear();
         } else {
+            state.questions.retain(|question| !answers.iter().any(|(id, _)| *id == question.id));
             self.ask_for(&parked, &state, &path, touched);
         }
         drop(state);
@@ -235,6 +237,7 @@ impl Parking {
             connection: Arc::downgrade(connection),
             id,
             how: Arc::clone(how),
+            client: Arc::clone(&path.client),
             method: request.method().into(),
             digest: era::digest(request.text(request.params.span)),
             state: Mutex::new(State { waiting: Some(path), ..State::default() }),
@@ -266,13 +269,10 @@ impl Parking {
         let Some(connection) = parked.connection.upgrade() else { return };
         let entry = connection.pending.lock().remove(parked.id);
         let mut touched = Touched::default();
-        for question in parked.state.lock().questions.drain(..) {
-            let mut out = Vec::new();
-            write_error(&question.id, NOT_ANSWERED, "the client did not answer", b"", &mut out);
-            connection.pass(&out, &Edits::new(), &mut touched);
-        }
+        parked.leave_questions(&connection, &mut touched);
         if entry.is_some() {
             connection.call_off(parked.id, "its client did not come again", &mut touched);
+            connection.gave_up(&parked.client, &mut touched);
         }
         touched.flush();
     }
@@ -294,6 +294,21 @@ impl Parked {
     /// May its server still be asking what it asks at once?
     pub(super) fn is_being_asked(&self) -> bool {
         !self.told.load(Ordering::Relaxed)
+    }
+
+    /// Is this the client whose call it is?
+    pub(super) fn is_of(&self, client: &Arc<Client>) -> bool {
+        Arc::ptr_eq(&self.client, client)
+    }
+
+    /// Nobody will answer: whoever asked learns that.
+    pub(super) fn leave_questions(&self, server: &Connection, touched: &mut Touched) {
+        let questions = std::mem::take(&mut self.state.lock().questions);
+        for question in questions {
+            let mut out = Vec::new();
+            write_error(&question.id, NOT_ANSWERED, "the client did not answer", b"", &mut out);
+            server.pass(&out, &Edits::new(), touched);
+        }
     }
 
     /// The call ends with an error.
@@ -338,7 +353,8 @@ impl Connection {
         message: &Message<'_>,
     ) -> Result<(), String> {
         let method = message.method();
-        let Some(ability) = Ability::needed_for(&method) else {
+        let params = message.text(message.params.span);
+        let Some(ability) = Ability::needed_for(&method, params) else {
             return Err("a stateless client can only be asked for elicitation, sampling and roots"
                 .to_owned());
         };
@@ -379,8 +395,12 @@ impl Connection {
         drop(runtime.spawn(async move {
             sleep(BUNDLE).await;
             parking.tell(&parked);
+            // It may be over long before.
+            let parked = Arc::downgrade(&{ parked });
             sleep(PARKED).await;
-            parking.expire(&parked);
+            if let Some(parked) = parked.upgrade() {
+                parking.expire(&parked);
+            }
         }));
     }
 

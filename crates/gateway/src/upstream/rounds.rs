@@ -10,7 +10,7 @@ use trunkline_wire::{Edits, Kind, Message, decode, encode_into, member, scan, up
 use crate::call::{Ability, Cancel, Carrier, ReturnPath, Ticket};
 use crate::era::{self, InputRequest};
 use crate::error::CallError;
-use crate::limits::ROUNDS;
+use crate::limits::{OPEN_QUESTIONS, ROUNDS};
 use crate::pump::Touched;
 use crate::upstream::connection::{Connection, under_our_id, with_digits};
 use crate::upstream::line::Heading;
@@ -182,8 +182,11 @@ fn may_go_on(
     if path.rounds > ROUNDS {
         return senseless("asks again and again");
     }
-    let needed = requests.iter().map(|request| Ability::needed_for(request.method.as_bytes()));
-    let cannot = needed.flatten().filter(|ability| !path.client.can(*ability));
+    let needed = |one: &InputRequest| Ability::needed_for(one.method.as_bytes(), &one.params);
+    if requests.iter().any(|request| needed(request).is_none()) || requests.len() > OPEN_QUESTIONS {
+        return senseless("asks for what no client can be asked for");
+    }
+    let cannot = requests.iter().filter_map(needed).filter(|ability| !path.client.can(*ability));
     let missing: Vec<_> = cannot.map(Ability::word).collect();
     if missing.is_empty() { Ok(()) } else { Err(CallError::MissingCapability(missing)) }
 }

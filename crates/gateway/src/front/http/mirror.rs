@@ -71,7 +71,7 @@ pub(super) fn check_params(
         }
         match (said, value) {
             // Of a kind that no header can carry: the server will say so.
-            (_, [b'{' | b'[', ..]) | (None, b"" | b"null") => {}
+            (None, [b'{' | b'[', ..]) | (None, b"" | b"null") => {}
             (Some(said), b"" | b"null") => {
                 return Err(mismatch(&name, said, "the arguments, which have no such value"));
             }

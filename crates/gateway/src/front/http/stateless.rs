@@ -135,7 +135,11 @@ fn checked(
 /// Whoever asks, as far as that is known.
 fn principal(headers: &Headers<'_>) -> Arc<[u8]> {
     match headers.get("authorization") {
-        Some(shown) => digest(&SHA256, shown).as_ref().into(),
+        // However the scheme and the space behind it are written.
+        Some(shown) => {
+            let token = shown.trim_ascii().rsplit(u8::is_ascii_whitespace).next();
+            digest(&SHA256, token.unwrap_or_default()).as_ref().into()
+        }
         None => (*b"anyone").into(),
     }
 }
