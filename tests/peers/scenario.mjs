@@ -108,8 +108,9 @@ const STEPS = {
       const onprogress = ({ progress, total }) => seen.push([progress, total]);
       const result = await tool(peer, target, LONG, { duration, steps: 4 }, { onprogress });
       if (seen.length === 0) continue;
-      const rises = ([progress], at) => at === 0 || progress > seen[at - 1][0];
-      const inOrder = (seen.every(rises) && seen.every(([, total]) => total === 4)) || seen;
+      // Rounds of questions are progress to some SDKs: those have no total.
+      const told = seen.filter(([, total]) => total === 4).map(([progress]) => progress);
+      const inOrder = told.every((progress, at) => at === 0 || progress > told[at - 1]) || seen;
       return { first: seen[0], inOrder, text: text(result).split(" Duration")[0] };
     }
     return "none";

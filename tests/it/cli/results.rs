@@ -21,7 +21,7 @@ const BYTES: &[u8] = b"\x89PNG\x00\xff\x0a\x00";
 fn server(fake: Fake<'_>) -> Fake<'_> {
     let answers = |raw: &str| say::steps([say::result(raw)]);
     let refuse =
-        say::steps([say::error(r#"{"code":-32050,"message":"not today","data":{"why":1.0}}"#)]);
+        say::steps([say::error(r#"{"code":-31050,"message":"not today","data":{"why":1.0}}"#)]);
     fake.tool("texts", answers(TWO_TEXTS))
         .tool("structured", answers(STRUCTURED))
         .tool("mixed", answers(MIXED))
@@ -99,9 +99,9 @@ fn a_tools_error_is_a_failure() {
 #[test]
 fn a_protocol_error_is_a_failure_with_its_code() {
     everywhere(server, |place| {
-        place.call("refuse", &[]).bad(1, &["error: not today (code -32050)\n"]);
+        place.call("refuse", &[]).bad(1, &["error: not today (code -31050)\n"]);
         let json = place.call("refuse", &["--json"]);
-        let error = r#"{"error":{"code":-32050,"message":"not today","data":{"why":1.0}}}"#;
+        let error = r#"{"error":{"code":-31050,"message":"not today","data":{"why":1.0}}}"#;
         json.bad(1, &[error]);
         let code = if place.across { "code -32602" } else { "code -32002" };
         place.run(&["resources", "x://unknown-to-all"]).bad(1, &[code]);

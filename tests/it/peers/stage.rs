@@ -59,7 +59,10 @@ impl Stage {
     pub(super) fn set() -> Self {
         let servers = Servers::start();
         let rooms: Vec<Room> = UPSTREAMS.iter().map(|upstream| room(&servers, upstream)).collect();
-        let gateways = rooms.iter().map(|room| room.serve(&[])).collect();
+        let gateways: Vec<Serve> = rooms.iter().map(|room| room.serve(&["--debug"])).collect();
+        // This server asks for roots of its own accord when it is up. On a pipe nothing says that no
+        // call has caused it: it is to be over before there are any.
+        gateways[0].process().wait_stderr(&["request roots"], LIMIT);
         Self { rooms, gateways, _servers: servers }
     }
 

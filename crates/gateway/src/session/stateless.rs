@@ -41,7 +41,7 @@ impl Session {
     pub(super) fn request_alone(self: &Arc<Self>, asked: Asked<'_>, touched: &mut Touched) {
         let Asked { message, snapshot, .. } = asked;
         if !self.declared.swap(true, Ordering::Relaxed) {
-            self.context.declared.settle_openly();
+            self.context.declared.settle(message.text(message.params.meta_capabilities));
         }
         let method = message.method();
         if *method == *b"tools/call"

@@ -48,12 +48,6 @@ impl Declared {
         });
     }
 
-    /// The client's requests stand for themselves, and each says what it can do: any may be asked
-    /// for anything.
-    pub(crate) fn settle_openly(&self) {
-        self.settle(EVERYTHING);
-    }
-
     pub(crate) async fn get(&self) -> Arc<[u8]> {
         let mut declared = self.0.subscribe();
         let said = timeout(PATIENCE, declared.wait_for(Option::is_some)).await;

@@ -149,6 +149,7 @@ impl Parking {
         if let Some(outcome) = state.outcome.take() {
             drop(state);
             self.leave(&parked);
+            parked.pass_answers(message, touched);
             return parked.deliver(outcome, path, touched);
         }
         if state.waiting.is_some() {
@@ -299,6 +300,19 @@ impl Parked {
     /// Is this the client whose call it is?
     pub(super) fn is_of(&self, client: &Arc<Client>) -> bool {
         Arc::ptr_eq(&self.client, client)
+    }
+
+    /// What was asked may have been for something else: the server gets its answers all the same.
+    fn pass_answers(&self, message: &Message<'_>, touched: &mut Touched) {
+        let responses = message.text(message.params.input_responses);
+        let Some(connection) = self.connection.upgrade() else { return };
+        for question in self.state.lock().questions.drain(..) {
+            if let Some(Ok(answer)) = era::answered(responses, &question.request.key) {
+                let mut response = Vec::new();
+                write_result(&question.id, answer, &mut response);
+                connection.pass(&response, &Edits::new(), touched);
+            }
+        }
     }
 
     /// Nobody will answer: whoever asked learns that.
