@@ -1,21 +1,24 @@
 //! Replace single values in a message and copy every other byte.
 
+use std::num::NonZeroU32;
+
 /// Where a value lies in the bytes it was found in. Messages are far below 4 GiB, and a message
 /// carries many of these: small ones are cheaper to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     start: u32,
-    end: u32,
+    /// One more than the end: never nothing, so that no span takes no room beside one.
+    behind: NonZeroU32,
 }
 
 impl Span {
     pub(crate) fn new(start: usize, end: usize) -> Self {
-        let narrow = |place| u32::try_from(place).unwrap_or(u32::MAX);
-        Self { start: narrow(start), end: narrow(end) }
+        let narrow = |place| u32::try_from(place).unwrap_or(u32::MAX - 1);
+        Self { start: narrow(start), behind: NonZeroU32::MIN.saturating_add(narrow(end)) }
     }
 
     pub(crate) const fn short(start: u8, end: u8) -> Self {
-        Self { start: start as u32, end: end as u32 }
+        Self { start: start as u32, behind: NonZeroU32::MIN.saturating_add(end as u32) }
     }
 
     /// The empty span before the byte at `place`: what replaces it is inserted.
@@ -28,12 +31,12 @@ impl Span {
     }
 
     pub fn end(self) -> usize {
-        self.end as usize
+        self.behind.get() as usize - 1
     }
 
     /// This span, found in the bytes of `outer`, as a span of what `outer` lies in.
     pub fn within(self, outer: Self) -> Self {
-        Self { start: self.start + outer.start, end: self.end + outer.start }
+        Self { start: self.start + outer.start, behind: self.behind.saturating_add(outer.start) }
     }
 
     pub fn len(self) -> usize {

@@ -165,12 +165,10 @@ impl Connection {
                 Rounds::begin(self, path, result, touched);
             }
             (Manner::Stateless(how), Era::Legacy) => {
-                let how = Arc::clone(how);
-                deliver_to_modern(&path, &how, shape, payload, touched);
+                deliver_to_modern(&path, how, shape, payload, touched);
             }
             (Manner::Stateless(how), Era::Modern) => {
-                let how = Arc::clone(how);
-                self.deliver_within_modern(&path, &how, shape, payload, touched);
+                self.deliver_within_modern(&path, how, shape, payload, touched);
             }
             _ => path.deliver(shape.id, payload, touched),
         }

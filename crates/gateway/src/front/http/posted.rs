@@ -8,7 +8,6 @@ use crate::front::http::refusal::Refusal;
 
 /// What a body turned out to be.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all are messages, and none is kept")]
 pub(super) enum Posted<'a> {
     Message(Message<'a>),
     Batch(&'a [u8]),
