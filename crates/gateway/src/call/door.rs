@@ -23,6 +23,15 @@ impl Payload<'_> {
             Self::Owned(bytes) => bytes,
         }
     }
+
+    /// Puts it into an outbox, framed and with these changes. False: nobody takes it.
+    pub(crate) fn put(self, outbox: &Outbox, frame: Frame<'_>, edits: &Edits<'_>) -> bool {
+        let put = match self {
+            Self::Borrowed(bytes) => outbox.put_framed(frame, bytes, edits),
+            Self::Owned(bytes) => outbox.put_owned(frame, bytes, edits),
+        };
+        put.is_ok()
+    }
 }
 
 /// Where messages for a client leave: its one stream, or the exchange in which it asked.

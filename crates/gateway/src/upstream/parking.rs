@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 use trunkline_wire::{Edits, Message, decode, scan, write_error, write_result};
 
-use crate::call::{Ability, Carrier, Client, Payload, ReturnPath, Stateless, Ticket};
+use crate::call::{Ability, Carrier, Client, Manner, Payload, ReturnPath, Stateless, Ticket};
 use crate::era::{self, InputRequest, Seal, Unsealable};
 use crate::error::CallError;
 use crate::limits::{BUNDLE, KNOWN_TASKS, PARKED, PARKED_CALLS, STATE};
@@ -183,9 +183,7 @@ impl Parking {
         }
         drop(state);
         for (id, answer) in answers {
-            let mut response = Vec::new();
-            write_result(&id, answer, &mut response);
-            connection.pass(&response, &Edits::new(), touched);
+            connection.answer_question(&id, answer, touched);
         }
         Ok(())
     }
@@ -195,7 +193,7 @@ impl Parking {
         message: &Message<'_>,
         path: &ReturnPath,
     ) -> Result<Arc<Parked>, CallError> {
-        let crate::call::Manner::Stateless(how) = &path.manner else {
+        let Manner::Stateless(how) = &path.manner else {
             return Err(gone("it is not of this conversation"));
         };
         let state = decode(message.text(message.params.request_state)).unwrap_or_default();
@@ -308,9 +306,7 @@ impl Parked {
         let Some(connection) = self.connection.upgrade() else { return };
         for question in self.state.lock().questions.drain(..) {
             if let Some(Ok(answer)) = era::answered(responses, &question.request.key) {
-                let mut response = Vec::new();
-                write_result(&question.id, answer, &mut response);
-                connection.pass(&response, &Edits::new(), touched);
+                connection.answer_question(&question.id, answer, touched);
             }
         }
     }
@@ -400,6 +396,13 @@ impl Connection {
             self.look_after(&parked);
         }
         Ok(())
+    }
+
+    /// A client's answer to a question the server asked under this id of its own.
+    fn answer_question(&self, id: &[u8], answer: &[u8], touched: &mut Touched) {
+        let mut response = Vec::new();
+        write_result(id, answer, &mut response);
+        self.pass(&response, &Edits::new(), touched);
     }
 
     /// Tells the client soon, and gives the call up when it has not come again for too long.

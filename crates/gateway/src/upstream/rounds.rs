@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::time::sleep;
 use trunkline_wire::{Edits, Kind, Message, decode, encode_into, member, scan, upstream_id};
 
-use crate::call::{Ability, Cancel, Carrier, ReturnPath, Ticket};
+use crate::call::{Ability, Cancel, Carrier, Payload, ReturnPath, Ticket};
 use crate::era::{self, InputRequest};
 use crate::error::CallError;
 use crate::limits::{OPEN_QUESTIONS, ROUNDS};
@@ -237,7 +237,7 @@ impl Connection {
         if let Err(error) = self.sent(id, path, sent, pending) {
             client.take(&call);
             let response = call.with_token(|id| error.response(id));
-            door.answer(crate::call::Payload::Owned(response), &Edits::new(), touched);
+            door.answer(Payload::Owned(response), &Edits::new(), touched);
         }
     }
 }

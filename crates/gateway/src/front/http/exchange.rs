@@ -85,13 +85,9 @@ impl Exchange {
             reply.json_head(length, &mut head);
         }
         let frame = Frame { head: &head, tail: b"" };
-        let outbox = &reply.conn.outbox;
-        let put = match payload {
-            Payload::Borrowed(bytes) => outbox.put_framed(frame, bytes, edits),
-            Payload::Owned(bytes) => outbox.put_owned(frame, bytes, edits),
-        };
+        let put = payload.put(&reply.conn.outbox, frame, edits);
         reply.finish(touched);
-        put.is_ok()
+        put
     }
 }
 

@@ -73,13 +73,9 @@ impl Once {
             _ => reply.head(status, &[("Content-Type", JSON)], Some(length), &mut head),
         }
         let frame = Frame { head: &head, tail: b"" };
-        let outbox = &reply.conn.outbox;
-        let put = match payload {
-            Payload::Borrowed(bytes) => outbox.put_framed(frame, bytes, edits),
-            Payload::Owned(bytes) => outbox.put_owned(frame, bytes, edits),
-        };
+        let put = payload.put(&reply.conn.outbox, frame, edits);
         reply.finish(touched);
-        put.is_ok()
+        put
     }
 
     fn end_with(
@@ -125,12 +121,9 @@ fn event(reply: &Reply, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut T
     let (mut before, after) = around(reply, EVENT.len() + edits.length(payload.bytes()));
     before.extend_from_slice(EVENT);
     let frame = Frame { head: &before, tail: after };
-    let put = match payload {
-        Payload::Borrowed(bytes) => outbox.put_framed(frame, bytes, edits),
-        Payload::Owned(bytes) => outbox.put_owned(frame, bytes, edits),
-    };
+    let put = payload.put(outbox, frame, edits);
     touched.note(outbox);
-    put.is_ok()
+    put
 }
 
 const EVENT: &[u8] = b"event: message\ndata: ";
