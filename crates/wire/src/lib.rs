@@ -6,6 +6,7 @@
 mod id;
 mod lines;
 mod message;
+mod repeat;
 mod reply;
 mod scan;
 mod skip;

@@ -14,6 +14,8 @@ pub struct Message<'a> {
     pub id: Option<Span>,
     /// The method without its quotes, as written.
     pub method: Option<Span>,
+    /// There are escapes in it.
+    pub(crate) method_is_escaped: bool,
     pub params: Params,
     pub result: Option<Span>,
     /// `result.resultType`, with its quotes: the stateless era says what kind of result it is.
@@ -65,7 +67,7 @@ impl<'a> Message<'a> {
     /// The method as text: some writers escape the slash in it.
     pub fn method(&self) -> Cow<'a, [u8]> {
         let raw = self.text(self.method);
-        if !raw.contains(&b'\\') {
+        if !self.method_is_escaped {
             return Cow::Borrowed(raw);
         }
         let token = self.method.map(|span| Span::new(span.start() - 1, span.end() + 1));

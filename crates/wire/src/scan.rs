@@ -1,7 +1,8 @@
 //! Bytes -> `Message`: one pass that finds the envelope's fields and proves the rest to be JSON.
 
 use crate::message::{Kind, Message, Params};
-use crate::skip::{Text, broken, colon, string, value, white};
+use crate::repeat;
+use crate::skip::{Broken, Text, Walk, colon, plain_string, string, value, white};
 use crate::splice::Span;
 use crate::text;
 
@@ -51,13 +52,14 @@ impl FaultKind {
 pub fn scan(bytes: &[u8]) -> Result<Message<'_>, Fault> {
     let text = Text::new(bytes);
     let mut envelope = Envelope::default();
-    let outcome = envelope.read(&text).and_then(|()| envelope.kind(bytes));
-    match outcome {
+    let outcome = envelope.read(&text).and_then(|()| envelope.kind(&text));
+    match outcome.map_err(|at| text.why(at)) {
         Ok(kind) if text.is_utf8() => Ok(Message {
             bytes,
             kind,
             id: envelope.id,
             method: envelope.method,
+            method_is_escaped: envelope.method_is_escaped,
             params: envelope.params,
             result: envelope.result,
             result_type: envelope.result_type,
@@ -74,13 +76,14 @@ fn is_whole(bytes: &[u8], id: Span) -> bool {
     matches!(bytes.get(white(bytes, id.end())), Some(b',' | b'}'))
 }
 
-type Step<T> = Result<T, (FaultKind, usize)>;
+type Step<T> = Result<T, Broken>;
 
 #[derive(Default)]
 struct Envelope {
     jsonrpc: Option<Span>,
     id: Option<Span>,
     method: Option<Span>,
+    method_is_escaped: bool,
     params: Params,
     result: Option<Span>,
     result_type: Option<Span>,
@@ -90,6 +93,10 @@ struct Envelope {
 /// How almost every message of almost every program starts.
 const OPENING: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 const OPENING_VERSION: Span = Span::short(11, 16);
+/// How almost every call goes on behind its id.
+const CALL: &[u8] = br#","method":"tools/call","params":{"name":"#;
+const CALL_METHOD: (usize, usize) = (10, 22);
+const CALL_PARAMS: usize = 32;
 
 impl Envelope {
     fn fault(&self, bytes: &[u8], kind: FaultKind, at: usize) -> Fault {
@@ -104,6 +111,10 @@ impl Envelope {
         let end = if bytes.starts_with(OPENING) {
             self.jsonrpc = Some(OPENING_VERSION);
             let at = keep(&mut self.id, "id", bytes, white(bytes, OPENING.len()))?;
+            let at = match bytes.get(at..) {
+                Some(rest) if rest.starts_with(CALL) => self.call(bytes, at)?,
+                _ => at,
+            };
             more_members(bytes, at, |key, at| self.member(bytes, key, at))?
         } else {
             let start = white(bytes, 0);
@@ -111,15 +122,27 @@ impl Envelope {
                 value(bytes, start)?;
                 let is_array = bytes.get(start) == Some(&b'[');
                 let kind = if is_array { FaultKind::Batch } else { FaultKind::NotObject };
-                return Err((kind, start));
+                return Err(bytes.refuse(kind, start));
             }
             object(bytes, start, |key, at| self.member(bytes, key, at))?
         };
         let rest = white(bytes, end);
-        if rest == bytes.len() { Ok(()) } else { Err((FaultKind::NotJson, rest)) }
+        if rest == bytes.len() { Ok(()) } else { Err(bytes.refuse(FaultKind::NotJson, rest)) }
     }
 
-    fn member(&mut self, bytes: &Text<'_>, key: &[u8], at: usize) -> Step<usize> {
+    /// Over `CALL`, which starts at `at`, and the rest of its `params`.
+    fn call(&mut self, bytes: &Text<'_>, at: usize) -> Walk {
+        self.method = Some(Span::new(at + CALL_METHOD.0, at + CALL_METHOD.1));
+        let (params, start) = (&mut self.params, at + CALL_PARAMS);
+        let behind_name =
+            keep(&mut params.name, "params.name", bytes, white(bytes, at + CALL.len()))?;
+        let end =
+            more_members(bytes, behind_name, |key, at| params_member(params, bytes, key, at))?;
+        params.span = Some(Span::new(start, end));
+        Ok(end)
+    }
+
+    fn member(&mut self, bytes: &Text<'_>, key: &[u8], at: usize) -> Walk {
         match key {
             b"params" => {
                 let end = if bytes.get(at) == Some(&b'{') {
@@ -128,7 +151,7 @@ impl Envelope {
                 } else {
                     value(bytes, at)?
                 };
-                set(&mut self.params.span, "params", Span::new(at, end))?;
+                set(&mut self.params.span, "params", bytes, Span::new(at, end))?;
                 Ok(end)
             }
             b"id" => keep(&mut self.id, "id", bytes, at),
@@ -143,7 +166,7 @@ impl Envelope {
                 } else {
                     value(bytes, at)?
                 };
-                set(&mut self.result, "result", Span::new(at, end))?;
+                set(&mut self.result, "result", bytes, Span::new(at, end))?;
                 Ok(end)
             }
             b"error" => keep(&mut self.error, "error", bytes, at),
@@ -153,34 +176,38 @@ impl Envelope {
     }
 
     /// Checks the envelope's rules and says what the message is. The method loses its quotes here.
-    fn kind(&mut self, bytes: &[u8]) -> Step<Kind> {
+    fn kind(&mut self, bytes: &Text<'_>) -> Step<Kind> {
         let is_two = |span: Span| span.of(bytes) == b"\"2.0\"";
         if !self.jsonrpc.is_some_and(is_two) {
-            return Err((FaultKind::NotJsonRpc, 0));
+            return Err(bytes.refuse(FaultKind::NotJsonRpc, 0));
         }
         let id = self.id.map(|span| span.of(bytes)).unwrap_or_default();
         let id_fits = matches!(id.first(), Some(b'"' | b'-' | b'0'..=b'9'));
         match (self.method, self.id, self.result, self.error) {
             (Some(method), id, None, None) => {
-                self.method = Some(unquoted(bytes, method)?);
+                let method = unquoted(bytes, method)?;
+                self.method_is_escaped = method.of(bytes).contains(&b'\\');
+                self.method = Some(method);
                 match id {
                     Some(_) if id_fits => Ok(Kind::Request),
-                    Some(span) => Err((FaultKind::WrongType("id"), span.start())),
+                    Some(span) => Err(bytes.refuse(FaultKind::WrongType("id"), span.start())),
                     None => Ok(Kind::Notification),
                 }
             }
-            (None, _, Some(_), Some(error)) => Err((FaultKind::ResultAndError, error.start())),
+            (None, _, Some(_), Some(error)) => {
+                Err(bytes.refuse(FaultKind::ResultAndError, error.start()))
+            }
             (None, Some(_), Some(_), None) if id_fits => Ok(Kind::Answer),
             (None, Some(_), None, Some(error)) if !error.of(bytes).starts_with(b"{") => {
-                Err((FaultKind::WrongType("error"), error.start()))
+                Err(bytes.refuse(FaultKind::WrongType("error"), error.start()))
             }
             (None, Some(_), None, Some(_)) if id_fits || id == b"null" => Ok(Kind::Refusal),
-            _ => Err((FaultKind::NoKind, 0)),
+            _ => Err(bytes.refuse(FaultKind::NoKind, 0)),
         }
     }
 }
 
-fn params_member(params: &mut Params, bytes: &Text<'_>, key: &[u8], at: usize) -> Step<usize> {
+fn params_member(params: &mut Params, bytes: &Text<'_>, key: &[u8], at: usize) -> Walk {
     match key {
         b"name" => keep(&mut params.name, "params.name", bytes, at),
         b"arguments" => keep(&mut params.arguments, "params.arguments", bytes, at),
@@ -189,12 +216,19 @@ fn params_member(params: &mut Params, bytes: &Text<'_>, key: &[u8], at: usize) -
         b"requestId" => keep(&mut params.request_id, "params.requestId", bytes, at),
         b"progressToken" => keep(&mut params.progress_token, "params.progressToken", bytes, at),
         b"_meta" => {
+            let is_first = params.meta.is_none();
+            if is_first && let Some(end) = repeat::recall(params, bytes, at) {
+                params.meta = Some(Span::new(at, end));
+                return Ok(end);
+            }
             let end = if bytes.get(at) == Some(&b'{') {
-                object(bytes, at, |key, at| meta_member(params, bytes, key, at))?
+                meta(params, bytes, at)?
             } else {
                 value(bytes, at)?
             };
-            set(&mut params.meta, "params._meta", Span::new(at, end))?;
+            let span = Span::new(at, end);
+            set(&mut params.meta, "params._meta", bytes, span)?;
+            repeat::remember(params, bytes, span);
             Ok(end)
         }
         b"inputResponses" => keep(&mut params.input_responses, "params.inputResponses", bytes, at),
@@ -203,20 +237,59 @@ fn params_member(params: &mut Params, bytes: &Text<'_>, key: &[u8], at: usize) -
     }
 }
 
-/// How the keys begin that the protocol keeps for itself.
-const RESERVED: &[u8] = b"io.modelcontextprotocol/";
-
-fn meta_member(params: &mut Params, bytes: &Text<'_>, key: &[u8], at: usize) -> Step<usize> {
-    if key == b"progressToken" {
-        let token = &mut params.meta_progress_token;
-        return keep(token, "params._meta.progressToken", bytes, at);
+/// Over the object `_meta` at `at`. Every request of the stateless era has the same long keys in it:
+/// they are known by their first look.
+fn meta(params: &mut Params, bytes: &Text<'_>, at: usize) -> Walk {
+    let mut at = white(bytes, at + 1);
+    if bytes.get(at) == Some(&b'}') {
+        return Ok(at + 1);
     }
-    let Some(name) = key.strip_prefix(RESERVED) else { return value(bytes, at) };
-    let slot = match name {
-        b"protocolVersion" => &mut params.meta_version,
-        b"clientCapabilities" => &mut params.meta_capabilities,
-        b"logLevel" => &mut params.meta_level,
-        b"subscriptionId" => &mut params.meta_subscription,
+    loop {
+        at = match usual_key(bytes.get(at..).unwrap_or_default()) {
+            Some((key, end)) => meta_member(params, bytes, key, white(bytes, at + end))?,
+            None => one_member(bytes, at, &mut |key, at| meta_member(params, bytes, key, at))?,
+        };
+        at = white(bytes, at);
+        match bytes.get(at) {
+            Some(b',') => at = white(bytes, at + 1),
+            Some(b'}') => return Ok(at + 1),
+            _ => return Err(Broken(at)),
+        }
+    }
+}
+
+/// The keys that the protocol keeps for itself begin with this.
+macro_rules! reserved {
+    ($name:literal) => {
+        concat!("io.modelcontextprotocol/", $name)
+    };
+}
+
+/// The keys of every request of the stateless era, as they are written in one: with quotes and colon.
+const USUAL_KEYS: [&str; 3] = [
+    concat!("\"", reserved!("protocolVersion"), "\":"),
+    concat!("\"", reserved!("clientInfo"), "\":"),
+    concat!("\"", reserved!("clientCapabilities"), "\":"),
+];
+
+/// The usual key that `rest` starts with, without its quotes, and where its colon ends.
+#[inline]
+fn usual_key(rest: &[u8]) -> Option<(&'static [u8], usize)> {
+    let found = USUAL_KEYS.iter().find(|key| rest.starts_with(key.as_bytes()))?;
+    Some((found.as_bytes().get(1..found.len() - 2)?, found.len()))
+}
+
+fn meta_member(params: &mut Params, bytes: &Text<'_>, key: &[u8], at: usize) -> Walk {
+    const VERSION: &[u8] = reserved!("protocolVersion").as_bytes();
+    const CAPABILITIES: &[u8] = reserved!("clientCapabilities").as_bytes();
+    const LEVEL: &[u8] = reserved!("logLevel").as_bytes();
+    const SUBSCRIPTION: &[u8] = reserved!("subscriptionId").as_bytes();
+    let slot = match key {
+        b"progressToken" => &mut params.meta_progress_token,
+        VERSION => &mut params.meta_version,
+        CAPABILITIES => &mut params.meta_capabilities,
+        LEVEL => &mut params.meta_level,
+        SUBSCRIPTION => &mut params.meta_subscription,
         _ => return value(bytes, at),
     };
     keep(slot, "params._meta", bytes, at)
@@ -228,8 +301,8 @@ fn meta_member(params: &mut Params, bytes: &Text<'_>, key: &[u8], at: usize) -> 
 fn object(
     bytes: &Text<'_>,
     at: usize,
-    mut member: impl FnMut(&[u8], usize) -> Step<usize>,
-) -> Step<usize> {
+    mut member: impl FnMut(&[u8], usize) -> Walk,
+) -> Walk {
     let at = white(bytes, at + 1);
     if bytes.get(at) == Some(&b'}') {
         return Ok(at + 1);
@@ -243,14 +316,14 @@ fn object(
 fn more_members(
     bytes: &Text<'_>,
     mut at: usize,
-    mut member: impl FnMut(&[u8], usize) -> Step<usize>,
-) -> Step<usize> {
+    mut member: impl FnMut(&[u8], usize) -> Walk,
+) -> Walk {
     loop {
         at = white(bytes, at);
         match bytes.get(at) {
             Some(b',') => at = one_member(bytes, white(bytes, at + 1), &mut member)?,
             Some(b'}') => return Ok(at + 1),
-            _ => return Err(broken(bytes, at)),
+            _ => return Err(Broken(at)),
         }
     }
 }
@@ -259,38 +332,44 @@ fn more_members(
 fn one_member(
     bytes: &Text<'_>,
     at: usize,
-    member: &mut impl FnMut(&[u8], usize) -> Step<usize>,
-) -> Step<usize> {
-    let end = string(bytes, at)?;
-    let key = bytes.get(at + 1..end - 1).unwrap_or_default();
-    let start = colon(bytes, end)?;
-    if !key.contains(&b'\\') {
-        return member(key, start);
+    member: &mut impl FnMut(&[u8], usize) -> Walk,
+) -> Walk {
+    if let Some(end) = plain_string(bytes, at) {
+        let key = bytes.get(at + 1..end - 1).unwrap_or_default();
+        return member(key, colon(bytes, end)?);
     }
     // A key spelt with escapes is the same key: it must not slip past the duplicate check.
+    let end = string(bytes, at)?;
+    let start = colon(bytes, end)?;
     let plain = text::decode(bytes.get(at..end).unwrap_or_default()).unwrap_or_default();
     member(plain.as_bytes(), start)
 }
 
 #[inline]
-fn keep(slot: &mut Option<Span>, name: &'static str, bytes: &Text<'_>, at: usize) -> Step<usize> {
+fn keep(slot: &mut Option<Span>, name: &'static str, bytes: &Text<'_>, at: usize) -> Walk {
     let end = value(bytes, at)?;
-    set(slot, name, Span::new(at, end))?;
+    set(slot, name, bytes, Span::new(at, end))?;
     Ok(end)
 }
 
-fn set(slot: &mut Option<Span>, name: &'static str, span: Span) -> Step<()> {
+#[inline]
+fn set(
+    slot: &mut Option<Span>,
+    name: &'static str,
+    bytes: &Text<'_>,
+    span: Span,
+) -> Step<()> {
     if slot.is_some() {
-        return Err((FaultKind::Duplicate(name), span.start()));
+        return Err(bytes.refuse(FaultKind::Duplicate(name), span.start()));
     }
     *slot = Some(span);
     Ok(())
 }
 
-fn unquoted(bytes: &[u8], span: Span) -> Step<Span> {
+fn unquoted(bytes: &Text<'_>, span: Span) -> Step<Span> {
     match span.of(bytes) {
         [b'"', .., b'"'] => Ok(Span::new(span.start() + 1, span.end() - 1)),
-        _ => Err((FaultKind::WrongType("method"), span.start())),
+        _ => Err(bytes.refuse(FaultKind::WrongType("method"), span.start())),
     }
 }
 

@@ -19,11 +19,29 @@ pub(crate) struct Text<'a> {
     bytes: &'a [u8],
     /// All string bytes so far, or-ed together.
     seen: Cell<u64>,
+    /// Why the walk was given up, where it was not for a byte that cannot stand there.
+    refused: Cell<Option<FaultKind>>,
 }
 
 impl<'a> Text<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, seen: Cell::new(0) }
+        Self { bytes, seen: Cell::new(0), refused: Cell::new(None) }
+    }
+
+    /// Gives the walk up at `at`.
+    #[cold]
+    pub(crate) fn refuse(&self, why: FaultKind, at: usize) -> Broken {
+        self.refused.set(Some(why));
+        Broken(at)
+    }
+
+    /// Why a walk that ended there could not go on.
+    pub(crate) fn why(&self, at: Broken) -> (FaultKind, usize) {
+        match self.refused.get() {
+            Some(why) => (why, at.0),
+            None if at.0 >= self.bytes.len() => (FaultKind::Truncated, self.bytes.len()),
+            None => (FaultKind::NotJson, at.0),
+        }
     }
 
     /// To be asked after the walk.
@@ -41,6 +59,14 @@ impl Deref for Text<'_> {
     }
 }
 
+/// Where a walk has arrived, or where it could not go on. Small on purpose: it is returned for every
+/// token.
+pub(crate) type Walk = Result<usize, Broken>;
+
+/// It could not go on at this byte.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Broken(pub(crate) usize);
+
 /// First position at or after `at` that is not white space.
 #[inline]
 pub(crate) fn white(bytes: &[u8], mut at: usize) -> usize {
@@ -52,7 +78,7 @@ pub(crate) fn white(bytes: &[u8], mut at: usize) -> usize {
 
 /// The end of the value that starts at `at`. Whether it is UTF-8 is known when the walk is over.
 #[inline]
-pub(crate) fn value(bytes: &Text<'_>, at: usize) -> Result<usize, (FaultKind, usize)> {
+pub(crate) fn value(bytes: &Text<'_>, at: usize) -> Walk {
     match bytes.get(at) {
         Some(b'{' | b'[') => container(bytes, at),
         _ => scalar(bytes, at),
@@ -61,9 +87,9 @@ pub(crate) fn value(bytes: &Text<'_>, at: usize) -> Result<usize, (FaultKind, us
 
 /// The end of the string whose opening quote is at `at`.
 #[inline]
-pub(crate) fn string(bytes: &Text<'_>, at: usize) -> Result<usize, (FaultKind, usize)> {
+pub(crate) fn string(bytes: &Text<'_>, at: usize) -> Walk {
     if bytes.get(at) != Some(&b'"') {
-        return Err(broken(bytes, at));
+        return Err(Broken(at));
     }
     let mut at = at + 1;
     loop {
@@ -71,19 +97,26 @@ pub(crate) fn string(bytes: &Text<'_>, at: usize) -> Result<usize, (FaultKind, u
         match bytes.get(at) {
             Some(b'"') => return Ok(at + 1),
             Some(b'\\') => at = escape(bytes, at)?,
-            _ => return Err(broken(bytes, at)),
+            _ => return Err(Broken(at)),
         }
     }
 }
 
-fn scalar(bytes: &Text<'_>, at: usize) -> Result<usize, (FaultKind, usize)> {
+/// The end of the string whose opening quote is at `at`, if it is one without escapes.
+#[inline]
+pub(crate) fn plain_string(bytes: &Text<'_>, at: usize) -> Option<usize> {
+    let end = (bytes.get(at) == Some(&b'"')).then(|| plain_run(bytes, at + 1))?;
+    (bytes.get(end) == Some(&b'"')).then_some(end + 1)
+}
+
+fn scalar(bytes: &Text<'_>, at: usize) -> Walk {
     match bytes.get(at) {
         Some(b'"') => string(bytes, at),
         Some(b't') => literal(bytes, at, b"true"),
         Some(b'f') => literal(bytes, at, b"false"),
         Some(b'n') => literal(bytes, at, b"null"),
         Some(b'-' | b'0'..=b'9') => number(bytes, at),
-        _ => Err(broken(bytes, at)),
+        _ => Err(Broken(at)),
     }
 }
 
@@ -126,7 +159,7 @@ impl Open {
     }
 }
 
-fn container(bytes: &Text<'_>, mut at: usize) -> Result<usize, (FaultKind, usize)> {
+fn container(bytes: &Text<'_>, mut at: usize) -> Walk {
     let mut open = Open::default();
     loop {
         // `at` is where a value starts.
@@ -168,7 +201,7 @@ fn container(bytes: &Text<'_>, mut at: usize) -> Result<usize, (FaultKind, usize
                     }
                     at = white(bytes, at);
                 }
-                _ => return Err(broken(bytes, at)),
+                _ => return Err(Broken(at)),
             }
         }
     }
@@ -176,17 +209,17 @@ fn container(bytes: &Text<'_>, mut at: usize) -> Result<usize, (FaultKind, usize
 
 /// Over a member's key and colon; returns where its value starts.
 #[inline]
-pub(crate) fn key(bytes: &Text<'_>, at: usize) -> Result<usize, (FaultKind, usize)> {
+pub(crate) fn key(bytes: &Text<'_>, at: usize) -> Walk {
     colon(bytes, string(bytes, at)?)
 }
 
 /// Over the colon that follows a key ending at `at`; returns where the value starts.
 #[inline]
-pub(crate) fn colon(bytes: &[u8], at: usize) -> Result<usize, (FaultKind, usize)> {
+pub(crate) fn colon(bytes: &[u8], at: usize) -> Walk {
     let at = white(bytes, at);
     match bytes.get(at) {
         Some(b':') => Ok(white(bytes, at + 1)),
-        _ => Err(broken(bytes, at)),
+        _ => Err(Broken(at)),
     }
 }
 
@@ -219,7 +252,7 @@ fn plain_run(text: &Text<'_>, mut at: usize) -> usize {
     end
 }
 
-const SHORT_WORDS: usize = 1;
+const SHORT_WORDS: usize = 2;
 const BLOCK: usize = 32;
 
 /// Eight bytes, and where a run ends among them (0: nowhere).
@@ -286,32 +319,32 @@ fn ends_run(byte: u8) -> bool {
     (byte == b'"') | (byte == b'\\') | (byte < 0x20)
 }
 
-fn escape(bytes: &[u8], at: usize) -> Result<usize, (FaultKind, usize)> {
+fn escape(bytes: &[u8], at: usize) -> Walk {
     match bytes.get(at + 1) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 2),
         Some(b'u') => match bytes.get(at + 2..at + 6) {
             Some(digits) if digits.iter().all(u8::is_ascii_hexdigit) => Ok(at + 6),
-            _ => Err(broken(bytes, at)),
+            _ => Err(Broken(at)),
         },
-        _ => Err(broken(bytes, at)),
+        _ => Err(Broken(at)),
     }
 }
 
-fn literal(bytes: &[u8], at: usize, word: &[u8]) -> Result<usize, (FaultKind, usize)> {
+fn literal(bytes: &[u8], at: usize, word: &[u8]) -> Walk {
     match bytes.get(at..at + word.len()) {
         Some(found) if found == word => Ok(at + word.len()),
-        _ => Err(broken(bytes, at)),
+        _ => Err(Broken(at)),
     }
 }
 
-fn number(bytes: &[u8], mut at: usize) -> Result<usize, (FaultKind, usize)> {
+fn number(bytes: &[u8], mut at: usize) -> Walk {
     if bytes.get(at) == Some(&b'-') {
         at += 1;
     }
     at = match bytes.get(at) {
         Some(b'0') => at + 1,
         Some(b'1'..=b'9') => digits(bytes, at),
-        _ => return Err(broken(bytes, at)),
+        _ => return Err(Broken(at)),
     };
     if bytes.get(at) == Some(&b'.') {
         at = some_digits(bytes, at + 1)?;
@@ -333,18 +366,14 @@ fn digits(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-fn some_digits(bytes: &[u8], at: usize) -> Result<usize, (FaultKind, usize)> {
+fn some_digits(bytes: &[u8], at: usize) -> Walk {
     let end = digits(bytes, at);
     if end == at {
-        return Err(broken(bytes, at));
+        return Err(Broken(at));
     }
     Ok(end)
 }
 
-/// What is wrong at `at`: the text ends there, or something else stands there.
-pub(crate) fn broken(bytes: &[u8], at: usize) -> (FaultKind, usize) {
-    if at >= bytes.len() { (FaultKind::Truncated, bytes.len()) } else { (FaultKind::NotJson, at) }
-}
 
 #[cfg(test)]
 mod tests {

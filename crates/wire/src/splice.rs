@@ -39,6 +39,12 @@ impl Span {
         Self { start: self.start + outer.start, behind: self.behind.saturating_add(outer.start) }
     }
 
+    /// This span as one of the bytes that begin at `start`; `None`: it is not in them.
+    pub(crate) fn from(self, start: usize) -> Option<Self> {
+        let start_there = self.start().checked_sub(start)?;
+        Some(Self::new(start_there, start_there + self.len()))
+    }
+
     pub fn len(self) -> usize {
         self.end().saturating_sub(self.start())
     }

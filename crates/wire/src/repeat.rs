@@ -1,0 +1,144 @@
+//! The `_meta` that is said again: a client of the stateless era writes the same one into every
+//! request. What was found in it once holds for the same bytes wherever they stand.
+
+use std::cell::RefCell;
+
+use crate::message::Params;
+use crate::splice::Span;
+
+/// Longer ones are read each time.
+const LONGEST: usize = 1024;
+
+thread_local! {
+    static LAST: RefCell<Known> = const { RefCell::new(Known::NONE) };
+}
+
+/// A `_meta` and what is in it, counted from its own beginning.
+#[derive(Debug)]
+struct Known {
+    bytes: Vec<u8>,
+    found: [Option<Span>; 4],
+}
+
+impl Known {
+    const NONE: Self = Self { bytes: Vec::new(), found: [None; 4] };
+}
+
+/// Where the `_meta` at `at` ends, if it is the one that was seen last.
+#[inline]
+pub(crate) fn recall(params: &mut Params, bytes: &[u8], at: usize) -> Option<usize> {
+    LAST.with_borrow(|known| {
+        let same = !known.bytes.is_empty() && bytes.get(at..)?.starts_with(&known.bytes);
+        same.then(|| {
+            let [version, capabilities, level, subscription] =
+                known.found.map(|span| span.map(|span| span.within(Span::at(at))));
+            params.meta_version = version;
+            params.meta_capabilities = capabilities;
+            params.meta_level = level;
+            params.meta_subscription = subscription;
+            at + known.bytes.len()
+        })
+    })
+}
+
+/// Keeps the `_meta` at `span`, proven to be an object, if it is likely to be said again.
+pub(crate) fn remember(params: &Params, bytes: &[u8], span: Span) {
+    let changes = params.meta_progress_token.is_some() || params.meta_version.is_none();
+    let text = span.of(bytes);
+    if changes || text.len() > LONGEST || !text.is_ascii() {
+        return;
+    }
+    LAST.with_borrow_mut(|known| {
+        known.bytes.clear();
+        known.bytes.extend_from_slice(text);
+        let found = [
+            params.meta_version,
+            params.meta_capabilities,
+            params.meta_level,
+            params.meta_subscription,
+        ];
+        known.found = found.map(|found| found.and_then(|found| found.from(span.start())));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use crate::{Message, scan};
+
+    fn seen(message: &Message<'_>) -> Vec<String> {
+        let params = &message.params;
+        let spans = [
+            params.meta,
+            params.meta_version,
+            params.meta_capabilities,
+            params.meta_level,
+            params.meta_subscription,
+            params.meta_progress_token,
+            params.name,
+        ];
+        spans.map(|span| String::from_utf8(message.text(span).to_vec()).unwrap()).to_vec()
+    }
+
+    fn request(before: &str, meta: &str) -> String {
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{{before}"_meta":{meta}}}}}"#)
+    }
+
+    /// Read on a thread that has seen nothing.
+    fn afresh(text: &str) -> Option<Vec<String>> {
+        let text = text.to_owned();
+        let fresh = move || scan(text.as_bytes()).ok().map(|message| seen(&message));
+        std::thread::spawn(fresh).join().unwrap()
+    }
+
+    const VERSION: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#;
+    const CAPABILITIES: &str = r#""io.modelcontextprotocol/clientCapabilities": {"a":[1]}"#;
+    const LEVEL: &str = r#""io.modelcontextprotocol/logLevel":"info""#;
+
+    #[test]
+    fn the_same_is_found_at_another_place() {
+        let meta = format!("{{{VERSION}, {CAPABILITIES},{LEVEL}}}");
+        for before in ["", r#""name":"x","#, r#" "name" : "longer" , "#] {
+            let text = request(before, &meta);
+            assert_eq!(scan(text.as_bytes()).ok().map(|found| seen(&found)), afresh(&text));
+        }
+    }
+
+    #[test]
+    fn what_begins_alike_is_read_to_its_end() {
+        let known = format!("{{{VERSION}}}");
+        scan(request("", &known).as_bytes()).unwrap();
+        for text in [
+            request("", &format!("{{{VERSION},{LEVEL}}}")),
+            request("", &format!("{{{VERSION}}}, \"_meta\":{{}}")),
+            request("", &format!("{{{VERSION}}}}}")),
+            request("", &format!("{{{VERSION}}},\"x\":1")),
+            request("", &known).trim_end_matches('}').to_owned(),
+        ] {
+            assert_eq!(scan(text.as_bytes()).ok().map(|found| seen(&found)), afresh(&text), "{text}");
+        }
+    }
+
+    proptest! {
+        /// Whatever was read before, a message means what it means.
+        #[test]
+        fn nothing_depends_on_what_came_before(order in proptest::collection::vec(0_usize..8, 1..12)) {
+            let parts = [
+                format!("{{{VERSION},{CAPABILITIES}}}"),
+                format!("{{{VERSION}}}"),
+                format!(r#"{{{VERSION},"progressToken":7}}"#),
+                format!(r#"{{"progressToken":7,{VERSION}}}"#),
+                format!(r#"{{{VERSION},"x":"é"}}"#),
+                format!(r#"{{{VERSION},{VERSION}}}"#),
+                "{}".to_owned(),
+                "7".to_owned(),
+            ];
+            for index in order {
+                let text = request(["", r#""name":"n","#][index % 2], &parts[index]);
+                let got = scan(text.as_bytes()).ok().map(|found| seen(&found));
+                prop_assert_eq!(got, afresh(&text));
+            }
+        }
+    }
+}
