@@ -25,4 +25,4 @@ pub use front::http::HttpOptions;
 pub use gateway::{Applied, Gateway, Options, Reloader};
 pub use limits::Limits;
 pub use local::{LocalClient, LocalError, News, params_of};
-pub use upstream::{Declared, Failure, Inherited, Phase, Restart, State, Status};
+pub use upstream::{Declared, Failure, Inherited, Phase, Restart, State, Status, client_tls};

@@ -46,6 +46,8 @@ pub struct Params {
     /// Of `notifications/progress`.
     pub progress_token: Option<Span>,
     pub meta: Option<Span>,
+    /// Two messages with the same number here have the same `_meta`, to the byte. 0: nothing is known.
+    pub meta_number: u64,
     /// `_meta.progressToken` of a request.
     pub meta_progress_token: Option<Span>,
     /// The revision a request of the stateless era is in.

@@ -2,6 +2,7 @@
 //! request. What was found in it once holds for the same bytes wherever they stand.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::message::Params;
 use crate::splice::Span;
@@ -17,11 +18,15 @@ thread_local! {
 #[derive(Debug)]
 struct Known {
     bytes: Vec<u8>,
+    number: u64,
     found: [Option<Span>; 4],
 }
 
+/// The last number that was given to a `_meta`.
+static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
+
 impl Known {
-    const NONE: Self = Self { bytes: Vec::new(), found: [None; 4] };
+    const NONE: Self = Self { bytes: Vec::new(), number: 0, found: [None; 4] };
 }
 
 /// Where the `_meta` at `at` ends, if it is the one that was seen last.
@@ -32,6 +37,7 @@ pub(crate) fn recall(params: &mut Params, bytes: &[u8], at: usize) -> Option<usi
         same.then(|| {
             let [version, capabilities, level, subscription] =
                 known.found.map(|span| span.map(|span| span.within(Span::at(at))));
+            params.meta_number = known.number;
             params.meta_version = version;
             params.meta_capabilities = capabilities;
             params.meta_level = level;
@@ -42,7 +48,7 @@ pub(crate) fn recall(params: &mut Params, bytes: &[u8], at: usize) -> Option<usi
 }
 
 /// Keeps the `_meta` at `span`, proven to be an object, if it is likely to be said again.
-pub(crate) fn remember(params: &Params, bytes: &[u8], span: Span) {
+pub(crate) fn remember(params: &mut Params, bytes: &[u8], span: Span) {
     let changes = params.meta_progress_token.is_some() || params.meta_version.is_none();
     let text = span.of(bytes);
     if changes || text.len() > LONGEST || !text.is_ascii() {
@@ -51,6 +57,8 @@ pub(crate) fn remember(params: &Params, bytes: &[u8], span: Span) {
     LAST.with_borrow_mut(|known| {
         known.bytes.clear();
         known.bytes.extend_from_slice(text);
+        known.number = 1 + LAST_NUMBER.fetch_add(1, Ordering::Relaxed);
+        params.meta_number = known.number;
         let found = [
             params.meta_version,
             params.meta_capabilities,
@@ -103,6 +111,19 @@ mod tests {
             let text = request(before, &meta);
             assert_eq!(scan(text.as_bytes()).ok().map(|found| seen(&found)), afresh(&text));
         }
+    }
+
+    #[test]
+    fn what_has_the_same_number_is_the_same() {
+        let number = |meta: &str| {
+            let text = request("", meta);
+            scan(text.as_bytes()).unwrap().params.meta_number
+        };
+        let (one, other) = (format!("{{{VERSION}}}"), format!("{{{VERSION},{LEVEL}}}"));
+        let (first, again, second) = (number(&one), number(&one), number(&other));
+        assert!(first > 0 && first == again && second > 0 && second != first);
+        assert_ne!(number(&one), second);
+        assert_eq!(number("{}"), 0);
     }
 
     #[test]

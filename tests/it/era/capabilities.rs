@@ -97,6 +97,49 @@ fn a_session_that_cannot_be_asked_gets_a_clear_error() {
     });
 }
 
+/// Which capability it would need is not known: nobody has declared it.
+#[test]
+fn a_result_that_asks_for_what_is_not_known_is_refused() {
+    let (method, params, _) = QUESTIONS[1];
+    let odd = ("odd", "vendor/odd", "{}");
+    let check = |front: Front, upstream| {
+        for questions in [&[odd][..], &[("k", method, params), odd]] {
+            let room = Room::new();
+            let asks = say::steps([say::modern::input_required(questions, Some("\"s\""))]);
+            let a = room.fake("a").tool("ask", asks).tool("echo", say::echo());
+            room.config([("a", a.over(upstream))]);
+            let scene = room.open_with(front, &[], ABLE);
+            scene.list();
+            let answer = scene.call_within(&scene.tool("a", "ask"), "{}", SOON);
+            let message = answer.message();
+            assert!(message.contains("`a`") && message.contains("asks for what"), "{answer}");
+            assert_eq!(ledger::calls(&room.ledger("a")).len(), 1, "it is not made again");
+            scene.assert_echo("a", "echo", "{}");
+            let asked = scene.try_wait_for(Duration::ZERO, |line| line.method().is_some());
+            assert_eq!(asked, None, "{questions:?}");
+        }
+    };
+    each_legacy_to_modern(check);
+    each_modern(check);
+}
+
+#[test]
+fn a_question_that_is_not_known_is_refused_to_the_server() {
+    each_modern_to_legacy(|front, upstream| {
+        let room = Room::new();
+        let a = room.fake("a").tool("ask", asks("vendor/odd", r#"{"message":"who?"}"#));
+        room.config([("a", a.over(upstream))]);
+        let scene = room.open_with(front, &[], ABLE);
+        scene.list();
+        let answer = scene.call_within(&scene.tool("a", "ask"), "{}", SOON);
+        assert_eq!(answer.result_type().as_deref(), Some("complete"), "{answer}");
+        let said = |key: &str| scan::path(answer.result(), &["heard", "error", key]);
+        assert_eq!(said("code"), Some(&b"-32601"[..]), "{answer}");
+        let told = said("message").and_then(scan::text).unwrap_or_default();
+        assert!(told.contains("vendor/odd"), "{answer}");
+    });
+}
+
 #[test]
 fn two_requests_of_one_client_may_declare_different_things() {
     each_of(Front::MODERN, |front| {

@@ -1,5 +1,6 @@
 //! Both eras of the protocol at once: clients and servers of either, in every combination.
 
+mod again;
 mod cancel;
 mod capabilities;
 mod discover;
@@ -8,6 +9,7 @@ mod headers;
 mod levels;
 mod listen;
 mod looping;
+mod modes;
 mod parameters;
 mod probe;
 mod probe_http;
@@ -17,6 +19,7 @@ mod rounds;
 mod same;
 mod state;
 mod subscribe;
+mod unanswered;
 
 /// What a client declares that can be asked everything.
 const ABLE: &str = r#"{"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}"#;

@@ -18,7 +18,7 @@ fn headers_of_parameters_have_to_say_what_the_arguments_say() {
     let client = scene.modern();
     const VALUE: &str = "Mcp-Param-Value";
     const NUM: &str = "Mcp-Param-Num";
-    let rows: [(&str, Headers, bool); 16] = [
+    let rows: [(&str, Headers, bool); 22] = [
         (r#"{"value":"Hello"}"#, &[(VALUE, "Hello")], true),
         (r#"{"value":"Hello"}"#, &[(VALUE, "=?base64?SGVsbG8=?=")], true),
         (r#"{"value":"SGVsbG8="}"#, &[(VALUE, "SGVsbG8=")], true),
@@ -35,6 +35,13 @@ fn headers_of_parameters_have_to_say_what_the_arguments_say() {
         (r#"{"n":42}"#, &[(NUM, "43")], false),
         (r#"{"n":42}"#, &[(NUM, "forty-two")], false),
         (r#"{"value":"Hello"}"#, &[(VALUE, "Hello"), ("Mcp-Param-Other", "x")], true),
+        // What no header can carry is not the same as any, however it is written.
+        (r#"{"value":{"a":1}}"#, &[(VALUE, "{\"a\":1}")], false),
+        (r#"{"value":["a"]}"#, &[(VALUE, "[\"a\"]")], false),
+        (r#"{"value":{}}"#, &[(VALUE, "=?base64?e30=?=")], false),
+        (r#"{"value":[]}"#, &[(VALUE, "[]")], false),
+        (r#"{"n":[42]}"#, &[(NUM, "[42]")], false),
+        (r#"{"n":[42]}"#, &[(NUM, "42")], false),
     ];
     let mut wrong = Vec::new();
     for (arguments, headers, fine) in rows {

@@ -48,6 +48,34 @@ fn a_client_that_asks_for_the_era_first_has_not_said_what_it_can_do() {
     client.assert_echo("a", "echo", "{}");
 }
 
+/// What servers hear is what the client says it can do when it says `initialize`.
+#[test]
+fn servers_hear_what_a_client_can_do_that_asks_for_the_era_first() {
+    let capabilities = r#"{"sampling":{},"roots":{"listChanged":true}}"#;
+    let meta = |version: &str, capabilities: &str| {
+        format!(r#"{{"io.modelcontextprotocol/protocolVersion":"{version}"{capabilities}}}"#)
+    };
+    let declared = |raw: &str| format!(r#","io.modelcontextprotocol/clientCapabilities":{raw}"#);
+    for (what, meta) in [
+        ("it says the same", meta("2026-07-28", &declared(capabilities))),
+        ("it asks for a revision to come", meta("2027-07-28", &declared("{}"))),
+        ("it asks for an older revision", meta("2025-11-25", &declared("{}"))),
+        ("it asks improperly", meta("2026-07-28", "")),
+    ] {
+        let room = house();
+        let client = Client::spawn(room.trunkline(&[]));
+        client.request(format!(
+            r#"{{"jsonrpc":"2.0","id":"probe","method":"server/discover","params":{{"_meta":{meta}}}}}"#
+        ));
+        Speak::initialize_with(&client, "2025-11-25", capabilities).result();
+        client.assert_echo("a", "echo", "{}");
+        let asked = ledger::with_method(&room.ledger("a"), "initialize");
+        assert_eq!(asked.len(), 1, "{what}");
+        let heard = scan::path(&asked[0], &["params", "capabilities"]).map(String::from_utf8_lossy);
+        assert_eq!(heard.as_deref(), Some(capabilities), "{what}");
+    }
+}
+
 #[test]
 fn over_http_it_is_a_request_without_a_session() {
     let room = house();

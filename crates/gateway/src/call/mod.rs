@@ -16,7 +16,7 @@ pub(crate) use audience::Audience;
 pub(crate) use client::{Client, Ticket, Waiting};
 pub(crate) use door::{Door, Exit, Nowhere, Payload};
 pub(crate) use question::{Ability, Level};
-pub(crate) use stateless::{Manner, Stateless};
+pub(crate) use stateless::{Manner, Refused, Stateless};
 
 use crate::error::CallError;
 use crate::pump::Touched;
@@ -49,6 +49,7 @@ pub(crate) struct ReturnPath {
     pub(crate) progress_token: Option<Box<[u8]>>,
     pub(crate) door: Door,
     pub(crate) manner: Manner,
+    pub(crate) refused: Refused,
     /// The request as the server got it, where it may have to be made again or be recognised.
     pub(crate) kept: Option<Box<[u8]>>,
     /// How often its server has asked something.

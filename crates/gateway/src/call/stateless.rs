@@ -1,7 +1,7 @@
 //! `Manner`: how a client makes its requests: in a session, or each standing for itself.
 
+use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use trunkline_wire::{MODERN, Message, decode};
 
@@ -30,7 +30,7 @@ impl Manner {
     }
 }
 
-/// What a request that stands for itself says about its client.
+/// What a request that stands for itself says about its client. Requests that say the same share it.
 #[derive(Debug)]
 pub(crate) struct Stateless {
     abilities: Abilities,
@@ -42,17 +42,41 @@ pub(crate) struct Stateless {
     pub(crate) cacheable: bool,
     /// Every server knows its method: that it is not found is about something else.
     pub(crate) is_common: bool,
-    /// What a server asked for meanwhile and could not have, as bits of `Ability`.
-    refused: AtomicU8,
+}
+
+/// What the last call of a tool said, by the number of its `_meta`.
+type Said = Option<(u64, Arc<Stateless>)>;
+
+thread_local! {
+    static LAST: RefCell<Said> = const { RefCell::new(None) };
 }
 
 impl Stateless {
-    /// Reads what `_meta` has to say. The version comes last: whoever asks in one that is not known
-    /// is told so only if it asks properly.
+    /// What `_meta` has to say. Nearly all requests are calls that say what the one before said.
     pub(crate) fn read(
         message: &Message<'_>,
         principal: &Arc<[u8]>,
     ) -> Result<Arc<Self>, CallError> {
+        let number = message.params.meta_number;
+        let may_repeat = number > 0 && *message.method() == *b"tools/call";
+        if !may_repeat {
+            return Self::read_afresh(message, principal).map(Arc::new);
+        }
+        LAST.with_borrow_mut(|last| match last {
+            Some((known, how)) if *known == number && Arc::ptr_eq(&how.principal, principal) => {
+                Ok(Arc::clone(how))
+            }
+            _ => {
+                let how = Arc::new(Self::read_afresh(message, principal)?);
+                *last = Some((number, Arc::clone(&how)));
+                Ok(how)
+            }
+        })
+    }
+
+    /// The version comes last: whoever asks in one that is not known is told so only if it asks
+    /// properly.
+    fn read_afresh(message: &Message<'_>, principal: &Arc<[u8]>) -> Result<Self, CallError> {
         let params = &message.params;
         let token = message.text(params.meta_version);
         if !token.starts_with(b"\"") {
@@ -78,7 +102,7 @@ impl Stateless {
             }
         };
         let method = message.method();
-        Ok(Arc::new(Self {
+        Ok(Self {
             abilities: Abilities::read(capabilities),
             level,
             principal: Arc::clone(principal),
@@ -87,8 +111,7 @@ impl Stateless {
                 &*method,
                 b"tools/call" | b"resources/read" | b"prompts/get" | b"completion/complete"
             ),
-            refused: AtomicU8::new(0),
-        }))
+        })
     }
 
     pub(crate) fn can(&self, ability: Ability) -> bool {
@@ -113,16 +136,20 @@ impl Stateless {
     pub(crate) fn status_code(&self, code: Option<i64>) -> Option<i64> {
         code.map(|code| if code == -32601 && self.is_common { 0 } else { code })
     }
+}
 
-    /// A server was refused this because the client cannot do it.
-    pub(crate) fn refused(&self, ability: Ability) {
-        self.refused.fetch_or(1 << ability as u8, Ordering::Relaxed);
+/// What a server asked for during a call and could not have, because its client cannot do it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Refused(u8);
+
+impl Refused {
+    pub(crate) fn add(&mut self, ability: Ability) {
+        self.0 |= 1 << ability as u8;
     }
 
     /// What the client would have had to be able to do.
-    pub(crate) fn missing(&self) -> Vec<&'static str> {
-        let refused = self.refused.load(Ordering::Relaxed);
-        let missing = Ability::ALL.into_iter().filter(|ability| refused & 1 << *ability as u8 != 0);
+    pub(crate) fn missing(self) -> Vec<&'static str> {
+        let missing = Ability::ALL.into_iter().filter(|ability| self.0 & 1 << *ability as u8 != 0);
         let mut words: Vec<_> = missing.map(Ability::word).collect();
         words.dedup();
         words
@@ -143,6 +170,26 @@ mod tests {
 
     const VERSION: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#;
     const CAPABILITIES: &str = r#""io.modelcontextprotocol/clientCapabilities":{"sampling":{}}"#;
+
+    #[test]
+    fn calls_that_say_the_same_share_it_and_no_others() {
+        let (me, you): (Arc<[u8]>, Arc<[u8]>) = (Arc::from(*b"me"), Arc::from(*b"you"));
+        let read = |meta: &str, who| {
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"_meta":{{{meta}}}}}}}"#
+            );
+            Stateless::read(&scan(text.as_bytes()).unwrap(), who).unwrap()
+        };
+        let able = format!("{VERSION},{CAPABILITIES}");
+        let unable = able.replace("sampling", "x");
+        let first = read(&able, &me);
+        assert!(Arc::ptr_eq(&first, &read(&able, &me)));
+        let yours = read(&able, &you);
+        assert_eq!(&*yours.principal, b"you");
+        assert_eq!(&*read(&able, &me).principal, b"me");
+        assert!(!read(&unable, &me).can(Ability::Sampling));
+        assert!(read(&able, &me).can(Ability::Sampling));
+    }
 
     fn read(meta: &str) -> Result<Arc<Stateless>, CallError> {
         let text = format!(
@@ -174,9 +221,10 @@ mod tests {
         assert!(request.can(Ability::Sampling) && !request.can(Ability::Roots));
         assert!(request.cacheable && request.can_be_asked());
         assert!(request.hears(Level::known("error")) && !request.hears(Level::known("info")));
-        request.refused(Ability::Roots);
-        request.refused(Ability::Elicitation);
-        assert_eq!(request.missing(), ["elicitation", "roots"]);
+        let mut refused = Refused::default();
+        refused.add(Ability::Roots);
+        refused.add(Ability::Elicitation);
+        assert_eq!(refused.missing(), ["elicitation", "roots"]);
         let silent = read(&format!("{VERSION},{CAPABILITIES}")).unwrap();
         assert!(!silent.hears(Level::known("emergency")) && !silent.hears(None));
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trunkline_catalog::{Route as Owner, ToolRoute};
 use trunkline_wire::{Edits, Message, Span, decode, find};
 
-use crate::call::ReturnPath;
+use crate::call::{Refused, ReturnPath};
 use crate::era::Era;
 use crate::error::CallError;
 use crate::pump::Touched;
@@ -96,6 +96,7 @@ impl Session {
             progress_token: token.map(Into::into),
             door: door.clone(),
             manner: manner.clone(),
+            refused: Refused::default(),
             kept: None,
             rounds: 0,
         };

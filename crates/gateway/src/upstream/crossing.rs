@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use trunkline_wire::{Edits, Kind, Message, Span, decode, encode, find, member, scan};
 
 use crate::call::{Ability, Carrier, Level, Manner, Payload, ReturnPath, Stateless, Ticket};
-use crate::era::{self, Era, Translated, Unsealable};
+use crate::era::{self, Era, InputRequest, Translated, Unsealable};
 use crate::error::CallError;
 use crate::pump::Touched;
 use crate::upstream::connection::{Connection, under_our_id, with_digits};
@@ -191,9 +191,9 @@ impl Connection {
         };
         match shape.result_type.map(|span| span.of(bytes)) {
             Some(b"\"input_required\"") => {
-                let missing = missing(result.of(bytes), how);
-                if !missing.is_empty() {
-                    return path.fail(&CallError::MissingCapability(missing), touched);
+                let asked = era::requests_in(result.of(bytes), |_| String::new());
+                if let Err(error) = self.check_asked(&asked, |ability| how.can(ability)) {
+                    return path.fail(&error, touched);
                 }
                 let state = find(bytes, result, &["requestState"]);
                 let sealed = state.and_then(|at| self.sealed(path, how, at.of(bytes)));
@@ -209,6 +209,30 @@ impl Connection {
         path.deliver_edited(None, shape.id, payload, &[], touched);
     }
 
+    /// May a client that can do this be asked what the server asks for in its result?
+    pub(super) fn check_asked(
+        &self,
+        asked: &[InputRequest],
+        can: impl Fn(Ability) -> bool,
+    ) -> Result<(), CallError> {
+        let mut missing = Vec::new();
+        for InputRequest { method, params, .. } in asked {
+            let Some(ability) = Ability::needed_for(method.as_bytes(), params) else {
+                return Err(self.senseless("asks for what no client can be asked for"));
+            };
+            if !can(ability) && !missing.contains(&ability.word()) {
+                missing.push(ability.word());
+            }
+        }
+        if missing.is_empty() { Ok(()) } else { Err(CallError::MissingCapability(missing)) }
+    }
+
+    /// The server answers what makes no sense.
+    pub(super) fn senseless(&self, what: &str) -> CallError {
+        let (server, what) = (self.key.to_string(), what.to_owned());
+        CallError::ServerGone { server, what, may_have_run: true, stderr: Vec::new() }
+    }
+
     /// A task was started: what is asked about it later is for the same server.
     fn remember_task(&self, result: &[u8]) {
         let task = member(result, "taskId");
@@ -217,14 +241,6 @@ impl Connection {
             self.parking.remember_task(task.into_owned(), &self.key);
         }
     }
-}
-
-/// What a result asks for and its client cannot do.
-fn missing(result: &[u8], how: &Stateless) -> Vec<&'static str> {
-    let asked = era::requests_in(result, |_| String::new());
-    let needed =
-        asked.iter().filter_map(|one| Ability::needed_for(one.method.as_bytes(), &one.params));
-    needed.filter(|ability| !how.can(*ability)).map(Ability::word).collect()
 }
 
 /// What a client that can be sent to a URL declares.
@@ -262,7 +278,7 @@ fn deliver_to_modern(
     if let Some(result) = shape.result {
         return deliver_completed(path, how, shape.id, result, payload, touched);
     }
-    let missing = how.missing();
+    let missing = path.refused.missing();
     if !missing.is_empty() {
         return path.fail(&CallError::MissingCapability(missing), touched);
     }

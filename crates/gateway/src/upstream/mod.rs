@@ -29,6 +29,7 @@ pub use declared::Declared;
 pub(crate) use declared::passed_on;
 pub use launch::Inherited;
 pub(crate) use parking::Parking;
+pub use remote::client_tls;
 pub(crate) use server::{Live, Server};
 pub use state::{Failure, Phase, State, Status};
 pub use supervisor::Restart;

@@ -145,6 +145,10 @@ impl Parking {
         touched: &mut Touched,
     ) -> Result<(), CallError> {
         let parked = self.recognise(message, &path)?;
+        // Before anything is taken out for it: what cannot be delivered must not be lost.
+        if path.client.is_open(&path.id) {
+            return Err(CallError::duplicate_id());
+        }
         let mut state = parked.state.lock();
         if let Some(outcome) = state.outcome.take() {
             drop(state);
@@ -268,6 +272,8 @@ impl Parking {
         let Some(connection) = parked.connection.upgrade() else { return };
         let entry = connection.pending.lock().remove(parked.id);
         let mut touched = Touched::default();
+        // Who comes at this very moment finds no call, and nobody else who would answer.
+        parked.fail(&gone("it has waited for too long"), &mut touched);
         parked.leave_questions(&connection, &mut touched);
         if entry.is_some() {
             connection.call_off(parked.id, "its client did not come again", &mut touched);
@@ -300,15 +306,19 @@ impl Parked {
         Arc::ptr_eq(&self.client, client)
     }
 
-    /// What was asked may have been for something else: the server gets its answers all the same.
+    /// What was asked may have been for something else: the server gets its answers all the same,
+    /// and learns what will not be answered any more.
     fn pass_answers(&self, message: &Message<'_>, touched: &mut Touched) {
         let responses = message.text(message.params.input_responses);
         let Some(connection) = self.connection.upgrade() else { return };
-        for question in self.state.lock().questions.drain(..) {
-            if let Some(Ok(answer)) = era::answered(responses, &question.request.key) {
-                connection.answer_question(&question.id, answer, touched);
+        self.state.lock().questions.retain(|question| {
+            match era::answered(responses, &question.request.key) {
+                Some(Ok(answer)) => connection.answer_question(&question.id, answer, touched),
+                _ => return true,
             }
-        }
+            false
+        });
+        self.leave_questions(&connection, touched);
     }
 
     /// Nobody will answer: whoever asked learns that.
@@ -369,7 +379,11 @@ impl Connection {
                 .to_owned());
         };
         if !how.can(ability) {
-            how.refused(ability);
+            if let Some(Entry { waiter: Waiter::Client(path), .. }) =
+                self.pending.lock().get_mut(id)
+            {
+                path.refused.add(ability);
+            }
             return Err(format!("the client does not support {}", ability.word()));
         }
         let mut pending = self.pending.lock();
@@ -454,6 +468,8 @@ impl Connection {
                 drop(state);
                 self.parking.leave(parked);
                 self.deliver_across(path, shape, payload, touched);
+                // It did not wait for them, and its client will never be told.
+                parked.leave_questions(self, touched);
             }
             None => state.outcome = Some(Outcome::Response(shape, payload.bytes().to_vec())),
         }

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::time::sleep;
 use trunkline_wire::{Edits, Kind, Message, decode, encode_into, member, scan, upstream_id};
 
-use crate::call::{Ability, Cancel, Carrier, Payload, ReturnPath, Ticket};
+use crate::call::{Cancel, Carrier, Payload, ReturnPath, Ticket};
 use crate::era::{self, InputRequest};
 use crate::error::CallError;
 use crate::limits::{OPEN_QUESTIONS, ROUNDS};
@@ -172,23 +172,16 @@ fn may_go_on(
     requests: &[InputRequest],
     has_state: bool,
 ) -> Result<(), CallError> {
-    let senseless = |what: &str| {
-        let (server, what) = (connection.key.to_string(), what.to_owned());
-        Err(CallError::ServerGone { server, what, may_have_run: true, stderr: Vec::new() })
-    };
     if path.kept.is_none() || (requests.is_empty() && !has_state) {
-        return senseless("asks for something and does not say for what");
+        return Err(connection.senseless("asks for something and does not say for what"));
     }
     if path.rounds > ROUNDS {
-        return senseless("asks again and again");
+        return Err(connection.senseless("asks again and again"));
     }
-    let needed = |one: &InputRequest| Ability::needed_for(one.method.as_bytes(), &one.params);
-    if requests.iter().any(|request| needed(request).is_none()) || requests.len() > OPEN_QUESTIONS {
-        return senseless("asks for what no client can be asked for");
+    if requests.len() > OPEN_QUESTIONS {
+        return Err(connection.senseless("asks for too much at once"));
     }
-    let cannot = requests.iter().filter_map(needed).filter(|ability| !path.client.can(*ability));
-    let missing: Vec<_> = cannot.map(Ability::word).collect();
-    if missing.is_empty() { Ok(()) } else { Err(CallError::MissingCapability(missing)) }
+    connection.check_asked(requests, |ability| path.client.can(ability))
 }
 
 impl Carrier for Rounds {

@@ -89,6 +89,7 @@ fn is_same(said: &[u8], value: &[u8]) -> bool {
     match value.first() {
         Some(b'"') => decode(value).is_some_and(|text| text == said),
         Some(b't' | b'f') => said.as_bytes() == value,
+        Some(b'{' | b'[') => false, // no header can carry it
         _ => {
             let value = String::from_utf8_lossy(value);
             value == *said || whole(&said).is_some_and(|number| whole(&value) == Some(number))
@@ -230,6 +231,8 @@ mod tests {
             ("Mcp-Param-Value: True", "true", false),
             ("Mcp-Param-Value: false", "true", false),
             ("X: 1", "{}", true),
+            ("Mcp-Param-Value: {}", "{}", false),
+            ("Mcp-Param-Value: [1]", "[1]", false),
         ] {
             let params = format!(r#"{{"name":"t","arguments":{{"a":{{"b":{value}}}}}}}"#);
             let got = check(&[field], "tools/call", &params, |headers, message| {

@@ -19,6 +19,8 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
+pub use tls::client_tls;
+
 use std::net::IpAddr;
 use std::sync::Arc;
 

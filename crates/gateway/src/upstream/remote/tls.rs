@@ -45,21 +45,23 @@ async fn agree(
     }
 }
 
-/// Whom to trust is read once, when the first server needs it: the system's authorities are some
-/// hundred certificates.
 async fn config(url: &Url) -> Result<Arc<ClientConfig>, Trouble> {
+    client_tls().await.map_err(|why| {
+        let why = format!("there is no certificate authority to trust: {why}");
+        Trouble::insecure(url, &why, "name a file of them in SSL_CERT_FILE")
+    })
+}
+
+/// How this program encrypts towards others, and whom it trusts. Read once, when it is first
+/// needed: the system's authorities are some hundred certificates.
+pub async fn client_tls() -> Result<Arc<ClientConfig>, String> {
     static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
     if let Some(config) = CONFIG.get() {
         return Ok(Arc::clone(config));
     }
     let loaded = tokio::task::spawn_blocking(load).await;
-    match loaded.unwrap_or_else(|_| Err("reading them was interrupted".to_owned())) {
-        Ok(config) => Ok(Arc::clone(CONFIG.get_or_init(|| config))),
-        Err(why) => {
-            let why = format!("there is no certificate authority to trust: {why}");
-            Err(Trouble::insecure(url, &why, "name a file of them in SSL_CERT_FILE"))
-        }
-    }
+    let loaded = loaded.unwrap_or_else(|_| Err("reading them was interrupted".to_owned()))?;
+    Ok(Arc::clone(CONFIG.get_or_init(|| loaded)))
 }
 
 fn load() -> Result<Arc<ClientConfig>, String> {

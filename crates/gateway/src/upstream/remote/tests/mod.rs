@@ -94,6 +94,7 @@ impl Rig {
             format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}"#);
         let path = ReturnPath {
             manner: crate::call::Manner::Session,
+            refused: crate::call::Refused::default(),
             kept: None,
             rounds: 0,
             client: Arc::default(),
