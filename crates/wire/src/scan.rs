@@ -158,11 +158,7 @@ impl Envelope {
             b"method" => keep(&mut self.method, "method", bytes, at),
             b"result" => {
                 let end = if bytes.get(at) == Some(&b'{') {
-                    let kind = &mut self.result_type;
-                    object(bytes, at, |key, at| match key {
-                        b"resultType" => keep(kind, "result.resultType", bytes, at),
-                        _ => value(bytes, at),
-                    })?
+                    result(&mut self.result_type, bytes, at)?
                 } else {
                     value(bytes, at)?
                 };
@@ -204,6 +200,26 @@ impl Envelope {
             (None, Some(_), None, Some(_)) if id_fits || id == b"null" => Ok(Kind::Refusal),
             _ => Err(bytes.refuse(FaultKind::NoKind, 0)),
         }
+    }
+}
+
+/// How most results of the stateless era begin.
+const COMPLETE: &[u8] = br#"{"resultType":"complete""#;
+const COMPLETE_TYPE: (usize, usize) = (14, 24);
+
+/// Over the object `result` at `at`.
+fn result(kind: &mut Option<Span>, bytes: &Text<'_>, at: usize) -> Walk {
+    let complete = bytes.get(at..).is_some_and(|rest| rest.starts_with(COMPLETE));
+    if complete {
+        *kind = Some(Span::new(at + COMPLETE_TYPE.0, at + COMPLETE_TYPE.1));
+    }
+    let member = |key: &[u8], at| match key {
+        b"resultType" => keep(kind, "result.resultType", bytes, at),
+        _ => value(bytes, at),
+    };
+    match complete {
+        true => more_members(bytes, at + COMPLETE.len(), member),
+        false => object(bytes, at, member),
     }
 }
 
@@ -298,11 +314,7 @@ fn meta_member(params: &mut Params, bytes: &Text<'_>, key: &[u8], at: usize) -> 
 /// Walks over the object at `at`; `member` is told each key and where its value starts, and
 /// returns where that value ends.
 #[inline]
-fn object(
-    bytes: &Text<'_>,
-    at: usize,
-    mut member: impl FnMut(&[u8], usize) -> Walk,
-) -> Walk {
+fn object(bytes: &Text<'_>, at: usize, mut member: impl FnMut(&[u8], usize) -> Walk) -> Walk {
     let at = white(bytes, at + 1);
     if bytes.get(at) == Some(&b'}') {
         return Ok(at + 1);
@@ -329,11 +341,7 @@ fn more_members(
 }
 
 #[inline]
-fn one_member(
-    bytes: &Text<'_>,
-    at: usize,
-    member: &mut impl FnMut(&[u8], usize) -> Walk,
-) -> Walk {
+fn one_member(bytes: &Text<'_>, at: usize, member: &mut impl FnMut(&[u8], usize) -> Walk) -> Walk {
     if let Some(end) = plain_string(bytes, at) {
         let key = bytes.get(at + 1..end - 1).unwrap_or_default();
         return member(key, colon(bytes, end)?);
@@ -353,12 +361,7 @@ fn keep(slot: &mut Option<Span>, name: &'static str, bytes: &Text<'_>, at: usize
 }
 
 #[inline]
-fn set(
-    slot: &mut Option<Span>,
-    name: &'static str,
-    bytes: &Text<'_>,
-    span: Span,
-) -> Step<()> {
+fn set(slot: &mut Option<Span>, name: &'static str, bytes: &Text<'_>, span: Span) -> Step<()> {
     if slot.is_some() {
         return Err(bytes.refuse(FaultKind::Duplicate(name), span.start()));
     }
@@ -499,6 +502,59 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"a","resultType":"b"}}"#,
             "member `result.resultType` appears twice",
         );
+    }
+
+    /// What is known at first sight is found as what is read member by member: a space more, and the
+    /// same message takes the longer way.
+    #[test]
+    fn the_short_ways_lead_where_the_long_ones_do() {
+        let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"1","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{"a":1}}"#;
+        let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a""#;
+        let answer = r#"{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete""#;
+        for rest in [
+            "}}",
+            r#","arguments":{}}}"#,
+            &format!(",{meta}}}}}"),
+            &format!(r#",{meta},"arguments":[1],"uri":"u"}},"more":1}}"#),
+            r#","name":"b"}}"#,
+            r#"},"params":{}}"#,
+            r#"},"method":"m"}"#,
+            r#"},"id":7}"#,
+            r#","resultType":"b"}}"#,
+            r#"},"result":{}}"#,
+            r#"},"error":{}}"#,
+            "}",
+            "",
+            "]}",
+            ",}}",
+            "1}}",
+        ] {
+            for short in [format!("{call}{rest}"), format!("{answer}{rest}")] {
+                let long = short.replacen("\"id\":", "\"id\" :", 1);
+                let long = long.replace("{\"resultType", "{ \"resultType");
+                let long = long.replace("{\"io.", "{ \"io.").replace(":{}", ": {}");
+                let found = |text: &str| match scan(text.as_bytes()) {
+                    Err(fault) => fault.to_string(),
+                    Ok(message) => {
+                        let params = &message.params;
+                        let texts = [
+                            message.method,
+                            message.id,
+                            params.name,
+                            params.uri,
+                            params.meta_version,
+                            params.meta_capabilities,
+                            message.result_type,
+                        ];
+                        let texts = texts.map(|at| String::from_utf8_lossy(message.text(at)));
+                        let whole = message.text(params.span.or(message.result));
+                        let whole = String::from_utf8_lossy(whole).replace(' ', "");
+                        format!("{:?} {texts:?} {whole}", message.kind)
+                    }
+                };
+                assert_eq!(found(&short), found(&long), "{short}");
+            }
+        }
     }
 
     #[test]

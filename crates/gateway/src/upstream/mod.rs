@@ -12,6 +12,7 @@ mod launch;
 mod life;
 mod line;
 mod listen;
+mod open;
 mod parking;
 mod pending;
 mod probe;

@@ -1,17 +1,16 @@
 //! The calls one server has open, by the id we gave them.
 
-use std::collections::HashMap;
 use std::collections::hash_map::RandomState as Random;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
 use tokio::sync::oneshot;
 
 use crate::call::ReturnPath;
 use crate::deadlines::Tick;
 use crate::limits::OPEN_CALLS;
 use crate::upstream::given_up::GivenUp;
+use crate::upstream::open::Open;
 use crate::upstream::parking::Parked;
 
 /// An id of ours. Counts up from a random nine-digit number: a small number in some payload or a
@@ -53,7 +52,7 @@ pub(crate) struct Entry {
 
 #[derive(Debug)]
 pub(crate) struct Pending {
-    open: HashMap<UpstreamId, Entry, RandomState>,
+    open: Open<Entry>,
     last: UpstreamId,
     /// Numbers are being used again: each has to be looked up first.
     went_round: bool,
@@ -62,15 +61,12 @@ pub(crate) struct Pending {
     pub(crate) given_up: GivenUp,
 }
 
-/// Room kept when nothing is open any more.
-const KEPT_CAPACITY: usize = 1024;
-
 impl Pending {
     pub(crate) fn new() -> Self {
         let random = Random::new().build_hasher().finish() % 100_000_000;
         let last = FIRST + UpstreamId::try_from(random).unwrap_or_default();
         Self {
-            open: HashMap::default(),
+            open: Open::default(),
             last,
             went_round: false,
             closed: false,
@@ -94,7 +90,7 @@ impl Pending {
                 self.last = FIRST;
                 self.went_round = true;
             }
-            if !self.went_round || !self.open.contains_key(&self.last) {
+            if !self.went_round || self.open.get(self.last).is_none() {
                 return Some(self.last);
             }
         }
@@ -105,40 +101,36 @@ impl Pending {
     }
 
     pub(crate) fn get(&self, id: UpstreamId) -> Option<&Entry> {
-        self.open.get(&id)
+        self.open.get(id)
     }
 
     pub(crate) fn remove(&mut self, id: UpstreamId) -> Option<Entry> {
-        let entry = self.open.remove(&id);
-        if self.open.is_empty() && self.open.capacity() > KEPT_CAPACITY {
-            self.open.shrink_to(KEPT_CAPACITY / 2);
-        }
-        entry
+        self.open.remove(id)
     }
 
     /// The only open call, if there is exactly one.
     pub(crate) fn only(&self) -> Option<UpstreamId> {
         let mut calls = self.open.iter().filter(|(_, entry)| !entry.waiter.is_lasting());
-        calls.next().filter(|_| calls.next().is_none()).map(|(id, _)| *id)
+        calls.next().filter(|_| calls.next().is_none()).map(|(id, _)| id)
     }
 
     pub(crate) fn expired(&self, now: Tick) -> Vec<UpstreamId> {
         let late = |entry: &Entry| entry.deadline.is_some_and(|deadline| deadline <= now);
-        self.open.iter().filter(|(_, entry)| late(entry)).map(|(id, _)| *id).collect()
+        self.open.iter().filter(|(_, entry)| late(entry)).map(|(id, _)| id).collect()
     }
 
     pub(crate) fn get_mut(&mut self, id: UpstreamId) -> Option<&mut Entry> {
-        self.open.get_mut(&id)
+        self.open.get_mut(id)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (UpstreamId, &Waiter)> {
-        self.open.iter().map(|(id, entry)| (*id, &entry.waiter))
+        self.open.iter().map(|(id, entry)| (id, &entry.waiter))
     }
 
     /// Takes everything out, and nothing more in: whoever comes later is told at once.
     pub(crate) fn close(&mut self) -> Vec<(UpstreamId, Entry)> {
         self.closed = true;
-        std::mem::take(&mut self.open).into_iter().collect()
+        self.open.take()
     }
 }
 
@@ -185,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_holds_and_a_burst_is_given_back() {
+    fn the_bound_holds() {
         let mut pending = Pending::new();
         let mut ids = Vec::new();
         while let Some(id) = pending.next_id() {
@@ -196,7 +188,6 @@ mod tests {
         for id in ids {
             assert!(pending.remove(id).is_some());
         }
-        assert!(pending.open.capacity() <= KEPT_CAPACITY);
         assert!(pending.next_id().is_some());
     }
 }
