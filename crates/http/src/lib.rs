@@ -2,7 +2,8 @@
 //!
 //! `head` reads what a message says about itself and refuses whatever two readers could take
 //! differently; `body` takes the framing off; `events` cuts a stream into events; `write` is the
-//! other direction. `url`, `media` and `percent` read the values in between.
+//! other direction. `url`, `media` and `percent` read the values in between. `reach` says which
+//! addresses a URL may lead to.
 
 mod body;
 #[cfg(test)]
@@ -12,6 +13,7 @@ mod fields;
 mod head;
 mod media;
 mod percent;
+pub mod reach;
 mod url;
 mod write;
 
