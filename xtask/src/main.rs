@@ -4,6 +4,7 @@ mod bench;
 mod conformance;
 mod map;
 mod peers;
+mod postgres;
 mod run;
 mod soak;
 mod source;
@@ -14,11 +15,13 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask COMMAND
 
   ci           everything a change must pass: tidy, format, lints, all tests
-  test         all tests (installs the MCP peers they talk to under target/peers)
+  test         all tests (installs the MCP peers they talk to under target/peers, and starts
+               a throw-away Postgres)
   conformance  only the official conformance suite (conformance [RUN]..., e.g. modern-stdio)
   tidy         the laws the compiler does not know: door plates, who may import whom
   map          the tree with each file's first line
   peers        only install the MCP servers and clients the tests talk to
+  postgres     run a command with a throw-away Postgres (postgres COMMAND..., e.g. cargo test)
   bench        measure against the direct call, the floor and peers (bench --help)
   soak         200 clients on one `trunkline serve` for a minute, in release (soak [SECONDS])";
 
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
         "tidy" => tidy::run(),
         "map" => map::run(),
         "peers" => peers::install(),
+        "postgres" => postgres::run(rest),
         "bench" => bench::run(rest),
         "soak" => soak::run(rest),
         _ => Err(USAGE.to_owned()),
@@ -59,6 +63,9 @@ fn test() -> Result<(), String> {
     run::cargo("build --workspace --bins --examples --locked")?;
     // Most tests wait for processes most of the time.
     let threads = 2 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    run::cargo(&format!("test --workspace --locked -- --test-threads {threads}"))?;
+    let postgres = postgres::Cluster::start()?;
+    let arguments = format!("test --workspace --locked -- --test-threads {threads}");
+    run::cargo_with(&arguments, &[(postgres::VARIABLE, postgres.url())])?;
+    drop(postgres);
     conformance::judge(&[])
 }

@@ -8,8 +8,13 @@ pub fn announce(what: &str) {
 
 /// Runs cargo with these arguments.
 pub fn cargo(arguments: &str) -> Result<(), String> {
+    cargo_with(arguments, &[])
+}
+
+/// … and with these variables in its environment, which are not shown: they may be secret.
+pub fn cargo_with(arguments: &str, variables: &[(&str, &str)]) -> Result<(), String> {
     let mut command = Command::new(env!("CARGO"));
-    command.args(arguments.split(' '));
+    command.args(arguments.split(' ')).envs(variables.iter().copied());
     checked(&mut command, &format!("cargo {arguments}"))
 }
 

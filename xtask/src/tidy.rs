@@ -54,7 +54,9 @@ const MAY_DEPEND: &[(&str, &[&str])] = &[
     ("catalog", &["wire"]),
     ("keeper", &[]),
     ("gateway", &["catalog", "http", "keeper", "wire"]),
-    ("app", &["catalog", "gateway", "http", "keeper", "wire"]),
+    ("store", &[]),
+    ("control", &["catalog", "gateway", "http", "store", "wire"]),
+    ("app", &["catalog", "control", "gateway", "http", "keeper", "store", "wire"]),
 ];
 
 pub fn run() -> Result<(), String> {

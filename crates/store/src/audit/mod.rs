@@ -1,0 +1,17 @@
+//! The audit log: append-only, each record bound to the one before it, its end remembered apart.
+
+mod chain;
+mod head;
+mod query;
+mod record;
+mod verify;
+
+pub use head::{AuditHead, AuditKey};
+pub use query::AuditFilter;
+pub use record::{AuditRecord, NewAudit};
+pub use verify::Verdict;
+
+pub(crate) use chain::append;
+pub(crate) use head::current as head;
+pub(crate) use query::query;
+pub(crate) use verify::{begin, next};

@@ -1,0 +1,90 @@
+//! Changes that are made together or not at all, with the audit records that tell of them.
+
+use crate::audit::{self, AuditKey, NewAudit};
+use crate::error::StoreError;
+use crate::records::{CredentialRecord, GrantRecord, KeyRecord, ServerRecord};
+use crate::records::{credential, grant, key, server, setting};
+use crate::session::Session;
+
+#[derive(Debug, Clone)]
+pub enum Change {
+    /// Conflict if the name is taken. Its revision becomes 1.
+    InsertServer(ServerRecord),
+    /// Stale if it has another revision than this; Conflict if the name is taken.
+    UpdateServer {
+        record: ServerRecord,
+        expected: i64,
+    },
+    /// With its credentials, grants, tools and samples.
+    DeleteServer {
+        id: String,
+        expected: Option<i64>,
+    },
+    /// In the place of the owner's credential of that name, if there is one.
+    PutCredential(CredentialRecord),
+    DeleteCredential {
+        owner: String,
+        name: String,
+    },
+    /// Conflict if the prefix is taken.
+    InsertKey(KeyRecord),
+    RevokeKey {
+        id: String,
+        at: i64,
+    },
+    /// Stale if it has another revision than this, or if there is one and none was expected.
+    PutGrant {
+        record: GrantRecord,
+        expected: Option<i64>,
+    },
+    DeleteGrant {
+        server_id: String,
+        issuer: String,
+        principal: String,
+    },
+    PutSetting {
+        name: String,
+        value: Vec<u8>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Committed {
+    /// The number of the last audit record that was appended; 0 if there was none.
+    pub last_audit: i64,
+}
+
+pub(crate) async fn commit(
+    session: &mut Session,
+    changes: Vec<Change>,
+    audit: Vec<NewAudit>,
+    keys: &[AuditKey],
+) -> Result<Committed, StoreError> {
+    for change in changes {
+        apply(session, change).await?;
+    }
+    // Last, because replicas do this one after the other.
+    let last_audit = audit::append(session, audit, keys).await?;
+    Ok(Committed { last_audit })
+}
+
+async fn apply(session: &mut Session, change: Change) -> Result<(), StoreError> {
+    match change {
+        Change::InsertServer(record) => server::insert(session, record).await,
+        Change::UpdateServer { record, expected } => {
+            server::update(session, record, expected).await
+        }
+        Change::DeleteServer { id, expected } => server::delete(session, &id, expected).await,
+        Change::PutCredential(record) => credential::put(session, record).await,
+        Change::DeleteCredential { owner, name } => {
+            credential::delete(session, &owner, &name).await
+        }
+        Change::InsertKey(record) => key::insert(session, record).await,
+        Change::RevokeKey { id, at } => key::revoke(session, &id, at).await,
+        Change::PutGrant { record, expected } => grant::put(session, record, expected).await,
+        Change::DeleteGrant { server_id, issuer, principal } => {
+            grant::delete(session, &server_id, &issuer, &principal).await
+        }
+        Change::PutSetting { name, value } => setting::put(session, &name, value).await,
+    }
+}

@@ -1,0 +1,28 @@
+//! Records of the platform (servers, credentials, tools, health, keys, audit) in a database.
+//!
+//! One text of SQL and one logic for both (`records`, `audit`, `change`), on a `session` that
+//! knows how to speak to each. A write that was acknowledged is on disk.
+
+mod audit;
+mod change;
+mod error;
+mod limits;
+mod postgres;
+mod records;
+mod schema;
+pub mod seal;
+mod session;
+mod sqlite;
+mod store;
+mod url;
+mod value;
+
+pub use audit::{AuditFilter, AuditHead, AuditKey, AuditRecord, NewAudit, Verdict};
+pub use change::{Change, Committed};
+pub use error::StoreError;
+pub use records::{
+    CredentialRecord, GrantRecord, HealthSample, KeyRecord, NewTool, ServerRecord, ToolRecord,
+    Transport, Wanted,
+};
+pub use store::{Options, Store};
+pub use url::{StoreUrl, UrlError};

@@ -1,0 +1,35 @@
+//! Every bound of the store, with its reason.
+
+use std::time::Duration;
+
+/// Operations that wait for the `SQLite` thread. Callers beyond that wait to be let in.
+pub(crate) const QUEUE: usize = 256;
+
+/// An operation that has not begun by then does not begin: its caller hears that the store is busy.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long `SQLite` waits for another process that writes to the same file.
+pub(crate) const BUSY: Duration = Duration::from_secs(5);
+
+/// Connections to Postgres. The control plane does little at a time, and replicas share a server.
+pub(crate) const CONNECTIONS: usize = 6;
+
+/// Resolving, connecting, TLS and logging in together.
+pub(crate) const CONNECT: Duration = Duration::from_secs(5);
+
+/// One whole operation on Postgres; then its connection is given up.
+pub(crate) const OPERATION: Duration = Duration::from_secs(20);
+
+/// How long one statement may run there, in its own words; below `OPERATION`, so that the server
+/// gives up first and its answer is certain.
+pub(crate) const STATEMENT: &str = "15s";
+
+/// Pauses between attempts to connect: doubled from the first to the last.
+pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(50);
+pub(crate) const LAST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Rows in one INSERT: both databases bound the number of parameters, and fewer trips are faster.
+pub(crate) const ROWS_PER_INSERT: usize = 200;
+
+/// The most a page holds, whatever is asked for.
+pub(crate) const PAGE: usize = 1_000;

@@ -1,0 +1,232 @@
+//! Connections to Postgres: a few, made when they are needed and again when they broke.
+
+mod tls;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout};
+use tokio_postgres::NoTls;
+use tokio_util::task::TaskTracker;
+
+use crate::error::StoreError;
+use crate::limits::{
+    CONNECT, CONNECTIONS, FIRST_PAUSE, LAST_PAUSE, OPERATION, PATIENCE, STATEMENT,
+};
+use crate::schema;
+use crate::session::{Doing, Mode, Session, postgres_fault};
+use crate::url::Address;
+
+use tls::Connector;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Pool(Arc<Inner>);
+
+struct Inner {
+    config: tokio_postgres::Config,
+    connector: Connector,
+    idle: Mutex<Vec<Session>>,
+    trouble: Mutex<Trouble>,
+    places: Semaphore,
+    /// Each connection is driven by a task; it ends with its session.
+    tasks: TaskTracker,
+}
+
+/// What is known about a Postgres that cannot be reached.
+#[derive(Debug, Default)]
+struct Trouble {
+    pause: Duration,
+    until: Option<Instant>,
+    reason: String,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inner").finish_non_exhaustive()
+    }
+}
+
+impl Pool {
+    pub(crate) async fn open(address: &Address) -> Result<Self, StoreError> {
+        let pool = Self(Arc::new(Inner {
+            config: settled(address.config.clone()),
+            connector: Connector::new(&address.tls)?,
+            idle: Mutex::default(),
+            trouble: Mutex::default(),
+            places: Semaphore::new(CONNECTIONS),
+            tasks: TaskTracker::new(),
+        }));
+        let mut session = pool.connect().await?;
+        encoding(&mut session).await?;
+        within(OPERATION, schema::migrate(&mut session)).await?;
+        pool.0.idle.lock().push(session);
+        Ok(pool)
+    }
+
+    /// Runs an operation in a transaction. A caller that goes away takes its connection along, and
+    /// Postgres undoes what was not committed.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        mode: Mode,
+        operation: impl for<'a> FnOnce(&'a mut Session) -> Doing<'a, T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let place = timeout(PATIENCE, self.0.places.acquire());
+        let _place = match place.await {
+            Ok(Ok(place)) => place,
+            Ok(Err(_)) => return Err(StoreError::unavailable("it has been closed")),
+            Err(_) => return Err(StoreError::unavailable("all connections to Postgres are busy")),
+        };
+        let mut session = self.begun(mode).await?;
+        let outcome = match within(OPERATION, operation(&mut session)).await {
+            Ok(done) => match timeout(OPERATION, session.commit()).await {
+                Ok(outcome) => outcome.map(|()| done),
+                Err(_) => Err(StoreError::Uncertain { reason: "no answer".to_owned() }),
+            },
+            Err(error) => Err(error),
+        };
+        let clean = outcome.is_ok() || within(CONNECT, session.rollback()).await.is_ok();
+        if clean && is_open(&session) {
+            self.0.idle.lock().push(session);
+        }
+        outcome
+    }
+
+    pub(crate) async fn close(&self) {
+        self.0.places.close();
+        self.0.idle.lock().clear();
+        self.0.tasks.close();
+        // Those that are still at work end with what they do.
+        drop(timeout(OPERATION, self.0.tasks.wait()).await);
+    }
+
+    /// A session in a new transaction. A connection that broke while it was idle is noticed here,
+    /// before anything was done, and another one takes its place.
+    async fn begun(&self, mode: Mode) -> Result<Session, StoreError> {
+        while let Some(mut session) = self.idle() {
+            match within(CONNECT, session.begin(mode)).await {
+                Ok(()) => return Ok(session),
+                // Whatever ended it has ended the others, too: each would cost a wait.
+                Err(StoreError::Unavailable { .. }) => self.0.idle.lock().clear(),
+                Err(error) => return Err(error),
+            }
+        }
+        let mut session = self.connect().await?;
+        within(CONNECT, session.begin(mode)).await?;
+        Ok(session)
+    }
+
+    fn idle(&self) -> Option<Session> {
+        let mut idle = self.0.idle.lock();
+        idle.retain(is_open);
+        idle.pop()
+    }
+
+    /// While Postgres is gone it is asked now and then, and not by everybody at once.
+    async fn connect(&self) -> Result<Session, StoreError> {
+        if let Some(reason) = self.0.trouble.lock().forbids(Instant::now()) {
+            return Err(StoreError::Unavailable { reason });
+        }
+        let connected = within(CONNECT, self.dial()).await;
+        let mut trouble = self.0.trouble.lock();
+        match &connected {
+            Ok(_) => *trouble = Trouble::default(),
+            Err(StoreError::Unavailable { reason }) => trouble.again(Instant::now(), reason),
+            // It is there and does not want us; that is no reason to wait.
+            Err(_) => {}
+        }
+        connected
+    }
+
+    async fn dial(&self) -> Result<Session, StoreError> {
+        let config = &self.0.config;
+        let fault = |error: tokio_postgres::Error| postgres_fault(&error);
+        let client = match &self.0.connector {
+            Connector::Plain => {
+                let (client, connection) = config.connect(NoTls).await.map_err(fault)?;
+                self.0.tasks.spawn(async move { drop(connection.await) });
+                client
+            }
+            Connector::Tls(tls) => {
+                let (client, connection) = config.connect(tls.clone()).await.map_err(fault)?;
+                self.0.tasks.spawn(async move { drop(connection.await) });
+                client
+            }
+        };
+        let mut session = Session::Postgres(client);
+        // Whatever the server's or the role's defaults are: what is acknowledged is on disk.
+        session
+            .batch(&format!(
+                "SET search_path = trunkline; SET synchronous_commit = on; \
+                 SET statement_timeout = '{STATEMENT}'; \
+                 SET idle_in_transaction_session_timeout = '{STATEMENT}'"
+            ))
+            .await?;
+        Ok(session)
+    }
+}
+
+impl Trouble {
+    fn forbids(&self, now: Instant) -> Option<String> {
+        self.until.is_some_and(|until| now < until).then(|| self.reason.clone())
+    }
+
+    fn again(&mut self, now: Instant, reason: &str) {
+        self.pause = (self.pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE);
+        *self =
+            Self { pause: self.pause, until: Some(now + self.pause), reason: reason.to_owned() };
+    }
+}
+
+fn settled(mut config: tokio_postgres::Config) -> tokio_postgres::Config {
+    if config.get_application_name().is_none() {
+        config.application_name("trunkline");
+    }
+    config.connect_timeout(CONNECT);
+    config
+}
+
+/// Other encodings cannot hold every text, and would refuse some only later.
+async fn encoding(session: &mut Session) -> Result<(), StoreError> {
+    let row = session.row("SELECT current_setting('server_encoding')", vec![]).await?;
+    match row.map(|mut row| row.text()).transpose()?.as_deref() {
+        Some("UTF8") => Ok(()),
+        other => Err(StoreError::invalid(format!(
+            "the encoding of the Postgres database is {}, and UTF8 is needed",
+            other.unwrap_or("unknown")
+        ))),
+    }
+}
+
+fn is_open(session: &Session) -> bool {
+    !matches!(session, Session::Postgres(client) if client.is_closed())
+}
+
+async fn within<T>(
+    limit: Duration,
+    doing: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    match timeout(limit, doing).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(StoreError::unavailable("Postgres does not answer")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_to_connect_become_rarer_and_start_anew_after_a_success() {
+        let start = Instant::now();
+        let mut trouble = Trouble::default();
+        assert_eq!(trouble.forbids(start), None);
+        for expected in [50, 100, 200, 400, 800, 1600, 2000, 2000] {
+            trouble.again(start, "gone");
+            let pause = Duration::from_millis(expected);
+            assert_eq!(trouble.forbids(start + pause - FIRST_PAUSE / 50).as_deref(), Some("gone"));
+            assert_eq!(trouble.forbids(start + pause), None, "{expected}");
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The records of the platform, and the statements that read and write them.
+
+pub(crate) mod credential;
+pub(crate) mod grant;
+pub(crate) mod health;
+pub(crate) mod key;
+pub(crate) mod server;
+pub(crate) mod setting;
+pub(crate) mod tool;
+
+pub use credential::CredentialRecord;
+pub use grant::GrantRecord;
+pub use health::HealthSample;
+pub use key::KeyRecord;
+pub use server::{ServerRecord, Transport, Wanted};
+pub use tool::{NewTool, ToolRecord};
+
+use crate::limits::PAGE;
+
+/// How many rows a page has.
+pub(crate) fn page(limit: usize) -> i64 {
+    i64::try_from(limit.clamp(1, PAGE)).unwrap_or(1)
+}

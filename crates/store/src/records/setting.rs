@@ -1,0 +1,34 @@
+//! Single values the platform keeps about itself.
+
+use crate::error::StoreError;
+use crate::session::Session;
+
+pub(crate) async fn get(session: &mut Session, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+    let sql = "SELECT value FROM settings WHERE name = $1";
+    match session.row(sql, vec![name.into()]).await? {
+        Some(mut row) => row.bytes().map(Some),
+        None => Ok(None),
+    }
+}
+
+pub(crate) async fn put(
+    session: &mut Session,
+    name: &str,
+    value: Vec<u8>,
+) -> Result<(), StoreError> {
+    let sql = "INSERT INTO settings (name, value) VALUES ($1, $2) \
+               ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+    session.execute(sql, vec![name.into(), value.into()]).await?;
+    Ok(())
+}
+
+/// What is there afterwards: this value, or that of whoever was first.
+pub(crate) async fn put_if_absent(
+    session: &mut Session,
+    name: &str,
+    value: Vec<u8>,
+) -> Result<Vec<u8>, StoreError> {
+    let sql = "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+    session.execute(sql, vec![name.into(), value.into()]).await?;
+    get(session, name).await?.ok_or(StoreError::NotFound)
+}

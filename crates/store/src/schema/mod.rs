@@ -1,0 +1,112 @@
+//! Brings a database to the schema this version knows: numbered steps, one transaction each.
+
+mod step_1;
+
+use crate::error::StoreError;
+use crate::session::{Lock, Mode, Session};
+
+/// The schema this version knows.
+pub(crate) const KNOWN: i64 = 1;
+
+/// In the order in which they are taken: the first leads to version 1.
+const STEPS: &[&[Statement]] = &[step_1::STATEMENTS];
+
+/// Part of a step. Both databases get the same tables, in their own words.
+#[derive(Debug)]
+pub(crate) enum Statement {
+    /// In `SQLite`'s words.
+    Both(&'static str),
+    Sqlite(&'static str),
+    Postgres(&'static str),
+}
+
+/// Refuses a store of a newer version, and touches nothing.
+pub(crate) async fn check(session: &mut Session) -> Result<i64, StoreError> {
+    match version(session).await? {
+        found if found > KNOWN => Err(StoreError::Newer { found, known: KNOWN }),
+        found => Ok(found),
+    }
+}
+
+/// Takes the steps that have not been taken. Others may do the same at the same time.
+pub(crate) async fn migrate(session: &mut Session) -> Result<(), StoreError> {
+    let mut found = check(session).await?;
+    while found < KNOWN {
+        session.begin(Mode::Write).await?;
+        let outcome = match step(session).await {
+            Ok(reached) => session.commit().await.map(|()| reached),
+            Err(error) => Err(error),
+        };
+        match outcome {
+            Ok(reached) => found = reached,
+            Err(error) => {
+                session.rollback().await?;
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn step(session: &mut Session) -> Result<i64, StoreError> {
+    session.lock(Lock::Migration).await?;
+    let found = check(session).await?;
+    let statements = usize::try_from(found).ok().and_then(|found| STEPS.get(found));
+    let Some(statements) = statements else { return Ok(found) };
+    for statement in *statements {
+        match (statement, &session) {
+            (Statement::Both(sql), Session::Postgres(_)) => session.batch(&postgres(sql)).await?,
+            (Statement::Both(sql) | Statement::Sqlite(sql), Session::Sqlite(_))
+            | (Statement::Postgres(sql), Session::Postgres(_)) => session.batch(sql).await?,
+            (Statement::Sqlite(_), _) | (Statement::Postgres(_), _) => {}
+        }
+    }
+    let reached = found + 1;
+    session.execute("UPDATE schema_version SET version = $1", vec![reached.into()]).await?;
+    Ok(reached)
+}
+
+/// 0 for an empty database.
+async fn version(session: &mut Session) -> Result<i64, StoreError> {
+    let there = match session {
+        Session::Sqlite(_) => "SELECT name FROM sqlite_master WHERE name = 'schema_version'",
+        Session::Postgres(_) => {
+            "SELECT table_name::text FROM information_schema.tables
+             WHERE table_schema = 'trunkline' AND table_name = 'schema_version'"
+        }
+    };
+    if session.row(there, vec![]).await?.is_none() {
+        return Ok(0);
+    }
+    match session.row("SELECT version FROM schema_version", vec![]).await? {
+        Some(mut row) => row.int(),
+        None => Err(StoreError::corrupt("it does not say which version its schema has")),
+    }
+}
+
+/// Postgres' words for the same table. Texts are compared by their bytes, as `SQLite` does, and
+/// not by the customs of the server's country: pages would differ otherwise.
+fn postgres(sql: &str) -> String {
+    sql.replace("INTEGER", "BIGINT")
+        .replace("TEXT", "TEXT COLLATE \"C\"")
+        .replace("BLOB", "BYTEA")
+        .replace(") STRICT", ")")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_said_in_the_words_of_postgres() {
+        let sqlite = "CREATE TABLE t (a TEXT PRIMARY KEY, b BLOB, c INTEGER NOT NULL) STRICT";
+        let expected =
+            "CREATE TABLE t (a TEXT COLLATE \"C\" PRIMARY KEY, b BYTEA, c BIGINT NOT NULL)";
+        assert_eq!(postgres(sqlite), expected);
+    }
+
+    #[test]
+    fn there_is_a_step_to_every_version() {
+        assert_eq!(i64::try_from(STEPS.len()).unwrap(), KNOWN);
+    }
+}

@@ -1,0 +1,160 @@
+//! The operator's key: 32 random bytes, known by an id that does not betray it.
+
+use std::fmt;
+
+use ring::digest::{Context, SHA256};
+use ring::rand::{SecureRandom, SystemRandom};
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+#[derive(Clone)]
+pub struct Key(Zeroizing<[u8; 32]>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum KeyError {
+    #[error(
+        "a key is 32 random bytes in base64 or hexadecimal digits, not a passphrase: \
+         make one with `openssl rand -base64 32`"
+    )]
+    NotAKey,
+    #[error("the system gives no random numbers")]
+    NoRandom,
+}
+
+impl Key {
+    pub fn new(bytes: [u8; 32]) -> Self {
+        Self(Zeroizing::new(bytes))
+    }
+
+    /// Base64 of either alphabet, padded or not, or hexadecimal digits.
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        let text = text.trim().as_bytes();
+        let bytes = if text.len() == 64 { hex(text) } else { base64(text) };
+        bytes.map(Self).ok_or(KeyError::NotAKey)
+    }
+
+    pub fn random() -> Result<Self, KeyError> {
+        let mut bytes = Zeroizing::new([0; 32]);
+        SystemRandom::new().fill(bytes.as_mut_slice()).map_err(|_| KeyError::NoRandom)?;
+        Ok(Self(bytes))
+    }
+
+    /// Tells keys apart: the `key_version` of what is sealed with it. Taken from a hash, so that
+    /// nobody has to number keys and the same key has the same id on every machine.
+    pub fn id(&self) -> i64 {
+        let mut context = Context::new(&SHA256);
+        context.update(b"trunkline key id");
+        context.update(self.0.as_slice());
+        let mut first = [0; 8];
+        for (to, from) in first.iter_mut().zip(context.finish().as_ref()) {
+            *to = *from;
+        }
+        i64::from_be_bytes(first) & i64::MAX
+    }
+
+    pub(super) fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(***)")
+    }
+}
+
+/// As it is written to a file.
+pub(super) fn to_hex(key: &Key) -> Zeroizing<String> {
+    let mut text = Zeroizing::new(String::with_capacity(65));
+    for byte in key.bytes() {
+        for digit in [byte >> 4, byte & 15] {
+            text.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
+        }
+    }
+    text.push('\n');
+    text
+}
+
+fn hex(text: &[u8]) -> Option<Zeroizing<[u8; 32]>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|d| u8::try_from(d).ok());
+    let mut bytes = Zeroizing::new([0; 32]);
+    for (to, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
+        let [high, low] = *pair else { return None };
+        *to = digit(high)? << 4 | digit(low)?;
+    }
+    Some(bytes)
+}
+
+/// 43 characters of six bits are 32 bytes and two bits, which are zero.
+fn base64(text: &[u8]) -> Option<Zeroizing<[u8; 32]>> {
+    let text = match text {
+        [text @ .., b'='] if text.len() == 43 => text,
+        text if text.len() == 43 => text,
+        _ => return None,
+    };
+    let mut bytes = Zeroizing::new([0; 32]);
+    let mut places = bytes.iter_mut();
+    let (mut bits, mut count) = (0u32, 0);
+    for byte in text {
+        bits = bits << 6 | u32::from(sextet(*byte)?);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            *places.next()? = u8::try_from(bits >> count & 0xff).ok()?;
+            bits &= (1 << count) - 1;
+        }
+    }
+    (bits == 0).then_some(bytes)
+}
+
+fn sextet(byte: u8) -> Option<u8> {
+    match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' | b'-' => Some(62),
+        b'/' | b'_' => Some(63),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_read_in_every_usual_spelling_and_nothing_else_is() {
+        let counting = std::array::from_fn(|at| u8::try_from(at).unwrap());
+        let ones = [0xff; 32];
+        let table: &[(&str, Option<[u8; 32]>)] = &[
+            ("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", Some(counting)),
+            ("000102030405060708090A0B0C0D0E0F101112131415161718191A1B1C1D1E1F", Some(counting)),
+            ("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", Some(counting)),
+            (" AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8\n", Some(counting)),
+            ("//////////////////////////////////////////8=", Some(ones)),
+            ("__________________________________________8", Some(ones)),
+            // bits that belong to no byte
+            ("//////////////////////////////////////////9=", None),
+            ("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8==", None),
+            ("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh", None),
+            ("g00102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", None),
+            ("correct horse battery staple", None),
+            ("", None),
+        ];
+        for (text, expected) in table {
+            let key = Key::parse(text);
+            assert_eq!(key.as_ref().ok().map(|key| *key.bytes()), *expected, "{text}");
+        }
+        assert!(Key::parse("hunter2").unwrap_err().to_string().contains("openssl rand"));
+    }
+
+    #[test]
+    fn a_key_written_to_a_file_is_the_same_when_read() {
+        let key = Key::random().unwrap();
+        let again = Key::parse(&to_hex(&key)).unwrap();
+        assert_eq!(key.bytes(), again.bytes());
+        assert_eq!(key.id(), again.id());
+        assert_ne!(key.id(), Key::random().unwrap().id());
+        assert_eq!(format!("{key:?}"), "Key(***)");
+    }
+}

@@ -1,0 +1,173 @@
+//! One conversation with a database: the same statements, said to `SQLite` or to Postgres.
+//!
+//! Everything above this room is written once. On `SQLite` nothing here ever waits, so that its
+//! thread drives these futures with a single poll.
+
+mod postgres;
+mod sqlite;
+
+use std::pin::Pin;
+
+use crate::error::StoreError;
+use crate::limits::ROWS_PER_INSERT;
+use crate::value::{Row, Value};
+
+pub(crate) use postgres::fault as postgres_fault;
+pub(crate) use sqlite::fault as sqlite_fault;
+
+#[derive(Debug)]
+pub(crate) enum Session {
+    Sqlite(rusqlite::Connection),
+    Postgres(tokio_postgres::Client),
+}
+
+/// What is done within one transaction.
+pub(crate) type Doing<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// One state of all records, whatever others write meanwhile.
+    Read,
+    Write,
+}
+
+/// What replicas do one after the other. `SQLite` has one writer at a time anyway.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Lock {
+    Migration,
+    Audit,
+}
+
+impl Session {
+    /// Runs one statement; its parameters are `$1`, `$2`, … Says how many rows it touched.
+    pub(crate) async fn execute(
+        &mut self,
+        sql: &str,
+        values: Vec<Value>,
+    ) -> Result<u64, StoreError> {
+        values.iter().try_for_each(Value::check)?;
+        match self {
+            Self::Sqlite(connection) => sqlite::execute(connection, sql, &values),
+            Self::Postgres(client) => postgres::execute(client, sql, &values).await,
+        }
+    }
+
+    pub(crate) async fn rows(
+        &mut self,
+        sql: &str,
+        values: Vec<Value>,
+    ) -> Result<Vec<Row>, StoreError> {
+        values.iter().try_for_each(Value::check)?;
+        match self {
+            Self::Sqlite(connection) => sqlite::rows(connection, sql, &values),
+            Self::Postgres(client) => postgres::rows(client, sql, &values).await,
+        }
+    }
+
+    pub(crate) async fn row(
+        &mut self,
+        sql: &str,
+        values: Vec<Value>,
+    ) -> Result<Option<Row>, StoreError> {
+        Ok(self.rows(sql, values).await?.into_iter().next())
+    }
+
+    /// `head VALUES (…), (…) tail` for all rows, some hundred at a time.
+    pub(crate) async fn insert(
+        &mut self,
+        head: &str,
+        rows: Vec<Vec<Value>>,
+        tail: &str,
+    ) -> Result<u64, StoreError> {
+        let mut inserted = 0;
+        let mut rows = rows.into_iter().peekable();
+        while let Some(first) = rows.peek() {
+            let width = first.len();
+            let chunk: Vec<Vec<Value>> = rows.by_ref().take(ROWS_PER_INSERT).collect();
+            let sql = format!("{head} VALUES {} {tail}", places(chunk.len(), width));
+            inserted += self.execute(&sql, chunk.into_iter().flatten().collect()).await?;
+        }
+        Ok(inserted)
+    }
+
+    /// Statements without parameters and without results.
+    pub(crate) async fn batch(&mut self, sql: &str) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(connection) => {
+                connection.execute_batch(sql).map_err(|error| sqlite_fault(&error))
+            }
+            Self::Postgres(client) => {
+                client.batch_execute(sql).await.map_err(|error| postgres_fault(&error))
+            }
+        }
+    }
+
+    /// Held until the end of the transaction.
+    pub(crate) async fn lock(&mut self, lock: Lock) -> Result<(), StoreError> {
+        // Two numbers nobody else is likely to use; they are local to the database.
+        let number: i64 = match lock {
+            Lock::Migration => 0x7472_756e_6b00_0001,
+            Lock::Audit => 0x7472_756e_6b00_0002,
+        };
+        if let Self::Postgres(_) = self {
+            self.batch(&format!("SELECT pg_advisory_xact_lock({number})")).await?;
+        }
+        Ok(())
+    }
+
+    /// What makes a SELECT hold its rows against other writers.
+    pub(crate) fn for_update(&self) -> &'static str {
+        match self {
+            Self::Sqlite(_) => "",
+            Self::Postgres(_) => " FOR UPDATE",
+        }
+    }
+
+    pub(crate) async fn begin(&mut self, mode: Mode) -> Result<(), StoreError> {
+        let sql = match (&self, mode) {
+            (Self::Sqlite(_), Mode::Read) => "BEGIN",
+            // Not deferred: a reader that becomes a writer may find that it cannot.
+            (Self::Sqlite(_), Mode::Write) => "BEGIN IMMEDIATE",
+            (Self::Postgres(_), Mode::Read) => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            (Self::Postgres(_), Mode::Write) => "BEGIN ISOLATION LEVEL READ COMMITTED",
+        };
+        self.batch(sql).await
+    }
+
+    /// If this fails, a rollback is owed.
+    pub(crate) async fn commit(&mut self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(connection) => sqlite::commit(connection),
+            Self::Postgres(client) => postgres::commit(client).await,
+        }
+    }
+
+    pub(crate) async fn rollback(&mut self) -> Result<(), StoreError> {
+        match self {
+            // Some faults (a full disk) have rolled back already.
+            Self::Sqlite(connection) if connection.is_autocommit() => Ok(()),
+            _ => self.batch("ROLLBACK").await,
+        }
+    }
+}
+
+/// `($1, $2), ($3, $4)`
+pub(crate) fn places(rows: usize, width: usize) -> String {
+    let row = |row: usize| {
+        let places: Vec<String> = (1..=width).map(|at| format!("${}", row * width + at)).collect();
+        format!("({})", places.join(", "))
+    };
+    (0..rows).map(row).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_counted_through_all_rows() {
+        assert_eq!(places(1, 1), "($1)");
+        assert_eq!(places(2, 3), "($1, $2, $3), ($4, $5, $6)");
+        assert_eq!(places(0, 3), "");
+    }
+}

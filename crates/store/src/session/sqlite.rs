@@ -1,0 +1,104 @@
+//! How a statement is said to `SQLite`, and what its faults mean.
+
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ErrorCode, ToSql, params_from_iter};
+
+use crate::error::StoreError;
+use crate::value::{Row, Value};
+
+pub(super) fn execute(
+    connection: &Connection,
+    sql: &str,
+    values: &[Value],
+) -> Result<u64, StoreError> {
+    let mut statement = connection.prepare_cached(&spelt(sql)).map_err(|error| fault(&error))?;
+    let touched = statement.execute(params_from_iter(values)).map_err(|error| fault(&error))?;
+    Ok(u64::try_from(touched).unwrap_or(u64::MAX))
+}
+
+pub(super) fn rows(
+    connection: &Connection,
+    sql: &str,
+    values: &[Value],
+) -> Result<Vec<Row>, StoreError> {
+    let mut statement = connection.prepare_cached(&spelt(sql)).map_err(|error| fault(&error))?;
+    let width = statement.column_count();
+    let mut found = statement.query(params_from_iter(values)).map_err(|error| fault(&error))?;
+    let mut rows = Vec::new();
+    while let Some(row) = found.next().map_err(|error| fault(&error))? {
+        let columns: Result<Vec<Value>, StoreError> = (0..width)
+            .map(|column| row.get_ref(column).map_err(|error| fault(&error)).and_then(value))
+            .collect();
+        rows.push(Row::new(columns?));
+    }
+    Ok(rows)
+}
+
+/// When the disk fails in the middle of a commit, it may have been made.
+pub(super) fn commit(connection: &Connection) -> Result<(), StoreError> {
+    connection.execute_batch("COMMIT").map_err(|error| match error.sqlite_error_code() {
+        Some(ErrorCode::SystemIoFailure) => StoreError::Uncertain { reason: error.to_string() },
+        _ => fault(&error),
+    })
+}
+
+pub(crate) fn fault(error: &rusqlite::Error) -> StoreError {
+    let Some(code) = error.sqlite_error_code() else {
+        return StoreError::invalid(format!("SQLite: {error}"));
+    };
+    match code {
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
+            StoreError::unavailable("another process keeps the file locked")
+        }
+        ErrorCode::DiskFull => StoreError::full("the disk is full"),
+        ErrorCode::ReadOnly => StoreError::full("the file is read-only"),
+        ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
+            StoreError::corrupt(error.to_string())
+        }
+        ErrorCode::ConstraintViolation => violated(error),
+        ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::OutOfMemory => {
+            StoreError::unavailable(error.to_string())
+        }
+        _ => StoreError::invalid(format!("SQLite: {error}")),
+    }
+}
+
+fn violated(error: &rusqlite::Error) -> StoreError {
+    use rusqlite::ffi;
+    match error.sqlite_error().map(|error| error.extended_code) {
+        Some(ffi::SQLITE_CONSTRAINT_FOREIGNKEY) => StoreError::NotFound,
+        Some(ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_PRIMARYKEY) => {
+            StoreError::conflict("such a record")
+        }
+        _ => StoreError::invalid(format!("SQLite: {error}")),
+    }
+}
+
+/// To `SQLite`, `$1` is a name, and `?1` the first.
+fn spelt(sql: &str) -> String {
+    sql.replace('$', "?")
+}
+
+fn value(found: ValueRef<'_>) -> Result<Value, StoreError> {
+    Ok(match found {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(value) => Value::Int(value),
+        ValueRef::Text(text) => match str::from_utf8(text) {
+            Ok(text) => Value::Text(text.to_owned()),
+            Err(_) => return Err(StoreError::corrupt("a text is not UTF-8")),
+        },
+        ValueRef::Blob(bytes) => Value::Bytes(bytes.to_vec()),
+        ValueRef::Real(_) => return Err(StoreError::corrupt("a column holds a fraction")),
+    })
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Int(value) => ValueRef::Integer(*value),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Bytes(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}

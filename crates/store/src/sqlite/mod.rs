@@ -1,0 +1,146 @@
+//! The thread that owns the `SQLite` file: operations come through a bounded queue, one at a time.
+
+mod open;
+
+use std::path::PathBuf;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::Instant;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use crate::error::StoreError;
+use crate::limits::{PATIENCE, QUEUE};
+use crate::schema;
+use crate::session::{Doing, Mode, Session};
+
+/// A handle to the thread; it ends when the last one is gone and all that was asked is done.
+#[derive(Debug, Clone)]
+pub(crate) struct Worker {
+    queue: mpsc::Sender<Message>,
+}
+
+enum Message {
+    Run(Job),
+    Close(oneshot::Sender<()>),
+}
+
+type Job = Box<dyn FnOnce(&mut Session) + Send>;
+
+impl Worker {
+    pub(crate) async fn open(path: PathBuf) -> Result<Self, StoreError> {
+        let (queue, jobs) = mpsc::channel(QUEUE);
+        let (opened, is_open) = oneshot::channel();
+        thread::Builder::new()
+            .name("store".to_owned())
+            .spawn(move || match ready(&path) {
+                Ok(session) => {
+                    if opened.send(Ok(())).is_ok() {
+                        work(session, jobs);
+                    }
+                }
+                Err(error) => drop(opened.send(Err(error))),
+            })
+            .map_err(|error| StoreError::unavailable(error.to_string()))?;
+        is_open.await.map_err(|_| ended())??;
+        Ok(Self { queue })
+    }
+
+    /// Runs an operation in a transaction. A caller that goes away before it began prevents it;
+    /// later it is done to its end.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        mode: Mode,
+        operation: impl for<'a> FnOnce(&'a mut Session) -> Doing<'a, T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        let late = Instant::now() + PATIENCE;
+        let job: Job = Box::new(move |session| {
+            if answer.is_closed() {
+                return;
+            }
+            let outcome = match Instant::now() > late {
+                true => Err(busy()),
+                false => at_once(transact(session, mode, operation)),
+            };
+            drop(answer.send(outcome));
+        });
+        match timeout(PATIENCE, self.queue.send(Message::Run(job))).await {
+            Ok(Ok(())) => answered.await.map_err(|_| ended())?,
+            Ok(Err(_)) => Err(ended()),
+            Err(_) => Err(busy()),
+        }
+    }
+
+    /// Waits until what was asked before is done and the file is closed.
+    pub(crate) async fn close(&self) {
+        let (closed, is_closed) = oneshot::channel();
+        if self.queue.send(Message::Close(closed)).await.is_ok() {
+            drop(is_closed.await);
+        }
+    }
+}
+
+fn ready(path: &std::path::Path) -> Result<Session, StoreError> {
+    let connection = open::open(path)?;
+    let mut session = Session::Sqlite(connection);
+    // Nothing is changed in a file that is not ours to read, not even how it keeps its journal.
+    at_once(schema::check(&mut session))?;
+    if let Session::Sqlite(connection) = &session {
+        open::settle(connection)?;
+    }
+    at_once(schema::migrate(&mut session))?;
+    Ok(session)
+}
+
+fn work(mut session: Session, mut jobs: mpsc::Receiver<Message>) {
+    while let Some(message) = jobs.blocking_recv() {
+        match message {
+            Message::Run(job) => job(&mut session),
+            Message::Close(closed) => {
+                drop(jobs);
+                drop(session);
+                let _ = closed.send(());
+                return;
+            }
+        }
+    }
+}
+
+async fn transact<T>(
+    session: &mut Session,
+    mode: Mode,
+    operation: impl for<'a> FnOnce(&'a mut Session) -> Doing<'a, T>,
+) -> Result<T, StoreError> {
+    // Of an operation before that could not be undone when it failed.
+    session.rollback().await?;
+    session.begin(mode).await?;
+    let outcome = match operation(session).await {
+        Ok(done) => session.commit().await.map(|()| done),
+        Err(error) => Err(error),
+    };
+    if outcome.is_err()
+        && let Err(error) = session.rollback().await
+    {
+        tracing::warn!(%error, "a failed operation could not be undone yet");
+    }
+    outcome
+}
+
+/// `SQLite`'s part of a session never waits, so that its futures are done when first asked.
+fn at_once<T>(future: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(outcome) => outcome,
+        Poll::Pending => Err(StoreError::invalid("an operation waits for something else")),
+    }
+}
+
+fn busy() -> StoreError {
+    StoreError::unavailable("it is busy with other operations")
+}
+
+fn ended() -> StoreError {
+    StoreError::unavailable("it has been closed")
+}

@@ -1,0 +1,195 @@
+//! The audit log: one chain, whoever writes; nothing in it is changed unnoticed.
+
+use trunkline_store::{
+    AuditFilter, AuditKey, AuditRecord, NewAudit, Options, Store, StoreError, Verdict,
+};
+
+use crate::on_both;
+use crate::place::Place;
+
+on_both! { audit:
+    records_are_read_as_they_were_written_newest_first,
+    records_are_found_by_what_they_say,
+    the_database_itself_refuses_changes,
+    every_change_behind_its_back_is_found,
+    a_log_whose_end_was_forged_is_not_continued,
+    several_stores_write_one_chain,
+}
+
+fn call(at: i64, tool: &str) -> NewAudit {
+    NewAudit {
+        at,
+        principal: "key:1".to_owned(),
+        action: "tool.call".to_owned(),
+        tool: Some(tool.to_owned()),
+        outcome: "ok".to_owned(),
+        ..NewAudit::default()
+    }
+}
+
+async fn records_are_read_as_they_were_written_newest_first(place: &Place) {
+    let store = place.open().await;
+    assert_eq!(store.audit_head().await.unwrap(), None);
+    assert_eq!(store.append_audit(vec![]).await.unwrap(), 0);
+    let full = NewAudit {
+        credential_id: Some("c".to_owned()),
+        address: Some("::1".to_owned()),
+        server_id: Some("s".to_owned()),
+        server_name: Some("名".to_owned()),
+        argument_hash: Some("00ff".to_owned()),
+        detail: Some("said: \"no\"\n".to_owned()),
+        duration_us: Some(-1),
+        request_id: Some(String::new()),
+        ..call(i64::MIN, "t")
+    };
+    let all: Vec<NewAudit> = (0..700).map(|at| call(at, "x")).chain([full.clone()]).collect();
+    assert_eq!(store.append_audit(all).await.unwrap(), 701);
+    assert_eq!(store.append_audit(vec![call(5, "a\0b")]).await.unwrap(), 702);
+    let found = store.audit(AuditFilter::default(), 3).await.unwrap();
+    let what: Vec<_> = found.iter().map(|record| (record.seq, record.what.clone())).collect();
+    assert_eq!(what, [(702, call(5, "a\u{fffd}b")), (701, full), (700, call(699, "x"))]);
+    assert_eq!(found[0].prev_hash, found[1].hash);
+    let last_hash = found[0].hash;
+    let verdict = store.verify_audit().await.unwrap();
+    assert_eq!(verdict, Verdict::Verified { records: 702, last_hash });
+    let head = store.audit_head().await.unwrap().unwrap();
+    assert_eq!((head.seq, head.hash), (702, last_hash));
+}
+
+async fn records_are_found_by_what_they_say(place: &Place) {
+    let store = place.open().await;
+    let text = |text: &str| Some(text.to_owned());
+    let records = vec![
+        NewAudit { server_id: text("s1"), server_name: text("one"), ..call(10, "a") },
+        NewAudit { server_id: text("s2"), server_name: text("two"), ..call(20, "a") },
+        NewAudit { outcome: "error".to_owned(), ..call(30, "b") },
+        NewAudit { action: "server.create".to_owned(), tool: None, ..call(40, "") },
+        NewAudit { principal: "admin".to_owned(), ..call(50, "b") },
+    ];
+    store.append_audit(records).await.unwrap();
+    let any = AuditFilter::default;
+    let table: &[(AuditFilter, usize, &[i64])] = &[
+        (any(), 9, &[5, 4, 3, 2, 1]),
+        (any(), 2, &[5, 4]),
+        (AuditFilter { until_seq: Some(3), ..any() }, 2, &[3, 2]),
+        (AuditFilter { since_seq: Some(4), ..any() }, 9, &[5, 4]),
+        (AuditFilter { since: Some(20), until: Some(40), ..any() }, 9, &[3, 2]),
+        (AuditFilter { server: text("s1"), ..any() }, 9, &[1]),
+        (AuditFilter { server: text("two"), ..any() }, 9, &[2]),
+        (AuditFilter { tool: text("b"), ..any() }, 9, &[5, 3]),
+        (AuditFilter { action: text("server.create"), ..any() }, 9, &[4]),
+        (AuditFilter { outcome: text("error"), ..any() }, 9, &[3]),
+        (AuditFilter { principal: text("admin"), tool: text("b"), ..any() }, 9, &[5]),
+        (AuditFilter { principal: text("' OR 1=1 --"), ..any() }, 9, &[]),
+    ];
+    for (filter, limit, expected) in table {
+        let found = store.audit(filter.clone(), *limit).await.unwrap();
+        let found: Vec<i64> = found.iter().map(|record: &AuditRecord| record.seq).collect();
+        assert_eq!(found, *expected, "{filter:?}");
+    }
+}
+
+async fn the_database_itself_refuses_changes(place: &Place) {
+    let store = place.open().await;
+    store.append_audit(vec![call(1, "a"), call(2, "b")]).await.unwrap();
+    for sql in ["UPDATE audit SET tool = 'x' WHERE seq = 1", "DELETE FROM audit WHERE seq = 2"] {
+        let refused = place.tamper(sql).await.unwrap_err();
+        assert!(refused.contains("records of the audit are never"), "{sql}: {refused}");
+    }
+    assert!(matches!(store.verify_audit().await.unwrap(), Verdict::Verified { records: 2, .. }));
+}
+
+async fn every_change_behind_its_back_is_found(place: &Place) {
+    let table = [
+        ("UPDATE audit SET tool = 'x' WHERE seq = 3", 3, "it was changed"),
+        ("UPDATE audit SET outcome = 'denied' WHERE seq = 1", 1, "it was changed"),
+        ("UPDATE audit SET hash = prev_hash WHERE seq = 2", 2, "it was changed"),
+        ("UPDATE audit SET prev_hash = hash WHERE seq = 2", 2, "does not follow"),
+        (
+            "UPDATE audit SET hash = substr(hash, 2) WHERE seq = 1234",
+            1234,
+            "a hash has not 32 bytes",
+        ),
+        ("DELETE FROM audit WHERE seq = 2", 2, "it is missing"),
+        ("DELETE FROM audit WHERE seq = 1", 1, "it is missing"),
+        ("DELETE FROM audit WHERE seq > 3", 4, "it is missing: the log had 1500 records"),
+        ("DELETE FROM audit", 1, "it is missing: the log had 1500 records"),
+        ("UPDATE audit SET at = at + 1 WHERE seq = 1500", 1500, "it was changed"),
+        (
+            "INSERT INTO audit (seq, at, principal, action, outcome, prev_hash, hash) \
+             SELECT 1501, at, principal, action, outcome, hash, hash FROM audit WHERE seq = 1500",
+            1501,
+            "it was changed",
+        ),
+        ("DELETE FROM settings WHERE name = 'audit.head'", 1, "it was added"),
+    ];
+    let store = place.open().await;
+    let calls: Vec<_> = (1..=1_500).map(|at| call(at, "a")).collect();
+    store.append_audit(calls).await.unwrap();
+    place
+        .tamper("CREATE TABLE a AS SELECT * FROM audit; CREATE TABLE s AS SELECT * FROM settings")
+        .await
+        .unwrap();
+    for (sql, expected, reason) in table {
+        place.tamper_with_audit(&format!("{sql};")).await;
+        match store.verify_audit().await.unwrap() {
+            Verdict::Broken { seq, why } => {
+                assert_eq!(seq, expected, "{sql}: {why}");
+                assert!(why.contains(reason), "{sql}: {why}");
+            }
+            whole => panic!("{sql}: {whole:?}"),
+        }
+        restore(place).await;
+    }
+    assert!(matches!(store.verify_audit().await.unwrap(), Verdict::Verified { records: 1500, .. }));
+}
+
+/// Puts the log back from the copy, with what guards it.
+async fn restore(place: &Place) {
+    let guards =
+        "CREATE TRIGGER IF NOT EXISTS audit_keeps BEFORE UPDATE ON audit BEGIN SELECT 1; END;
+        CREATE TRIGGER IF NOT EXISTS audit_stays BEFORE DELETE ON audit BEGIN SELECT 1; END;";
+    let guards = if place.is_file() { guards } else { "" };
+    place.tamper(guards).await.unwrap();
+    let sql = "DELETE FROM audit; INSERT INTO audit SELECT * FROM a; \
+               DELETE FROM settings; INSERT INTO settings SELECT * FROM s;";
+    place.tamper_with_audit(sql).await;
+    place.tamper(guards).await.unwrap();
+}
+
+async fn a_log_whose_end_was_forged_is_not_continued(place: &Place) {
+    let store = place.open().await;
+    store.append_audit(vec![call(1, "a"), call(2, "b")]).await.unwrap();
+    for keys in [vec![], vec![AuditKey::new([1; 32])]] {
+        let other = Options { audit_keys: keys };
+        let stranger = Store::open(&place.url, other).await.unwrap();
+        let outcome = stranger.append_audit(vec![call(3, "c")]).await;
+        assert!(matches!(outcome, Err(StoreError::Corrupt { .. })), "{outcome:?}");
+        let verdict = stranger.verify_audit().await.unwrap();
+        assert!(matches!(verdict, Verdict::Broken { seq: 2, .. }), "{verdict:?}");
+    }
+    // After a rotation the older key is recognised, and the new one is used from then on.
+    let [new, old] = [1, 9].map(|byte| AuditKey::new([byte; 32]));
+    let rotated = Options { audit_keys: vec![new.clone(), old] };
+    let rotated = Store::open(&place.url, rotated).await.unwrap();
+    assert_eq!(rotated.append_audit(vec![call(3, "c")]).await.unwrap(), 3);
+    let renewed = Store::open(&place.url, Options { audit_keys: vec![new] }).await.unwrap();
+    let verdict = renewed.verify_audit().await.unwrap();
+    assert!(matches!(verdict, Verdict::Verified { records: 3, .. }), "{verdict:?}");
+}
+
+async fn several_stores_write_one_chain(place: &Place) {
+    let (one, two) = (place.open().await, place.open().await);
+    let write = async |store: &Store, tool: &str| {
+        for at in 0..40 {
+            store.append_audit(vec![call(at, tool), call(at, tool)]).await.unwrap();
+        }
+    };
+    tokio::join!(write(&one, "a"), write(&two, "b"), write(&one, "c"));
+    let verdict = one.verify_audit().await.unwrap();
+    assert!(matches!(verdict, Verdict::Verified { records: 240, .. }), "{verdict:?}");
+    for tool in ["a", "b", "c"] {
+        let filter = AuditFilter { tool: Some(tool.to_owned()), ..AuditFilter::default() };
+        assert_eq!(two.audit(filter, 1_000).await.unwrap().len(), 80);
+    }
+}
