@@ -40,7 +40,8 @@ impl Session {
 
     pub(super) fn request_alone(self: &Arc<Self>, asked: Asked<'_>, touched: &mut Touched) {
         let Asked { message, snapshot, .. } = asked;
-        if !self.declared.swap(true, Ordering::Relaxed) {
+        let is_first = !self.declared.load(Ordering::Relaxed);
+        if is_first && !self.declared.swap(true, Ordering::Relaxed) {
             self.context.declared.settle(message.text(message.params.meta_capabilities));
         }
         let method = message.method();

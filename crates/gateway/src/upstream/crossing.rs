@@ -206,7 +206,7 @@ impl Connection {
             Some(_) => {}
             None => return deliver_completed(path, how, shape.id, result, payload, touched),
         }
-        path.deliver_edited(None, shape.id, payload, &[], touched);
+        path.deliver(shape.id, payload, touched);
     }
 
     /// May a client that can do this be asked what the server asks for in its result?

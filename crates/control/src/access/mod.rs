@@ -1,0 +1,33 @@
+//! Who asks, and what they may. Pure: no IO, no clock; what is known comes in as a snapshot.
+//!
+//! `decide` makes a `Principal` of what a request shows (a token of ours, a key, a JWT of an
+//! issuer), or says why not. A role says what it may ask for, grants which tools of which servers.
+
+mod base64url;
+mod grants;
+mod json;
+mod jwks;
+mod jwt;
+mod key;
+mod principal;
+mod refetch;
+mod resource;
+mod role;
+mod scope;
+#[cfg(test)]
+mod tests;
+
+pub use grants::{BadPattern, Grants, Pattern};
+pub use jwks::{BadJwks, Jwks};
+pub use jwt::{Claims, Issuer, JwtFault, verify};
+pub use key::{
+    ApiKey, KeyFault, KeyId, Mac, NoRandom, Pepper, Secret, Seed, Use, id_of, make_admin_token,
+    make_key, random,
+};
+pub use principal::{Credential, Known, Principal, Refusal, WithoutToken, bearer_of, decide};
+pub use refetch::{
+    BETWEEN_TRIES, Fetches, KeysDecision, LONGEST_USE, USUAL_USE, decide as decide_keys, is_due,
+};
+pub use resource::{Resource, challenge};
+pub use role::{Action, Role, allows};
+pub use scope::{SCOPES, role_of, scope_for};

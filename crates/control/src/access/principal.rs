@@ -1,0 +1,202 @@
+//! Somebody whose credential has been checked, and the check: from what a request shows to who asks.
+//!
+//! A `Principal` comes from `decide` only, and there is none for nobody: code that holds one knows
+//! that somebody was let in, and how.
+
+use super::grants::Grants;
+use super::jwt::{self, Issuer, JwtFault};
+use super::key::{self, ApiKey, KeyFault, KeyId, Mac, Pepper, Use};
+use super::role::{Action, Role, allows};
+use super::scope;
+use std::collections::HashMap;
+use std::fmt::{self, Display, Formatter};
+use std::sync::Arc;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Principal {
+    name: String,
+    role: Role,
+    grants: Grants,
+    credential: Credential,
+}
+
+/// What somebody was let in by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credential {
+    AdminToken,
+    /// The one token of `--token`.
+    StaticToken,
+    Key(KeyId),
+    Jwt {
+        issuer: String,
+        subject: String,
+    },
+    /// None was asked for: a client on this machine, where no token is set. Good for MCP only.
+    Open,
+}
+
+/// Every credential there is. Made anew when one changes, and never changed itself.
+#[derive(Debug)]
+pub struct Known {
+    pub pepper: Arc<Pepper>,
+    pub admin_token: Option<Mac>,
+    pub static_token: Option<Mac>,
+    pub keys: HashMap<KeyId, ApiKey>,
+    pub issuer: Option<Issuer>,
+    pub without_token: WithoutToken,
+}
+
+/// What a request without any credential is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WithoutToken {
+    Refused,
+    /// MCP is open to whoever reaches the address: on the loopback, where no token is set.
+    MayUseMcp,
+}
+
+/// Why a request is not let in, in words for the log; `challenge` has those for the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("no token was shown")]
+    Missing,
+    #[error("the Authorization header is not `Bearer TOKEN`")]
+    Malformed,
+    #[error("the token is not known")]
+    Unknown,
+    #[error(transparent)]
+    Key(#[from] KeyFault),
+    #[error(transparent)]
+    Jwt(JwtFault),
+    /// To be tried once more, after the issuer's keys were fetched if `refetch::decide` says so.
+    #[error("the key that the token names is not among the issuer's")]
+    NeedsKeys,
+    #[error("the scopes of the token allow nothing here")]
+    NoScope,
+    #[error("`{action}` needs the role {}, and the role here is {role}", action.least_role())]
+    NotAllowed { role: Role, action: Action },
+}
+
+/// Who asks? `bearer` as `bearer_of` found it, `now` in seconds since 1970.
+///
+/// A token that is wrong is never as good as none, even where none is needed.
+pub fn decide(bearer: Option<&str>, known: &Known, now: u64) -> Result<Principal, Refusal> {
+    let Some(token) = bearer else { return without_token(known.without_token) };
+    let is = |purpose, mac: &Option<Mac>| {
+        mac.as_ref().is_some_and(|mac| known.pepper.verify(purpose, token, mac))
+    };
+    // These two may have been chosen by the operator and look like anything.
+    if is(Use::AdminToken, &known.admin_token) {
+        return Ok(Principal::new("admin", Role::Admin, Credential::AdminToken));
+    }
+    if is(Use::StaticToken, &known.static_token) {
+        return Ok(Principal::new("token", Role::Caller, Credential::StaticToken));
+    }
+    if let Some(id) = key::id_of(token) {
+        return by_key(token, &id, known, now);
+    }
+    match &known.issuer {
+        Some(issuer) if jwt::is_jwt(token) => by_jwt(token, issuer, now),
+        _ => Err(Refusal::Unknown),
+    }
+}
+
+/// The token in the value of an Authorization header, if there is one. Another scheme than Bearer
+/// is not taken for silence.
+pub fn bearer_of(header: Option<&[u8]>) -> Result<Option<&str>, Refusal> {
+    let Some(value) = header else { return Ok(None) };
+    let text = str::from_utf8(value).map_err(|_| Refusal::Malformed)?;
+    let (scheme, token) = text.trim_ascii().split_once(' ').ok_or(Refusal::Malformed)?;
+    let token = token.trim_ascii_start();
+    let visible = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
+    if scheme.eq_ignore_ascii_case("Bearer") && visible {
+        Ok(Some(token))
+    } else {
+        Err(Refusal::Malformed)
+    }
+}
+
+fn without_token(worth: WithoutToken) -> Result<Principal, Refusal> {
+    match worth {
+        WithoutToken::MayUseMcp => Ok(Principal::new("local", Role::Caller, Credential::Open)),
+        WithoutToken::Refused => Err(Refusal::Missing),
+    }
+}
+
+fn by_key(token: &str, id: &KeyId, known: &Known, now: u64) -> Result<Principal, Refusal> {
+    let key = known.keys.get(id).ok_or(Refusal::Unknown)?;
+    key.check(&known.pepper, token, now)?;
+    let ApiKey { name, role, grants, .. } = key.clone();
+    Ok(Principal { name, role, grants, credential: Credential::Key(id.clone()) })
+}
+
+fn by_jwt(token: &str, issuer: &Issuer, now: u64) -> Result<Principal, Refusal> {
+    let claims = jwt::verify(token, issuer, now).map_err(|fault| match fault {
+        JwtFault::UnknownKey => Refusal::NeedsKeys,
+        fault => Refusal::Jwt(fault),
+    })?;
+    let scopes = claims.scopes.iter().map(String::as_str);
+    let role = scope::role_of(scopes).ok_or(Refusal::NoScope)?;
+    let (issuer, subject) = (claims.issuer, claims.subject);
+    Ok(Principal::new(&subject.clone(), role, Credential::Jwt { issuer, subject }))
+}
+
+impl Principal {
+    fn new(name: &str, role: Role, credential: Credential) -> Self {
+        Self { name: name.to_owned(), role, grants: Grants::All, credential }
+    }
+
+    /// For people to read. Two may have the same; the credential tells them apart.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    pub fn grants(&self) -> &Grants {
+        &self.grants
+    }
+
+    pub fn credential(&self) -> &Credential {
+        &self.credential
+    }
+
+    pub fn require(&self, action: Action) -> Result<(), Refusal> {
+        match self.credential {
+            Credential::Open if action == Action::UseMcp => Ok(()),
+            // For all but MCP it is as if nobody had asked.
+            Credential::Open => Err(Refusal::Missing),
+            _ if allows(self.role, action) => Ok(()),
+            _ => Err(Refusal::NotAllowed { role: self.role, action }),
+        }
+    }
+}
+
+impl Refusal {
+    /// Should the request be answered with 401 (who are you?) or with 403 (not you)?
+    pub fn status(self) -> u16 {
+        match self {
+            Self::NoScope | Self::NotAllowed { .. } => 403,
+            Self::Missing
+            | Self::Malformed
+            | Self::Unknown
+            | Self::Key(_)
+            | Self::Jwt(_)
+            | Self::NeedsKeys => 401,
+        }
+    }
+}
+
+/// As it stands in the audit.
+impl Display for Credential {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AdminToken => f.write_str("admin-token"),
+            Self::StaticToken => f.write_str("token"),
+            Self::Key(id) => write!(f, "key:{id}"),
+            Self::Jwt { issuer, subject } => write!(f, "jwt:{issuer}#{subject}"),
+            Self::Open => f.write_str("open"),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Roles, the things one can ask for, and the one table that says which role may ask for what.
+
+use std::fmt::{self, Display, Formatter};
+
+/// What somebody may do. Each role may do everything the one before it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Looks at servers, tools and how they do.
+    Viewer,
+    /// Calls tools, over REST and over MCP.
+    Caller,
+    /// Runs the platform: servers that are reached over the network, logins, the audit log.
+    Operator,
+    /// Everything, including what gives others power: keys, and commands on this machine.
+    Admin,
+}
+
+/// Everything the API and the front can be asked to do. A route names one of these or says that
+/// it is open to all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Who am I, and what may I do?
+    ReadSelf,
+    ReadOpenApi,
+    ReadServers,
+    ReadTools,
+    ReadHealth,
+    ReadMetrics,
+    ReadEvents,
+    ReadSkills,
+    Search,
+    /// Speak MCP: `/mcp`, `/sse` and `/messages`.
+    UseMcp,
+    CallTool,
+    RegisterServer,
+    EditServer,
+    DeleteServer,
+    Connect,
+    Disconnect,
+    /// Grant Trunkline access to a server that wants OAuth.
+    Login,
+    EditSkills,
+    ReadAudit,
+    /// Register a server that is a command on this machine, or change what such a server runs.
+    /// Wanted on top of `RegisterServer` or `EditServer`.
+    RegisterStdio,
+    ManageKeys,
+}
+
+/// May somebody with this role do this?
+pub fn allows(role: Role, action: Action) -> bool {
+    role >= action.least_role()
+}
+
+impl Action {
+    /// The table: the least role that may do it.
+    pub fn least_role(self) -> Role {
+        match self {
+            Self::ReadSelf
+            | Self::ReadOpenApi
+            | Self::ReadServers
+            | Self::ReadTools
+            | Self::ReadHealth
+            | Self::ReadMetrics
+            | Self::ReadEvents
+            | Self::ReadSkills
+            | Self::Search => Role::Viewer,
+            Self::UseMcp | Self::CallTool => Role::Caller,
+            Self::RegisterServer
+            | Self::EditServer
+            | Self::DeleteServer
+            | Self::Connect
+            | Self::Disconnect
+            | Self::Login
+            | Self::EditSkills
+            | Self::ReadAudit => Role::Operator,
+            Self::RegisterStdio | Self::ManageKeys => Role::Admin,
+        }
+    }
+
+    pub const ALL: [Self; 21] = [
+        Self::ReadSelf,
+        Self::ReadOpenApi,
+        Self::ReadServers,
+        Self::ReadTools,
+        Self::ReadHealth,
+        Self::ReadMetrics,
+        Self::ReadEvents,
+        Self::ReadSkills,
+        Self::Search,
+        Self::UseMcp,
+        Self::CallTool,
+        Self::RegisterServer,
+        Self::EditServer,
+        Self::DeleteServer,
+        Self::Connect,
+        Self::Disconnect,
+        Self::Login,
+        Self::EditSkills,
+        Self::ReadAudit,
+        Self::RegisterStdio,
+        Self::ManageKeys,
+    ];
+
+    /// As it stands in the audit log and in problems.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadSelf => "read-self",
+            Self::ReadOpenApi => "read-openapi",
+            Self::ReadServers => "read-servers",
+            Self::ReadTools => "read-tools",
+            Self::ReadHealth => "read-health",
+            Self::ReadMetrics => "read-metrics",
+            Self::ReadEvents => "read-events",
+            Self::ReadSkills => "read-skills",
+            Self::Search => "search",
+            Self::UseMcp => "use-mcp",
+            Self::CallTool => "call-tool",
+            Self::RegisterServer => "register-server",
+            Self::EditServer => "edit-server",
+            Self::DeleteServer => "delete-server",
+            Self::Connect => "connect",
+            Self::Disconnect => "disconnect",
+            Self::Login => "login",
+            Self::EditSkills => "edit-skills",
+            Self::ReadAudit => "read-audit",
+            Self::RegisterStdio => "register-stdio",
+            Self::ManageKeys => "manage-keys",
+        }
+    }
+}
+
+impl Role {
+    pub const ALL: [Self; 4] = [Self::Viewer, Self::Caller, Self::Operator, Self::Admin];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Caller => "caller",
+            Self::Operator => "operator",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// As `name` spells it; nothing else.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.name() == name)
+    }
+}
+
+impl Display for Role {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Display for Action {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    /// Written as cells, apart from the code's table, so that a change of either is seen.
+    #[test]
+    fn every_cell_of_role_and_action() {
+        let cells = [
+            // action                  viewer caller operator admin
+            (Action::ReadSelf, [true, true, true, true]),
+            (Action::ReadOpenApi, [true, true, true, true]),
+            (Action::ReadServers, [true, true, true, true]),
+            (Action::ReadTools, [true, true, true, true]),
+            (Action::ReadHealth, [true, true, true, true]),
+            (Action::ReadMetrics, [true, true, true, true]),
+            (Action::ReadEvents, [true, true, true, true]),
+            (Action::ReadSkills, [true, true, true, true]),
+            (Action::Search, [true, true, true, true]),
+            (Action::UseMcp, [false, true, true, true]),
+            (Action::CallTool, [false, true, true, true]),
+            (Action::RegisterServer, [false, false, true, true]),
+            (Action::EditServer, [false, false, true, true]),
+            (Action::DeleteServer, [false, false, true, true]),
+            (Action::Connect, [false, false, true, true]),
+            (Action::Disconnect, [false, false, true, true]),
+            (Action::Login, [false, false, true, true]),
+            (Action::EditSkills, [false, false, true, true]),
+            (Action::ReadAudit, [false, false, true, true]),
+            (Action::RegisterStdio, [false, false, false, true]),
+            (Action::ManageKeys, [false, false, false, true]),
+        ];
+        assert_eq!(cells.map(|(action, _)| action), Action::ALL, "no action is left out");
+        for (action, expected) in cells {
+            assert_eq!(Role::ALL.map(|role| allows(role, action)), expected, "{action}");
+        }
+    }
+
+    #[test]
+    fn names_are_distinct_and_lead_back() {
+        let actions: HashSet<_> = Action::ALL.into_iter().map(Action::name).collect();
+        assert_eq!(actions.len(), Action::ALL.len());
+        for role in Role::ALL {
+            assert_eq!(Role::named(role.name()), Some(role));
+        }
+        for other in ["", "Admin", "admin ", "root", "viewer,admin"] {
+            assert_eq!(Role::named(other), None, "{other:?}");
+        }
+    }
+}

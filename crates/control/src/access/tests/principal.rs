@@ -1,0 +1,168 @@
+//! Who asks, for every kind of credential, and what they may then.
+
+use super::{ISSUER, NOW, Signer, claims, header};
+use crate::access::{
+    Action, ApiKey, Credential, Grants, JwtFault, KeyFault, Known, Pepper, Refusal, Role, Use,
+    WithoutToken, bearer_of, decide, make_admin_token, make_key,
+};
+use serde_json::json;
+use std::sync::Arc;
+
+struct Scene {
+    signer: Signer,
+    known: Known,
+    admin: String,
+    /// Good, expired, revoked.
+    keys: [String; 3],
+}
+
+fn scene() -> Scene {
+    let signer = Signer::new();
+    let pepper = Pepper::new(&[9; 32]);
+    let (admin_mac, admin) = make_admin_token(&pepper, &[1; 32]);
+    let mut known = Known {
+        admin_token: Some(admin_mac),
+        static_token: Some(pepper.mac(Use::StaticToken, "static.token.x")),
+        keys: [].into(),
+        issuer: Some(signer.issuer()),
+        without_token: WithoutToken::Refused,
+        pepper: Arc::new(pepper),
+    };
+    let keys = [(1, None, None), (2, Some(NOW), None), (3, None, Some(NOW - 1))].map(
+        |(seed, expires_at, revoked_at)| {
+            let (id, mac, secret) = make_key(&known.pepper, &[seed; 42]);
+            let key = ApiKey {
+                id: id.clone(),
+                name: "ci".to_owned(),
+                role: Role::Operator,
+                grants: Grants::read(["github.*"]).unwrap(),
+                mac,
+                expires_at,
+                revoked_at,
+            };
+            known.keys.insert(id, key);
+            secret.expose().to_owned()
+        },
+    );
+    Scene { signer, known, admin: admin.expose().to_owned(), keys }
+}
+
+#[test]
+fn each_credential_is_somebody() {
+    let Scene { signer, known, admin, keys } = scene();
+    let jwt = |scope: &str| {
+        let claims = claims(&json!({"scope": scope}));
+        signer.sign("ES256", &header("ES256", "p256", &json!({})), &claims)
+    };
+    let (viewer, operator) = (jwt("openid mcp:read"), jwt("mcp:call admin:write"));
+    for (token, name, role, credential) in [
+        (admin.as_str(), "admin", Role::Admin, "admin-token".to_owned()),
+        ("static.token.x", "token", Role::Caller, "token".to_owned()),
+        (&keys[0], "ci", Role::Operator, "key:bbbbbbbbbb".to_owned()),
+        (&viewer, "alice", Role::Viewer, format!("jwt:{ISSUER}#alice")),
+        (&operator, "alice", Role::Operator, format!("jwt:{ISSUER}#alice")),
+    ] {
+        let who = decide(Some(token), &known, NOW).unwrap_or_else(|why| panic!("{name}: {why}"));
+        assert_eq!((who.name(), who.role()), (name, role));
+        assert_eq!(who.credential().to_string(), credential);
+        let only_github = matches!(who.credential(), Credential::Key(_));
+        assert_eq!(who.grants().allows("jira", "search"), !only_github, "{name}");
+    }
+}
+
+#[test]
+fn nobody_else_is_somebody() {
+    let Scene { signer, known, admin, keys } = scene();
+    let sign = |kid: &str, other| {
+        Some(signer.sign("ES256", &header("ES256", kid, &json!({})), &claims(&other)))
+    };
+    let (_, _, unknown_key) = make_key(&known.pepper, &[4; 42]);
+    let wrong_secret = keys[0].replace("_AQEB", "_BQEB");
+    for (token, expected) in [
+        (None, Refusal::Missing),
+        (Some(String::new()), Refusal::Unknown),
+        (Some("guess".to_owned()), Refusal::Unknown),
+        (Some(admin.chars().skip(1).collect()), Refusal::Unknown),
+        (Some(admin.chars().take(46).collect()), Refusal::Unknown),
+        (Some(format!("{admin}A")), Refusal::Unknown),
+        (Some(admin.to_uppercase()), Refusal::Unknown),
+        (Some("static.token.X".to_owned()), Refusal::Jwt(JwtFault::Base64)),
+        (Some(unknown_key.expose().to_owned()), Refusal::Unknown),
+        (Some(wrong_secret), Refusal::Key(KeyFault::Wrong)),
+        (Some(keys[1].clone()), Refusal::Key(KeyFault::Expired)),
+        (Some(keys[2].clone()), Refusal::Key(KeyFault::Revoked)),
+        (sign("p256", json!({"scope": "openid"})), Refusal::NoScope),
+        (sign("p256", json!({"exp": 1})), Refusal::Jwt(JwtFault::Expired)),
+        (sign("new", json!({})), Refusal::NeedsKeys),
+    ] {
+        let who = decide(token.as_deref(), &known, NOW);
+        assert_eq!(who, Err(expected), "{token:?}");
+    }
+}
+
+#[test]
+fn nothing_is_taken_that_is_not_set_up() {
+    let Scene { signer, known, admin, keys } = scene();
+    let jwt = signer.sign("ES256", &header("ES256", "p256", &json!({})), &claims(&json!({})));
+    let bare = Known {
+        admin_token: None,
+        static_token: None,
+        keys: [].into(),
+        issuer: None,
+        without_token: WithoutToken::Refused,
+        pepper: known.pepper,
+    };
+    for token in [&admin, &keys[0], &jwt, "static.token.x", ""] {
+        assert_eq!(decide(Some(token), &bare, NOW), Err(Refusal::Unknown), "{token}");
+    }
+    assert_eq!(decide(None, &bare, NOW), Err(Refusal::Missing));
+}
+
+#[test]
+fn without_a_token_there_is_mcp_at_most() {
+    let Scene { known, .. } = scene();
+    let known = Known { without_token: WithoutToken::MayUseMcp, ..known };
+    let who = decide(None, &known, NOW).unwrap();
+    assert_eq!((who.name(), who.credential()), ("local", &Credential::Open));
+    for action in Action::ALL {
+        let expected = if action == Action::UseMcp { Ok(()) } else { Err(Refusal::Missing) };
+        assert_eq!(who.require(action), expected, "{action}");
+    }
+    // A wrong token is worth less than none.
+    assert_eq!(decide(Some("guess"), &known, NOW), Err(Refusal::Unknown));
+}
+
+#[test]
+fn what_somebody_may_is_by_the_table() {
+    let Scene { known, keys, .. } = scene();
+    let who = decide(Some(&keys[0]), &known, NOW).unwrap();
+    assert_eq!(who.require(Action::RegisterServer), Ok(()));
+    let refused = who.require(Action::ManageKeys).unwrap_err();
+    assert_eq!(refused.status(), 403);
+    assert_eq!(
+        refused.to_string(),
+        "`manage-keys` needs the role admin, and the role here is operator"
+    );
+}
+
+#[test]
+fn the_authorization_header_is_read() {
+    for (header, expected) in [
+        (None, Ok(None)),
+        (Some(&b"Bearer abc"[..]), Ok(Some("abc"))),
+        (Some(b"bearer   a.b-c_~+/="), Ok(Some("a.b-c_~+/="))),
+        (Some(b" BEARER abc "), Ok(Some("abc"))),
+        (Some(b""), Err(Refusal::Malformed)),
+        (Some(b"Bearer"), Err(Refusal::Malformed)),
+        (Some(b"Bearer "), Err(Refusal::Malformed)),
+        (Some(b"Bearer a b"), Err(Refusal::Malformed)),
+        (Some(b"Bearer a\tb"), Err(Refusal::Malformed)),
+        (Some(b"Bearer\tabc"), Err(Refusal::Malformed)),
+        (Some(b"Bearer \xff"), Err(Refusal::Malformed)),
+        (Some(b"Basic YTpi"), Err(Refusal::Malformed)),
+        (Some(b"BearerX abc"), Err(Refusal::Malformed)),
+        (Some(b"abc"), Err(Refusal::Malformed)),
+    ] {
+        assert_eq!(bearer_of(header), expected, "{header:?}");
+    }
+}

@@ -1,0 +1,178 @@
+//! What one route is: where, who may, what goes in, what comes out, what can go wrong.
+
+use super::problem::Kind;
+use super::shape::Shape;
+use crate::access::Action;
+
+/// A route cannot be written down without saying who may use it.
+#[derive(Debug, Clone, Copy)]
+pub struct Route {
+    pub operation: Operation,
+    pub method: Method,
+    /// `{name}` stands for one segment.
+    pub path: &'static str,
+    pub access: Access,
+    pub tag: &'static str,
+    pub summary: &'static str,
+    pub description: &'static str,
+    pub parameters: &'static [Parameter],
+    pub body: Option<Body>,
+    pub answers: &'static [Answer],
+    /// What can go wrong besides what every route of its kind can (`Route::problems`).
+    pub problems: &'static [Kind],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Whoever reaches the port.
+    Open,
+    Needs(Action),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Method {
+    Get,
+    Post,
+    Patch,
+    Delete,
+}
+
+/// Who answers: the handlers are one `match` on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operation {
+    RegisterServer,
+    ListServers,
+    GetServer,
+    PatchServer,
+    DeleteServer,
+    ConnectServer,
+    DisconnectServer,
+    GetServerHealth,
+    ListServerTools,
+    ListTools,
+    CallTool,
+    ListAudit,
+    StreamEvents,
+    CreateKey,
+    ListKeys,
+    RevokeKey,
+    GetMe,
+    GetOpenApi,
+    GetDocs,
+    GetDocsStyle,
+    GetMetrics,
+    GetLiveness,
+    GetReadiness,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Parameter {
+    pub name: &'static str,
+    pub place: Place,
+    pub shape: Shape,
+    pub doc: &'static str,
+}
+
+/// Those in the path are required, the others are not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Path,
+    Query,
+    Header,
+}
+
+/// JSON that goes in.
+#[derive(Debug, Clone, Copy)]
+pub struct Body {
+    pub shape: Shape,
+    /// In bytes.
+    pub most: usize,
+    pub example: &'static str,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Answer {
+    pub status: u16,
+    pub doc: &'static str,
+    pub content: Content,
+    pub headers: &'static [Header],
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Content {
+    Nothing,
+    Json {
+        shape: Shape,
+        example: &'static str,
+    },
+    /// Anything else, by its media type.
+    Text(&'static str),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Header {
+    pub name: &'static str,
+    pub doc: &'static str,
+}
+
+impl Route {
+    /// Everything that can go wrong, each kind once, in the order of the statuses.
+    pub fn problems(&self) -> Vec<Kind> {
+        let mut kinds = self.problems.to_vec();
+        if let Access::Needs(_) = self.access {
+            kinds.extend([Kind::Unauthenticated, Kind::Forbidden, Kind::TooMany, Kind::Internal]);
+            // A query that is not known is refused everywhere.
+            kinds.push(Kind::Invalid);
+        }
+        if self.body.is_some() {
+            kinds.extend([Kind::Malformed, Kind::TooLarge, Kind::WrongMediaType]);
+        }
+        Kind::ALL.into_iter().filter(|kind| kinds.contains(kind)).collect()
+    }
+
+    pub fn parameters_in(&self, place: Place) -> impl Iterator<Item = &'static Parameter> {
+        self.parameters.iter().filter(move |parameter| parameter.place == place)
+    }
+}
+
+impl Method {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+impl Operation {
+    /// What generated clients call it.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::RegisterServer => "registerServer",
+            Self::ListServers => "listServers",
+            Self::GetServer => "getServer",
+            Self::PatchServer => "patchServer",
+            Self::DeleteServer => "deleteServer",
+            Self::ConnectServer => "connectServer",
+            Self::DisconnectServer => "disconnectServer",
+            Self::GetServerHealth => "getServerHealth",
+            Self::ListServerTools => "listServerTools",
+            Self::ListTools => "listTools",
+            Self::CallTool => "callTool",
+            Self::ListAudit => "listAudit",
+            Self::StreamEvents => "streamEvents",
+            Self::CreateKey => "createKey",
+            Self::ListKeys => "listKeys",
+            Self::RevokeKey => "revokeKey",
+            Self::GetMe => "getMe",
+            Self::GetOpenApi => "getOpenApi",
+            Self::GetDocs => "getDocs",
+            Self::GetDocsStyle => "getDocsStyle",
+            Self::GetMetrics => "getMetrics",
+            Self::GetLiveness => "getLiveness",
+            Self::GetReadiness => "getReadiness",
+        }
+    }
+}

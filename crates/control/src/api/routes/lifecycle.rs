@@ -1,0 +1,98 @@
+//! Connecting and disconnecting servers, how they do, what they offer.
+
+use super::servers::NOT_MODIFIED;
+use super::{ETAG, IF_NONE_MATCH, SERVER_ID, json};
+use crate::access::Action;
+use crate::api::paging::{CURSOR, LIMIT};
+use crate::api::problem::Kind;
+use crate::api::route::{Access, Answer, Method, Operation, Route};
+use crate::api::view::{CONNECTING, DISCONNECTED, HEALTH_REPORT, SERVER_TOOLS};
+
+const TAG: &str = "Lifecycle and health";
+
+pub(super) const ROUTES: &[Route] = &[
+    Route {
+        operation: Operation::ConnectServer,
+        method: Method::Post,
+        path: "/api/v1/aggregator/servers/{id}/connect",
+        access: Access::Needs(Action::Connect),
+        tag: TAG,
+        summary: "Connect a server",
+        description: "The answer comes at once; `GET` the server to see what came of it. A server \
+                      that is connected already stays so.",
+        parameters: &[SERVER_ID],
+        body: None,
+        answers: &[Answer {
+            status: 202,
+            doc: "The connection is being made.",
+            content: json(
+                &CONNECTING,
+                r#"{"status":"CONNECTING","message":"Connection initiated"}"#,
+            ),
+            headers: &[],
+        }],
+        problems: &[Kind::NoSuchServer, Kind::StoreUnavailable, Kind::StoreFull],
+    },
+    Route {
+        operation: Operation::DisconnectServer,
+        method: Method::Post,
+        path: "/api/v1/aggregator/servers/{id}/disconnect",
+        access: Access::Needs(Action::Disconnect),
+        tag: TAG,
+        summary: "Disconnect a server",
+        description: "Its tools are gone at once. Calls that are open have 30 seconds to end; \
+                      the answer comes when they have, and says how many had not.",
+        parameters: &[SERVER_ID],
+        body: None,
+        answers: &[Answer {
+            status: 200,
+            doc: "The server is disconnected.",
+            content: json(&DISCONNECTED, r#"{"status":"DISCONNECTED","pending_requests":0}"#),
+            headers: &[],
+        }],
+        problems: &[Kind::NoSuchServer, Kind::StoreUnavailable, Kind::StoreFull],
+    },
+    Route {
+        operation: Operation::GetServerHealth,
+        method: Method::Get,
+        path: "/api/v1/aggregator/servers/{id}/health",
+        access: Access::Needs(Action::ReadHealth),
+        tag: TAG,
+        summary: "See how a server does",
+        description: "Now, within windows of time, and check by check.",
+        parameters: &[SERVER_ID, LIMIT, CURSOR],
+        body: None,
+        answers: &[Answer {
+            status: 200,
+            doc: "Its health.",
+            content: json(&HEALTH_REPORT, HEALTH_EXAMPLE),
+            headers: &[],
+        }],
+        problems: &[Kind::NoSuchServer, Kind::StoreUnavailable],
+    },
+    Route {
+        operation: Operation::ListServerTools,
+        method: Method::Get,
+        path: "/api/v1/aggregator/servers/{id}/tools",
+        access: Access::Needs(Action::ReadTools),
+        tag: TAG,
+        summary: "List the tools of a server",
+        description: "Those the token may see, by name. A server that is not connected has none.",
+        parameters: &[SERVER_ID, LIMIT, CURSOR, IF_NONE_MATCH],
+        body: None,
+        answers: &[
+            Answer {
+                status: 200,
+                doc: "A page of its tools.",
+                content: json(&SERVER_TOOLS, TOOLS_EXAMPLE),
+                headers: &[ETAG],
+            },
+            NOT_MODIFIED,
+        ],
+        problems: &[Kind::NoSuchServer, Kind::StoreUnavailable],
+    },
+];
+
+const HEALTH_EXAMPLE: &str = r#"{"health":{"status":"healthy","last_check":"2025-01-08T10:05:00Z","response_time_ms":{"p50":38.2,"p95":121.7},"error_rate":0.0,"consecutive_failures":0},"windows":[{"seconds":300,"checks":10,"failed_checks":0,"calls":412,"failed_calls":0,"response_time_ms":{"p50":38.2,"p95":121.7},"error_rate":0.0}],"samples":[{"at":"2025-01-08T10:05:00Z","ok":true,"response_time_ms":35.1,"detail":null}],"next_cursor":null}"#;
+
+const TOOLS_EXAMPLE: &str = r#"{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10","name":"github-mcp","status":"CONNECTED","tools":[{"id":"1","name":"github-mcp.create_issue","original_name":"create_issue","description":"Create a new GitHub issue","input_schema":{"type":"object"}}],"total":1,"next_cursor":null}"#;

@@ -1,0 +1,49 @@
+//! The table of routes. The router, `OpenAPI`, the docs and the test of who may do what read it.
+//!
+//! The rows stand by subject; `/search` and `/skills` will be a subject of their own.
+
+mod about;
+mod keys;
+mod lifecycle;
+mod servers;
+mod tools;
+
+use super::route::{Content, Header, Parameter, Place, Route};
+use super::shape::{Form, Object, Shape, text};
+
+pub fn all() -> impl Iterator<Item = &'static Route> {
+    [servers::ROUTES, lifecycle::ROUTES, tools::ROUTES, keys::ROUTES, about::ROUTES]
+        .into_iter()
+        .flatten()
+}
+
+const ID: Shape = text(1, 200, Form::Line);
+
+const SERVER_ID: Parameter =
+    Parameter { name: "id", place: Place::Path, shape: ID, doc: "The server's id." };
+
+const IF_NONE_MATCH: Parameter = Parameter {
+    name: "If-None-Match",
+    place: Place::Header,
+    shape: text(1, 2000, Form::Line),
+    doc: "The ETag of what you have: if it is still so, the answer is 304.",
+};
+
+const IF_MATCH: Parameter = Parameter {
+    name: "If-Match",
+    place: Place::Header,
+    shape: text(1, 2000, Form::Line),
+    doc: "The ETag of what you have read: if it has been changed since, nothing is done (412).",
+};
+
+const ETAG: Header = Header {
+    name: "ETag",
+    doc: "For `If-None-Match`, and where something can be changed for `If-Match`.",
+};
+
+const fn json(object: &'static Object, example: &'static str) -> Content {
+    Content::Json { shape: Shape::Object(object), example }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! The table against itself: nothing is left open, every example is what it says it is.
+
+use std::collections::HashSet;
+
+use super::all;
+use crate::access::{Action, Role, allows};
+use crate::api::PREFIX;
+use crate::api::route::{Access, Content, Method, Operation, Place};
+use crate::api::shape::Shape;
+use crate::api::view::tests::assert_fits;
+
+#[test]
+fn every_operation_and_every_way_is_there_once() {
+    let ids: Vec<_> = all().map(|route| route.operation.id()).collect();
+    let ways: Vec<_> = all().map(|route| (route.method, route.path)).collect();
+    assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len());
+    assert_eq!(ways.iter().collect::<HashSet<_>>().len(), ways.len());
+}
+
+/// Who may do what, route by route: a new route has to be written down here, too.
+#[test]
+fn every_route_has_its_least_role() {
+    use Operation as O;
+    use Role::{Admin, Caller, Operator, Viewer};
+    let least = |operation| match operation {
+        O::GetLiveness | O::GetReadiness => None,
+        O::GetMe
+        | O::GetOpenApi
+        | O::GetDocs
+        | O::GetDocsStyle
+        | O::GetMetrics
+        | O::StreamEvents
+        | O::ListServers
+        | O::GetServer
+        | O::GetServerHealth
+        | O::ListServerTools
+        | O::ListTools => Some(Viewer),
+        O::CallTool => Some(Caller),
+        O::RegisterServer
+        | O::PatchServer
+        | O::DeleteServer
+        | O::ConnectServer
+        | O::DisconnectServer
+        | O::ListAudit => Some(Operator),
+        O::CreateKey | O::ListKeys | O::RevokeKey => Some(Admin),
+    };
+    for route in all() {
+        for role in [Viewer, Caller, Operator, Admin] {
+            let may = match route.access {
+                Access::Open => true,
+                Access::Needs(action) => allows(role, action),
+            };
+            let expected = least(route.operation).is_none_or(|least| role >= least);
+            assert_eq!(may, expected, "{} {role:?}", route.operation.id());
+        }
+        let open = route.access == Access::Open;
+        assert_eq!(open, least(route.operation).is_none(), "{}", route.operation.id());
+    }
+}
+
+#[test]
+fn nothing_that_changes_something_is_open_to_readers() {
+    for route in all().filter(|route| route.method != Method::Get) {
+        let Access::Needs(action) = route.access else { panic!("{} is open", route.path) };
+        assert!(!allows(Role::Viewer, action), "{}", route.path);
+        assert_ne!(action, Action::RegisterStdio, "is wanted on top");
+    }
+}
+
+#[test]
+fn examples_have_their_shapes() {
+    for route in all() {
+        if let Some(body) = &route.body {
+            assert_fits(body.example, &body.shape);
+        }
+        for answer in route.answers {
+            if let Content::Json { shape, example } = &answer.content {
+                assert_fits(example, shape);
+            }
+        }
+    }
+}
+
+#[test]
+fn parameters_are_those_of_the_path_and_can_be_read() {
+    for route in all() {
+        let in_path: Vec<_> = route
+            .path
+            .split('/')
+            .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+            .collect();
+        let declared: Vec<_> = route.parameters_in(Place::Path).map(|known| known.name).collect();
+        assert_eq!(declared, in_path, "{}", route.path);
+        for parameter in route.parameters_in(Place::Query) {
+            let readable = matches!(
+                parameter.shape,
+                Shape::Text(_) | Shape::Whole { .. } | Shape::Flag | Shape::Word(_)
+            );
+            assert!(readable, "{} {}", route.path, parameter.name);
+        }
+        assert!(route.path.starts_with(PREFIX) || route.path.matches('/').count() == 1);
+    }
+}
+
+#[test]
+fn answers_are_good_ones_and_problems_bad_ones() {
+    for route in all() {
+        assert!(!route.answers.is_empty(), "{}", route.path);
+        let statuses: Vec<_> = route.answers.iter().map(|answer| answer.status).collect();
+        let problems: Vec<_> = route.problems().iter().map(|kind| kind.status()).collect();
+        assert!(statuses.iter().all(|status| !problems.contains(status)), "{}", route.path);
+        assert!(problems.is_sorted(), "{problems:?}");
+        assert!(!route.summary.is_empty() && !route.description.is_empty());
+    }
+}
+
+/// The registration that 003 shows, sent to the reader behind the route.
+#[test]
+fn examples_of_requests_are_read() {
+    use crate::api::input::{
+        CallTool, Declared, NewKey, PatchServer, RegisterServer, TransportType,
+    };
+    let body = |operation| {
+        let route = all().find(|route| route.operation == operation).unwrap();
+        let bytes = route.body.unwrap().example.as_bytes();
+        Declared { content_type: Some(b"application/json"), bytes }
+    };
+    RegisterServer::read(&body(Operation::RegisterServer)).unwrap();
+    PatchServer::read(&body(Operation::PatchServer), TransportType::Http).unwrap();
+    PatchServer::read(&body(Operation::PatchServer), TransportType::Stdio).unwrap();
+    CallTool::read(&body(Operation::CallTool)).unwrap();
+    NewKey::read(&body(Operation::CreateKey), 0).unwrap();
+}

@@ -1,0 +1,262 @@
+//! What a string has to look like: the rule, and the same rule for other people's validators.
+
+use trunkline_catalog::config::is_own_header;
+use trunkline_catalog::name::{NameFault, admissible};
+use trunkline_http::{BadUrl, Url, is_field_name, is_field_value};
+
+use crate::access::Pattern;
+use crate::api::time;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    Any,
+    /// Text of several lines.
+    Prose,
+    /// Text without anything a reader cannot see.
+    Line,
+    /// The name of a server, which becomes the prefix of its tools.
+    ServerName,
+    Url,
+    HeaderName,
+    HeaderValue,
+    VariableName,
+    /// The value of a variable, an argument, a path: what a process can be given.
+    Value,
+    /// Which tools a key may see and call.
+    ToolPattern,
+    /// RFC 3339.
+    Time,
+    Cursor,
+}
+
+impl Form {
+    /// What is wrong with it, said behind the field's name; and what to write instead.
+    pub fn fault(self, text: &str) -> Option<(String, Option<&'static str>)> {
+        let plain = |message: &str| Some((message.to_owned(), None));
+        let with = |message: &str, hint| Some((message.to_owned(), Some(hint)));
+        match self {
+            Self::Any | Self::Cursor => None,
+            Self::Prose if text.contains(is_control_but_space) => plain("has a control character"),
+            Self::Prose => None,
+            Self::Line => hidden(text).map(|message| (message, None)),
+            Self::ServerName if !is_server_name(text) => with(
+                "is not a name a server can have",
+                "letters, digits, `-`, `_` and `.`, no `.` at either end",
+            ),
+            Self::ServerName => None,
+            Self::Url => match Url::parse(text) {
+                Ok(_) => reference_fault(text).map(|message| (message.to_owned(), REFERENCE)),
+                Err(BadUrl::Host) if text.contains("${") => with(
+                    "has a reference in its host",
+                    "write the host itself; `${…}` may stand in the path and the query",
+                ),
+                Err(why) => Some((format!("is not a URL that can be used: {why}"), None)),
+            },
+            Self::HeaderName if !is_field_name(text) => plain("is not the name of a header"),
+            Self::HeaderName if is_own_header(text) => {
+                with("is a header that Trunkline sets itself", "leave it out")
+            }
+            Self::HeaderName => None,
+            Self::HeaderValue if text.contains(|c: char| c.is_control() && c != '\t') => {
+                plain("has a line end or another control character")
+            }
+            Self::HeaderValue if !is_field_value(text.as_bytes()) => {
+                plain("is not the value of a header")
+            }
+            Self::VariableName if text.contains(['=', '\0']) => {
+                plain("is not the name of a variable: it has a `=` or NUL")
+            }
+            Self::VariableName => None,
+            Self::Value if text.contains('\0') => plain("has a NUL character"),
+            Self::HeaderValue | Self::Value => {
+                reference_fault(text).map(|message| (message.to_owned(), REFERENCE))
+            }
+            Self::ToolPattern => {
+                let fault = text.parse::<Pattern>().err()?;
+                Some((format!("cannot be read: {fault}"), None))
+            }
+            Self::Time if time::parse(text).is_none() => {
+                with("is not a time", "write it as 2027-01-31T12:00:00Z (RFC 3339)")
+            }
+            Self::Time => None,
+        }
+    }
+
+    /// The rule as a regular expression of JSON Schema, where one can say it.
+    pub fn pattern(self) -> Option<&'static str> {
+        match self {
+            Self::Any | Self::Time => None,
+            Self::Prose => Some(r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$"),
+            // The characters of `admissible`, as far as they lie in the first plane.
+            Self::Line => Some(
+                r"^[^\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]*$",
+            ),
+            Self::ServerName => Some(r"^[A-Za-z0-9_-]([A-Za-z0-9_.-]*[A-Za-z0-9_-])?$"),
+            Self::Url => Some(
+                r"^[Hh][Tt][Tt][Pp][Ss]?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?([/?#][!-~]*)?$",
+            ),
+            Self::HeaderName => Some(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"),
+            Self::HeaderValue => Some(r"^[^\u0000-\u0008\u000a-\u001f\u007f-\u009f]*$"),
+            Self::VariableName => Some(r"^[^=\u0000]+$"),
+            Self::Value => Some(r"^[^\u0000]*$"),
+            Self::ToolPattern => Some(
+                r"^(\*|([^.\\\u0000-\u001f\u007f-\u009f]|\\[.*\\])+\.([^\\\u0000-\u001f\u007f-\u009f]|\\[.*\\])+)$",
+            ),
+            Self::Cursor => Some(r"^[0-9a-f]+$"),
+        }
+    }
+
+    pub fn format(self) -> Option<&'static str> {
+        match self {
+            Self::Url => Some("uri"),
+            Self::Time => Some("date-time"),
+            _ => None,
+        }
+    }
+}
+
+const REFERENCE: Option<&str> = Some("write `${NAME}`, `${NAME:-default}` or `${secret:NAME}`");
+
+fn is_control_but_space(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\r' | '\t')
+}
+
+fn is_server_name(text: &str) -> bool {
+    let belongs = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    text.bytes().all(belongs) && !text.starts_with('.') && !text.ends_with('.')
+}
+
+/// An empty text is a matter of its length.
+fn hidden(text: &str) -> Option<String> {
+    match admissible(text) {
+        Err(NameFault::Character { kind, character, position, .. }) => {
+            let code = u32::from(character);
+            Some(format!("has {kind} (U+{code:04X}) at character {position}"))
+        }
+        Err(NameFault::Empty) | Ok(()) => None,
+    }
+}
+
+/// References are resolved when the server is connected; what can never be one is said now.
+fn reference_fault(text: &str) -> Option<&'static str> {
+    let mut parts = text.split("${");
+    parts.next();
+    parts.find_map(|part| match part.split_once('}') {
+        None => Some("has a `${` that is never closed"),
+        Some((inner, _)) if is_reference(inner) => None,
+        Some(_) => Some("has a `${…}` that is not a reference"),
+    })
+}
+
+fn is_reference(inner: &str) -> bool {
+    if let Some(name) = inner.strip_prefix("secret:") {
+        let belongs = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        return !name.is_empty() && name.bytes().all(belongs);
+    }
+    let inner = inner.strip_prefix("env:").unwrap_or(inner);
+    let name = inner.split_once(":-").map_or(inner, |(name, _)| name);
+    let belongs = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    !name.is_empty() && name.bytes().all(belongs) && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(form: Form, text: &str, expected: Option<&str>) {
+        let message = form.fault(text).map(|(message, _)| message);
+        match (&message, expected) {
+            (None, None) => {}
+            (Some(message), Some(part)) if message.contains(part) => {}
+            _ => panic!("{form:?} {text:?}: {message:?}, not {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn names_of_servers() {
+        for name in ["a", "github-mcp", "a.b", "A_1", "-", "a..b", "0"] {
+            check(Form::ServerName, name, None);
+        }
+        for name in [".a", "a.", ".", "a b", "a/b", "a:b", "é", "a\n", "a\0", "{id}", "a%20"] {
+            check(Form::ServerName, name, Some("not a name a server can have"));
+        }
+    }
+
+    #[test]
+    fn urls() {
+        for url in [
+            "https://github-mcp.example.com/sse",
+            "HTTP://h",
+            "http://[::1]:8080/mcp?x=${TOKEN}",
+            "https://h/${secret:PATH}/mcp",
+        ] {
+            check(Form::Url, url, None);
+        }
+        for (url, part) in [
+            ("h", "http:// or https://"),
+            ("file:///etc/passwd", "http:// or https://"),
+            ("https://u:p@h/", "user name and password"),
+            ("https:///x", "names no host"),
+            ("https://${HOST}/x", "reference in its host"),
+            ("https://h/${x", "never closed"),
+            ("https://h/${a-b}", "not a reference"),
+            ("https://h/a b", "no space"),
+            ("https://h:99999/", "port"),
+        ] {
+            check(Form::Url, url, Some(part));
+        }
+    }
+
+    #[test]
+    fn headers_and_variables() {
+        for (form, text, expected) in [
+            (Form::HeaderName, "Authorization", None),
+            (Form::HeaderName, "X-Key_1", None),
+            (Form::HeaderName, "", Some("not the name")),
+            (Form::HeaderName, "A B", Some("not the name")),
+            (Form::HeaderName, "A:", Some("not the name")),
+            (Form::HeaderName, "A\r\n", Some("not the name")),
+            (Form::HeaderName, "content-LENGTH", Some("sets itself")),
+            (Form::HeaderName, "Mcp-Param-X", Some("sets itself")),
+            (Form::HeaderValue, "Bearer ${GITHUB_TOKEN}", None),
+            (Form::HeaderValue, "tab\tis fine", None),
+            (Form::HeaderValue, "", None),
+            (Form::HeaderValue, "a\r\nX: y", Some("line end")),
+            (Form::HeaderValue, "a\nb", Some("line end")),
+            (Form::HeaderValue, "a\0", Some("line end")),
+            (Form::HeaderValue, "a\u{85}b", Some("line end")),
+            (Form::HeaderValue, "${", Some("never closed")),
+            (Form::HeaderValue, "${}", Some("not a reference")),
+            (Form::HeaderValue, "${secret:a/b}", Some("not a reference")),
+            (Form::HeaderValue, "${secret:github.token}${A:-x}", None),
+            (Form::VariableName, "PATH", None),
+            (Form::VariableName, "A=B", Some("not the name of a variable")),
+            (Form::VariableName, "A\0", Some("not the name of a variable")),
+            (Form::Value, "line\nline $HOME $$", None),
+            (Form::Value, "a\0b", Some("NUL")),
+        ] {
+            check(form, text, expected);
+        }
+    }
+
+    #[test]
+    fn other_texts() {
+        for (form, text, expected) in [
+            (Form::Line, "Für das Team", None),
+            (Form::Line, "a\nb", Some("a control character (U+000A) at character 2")),
+            (Form::Line, "a\u{202e}b", Some("bidirectional")),
+            (Form::Prose, "one\ntwo\tthree", None),
+            (Form::Prose, "a\u{1b}[2J", Some("control character")),
+            (Form::ToolPattern, "github-mcp.*", None),
+            (Form::ToolPattern, "*", None),
+            (Form::ToolPattern, "github-mcp", Some("there is no `.` in this one")),
+            (Form::ToolPattern, "a.\\", Some("at character 3")),
+            (Form::Time, "2027-01-31T12:00:00Z", None),
+            (Form::Time, "tomorrow", Some("not a time")),
+            (Form::Any, "\0", None),
+        ] {
+            check(form, text, expected);
+        }
+    }
+}

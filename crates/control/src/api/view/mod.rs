@@ -1,0 +1,57 @@
+//! What goes out: the platform's things as JSON, each beside the shape that describes it.
+
+mod audit;
+mod health;
+mod key;
+mod platform;
+mod server;
+mod status;
+mod tools;
+
+pub use audit::{AUDIT_LIST, AUDIT_RECORD, AuditView};
+pub use health::{HEALTH, HEALTH_REPORT, HealthReport, HealthView, SampleView, WindowView};
+pub use key::{CREATED_KEY, KEY, KEY_LIST, KeyView, ME, MeView};
+pub use platform::{LIVE, PROBLEM, READY};
+pub use server::{
+    CONNECTING, DISCONNECTED, LastError, SERVER, SERVER_LIST, ServerView, Source, connecting,
+    disconnected, server_list, shown_config, shown_url,
+};
+pub use status::{HealthStatus, Status};
+pub use tools::{
+    METADATA, SERVER_TOOLS, TOOL, TOOL_LIST, TOOL_RESULT, ToolGroup, ToolView, server_tools,
+    tool_list,
+};
+
+use super::shape::{Form, Shape, text};
+use super::time;
+use serde_json::Value;
+
+/// A moment that we write.
+const MOMENT: Shape = text(20, 24, Form::Time);
+const NEXT_CURSOR: &str = "To be given as `cursor` for the next page; null on the last one.";
+
+fn moment(millis: i64) -> Value {
+    time::format(millis).into()
+}
+
+fn moment_or_null(millis: Option<i64>) -> Value {
+    millis.map_or(Value::Null, moment)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use crate::api::fault::{Fault, Pointer};
+    use crate::api::shape::{Shape, check};
+    use trunkline_catalog::jsonc::{Dialect, HalfPairs, Options, parse};
+
+    /// Fails unless the JSON has the shape.
+    #[track_caller]
+    pub(crate) fn assert_fits(json: &str, shape: &Shape) {
+        let options =
+            Options { dialect: Dialect::Strict, half_pairs: HalfPairs::Refused, depth: 64 };
+        let document = parse(json, options).expect("JSON");
+        let mut faults: Vec<Fault> = Vec::new();
+        check(&document.root, shape, &Pointer::root(), &mut faults);
+        assert!(faults.is_empty(), "{faults:#?} in {json}");
+    }
+}

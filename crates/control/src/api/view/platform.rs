@@ -1,0 +1,93 @@
+//! Shapes of what the platform says about itself and about what went wrong.
+
+use super::status::STATUSES;
+use crate::api::shape::{Case, Object, Shape, Words, any_text, optional, required};
+
+static OK: Words = Words { known: &["ok"], case: Case::AsWritten };
+static READINESS: Words =
+    Words { known: &["ready", "starting", "draining"], case: Case::AsWritten };
+
+pub static LIVE: Object = Object::answer(
+    "Liveness",
+    "The process is alive.",
+    &[required("status", Shape::Word(&OK), "")],
+);
+
+pub static READY: Object = Object::answer(
+    "Readiness",
+    "Whether every server has been up or has failed.",
+    &[
+        required("status", Shape::Word(&READINESS), ""),
+        optional(
+            "waiting",
+            Shape::List { of: &any_text(), most: usize::MAX },
+            "The servers that are waited for; named to those with a token only.",
+        ),
+    ],
+);
+
+static MISTAKE: Object = Object::answer(
+    "Mistake",
+    "One thing that is wrong with the request.",
+    &[
+        optional("pointer", any_text(), "Where in the body (JSON Pointer)."),
+        optional("parameter", any_text(), "Which parameter of the query."),
+        optional("header", any_text(), "Which header."),
+        required("message", any_text(), "What is wrong."),
+        optional("hint", any_text(), "What to write instead."),
+    ],
+);
+
+static ABOUT: Object = Object::answer(
+    "ProblemServer",
+    "The server it is about.",
+    &[
+        required("id", any_text(), ""),
+        required("name", any_text(), ""),
+        required("status", Shape::Word(&STATUSES), ""),
+    ],
+);
+
+pub static PROBLEM: Object = Object::answer(
+    "Problem",
+    "What went wrong (RFC 9457).",
+    &[
+        required("type", any_text(), "`urn:trunkline:problem:` and its name."),
+        required("title", any_text(), ""),
+        required("status", Shape::Whole { least: 400, most: 599 }, ""),
+        required("detail", any_text(), "What happened this time."),
+        required("hint", any_text(), "What to do."),
+        optional("instance", any_text(), "The path of the request."),
+        optional(
+            "errors",
+            Shape::List { of: &Shape::Object(&MISTAKE), most: usize::MAX },
+            "Every mistake of the request.",
+        ),
+        optional("server", Shape::Object(&ABOUT), ""),
+        optional("error", Shape::AnyObject, "The JSON-RPC error of the server, as it wrote it."),
+    ],
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::fault::{Fault, Pointer};
+    use crate::api::problem::{About, Kind, Problem};
+    use crate::api::view::tests::assert_fits;
+
+    #[test]
+    fn problems_have_their_shape() {
+        for kind in Kind::ALL {
+            let about = About { id: "1".into(), name: "a".into(), status: "ERROR" };
+            let problem = Problem::new(kind, "x").server(about).error(b"{\"code\":1}");
+            let json = String::from_utf8(problem.json()).unwrap();
+            assert_fits(&json, &Shape::Object(&PROBLEM));
+        }
+        let faults = vec![
+            Fault::at(&Pointer::root(), "is bad").hint("write it well"),
+            Fault::parameter("limit", "is bad"),
+        ];
+        let json = String::from_utf8(Problem::invalid(faults).json()).unwrap();
+        assert_fits(&json, &Shape::Object(&PROBLEM));
+    }
+}

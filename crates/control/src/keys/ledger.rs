@@ -1,0 +1,96 @@
+//! Making, listing and revoking keys: each change in one transaction with the record that tells of it.
+
+use trunkline_store::{Change, NewAudit, StoreError};
+use zeroize::Zeroizing;
+
+use super::holder::{Keyholder, KeysError, MARK};
+use super::record::{KeyInfo, known, made, seconds};
+use crate::access::{self, Grants, KeyId, Principal, Secret};
+use crate::api::input::NewKey;
+
+/// Who asks for a change, and from where: for the audit.
+#[derive(Debug, Clone, Copy)]
+pub struct By<'a> {
+    pub principal: &'a Principal,
+    pub address: Option<&'a str>,
+    pub request_id: Option<&'a str>,
+}
+
+/// A new key, and what its owner gets to see once.
+#[derive(Debug)]
+pub struct Created {
+    pub info: KeyInfo,
+    pub secret: Secret,
+}
+
+impl Keyholder {
+    /// `now` in milliseconds since 1970, as all times here.
+    pub async fn create(&self, new: &NewKey, by: By<'_>, now: i64) -> Result<Created, KeysError> {
+        if self.fixed.is_locked {
+            return Err(KeysError::Locked);
+        }
+        if let Some(tools) = &new.tools {
+            Grants::read(tools.iter().map(String::as_str))
+                .map_err(|(at, fault)| KeysError::Pattern { at, why: fault.to_string() })?;
+        }
+        let seed = Zeroizing::new(access::random()?);
+        let (id, mac, secret) = access::make_key(&self.fixed.pepper, &seed);
+        let record = made(new, &id, &mac, now);
+        let detail = format!("{} ({}) as {}", id, new.name, record.role);
+        let changes = vec![Change::InsertKey(record.clone()), mark()?];
+        self.store.commit(changes, vec![audit("create-key", &detail, by, now)]).await?;
+        if let Some(key) = known(&record) {
+            self.apply(|keys| drop(keys.insert(id, key)));
+        }
+        Ok(Created { info: KeyInfo::of(record), secret })
+    }
+
+    /// By id, those after this one; and how many there are in all.
+    pub async fn list(
+        &self,
+        after: &str,
+        limit: usize,
+    ) -> Result<(Vec<KeyInfo>, usize), KeysError> {
+        let page = self.store.keys(after, limit).await?;
+        Ok((page.into_iter().map(KeyInfo::of).collect(), self.known().keys.len()))
+    }
+
+    /// From now on it is refused. One that is revoked already stays so.
+    pub async fn revoke(&self, id: &str, by: By<'_>, now: i64) -> Result<(), KeysError> {
+        let record = self.store.key(id).await?;
+        let detail = format!("{} ({})", record.id, record.name);
+        let changes = vec![Change::RevokeKey { id: record.id, at: now }, mark()?];
+        self.store.commit(changes, vec![audit("revoke-key", &detail, by, now)]).await?;
+        self.apply(|keys| {
+            if let Some(key) = KeyId::read(id).and_then(|id| keys.get_mut(&id)) {
+                key.revoked_at.get_or_insert(seconds(now));
+            }
+        });
+        Ok(())
+    }
+}
+
+impl KeysError {
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Store(StoreError::NotFound))
+    }
+}
+
+fn mark() -> Result<Change, KeysError> {
+    let value = access::random::<16>()?.to_vec();
+    Ok(Change::PutSetting { name: MARK.to_owned(), value })
+}
+
+fn audit(action: &str, detail: &str, by: By<'_>, now: i64) -> NewAudit {
+    NewAudit {
+        at: now,
+        principal: by.principal.name().to_owned(),
+        credential_id: Some(by.principal.credential().to_string()),
+        address: by.address.map(str::to_owned),
+        action: action.to_owned(),
+        outcome: "ok".to_owned(),
+        detail: Some(detail.to_owned()),
+        request_id: by.request_id.map(str::to_owned),
+        ..NewAudit::default()
+    }
+}

@@ -1,0 +1,14 @@
+//! API keys and the admin token: made, listed, revoked, and known to all who have to check one.
+
+mod admin;
+mod holder;
+mod ledger;
+mod record;
+#[cfg(test)]
+mod tests;
+mod uses;
+
+pub use admin::{AdminToken, AdminTokenError, admin_token};
+pub use holder::{Fixed, KeysError, Keyholder};
+pub use ledger::{By, Created};
+pub use record::KeyInfo;

@@ -1,0 +1,138 @@
+//! A key as the store has it, as it is checked, and as it is shown.
+
+use trunkline_store::KeyRecord;
+
+use crate::access::{ApiKey, Grants, KeyId, Mac, Role};
+use crate::api::input::NewKey;
+use crate::api::view::KeyView;
+
+/// A key as it may be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyInfo {
+    pub id: String,
+    pub name: String,
+    pub role: String,
+    /// `None` is all.
+    pub tools: Option<Vec<String>>,
+    pub created_at: i64,
+    pub expires_at: Option<i64>,
+    pub last_used_at: Option<i64>,
+    pub revoked_at: Option<i64>,
+}
+
+impl KeyInfo {
+    pub fn view(&self) -> KeyView<'_> {
+        KeyView {
+            id: &self.id,
+            name: &self.name,
+            role: &self.role,
+            tools: self.tools.as_deref(),
+            created_at: self.created_at,
+            expires_at: self.expires_at,
+            last_used_at: self.last_used_at,
+            revoked_at: self.revoked_at,
+        }
+    }
+
+    /// A list of tools that cannot be read allows none, and is shown so.
+    pub(super) fn of(record: KeyRecord) -> Self {
+        let tools = record.tools.as_deref().map(|json| patterns(json).unwrap_or_default());
+        Self {
+            id: record.id,
+            name: record.name,
+            role: record.role,
+            tools,
+            created_at: record.created_at,
+            expires_at: record.expires_at,
+            last_used_at: record.last_used_at,
+            revoked_at: record.revoked_at,
+        }
+    }
+}
+
+/// To be kept.
+pub(super) fn made(new: &NewKey, id: &KeyId, mac: &Mac, at: i64) -> KeyRecord {
+    KeyRecord {
+        id: id.to_string(),
+        prefix: id.to_string(),
+        name: new.name.clone(),
+        role: new.role.name().to_owned(),
+        tools: new.tools.as_ref().map(|tools| serde_json::json!(tools).to_string()),
+        mac: *mac.as_bytes(),
+        created_at: at,
+        expires_at: new.expires_at,
+        last_used_at: None,
+        revoked_at: None,
+    }
+}
+
+/// To be checked against; `None` if it is not one we have written, and then nobody gets in by it.
+pub(super) fn known(record: &KeyRecord) -> Option<ApiKey> {
+    let grants = match record.tools.as_deref() {
+        None => Grants::All,
+        Some(json) => Grants::read(patterns(json)?.iter().map(String::as_str)).ok()?,
+    };
+    Some(ApiKey {
+        id: KeyId::read(&record.id)?,
+        name: record.name.clone(),
+        role: Role::named(&record.role)?,
+        grants,
+        mac: Mac::from_bytes(record.mac),
+        expires_at: record.expires_at.map(seconds),
+        revoked_at: record.revoked_at.map(seconds),
+    })
+}
+
+/// Rounded down: a key ends rather a moment too early.
+pub(super) fn seconds(millis: i64) -> u64 {
+    u64::try_from(millis.div_euclid(1_000)).unwrap_or(0)
+}
+
+fn patterns(json: &str) -> Option<Vec<String>> {
+    let value: serde_json::Value = serde_json::from_str(json).ok()?;
+    value.as_array()?.iter().map(|pattern| pattern.as_str().map(str::to_owned)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> KeyRecord {
+        let new = NewKey {
+            name: "ci".to_owned(),
+            role: Role::Caller,
+            tools: Some(vec!["a.*".to_owned()]),
+            expires_at: Some(1_999),
+        };
+        made(&new, &KeyId::read("abcdefghij").unwrap(), &Mac::from_bytes([7; 32]), 5)
+    }
+
+    #[test]
+    fn a_key_is_the_same_when_it_comes_back() {
+        let known = known(&record()).unwrap();
+        assert_eq!((known.id.as_str(), known.role), ("abcdefghij", Role::Caller));
+        assert!(known.grants.allows("a", "x") && !known.grants.allows("b", "x"));
+        assert_eq!(known.expires_at, Some(1));
+        let info = KeyInfo::of(record());
+        assert_eq!(info.tools.as_deref(), Some(&["a.*".to_owned()][..]));
+        assert_eq!(info.view().created("tl_x").get("key").unwrap(), "tl_x");
+    }
+
+    #[test]
+    fn by_a_record_that_cannot_be_read_nobody_gets_in() {
+        let broken: &[fn(&mut KeyRecord)] = &[
+            |record| record.role = "root".to_owned(),
+            |record| record.tools = Some("[\"nodot\"]".to_owned()),
+            |record| record.tools = Some("[1]".to_owned()),
+            |record| record.tools = Some("{".to_owned()),
+            |record| record.id = "short".to_owned(),
+        ];
+        for damage in broken {
+            let mut record = record();
+            damage(&mut record);
+            assert_eq!(known(&record), None, "{record:?}");
+        }
+        let unreadable = KeyRecord { tools: Some("{".to_owned()), ..record() };
+        assert_eq!(KeyInfo::of(unreadable).tools, Some(vec![]));
+    }
+}

@@ -1,0 +1,131 @@
+//! `OAuth`: logins, tokens and their renewal for all servers of this process.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+use trunkline_http::Url;
+
+use crate::net::Client;
+use crate::oauth::challenge::Challenge;
+use crate::oauth::error::{NoToken, Reason};
+use crate::oauth::flight::{self, Glance, Order, Slot, fly};
+use crate::oauth::grant::{Grant, Token};
+use crate::oauth::pending::Pending;
+use crate::oauth::resource::covers;
+use crate::oauth::settings::Settings;
+use crate::oauth::vault::Vault;
+
+/// Cheap to clone; all clones are one.
+#[derive(Debug, Clone)]
+pub struct OAuth {
+    pub(super) shared: Arc<Shared>,
+}
+
+pub(super) struct Shared {
+    pub(super) net: Client,
+    pub(super) vault: Arc<dyn Vault>,
+    pub(super) settings: Settings,
+    pub(super) pending: Mutex<Pending>,
+    /// By server.
+    pub(super) slots: Mutex<HashMap<String, Slot>>,
+    /// What must not end with its caller: a grant that has been given is kept.
+    pub(super) tasks: TaskTracker,
+}
+
+impl OAuth {
+    pub fn new(net: Client, vault: Arc<dyn Vault>, settings: Settings) -> Self {
+        let pending = Mutex::new(Pending::default());
+        let (slots, tasks) = (Mutex::new(HashMap::new()), TaskTracker::new());
+        Self { shared: Arc::new(Shared { net, vault, settings, pending, slots, tasks }) }
+    }
+
+    /// A token for requests to `url`, the server's address as configured. While a token is valid this
+    /// waits for nobody; one that ends soon is renewed meanwhile.
+    pub async fn access_token(&self, server: &str, url: &str) -> Result<Token, NoToken> {
+        let grant = match self.glance(server) {
+            Glance::Use(grant) => grant,
+            Glance::UseAndRenew(grant) => {
+                drop(fly(&self.shared, server, Order::WhenDue));
+                grant
+            }
+            Glance::Renew => flight::landed(fly(&self.shared, server, Order::WhenDue)).await?,
+            Glance::Refuse(why) => return Err(why),
+        };
+        self.token_for(&grant, url)
+    }
+
+    /// The server has answered 401 or 403 to a request with `token`: another token, if there is one.
+    /// A request that fails with that one, too, is not to be tried again.
+    pub async fn rejected(
+        &self,
+        server: &str,
+        url: &str,
+        token: &Token,
+        challenge: Option<&Challenge>,
+    ) -> Result<Token, NoToken> {
+        if challenge.is_some_and(Challenge::wants_more_scope) {
+            return Err(NoToken::NeedsAuth { reason: Reason::MoreScope });
+        }
+        let place = address(url)?;
+        // A renewal that was under way already may not have known about this.
+        for _ in 0..2 {
+            let order = Order::Rejected {
+                token: token.value.clone(),
+                server: place.clone(),
+                challenge: challenge.cloned(),
+            };
+            let grant = flight::landed(fly(&self.shared, server, order)).await?;
+            if grant.held.access != token.value {
+                return self.token_for(&grant, url);
+            }
+        }
+        Err(NoToken::NeedsAuth { reason: Reason::Rejected })
+    }
+
+    /// Waits for renewals and logins that are under way.
+    pub async fn close(&self) {
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
+    }
+
+    fn glance(&self, server: &str) -> Glance {
+        let slots = self.shared.slots.lock();
+        let Some(slot) = slots.get(server) else { return Glance::Renew };
+        slot.glance(self.shared.now(), Instant::now())
+    }
+
+    /// A token goes to the server it was granted for: not to where somebody has moved its entry.
+    fn token_for(&self, grant: &Grant, url: &str) -> Result<Token, NoToken> {
+        if covers(&grant.resource, &address(url)?) {
+            Ok(grant.token())
+        } else {
+            Err(NoToken::NeedsAuth { reason: Reason::Moved })
+        }
+    }
+}
+
+impl Shared {
+    pub(super) fn now(&self) -> i64 {
+        (self.settings.clock)()
+    }
+
+    /// The slot of the server, for a moment.
+    pub(super) fn slot<T>(&self, server: &str, look: impl FnOnce(&mut Slot) -> T) -> T {
+        let mut slots = self.slots.lock();
+        look(slots.entry(server.to_owned()).or_default())
+    }
+}
+
+fn address(url: &str) -> Result<Url, NoToken> {
+    Url::parse(url).map_err(|why| NoToken::Unavailable { why: why.to_string(), retry_in: None })
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OAuth").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}

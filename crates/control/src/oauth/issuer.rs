@@ -1,0 +1,155 @@
+//! The metadata of an authorization server (RFC 8414, or OIDC discovery), checked.
+
+use serde_json::Value;
+use trunkline_http::Url;
+
+use crate::oauth::places::may_name;
+use crate::oauth::resource::strings;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Issuer {
+    /// As the server spells it.
+    pub(super) id: String,
+    pub(super) authorization: Url,
+    pub(super) token: Url,
+    pub(super) registration: Option<Url>,
+    pub(super) revocation: Option<Url>,
+    /// How clients may prove who they are at the token endpoint, if it says.
+    pub(super) auth_methods: Option<Vec<String>>,
+    pub(super) scopes: Vec<String>,
+    /// Its answers say whose they are (RFC 9207).
+    pub(super) says_iss: bool,
+    /// It takes the URL of a document for the id of a client.
+    pub(super) takes_documents: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadIssuer {
+    #[error("there is no metadata of it where the specification looks for it")]
+    Absent,
+    #[error("its metadata is not a JSON object")]
+    NotJson,
+    #[error("its metadata names another issuer")]
+    Different,
+    #[error("its metadata has no usable {0}")]
+    Endpoint(&'static str),
+    #[error("it does not say that it supports PKCE with S256, without which codes can be stolen")]
+    NoPkce,
+    #[error("it does not grant codes (response type `code`)")]
+    NoCode,
+}
+
+/// `expected` is what the server called its issuer; it has to be that to the byte.
+pub(super) fn read(body: &[u8], expected: &str, server: &Url) -> Result<Issuer, BadIssuer> {
+    let document: Value = serde_json::from_slice(body).map_err(|_| BadIssuer::NotJson)?;
+    if !document.is_object() {
+        return Err(BadIssuer::NotJson);
+    }
+    let text = |name: &str| document.get(name).and_then(Value::as_str);
+    let lists = |name: &str, wanted: &str| {
+        strings(document.get(name)).iter().any(|member| member == wanted)
+    };
+    let flag = |name: &str| document.get(name).and_then(Value::as_bool) == Some(true);
+    if text("issuer") != Some(expected) {
+        return Err(BadIssuer::Different);
+    }
+    if !lists("code_challenge_methods_supported", "S256") {
+        return Err(BadIssuer::NoPkce);
+    }
+    if document.get("response_types_supported").is_some()
+        && !lists("response_types_supported", "code")
+    {
+        return Err(BadIssuer::NoCode);
+    }
+    let endpoint = |name: &'static str| {
+        let url = text(name).and_then(|url| Url::parse(url).ok());
+        url.filter(|url| may_name(server, url)).ok_or(BadIssuer::Endpoint(name))
+    };
+    // What is not needed may be missing, but not be dangerous.
+    let optional = |name: &'static str| match document.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(_) => endpoint(name).map(Some),
+    };
+    let methods = document.get("token_endpoint_auth_methods_supported");
+    Ok(Issuer {
+        id: expected.to_owned(),
+        authorization: endpoint("authorization_endpoint")?,
+        token: endpoint("token_endpoint")?,
+        registration: optional("registration_endpoint")?,
+        revocation: optional("revocation_endpoint")?,
+        auth_methods: methods.map(|methods| strings(Some(methods))),
+        scopes: strings(document.get("scopes_supported")),
+        says_iss: flag("authorization_response_iss_parameter_supported"),
+        takes_documents: flag("client_id_metadata_document_supported"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn good() -> Value {
+        json!({
+            "issuer": "https://a/t",
+            "authorization_endpoint": "https://a/authorize?tenant=1",
+            "token_endpoint": "https://b/token",
+            "code_challenge_methods_supported": ["plain", "S256"],
+        })
+    }
+
+    fn check(document: &Value) -> Result<Issuer, BadIssuer> {
+        let server = Url::parse("https://h/mcp").unwrap();
+        read(document.to_string().as_bytes(), "https://a/t", &server)
+    }
+
+    #[test]
+    fn the_least_that_is_needed() {
+        let issuer = check(&good()).unwrap();
+        assert_eq!(issuer.authorization.to_string(), "https://a/authorize?tenant=1");
+        assert_eq!(issuer.token.to_string(), "https://b/token");
+        assert_eq!(
+            (issuer.registration, issuer.revocation, issuer.auth_methods),
+            (None, None, None)
+        );
+        assert!(!issuer.says_iss && !issuer.takes_documents);
+    }
+
+    #[test]
+    fn what_makes_metadata_unusable() {
+        for (name, value, bad) in [
+            ("issuer", json!("https://a/t/"), BadIssuer::Different),
+            ("issuer", json!("HTTPS://a/t"), BadIssuer::Different),
+            ("issuer", json!("https://a:443/t"), BadIssuer::Different),
+            ("issuer", json!(null), BadIssuer::Different),
+            ("code_challenge_methods_supported", json!(null), BadIssuer::NoPkce),
+            ("code_challenge_methods_supported", json!(["plain"]), BadIssuer::NoPkce),
+            ("code_challenge_methods_supported", json!("S256"), BadIssuer::NoPkce),
+            ("response_types_supported", json!(["token"]), BadIssuer::NoCode),
+            ("token_endpoint", json!(null), BadIssuer::Endpoint("token_endpoint")),
+            ("token_endpoint", json!("http://b/"), BadIssuer::Endpoint("token_endpoint")),
+            ("token_endpoint", json!("http://127.0.0.1/"), BadIssuer::Endpoint("token_endpoint")),
+            (
+                "authorization_endpoint",
+                json!("javascript:alert(1)"),
+                BadIssuer::Endpoint("authorization_endpoint"),
+            ),
+            (
+                "authorization_endpoint",
+                json!("file:///bin/sh"),
+                BadIssuer::Endpoint("authorization_endpoint"),
+            ),
+            (
+                "registration_endpoint",
+                json!("http://b/"),
+                BadIssuer::Endpoint("registration_endpoint"),
+            ),
+            ("revocation_endpoint", json!(7), BadIssuer::Endpoint("revocation_endpoint")),
+        ] {
+            let mut document = good();
+            document[name] = value.clone();
+            assert_eq!(check(&document), Err(bad), "{name} {value}");
+        }
+        assert_eq!(check(&json!([])), Err(BadIssuer::NotJson));
+    }
+}

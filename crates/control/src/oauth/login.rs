@@ -1,0 +1,285 @@
+//! A login: where a person is sent, and what is made of what they bring back.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use trunkline_http::{Scheme, Url};
+
+use crate::net::Request;
+use crate::oauth::authorize::{Ask, Proof, link, random};
+use crate::oauth::base64::for_url;
+use crate::oauth::callback::{Callback, shown};
+use crate::oauth::challenge::Challenge;
+use crate::oauth::discover;
+use crate::oauth::driver::{OAuth, Shared};
+use crate::oauth::error::LoginError;
+use crate::oauth::grant::{Grant, Held};
+use crate::oauth::issuer::Issuer;
+use crate::oauth::pending::Waiting;
+use crate::oauth::places::is_loopback;
+use crate::oauth::registration::{self, Client, Options, Registered, Way};
+use crate::oauth::resource::Resource;
+use crate::oauth::scope;
+use crate::oauth::secret::Secret;
+use crate::oauth::token::{self, Verdict};
+use crate::oauth::vault::VaultError;
+
+/// To keep a grant that others write to.
+const ATTEMPTS: usize = 3;
+
+/// What a login is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Login<'a> {
+    /// Its id.
+    pub server: &'a str,
+    pub url: &'a str,
+    /// What the server said when it refused a request; without it, it is asked.
+    pub challenge: Option<&'a Challenge>,
+    pub redirect_uri: &'a str,
+    /// A client registered by hand.
+    pub client: Option<&'a Registered>,
+}
+
+/// A login under way. For ten minutes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Started {
+    /// For a browser: https, or http to this machine.
+    pub authorization_url: String,
+    pub state: String,
+    pub issuer: String,
+    /// Who granted access before, if that was somebody else: people should be told.
+    pub previous_issuer: Option<String>,
+    pub scope: Option<String>,
+}
+
+/// A login that worked. The grant is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Granted {
+    pub server: String,
+    pub issuer: String,
+    pub scope: Option<String>,
+    pub expires_at: Option<i64>,
+}
+
+impl OAuth {
+    pub async fn begin(&self, login: Login<'_>) -> Result<Started, LoginError> {
+        let shared = &self.shared;
+        let (net, limits) = (&shared.net, shared.settings.limits);
+        let server = url("the server's address", login.url)?;
+        check_redirect(login.redirect_uri)?;
+        let challenge = match login.challenge {
+            Some(challenge) => Some(challenge.clone()),
+            None => discover::challenge(net, limits, &server).await,
+        };
+        let resource = discover::resource(net, limits, &server, challenge.as_ref()).await?;
+        let earlier = shared.vault.load(login.server).await?.map(|kept| kept.grant);
+        let id = choose_issuer(&resource, login.client, earlier.as_ref());
+        let issuer = discover::issuer(net, limits, &server, id).await?;
+        let granted = earlier.as_ref().filter(|grant| grant.issuer == issuer.id);
+        let scope = scope::choose(
+            challenge.as_ref().and_then(|challenge| challenge.scope.as_deref()),
+            &resource.scopes,
+            granted.and_then(|grant| grant.scope.as_deref()),
+            &issuer.scopes,
+        );
+        let client = shared.client(&issuer, login, earlier.as_ref(), scope.as_deref()).await?;
+        let previous = earlier.filter(|grant| grant.issuer != issuer.id).map(|grant| grant.issuer);
+        let waiting = Waiting {
+            server: login.server.to_owned(),
+            issuer,
+            client,
+            verifier: Secret::new(""),
+            redirect_uri: login.redirect_uri.to_owned(),
+            resource: resource.id,
+            scope,
+        };
+        shared.wait_for_answer(waiting, previous)
+    }
+
+    /// What the browser brought. A grant is kept before this says that there is one.
+    pub async fn finish(&self, callback: &Callback) -> Result<Granted, LoginError> {
+        let waiting = self.shared.pending.lock().take(&callback.state, Instant::now());
+        let waiting = waiting.ok_or(LoginError::Unknown)?;
+        let code = callback.check(&waiting.issuer.id, waiting.issuer.says_iss)?.clone();
+        let shared = Arc::clone(&self.shared);
+        // A browser that hangs up does not take the grant with it.
+        let task = self.shared.tasks.spawn(async move { shared.redeem(waiting, &code).await });
+        task.await.unwrap_or_else(|_| Err(LoginError::Token("it was interrupted".to_owned())))
+    }
+}
+
+impl Shared {
+    async fn client(
+        &self,
+        issuer: &Issuer,
+        login: Login<'_>,
+        earlier: Option<&Grant>,
+        scope: Option<&str>,
+    ) -> Result<Client, LoginError> {
+        let options = Options {
+            given: login.client,
+            earlier: earlier.map(|grant| (grant.issuer.as_str(), &grant.client)),
+            document: self.settings.client_document.as_deref(),
+            redirect_uri: login.redirect_uri,
+            now: self.now(),
+        };
+        match registration::choose(issuer, options) {
+            Ok(Way::Ready(client)) => Ok(client),
+            Ok(Way::Dynamic(endpoint, method)) => {
+                // Somebody who starts a login twice does not need two clients.
+                let started =
+                    self.pending.lock().client(login.server, &issuer.id, login.redirect_uri);
+                if let Some(client) = started {
+                    return Ok(client);
+                }
+                self.register(issuer, endpoint, method, login.redirect_uri, scope).await
+            }
+            Err(why) => Err(LoginError::NoClient { issuer: issuer.id.clone(), why }),
+        }
+    }
+
+    async fn register(
+        &self,
+        issuer: &Issuer,
+        endpoint: Url,
+        method: &str,
+        redirect_uri: &str,
+        scope: Option<&str>,
+    ) -> Result<Client, LoginError> {
+        let refused = |why: String| LoginError::Registration { issuer: issuer.id.clone(), why };
+        let name = &self.settings.client_name;
+        let body = registration::application(name, redirect_uri, method, scope);
+        let request = Request::post(endpoint, "application/json", body);
+        let request = request.header("Accept", "application/json");
+        let answer = self.net.send(request, self.settings.limits).await;
+        let answer =
+            answer.map_err(|error| LoginError::Fetch { what: "the registration", error })?;
+        if !matches!(answer.status, 200 | 201) {
+            let error: Option<serde_json::Value> = serde_json::from_slice(&answer.body).ok();
+            let text = |name: &str| error.as_ref()?.get(name)?.as_str();
+            let words = text("error").map(|error| shown(error, text("error_description")));
+            return Err(refused(words.unwrap_or_else(|| format!("it answered {}", answer.status))));
+        }
+        let client = registration::registered(&answer.body, redirect_uri, method);
+        client.ok_or_else(|| refused("its answer holds no client that can be used".to_owned()))
+    }
+
+    fn wait_for_answer(
+        &self,
+        mut waiting: Waiting,
+        previous_issuer: Option<String>,
+    ) -> Result<Started, LoginError> {
+        let proof = Proof::from(&random().ok_or(LoginError::Random)?);
+        let state = for_url(&random().ok_or(LoginError::Random)?);
+        let ask = Ask {
+            client_id: &waiting.client.id,
+            redirect_uri: &waiting.redirect_uri,
+            state: &state,
+            challenge: &proof.challenge,
+            resource: &waiting.resource,
+            scope: waiting.scope.as_deref(),
+        };
+        let started = Started {
+            authorization_url: link(&waiting.issuer, ask),
+            state: state.clone(),
+            issuer: waiting.issuer.id.clone(),
+            previous_issuer,
+            scope: waiting.scope.clone(),
+        };
+        waiting.verifier = proof.verifier;
+        self.pending.lock().add(state, waiting, Instant::now());
+        Ok(started)
+    }
+
+    async fn redeem(&self, waiting: Waiting, code: &Secret) -> Result<Granted, LoginError> {
+        let fields = [
+            ("grant_type", "authorization_code"),
+            ("code", code.reveal()),
+            ("redirect_uri", waiting.redirect_uri.as_str()),
+            ("code_verifier", waiting.verifier.reveal()),
+            ("resource", waiting.resource.as_str()),
+        ];
+        let request = token::request(waiting.issuer.token.clone(), &waiting.client, &fields);
+        let now = self.now();
+        let answer = self.net.send(request, self.settings.limits).await;
+        let answer = answer.map_err(|error| LoginError::Fetch { what: "the token", error })?;
+        let tokens = match token::judge(&answer) {
+            Verdict::Granted(tokens) => tokens,
+            Verdict::Refused(why) | Verdict::Later { why, .. } => {
+                return Err(LoginError::Token(why));
+            }
+        };
+        let grant = Grant {
+            issuer: waiting.issuer.id,
+            resource: waiting.resource,
+            token_endpoint: waiting.issuer.token,
+            revocation_endpoint: waiting.issuer.revocation,
+            client: waiting.client,
+            scope: tokens.scope.or(waiting.scope),
+            held: Held::new(tokens.access, tokens.refresh, now, tokens.lifetime),
+            lost: None,
+            granted_at: now,
+        };
+        let granted = Granted {
+            server: waiting.server,
+            issuer: grant.issuer.clone(),
+            scope: grant.scope.clone(),
+            expires_at: grant.held.expires_at,
+        };
+        self.replace(&granted.server, &grant).await?;
+        self.slot(&granted.server, |slot| slot.start_over(grant));
+        Ok(granted)
+    }
+
+    /// The new grant takes the place of whatever was there, also of another issuer's.
+    async fn replace(&self, server: &str, grant: &Grant) -> Result<(), VaultError> {
+        for _ in 0..ATTEMPTS {
+            let before = self.vault.load(server).await?;
+            let (same, other): (Vec<_>, Vec<_>) =
+                before.into_iter().partition(|kept| kept.grant.issuer == grant.issuer);
+            let after = same.first().map(|kept| kept.revision);
+            match self.vault.save(server, grant, after).await {
+                // What an interrupted change of the issuer has left, and is older than `before`.
+                Err(VaultError::Conflict) if after.is_none() => {
+                    self.vault.delete(server, &grant.issuer).await?;
+                }
+                Err(VaultError::Conflict) => {} // a renewal was faster: the login counts
+                Err(error) => return Err(error),
+                Ok(_) => {
+                    for kept in other {
+                        // If it stays: the newest counts.
+                        let _ = self.vault.delete(server, &kept.grant.issuer).await;
+                    }
+                    return Ok(());
+                }
+            }
+        }
+        Err(VaultError::Conflict)
+    }
+}
+
+/// The one the client belongs to, or the one of before, or the server's first.
+fn choose_issuer<'r>(
+    resource: &'r Resource,
+    client: Option<&Registered>,
+    earlier: Option<&Grant>,
+) -> &'r str {
+    let listed = |wanted: &str| resource.issuers.iter().find(|issuer| *issuer == wanted);
+    let own = client.and_then(|client| client.issuer.as_deref()).and_then(listed);
+    let before = || earlier.and_then(|grant| listed(&grant.issuer));
+    let chosen = own.or_else(before).or(resource.issuers.first());
+    chosen.map_or("", String::as_str)
+}
+
+fn url(what: &'static str, text: &str) -> Result<Url, LoginError> {
+    Url::parse(text).map_err(|why| LoginError::Url { what, why: why.to_string() })
+}
+
+fn check_redirect(text: &str) -> Result<(), LoginError> {
+    let what = "the address to come back to";
+    let address = url(what, text)?;
+    if address.scheme() == Scheme::Https || is_loopback(&address) {
+        return Ok(());
+    }
+    Err(LoginError::Url { what, why: "it is neither https nor on this machine".to_owned() })
+}

@@ -1,0 +1,46 @@
+//! OAuth 2.1 towards servers that want it, as the MCP authorization specification has it.
+//!
+//! Decisions are pure (`challenge`, `places`, `resource`, `issuer`, `scope`, `registration`,
+//! `callback`, `token`, `expiry`); `OAuth` does them over the guarded client and keeps what came
+//! of it in a `Vault`. What is granted belongs to a server and an issuer, and goes to no other.
+
+mod authorize;
+mod base64;
+mod callback;
+mod challenge;
+mod discover;
+mod driver;
+mod error;
+mod expiry;
+mod flight;
+mod form;
+mod grant;
+mod issuer;
+mod login;
+mod loopback;
+mod pending;
+mod places;
+mod refresh;
+mod registration;
+mod resource;
+mod revoke;
+mod scope;
+mod secret;
+mod settings;
+mod token;
+mod vault;
+
+#[cfg(test)]
+mod tests;
+
+pub use callback::{BadCallback, Callback};
+pub use challenge::Challenge;
+pub use driver::OAuth;
+pub use error::{LoginError, NoToken, Reason};
+pub use grant::{Grant, Token};
+pub use login::{Granted, Login, Started};
+pub use loopback::{Loopback, LoopbackError};
+pub use registration::Registered;
+pub use secret::Secret;
+pub use settings::{Clock, Settings};
+pub use vault::{Kept, Later, Vault, VaultError};

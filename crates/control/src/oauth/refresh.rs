@@ -1,0 +1,234 @@
+//! Renews a server's token: asks once, keeps what came before anybody uses it.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::oauth::discover;
+use crate::oauth::driver::Shared;
+use crate::oauth::error::{NoToken, Reason};
+use crate::oauth::expiry::{Advice, advise, is_alive, pause};
+use crate::oauth::flight::{Order, Outcome, Slot, Trouble};
+use crate::oauth::grant::{Grant, Held};
+use crate::oauth::resource::covers;
+use crate::oauth::token::{self, Tokens, Verdict};
+use crate::oauth::vault::{Kept, VaultError};
+
+/// A token that was renewed because the server rejected its predecessor, and is rejected as well:
+/// within this time it is the server that is wrong, and asking the issuer again does not help.
+const REJECTION: Duration = Duration::from_secs(60);
+
+pub(super) async fn renew(shared: &Shared, server: &str, order: &Order) -> Outcome {
+    if let Err(error) = keep_unsaved(shared, server).await {
+        return instead(shared, server, order, unavailable(&error));
+    }
+    // Somebody else (a login on the command line, another replica) may have been here.
+    let kept = match current(shared, server).await {
+        Ok(kept) => kept,
+        Err(no) => return instead(shared, server, order, no),
+    };
+    let grant = shared.slot(server, |slot| slot.know(kept.grant.clone()));
+    match step(shared, server, order, &kept).await {
+        Step::Use => Ok(grant),
+        Step::Login(reason) => needs(reason),
+        Step::Lose(why) => lose(shared, server, kept, why).await,
+        Step::Ask => match shared.slot(server, |slot| slot.pause(Instant::now())) {
+            Some(no) => instead(shared, server, order, no),
+            None => ask(shared, server, order, kept).await,
+        },
+    }
+}
+
+enum Step {
+    Use,
+    Ask,
+    Login(Reason),
+    Lose(String),
+}
+
+async fn step(shared: &Shared, server: &str, order: &Order, kept: &Kept) -> Step {
+    let held = &kept.grant.held;
+    match order {
+        Order::Rejected { token, server: place, challenge } if held.access == *token => {
+            if !covers(&kept.grant.resource, place) {
+                return Step::Login(Reason::Moved);
+            }
+            // Before the issuer is asked: is it still the one the server trusts? If the server
+            // cannot say, the tokens still go only to the issuer that gave them.
+            let (net, limits) = (&shared.net, shared.settings.limits);
+            let named = discover::resource(net, limits, place, challenge.as_ref()).await;
+            if named.is_ok_and(|resource| !resource.issuers.contains(&kept.grant.issuer)) {
+                return Step::Lose("the server now trusts another authorization server".to_owned());
+            }
+            let again = shared.slot(server, |slot| slot.renewed_on_rejection);
+            match held.refresh {
+                _ if again.is_some_and(|at| at.elapsed() < REJECTION) => {
+                    Step::Login(Reason::Rejected)
+                }
+                None => Step::Lose("the server does not take the token any more".to_owned()),
+                Some(_) => Step::Ask,
+            }
+        }
+        _ => match advise(held, shared.now()) {
+            Advice::Use => Step::Use,
+            Advice::UseAndRenew | Advice::Renew => Step::Ask,
+            Advice::Ended => Step::Login(Reason::Ended),
+        },
+    }
+}
+
+/// The request itself: one, to the issuer that gave the grant.
+async fn ask(shared: &Shared, server: &str, order: &Order, kept: Kept) -> Outcome {
+    let grant = &kept.grant;
+    let Some(refresh) = &grant.held.refresh else { return needs(Reason::Ended) };
+    let fields = [
+        ("grant_type", "refresh_token"),
+        ("refresh_token", refresh.reveal()),
+        ("resource", grant.resource.as_str()),
+    ];
+    let request = token::request(grant.token_endpoint.clone(), &grant.client, &fields);
+    let asked_at = shared.now();
+    let verdict = match shared.net.send(request, shared.settings.limits).await {
+        Ok(answer) => token::judge(&answer),
+        Err(error) => Verdict::Later { why: error.to_string(), after: None },
+    };
+    match verdict {
+        Verdict::Granted(tokens) => {
+            let renewed = with(grant, tokens, asked_at);
+            keep(shared, server, order, renewed, kept.revision).await
+        }
+        Verdict::Refused(why) => refused(shared, server, kept, why).await,
+        Verdict::Later { why, after } => {
+            tracing::warn!(server, issuer = grant.issuer, why, "a token could not be renewed");
+            let no = shared.slot(server, |slot| {
+                let failures = slot.trouble.as_ref().map_or(0, |trouble| trouble.failures) + 1;
+                let left = pause(failures, after);
+                let until = Instant::now() + left;
+                slot.trouble = Some(Trouble { failures, until, why: why.clone() });
+                NoToken::Unavailable { why, retry_in: Some(left) }
+            });
+            instead(shared, server, order, no)
+        }
+    }
+}
+
+/// What came is kept before it is used: a refresh token that was replaced and then lost with this
+/// process would be the end of the grant.
+async fn keep(shared: &Shared, server: &str, order: &Order, grant: Grant, after: i64) -> Outcome {
+    match shared.vault.save(server, &grant, Some(after)).await {
+        Ok(_) => Ok(shared.slot(server, |slot| {
+            slot.trouble = None;
+            if matches!(order, Order::Rejected { .. }) {
+                slot.renewed_on_rejection = Some(Instant::now());
+            }
+            slot.know(grant)
+        })),
+        // Somebody was faster, or it is ours from a save whose answer was lost.
+        Err(VaultError::Conflict) => match current(shared, server).await {
+            Ok(kept) => usable(shared, server, kept),
+            Err(no) => Err(no),
+        },
+        Err(error) => {
+            tracing::error!(server, %error, "a renewed token could not be kept and is not used");
+            shared.slot(server, |slot| slot.unsaved = Some((grant, after)));
+            instead(shared, server, order, unavailable(&error))
+        }
+    }
+}
+
+/// Tokens that could not be kept the last time: they are there, so nobody is asked for others.
+async fn keep_unsaved(shared: &Shared, server: &str) -> Result<(), VaultError> {
+    let Some((grant, after)) = shared.slot(server, |slot| slot.unsaved.clone()) else {
+        return Ok(());
+    };
+    match shared.vault.save(server, &grant, Some(after)).await {
+        // Something newer is there, or these are.
+        Ok(_) | Err(VaultError::Conflict) => {
+            shared.slot(server, |slot| slot.unsaved = None);
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The issuer says that the grant is gone. With several replicas another one may just have renewed it.
+async fn refused(shared: &Shared, server: &str, kept: Kept, why: String) -> Outcome {
+    match current(shared, server).await {
+        Ok(newer) if newer != kept => usable(shared, server, newer),
+        _ => lose(shared, server, kept, why).await,
+    }
+}
+
+/// From now on nobody asks with this grant; a login replaces it.
+async fn lose(shared: &Shared, server: &str, kept: Kept, why: String) -> Outcome {
+    tracing::warn!(
+        server,
+        issuer = kept.grant.issuer,
+        why,
+        "a grant is lost; somebody has to log in"
+    );
+    let mut grant = kept.grant;
+    grant.lost = Some(why.clone());
+    let saved = shared.vault.save(server, &grant, Some(kept.revision)).await;
+    shared.slot(server, |slot| {
+        slot.known = None;
+        slot.dead = saved.is_err().then(|| (grant.held.access, why.clone()));
+    });
+    needs(Reason::Lost(why))
+}
+
+/// The grant as it is kept now, if it is still one.
+async fn current(shared: &Shared, server: &str) -> Result<Kept, NoToken> {
+    let kept = shared.vault.load(server).await.map_err(|error| unavailable(&error))?;
+    let mut slots = shared.slots.lock();
+    let Some(kept) = kept else {
+        slots.remove(server);
+        return Err(NoToken::NeedsAuth { reason: Reason::Never });
+    };
+    let slot = slots.entry(server.to_owned()).or_default();
+    let dead =
+        |slot: &Slot| slot.dead.clone().filter(|(access, _)| *access == kept.grant.held.access);
+    match kept.grant.lost.clone().or_else(|| dead(slot).map(|(_, why)| why)) {
+        Some(why) => {
+            slot.known = None;
+            Err(NoToken::NeedsAuth { reason: Reason::Lost(why) })
+        }
+        None => Ok(kept),
+    }
+}
+
+/// A grant that somebody else has renewed.
+fn usable(shared: &Shared, server: &str, kept: Kept) -> Outcome {
+    let alive = is_alive(&kept.grant.held, shared.now());
+    let grant = shared.slot(server, |slot| slot.know(kept.grant));
+    let why = || "it was renewed elsewhere and has ended again".to_owned();
+    if alive { Ok(grant) } else { Err(NoToken::Unavailable { why: why(), retry_in: None }) }
+}
+
+/// The token in use does as long as it lives, unless it is the one that was rejected, or the grant
+/// is gone.
+fn instead(shared: &Shared, server: &str, order: &Order, no: NoToken) -> Outcome {
+    let known = shared.slot(server, |slot| slot.known.clone());
+    let known = known.filter(|_| matches!(no, NoToken::Unavailable { .. }));
+    let known = known.filter(|known| match order {
+        Order::WhenDue => is_alive(&known.held, shared.now()),
+        Order::Rejected { .. } => false,
+    });
+    known.ok_or(no)
+}
+
+fn with(grant: &Grant, tokens: Tokens, asked_at: i64) -> Grant {
+    let mut renewed = grant.clone();
+    let before = renewed.held.refresh.take();
+    renewed.held = Held::new(tokens.access, tokens.refresh.or(before), asked_at, tokens.lifetime);
+    renewed.scope = tokens.scope.or(renewed.scope);
+    renewed
+}
+
+fn needs(reason: Reason) -> Outcome {
+    Err(NoToken::NeedsAuth { reason })
+}
+
+fn unavailable(error: &VaultError) -> NoToken {
+    NoToken::Unavailable { why: error.to_string(), retry_in: None }
+}

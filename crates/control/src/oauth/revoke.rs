@@ -1,0 +1,46 @@
+//! Gives a grant back when its server is removed (RFC 7009).
+
+use crate::oauth::driver::{OAuth, Shared};
+use crate::oauth::grant::Grant;
+use crate::oauth::token;
+use crate::oauth::vault::VaultError;
+
+/// Grants of one server.
+const MOST: usize = 8;
+
+impl OAuth {
+    /// Forgets everything granted for this server. Whether the issuer has heard of it: it is told, but
+    /// the grant is gone from here in any case.
+    pub async fn forget(&self, server: &str) -> Result<bool, VaultError> {
+        let shared = &self.shared;
+        shared.pending.lock().forget(server);
+        let mut told = false;
+        // Several only if a change of the issuer was interrupted.
+        for _ in 0..MOST {
+            let Some(kept) = shared.vault.load(server).await? else { break };
+            shared.vault.delete(server, &kept.grant.issuer).await?;
+            told = shared.revoke(&kept.grant).await;
+        }
+        shared.slots.lock().remove(server);
+        Ok(told)
+    }
+}
+
+impl Shared {
+    /// The refresh token first: with it, most issuers end the access token as well.
+    async fn revoke(&self, grant: &Grant) -> bool {
+        let Some(endpoint) = &grant.revocation_endpoint else { return false };
+        let refresh = grant.held.refresh.as_ref().map(|token| ("refresh_token", token));
+        let mut told = true;
+        for (kind, value) in refresh.into_iter().chain([("access_token", &grant.held.access)]) {
+            let fields = [("token", value.reveal()), ("token_type_hint", kind)];
+            let request = token::request(endpoint.clone(), &grant.client, &fields);
+            let answer = self.net.send(request, self.settings.limits).await;
+            told &= answer.is_ok_and(|answer| answer.is_success());
+            if !told {
+                break; // one wait for somebody who is not there is enough
+            }
+        }
+        told
+    }
+}

@@ -1,0 +1,77 @@
+//! A vault in memory that can be told to fail.
+
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+
+use crate::oauth::{Grant, Kept, Later, Vault, VaultError};
+
+/// Server and issuer.
+type Key = (String, String);
+/// Bytes, as a store has them, and their revision.
+type Row = (Vec<u8>, i64);
+
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    rows: Mutex<HashMap<Key, Row>>,
+    pub(super) refuses_to_save: Mutex<bool>,
+    pub(super) refuses_to_load: Mutex<bool>,
+}
+
+impl Memory {
+    pub(super) fn grants(&self, server: &str) -> Vec<Kept> {
+        let rows = self.rows.lock();
+        let own = rows.iter().filter(|((row, _), _)| row == server);
+        own.map(|(_, (bytes, revision))| Kept {
+            grant: Grant::from_json(bytes).unwrap(),
+            revision: *revision,
+        })
+        .collect()
+    }
+
+    /// Another process changes the grant of the server.
+    pub(super) fn change(&self, server: &str, change: impl FnOnce(&mut Grant)) {
+        let mut kept = self.grants(server).pop().unwrap();
+        let before = kept.grant.issuer().to_owned();
+        change(&mut kept.grant);
+        let after = (kept.grant.issuer() == before).then_some(kept.revision);
+        self.put(server, &kept.grant, after).unwrap();
+    }
+
+    fn put(&self, server: &str, grant: &Grant, after: Option<i64>) -> Result<i64, VaultError> {
+        if *self.refuses_to_save.lock() {
+            return Err(VaultError::Unavailable("the disk is full".to_owned()));
+        }
+        let mut rows = self.rows.lock();
+        let key = (server.to_owned(), grant.issuer().to_owned());
+        if rows.get(&key).map(|(_, revision)| *revision) != after {
+            return Err(VaultError::Conflict);
+        }
+        let revision = after.unwrap_or(0) + 1;
+        rows.insert(key, (grant.to_json(), revision));
+        Ok(revision)
+    }
+}
+
+impl Vault for Memory {
+    fn load<'a>(&'a self, server: &'a str) -> Later<'a, Result<Option<Kept>, VaultError>> {
+        let refuses = *self.refuses_to_load.lock();
+        let newest = self.grants(server).into_iter().max_by_key(|kept| kept.grant.granted_at());
+        let gone = || VaultError::Unavailable("the store is gone".to_owned());
+        Box::pin(async move { if refuses { Err(gone()) } else { Ok(newest) } })
+    }
+
+    fn save<'a>(
+        &'a self,
+        server: &'a str,
+        grant: &'a Grant,
+        after: Option<i64>,
+    ) -> Later<'a, Result<i64, VaultError>> {
+        Box::pin(async move { self.put(server, grant, after) })
+    }
+
+    fn delete<'a>(&'a self, server: &'a str, issuer: &'a str) -> Later<'a, Result<(), VaultError>> {
+        self.rows.lock().remove(&(server.to_owned(), issuer.to_owned()));
+        Box::pin(async { Ok(()) })
+    }
+}

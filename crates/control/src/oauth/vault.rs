@@ -1,0 +1,43 @@
+//! `Vault`: where grants are kept. The store is one, tests have another.
+
+use std::fmt::Debug;
+use std::pin::Pin;
+
+use crate::oauth::grant::Grant;
+
+pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Grants are keyed by server and issuer. A grant that is saved has been kept for good. A vault that
+/// cannot answer says so in time: nobody else watches the clock for it.
+pub trait Vault: Debug + Send + Sync {
+    /// The server's grant; of several (a server that changed its issuer) the one with the newest
+    /// `granted_at`.
+    fn load<'a>(&'a self, server: &'a str) -> Later<'a, Result<Option<Kept>, VaultError>>;
+
+    /// Replaces the grant of this server and `grant.issuer()`, if it is still at revision `after`
+    /// (`None`: if there is none yet). The new revision.
+    fn save<'a>(
+        &'a self,
+        server: &'a str,
+        grant: &'a Grant,
+        after: Option<i64>,
+    ) -> Later<'a, Result<i64, VaultError>>;
+
+    /// Nothing there is fine, too.
+    fn delete<'a>(&'a self, server: &'a str, issuer: &'a str) -> Later<'a, Result<(), VaultError>>;
+}
+
+/// A grant as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    pub grant: Grant,
+    pub revision: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VaultError {
+    #[error("somebody else has changed the grant in the meantime")]
+    Conflict,
+    #[error("the grant cannot be kept or read: {0}")]
+    Unavailable(String),
+}

@@ -1,0 +1,187 @@
+//! How a registered server is reached, and the JSON of it that is kept in the open.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use trunkline_catalog::config::{RemoteKind, Transport};
+
+use super::error::SecretError;
+use crate::api::input::SECRET_SHOWN;
+use crate::api::view::shown_url;
+
+/// As somebody gave it, references as they were written. `Debug` shows no values.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Connection {
+    pub transport: Transport,
+    pub health_check_url: Option<String>,
+    pub call_timeout: Option<Duration>,
+    pub max_concurrency: Option<u32>,
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection").field("transport", &self.transport).finish_non_exhaustive()
+    }
+}
+
+/// The parts of a connection whose values are sealed. The word is part of a credential's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Header,
+    Variable,
+    Url,
+    HealthCheckUrl,
+}
+
+impl Part {
+    pub(super) const ALL: [Self; 4] =
+        [Self::Header, Self::Variable, Self::Url, Self::HealthCheckUrl];
+
+    pub(super) fn kind(self) -> &'static str {
+        match self {
+            Self::Header => "header",
+            Self::Variable => "env",
+            Self::Url => "url",
+            Self::HealthCheckUrl => "health_check_url",
+        }
+    }
+
+    /// In words, for errors.
+    pub(super) fn said(self, name: &str) -> String {
+        match self {
+            Self::Header => format!("the header `{name}`"),
+            Self::Variable => format!("the variable `{name}`"),
+            Self::Url => "the URL".to_owned(),
+            Self::HealthCheckUrl => "the URL of the health check".to_owned(),
+        }
+    }
+}
+
+impl Connection {
+    /// Every value that has to be sealed, with the name it has there.
+    pub(super) fn values(&self) -> Vec<(Part, &str, &str)> {
+        let mut values = Vec::new();
+        match &self.transport {
+            Transport::Stdio { env, .. } => values.extend(named(Part::Variable, env)),
+            Transport::Remote { url, headers, .. } => {
+                values.extend(named(Part::Header, headers));
+                values.extend(hides(url).then_some((Part::Url, "", url.as_str())));
+            }
+        }
+        let health = self.health_check_url.as_deref().filter(|url| hides(url));
+        values.extend(health.map(|url| (Part::HealthCheckUrl, "", url)));
+        values
+    }
+
+    /// Puts a value back where `public` has taken it from. False if there is no such place.
+    pub(super) fn put(&mut self, part: Part, name: &str, value: String) -> bool {
+        let pair = |pairs: &'_ mut Vec<(String, String)>, value| {
+            let place = pairs.iter_mut().find(|(known, _)| known == name);
+            place.map(|(_, place)| *place = value).is_some()
+        };
+        match (part, &mut self.transport) {
+            (Part::Variable, Transport::Stdio { env, .. }) => pair(env, value),
+            (Part::Header, Transport::Remote { headers, .. }) => pair(headers, value),
+            (Part::Url, Transport::Remote { url, .. }) => replace_hidden(url, value),
+            (Part::HealthCheckUrl, _) => {
+                self.health_check_url.as_mut().is_some_and(|url| replace_hidden(url, value))
+            }
+            _ => false,
+        }
+    }
+
+    /// JSON without any of the values.
+    pub(super) fn public(&self) -> String {
+        let mut config = match &self.transport {
+            Transport::Stdio { command, args, env, cwd } => {
+                json!({"command": command, "args": args, "env": names(env), "cwd": cwd})
+            }
+            Transport::Remote { url, kind, headers } => {
+                let kind = kind_word(*kind);
+                json!({"url": shown_url(url), "kind": kind, "headers": names(headers)})
+            }
+        };
+        if let Some(config) = config.as_object_mut() {
+            let millis = self.call_timeout.and_then(|time| u64::try_from(time.as_millis()).ok());
+            config.insert("call_timeout_ms".to_owned(), millis.into());
+            config.insert("max_concurrency".to_owned(), self.max_concurrency.into());
+        }
+        config.to_string()
+    }
+
+    /// The way back: with `***` in the place of every value.
+    pub(super) fn from_public(
+        config: &str,
+        health_check_url: Option<&str>,
+    ) -> Result<Self, SecretError> {
+        let config: Value =
+            serde_json::from_str(config).map_err(|_| SecretError::Config("it is not JSON"))?;
+        let config = config.as_object().ok_or(SecretError::Config("it is not an object"))?;
+        let transport = match (config.get("command"), config.get("url")) {
+            (Some(Value::String(command)), None) => Transport::Stdio {
+                command: command.clone(),
+                args: texts(config, "args")?,
+                env: hidden(texts(config, "env")?),
+                cwd: config.get("cwd").and_then(Value::as_str).map(str::to_owned),
+            },
+            (None, Some(Value::String(url))) => Transport::Remote {
+                url: url.clone(),
+                kind: kind_named(config.get("kind").and_then(Value::as_str))?,
+                headers: hidden(texts(config, "headers")?),
+            },
+            _ => return Err(SecretError::Config("it has no command and no URL")),
+        };
+        let whole = |name| config.get(name).and_then(Value::as_u64);
+        Ok(Self {
+            transport,
+            health_check_url: health_check_url.map(str::to_owned),
+            call_timeout: whole("call_timeout_ms").map(Duration::from_millis),
+            max_concurrency: whole("max_concurrency").and_then(|most| u32::try_from(most).ok()),
+        })
+    }
+}
+
+/// Is there something in this URL that is not shown? As `shown_url` has it: any word of a query.
+fn hides(url: &str) -> bool {
+    url.split_once('?').is_some_and(|(_, query)| query.split('&').any(|word| !word.is_empty()))
+}
+
+fn replace_hidden(place: &mut String, value: String) -> bool {
+    let fits = shown_url(&value) == *place;
+    *place = value;
+    fits
+}
+
+fn named(part: Part, pairs: &[(String, String)]) -> impl Iterator<Item = (Part, &str, &str)> {
+    pairs.iter().map(move |(name, value)| (part, name.as_str(), value.as_str()))
+}
+
+fn names(pairs: &[(String, String)]) -> Vec<&str> {
+    pairs.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+fn hidden(names: Vec<String>) -> Vec<(String, String)> {
+    names.into_iter().map(|name| (name, SECRET_SHOWN.to_owned())).collect()
+}
+
+fn texts(config: &Map<String, Value>, name: &str) -> Result<Vec<String>, SecretError> {
+    let list = config.get(name).and_then(Value::as_array);
+    let list = list.ok_or(SecretError::Config("a list is missing"))?;
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    list.iter().map(text).collect::<Option<_>>().ok_or(SecretError::Config("a list is no texts"))
+}
+
+fn kind_word(kind: RemoteKind) -> &'static str {
+    match kind {
+        RemoteKind::Http => "http",
+        RemoteKind::Sse => "sse",
+        RemoteKind::Detect => "detect",
+    }
+}
+
+fn kind_named(word: Option<&str>) -> Result<RemoteKind, SecretError> {
+    [RemoteKind::Http, RemoteKind::Sse, RemoteKind::Detect]
+        .into_iter()
+        .find(|kind| word == Some(kind_word(*kind)))
+        .ok_or(SecretError::Config("its kind is not known"))
+}

@@ -1,0 +1,97 @@
+//! The grants of authorization servers in the store, sealed: the vault of `oauth`.
+
+use std::sync::Arc;
+
+use trunkline_store::{Change, GrantRecord, Store, StoreError};
+
+use super::safe::Safe;
+use crate::oauth::{Grant, Kept, Later, Vault, VaultError};
+
+/// For everybody: who may use a server's grant is not decided here.
+const EVERYBODY: &str = "-";
+
+#[derive(Debug, Clone)]
+pub struct StoredGrants {
+    store: Store,
+    safe: Arc<Safe>,
+}
+
+impl StoredGrants {
+    pub fn new(store: Store, safe: Arc<Safe>) -> Self {
+        Self { store, safe }
+    }
+
+    async fn newest(&self, server: &str) -> Result<Option<Kept>, VaultError> {
+        let records = self.store.grants(server).await.map_err(unavailable)?;
+        let ours = records.into_iter().filter(|record| record.principal == EVERYBODY);
+        let kept = ours.map(|record| self.open(&record)).collect::<Result<Vec<_>, _>>()?;
+        Ok(kept.into_iter().max_by_key(|kept| kept.grant.granted_at()))
+    }
+
+    fn open(&self, record: &GrantRecord) -> Result<Kept, VaultError> {
+        let row = record.row();
+        let keys = self.safe.keys().map_err(unavailable)?;
+        let opened = keys.open(&record.aad(&row), &record.sealed).map_err(unavailable)?;
+        let grant = Grant::from_json(&opened).map_err(unavailable)?;
+        Ok(Kept { grant, revision: record.revision })
+    }
+
+    async fn put(
+        &self,
+        server: &str,
+        grant: &Grant,
+        after: Option<i64>,
+    ) -> Result<i64, VaultError> {
+        let keys = self.safe.keys().map_err(unavailable)?;
+        let mut record = GrantRecord {
+            server_id: server.to_owned(),
+            issuer: grant.issuer().to_owned(),
+            principal: EVERYBODY.to_owned(),
+            sealed: Vec::new(),
+            key_version: keys.current_id(),
+            expires_at: grant.expires_at(),
+            revision: 1,
+        };
+        let row = record.row();
+        let json = zeroize::Zeroizing::new(grant.to_json());
+        record.sealed = keys.seal(&record.aad(&row), &json).map_err(unavailable)?;
+        let change = Change::PutGrant { record, expected: after };
+        match self.store.commit(vec![change], Vec::new()).await {
+            Ok(_) => Ok(after.map_or(1, |revision| revision + 1)),
+            Err(StoreError::Stale) => Err(VaultError::Conflict),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+
+    async fn remove(&self, server: &str, issuer: &str) -> Result<(), VaultError> {
+        let [server_id, issuer, principal] = [server, issuer, EVERYBODY].map(str::to_owned);
+        let change = Change::DeleteGrant { server_id, issuer, principal };
+        match self.store.commit(vec![change], Vec::new()).await {
+            Ok(_) | Err(StoreError::NotFound) => Ok(()),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+}
+
+impl Vault for StoredGrants {
+    fn load<'a>(&'a self, server: &'a str) -> Later<'a, Result<Option<Kept>, VaultError>> {
+        Box::pin(self.newest(server))
+    }
+
+    fn save<'a>(
+        &'a self,
+        server: &'a str,
+        grant: &'a Grant,
+        after: Option<i64>,
+    ) -> Later<'a, Result<i64, VaultError>> {
+        Box::pin(self.put(server, grant, after))
+    }
+
+    fn delete<'a>(&'a self, server: &'a str, issuer: &'a str) -> Later<'a, Result<(), VaultError>> {
+        Box::pin(self.remove(server, issuer))
+    }
+}
+
+fn unavailable(error: impl std::fmt::Display) -> VaultError {
+    VaultError::Unavailable(error.to_string())
+}

@@ -1,0 +1,100 @@
+//! Where the operator's key comes from: given, in the kernel's keyring, or in a file.
+
+use std::path::{Path, PathBuf};
+
+use trunkline_store::seal::{self, Key, KeyError, KeyFileError};
+use zeroize::Zeroizing;
+
+use super::keyring;
+
+/// Of the file in the data directory.
+const FILE: &str = "key";
+
+#[derive(Clone, PartialEq, Eq)]
+pub enum KeySource {
+    /// The value of `TRUNKLINE_KEY`.
+    Given(Zeroizing<String>),
+    /// A key of the kernel's keyring, by its description. It is never made there: the keyring
+    /// forgets it when the machine restarts.
+    Keyring(String),
+    /// Made on the first start.
+    File(PathBuf),
+}
+
+/// The key, and whether it has been made just now.
+#[derive(Debug)]
+pub struct KeyFound {
+    pub key: Key,
+    pub is_new: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum KeySourceError {
+    #[error("TRUNKLINE_KEY: {0}")]
+    Given(KeyError),
+    #[error("the key `{description}` of the keyring cannot be used: {why}")]
+    Keyring { description: String, why: String },
+    #[error(transparent)]
+    File(#[from] KeyFileError),
+}
+
+impl KeySource {
+    /// What is given counts before the keyring, and that before the file.
+    pub fn choose(
+        given: Option<String>,
+        keyring: Option<String>,
+        file: Option<PathBuf>,
+        data_dir: &Path,
+    ) -> Self {
+        match (given, keyring) {
+            (Some(given), _) => Self::Given(Zeroizing::new(given)),
+            (None, Some(description)) => Self::Keyring(description),
+            (None, None) => Self::File(file.unwrap_or_else(|| data_dir.join(FILE))),
+        }
+    }
+
+    pub fn resolve(&self) -> Result<KeyFound, KeySourceError> {
+        match self {
+            Self::Given(text) => {
+                Key::parse(text).map(KeyFound::old).map_err(KeySourceError::Given)
+            }
+            Self::Keyring(description) => {
+                let key = keyring::payload(description)
+                    .and_then(|text| Key::parse(&text).map_err(|error| error.to_string()));
+                let description = description.clone();
+                key.map(KeyFound::old)
+                    .map_err(|why| KeySourceError::Keyring { description, why })
+            }
+            Self::File(path) => Ok(from_file(path)?),
+        }
+    }
+}
+
+impl KeyFound {
+    fn old(key: Key) -> Self {
+        Self { key, is_new: false }
+    }
+}
+
+impl std::fmt::Debug for KeySource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Given(_) => f.write_str("Given(***)"),
+            Self::Keyring(description) => f.debug_tuple("Keyring").field(description).finish(),
+            Self::File(path) => f.debug_tuple("File").field(path).finish(),
+        }
+    }
+}
+
+fn from_file(path: &Path) -> Result<KeyFound, KeyFileError> {
+    match seal::load(path) {
+        Err(KeyFileError::Missing { .. }) => {}
+        loaded => return loaded.map(KeyFound::old),
+    }
+    match seal::create(path) {
+        Ok(key) => Ok(KeyFound { key, is_new: true }),
+        // Another process was quicker.
+        Err(KeyFileError::Exists { .. }) => seal::load(path).map(KeyFound::old),
+        Err(error) => Err(error),
+    }
+}

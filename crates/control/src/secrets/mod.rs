@@ -1,0 +1,30 @@
+//! Secrets of registered servers: sealed when they are given, opened and resolved only to connect.
+//!
+//! What the store keeps in the open has names of headers and variables, never their values. Without
+//! the right key everything is still shown, and nothing can be opened or written over.
+
+mod allow;
+mod connection;
+mod error;
+mod grants;
+mod key_source;
+mod keyring;
+mod named;
+mod reference;
+mod resolve;
+mod rotate;
+mod safe;
+mod sealing;
+#[cfg(test)]
+mod tests;
+
+pub use allow::{Allowed, BadAllowance};
+pub use connection::Connection;
+pub use error::SecretError;
+pub use grants::StoredGrants;
+pub use key_source::{KeyFound, KeySource, KeySourceError};
+pub use named::{NamedSecret, SHARED, is_secret_name};
+pub use resolve::{Resolved, Sources, Unresolved, forbidden, resolve, secrets_named};
+pub use rotate::{RotationError, rotate, rotate_file};
+pub use safe::Safe;
+pub use sealing::{Kept, shown};

@@ -1,0 +1,60 @@
+//! Another key takes the place of the one the store is sealed with. May be interrupted anywhere.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use trunkline_store::Store;
+use trunkline_store::seal::{self, Key, KeyFileError, Keyring, Rewrapped, RotateError, Unlocked};
+
+use super::safe::{PEPPER, PEPPER_AAD};
+
+#[derive(Debug, thiserror::Error)]
+pub enum RotationError {
+    #[error("neither the old nor the new key is the one of this store; nothing was changed")]
+    WrongKey,
+    #[error(transparent)]
+    Store(#[from] RotateError),
+    #[error(transparent)]
+    KeyFile(#[from] KeyFileError),
+    #[error("{path}: {error}")]
+    Io { path: PathBuf, error: io::Error },
+}
+
+/// Until it has returned, both keys are needed; then only the new one is. Run again with the same
+/// keys, it goes on where it was interrupted. No other process may seal with the old key meanwhile.
+pub async fn rotate(store: &Store, old: Key, new: Key) -> Result<Rewrapped, RotationError> {
+    let keys = Keyring::new(new).with_older(old);
+    match store.unlock(&keys).await? {
+        Unlocked::Yes => {}
+        Unlocked::No => return Err(RotationError::WrongKey),
+    }
+    // Before the rest: the check of the key, which is the mark that all is done, comes last there.
+    if let Some(stored) = store.setting(PEPPER).await.map_err(RotateError::from)? {
+        let sealed = keys.rewrap(&PEPPER_AAD, &stored).map_err(|error| RotateError::Seal {
+            what: "the pepper of the API keys".to_owned(),
+            error,
+        })?;
+        store.put_setting(PEPPER, sealed).await.map_err(RotateError::from)?;
+    }
+    Ok(store.rewrap(&keys).await?)
+}
+
+/// Makes a new key and puts it into the place of the one in this file. Until then it is beside it,
+/// so that it is not lost when this is interrupted.
+pub async fn rotate_file(store: &Store, path: &Path) -> Result<Rewrapped, RotationError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".next");
+    let next = path.with_file_name(name);
+    let old = seal::load(path)?;
+    let new = match seal::load(&next) {
+        Err(KeyFileError::Missing { .. }) => seal::create(&next)?,
+        loaded => loaded?,
+    };
+    let rewrapped = rotate(store, old, new).await?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    fs::rename(&next, path)
+        .and_then(|()| File::open(folder.unwrap_or(Path::new(".")))?.sync_all())
+        .map_err(|error| RotationError::Io { path: path.to_owned(), error })?;
+    Ok(rewrapped)
+}

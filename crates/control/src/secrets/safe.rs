@@ -1,0 +1,105 @@
+//! `Safe`: the operator's keys, or the knowledge that they are the wrong ones.
+
+use ring::rand::{SecureRandom, SystemRandom};
+use trunkline_store::seal::{Aad, Keyring, Unlocked};
+use trunkline_store::{CredentialRecord, Store};
+use zeroize::Zeroizing;
+
+use super::error::SecretError;
+
+/// With the wrong keys it is locked: everything that needs one is refused, and nothing that another
+/// key has sealed is written over.
+#[derive(Debug)]
+pub struct Safe {
+    keys: Option<Keyring>,
+}
+
+/// The pepper of the API keys. Not a credential: servers must not be able to refer to it.
+pub(super) const PEPPER: &str = "keys.pepper";
+pub(super) const PEPPER_AAD: Aad<'static> =
+    Aad { table: "settings", row: PEPPER, column: "value", owner: "-" };
+
+impl Safe {
+    /// Finds out whether these are the keys of this store.
+    pub async fn unlock(store: &Store, keys: Keyring) -> Result<Self, SecretError> {
+        let keys = match store.unlock(&keys).await? {
+            Unlocked::Yes => Some(keys),
+            Unlocked::No => None,
+        };
+        Ok(Self { keys })
+    }
+
+    pub fn is_locked(&self) -> bool {
+        self.keys.is_none()
+    }
+
+    /// The same for all replicas, and for as long as the store lasts: the rotation of the key does
+    /// not change it, so that no API key dies of one.
+    pub async fn pepper(&self, store: &Store) -> Result<Zeroizing<[u8; 32]>, SecretError> {
+        let mut fresh = Zeroizing::new([0; 32]);
+        SystemRandom::new().fill(fresh.as_mut_slice()).map_err(|_| SecretError::NoRandom)?;
+        let failed = |error| SecretError::sealing("the pepper of the API keys", error);
+        let keys = self.keys()?;
+        let sealed = keys.seal(&PEPPER_AAD, fresh.as_slice()).map_err(failed)?;
+        let stored = store.put_setting_if_absent(PEPPER, sealed).await?;
+        let opened = keys.open(&PEPPER_AAD, &stored).map_err(failed)?;
+        let bytes: &[u8; 32] = opened.as_slice().try_into().map_err(|_| {
+            let what = "the pepper of the API keys".to_owned();
+            SecretError::Unusable { what, why: "it has another length".to_owned() }
+        })?;
+        Ok(Zeroizing::new(*bytes))
+    }
+
+    pub(super) fn keys(&self) -> Result<&Keyring, SecretError> {
+        self.keys.as_ref().ok_or(SecretError::Locked)
+    }
+
+    /// A value, sealed for its owner and its name.
+    pub(super) fn credential(
+        &self,
+        owner: &str,
+        name: &str,
+        kind: &str,
+        value: &str,
+        at: i64,
+    ) -> Result<CredentialRecord, SecretError> {
+        let keys = self.keys()?;
+        let mut record = CredentialRecord {
+            id: id(owner, name),
+            owner: owner.to_owned(),
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            sealed: Vec::new(),
+            key_version: keys.current_id(),
+            updated_at: at,
+        };
+        let sealed = keys.seal(&record.aad(), value.as_bytes());
+        record.sealed = sealed.map_err(|error| SecretError::sealing(name, error))?;
+        Ok(record)
+    }
+
+    /// What is sealed, if it is what was sealed for this owner under this name.
+    pub(super) fn value(
+        &self,
+        owner: &str,
+        record: &CredentialRecord,
+        said: &str,
+    ) -> Result<Zeroizing<String>, SecretError> {
+        let unusable =
+            |why: &str| SecretError::Unusable { what: said.to_owned(), why: why.to_owned() };
+        if record.owner != owner || record.id != id(owner, &record.name) {
+            return Err(unusable("it belongs elsewhere"));
+        }
+        let opened = self.keys()?.open(&record.aad(), &record.sealed);
+        let opened = opened.map_err(|error| SecretError::sealing(said, error))?;
+        let text = std::str::from_utf8(&opened).map_err(|_| unusable("it is not text"))?;
+        Ok(Zeroizing::new(text.to_owned()))
+    }
+}
+
+/// What is sealed is bound to the id of its row. Made of owner and name, so that it is bound to
+/// them, too: nobody can have one secret sent in the place of another by renaming it. No owner has
+/// a `/` in it.
+fn id(owner: &str, name: &str) -> String {
+    format!("{owner}/{name}")
+}

@@ -1,0 +1,123 @@
+//! From a connection to what is kept of it (open JSON and sealed credentials), and back.
+
+use trunkline_catalog::config::Transport;
+use trunkline_store::{Change, CredentialRecord, ServerRecord, Transport as Kind};
+
+use super::connection::{Connection, Part};
+use super::error::{LINE_END, SecretError};
+use super::safe::Safe;
+use crate::api::input::{SECRET_SHOWN, TransportType};
+use crate::api::view::shown_url;
+
+/// What of a connection goes into the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    pub transport: Kind,
+    /// For `ServerRecord::config`.
+    pub config: String,
+    /// For `ServerRecord::health_check_url`; the values of its query are sealed.
+    pub health_check_url: Option<String>,
+    pub credentials: Vec<CredentialRecord>,
+}
+
+impl Safe {
+    pub fn seal(
+        &self,
+        server_id: &str,
+        connection: &Connection,
+        at: i64,
+    ) -> Result<Kept, SecretError> {
+        let mut credentials = Vec::new();
+        for (part, name, value) in connection.values() {
+            let said = part.said(name);
+            if value.contains(['\r', '\n', '\0']) {
+                return Err(SecretError::Unkeepable { what: said, why: LINE_END });
+            }
+            if is_hidden(part, value) {
+                return Err(SecretError::Unkeepable { what: said, why: "`***` is not its value" });
+            }
+            let slot = slot(part, name);
+            credentials.push(self.credential(server_id, &slot, part.kind(), value, at)?);
+        }
+        Ok(Kept {
+            transport: kind(&connection.transport),
+            config: connection.public(),
+            health_check_url: connection.health_check_url.as_deref().map(shown_url),
+            credentials,
+        })
+    }
+
+    /// As it was given. `credentials` are those of the server.
+    pub fn open(
+        &self,
+        server: &ServerRecord,
+        credentials: &[CredentialRecord],
+    ) -> Result<Connection, SecretError> {
+        let mut connection = shown(server)?;
+        for credential in credentials {
+            let Some((part, name)) = place(&credential.name) else { continue };
+            let said = part.said(name);
+            let value = self.value(&server.id, credential, &said)?;
+            // One without a place is left from before a change that another replica made.
+            connection.put(part, name, value.to_string());
+        }
+        match connection.values().into_iter().find(|(part, _, value)| is_hidden(*part, value)) {
+            Some((part, name, _)) => Err(SecretError::Unusable {
+                what: part.said(name),
+                why: "its value is gone from the store".to_owned(),
+            }),
+            None => Ok(connection),
+        }
+    }
+}
+
+impl Kept {
+    /// To be made together with the change of the server. `before` are the credentials it had:
+    /// those it no longer has are removed.
+    pub fn changes(&self, before: &[CredentialRecord]) -> Vec<Change> {
+        let stays = |old: &&CredentialRecord| {
+            place(&old.name).is_none() || self.credentials.iter().any(|new| new.name == old.name)
+        };
+        let gone = before.iter().filter(|old| !stays(old)).map(|old| Change::DeleteCredential {
+            owner: old.owner.clone(),
+            name: old.name.clone(),
+        });
+        let put = self.credentials.iter().cloned().map(Change::PutCredential);
+        gone.chain(put).collect()
+    }
+}
+
+/// A server's connection as it may be shown, without any key: `***` for every value.
+pub fn shown(server: &ServerRecord) -> Result<Connection, SecretError> {
+    Connection::from_public(&server.config, server.health_check_url.as_deref())
+}
+
+/// The name of the credential.
+fn slot(part: Part, name: &str) -> String {
+    match part {
+        Part::Header | Part::Variable => format!("{}:{name}", part.kind()),
+        Part::Url | Part::HealthCheckUrl => part.kind().to_owned(),
+    }
+}
+
+/// The way back. Others of the server's credentials are none of ours.
+fn place(slot: &str) -> Option<(Part, &str)> {
+    let (kind, name) = slot.split_once(':').unwrap_or((slot, ""));
+    let part = Part::ALL.into_iter().find(|part| part.kind() == kind)?;
+    (self::slot(part, name) == slot).then_some((part, name))
+}
+
+fn is_hidden(part: Part, value: &str) -> bool {
+    match part {
+        Part::Header | Part::Variable => value == SECRET_SHOWN,
+        Part::Url | Part::HealthCheckUrl => shown_url(value) == value,
+    }
+}
+
+fn kind(transport: &Transport) -> Kind {
+    match TransportType::of(transport) {
+        TransportType::Stdio => Kind::Stdio,
+        TransportType::Sse => Kind::Sse,
+        TransportType::Http => Kind::Http,
+    }
+}
