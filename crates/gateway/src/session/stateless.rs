@@ -56,6 +56,11 @@ impl Session {
         if asked.client.is_open(&asked.id) {
             return asked.refuse(&CallError::duplicate_id(), touched);
         }
+        if let Manner::Stateless(how) = asked.manner
+            && let Some(error) = self.context.registry.parking.failed(message, how)
+        {
+            return asked.refuse(&error, touched);
+        }
         match &*method {
             b"server/discover" => return self.discover(&asked, touched),
             b"subscriptions/listen" => return self.listen(&asked, touched),

@@ -144,7 +144,10 @@ impl Parking {
         path: ReturnPath,
         touched: &mut Touched,
     ) -> Result<(), CallError> {
-        let parked = self.recognise(message, &path)?;
+        let Manner::Stateless(how) = &path.manner else {
+            return Err(gone("it is not of this conversation"));
+        };
+        let parked = self.recognise(message, how)?;
         // Before anything is taken out for it: what cannot be delivered must not be lost.
         if path.client.is_open(&path.id) {
             return Err(CallError::duplicate_id());
@@ -192,14 +195,20 @@ impl Parking {
         Ok(())
     }
 
-    fn recognise(
-        &self,
-        message: &Message<'_>,
-        path: &ReturnPath,
-    ) -> Result<Arc<Parked>, CallError> {
-        let Manner::Stateless(how) = &path.manner else {
-            return Err(gone("it is not of this conversation"));
-        };
+    /// Why the call that a client comes again for has failed, if it has: its server may be gone, and
+    /// what it was about with it.
+    pub(crate) fn failed(&self, message: &Message<'_>, how: &Stateless) -> Option<CallError> {
+        message.params.request_state?;
+        let parked = self.recognise(message, how).ok()?;
+        let mut state = parked.state.lock();
+        let Some(Outcome::Failure(_)) = state.outcome else { return None };
+        let Some(Outcome::Failure(error)) = state.outcome.take() else { return None };
+        drop(state);
+        self.leave(&parked);
+        Some(error)
+    }
+
+    fn recognise(&self, message: &Message<'_>, how: &Stateless) -> Result<Arc<Parked>, CallError> {
         let state = decode(message.text(message.params.request_state)).unwrap_or_default();
         let digest = era::digest(message.text(message.params.span));
         let method = message.method();
