@@ -206,7 +206,7 @@ impl Session {
             return None;
         }
         let task = find(message.bytes, message.params.span?, &["taskId"])?;
-        let key = self.context.registry.parking.task_owner(&decode(task.of(message.bytes))?)?;
+        let key = self.context.registry.parking.tasks.owner(&decode(task.of(message.bytes))?)?;
         snapshot.place_of(&key)
     }
 

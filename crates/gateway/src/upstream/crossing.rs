@@ -238,7 +238,7 @@ impl Connection {
         let task = member(result, "taskId");
         let task = task.or_else(|| member(member(result, "task")?, "taskId"));
         if let Some(task) = task.and_then(decode) {
-            self.parking.remember_task(task.into_owned(), &self.key);
+            self.parking.tasks.remember(task.into_owned(), &self.key);
         }
     }
 }

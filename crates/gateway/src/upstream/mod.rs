@@ -24,6 +24,7 @@ mod shown;
 mod state;
 mod subscriptions;
 mod supervisor;
+mod tasks;
 
 pub(crate) use connection::Connection;
 pub use declared::Declared;

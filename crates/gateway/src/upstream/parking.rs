@@ -1,7 +1,7 @@
 //! Calls of stateless clients whose server has asked something: they are parked until their client
 //! comes again with the answers, or for too long.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -12,11 +12,12 @@ use trunkline_wire::{Edits, Message, decode, scan, write_error, write_result};
 use crate::call::{Ability, Carrier, Client, Manner, Payload, ReturnPath, Stateless, Ticket};
 use crate::era::{self, InputRequest, Seal, Unsealable};
 use crate::error::CallError;
-use crate::limits::{BUNDLE, KNOWN_TASKS, PARKED, PARKED_CALLS, STATE};
+use crate::limits::{BUNDLE, PARKED, PARKED_CALLS, STATE};
 use crate::pump::Touched;
 use crate::upstream::connection::Connection;
 use crate::upstream::crossing::Shape;
 use crate::upstream::pending::{Entry, UpstreamId, Waiter};
+use crate::upstream::tasks::Tasks;
 
 /// What is remembered between the requests of stateless clients.
 #[derive(Debug)]
@@ -25,20 +26,13 @@ pub(crate) struct Parking {
     seal: Option<Seal>,
     began: Instant,
     places: Mutex<Places>,
-    tasks: Mutex<Tasks>,
+    pub(crate) tasks: Tasks,
 }
 
 #[derive(Debug, Default)]
 struct Places {
     last: u64,
     parked: HashMap<u64, Arc<Parked>>,
-}
-
-/// Which server each task is with; the oldest are forgotten first.
-#[derive(Debug, Default)]
-struct Tasks {
-    owners: HashMap<String, Arc<str>>,
-    order: VecDeque<String>,
 }
 
 /// One call that waits for its client.
@@ -85,25 +79,8 @@ impl Parking {
             seal: Seal::new(),
             began: Instant::now(),
             places: Mutex::default(),
-            tasks: Mutex::default(),
+            tasks: Tasks::default(),
         }
-    }
-
-    pub(crate) fn remember_task(&self, task: String, server: &Arc<str>) {
-        let mut tasks = self.tasks.lock();
-        if tasks.owners.insert(task.clone(), Arc::clone(server)).is_none() {
-            tasks.order.push_back(task);
-        }
-        if tasks.order.len() > KNOWN_TASKS
-            && let Some(oldest) = tasks.order.pop_front()
-        {
-            tasks.owners.remove(&oldest);
-        }
-    }
-
-    /// The key of the server that has this task.
-    pub(crate) fn task_owner(&self, task: &str) -> Option<Arc<str>> {
-        self.tasks.lock().owners.get(task).cloned()
     }
 
     fn now(&self) -> u64 {
