@@ -103,6 +103,7 @@ pub(crate) fn options(
         restart: wanted.restart,
         inherited,
         declared: wanted.declared.clone(),
+        events: None,
     })
 }
 
@@ -122,6 +123,7 @@ pub(crate) fn remote_options(
         restart: wanted.restart,
         inherited: inherited(wanted, environment),
         declared: wanted.declared.clone(),
+        events: None,
     }
 }
 

@@ -14,26 +14,29 @@ use tokio::sync::Notify;
 
 use crate::stream::Slow;
 
-/// A moment, counted in ticks.
+/// A moment, in milliseconds for which the clock has run.
 pub(crate) type Tick = u64;
 
 #[derive(Debug)]
 pub(crate) struct Deadlines {
-    /// `None`: calls may take for ever.
+    /// `None`: calls may take for ever, unless their server has a limit of its own.
     limit: Option<Duration>,
-    /// The same in ticks.
-    ticks: Tick,
     now: AtomicU64,
+    /// How often the clock ticks, in milliseconds, and how often it should.
+    pause: AtomicU64,
+    wanted_pause: AtomicU64,
     ticking: AtomicBool,
     wanted: Notify,
 }
 
 impl Deadlines {
     pub(crate) fn new(limit: Option<Duration>) -> Self {
+        let pause = limit.map_or(LONGEST_PAUSE, pause);
         Self {
             limit,
-            ticks: limit.map(ticks).unwrap_or_default(),
             now: AtomicU64::new(0),
+            pause: AtomicU64::new(pause),
+            wanted_pause: AtomicU64::new(pause),
             ticking: AtomicBool::new(false),
             wanted: Notify::new(),
         }
@@ -41,26 +44,36 @@ impl Deadlines {
 
     /// When a call that starts now is late. Starts the clock if it stands.
     pub(crate) fn for_call(&self) -> Option<Tick> {
-        self.limit?;
+        Some(self.after(self.limit?))
+    }
+
+    /// The same for a call that may take so long.
+    pub(crate) fn within(&self, limit: Duration) -> Tick {
+        self.wanted_pause.fetch_min(pause(limit), Ordering::Relaxed);
+        self.after(limit)
+    }
+
+    fn after(&self, limit: Duration) -> Tick {
         if !self.ticking.load(Ordering::Relaxed) && !self.ticking.swap(true, Ordering::Relaxed) {
             self.wanted.notify_one();
         }
-        Some(self.now.load(Ordering::Relaxed) + self.ticks)
+        let now = self.now.load(Ordering::Relaxed);
+        late_at(now, self.pause.load(Ordering::Relaxed), limit)
     }
 
     /// Runs the clock. `sweep` ends the calls that are late and says whether any is left open;
     /// with none, the clock stands still.
     pub(crate) async fn run(&self, sweep: impl Fn(Tick) -> bool) -> io::Result<()> {
-        let Some(limit) = self.limit else {
-            return Ok(());
-        };
         let mut timer = Timer::new()?;
         loop {
             self.wanted.notified().await;
-            timer.every(pause(limit))?;
+            let mut pause = self.start(&timer)?;
             while self.ticking.load(Ordering::Relaxed) {
                 timer.tick().await?;
-                let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
+                let now = self.now.fetch_add(pause, Ordering::Relaxed) + pause;
+                if self.wanted_pause.load(Ordering::Relaxed) < pause {
+                    pause = self.start(&timer)?;
+                }
                 if sweep(now) {
                     continue;
                 }
@@ -73,17 +86,31 @@ impl Deadlines {
             timer.every(Duration::ZERO)?;
         }
     }
+
+    /// Ticks as often as is wanted from now on.
+    fn start(&self, timer: &Timer) -> io::Result<u64> {
+        let pause = self.wanted_pause.load(Ordering::Relaxed);
+        self.pause.store(pause, Ordering::Relaxed);
+        timer.every(Duration::from_millis(pause))?;
+        Ok(pause)
+    }
 }
 
-/// How often deadlines are looked at: a tenth of the wait, between these two.
-fn pause(limit: Duration) -> Duration {
-    (limit / 10).clamp(Duration::from_millis(10), Duration::from_secs(1))
+/// How often deadlines are looked at, in milliseconds: a tenth of the wait, between these two.
+fn pause(limit: Duration) -> u64 {
+    millis(limit / 10).clamp(10, LONGEST_PAUSE)
 }
+
+const LONGEST_PAUSE: u64 = 1000;
 
 /// Never less than the limit: the running tick counts for nothing.
-fn ticks(limit: Duration) -> Tick {
-    let ticks = limit.as_nanos().div_ceil(pause(limit).as_nanos()) + 1;
-    Tick::try_from(ticks).unwrap_or(Tick::MAX / 2)
+fn late_at(now: Tick, pause: u64, limit: Duration) -> Tick {
+    let ticks = (millis(limit) + 1).div_ceil(pause) + 1;
+    now.saturating_add(ticks.saturating_mul(pause))
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX / 4).min(u64::MAX / 4)
 }
 
 /// A kernel timer that is read like a pipe.
@@ -118,9 +145,18 @@ mod tests {
     #[test]
     fn a_call_is_never_late_before_its_time() {
         for limit in [1, 10, 95, 1000, 5000, 600_000, 3_600_000].map(Duration::from_millis) {
-            let certain = u32::try_from(ticks(limit) - 1).unwrap() * pause(limit);
+            let pause = pause(limit);
+            let certain = Duration::from_millis(late_at(0, pause, limit) - pause);
             assert!(certain >= limit, "{limit:?}");
-            assert!(certain <= limit + pause(limit) * 2, "{limit:?}");
+            assert!(certain <= limit + Duration::from_millis(pause) * 2, "{limit:?}");
         }
+    }
+
+    #[test]
+    fn a_server_with_a_shorter_limit_makes_the_clock_finer() {
+        let deadlines = Deadlines::new(None);
+        assert_eq!(deadlines.for_call(), None);
+        assert!(deadlines.within(Duration::from_millis(200)) >= 200);
+        assert_eq!(deadlines.wanted_pause.load(Ordering::Relaxed), 20);
     }
 }

@@ -100,9 +100,31 @@ pub(crate) enum Blame {
     Trunkline,
 }
 
+/// Kinds of our own errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Remedy {
+    Absence,
+    Lateness,
+    Crowd,
+    /// It cannot be told what came of the call.
+    Doubt,
+    Other,
+}
+
 impl CallError {
     pub(crate) fn duplicate_id() -> Self {
         Self::InvalidRequest("another request with this id is still open".to_owned())
+    }
+
+    /// What an error of this code comes to, for those who get it from inside.
+    pub(crate) fn remedy(code: i32) -> Remedy {
+        match code {
+            SERVER_GONE => Remedy::Absence,
+            TIMEOUT => Remedy::Lateness,
+            BUSY => Remedy::Crowd,
+            TOO_LARGE | BROKEN_ANSWER | SHUTTING_DOWN => Remedy::Doubt,
+            _ => Remedy::Other,
+        }
     }
 
     pub(crate) fn code(&self) -> i32 {

@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -17,16 +16,16 @@ use trunkline_wire::encode;
 
 use crate::call::Audience;
 use crate::deadlines::Deadlines;
+use crate::events::EventSink;
 use crate::face::Face;
+use crate::fleet::Fleet;
 use crate::front::{self, http::HttpOptions};
 use crate::limits::{Farewell, HTTP_BODY, Limits, ONE_SERVER};
 use crate::local::LocalClient;
 use crate::pump::Pump;
 use crate::registry::{Registry, View};
 use crate::session::{Session, SessionContext};
-use crate::upstream::{
-    Declared, Inherited, Restart, Server, Status, Supervisor, passed_on, supervise,
-};
+use crate::upstream::{Declared, Inherited, Provisions, Restart, Status, Supervisor, passed_on};
 
 /// Everything a gateway is told from outside.
 #[derive(Debug)]
@@ -40,11 +39,13 @@ pub struct Options {
     pub inherited: Inherited,
     /// What servers are told that clients can do.
     pub declared: Declared,
+    /// Who is told what happens.
+    pub events: Option<EventSink>,
 }
 
 #[derive(Debug)]
 pub struct Gateway {
-    staff: Staff,
+    fleet: Fleet,
     view: Arc<View>,
     face: Face,
     limits: Limits,
@@ -53,72 +54,6 @@ pub struct Gateway {
     farewell: watch::Sender<Option<Farewell>>,
     pump: Pump,
     pump_thread: JoinHandle<()>,
-}
-
-/// The servers that are wanted, and those who look after them.
-#[derive(Clone, Debug)]
-struct Staff {
-    registry: Arc<Registry>,
-    supervisor: Supervisor,
-    supervisors: TaskTracker,
-    /// One change at a time.
-    changing: Arc<Mutex<()>>,
-}
-
-/// Changes what a running gateway serves.
-#[derive(Clone, Debug)]
-pub struct Reloader(Staff);
-
-/// What a change came to: the keys of the servers that were started (anew), ended, and left alone.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Applied {
-    pub started: Vec<String>,
-    pub stopped: Vec<String>,
-    pub kept: Vec<String>,
-}
-
-impl Reloader {
-    /// Makes these the servers and custom tools. Only what changed is touched: a server that would
-    /// be started in the same way keeps running, with its calls.
-    pub fn apply(&self, servers: Vec<ServerSpec>, custom: Vec<CustomTool>) -> Applied {
-        self.0.apply(servers, custom)
-    }
-}
-
-impl Staff {
-    fn apply(&self, servers: Vec<ServerSpec>, custom: Vec<CustomTool>) -> Applied {
-        let _one_at_a_time = self.changing.lock();
-        let before = self.registry.servers();
-        let mut applied = Applied::default();
-        let mut wanted = Vec::new();
-        for spec in servers.into_iter().filter(|spec| !spec.disabled) {
-            let key = spec.key.clone();
-            if let Some(same) = before.iter().find(|server| server.is_same(&spec)) {
-                same.set_filter(&spec.filter);
-                wanted.push(Arc::clone(same));
-                applied.kept.push(key);
-            } else {
-                let server = Arc::new(Server::new(spec, Arc::clone(&self.registry.audience)));
-                if let Some(old) = before.iter().find(|old| *old.key == *key) {
-                    server.succeed(old);
-                }
-                self.supervisors.spawn(supervise(Arc::clone(&server), self.supervisor.clone()));
-                wanted.push(server);
-                applied.started.push(key);
-            }
-        }
-        let is_wanted = |server: &&Arc<Server>| wanted.iter().any(|kept| Arc::ptr_eq(kept, server));
-        for gone in before.iter().filter(|server| !is_wanted(server)) {
-            gone.dismissed.cancel();
-            self.registry.dismiss_privates(gone);
-            let key = gone.key.to_string();
-            if !applied.started.contains(&key) {
-                applied.stopped.push(key);
-            }
-        }
-        self.registry.set(wanted, custom);
-        applied
-    }
 }
 
 impl Gateway {
@@ -141,16 +76,19 @@ impl Gateway {
             simple: options.face.simple,
             farewell: farewell.subscribe(),
         };
-        let staff = Staff {
-            registry,
-            supervisor,
-            supervisors: TaskTracker::new(),
-            changing: Arc::default(),
+        let provisions = Provisions {
+            events: options.events,
+            holds: options.restart == Restart::Always,
+            ..Provisions::default()
         };
-        staff.apply(options.servers, options.custom);
-        let view = Arc::new(View::new(Arc::clone(&staff.registry), options.naming));
+        let bell = Arc::clone(&provisions.bell);
+        let fleet = Fleet::new(registry, supervisor, provisions, &options.face);
+        fleet.apply(options.servers, options.custom);
+        let view = Arc::new(View::new(Arc::clone(&fleet.registry), options.naming));
         let mut housekeeping = JoinSet::new();
-        let swept = Arc::clone(&staff.registry);
+        let swept = Arc::clone(&fleet.registry);
+        housekeeping.spawn(async move { swept.sweep_waiting(&bell).await });
+        let swept = Arc::clone(&fleet.registry);
         housekeeping.spawn(async move {
             if let Err(error) = deadlines.run(|now| swept.expire_calls(now)).await {
                 tracing::error!(%error, "calls have no deadline: the clock cannot run");
@@ -162,7 +100,7 @@ impl Gateway {
             }
         });
         Ok(Self {
-            staff,
+            fleet,
             view,
             face: options.face,
             limits: options.limits,
@@ -174,14 +112,14 @@ impl Gateway {
         })
     }
 
-    /// For changes while it serves.
-    pub fn reloader(&self) -> Reloader {
-        Reloader(self.staff.clone())
+    /// The servers, to be looked at, changed and called while it serves.
+    pub fn fleet(&self) -> Fleet {
+        self.fleet.clone()
     }
 
     /// Serves the client on standard input and output until it goes; then stops every server.
     pub async fn serve_stdio(mut self) -> io::Result<()> {
-        self.staff.registry.audience.make_exclusive();
+        self.fleet.registry.audience.make_exclusive();
         let context = self.context(true);
         let session = Session::new(Arc::clone(&context));
         let latecomers = Arc::clone(&context);
@@ -209,8 +147,8 @@ impl Gateway {
 
     /// A client inside this process. `capabilities`: what it can do, as in `initialize`.
     pub fn local(&self, capabilities: &[u8]) -> LocalClient {
-        self.staff.registry.audience.make_exclusive();
-        self.staff.supervisor.declared.settle(capabilities);
+        self.fleet.registry.audience.make_exclusive();
+        self.fleet.supervisor.declared.settle(capabilities);
         let session = Session::new(self.context(true));
         session.client.declares(capabilities);
         let info = [
@@ -227,33 +165,33 @@ impl Gateway {
 
     fn context(&self, exclusive: bool) -> Arc<SessionContext> {
         Arc::new(SessionContext {
-            registry: Arc::clone(&self.staff.registry),
+            registry: Arc::clone(&self.fleet.registry),
             view: Arc::clone(&self.view),
             face: self.face.clone(),
             start_deadline: self.started + self.limits.start,
             tasks: TaskTracker::new(),
             runtime: Handle::current(),
-            declared: self.staff.supervisor.declared.clone(),
-            supervisor: self.staff.supervisor.clone(),
+            declared: self.fleet.supervisor.declared.clone(),
+            supervisor: self.fleet.supervisor.clone(),
             exclusive,
         })
     }
 
     /// Waits until every server is running or has failed, at most until the start deadline.
     pub async fn settled(&self) {
-        self.staff.registry.settled(self.started + self.limits.start).await;
+        self.fleet.registry.settled(self.started + self.limits.start).await;
     }
 
     /// What is known about each server now, in the order of the config.
     pub fn statuses(&self) -> Vec<(String, Status)> {
-        let servers = self.staff.registry.servers();
+        let servers = self.fleet.registry.servers();
         servers.iter().map(|server| (server.key.to_string(), server.status())).collect()
     }
 
     /// How many tools of each server clients see now, in the same order.
     pub fn exposed(&self) -> Vec<usize> {
         let snapshot = self.view.snapshot();
-        let servers = self.staff.registry.servers();
+        let servers = self.fleet.registry.servers();
         (0..servers.len()).map(|place| snapshot.catalog.tools_of(place)).collect()
     }
 
@@ -272,8 +210,8 @@ impl Gateway {
 
     async fn stop_servers(&mut self, farewell: Farewell) {
         self.farewell.send_replace(Some(farewell));
-        self.staff.supervisors.close();
-        self.staff.supervisors.wait().await;
+        self.fleet.supervisors.close();
+        self.fleet.supervisors.wait().await;
         self.housekeeping.shutdown().await;
     }
 }

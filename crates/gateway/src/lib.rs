@@ -7,7 +7,9 @@ mod call;
 mod deadlines;
 mod era;
 mod error;
+mod events;
 mod face;
+mod fleet;
 mod front;
 mod gateway;
 mod instance;
@@ -20,9 +22,16 @@ mod session;
 mod stream;
 mod upstream;
 
+pub use events::{CallEnded, CallManner, Event, EventSink, Outcome};
 pub use face::Face;
+pub use fleet::{
+    Answer, Applied, CallFailure, FailureKind, Fleet, Retired, ServerInfo, ToolCall, ToolInfo,
+    Verdict,
+};
 pub use front::http::HttpOptions;
-pub use gateway::{Applied, Gateway, Options, Reloader};
+pub use gateway::{Gateway, Options};
 pub use limits::Limits;
 pub use local::{LocalClient, LocalError, News, params_of};
-pub use upstream::{Declared, Failure, Inherited, Phase, Restart, State, Status, client_tls};
+pub use upstream::{
+    Declared, Failure, Hints, Inherited, Phase, Restart, Retry, State, Status, client_tls,
+};

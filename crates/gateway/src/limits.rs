@@ -81,6 +81,23 @@ pub(crate) const BACKOFF_LONGEST: Duration = Duration::from_secs(60);
 pub(crate) const EXITS_PER_WINDOW: usize = 5;
 pub(crate) const EXIT_WINDOW: Duration = Duration::from_secs(60);
 
+/// After so many failures in a row the circuit is open: nobody waits for the server, and it is tried
+/// now and then. A life of this length was no failure, whether or not anybody asked anything.
+pub(crate) const FAILURES_IN_A_ROW: u32 = 5;
+pub(crate) const LASTING_LIFE: Duration = Duration::from_secs(30);
+
+/// Calls that wait for one server, to be back or to have a turn for them: how many, how many bytes,
+/// and how long. Clients give up after a minute at the latest; half of that leaves time for the call.
+pub(crate) const WAITING_CALLS: usize = 4096;
+pub(crate) const WAITING_BYTES: usize = 32 * 1024 * 1024;
+pub(crate) const WAITING_TIME: Duration = Duration::from_secs(30);
+/// How often it is looked at who has waited too long.
+pub(crate) const WAITING_SWEEP: Duration = Duration::from_millis(100);
+/// A longer request is not kept for another attempt: the copy would cost more than it helps.
+pub(crate) const KEPT_REQUEST: usize = 1024 * 1024;
+/// How often it is looked at whether a server that leaves has ended its calls.
+pub(crate) const LEAVING_LOOK: Duration = Duration::from_millis(20);
+
 /// A server's last words: how much of its stderr is kept, and how many lines an error quotes.
 pub(crate) const STDERR_BYTES: usize = 256 * 1024;
 pub(crate) const STDERR_LINE: usize = 4 * 1024;

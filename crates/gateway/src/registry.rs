@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep, timeout_at};
 use trunkline_catalog::config::CustomTool;
 use trunkline_catalog::name::Naming;
 use trunkline_catalog::{Catalog, ListKind, Offer, ServerWords, instructions};
@@ -16,7 +16,7 @@ use crate::call::{Audience, Client};
 use crate::deadlines::Tick;
 use crate::era::Era;
 use crate::instance::Instance;
-use crate::limits::{KNOWN_NAMES, LISTENERS, PRIVATE_PROCESSES};
+use crate::limits::{KNOWN_NAMES, LISTENERS, PRIVATE_PROCESSES, WAITING_SWEEP};
 use crate::upstream::{Connection, Live, Parking, Server};
 
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub(crate) struct Registry {
     wanted: Mutex<Wanted>,
     /// Processes that serve one client alone.
     privates: Mutex<Vec<Weak<Server>>>,
+    /// Servers that are not wanted any more and end their calls.
+    leaving: Mutex<Vec<Weak<Server>>>,
     /// Counts the changes; and a bell.
     version: AtomicU64,
     changes: watch::Sender<()>,
@@ -127,6 +129,7 @@ impl Registry {
             parking: Arc::new(Parking::new()),
             wanted: Mutex::default(),
             privates: Mutex::default(),
+            leaving: Mutex::default(),
             version: AtomicU64::new(1),
             changes: watch::Sender::new(()),
             listeners: Arc::default(),
@@ -179,12 +182,23 @@ impl Registry {
         room
     }
 
-    /// The config has no such server any more: neither has any client.
-    pub(crate) fn dismiss_privates(&self, of: &Server) {
-        let privates: Vec<_> = self.privates.lock().iter().filter_map(Weak::upgrade).collect();
-        for private in privates.iter().filter(|private| private.key == of.key) {
-            private.dismissed.cancel();
-        }
+    /// The processes of this server that serve one client alone.
+    pub(crate) fn privates_of(&self, server: &Server) -> Vec<Arc<Server>> {
+        let privates = self.privates.lock();
+        let privates = privates.iter().filter_map(Weak::upgrade);
+        privates.filter(|private| private.key == server.key).collect()
+    }
+
+    /// This server is not wanted any more. False: it was not before.
+    pub(crate) fn remove(&self, server: &Arc<Server>) -> bool {
+        let mut wanted = self.wanted.lock();
+        let others = wanted.servers.iter().filter(|known| !Arc::ptr_eq(known, server)).cloned();
+        let others: Arc<[Arc<Server>]> = others.collect();
+        let was_there = others.len() < wanted.servers.len();
+        wanted.servers = others;
+        drop(wanted);
+        self.changed();
+        was_there
     }
 
     /// Every Trunkline that can be reached through this one, itself among them.
@@ -218,11 +232,41 @@ impl Registry {
         timeout_at(deadline, all).await.is_ok()
     }
 
+    /// Ends the waiting of calls that have waited for their server too long, for ever.
+    pub(crate) async fn sweep_waiting(&self, bell: &Notify) {
+        loop {
+            bell.notified().await;
+            while self.expire_waiting() {
+                sleep(WAITING_SWEEP).await;
+            }
+        }
+    }
+
+    /// True if anybody waits.
+    fn expire_waiting(&self) -> bool {
+        let rooms = self.everybody().into_iter().filter_map(|server| server.room.clone());
+        rooms.filter(|room| room.expire(Instant::now())).count() > 0
+    }
+
+    /// This server is not wanted any more, and has calls to end.
+    pub(crate) fn leaves(&self, server: &Arc<Server>) {
+        let mut leaving = self.leaving.lock();
+        leaving.retain(|known| known.strong_count() > 0);
+        leaving.push(Arc::downgrade(server));
+    }
+
+    /// Every server with its calls: those of the config, those of one client alone, those that leave.
+    fn everybody(&self) -> Vec<Arc<Server>> {
+        let privates = self.privates.lock().clone();
+        let leaving = self.leaving.lock().clone();
+        let others = privates.iter().chain(&leaving).filter_map(Weak::upgrade);
+        self.servers().iter().cloned().chain(others).collect()
+    }
+
     /// Ends the calls that are late. True if any call is left open.
     pub(crate) fn expire_calls(&self, now: Tick) -> bool {
-        let privates: Vec<_> = self.privates.lock().iter().filter_map(Weak::upgrade).collect();
-        let servers = self.servers();
-        let connections = servers.iter().chain(&privates).filter_map(|server| server.connection());
+        let servers = self.everybody();
+        let connections = servers.iter().filter_map(|server| server.connection());
         connections.filter(|connection| connection.expire(now)).count() > 0
     }
 }
@@ -274,6 +318,7 @@ impl View {
     fn assemble(&self, known: &mut HashMap<Arc<str>, Known>) -> Snapshot {
         let Wanted { servers, custom } = self.registry.wanted.lock().clone();
         let live: Vec<_> = servers.iter().map(|server| server.live()).collect();
+        let listings: Vec<_> = servers.iter().map(|server| server.listing()).collect();
         let filters: Vec<_> = servers.iter().map(|server| server.filter()).collect();
         for (server, live) in servers.iter().zip(&live) {
             let known = known.entry(Arc::clone(&server.key)).or_default();
@@ -282,14 +327,14 @@ impl View {
             }
         }
         let nothing = Known::default();
-        let parts = servers.iter().zip(&live).zip(&filters).enumerate();
+        let parts = servers.iter().zip(&listings).zip(&filters).enumerate();
         let offers: Vec<_> = parts
-            .map(|(place, ((server, live), filter))| {
+            .map(|(place, ((server, listing), filter))| {
                 let known = known.get(&server.key).unwrap_or(&nothing);
                 Offer {
                     server: place,
                     key: &server.key,
-                    listing: live.as_ref().map(|live| &*live.listing),
+                    listing: listing.as_deref(),
                     known: &known.tools,
                     known_prompts: &known.prompts,
                     filter,

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 
 use trunkline_catalog::config::{Config, Problem, Problems, Style};
-use trunkline_gateway::{Applied, Reloader};
+use trunkline_gateway::{Applied, Fleet};
 
 use crate::commands::runtime::read_config;
 use crate::environment::Environment;
@@ -59,7 +59,7 @@ impl<'r> Reload<'r> {
     }
 
     /// Watches and applies until it is dropped.
-    pub(super) async fn run(mut self, reloader: Reloader) -> Infallible {
+    pub(super) async fn run(mut self, fleet: Fleet) -> Infallible {
         let Some((path, mut watch)) = self.watched else {
             return std::future::pending().await;
         };
@@ -70,7 +70,7 @@ impl<'r> Reload<'r> {
                     for warning in self.told.news(&config.warnings) {
                         tracing::warn!("{warning}");
                     }
-                    let applied = reloader.apply(config.servers, config.custom);
+                    let applied = fleet.apply(config.servers, config.custom);
                     tracing::info!("{}", news(&applied));
                 }
                 Err(SettingsError::Invalid(problems)) => tracing::error!("{}", broken(&problems)),

@@ -54,11 +54,11 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
     };
     let served = block_on(async {
         let gateway = Gateway::start(options)?;
-        let reloader = gateway.reloader();
+        let fleet = gateway.fleet();
         tracing::info!(target: NOTICE, "listening on http://{address}");
         tokio::select! {
             served = gateway.serve_http(front) => served,
-            never = reload.run(reloader) => match never {},
+            never = reload.run(fleet) => match never {},
             never = memory::give_back() => match never {},
         }
     });

@@ -34,10 +34,10 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
     };
     let served = block_on(async {
         let gateway = Gateway::start(options)?;
-        let reloader = gateway.reloader();
+        let fleet = gateway.fleet();
         tokio::select! {
             served = gateway.serve_stdio() => served,
-            never = reload.run(reloader) => match never {},
+            never = reload.run(fleet) => match never {},
         }
     });
     match served.and_then(|served| served) {

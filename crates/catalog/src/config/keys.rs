@@ -1,5 +1,6 @@
 //! Which keys an object may have, and what is said about the others.
 
+use super::calls::CALLS;
 use super::check::{Checker, find};
 use super::filter::{EXPOSE, HIDE};
 use super::harmless::shown_key;
@@ -58,10 +59,11 @@ pub(crate) const REMOTE: Keys<'_> = Keys {
     elsewhere: &["args", "env", "cwd"],
 };
 
-const ANY_SERVER: [&[&str]; 3] = [&["type", "disabled", "enabled", "share"], &EXPOSE, &HIDE];
+const ANY_SERVER: [&[&str]; 4] =
+    [&["type", "disabled", "enabled", "share"], &CALLS, &EXPOSE, &HIDE];
 
 /// What people write, and the key they mean.
-pub(crate) const SPELLINGS: [(&str, &str); 29] = [
+pub(crate) const SPELLINGS: [(&str, &str); 31] = [
     ("command", "command"),
     ("cmd", "command"),
     ("args", "args"),
@@ -80,6 +82,8 @@ pub(crate) const SPELLINGS: [(&str, &str); 29] = [
     ("disabled", "disabled"),
     ("enabled", "enabled"),
     ("share", "share"),
+    ("callTimeout", "callTimeout"),
+    ("maxConcurrency", "maxConcurrency"),
     ("exposedTools", "exposedTools"),
     ("exposeTools", "exposedTools"),
     ("allowedTools", "exposedTools"),

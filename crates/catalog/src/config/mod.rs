@@ -1,6 +1,7 @@
 //! The config file: text and environment → expanded, validated servers, or every problem at once.
 
 mod address;
+mod calls;
 mod check;
 mod custom;
 mod escape;
@@ -35,6 +36,6 @@ pub use render::Style;
 pub use secrets::Secrets;
 pub use server::is_own_header;
 pub use spec::{
-    Config, CustomTool, Exposed, Note, RemoteKind, ServerSpec, Share, Subtool, ToolFilter,
-    Transport,
+    CallRules, Config, CustomTool, Exposed, Note, RemoteKind, ServerSpec, Share, Subtool,
+    ToolFilter, Transport,
 };

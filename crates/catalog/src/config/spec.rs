@@ -1,6 +1,7 @@
 //! What a valid config says: the servers, ready to be started.
 
 use std::fmt;
+use std::time::Duration;
 
 use super::problem::{Problem, Problems};
 use super::secrets::Secrets;
@@ -30,6 +31,16 @@ pub struct ServerSpec {
     pub secrets: Secrets,
     pub filter: ToolFilter,
     pub share: Share,
+    pub calls: CallRules,
+}
+
+/// What holds for the calls of one server only; the default is what holds for all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallRules {
+    /// When a call is answered with an error instead of a result.
+    pub timeout: Option<Duration>,
+    /// How many calls it is given at a time; others wait.
+    pub at_once: Option<usize>,
 }
 
 /// Which of a server's tools there are for clients, and what they are called. Names are the
@@ -40,6 +51,15 @@ pub struct ToolFilter {
     pub exposed: Option<Vec<Exposed>>,
     /// Wins over `exposed`: what somebody wanted hidden is not shown by mistake.
     pub hidden: Vec<String>,
+}
+
+impl ToolFilter {
+    /// Is the tool that its server calls so there for clients?
+    pub fn shows(&self, original: &str) -> bool {
+        let is_exposed = |list: &Vec<Exposed>| list.iter().any(|tool| tool.original == original);
+        self.exposed.as_ref().is_none_or(is_exposed)
+            && !self.hidden.iter().any(|hidden| hidden == original)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

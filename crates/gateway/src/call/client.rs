@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use foldhash::fast::RandomState;
 use parking_lot::Mutex;
@@ -28,6 +28,8 @@ pub(crate) struct Client {
     level: Mutex<Option<Level>>,
     /// Who it is and what it can do, as it wrote both in `initialize`.
     said: Mutex<Said>,
+    /// Who it is to those who keep account.
+    who: OnceLock<Arc<str>>,
 }
 
 #[derive(Debug, Default)]
@@ -110,6 +112,15 @@ impl Client {
             }
             idle.await;
         }
+    }
+
+    /// Calls of this client are this one's, to those who keep account.
+    pub(crate) fn is_known_as(&self, who: Arc<str>) {
+        drop(self.who.set(who)); // once known, it stays the same
+    }
+
+    pub(crate) fn who(&self) -> Option<Arc<str>> {
+        self.who.get().cloned()
     }
 
     /// From now on, what concerns no call leaves through this door.

@@ -60,6 +60,8 @@ pub(crate) trait Exit: Debug + Send + Sync {
     }
     /// The request that came in here gets no answer: it was cancelled.
     fn unanswered(&self, touched: &mut Touched);
+    /// The request that came in here had to wait, and is with its server now.
+    fn handed_over(&self) {}
 }
 
 impl Door {
@@ -124,6 +126,12 @@ impl Door {
                 let whole = [head, body, tail].concat();
                 exit.answer(Payload::Owned(whole), &Edits::new(), touched)
             }
+        }
+    }
+
+    pub(crate) fn handed_over(&self) {
+        if let Self::Exit(exit) = self {
+            exit.handed_over();
         }
     }
 

@@ -4,6 +4,7 @@
 mod audience;
 mod client;
 mod door;
+mod note;
 mod question;
 mod stateless;
 
@@ -15,10 +16,13 @@ use trunkline_wire::{Edits, Id, Message, Span, write_result};
 pub(crate) use audience::Audience;
 pub(crate) use client::{Client, Ticket, Waiting};
 pub(crate) use door::{Door, Exit, Nowhere, Payload};
+pub(crate) use note::Note;
 pub(crate) use question::{Ability, Level};
 pub(crate) use stateless::{Manner, Refused, Stateless};
 
+use crate::deadlines::Tick;
 use crate::error::CallError;
+use crate::events::Outcome;
 use crate::pump::Touched;
 
 /// Whoever has calls under way to a server: the one side of a connection that clients know.
@@ -54,6 +58,21 @@ pub(crate) struct ReturnPath {
     pub(crate) kept: Option<Box<[u8]>>,
     /// How often its server has asked something.
     pub(crate) rounds: u8,
+    /// What is needed to hand the call over again, where its server is expected back when it goes.
+    pub(crate) again: Option<Box<Again>>,
+    /// What is told at its end, where somebody takes events.
+    pub(crate) note: Option<Arc<Note>>,
+}
+
+/// A request that can be handed over again.
+#[derive(Clone, Debug)]
+pub(crate) struct Again {
+    /// As the client wrote it, with the server's own name for what it is about.
+    pub(crate) request: Box<[u8]>,
+    /// When it is late, however often it is handed over.
+    pub(crate) deadline: Option<Tick>,
+    /// It was with a server that went: it may have run, and is made again only once.
+    pub(crate) has_run: bool,
 }
 
 impl ReturnPath {
@@ -61,6 +80,9 @@ impl ReturnPath {
     pub(crate) fn deliver(&self, id_at: Span, payload: Payload<'_>, touched: &mut Touched) {
         if self.client.take(&self.id).is_none() {
             return; // it has had its outcome
+        }
+        if let Some(note) = &self.note {
+            note.answered(payload.bytes());
         }
         let taken =
             self.id.with_token(|id| self.door.answer(payload, &Edits::one(id_at, id), touched));
@@ -80,6 +102,9 @@ impl ReturnPath {
     ) {
         if self.client.take(&self.id).is_none() {
             return;
+        }
+        if let Some(note) = &self.note {
+            note.answered(payload.bytes());
         }
         self.id.with_token(|id| {
             let mut edits = Edits::one(id_at, id);
@@ -102,6 +127,7 @@ impl ReturnPath {
 
     /// Answers a request that is not open.
     pub(crate) fn answer(&self, result: &[u8], touched: &mut Touched) {
+        self.noted(Outcome::Asked); // nothing else is answered here
         let mut out = Vec::with_capacity(result.len() + 64);
         self.id.with_token(|id| write_result(id, result, &mut out));
         self.door.answer(Payload::Owned(out), &Edits::new(), touched);
@@ -116,10 +142,41 @@ impl ReturnPath {
 
     /// The same, if it has been taken out of its client already.
     pub(crate) fn fail_taken(&self, error: &CallError, touched: &mut Touched) {
+        if let Some(note) = &self.note {
+            note.failed(error);
+        }
         let era = self.manner.era();
         let response = self.id.with_token(|id| error.response_in(era, id));
         let code = i64::from(error.code_in(era));
         self.door.refuse(code, Payload::Owned(response), &Edits::new(), touched);
+    }
+
+    /// The call has ended without an answer.
+    pub(crate) fn noted(&self, outcome: Outcome) {
+        if let Some(note) = &self.note {
+            note.ended(outcome, 0);
+        }
+    }
+
+    /// May it have run on a server that went?
+    pub(crate) fn has_run(&self) -> bool {
+        self.again.as_ref().is_some_and(|again| again.has_run)
+    }
+
+    /// The same way back for a call that has not been sent yet.
+    pub(crate) fn unsent(&self) -> Self {
+        Self {
+            client: Arc::clone(&self.client),
+            id: self.id.clone(),
+            progress_token: self.progress_token.clone(),
+            door: self.door.clone(),
+            manner: self.manner.clone(),
+            refused: Refused::default(),
+            kept: None,
+            rounds: 0,
+            again: self.again.clone(),
+            note: self.note.clone(),
+        }
     }
 
     /// Passes progress on, under the client's own token.

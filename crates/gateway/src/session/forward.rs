@@ -5,13 +5,12 @@ use std::sync::Arc;
 use trunkline_catalog::{Route as Owner, ToolRoute};
 use trunkline_wire::{Edits, Message, Span, decode, find};
 
-use crate::call::{Refused, ReturnPath};
+use crate::call::{Again, Note, Refused, ReturnPath};
 use crate::era::Era;
 use crate::error::CallError;
 use crate::pump::Touched;
 use crate::registry::Snapshot;
 use crate::router::{Deed, Forward, Subtool};
-use crate::session::asked::refuse_in;
 use crate::session::{Asked, Session};
 use crate::upstream::{Connection, Server};
 
@@ -66,42 +65,16 @@ impl Session {
     ) {
         let Some(server) = asked.snapshot.server(place) else { return };
         let Some(connection) = asked.snapshot.connection(place) else {
-            // Something may be called by its server's key although that server does not run.
-            return asked.refuse(&absent(server), touched);
+            return hold(&asked, server, changes, touched);
         };
         match self.own_process(server, Some(&asked)) {
             Err(error) => asked.refuse(&error, touched),
-            Ok(None) => Self::submit(asked, connection, changes, touched),
+            Ok(None) => submit(&asked, server, connection, changes, touched),
             Ok(Some(private)) => match private.connection() {
-                Some(connection) => Self::submit(asked, &connection, changes, touched),
+                Some(connection) => submit(&asked, &private, &connection, changes, touched),
                 None if private.is_settled() => asked.refuse(&absent(&private), touched),
                 None => self.retry_when_ready(private, &asked),
             },
-        }
-    }
-
-    fn submit(
-        asked: Asked<'_>,
-        connection: &Arc<Connection>,
-        changes: Changes<'_>,
-        touched: &mut Touched,
-    ) {
-        let Asked { message, id, door, client, manner, .. } = asked;
-        let token = message.params.meta_progress_token.map(|span| span.of(message.bytes));
-        // Anything else is no token; it goes through as it is.
-        let token = token.filter(|token| matches!(token.first(), Some(b'"' | b'-' | b'0'..=b'9')));
-        let path = ReturnPath {
-            client: Arc::clone(client),
-            id,
-            progress_token: token.map(Into::into),
-            door: door.clone(),
-            manner: manner.clone(),
-            refused: Refused::default(),
-            kept: None,
-            rounds: 0,
-        };
-        if let Err(error) = connection.submit(message, changes, path, touched) {
-            refuse_in(manner.era(), message.id(), &error, door, touched);
         }
     }
 
@@ -266,6 +239,76 @@ fn passes_on(asked: &Asked<'_>, to: &Forward<'_>, connection: &Connection, uri: 
             connection.unfollow(uri);
             false
         }
+    }
+}
+
+/// Hands a request over. A server that has gone at this moment and is expected back is waited for.
+fn submit(
+    asked: &Asked<'_>,
+    server: &Arc<Server>,
+    connection: &Arc<Connection>,
+    changes: Changes<'_>,
+    touched: &mut Touched,
+) {
+    let mut path = way_back(asked);
+    path.note = connection.note(asked.message, changes, &path);
+    let note = path.note.clone();
+    let Err(error) = connection.submit(asked.message, changes, path, touched) else { return };
+    let has_gone = matches!(error, CallError::ServerGone { may_have_run: false, .. });
+    if has_gone && server.waiting_room().is_some() {
+        return wait_for(asked, server, changes, note, touched);
+    }
+    if let Some(note) = note {
+        note.failed(&error);
+    }
+    asked.refuse(&error, touched);
+}
+
+/// A request for a server that is not there: something may be called by its key although it does not
+/// run. One that is expected back is waited for.
+fn hold(asked: &Asked<'_>, server: &Arc<Server>, changes: Changes<'_>, touched: &mut Touched) {
+    match server.connection() {
+        // It has come while the request was read.
+        Some(connection) => submit(asked, server, &connection, changes, touched),
+        None => {
+            let note = server.note(asked.message, changes, (asked.client, asked.manner));
+            wait_for(asked, server, changes, note, touched);
+        }
+    }
+}
+
+fn wait_for(
+    asked: &Asked<'_>,
+    server: &Arc<Server>,
+    changes: Changes<'_>,
+    note: Option<Arc<Note>>,
+    touched: &mut Touched,
+) {
+    let mut path = way_back(asked);
+    path.note = note;
+    path.again = Some(Again::new(asked.message, changes));
+    if let Err(turned) = server.hold(path, touched) {
+        let (path, error) = *turned;
+        path.fail_taken(&error, touched);
+    }
+}
+
+fn way_back(asked: &Asked<'_>) -> ReturnPath {
+    let Asked { message, id, door, client, manner, .. } = asked;
+    let token = message.params.meta_progress_token.map(|span| span.of(message.bytes));
+    // Anything else is no token; it goes through as it is.
+    let token = token.filter(|token| matches!(token.first(), Some(b'"' | b'-' | b'0'..=b'9')));
+    ReturnPath {
+        client: Arc::clone(client),
+        id: id.clone(),
+        progress_token: token.map(Into::into),
+        door: (*door).clone(),
+        manner: (*manner).clone(),
+        refused: Refused::default(),
+        kept: None,
+        rounds: 0,
+        again: None,
+        note: None,
     }
 }
 

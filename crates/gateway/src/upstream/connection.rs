@@ -1,11 +1,14 @@
 //! One live connection to a server: hands calls over, matches answers, keeps deadlines.
 
+use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
 use trunkline_wire::{
     Edits, Fault, FaultKind, Id, Kind, Message, Span, elements, encode_into, scan, upstream_id,
 };
@@ -14,6 +17,7 @@ use crate::call::{Audience, Cancel, Carrier, Client, Payload, ReturnPath, Ticket
 use crate::deadlines::{Deadlines, Tick};
 use crate::era::{Era, Stamp};
 use crate::error::CallError;
+use crate::events::{EventSink, Outcome};
 use crate::limits::Limits;
 use crate::pump::{Refused, Touched};
 use crate::upstream::broken::BrokenLines;
@@ -22,6 +26,7 @@ use crate::upstream::line::{Heading, Line};
 use crate::upstream::listen::Listens;
 use crate::upstream::parking::Parking;
 use crate::upstream::pending::{Entry, Pending, UpstreamId, Waiter};
+use crate::upstream::room::Room;
 use crate::upstream::subscriptions::Subscriptions;
 
 #[derive(Debug)]
@@ -52,6 +57,25 @@ pub(crate) struct Connection {
     pub(crate) stale: AtomicU8,
     pub(crate) changed: Notify,
     pub(super) deadlines: Arc<Deadlines>,
+    pub(super) outfit: Outfit,
+    /// Its tools that may be called again, as it spells them: known where calls are held.
+    pub(super) repeatable: Mutex<HashSet<Box<[u8]>>>,
+    /// It has answered a client.
+    pub(super) was_of_use: AtomicBool,
+    /// When it last said anything, in milliseconds since it was made; noted where calls are held.
+    pub(super) heard: AtomicU64,
+    pub(super) made: Instant,
+}
+
+/// What a connection has beyond the plain passing on of messages.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outfit {
+    /// Where calls wait for the server.
+    pub(crate) room: Option<Arc<Room>>,
+    /// Who is told what became of calls.
+    pub(crate) events: Option<EventSink>,
+    /// When a call of this server's is late, if that is not the same for all.
+    pub(crate) timeout: Option<Duration>,
 }
 
 /// What a connection is made of.
@@ -65,11 +89,13 @@ pub(crate) struct Parts {
     pub(crate) simple: bool,
     pub(crate) deadlines: Arc<Deadlines>,
     pub(crate) parking: Arc<Parking>,
+    pub(crate) outfit: Outfit,
 }
 
 impl Connection {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { key, limits, line, broken, audience, simple, deadlines, parking } = parts;
+        let Parts { key, limits, line, broken, audience, simple, deadlines, parking, outfit } =
+            parts;
         Self {
             key,
             limits,
@@ -89,6 +115,11 @@ impl Connection {
             stale: AtomicU8::new(0),
             changed: Notify::new(),
             deadlines,
+            outfit,
+            repeatable: Mutex::default(),
+            was_of_use: AtomicBool::new(false),
+            heard: AtomicU64::new(0),
+            made: Instant::now(),
         }
     }
 
@@ -112,6 +143,20 @@ impl Connection {
     /// Passes a client's request on, with `changes` made: the server's own name for what it is
     /// about. Every other byte is the client's.
     pub(crate) fn submit(
+        self: &Arc<Self>,
+        message: &Message<'_>,
+        changes: &[(Span, &[u8])],
+        path: ReturnPath,
+        touched: &mut Touched,
+    ) -> Result<(), CallError> {
+        match &self.outfit.room {
+            None => self.submit_now(message, changes, path, touched),
+            Some(room) => self.submit_held(room, message, changes, path, touched),
+        }
+    }
+
+    /// The same, past those who wait.
+    pub(super) fn submit_now(
         self: &Arc<Self>,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
@@ -158,7 +203,8 @@ impl Connection {
     ) -> Result<(), CallError> {
         match sent {
             Ok(sent_at) => {
-                let deadline = self.deadlines.for_call();
+                let before = path.again.as_ref().and_then(|again| again.deadline);
+                let deadline = before.or_else(|| self.deadline());
                 pending.insert(id, Entry { waiter: Waiter::Client(path), deadline, sent_at });
                 Ok(())
             }
@@ -256,6 +302,9 @@ impl Connection {
             }
             Err(fault) => return self.broken_line(payload.bytes(), fault),
         };
+        if self.outfit.room.is_some() {
+            self.note_time();
+        }
         match message.kind {
             Kind::Answer | Kind::Refusal => {
                 let (id, shape) = (upstream_id(message.id()), Shape::of(&message));
@@ -266,6 +315,7 @@ impl Connection {
                     return;
                 };
                 self.settle(entry, shape, payload, touched);
+                self.made_room_in(touched);
             }
             Kind::Notification => self.notified(&message, origin, touched),
             Kind::Request => self.asked(&message, origin, touched),
@@ -307,6 +357,9 @@ impl Connection {
         payload: Payload<'_>,
         touched: &mut Touched,
     ) {
+        if !self.was_of_use.load(Ordering::Relaxed) && matches!(entry.waiter, Waiter::Client(_)) {
+            self.was_of_use.store(true, Ordering::Relaxed);
+        }
         match entry.waiter {
             Waiter::Client(path) if path.manner.is_session() && self.era() == Era::Legacy => {
                 path.deliver(shape.id, payload, touched);
@@ -363,14 +416,17 @@ impl Connection {
         let mut touched = Touched::default();
         let entries = self.pending.lock().close();
         for (id, entry) in entries {
+            let may_have_run = reach.may_have_run(id, entry.sent_at);
             let error = CallError::ServerGone {
                 server: self.key.to_string(),
                 what: what.to_owned(),
-                may_have_run: reach.may_have_run(id, entry.sent_at),
+                may_have_run,
                 stderr: stderr.to_vec(),
             };
             match entry.waiter {
-                Waiter::Client(path) => path.fail(&error, &mut touched),
+                Waiter::Client(path) => {
+                    self.lose(path, entry.deadline, may_have_run, &error, &mut touched);
+                }
                 Waiter::Parked(parked) => parked.fail(&error, &mut touched),
                 Waiter::Own(_) | Waiter::Listening(_) | Waiter::Fence => {}
             }
@@ -386,7 +442,7 @@ impl Connection {
     /// Ends the calls that are late and tells the server. True if any call is left open.
     pub(crate) fn expire(&self, now: Tick) -> bool {
         let expired = self.pending.lock().expired(now);
-        let after = self.limits.call.unwrap_or_default();
+        let after = self.outfit.timeout.or(self.limits.call).unwrap_or_default();
         for id in expired {
             let client = self.client_of(id);
             let error = CallError::Timeout { server: self.key.to_string(), after };
@@ -399,6 +455,7 @@ impl Connection {
                 touched.flush();
             }
         }
+        self.made_room();
         self.pending.lock().len() > 0
     }
 
@@ -439,6 +496,7 @@ impl Carrier for Connection {
             }
             _ => return,
         };
+        path.noted(Outcome::Cancelled);
         path.door.unanswered(touched);
         match how {
             Cancel::Said(message) if self.is_told() => {
@@ -451,6 +509,7 @@ impl Carrier for Connection {
             _ => self.call_off(id, "the client has gone", touched),
         }
         self.gave_up(&path.client, touched);
+        self.made_room_in(touched);
     }
 
     fn abandon(&self, id: u32, touched: &mut Touched) {

@@ -58,6 +58,7 @@ impl<'a> Life<'a> {
             simple: supervisor.simple,
             deadlines: Arc::clone(&supervisor.deadlines),
             parking: Arc::clone(&supervisor.registry.parking),
+            outfit: server.outfit(),
         });
         let mut life = Self {
             server,
@@ -129,6 +130,7 @@ impl<'a> Life<'a> {
             () = self.connection.broken.too_many.notified() => {
                 self.failed(Phase::Runtime, "sent too many broken messages")
             }
+            why = self.server.condemned() => self.failed(Phase::Runtime, &why),
             _ = self.supervisor.ending(self.server) => End::Stopped,
         }
     }
@@ -191,7 +193,11 @@ impl<'a> Life<'a> {
 
     /// Takes the server out of sight, ends its calls, and lets nothing of it live on.
     async fn finish(mut self, end: &End, mut tree: Tree) {
-        // First out of the list: whoever has the error of a call must not see its tool any more.
+        if let End::Failed(failure) = end {
+            announce(self.server, self.supervisor, failure);
+        }
+        // First out of the list: whoever has the error of a call must not see its tool any more,
+        // unless the server is expected back.
         self.server.set_live(None);
         self.server.update(|status| {
             status.pid = None;
@@ -200,7 +206,6 @@ impl<'a> Life<'a> {
         self.supervisor.registry.changed();
         let farewell = match end {
             End::Failed(failure) => {
-                announce(self.server, failure);
                 self.connection.close(&failure.what, &failure.stderr);
                 ONE_SERVER
             }

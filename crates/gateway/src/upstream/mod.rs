@@ -1,11 +1,14 @@
 //! The servers: how they are started, kept, asked, and matched with their answers.
 
+mod breaker;
 mod broken;
 mod connection;
 mod crossing;
 mod declared;
 mod given_up;
 mod handshake;
+mod hints;
+mod holding;
 mod incoming;
 mod last_words;
 mod launch;
@@ -18,6 +21,7 @@ mod pending;
 mod probe;
 mod ready;
 mod remote;
+mod room;
 mod rounds;
 mod server;
 mod shown;
@@ -29,10 +33,11 @@ mod tasks;
 pub(crate) use connection::Connection;
 pub use declared::Declared;
 pub(crate) use declared::passed_on;
+pub use hints::Hints;
 pub use launch::Inherited;
 pub(crate) use parking::Parking;
 pub use remote::client_tls;
-pub(crate) use server::{Live, Server};
-pub use state::{Failure, Phase, State, Status};
+pub(crate) use server::{Live, Provisions, Server};
+pub use state::{Failure, Phase, Retry, State, Status};
 pub use supervisor::Restart;
 pub(crate) use supervisor::{Supervisor, supervise};

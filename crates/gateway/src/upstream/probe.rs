@@ -332,6 +332,7 @@ mod tests {
             simple: false,
             deadlines: Arc::new(Deadlines::new(None)),
             parking: Arc::new(Parking::new()),
+            outfit: crate::upstream::connection::Outfit::default(),
         }))
     }
 

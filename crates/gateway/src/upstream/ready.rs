@@ -60,6 +60,7 @@ fn publish(
         tracing::warn!(server = %server.key, "{}", shown(&warning, &server.secrets));
     }
     connection.line.learn(&listing);
+    connection.learn_hints(&listing);
     let tools = listing.tools().len();
     let live = Live {
         connection: Arc::clone(connection),
@@ -71,7 +72,9 @@ fn publish(
     server.update(|status| {
         status.tools = tools;
         status.state = State::Running;
+        status.retry = None;
     });
+    server.is_back(connection);
 }
 
 /// A server that comes again is told what its predecessor knew.
@@ -115,6 +118,9 @@ pub(super) async fn follow_changes(
                 Ok(fresh) => listing.replace(kind, fresh),
                 Err(error) => not_listed(&server, kind, &error),
             }
+        }
+        if connection.is_closed() {
+            return; // it went while it was listing
         }
         publish(&server, &connection, &hello, listing, &supervisor);
         sleep(CHANGE_PAUSE).await;

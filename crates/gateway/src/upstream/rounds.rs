@@ -10,6 +10,7 @@ use trunkline_wire::{Edits, Kind, Message, decode, encode_into, member, scan, up
 use crate::call::{Cancel, Carrier, Payload, ReturnPath, Ticket};
 use crate::era::{self, InputRequest};
 use crate::error::CallError;
+use crate::events::Outcome;
 use crate::limits::{OPEN_QUESTIONS, ROUNDS};
 use crate::pump::Touched;
 use crate::upstream::connection::{Connection, under_our_id, with_digits};
@@ -189,6 +190,7 @@ impl Carrier for Rounds {
         let open = self.open.lock().take();
         if let Some(Open { path, .. }) = open {
             self.forget_questions(&path, touched);
+            path.noted(Outcome::Cancelled);
             path.door.unanswered(touched);
         }
     }

@@ -5,16 +5,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use trunkline_catalog::Listing;
-use trunkline_catalog::config::{Secrets, ServerSpec, Share, ToolFilter, Transport};
+use trunkline_catalog::config::{CallRules, Secrets, ServerSpec, Share, ToolFilter, Transport};
+use trunkline_wire::{Message, Span};
 
-use crate::call::Audience;
-use crate::upstream::connection::Connection;
+use crate::call::{Audience, Client, Manner, Note, ReturnPath};
+use crate::error::CallError;
+use crate::events::{Event, EventSink};
+use crate::pump::Touched;
+use crate::upstream::breaker::Breaker;
+use crate::upstream::connection::{Connection, Outfit};
 use crate::upstream::handshake::Hello;
 use crate::upstream::probe::Known;
 use crate::upstream::remote::Spoken;
+use crate::upstream::room::{Cause, Room, Turned};
 use crate::upstream::state::{State, Status};
 
 #[derive(Debug)]
@@ -39,6 +46,31 @@ pub(crate) struct Server {
     pub(super) spoken: Spoken,
     /// As a process: the era it was found to be of.
     pub(super) known: Known,
+    calls: CallRules,
+    provisions: Provisions,
+    /// Where its calls wait, if they may.
+    pub(crate) room: Option<Arc<Room>>,
+    pub(super) breaker: Mutex<Breaker>,
+    /// What it offered when it was last there, while it is expected back.
+    kept: Mutex<Option<Arc<Listing>>>,
+    /// Somebody wants it tried again now; or wants it given up, and says why.
+    pub(super) wake: Notify,
+    pub(super) condemned: Notify,
+    verdict: Mutex<String>,
+    /// A supervisor looks after it.
+    pub(crate) is_attended: AtomicBool,
+}
+
+/// What every server is given by its gateway.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Provisions {
+    pub(crate) events: Option<EventSink>,
+    /// Calls wait while a server is away.
+    pub(crate) holds: bool,
+    /// Rung when somebody starts to wait.
+    pub(crate) bell: Arc<Notify>,
+    /// Rung when the state of a server or what it offers has changed.
+    pub(crate) news: Arc<watch::Sender<()>>,
 }
 
 /// After so many, a server's listings are not worth more words.
@@ -53,9 +85,15 @@ pub(crate) struct Live {
 }
 
 impl Server {
-    pub(crate) fn new(spec: ServerSpec, audience: Arc<Audience>) -> Self {
+    pub(crate) fn new(spec: ServerSpec, audience: Arc<Audience>, provisions: &Provisions) -> Self {
+        let key: Arc<str> = spec.key.as_str().into();
+        let (holds, at_once) = (provisions.holds, spec.calls.at_once);
+        let room = (holds || at_once.is_some()).then(|| {
+            let bell = Arc::clone(&provisions.bell);
+            Arc::new(Room::new(Arc::clone(&key), holds, at_once, bell))
+        });
         Self {
-            key: spec.key.as_str().into(),
+            key,
             transport: spec.transport,
             secrets: Arc::new(spec.secrets),
             share: spec.share,
@@ -69,6 +107,15 @@ impl Server {
             before: Mutex::new(None),
             spoken: Spoken::default(),
             known: Known::default(),
+            calls: spec.calls,
+            provisions: provisions.clone(),
+            room,
+            breaker: Mutex::default(),
+            kept: Mutex::default(),
+            wake: Notify::new(),
+            condemned: Notify::new(),
+            verdict: Mutex::default(),
+            is_attended: AtomicBool::new(false),
         }
     }
 
@@ -89,6 +136,15 @@ impl Server {
             before: Mutex::new(None),
             spoken: self.spoken.passed_on(),
             known: self.known.passed_on(),
+            calls: self.calls,
+            provisions: Provisions { holds: false, ..self.provisions.clone() },
+            room: self.room.as_ref().and_then(|room| room.private()).map(Arc::new),
+            breaker: Mutex::default(),
+            kept: Mutex::default(),
+            wake: Notify::new(),
+            condemned: Notify::new(),
+            verdict: Mutex::default(),
+            is_attended: AtomicBool::new(false),
         }
     }
 
@@ -100,7 +156,10 @@ impl Server {
 
     /// Would `spec` start the same thing?
     pub(crate) fn is_same(&self, spec: &ServerSpec) -> bool {
-        *self.key == *spec.key && self.transport == spec.transport && self.share == spec.share
+        *self.key == *spec.key
+            && self.transport == spec.transport
+            && self.share == spec.share
+            && self.calls == spec.calls
     }
 
     pub(crate) fn filter(&self) -> Arc<ToolFilter> {
@@ -136,7 +195,20 @@ impl Server {
     }
 
     pub(crate) fn update(&self, change: impl FnOnce(&mut Status)) {
-        self.status.send_modify(change);
+        let mut news = None;
+        self.status.send_modify(|status| {
+            let before = status.state.word();
+            change(status);
+            if status.state.word() != before {
+                status.since = Instant::now();
+                news = Some((status.state.word(), status.state.why()));
+            }
+        });
+        self.provisions.news.send_replace(());
+        if let (Some(sink), Some((state, why))) = (&self.provisions.events, news) {
+            let server = Arc::clone(&self.key);
+            sink.put(Event::ServerChanged { server, state, why });
+        }
         if self.is_settled() {
             self.settled_once.store(true, Ordering::Relaxed);
         }
@@ -180,13 +252,122 @@ impl Server {
         self.live.lock().as_ref().map(|live| Arc::clone(&live.connection))
     }
 
+    /// What a connection to it is given.
+    pub(super) fn outfit(&self) -> Outfit {
+        Outfit {
+            room: self.room.clone(),
+            events: self.provisions.events.clone(),
+            timeout: self.calls.timeout,
+        }
+    }
+
+    /// It is away and expected back: what it offered stays in the lists, and whoever calls waits.
+    pub(super) fn is_expected(&self) {
+        let Some(room) = self.room.as_ref().filter(|room| room.holds) else { return };
+        if let Some(live) = self.live() {
+            *self.kept.lock() = Some(live.listing);
+        }
+        room.open();
+    }
+
+    /// It is not expected back soon, or ever. True: it is out of the lists now and was in them.
+    pub(super) fn is_given_up(&self, what: &str) -> bool {
+        let was_kept = self.kept.lock().take().is_some();
+        if let Some(room) = &self.room {
+            room.shut(what);
+        }
+        was_kept
+    }
+
+    /// It is there: whoever waits is let in.
+    pub(super) fn is_back(&self, connection: &Arc<Connection>) {
+        *self.kept.lock() = None;
+        if let Some(room) = &self.room {
+            room.welcome(connection);
+        }
+    }
+
+    /// What it offers, or offered before it went and is expected back.
+    pub(crate) fn listing(&self) -> Option<Arc<Listing>> {
+        let live = self.live.lock().as_ref().map(|live| Arc::clone(&live.listing));
+        live.or_else(|| self.kept.lock().clone())
+    }
+
+    /// Its calls may wait for it now.
+    pub(crate) fn waiting_room(&self) -> Option<&Arc<Room>> {
+        self.room.as_ref().filter(|room| room.is_open())
+    }
+
+    /// Keeps a call that waits for the server, or says why it cannot wait.
+    pub(crate) fn hold(&self, path: ReturnPath, touched: &mut Touched) -> Result<(), Turned> {
+        let Some(room) = self.waiting_room() else {
+            let error =
+                CallError::ServerAbsent { server: self.key.to_string(), why: self.absence() };
+            return Err(Box::new((path, error)));
+        };
+        room.admit(path, Cause::Away, self.calls.timeout)?;
+        room.release(touched); // it may have come back at this moment
+        Ok(())
+    }
+
+    /// What is to be told about a call to it at its end, if anybody wants to know.
+    pub(crate) fn note(
+        &self,
+        message: &Message<'_>,
+        changes: &[(Span, &[u8])],
+        asker: (&Client, &Manner),
+    ) -> Option<Arc<Note>> {
+        let sink = self.provisions.events.as_ref()?;
+        Note::of(message, changes, &self.key, asker, sink)
+    }
+
+    /// Calls that are with it, and calls that wait for it.
+    pub(crate) fn open_calls(&self) -> usize {
+        self.connection().map_or(0, |connection| connection.open_calls())
+    }
+
+    pub(crate) fn waiting_calls(&self) -> usize {
+        self.room.as_ref().map_or(0, |room| room.len())
+    }
+
+    /// It is to be tried again now, as if it had never failed.
+    pub(crate) fn try_again(&self) {
+        self.breaker.lock().close();
+        self.wake.notify_waiters(); // whoever does not wait needs no waking
+    }
+
+    /// It is going to be started although it had been given up for good.
+    pub(crate) fn starts_over(&self) {
+        self.breaker.lock().close();
+        self.update(|status| {
+            status.state = State::Initializing;
+            status.restarts += 1;
+        });
+    }
+
+    /// Somebody says that it is of no use as it is.
+    pub(crate) fn condemn(&self, why: String) {
+        if self.connection().is_none() {
+            return; // that is known, and it is being tried
+        }
+        *self.verdict.lock() = why;
+        self.condemned.notify_one();
+    }
+
+    pub(super) async fn condemned(&self) -> String {
+        self.condemned.notified().await;
+        std::mem::take(&mut *self.verdict.lock())
+    }
+
     /// Why a call to this server cannot be made now, in words for whoever called.
     pub(crate) fn absence(&self) -> String {
         let key = &self.key;
-        match &self.status.borrow().state {
+        let status = self.status.borrow();
+        let retry = status.retry.map(|retry| format!("; {retry}")).unwrap_or_default();
+        match &status.state {
             State::Initializing => format!("server `{key}` is still starting; try again soon"),
             State::Running => format!("server `{key}` is running and does not offer this"),
-            State::Failed(failure) => format!("server `{key}` {failure}"),
+            State::Failed(failure) => format!("server `{key}` {failure}{retry}"),
             State::Stopped => format!("server `{key}` is stopped"),
         }
     }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 /// `initializing → running | failed`, `running → failed | stopped`; with `--restart` a failed
 /// server goes back to `initializing`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +22,14 @@ impl State {
             Self::Running => "running",
             Self::Failed(_) => "failed",
             Self::Stopped => "stopped",
+        }
+    }
+
+    /// Why, if it has failed.
+    pub fn why(&self) -> Option<String> {
+        match self {
+            Self::Failed(failure) => Some(failure.to_string()),
+            _ => None,
         }
     }
 
@@ -90,6 +100,34 @@ pub struct Status {
     /// From the start of its process until its tools were known.
     pub started_in: Option<Duration>,
     pub restarts: u32,
+    /// Since when it has been in this state.
+    pub since: Instant,
+    /// It has failed and is going to be tried again.
+    pub retry: Option<Retry>,
+    /// Why it last failed, also when it has come back since.
+    pub last_failure: Option<Failure>,
+}
+
+/// When a server that has failed is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    pub at: Instant,
+    /// How often it has failed in a row.
+    pub failures: u32,
+    /// That is too often: nobody waits for it.
+    pub is_open: bool,
+}
+
+impl fmt::Display for Retry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_open {
+            write!(f, "it failed {} times in a row and ", self.failures)?;
+        } else {
+            f.write_str("it ")?;
+        }
+        let left = self.at.saturating_duration_since(Instant::now());
+        write!(f, "is tried again in {} s", left.as_secs() + 1)
+    }
 }
 
 impl Default for Status {
@@ -102,6 +140,9 @@ impl Default for Status {
             pid: None,
             started_in: None,
             restarts: 0,
+            since: Instant::now(),
+            retry: None,
+            last_failure: None,
         }
     }
 }

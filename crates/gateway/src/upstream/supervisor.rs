@@ -1,10 +1,11 @@
 //! One task per server: start it, make it known, notice its end, start it again if asked to.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep_until};
 use trunkline_catalog::ListKind;
 use trunkline_catalog::config::Transport;
 use trunkline_keeper::{Keeper, LaunchError};
@@ -21,7 +22,7 @@ use crate::upstream::life::Life;
 use crate::upstream::remote::Remote;
 use crate::upstream::server::Server;
 use crate::upstream::shown::shown;
-use crate::upstream::state::{Failure, Phase, State};
+use crate::upstream::state::{Failure, Phase, Retry, State};
 
 /// What every supervisor needs.
 #[derive(Clone, Debug)]
@@ -63,9 +64,19 @@ pub(super) enum End {
 
 /// Runs a server until it is stopped or stays down.
 pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
+    server.is_attended.store(true, Ordering::Relaxed);
+    keep_alive(&server, &supervisor).await;
+    server.is_attended.store(false, Ordering::Relaxed);
+    server.update(|status| status.retry = None);
+    if server.is_given_up("is not running any more") {
+        supervisor.registry.changed();
+    }
+}
+
+async fn keep_alive(server: &Arc<Server>, supervisor: &Supervisor) {
     let mut exits: Vec<Instant> = Vec::new();
     loop {
-        let failure = match live(&server, &supervisor).await {
+        let failure = match live(server, supervisor).await {
             End::Stopped => {
                 server.update(|status| status.state = State::Stopped);
                 return;
@@ -75,7 +86,7 @@ pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
         };
         exits.retain(|at| at.elapsed() < EXIT_WINDOW);
         exits.push(Instant::now());
-        let restart = supervisor.restart_of(&server);
+        let restart = supervisor.restart_of(server);
         if matches!(restart, Restart::OneShot | Restart::Never) || failure.permanent {
             return;
         }
@@ -89,11 +100,16 @@ pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
             );
             return;
         }
-        let pause = if too_often { varied(BACKOFF_LONGEST) } else { backoff(exits.len()) };
+        let until = match server.status().retry {
+            Some(retry) => retry.at,
+            None => Instant::now() + backoff(exits.len()),
+        };
+        let pause = until.saturating_duration_since(Instant::now());
         tracing::warn!(server = %server.key, "is started again in {:.1} s", pause.as_secs_f64());
         tokio::select! {
-            () = sleep(pause) => {}
-            _ = supervisor.ending(&server) => return,
+            () = sleep_until(until) => {}
+            () = server.wake.notified() => {}
+            _ = supervisor.ending(server) => return,
         }
         server.update(|status| {
             status.state = State::Initializing;
@@ -115,9 +131,20 @@ pub(super) fn varied(pause: Duration) -> Duration {
     pause.mul_f64(0.75 + noise / 2.0)
 }
 
-/// Says that a server has failed, in the log and in its state.
-pub(super) fn announce(server: &Server, failure: &Failure) {
-    server.update(|status| status.state = State::Failed(failure.clone()));
+/// Says that a server has failed, in the log and in its state, and whether it is expected back. To be
+/// said while it is still known what it offered, and before its calls end.
+pub(super) fn announce(server: &Server, supervisor: &Supervisor, failure: &Failure) {
+    let retry = supervisor.retry(server, failure);
+    server.update(|status| {
+        status.state = State::Failed(failure.clone());
+        status.last_failure = Some(failure.clone());
+        status.retry = retry;
+    });
+    match retry {
+        Some(Retry { is_open: false, .. }) => server.is_expected(),
+        _ if server.is_given_up(&failure.what) => supervisor.registry.changed(),
+        _ => {}
+    }
     let Failure { phase, what, advice, stderr, .. } = failure;
     let mut text = what.clone();
     if !advice.is_empty() {
@@ -132,7 +159,7 @@ pub(super) fn announce(server: &Server, failure: &Failure) {
 
 impl Supervisor {
     /// Waits until the gateway ends or this server is dismissed; says how.
-    pub(super) async fn ending(&self, server: &Server) -> Farewell {
+    pub(crate) async fn ending(&self, server: &Server) -> Farewell {
         let mut farewell = self.farewell.clone();
         let farewell = async {
             match farewell.wait_for(Option::is_some).await {
@@ -147,9 +174,25 @@ impl Supervisor {
         }
     }
 
+    /// When a server that has just failed is tried again, if that is for as long as it takes.
+    fn retry(&self, server: &Server, failure: &Failure) -> Option<Retry> {
+        if self.restart_of(server) != Restart::Always || failure.permanent {
+            return None;
+        }
+        let was_of_use = server.connection().is_some_and(|connection| connection.was_of_use());
+        let step = server.breaker.lock().failed(was_of_use);
+        let at = Instant::now() + varied(step.pause);
+        Some(Retry { at, failures: step.failures, is_open: step.is_open })
+    }
+
     /// What is asked of servers.
     pub(super) fn kinds(&self) -> &'static [ListKind] {
         if self.simple { &[ListKind::Tools] } else { &ListKind::ALL }
+    }
+
+    /// Is it started again when it fails?
+    pub(crate) fn restarts(&self, server: &Server) -> bool {
+        matches!(self.restart_of(server), Restart::Limited | Restart::Always)
     }
 
     /// A server in the network comes back by itself; nothing is started for it.
@@ -185,6 +228,7 @@ async fn live(server: &Arc<Server>, supervisor: &Supervisor) -> End {
         Ok(custody) => Life::begin(server, supervisor, custody).await,
         Err(error) => never_started(
             server,
+            supervisor,
             Failure {
                 phase: Phase::Startup,
                 what: shown(
@@ -207,8 +251,8 @@ fn with_cause(error: &LaunchError) -> String {
     }
 }
 
-pub(super) fn never_started(server: &Server, failure: Failure) -> End {
-    announce(server, &failure);
+pub(super) fn never_started(server: &Server, supervisor: &Supervisor, failure: Failure) -> End {
+    announce(server, supervisor, &failure);
     End::Failed(failure)
 }
 

@@ -100,6 +100,9 @@ fn co_4_what_is_wrong_with_a_filter() {
         "hiddenTools": [""]                      => hiddenTools[0] 1:55 the name of a tool is empty
         "includeTools": 5                        => includeTools 1:55 `includeTools` must be an array of tool names, found a number | write ["TOOL", …], with the names that the server itself uses
         "share": true                            => share 1:48 `share` must be a string, found a boolean
+        "callTimeout": "30s"                     => callTimeout 1:54 `callTimeout` must be a number, found a string
+        "callTimeout": 0                         => callTimeout 1:54 `callTimeout` cannot be this number | write the seconds that a call may take, from 0.001 to 86400
+        "maxConcurrency": 0                      => maxConcurrency 1:57 `maxConcurrency` cannot be this number | write how many calls the server is given at a time, from 1 to 100000
         "share": "session"                       => share 1:48 this way to `share` is not known | write "shared" or "per-session"
     "#;
     let file = |members: &str| server(&format!("\"command\": \"a\", {members}"));
@@ -137,7 +140,7 @@ fn a_server_is_shared_unless_the_file_says_otherwise() {
 
 #[test]
 fn the_simple_rules_refuse_filters_and_sharing() {
-    for key in ["exposedTools", "hiddenTools", "includeTools", "tools", "share"] {
+    for key in ["exposedTools", "hiddenTools", "includeTools", "tools", "share", "maxConcurrency"] {
         let expected = format!(
             "invalid_schema $.mcpServers.s.{key} 1:39 `{key}` is not in the standard config"
         );

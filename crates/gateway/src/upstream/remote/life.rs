@@ -64,6 +64,7 @@ impl<'a> Life<'a> {
             simple: supervisor.simple,
             deadlines: Arc::clone(&supervisor.deadlines),
             parking: Arc::clone(&supervisor.registry.parking),
+            outfit: server.outfit(),
         }));
         line.belong_to(&connection);
         let started = Instant::now();
@@ -132,6 +133,7 @@ impl<'a> Life<'a> {
             () = self.connection.broken.too_many.notified() => {
                 self.failed(&Trouble::new("sent too many broken messages", ""), Phase::Runtime)
             }
+            why = self.server.condemned() => self.failed(&Trouble::new(why, ""), Phase::Runtime),
             _ = self.supervisor.ending(self.server) => End::Stopped,
         })
     }
@@ -146,13 +148,16 @@ impl<'a> Life<'a> {
 
     /// Takes the server out of sight and ends its calls.
     async fn finish(mut self, end: &End, mut attendant: Attendant) {
-        // First out of the list: whoever has the error of a call must not see its tool any more.
+        if let End::Failed(failure) = end {
+            announce(self.server, self.supervisor, failure);
+        }
+        // First out of the list: whoever has the error of a call must not see its tool any more,
+        // unless the server is expected back.
         self.server.set_live(None);
         self.server.update(|status| status.tools = 0);
         self.supervisor.registry.changed();
         match end {
             End::Failed(failure) => {
-                announce(self.server, failure);
                 self.connection.close(&failure.what, &failure.stderr);
             }
             // Only processes are started in another way.

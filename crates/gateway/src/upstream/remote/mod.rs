@@ -73,7 +73,7 @@ fn ways(kind: RemoteKind, simple: bool, spoken: Option<Dialect>) -> Vec<Dialect>
 pub(super) async fn live(server: &Arc<Server>, supervisor: &Supervisor, place: Remote<'_>) -> End {
     let address = match Address::new(place) {
         Ok(address) => address,
-        Err(trouble) => return unusable(server, &trouble),
+        Err(trouble) => return unusable(server, supervisor, &trouble),
     };
     mention_proxy(server, supervisor, &address);
     let spoken = *server.spoken.0.lock();
@@ -88,7 +88,7 @@ pub(super) async fn live(server: &Arc<Server>, supervisor: &Supervisor, place: R
     }
     *server.spoken.0.lock() = None;
     let nothing = || Trouble::new("cannot be spoken to", "");
-    unusable(server, &first.unwrap_or_else(nothing))
+    unusable(server, supervisor, &first.unwrap_or_else(nothing))
 }
 
 /// Many programs go through a proxy when the environment names one; this one does not.
@@ -101,9 +101,9 @@ fn mention_proxy(server: &Server, supervisor: &Supervisor, address: &Address) {
     }
 }
 
-fn unusable(server: &Server, trouble: &Trouble) -> End {
+fn unusable(server: &Server, supervisor: &Supervisor, trouble: &Trouble) -> End {
     let phase = trouble.phase(false);
-    never_started(server, trouble.failure(phase, |text| shown(text, &server.secrets)))
+    never_started(server, supervisor, trouble.failure(phase, |text| shown(text, &server.secrets)))
 }
 
 #[cfg(test)]

@@ -63,6 +63,7 @@ impl Rig {
             simple: false,
             deadlines: Arc::new(Deadlines::new(None)),
             parking: Arc::new(crate::upstream::Parking::new()),
+            outfit: crate::upstream::connection::Outfit::default(),
         }));
         line.belong_to(&connection);
         if dialect == Dialect::Modern {
@@ -97,6 +98,8 @@ impl Rig {
             refused: crate::call::Refused::default(),
             kept: None,
             rounds: 0,
+            again: None,
+            note: None,
             client: Arc::default(),
             id: Id::new(b"7"),
             progress_token: None,

@@ -1,0 +1,92 @@
+//! What a file says about the calls of one server: how long they may take, how many run at a time.
+
+use std::time::Duration;
+
+use super::check::{Checker, find};
+use super::load::Rules;
+use super::path::Path;
+use super::problem::Problem;
+use super::spec::CallRules;
+use crate::jsonc::{Member, Value};
+
+const TIMEOUT: &str = "callTimeout";
+const AT_ONCE: &str = "maxConcurrency";
+
+pub(crate) const CALLS: [&str; 2] = [TIMEOUT, AT_ONCE];
+
+/// A day: what takes longer is not waited for.
+const LONGEST: f64 = 86_400.0;
+/// A millisecond: nothing is answered sooner.
+const SHORTEST: f64 = 0.001;
+const MOST: usize = 100_000;
+
+impl Checker<'_> {
+    pub(crate) fn calls(&mut self, members: &[Member], at: &Path) -> CallRules {
+        if self.rules == Rules::Simple {
+            return CallRules::default();
+        }
+        CallRules {
+            timeout: self.number(members, at, TIMEOUT, SECONDS, seconds),
+            at_once: self.number(members, at, AT_ONCE, COUNT, count),
+        }
+    }
+
+    fn number<T>(
+        &mut self,
+        members: &[Member],
+        at: &Path,
+        key: &str,
+        help: &str,
+        read: fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        let member = find(members, key)?;
+        let at = at.key(key);
+        let Value::Number(text) = &member.value.value else {
+            self.wrong_type(&member.value, &at, &format!("`{key}`"), "a number");
+            return None;
+        };
+        let read = read(text);
+        if read.is_none() {
+            let message = format!("`{key}` cannot be this number");
+            self.report(Problem::schema(&at, member.value.span, message).help(help));
+        }
+        read
+    }
+}
+
+const SECONDS: &str = "write the seconds that a call may take, from 0.001 to 86400";
+const COUNT: &str = "write how many calls the server is given at a time, from 1 to 100000";
+
+fn seconds(text: &str) -> Option<Duration> {
+    let seconds = text.parse().ok().filter(|seconds| (SHORTEST..=LONGEST).contains(seconds))?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+fn count(text: &str) -> Option<usize> {
+    text.parse().ok().filter(|count| (1..=MOST).contains(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_make_no_sense_are_none() {
+        for (text, expected) in [
+            ("30", Some(Duration::from_secs(30))),
+            ("0.5", Some(Duration::from_millis(500))),
+            ("1e2", Some(Duration::from_secs(100))),
+            ("0", None),
+            ("-1", None),
+            ("86401", None),
+            ("1e999", None),
+        ] {
+            assert_eq!(seconds(text), expected, "{text}");
+        }
+        for (text, expected) in
+            [("1", Some(1)), ("64", Some(64)), ("0", None), ("-1", None), ("1.5", None)]
+        {
+            assert_eq!(count(text), expected, "{text}");
+        }
+    }
+}

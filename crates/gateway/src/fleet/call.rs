@@ -1,0 +1,377 @@
+//! A call of a tool from inside this process, beside all clients.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
+use trunkline_wire::{Edits, Id, Kind, Span, decode, member, scan};
+
+use crate::call::{Again, Client, Door, Exit, Manner, Payload, Refused, ReturnPath};
+use crate::error::{CallError, Remedy};
+use crate::fleet::Fleet;
+use crate::pump::Touched;
+use crate::session::leave;
+use crate::upstream::Server;
+
+/// What is to be called, and by whom.
+#[derive(Clone, Debug, Default)]
+pub struct ToolCall {
+    pub server: String,
+    /// As its server calls it.
+    pub tool: String,
+    /// A JSON object as it was written; empty: none.
+    pub arguments: Vec<u8>,
+    /// A JSON object for `_meta`.
+    pub meta: Option<Vec<u8>>,
+    /// Who calls, to those who keep account.
+    pub who: Option<Arc<str>>,
+    /// When the answer is of no use any more; besides, what holds for every call holds.
+    pub deadline: Option<Instant>,
+}
+
+/// A server's answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The whole response; but for its id it is the server's, byte for byte.
+    pub message: Vec<u8>,
+    result: Span,
+    /// Until it was with its server, waiting included; and from then on.
+    pub routed: Duration,
+    pub executed: Duration,
+}
+
+impl Answer {
+    /// The result, byte for byte.
+    pub fn result(&self) -> &[u8] {
+        self.result.of(&self.message)
+    }
+
+    /// Does the tool say that it has failed?
+    pub fn is_error(&self) -> bool {
+        member(self.result(), "isError") == Some(b"true")
+    }
+}
+
+/// Why there is no result.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct CallFailure {
+    pub kind: FailureKind,
+    pub message: String,
+    /// May the same call be made again without being carried out twice?
+    pub may_retry: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    NoSuchServer,
+    NoSuchTool,
+    /// The arguments or `_meta` are no JSON object.
+    Unreadable,
+    /// The server is not there: the word for its state.
+    Unavailable {
+        state: &'static str,
+    },
+    /// The answer did not come in time; the call may have run.
+    Timeout,
+    Busy,
+    /// The server went, or answered what is no answer.
+    Gone {
+        may_have_run: bool,
+    },
+    /// The server answered with an error: the error object as it wrote it. Or Trunkline did.
+    Refused(Vec<u8>),
+}
+
+impl Fleet {
+    /// Calls a tool. Dropping the future cancels the call. Nobody can be asked anything on its
+    /// behalf: a server that tries is told so.
+    pub async fn call(&self, call: ToolCall) -> Result<Answer, CallFailure> {
+        let started = Instant::now();
+        let (server, message) = self.prepared(&call)?;
+        let client = Arc::new(Client::default());
+        client.introduces_itself(&self.info, b"{}");
+        client.is_quiet();
+        if let Some(who) = call.who {
+            client.is_known_as(who);
+        }
+        let (sender, receiver) = oneshot::channel();
+        let handed = Arc::new(Mutex::new(None));
+        let exit = Return { sender: Mutex::new(Some(sender)), handed: Arc::clone(&handed) };
+        let leaving = Leaving { client: Arc::clone(&client) };
+        hand_over(&server, &message, client, Arc::new(exit));
+        let answer = match call.deadline {
+            None => receiver.await,
+            Some(deadline) => timeout_at(deadline, receiver).await.map_err(|_| late(&server))?,
+        };
+        drop(leaving);
+        let handed = handed.lock().unwrap_or(started);
+        let ended = Instant::now();
+        let (routed, executed) = (handed - started, ended - handed);
+        match answer {
+            Ok(Returned::Answer(message)) => understood(message, routed, executed, &server),
+            Ok(Returned::Refusal(message)) => Err(refused(&message, &server)),
+            Err(_) => Err(failure(FailureKind::Gone { may_have_run: true }, "there was no answer")),
+        }
+    }
+
+    /// The server, and the request as it gets it.
+    fn prepared(&self, call: &ToolCall) -> Result<(Arc<Server>, Vec<u8>), CallFailure> {
+        let ToolCall { server: key, tool, arguments, meta, .. } = call;
+        let Some(server) = self.find(key) else {
+            let words = format!("there is no server `{key}`");
+            return Err(failure(FailureKind::NoSuchServer, &words));
+        };
+        let Some(listing) = server.listing() else { return Err(absent(&server)) };
+        let filter = server.filter();
+        let mut tools = listing.tools().iter();
+        let known = tools.find(|known| known.name == *tool && filter.shows(tool));
+        let Some(known) = known else {
+            let words = format!("server `{key}` has no tool `{tool}`");
+            return Err(failure(FailureKind::NoSuchTool, &words));
+        };
+        let message = request(known.name_token(), arguments, meta.as_deref());
+        message.map(|message| (server, message)).map_err(|what| {
+            failure(FailureKind::Unreadable, &format!("{what} must be a JSON object"))
+        })
+    }
+}
+
+/// A request that fits a line. The error: what is no object.
+fn request(name: &[u8], arguments: &[u8], meta: Option<&[u8]>) -> Result<Vec<u8>, &'static str> {
+    let mut message =
+        br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"#.to_vec();
+    message.extend_from_slice(name);
+    let arguments = if arguments.is_empty() { None } else { Some(arguments) };
+    for (key, what, value) in [("arguments", "`arguments`", arguments), ("_meta", "`_meta`", meta)]
+    {
+        let Some(value) = value else { continue };
+        if !is_object(value) {
+            return Err(what);
+        }
+        message.extend_from_slice(format!(",\"{key}\":").as_bytes());
+        // Text has no raw newline: those that are there stand between tokens.
+        message.extend(value.iter().filter(|byte| !matches!(byte, b'\n' | b'\r')));
+    }
+    message.extend_from_slice(b"}}");
+    Ok(message)
+}
+
+/// Is this one JSON object and nothing else?
+fn is_object(text: &[u8]) -> bool {
+    let probe = [br#"{"jsonrpc":"2.0","method":"x","params":"#, text, b"}"].concat();
+    scan(&probe).is_ok_and(|probe| {
+        let params = probe.text(probe.params.span);
+        params.starts_with(b"{") && params.len() == text.trim_ascii().len()
+    })
+}
+
+fn hand_over(server: &Arc<Server>, message: &[u8], client: Arc<Client>, exit: Arc<Return>) {
+    let Ok(message) = scan(message) else { return };
+    let mut touched = Touched::default();
+    let mut path = ReturnPath {
+        client,
+        id: Id::new(b"1"),
+        progress_token: None,
+        door: Door::Exit(Arc::clone(&exit) as Arc<dyn Exit>),
+        manner: Manner::Session,
+        refused: Refused::default(),
+        kept: None,
+        rounds: 0,
+        again: None,
+        note: None,
+    };
+    path.note = server.note(&message, &[], (&path.client, &path.manner));
+    let mut spare = path.unsent();
+    exit.handed_over(); // at the latest now, unless it has to wait
+    let sent = match server.connection() {
+        Some(connection) => connection.submit(&message, &[], path, &mut touched),
+        None => Err(absence(server)),
+    };
+    if let Err(error) = sent {
+        let has_gone = matches!(
+            error,
+            CallError::ServerAbsent { .. } | CallError::ServerGone { may_have_run: false, .. }
+        );
+        spare.again = Some(Again::new(&message, &[]));
+        let turned = match has_gone && server.waiting_room().is_some() {
+            true => server.hold(spare, &mut touched),
+            false => Err(Box::new((spare, error))),
+        };
+        if let Err(turned) = turned {
+            turned.0.fail_taken(&turned.1, &mut touched);
+        }
+    }
+    touched.flush();
+}
+
+fn absence(server: &Server) -> CallError {
+    CallError::ServerAbsent { server: server.key.to_string(), why: server.absence() }
+}
+
+fn absent(server: &Server) -> CallFailure {
+    let state = server.status().state.word();
+    CallFailure {
+        may_retry: true,
+        ..failure(FailureKind::Unavailable { state }, &absence(server).to_string())
+    }
+}
+
+fn failure(kind: FailureKind, message: &str) -> CallFailure {
+    CallFailure { kind, message: message.to_owned(), may_retry: false }
+}
+
+fn late(server: &Server) -> CallFailure {
+    let words = format!(
+        "server `{}` did not answer in time; it was told to cancel, but the call may have run",
+        server.key
+    );
+    failure(FailureKind::Timeout, &words)
+}
+
+fn understood(
+    message: Vec<u8>,
+    routed: Duration,
+    executed: Duration,
+    server: &Server,
+) -> Result<Answer, CallFailure> {
+    let (kind, result) = match scan(&message) {
+        Ok(scanned) => (scanned.kind, scanned.result),
+        Err(_) => (Kind::Refusal, None),
+    };
+    match result.filter(|_| kind == Kind::Answer) {
+        Some(result) => Ok(Answer { message, result, routed, executed }),
+        None => Err(refused_by(&message, server)),
+    }
+}
+
+/// The server's own error.
+fn refused_by(message: &[u8], server: &Server) -> CallFailure {
+    let error = error_in(message);
+    let said = member(&error, "message").and_then(decode).unwrap_or_default().into_owned();
+    let words = format!("server `{}` refused: {said}", server.key);
+    failure(FailureKind::Refused(error), &words)
+}
+
+/// An error of our own.
+fn refused(message: &[u8], server: &Server) -> CallFailure {
+    let error = error_in(message);
+    let words = member(&error, "message").and_then(decode).unwrap_or_default().into_owned();
+    let data = member(&error, "data").unwrap_or_default();
+    let may_retry = member(data, "mayRetry") == Some(b"true");
+    let code = member(&error, "code").and_then(|code| std::str::from_utf8(code).ok());
+    let code = code.and_then(|code| code.parse().ok()).unwrap_or_default();
+    let kind = match CallError::remedy(code) {
+        Remedy::Absence if may_retry => {
+            FailureKind::Unavailable { state: server.status().state.word() }
+        }
+        Remedy::Absence | Remedy::Doubt => FailureKind::Gone { may_have_run: !may_retry },
+        Remedy::Lateness => FailureKind::Timeout,
+        Remedy::Crowd => FailureKind::Busy,
+        Remedy::Other => FailureKind::Refused(error),
+    };
+    CallFailure { kind, message: words, may_retry }
+}
+
+fn error_in(message: &[u8]) -> Vec<u8> {
+    scan(message).map(|message| message.text(message.error).to_vec()).unwrap_or_default()
+}
+
+/// What came back.
+#[derive(Debug)]
+enum Returned {
+    Answer(Vec<u8>),
+    Refusal(Vec<u8>),
+}
+
+/// The door of one call.
+#[derive(Debug)]
+struct Return {
+    sender: Mutex<Option<oneshot::Sender<Returned>>>,
+    /// When it was handed over to its server.
+    handed: Arc<Mutex<Option<Instant>>>,
+}
+
+impl Return {
+    fn send(&self, returned: Returned) -> bool {
+        self.sender.lock().take().is_some_and(|sender| sender.send(returned).is_ok())
+    }
+}
+
+impl Exit for Return {
+    /// Nobody listens to anything but the answer, and nobody can be asked.
+    fn say(&self, _: &[u8], _: &Edits<'_>, _: &mut Touched) -> bool {
+        false
+    }
+
+    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, _: &mut Touched) -> bool {
+        self.send(Returned::Answer(whole(&payload, edits)))
+    }
+
+    fn refuse(&self, _: i64, payload: Payload<'_>, edits: &Edits<'_>, _: &mut Touched) -> bool {
+        self.send(Returned::Refusal(whole(&payload, edits)))
+    }
+
+    fn unanswered(&self, _: &mut Touched) {
+        *self.sender.lock() = None;
+    }
+
+    fn handed_over(&self) {
+        *self.handed.lock() = Some(Instant::now());
+    }
+}
+
+fn whole(payload: &Payload<'_>, edits: &Edits<'_>) -> Vec<u8> {
+    let mut whole = Vec::new();
+    edits.write(payload.bytes(), &mut whole);
+    whole
+}
+
+/// Cancels a call nobody waits for any more; one that has ended is not open.
+struct Leaving {
+    client: Arc<Client>,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        let mut touched = Touched::default();
+        leave(&self.client, &Id::new(b"1"), &mut touched);
+        touched.flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_one_line_and_otherwise_as_it_was_written() {
+        let head = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x""#;
+        for (arguments, meta, expected) in [
+            ("", None, "}}"),
+            ("{\n \"a\": 1.0\r\n}", None, ",\"arguments\":{ \"a\": 1.0}}}"),
+            ("{}", Some("{\"t\":1}"), ",\"arguments\":{},\"_meta\":{\"t\":1}}}"),
+        ] {
+            let got = request(b"\"x\"", arguments.as_bytes(), meta.map(str::as_bytes)).unwrap();
+            assert_eq!(String::from_utf8(got).unwrap(), format!("{head}{expected}"));
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_is_named() {
+        for (arguments, meta, expected) in [
+            ("[]", None, "`arguments`"),
+            ("1", None, "`arguments`"),
+            ("{", None, "`arguments`"),
+            ("{},\"x\":{}", None, "`arguments`"),
+            ("{}}", None, "`arguments`"),
+            ("{\"a\":1\n2}", None, "`arguments`"),
+            ("{}", Some("null"), "`_meta`"),
+        ] {
+            let got = request(b"\"x\"", arguments.as_bytes(), meta.map(str::as_bytes));
+            assert_eq!(got.unwrap_err(), expected, "{arguments} {meta:?}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What becomes of calls whose server is not there or has no turn for them: they wait, and some are
+//! made again.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use trunkline_catalog::Listing;
+use trunkline_wire::{Edits, Message, Span, scan};
+
+use crate::call::{Again, Note, ReturnPath};
+use crate::deadlines::Tick;
+use crate::error::CallError;
+use crate::limits::{KEPT_REQUEST, LASTING_LIFE};
+use crate::pump::Touched;
+use crate::upstream::connection::Connection;
+use crate::upstream::hints::Hints;
+use crate::upstream::pending::Waiter;
+use crate::upstream::room::{Cause, Room};
+
+impl Again {
+    /// `changes` are made; the rest is the client's.
+    pub(crate) fn new(message: &Message<'_>, changes: &[(Span, &[u8])]) -> Box<Self> {
+        let mut edits = Edits::new();
+        for (span, new) in changes {
+            edits.add(*span, new);
+        }
+        let mut request = Vec::with_capacity(message.bytes.len() + 64);
+        edits.write(message.bytes, &mut request);
+        Box::new(Self { request: request.into(), deadline: None, has_run: false })
+    }
+}
+
+impl Connection {
+    /// Passes a request on to a server whose calls may wait.
+    pub(super) fn submit_held(
+        self: &Arc<Self>,
+        room: &Arc<Room>,
+        message: &Message<'_>,
+        changes: &[(Span, &[u8])],
+        mut path: ReturnPath,
+        touched: &mut Touched,
+    ) -> Result<(), CallError> {
+        let keeps = room.holds && message.bytes.len() <= KEPT_REQUEST;
+        if path.again.is_none() && (keeps || room.at_once.is_some()) {
+            path.again = Some(Again::new(message, changes));
+        }
+        if room.at_once.is_none() {
+            return self.submit_now(message, changes, path, touched);
+        }
+        // Behind those who came before; whose turn it is, is decided in one place.
+        room.admit(path, Cause::Turn, self.outfit.timeout).map_err(|turned| turned.1)?;
+        room.release(touched);
+        Ok(())
+    }
+
+    /// The server has gone with this call: it waits for the server to come back, if it has not run
+    /// or may be made again; otherwise it ends with the error.
+    pub(super) fn lose(
+        &self,
+        mut path: ReturnPath,
+        deadline: Option<Tick>,
+        may_have_run: bool,
+        error: &CallError,
+        touched: &mut Touched,
+    ) {
+        let room = self.outfit.room.as_ref().filter(|room| room.is_open() && path.rounds == 0);
+        let Some((room, again)) = room.zip(path.again.as_mut()) else {
+            return path.fail(error, touched);
+        };
+        if may_have_run && (again.has_run || !self.may_repeat(&again.request)) {
+            return path.fail(error, touched);
+        }
+        again.deadline = deadline;
+        again.has_run |= may_have_run;
+        if path.client.take(&path.id).is_none() {
+            return; // it has had its outcome
+        }
+        if let Err(turned) = room.admit(path, Cause::Away, None) {
+            turned.0.fail_taken(error, touched);
+        }
+    }
+
+    /// Does this request call a tool that says of itself that it may be called again?
+    fn may_repeat(&self, request: &[u8]) -> bool {
+        let Ok(message) = scan(request) else { return false };
+        let name = message.text(message.params.name);
+        *message.method() == *b"tools/call" && self.repeatable.lock().contains(name)
+    }
+
+    /// Learns which tools may be called again.
+    pub(super) fn learn_hints(&self, listing: &Listing) {
+        if !self.outfit.room.as_ref().is_some_and(|room| room.holds) {
+            return;
+        }
+        let tools = listing.tools().iter();
+        let repeatable = tools.filter(|tool| Hints::of(&tool.definition).may_repeat());
+        *self.repeatable.lock() = repeatable.map(|tool| tool.name_token().into()).collect();
+    }
+
+    /// A call has ended: it may be another one's turn.
+    pub(super) fn made_room_in(&self, touched: &mut Touched) {
+        if let Some(room) = self.outfit.room.as_ref().filter(|room| room.at_once.is_some()) {
+            room.release(touched);
+        }
+    }
+
+    pub(super) fn made_room(&self) {
+        let mut touched = Touched::default();
+        self.made_room_in(&mut touched);
+        touched.flush();
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.pending.lock().closed
+    }
+
+    /// Calls of clients that are with the server.
+    pub(crate) fn open_calls(&self) -> usize {
+        let pending = self.pending.lock();
+        let is_call = |waiter: &Waiter| matches!(waiter, Waiter::Client(_) | Waiter::Parked(_));
+        pending.iter().filter(|(_, waiter)| is_call(waiter)).count()
+    }
+
+    /// When a call that starts now is late.
+    pub(crate) fn deadline(&self) -> Option<Tick> {
+        match self.outfit.timeout {
+            None => self.deadlines.for_call(),
+            Some(timeout) => Some(self.deadlines.within(timeout)),
+        }
+    }
+
+    /// What is to be told about a call at its end, if anybody wants to know.
+    pub(crate) fn note(
+        &self,
+        message: &Message<'_>,
+        changes: &[(Span, &[u8])],
+        path: &ReturnPath,
+    ) -> Option<Arc<Note>> {
+        let sink = self.outfit.events.as_ref()?;
+        Note::of(message, changes, &self.key, (&path.client, &path.manner), sink)
+    }
+
+    pub(super) fn note_time(&self) {
+        let heard = u64::try_from(self.made.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.heard.store(heard, Ordering::Relaxed);
+    }
+
+    /// When it last said anything, where that is noted.
+    pub(crate) fn last_heard(&self) -> Option<Instant> {
+        match self.heard.load(Ordering::Relaxed) {
+            0 => None,
+            heard => Some(self.made + Duration::from_millis(heard)),
+        }
+    }
+
+    /// Has it answered anybody, or lasted a while?
+    pub(super) fn was_of_use(&self) -> bool {
+        self.was_of_use.load(Ordering::Relaxed) || self.made.elapsed() >= LASTING_LIFE
+    }
+}

@@ -1,0 +1,285 @@
+//! `Room`: calls that wait for their server: until it is back, or until it is their turn. Each is
+//! delivered once, or told why not.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use trunkline_wire::{Edits, scan};
+
+use crate::call::{Cancel, Carrier, ReturnPath, Ticket};
+use crate::error::CallError;
+use crate::events::Outcome;
+use crate::limits::{WAITING_BYTES, WAITING_CALLS, WAITING_TIME};
+use crate::pump::Touched;
+use crate::upstream::connection::Connection;
+
+#[derive(Debug)]
+pub(crate) struct Room {
+    key: Arc<str>,
+    /// Calls are kept while their server is away.
+    pub(super) holds: bool,
+    /// How many calls the server is given at a time.
+    pub(super) at_once: Option<usize>,
+    state: Mutex<State>,
+    /// Where the server is now.
+    connection: Mutex<Weak<Connection>>,
+    /// One at a time lets calls in to a server that takes only so many.
+    turnstile: Mutex<()>,
+    /// Rung when somebody starts to wait.
+    bell: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The server is away and expected back.
+    is_open: bool,
+    held: BTreeMap<u32, Held>,
+    bytes: usize,
+    last: u32,
+}
+
+#[derive(Debug)]
+struct Held {
+    path: ReturnPath,
+    until: Instant,
+    cause: Cause,
+}
+
+/// Why a call waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    Away,
+    Turn,
+}
+
+/// A call that cannot wait here: its way back, and why.
+pub(crate) type Turned = Box<(ReturnPath, CallError)>;
+
+impl Room {
+    pub(crate) fn new(
+        key: Arc<str>,
+        holds: bool,
+        at_once: Option<usize>,
+        bell: Arc<Notify>,
+    ) -> Self {
+        let (state, turnstile) = (Mutex::default(), Mutex::default());
+        let connection = Mutex::default();
+        Self { key, holds, at_once, state, connection, turnstile, bell }
+    }
+
+    /// The same for another process of the server, which nobody waits for when it is gone.
+    pub(super) fn private(&self) -> Option<Self> {
+        let at_once = self.at_once?;
+        Some(Self::new(Arc::clone(&self.key), false, Some(at_once), Arc::clone(&self.bell)))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.state.lock().held.len()
+    }
+
+    /// The server is away and will be back: whoever calls it waits.
+    pub(super) fn open(&self) {
+        if self.holds {
+            self.state.lock().is_open = true;
+        }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.state.lock().is_open
+    }
+
+    /// Keeps a call, which must hold its request (`again`) and not be open in its client.
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        path: ReturnPath,
+        cause: Cause,
+        within: Option<Duration>,
+    ) -> Result<(), Turned> {
+        let until = Instant::now() + within.unwrap_or(WAITING_TIME).min(WAITING_TIME);
+        self.keep(Held { path, until, cause })
+    }
+
+    fn keep(self: &Arc<Self>, held: Held) -> Result<(), Turned> {
+        let size = held.path.again.as_ref().map_or(0, |again| again.request.len());
+        let mut state = self.state.lock();
+        if held.cause == Cause::Away && !state.is_open {
+            let what = "is not running".to_owned();
+            return Err(Box::new((held.path, self.gone(what, false))));
+        }
+        if state.held.len() >= WAITING_CALLS || state.bytes + size > WAITING_BYTES {
+            let why = "too many calls wait for it";
+            let error = CallError::Busy { server: self.key.to_string(), why };
+            return Err(Box::new((held.path, error)));
+        }
+        let id = state.last.wrapping_add(1);
+        let carrier: Arc<dyn Carrier> = Arc::clone(self) as Arc<dyn Carrier>;
+        if !held.path.client.open(&held.path.id, Ticket::Sent { carrier, id }) {
+            return Err(Box::new((held.path, CallError::duplicate_id())));
+        }
+        state.last = id;
+        state.bytes += size;
+        state.held.insert(id, held);
+        drop(state);
+        self.bell.notify_one();
+        Ok(())
+    }
+
+    /// The server is there: whoever waits for it is let in.
+    pub(super) fn welcome(self: &Arc<Self>, connection: &Arc<Connection>) {
+        *self.connection.lock() = Arc::downgrade(connection);
+        self.state.lock().is_open = false;
+        let mut touched = Touched::default();
+        self.release(&mut touched);
+        touched.flush();
+    }
+
+    /// Lets in whoever waits, in the order they came, as far as the server takes them.
+    pub(crate) fn release(self: &Arc<Self>, touched: &mut Touched) {
+        let connection = self.connection.lock().upgrade();
+        let Some(connection) = connection.filter(|_| !self.is_open()) else { return };
+        let _one_at_a_time = self.turnstile.lock();
+        loop {
+            if self.at_once.is_some_and(|most| connection.open_calls() >= most) {
+                return;
+            }
+            let Some(held) = self.state.lock().next() else { return };
+            match held.path.client.take(&held.path.id) {
+                Some(_) => self.hand_over(held, &connection, touched),
+                None => cancelled(&held.path, touched),
+            }
+        }
+    }
+
+    fn hand_over(
+        self: &Arc<Self>,
+        held: Held,
+        connection: &Arc<Connection>,
+        touched: &mut Touched,
+    ) {
+        let Held { path, until, cause } = held;
+        let spare = path.unsent();
+        let request = path.again.as_ref().map(|again| Box::clone(&again.request));
+        let request = request.unwrap_or_default();
+        let Ok(message) = scan(&request) else { return };
+        let door = path.door.clone();
+        match connection.submit_now(&message, &[], path, touched) {
+            Ok(()) => door.handed_over(),
+            // It has gone again at this very moment, and the call has not run.
+            Err(CallError::ServerGone { may_have_run: false, .. }) if self.holds => {
+                let kept = self.keep(Held { path: spare, until, cause });
+                if let Err(turned) = kept {
+                    turned.0.fail_taken(&self.in_this_case(&turned.0, turned.1), touched);
+                }
+            }
+            Err(error) => spare.fail_taken(&self.in_this_case(&spare, error), touched),
+        }
+    }
+
+    /// Nobody needs to wait any longer: the server does not come back.
+    pub(super) fn shut(&self, what: &str) {
+        let held = {
+            let mut state = self.state.lock();
+            state.is_open = false;
+            state.bytes = 0;
+            std::mem::take(&mut state.held)
+        };
+        let mut touched = Touched::default();
+        for (_, held) in held {
+            let error = self.gone(what.to_owned(), held.path.has_run());
+            fail(&held.path, &error, &mut touched);
+        }
+        touched.flush();
+    }
+
+    /// Ends the waiting of those whose time is up. True if anybody still waits.
+    pub(crate) fn expire(&self, now: Instant) -> bool {
+        let (late, left) = {
+            let mut state = self.state.lock();
+            let late = state.held.iter().filter(|(_, held)| held.until <= now);
+            let late: Vec<u32> = late.map(|(id, _)| *id).collect();
+            let late: Vec<Held> = late.into_iter().filter_map(|id| state.remove(id)).collect();
+            (late, !state.held.is_empty())
+        };
+        let mut touched = Touched::default();
+        for Held { path, cause, .. } in late {
+            let error = match cause {
+                Cause::Away => self.gone("did not come back in time".to_owned(), path.has_run()),
+                Cause::Turn => {
+                    let why = "it has too many calls already, and none has ended in time";
+                    CallError::Busy { server: self.key.to_string(), why }
+                }
+            };
+            fail(&path, &self.in_this_case(&path, error), &mut touched);
+        }
+        touched.flush();
+        left
+    }
+
+    fn gone(&self, what: String, may_have_run: bool) -> CallError {
+        CallError::ServerGone {
+            server: self.key.to_string(),
+            what,
+            may_have_run,
+            stderr: Vec::new(),
+        }
+    }
+
+    /// The error as it holds for a call that may have run before it came here.
+    fn in_this_case(&self, path: &ReturnPath, error: CallError) -> CallError {
+        if path.has_run() && error.may_retry() {
+            return self.gone("went and could not be asked again".to_owned(), true);
+        }
+        error
+    }
+}
+
+/// Its client does not wait for it any more.
+fn cancelled(path: &ReturnPath, touched: &mut Touched) {
+    path.noted(Outcome::Cancelled);
+    path.door.unanswered(touched);
+}
+
+/// Ends a call that was taken out of the room; at this moment its client may have cancelled it.
+fn fail(path: &ReturnPath, error: &CallError, touched: &mut Touched) {
+    match path.client.take(&path.id) {
+        Some(_) => path.fail_taken(error, touched),
+        None => cancelled(path, touched),
+    }
+}
+
+impl State {
+    fn next(&mut self) -> Option<Held> {
+        let first = *self.held.first_key_value()?.0;
+        self.remove(first)
+    }
+
+    fn remove(&mut self, id: u32) -> Option<Held> {
+        let held = self.held.remove(&id)?;
+        let size = held.path.again.as_ref().map_or(0, |again| again.request.len());
+        self.bytes = self.bytes.saturating_sub(size);
+        Some(held)
+    }
+}
+
+impl Carrier for Room {
+    fn cancel(&self, id: u32, _: Cancel<'_>, touched: &mut Touched) {
+        let held = self.state.lock().remove(id);
+        if let Some(Held { path, .. }) = held {
+            cancelled(&path, touched);
+        }
+    }
+
+    fn abandon(&self, id: u32, touched: &mut Touched) {
+        let held = self.state.lock().remove(id);
+        if let Some(Held { path, .. }) = held {
+            path.fail(&CallError::ShuttingDown { may_have_run: path.has_run() }, touched);
+        }
+    }
+
+    /// Nobody here asks anything.
+    fn pass(&self, _: &[u8], _: &Edits<'_>, _: &mut Touched) {}
+}
