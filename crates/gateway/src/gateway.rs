@@ -236,6 +236,7 @@ impl Gateway {
             declared: self.staff.supervisor.declared.clone(),
             supervisor: self.staff.supervisor.clone(),
             exclusive,
+            private: false,
         })
     }
 

@@ -9,6 +9,7 @@ mod era;
 mod error;
 mod face;
 mod front;
+mod gate;
 mod gateway;
 mod instance;
 mod limits;
@@ -22,6 +23,7 @@ mod upstream;
 
 pub use face::Face;
 pub use front::http::HttpOptions;
+pub use gate::{Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 pub use gateway::{Applied, Gateway, Options, Reloader};
 pub use limits::Limits;
 pub use local::{LocalClient, LocalError, News, params_of};
