@@ -22,7 +22,7 @@ mod stream;
 mod upstream;
 
 pub use face::Face;
-pub use front::http::HttpOptions;
+pub use front::http::{Attachment, HttpOptions, WebHeaders, WebReply, WebStream, WebVisit};
 pub use gate::{Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 pub use gateway::{Applied, Gateway, Options, Reloader};
 pub use limits::Limits;

@@ -137,7 +137,11 @@ mod tests {
             request("", &format!("{{{VERSION}}},\"x\":1")),
             request("", &known).trim_end_matches('}').to_owned(),
         ] {
-            assert_eq!(scan(text.as_bytes()).ok().map(|found| seen(&found)), afresh(&text), "{text}");
+            assert_eq!(
+                scan(text.as_bytes()).ok().map(|found| seen(&found)),
+                afresh(&text),
+                "{text}"
+            );
         }
     }
 

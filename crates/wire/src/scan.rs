@@ -298,11 +298,7 @@ fn meta_member(params: &mut Params, bytes: &Text<'_>, key: &[u8], at: usize) -> 
 /// Walks over the object at `at`; `member` is told each key and where its value starts, and
 /// returns where that value ends.
 #[inline]
-fn object(
-    bytes: &Text<'_>,
-    at: usize,
-    mut member: impl FnMut(&[u8], usize) -> Walk,
-) -> Walk {
+fn object(bytes: &Text<'_>, at: usize, mut member: impl FnMut(&[u8], usize) -> Walk) -> Walk {
     let at = white(bytes, at + 1);
     if bytes.get(at) == Some(&b'}') {
         return Ok(at + 1);
@@ -329,11 +325,7 @@ fn more_members(
 }
 
 #[inline]
-fn one_member(
-    bytes: &Text<'_>,
-    at: usize,
-    member: &mut impl FnMut(&[u8], usize) -> Walk,
-) -> Walk {
+fn one_member(bytes: &Text<'_>, at: usize, member: &mut impl FnMut(&[u8], usize) -> Walk) -> Walk {
     if let Some(end) = plain_string(bytes, at) {
         let key = bytes.get(at + 1..end - 1).unwrap_or_default();
         return member(key, colon(bytes, end)?);
@@ -353,12 +345,7 @@ fn keep(slot: &mut Option<Span>, name: &'static str, bytes: &Text<'_>, at: usize
 }
 
 #[inline]
-fn set(
-    slot: &mut Option<Span>,
-    name: &'static str,
-    bytes: &Text<'_>,
-    span: Span,
-) -> Step<()> {
+fn set(slot: &mut Option<Span>, name: &'static str, bytes: &Text<'_>, span: Span) -> Step<()> {
     if slot.is_some() {
         return Err(bytes.refuse(FaultKind::Duplicate(name), span.start()));
     }

@@ -374,7 +374,6 @@ fn some_digits(bytes: &[u8], at: usize) -> Walk {
     Ok(end)
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
