@@ -9,7 +9,7 @@ pub mod name;
 pub mod place;
 mod template;
 
-pub use assemble::{Catalog, CustomRoute, Offer, Refusal, Route, ToolRoute};
+pub use assemble::{Catalog, CustomRoute, Offer, Refusal, Route, Scope, ToolRoute};
 pub use instructions::{ServerWords, instructions};
 pub use listing::{
     CacheHint, Entry, ListKind, Listing, NotAList, ParamHeader, Tool, param_headers,

@@ -174,6 +174,7 @@ impl Gateway {
             declared: self.fleet.supervisor.declared.clone(),
             supervisor: self.fleet.supervisor.clone(),
             exclusive,
+            private: false,
         })
     }
 

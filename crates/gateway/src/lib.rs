@@ -11,6 +11,7 @@ mod events;
 mod face;
 mod fleet;
 mod front;
+mod gate;
 mod gateway;
 mod instance;
 mod limits;
@@ -28,7 +29,8 @@ pub use fleet::{
     Answer, Applied, CallFailure, FailureKind, Fleet, Retired, ServerInfo, ToolCall, ToolInfo,
     Verdict,
 };
-pub use front::http::HttpOptions;
+pub use front::http::{Attachment, HttpOptions, WebHeaders, WebReply, WebStream, WebVisit};
+pub use gate::{Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 pub use gateway::{Gateway, Options};
 pub use limits::Limits;
 pub use local::{LocalClient, LocalError, News, params_of};

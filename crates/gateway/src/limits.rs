@@ -197,6 +197,13 @@ pub(crate) const AWAY_SECONDS: u32 = 60;
 pub(crate) const SESSIONS: usize = 10_000;
 pub(crate) const SESSION_SECONDS: u32 = 30 * 60;
 
+/// A caller without requests for so many seconds is forgotten, with what was started for it alone.
+pub(crate) const CALLER_SECONDS: u32 = 300;
+/// For whoever decides about callers to find out what it needs.
+pub(crate) const ADMISSION: Duration = Duration::from_secs(10);
+/// The longest body of a request that is for other routes, unless they say otherwise.
+pub(crate) const ATTACHED_BODY: usize = 1024 * 1024;
+
 /// For open calls of HTTP clients when a signal comes: load balancers give ten seconds.
 pub(crate) const HTTP_DRAIN: Duration = Duration::from_secs(10);
 /// Then for servers that were started for one client alone; they end together with the others.

@@ -9,12 +9,13 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 use trunkline_catalog::config::CustomTool;
 use trunkline_catalog::name::Naming;
-use trunkline_catalog::{Catalog, ListKind, Offer, ServerWords, instructions};
+use trunkline_catalog::{Catalog, ListKind, Offer, Scope, ServerWords, instructions};
 use trunkline_wire::{encode_into, members};
 
 use crate::call::{Audience, Client};
 use crate::deadlines::Tick;
 use crate::era::Era;
+use crate::gate::Grant;
 use crate::instance::Instance;
 use crate::limits::{KNOWN_NAMES, LISTENERS, PRIVATE_PROCESSES, WAITING_SWEEP};
 use crate::upstream::{Connection, Live, Parking, Server};
@@ -49,11 +50,14 @@ impl Drop for Place {
     }
 }
 
-/// The registry as clients of one kind see it: under the names they can use.
+/// The registry as clients of one kind see it: under the names they can use, and as much of it as
+/// they may.
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) registry: Arc<Registry>,
     pub(crate) naming: Naming,
+    /// `None`: all of it.
+    grant: Option<Arc<dyn Grant>>,
     current: Mutex<Current>,
 }
 
@@ -71,6 +75,25 @@ pub(crate) struct Snapshot {
     servers: Arc<[Arc<Server>]>,
     /// By the servers' places.
     connections: Vec<Option<Arc<Connection>>>,
+    /// The same: how much of them is seen.
+    sights: Vec<Sight>,
+}
+
+/// How much of a server is seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Sight {
+    Whole,
+    /// These tools, by its own names.
+    Tools(BTreeSet<String>),
+}
+
+impl Sight {
+    fn scope(&self) -> Scope<'_> {
+        match self {
+            Self::Whole => Scope::Whole,
+            Self::Tools(tools) => Scope::Tools(tools),
+        }
+    }
 }
 
 impl Snapshot {
@@ -85,6 +108,11 @@ impl Snapshot {
     /// Where the server of this key stands.
     pub(crate) fn place_of(&self, key: &str) -> Option<usize> {
         self.servers.iter().position(|server| *server.key == *key)
+    }
+
+    /// May whoever sees this have anything of the server, not only some tools?
+    pub(crate) fn is_whole(&self, server: usize) -> bool {
+        self.sights.get(server) == Some(&Sight::Whole)
     }
 
     /// The place of the only server, if there is only one.
@@ -103,7 +131,7 @@ struct Current {
     known: HashMap<Arc<str>, Known>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Known {
     tools: BTreeSet<String>,
     prompts: BTreeSet<String>,
@@ -154,8 +182,10 @@ impl Registry {
 
     /// The extensions of the servers that are of the stateless era, as an object: it is theirs to
     /// understand them.
-    pub(crate) fn extensions(&self) -> Vec<u8> {
-        let live: Vec<_> = self.servers().iter().filter_map(|server| server.live()).collect();
+    fn extensions(&self, is_seen: impl Fn(&str) -> bool) -> Vec<u8> {
+        let servers = self.servers();
+        let seen = servers.iter().filter(|server| is_seen(&server.key));
+        let live: Vec<_> = seen.filter_map(|server| server.live()).collect();
         let modern = live.iter().filter(|live| live.connection.era() == Era::Modern);
         union(modern.filter_map(|live| live.hello.extensions.as_deref()))
     }
@@ -293,7 +323,16 @@ fn union<'a>(objects: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
 
 impl View {
     pub(crate) fn new(registry: Arc<Registry>, naming: Naming) -> Self {
-        Self { registry, naming, current: Mutex::default() }
+        Self { registry, naming, grant: None, current: Mutex::default() }
+    }
+
+    /// The same for those who may not see all of it, under the same names.
+    pub(crate) fn narrowed(&self, grant: Arc<dyn Grant>) -> Self {
+        self.snapshot(); // what there is now is known from now on
+        let known = self.current.lock().known.clone();
+        let current = Mutex::new(Current { known, ..Current::default() });
+        let (registry, naming) = (Arc::clone(&self.registry), self.naming.clone());
+        Self { registry, naming, grant: Some(grant), current }
     }
 
     /// What there is at this moment. Built when it is first asked for after a change, so that fifty
@@ -304,7 +343,8 @@ impl View {
         if current.version != version {
             current.version = version;
             let snapshot = self.assemble(&mut current.known);
-            if snapshot.catalog.warnings != current.warned {
+            // Who sees less has nothing to warn of that others have not.
+            if self.grant.is_none() && snapshot.catalog.warnings != current.warned {
                 for warning in &snapshot.catalog.warnings {
                     tracing::warn!("{warning}");
                 }
@@ -317,6 +357,7 @@ impl View {
 
     fn assemble(&self, known: &mut HashMap<Arc<str>, Known>) -> Snapshot {
         let Wanted { servers, custom } = self.registry.wanted.lock().clone();
+        let custom = self.granted(custom);
         let live: Vec<_> = servers.iter().map(|server| server.live()).collect();
         let listings: Vec<_> = servers.iter().map(|server| server.listing()).collect();
         let filters: Vec<_> = servers.iter().map(|server| server.filter()).collect();
@@ -327,9 +368,13 @@ impl View {
             }
         }
         let nothing = Known::default();
-        let parts = servers.iter().zip(&listings).zip(&filters).enumerate();
+        let sights: Vec<_> = servers
+            .iter()
+            .map(|server| self.sight(&server.key, known.get(&server.key).unwrap_or(&nothing)))
+            .collect();
+        let parts = servers.iter().zip(&listings).zip(filters.iter().zip(&sights)).enumerate();
         let offers: Vec<_> = parts
-            .map(|(place, ((server, listing), filter))| {
+            .map(|(place, ((server, listing), (filter, sight)))| {
                 let known = known.get(&server.key).unwrap_or(&nothing);
                 Offer {
                     server: place,
@@ -338,17 +383,56 @@ impl View {
                     known: &known.tools,
                     known_prompts: &known.prompts,
                     filter,
+                    scope: sight.scope(),
                 }
             })
             .collect();
         let catalog = Catalog::assemble(&offers, &custom, &self.naming);
         let connections = live.into_iter().map(|live| Some(live?.connection)).collect();
-        Snapshot { catalog, servers, connections }
+        Snapshot { catalog, servers, connections, sights }
+    }
+
+    fn sight(&self, key: &str, known: &Known) -> Sight {
+        match &self.grant {
+            Some(grant) if !grant.all_of(key) => {
+                let allowed = known.tools.iter().filter(|tool| grant.allows(key, tool));
+                Sight::Tools(allowed.cloned().collect())
+            }
+            _ => Sight::Whole,
+        }
+    }
+
+    /// The custom tools with those subtools that may be called: one that has none left is not there.
+    fn granted(&self, custom: Arc<[CustomTool]>) -> Arc<[CustomTool]> {
+        let Some(grant) = &self.grant else { return custom };
+        let mut custom = custom.to_vec();
+        for tool in &mut custom {
+            tool.subtools.retain(|subtool| {
+                grant.all_of(&subtool.server) || grant.allows(&subtool.server, &subtool.tool)
+            });
+        }
+        custom.into()
+    }
+
+    /// Is anything of this server to be seen?
+    fn touches(&self, key: &str) -> bool {
+        let Some(grant) = &self.grant else { return true };
+        let current = self.current.lock();
+        let known = current.known.get(key);
+        grant.all_of(key)
+            || known.is_some_and(|known| known.tools.iter().any(|tool| grant.allows(key, tool)))
+    }
+
+    /// The extensions of the servers that are wholly seen and of the stateless era.
+    pub(crate) fn extensions(&self) -> Vec<u8> {
+        self.registry.extensions(|key| self.grant.as_ref().is_none_or(|grant| grant.all_of(key)))
     }
 
     /// What all servers together say about themselves.
     pub(crate) fn instructions(&self) -> String {
+        self.snapshot(); // servers that have just started are known from now on
         let servers = self.registry.servers();
+        let servers: Vec<_> = servers.iter().filter(|server| self.touches(&server.key)).collect();
         let live: Vec<_> = servers.iter().map(|server| server.live()).collect();
         let words: Vec<_> = servers
             .iter()
@@ -362,14 +446,19 @@ impl View {
         instructions(&words, &self.naming)
     }
 
-    /// The server whose key the exposed name starts with (the longest such key).
+    /// The server whose key the exposed name starts with (the longest such key). One that is out of
+    /// sight is none, but for a tool of it that may be called once it has started.
     pub(crate) fn by_prefix(&self, name: &str) -> Option<Arc<Server>> {
-        let rest = |server: &Server| {
-            let rest = name.strip_prefix(&*server.key)?;
-            rest.starts_with(self.naming.separator()).then_some(())
+        let may = |key: &str, tool: &str| {
+            self.touches(key) || self.grant.as_ref().is_some_and(|grant| grant.allows(key, tool))
+        };
+        let fits = |server: &Server| {
+            let rest = name.strip_prefix(&*server.key);
+            let tool = rest.and_then(|rest| rest.strip_prefix(self.naming.separator()));
+            tool.is_some_and(|tool| may(&server.key, tool))
         };
         let servers = self.registry.servers();
-        let matching = servers.iter().filter(|server| rest(server).is_some());
+        let matching = servers.iter().filter(|server| fits(server));
         matching.max_by_key(|server| server.key.len()).cloned()
     }
 }

@@ -222,7 +222,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use trunkline_catalog::name::Naming;
-    use trunkline_catalog::{Listing, Offer};
+    use trunkline_catalog::{Listing, Offer, Scope};
     use trunkline_wire::scan;
 
     use super::*;
@@ -249,6 +249,7 @@ mod tests {
             known: &known,
             known_prompts: &known,
             filter: &filter,
+            scope: Scope::Whole,
         };
         let catalog = Catalog::assemble(&[offer], &[], &Naming::default());
         let params =

@@ -51,6 +51,8 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
         hosts: serve.allow_host.clone(),
         origins: serve.allow_origin.clone(),
         stay: stays(environment.filled("KEEP_SERVER_OPEN").as_deref()),
+        gate: None,
+        attachment: None,
     };
     let served = block_on(async {
         let gateway = Gateway::start(options)?;

@@ -31,6 +31,29 @@ pub struct Offer<'a> {
     /// Every prompt name it has offered so far.
     pub known_prompts: &'a BTreeSet<String>,
     pub filter: &'a ToolFilter,
+    pub scope: Scope<'a>,
+}
+
+/// How much of a server may be seen. What is out of sight keeps its names all the same, if it is
+/// among the known ones: whoever sees less sees the same names.
+#[derive(Clone, Copy, Debug)]
+pub enum Scope<'a> {
+    Whole,
+    /// These tools, by the server's own names, and nothing else of it.
+    Tools(&'a BTreeSet<String>),
+}
+
+impl Scope<'_> {
+    fn is_whole(self) -> bool {
+        matches!(self, Self::Whole)
+    }
+
+    fn has(self, tool: &str) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::Tools(tools) => tools.contains(tool),
+        }
+    }
 }
 
 /// Everything clients may see and call at one moment. Never changed, only replaced.
@@ -78,9 +101,11 @@ impl Catalog {
     /// or not: a name that was one tool's never becomes another's because a server went away.
     pub fn assemble(offers: &[Offer<'_>], custom: &[CustomTool], naming: &Naming) -> Self {
         let mut warnings = Vec::new();
+        // Nobody else's URIs depend on those of a server that is not wholly seen.
+        let whole: Vec<_> = offers.iter().filter(|offer| offer.scope.is_whole()).copied().collect();
         Self {
             tools: tools::Tools::assemble(offers, custom, naming, &mut warnings),
-            resources: resources::Resources::assemble(offers, naming, &mut warnings),
+            resources: resources::Resources::assemble(&whole, naming, &mut warnings),
             prompts: prompts::Prompts::assemble(offers, naming, &mut warnings),
             caches: caches(offers),
             warnings,

@@ -27,6 +27,7 @@ impl Prompts {
     ) -> Self {
         let prompts: Vec<(&Offer<'_>, &Entry)> = offers
             .iter()
+            .filter(|offer| offer.scope.is_whole())
             .filter_map(|offer| Some((offer, offer.listing?)))
             .flat_map(|(offer, listing)| {
                 iter::repeat(offer).zip(listing.entries(ListKind::Prompts))

@@ -71,7 +71,9 @@ impl Tools {
             lines.extend(
                 definition.map(|definition| Line { name: names.wire.as_str(), definition }),
             );
-            routes.add(names, ToolRoute::Custom(route));
+            if !tool.subtools.is_empty() {
+                routes.add(names, ToolRoute::Custom(route));
+            }
         }
         Self { routes: routes.0, page: Page::of(ListKind::Tools, lines) }
     }
@@ -94,7 +96,7 @@ impl Routes {
 
 fn visible<'a>(offer: &Offer<'a>, view: &View<'a>) -> Vec<Visible<'a>> {
     let tools = offer.listing.into_iter().flat_map(Listing::tools);
-    let visible = tools.filter_map(|tool| {
+    let visible = tools.filter(|tool| offer.scope.has(&tool.name)).filter_map(|tool| {
         let name = view.name(&tool.name)?;
         Some(Visible { server: offer.server, key: offer.key, tool, name })
     });

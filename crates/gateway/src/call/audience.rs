@@ -34,6 +34,13 @@ impl Audience {
         self.clients.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
+    /// Those who may hear what this server says to nobody in particular.
+    pub(crate) fn of(&self, server: &str) -> Vec<Arc<Client>> {
+        let mut all = self.all();
+        all.retain(|client| client.may_hear(server));
+        all
+    }
+
     /// The one client everything is meant for, if there is only ever one.
     pub(crate) fn sole(&self) -> Option<Arc<Client>> {
         if !self.exclusive.load(Ordering::Relaxed) {

@@ -14,6 +14,7 @@ use trunkline_wire::{Edits, Id};
 use crate::call::question::{Abilities, Questions};
 use crate::call::{Carrier, Door, Level};
 use crate::era::Stamp;
+use crate::gate::Grant;
 use crate::pump::Touched;
 
 #[derive(Debug, Default)]
@@ -30,6 +31,8 @@ pub(crate) struct Client {
     said: Mutex<Said>,
     /// Who it is to those who keep account.
     who: OnceLock<Arc<str>>,
+    /// `None`: nothing is kept from it.
+    grant: Option<Arc<dyn Grant>>,
 }
 
 #[derive(Debug, Default)]
@@ -65,6 +68,15 @@ pub(crate) struct Waiting {
 }
 
 impl Client {
+    pub(crate) fn restricted_to(grant: Option<Arc<dyn Grant>>) -> Self {
+        Self { grant, ..Self::default() }
+    }
+
+    /// May it hear what this server says to nobody in particular?
+    pub(crate) fn may_hear(&self, server: &str) -> bool {
+        self.grant.as_ref().is_none_or(|grant| grant.all_of(server))
+    }
+
     /// Notes that a call is open. False if the client has another one open under that id.
     pub(crate) fn open(&self, id: &Id, ticket: Ticket) -> bool {
         match self.open.lock().entry(id.clone()) {

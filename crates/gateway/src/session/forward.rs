@@ -123,7 +123,8 @@ impl Session {
 
     /// A method Trunkline does not know goes to the one server it can be meant for.
     pub(super) fn unknown(self: &Arc<Self>, asked: Asked<'_>, touched: &mut Touched) {
-        match self.addressee(asked.message, asked.snapshot) {
+        let to = self.addressee(asked.message, asked.snapshot);
+        match to.filter(|to| asked.snapshot.is_whole(to.place)) {
             Some(Addressee { place, change }) => {
                 let change = change.as_ref().map(|(at, token)| (*at, &**token));
                 let changes: Vec<(Span, &[u8])> = change.into_iter().collect();
@@ -190,7 +191,7 @@ impl Session {
         snapshot: &Snapshot,
         touched: &mut Touched,
     ) {
-        let to = self.addressee(message, snapshot);
+        let to = self.addressee(message, snapshot).filter(|to| snapshot.is_whole(to.place));
         let server = to.as_ref().and_then(|to| snapshot.server(to.place));
         let connection = server.and_then(|server| self.connection_of(server));
         let Some(connection) = connection else {

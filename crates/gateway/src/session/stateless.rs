@@ -93,7 +93,7 @@ impl Session {
     pub(super) fn introduce(&self, asked: &Asked<'_>, touched: &mut Touched) {
         let context = &self.context;
         let instructions = context.view.instructions();
-        let extensions = context.registry.extensions();
+        let extensions = context.view.extensions();
         let meta = self.own_meta(asked, true);
         asked.answer(&context.face.discover_result(&instructions, &extensions, &meta), touched);
     }
@@ -125,7 +125,8 @@ impl Session {
         let hint = snapshot.catalog.cache(kind);
         // Servers that are not there yet will change it.
         let lasts = if self.context.registry.is_settled() { hint.ttl_ms } else { 0 };
-        let scope = if hint.private { "private" } else { "public" };
+        let private = hint.private || self.context.private;
+        let scope = if private { "private" } else { "public" };
         let head = [
             br#"{"jsonrpc":"2.0","id":"#,
             asked.message.id(),

@@ -16,6 +16,7 @@ use trunkline_wire::{Fault, FaultKind, Id, Kind, Message, scan};
 use crate::call::{Cancel, Client, Door, Manner, Ticket};
 use crate::error::CallError;
 use crate::face::Face;
+use crate::gate::{Grant, Pass};
 use crate::pump::Touched;
 use crate::registry::{Registry, Snapshot, View};
 use crate::session::announce::Told;
@@ -23,7 +24,7 @@ use crate::session::asked::{Asked, refuse, refuse_unread};
 use crate::upstream::{Declared, Server, Supervisor};
 
 /// What every session of a gateway shares.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct SessionContext {
     pub(crate) registry: Arc<Registry>,
     /// The servers under the names these clients can use.
@@ -39,23 +40,29 @@ pub(crate) struct SessionContext {
     pub(crate) supervisor: Supervisor,
     /// There is only ever one client: every server is its own.
     pub(crate) exclusive: bool,
+    /// What one client is shown is not for every other.
+    pub(crate) private: bool,
 }
 
 impl SessionContext {
     /// The same for clients of one kind, under the names they can use.
     pub(crate) fn for_client(&self, client: ClientKind) -> Self {
         let naming = Naming::for_client(self.view.naming.separator(), client);
-        Self {
-            registry: Arc::clone(&self.registry),
-            view: Arc::new(View::new(Arc::clone(&self.registry), naming)),
-            face: self.face.clone(),
-            start_deadline: self.start_deadline,
-            tasks: self.tasks.clone(),
-            runtime: self.runtime.clone(),
-            declared: self.declared.clone(),
-            supervisor: self.supervisor.clone(),
-            exclusive: self.exclusive,
+        self.with(View::new(Arc::clone(&self.registry), naming))
+    }
+
+    /// The same for callers who have to say who they are, as far as they may see it.
+    pub(crate) fn for_caller(&self, grant: Option<&Arc<dyn Grant>>) -> Self {
+        let mut context = self.clone();
+        context.private = true;
+        if let Some(grant) = grant {
+            context.view = Arc::new(self.view.narrowed(Arc::clone(grant)));
         }
+        context
+    }
+
+    fn with(&self, view: View) -> Self {
+        Self { view: Arc::new(view), ..self.clone() }
     }
 }
 
@@ -88,6 +95,8 @@ pub(crate) struct Session {
     pub(super) pool: Mutex<Vec<Arc<Server>>>,
     /// Who makes requests that stand for themselves here.
     pub(super) principal: Arc<[u8]>,
+    /// Whose session it is, where that has to be said.
+    pub(crate) caller: Option<Arc<Pass>>,
 }
 
 /// There is one client, and what it is told is told to nobody else.
@@ -95,9 +104,16 @@ const SELF: &[u8] = b"stdio";
 
 impl Session {
     pub(crate) fn new(context: Arc<SessionContext>) -> Arc<Self> {
+        Self::of(context, None)
+    }
+
+    /// The session of somebody who had to say who that is.
+    pub(crate) fn of(context: Arc<SessionContext>, caller: Option<Arc<Pass>>) -> Arc<Self> {
+        let grant = caller.as_ref().and_then(|caller| caller.grant.clone());
         Arc::new(Self {
             context,
-            client: Arc::new(Client::default()),
+            client: Arc::new(Client::restricted_to(grant)),
+            caller,
             told: Mutex::default(),
             given: Mutex::default(),
             look_again: Notify::new(),

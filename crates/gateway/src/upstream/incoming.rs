@@ -120,7 +120,7 @@ impl Connection {
                 say(&client, cause.as_ref(), message, touched);
             }
             Concern::Nobody => {
-                for client in self.audience.all().iter().filter(|client| client.hears(level)) {
+                for client in self.audience.of(&self.key).iter().filter(|it| it.hears(level)) {
                     say(client, None, message, touched);
                 }
             }
@@ -156,7 +156,7 @@ impl Connection {
                 say(&client, cause.as_ref(), message, touched);
             }
             Concern::Nobody => {
-                for client in self.audience.all() {
+                for client in self.audience.of(&self.key) {
                     say(&client, None, message, touched);
                 }
             }

@@ -3,11 +3,12 @@
 mod custom;
 mod prompts;
 mod resources;
+mod scope;
 mod tools;
 
 use std::collections::BTreeSet;
 
-use super::{Catalog, Offer, Route};
+use super::{Catalog, Offer, Route, Scope};
 use crate::config::{CustomTool, Exposed, ToolFilter};
 use crate::listing::{CacheHint, ListKind, Listing};
 use crate::name::Naming;
@@ -20,6 +21,8 @@ struct Server {
     known: BTreeSet<String>,
     known_prompts: BTreeSet<String>,
     filter: ToolFilter,
+    /// `None`: all of it is seen.
+    seen: Option<BTreeSet<String>>,
 }
 
 /// A running server with one page of one kind.
@@ -61,6 +64,11 @@ impl Server {
         self
     }
 
+    fn seen_by(mut self, tools: &[&str]) -> Self {
+        self.seen = Some(tools.iter().map(ToString::to_string).collect());
+        self
+    }
+
     fn hiding(mut self, tools: &[&str]) -> Self {
         self.filter.hidden = tools.iter().map(ToString::to_string).collect();
         self
@@ -82,6 +90,7 @@ fn assemble_with(servers: &[Server], custom: &[CustomTool], naming: &Naming) -> 
             known: &server.known,
             known_prompts: &server.known_prompts,
             filter: &server.filter,
+            scope: server.seen.as_ref().map_or(Scope::Whole, Scope::Tools),
         })
         .collect();
     Catalog::assemble(&offers, custom, naming)

@@ -5,11 +5,13 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
+use crate::front::http::caller::Remembered;
 use crate::front::http::clock::Clock;
 use crate::front::http::events::Stream;
 use crate::front::http::exchange::Exchange;
 use crate::front::http::once::Once;
 use crate::front::http::sse::SseSession;
+use crate::front::http::web::Web;
 use crate::limits::{
     BODY_BYTES_PER_SECOND, BODY_SECONDS, CLIENT_STALL, HEAD_SECONDS, IDLE_SECONDS, LEAVING_SECONDS,
     PIPELINED_BYTES, STREAM_BYTES,
@@ -21,6 +23,8 @@ pub(super) struct Conn {
     pub(super) outbox: Outbox,
     clock: Arc<Clock>,
     slot: Mutex<Slot>,
+    /// Who speaks here.
+    pub(super) remembered: Remembered,
 }
 
 #[derive(Debug, Default)]
@@ -62,6 +66,7 @@ pub(super) enum Open {
     Once(Weak<Once>),
     Stream(Weak<Stream>),
     Sse(Weak<SseSession>),
+    Web(Weak<Web>),
 }
 
 /// What the sweeper finds.
@@ -79,7 +84,12 @@ pub(super) enum Finding {
 impl Conn {
     pub(super) fn new(clock: Arc<Clock>) -> Self {
         let slot = Slot { since: clock.now(), ..Slot::default() };
-        Self { outbox: Outbox::closing_at(STREAM_BYTES), clock, slot: Mutex::new(slot) }
+        Self {
+            outbox: Outbox::closing_at(STREAM_BYTES),
+            clock,
+            slot: Mutex::new(slot),
+            remembered: Remembered::default(),
+        }
     }
 
     /// A request begins to be answered.
@@ -180,6 +190,10 @@ impl Conn {
             self.outbox.close_when_written();
         }
         open
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.slot.lock().ended || self.outbox.is_closed()
     }
 
     /// What has to be done about it at this time?

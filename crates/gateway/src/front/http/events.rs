@@ -277,12 +277,17 @@ pub(super) fn stream_head(reply: &Reply, fields: &Fields<'_>) -> Vec<u8> {
     let mut all = EVENT_STREAM.to_vec();
     all.extend_from_slice(fields);
     reply.head(200, &all, None, &mut out);
-    if !reply.has_chunks()
-        && let Some(at) = memchr::memmem::find(&out, CHUNKED)
-    {
-        out.drain(at..at + CHUNKED.len()); // its end is the connection's
+    if !reply.has_chunks() {
+        unchunked(&mut out);
     }
     out
+}
+
+/// For a client that knows no chunks: the end of the stream is the connection's.
+pub(super) fn unchunked(head: &mut Vec<u8>) {
+    if let Some(at) = memchr::memmem::find(head, CHUNKED) {
+        head.drain(at..at + CHUNKED.len());
+    }
 }
 
 const CHUNKED: &[u8] = b"Transfer-Encoding: chunked\r\n";

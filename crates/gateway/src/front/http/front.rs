@@ -1,20 +1,22 @@
 //! `Front`: what all HTTP connections share.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use trunkline_catalog::name::Client;
+use tokio_util::task::TaskTracker;
 
 use crate::call::{Door, Nowhere};
+use crate::front::http::attach::Attachment;
 use crate::front::http::budget::Budget;
 use crate::front::http::clock::Clock;
 use crate::front::http::conn::Conn;
+use crate::front::http::contexts::Contexts;
 use crate::front::http::guard::Guard;
 use crate::front::http::sessions::Sessions;
+use crate::gate::Gate;
 use crate::pump::Pump;
 use crate::session::{Session, SessionContext};
 
@@ -33,10 +35,12 @@ pub(super) struct Front {
     /// The last client of `/sse` has gone, and it was not to be outlived.
     pub(super) done: CancellationToken,
     stay: bool,
-    /// The same for clients that said what they are, by `/mcp/for/CLIENT`.
-    contexts: Mutex<HashMap<&'static str, Arc<Session>>>,
-    /// For requests that stand for themselves.
-    stateless: Arc<Session>,
+    pub(super) contexts: Contexts,
+    /// Who may come in; `None`: the guard's token decides.
+    pub(super) gate: Option<Arc<dyn Gate>>,
+    /// Other routes, and the requests of theirs that are open.
+    pub(super) attachment: Option<Arc<dyn Attachment>>,
+    pub(super) attached: TaskTracker,
     conns: Mutex<Vec<Weak<Conn>>>,
     /// A connection came.
     visited: Notify,
@@ -47,6 +51,13 @@ pub(super) struct Front {
     settled: AtomicBool,
 }
 
+/// What may be there besides.
+#[derive(Debug, Default)]
+pub(super) struct Others {
+    pub(super) gate: Option<Arc<dyn Gate>>,
+    pub(super) attachment: Option<Arc<dyn Attachment>>,
+}
+
 impl Front {
     pub(super) fn new(
         context: Arc<SessionContext>,
@@ -54,11 +65,15 @@ impl Front {
         guard: Guard,
         message_limit: usize,
         stay: bool,
+        others: Others,
     ) -> Arc<Self> {
-        let stateless = Session::new(Arc::clone(&context));
+        let Others { gate, attachment } = others;
         Arc::new(Self {
+            contexts: Contexts::new(Arc::clone(&context)),
+            gate,
+            attachment,
+            attached: TaskTracker::new(),
             context,
-            stateless,
             pump: pump.clone(),
             guard,
             sessions: Sessions::default(),
@@ -68,7 +83,6 @@ impl Front {
             nowhere: Door::Exit(Arc::new(Nowhere)),
             done: CancellationToken::new(),
             stay,
-            contexts: Mutex::default(),
             conns: Mutex::default(),
             visited: Notify::new(),
             draining: AtomicBool::new(false),
@@ -77,19 +91,9 @@ impl Front {
         })
     }
 
-    /// What sessions opened at this path share.
-    pub(super) fn context_of(&self, path: &str) -> Arc<SessionContext> {
-        Arc::clone(&self.stateless_of(path).context)
-    }
-
-    /// Where requests that stand for themselves go at this path.
-    pub(super) fn stateless_of(&self, path: &str) -> Arc<Session> {
-        let Some(client) = client_of(path) else { return Arc::clone(&self.stateless) };
-        let mut contexts = self.contexts.lock();
-        let session = contexts
-            .entry(client.id())
-            .or_insert_with(|| Session::new(Arc::new(self.context.for_client(client))));
-        Arc::clone(session)
+    /// Of the gate: what was decided holds while this stays the same.
+    pub(super) fn version(&self) -> u64 {
+        self.gate.as_ref().map_or(0, |gate| gate.version())
     }
 
     pub(super) fn add(&self, conn: &Arc<Conn>) {
@@ -124,11 +128,8 @@ impl Front {
     pub(super) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
         self.ending.cancel();
-        self.stateless.close_listeners();
-        for session in self.contexts.lock().values() {
-            session.close_listeners();
-        }
-        for session in self.sessions.all() {
+        self.attached.close();
+        for session in self.contexts.all().into_iter().chain(self.sessions.all()) {
             session.close_listeners();
         }
     }
@@ -154,9 +155,4 @@ impl Front {
         self.settled.store(missing.is_empty(), Ordering::Relaxed);
         missing
     }
-}
-
-/// The client a path is for: `/mcp/for/CLIENT`.
-pub(super) fn client_of(path: &str) -> Option<Client> {
-    path.strip_prefix("/mcp/for/")?.parse().ok()
 }

@@ -153,7 +153,7 @@ fn place(authority: &str) -> Option<Place> {
 }
 
 /// Takes as long for a wrong token as for the right one.
-fn is_equal(shown: &[u8], token: &[u8]) -> bool {
+pub(super) fn is_equal(shown: &[u8], token: &[u8]) -> bool {
     if shown.len() != token.len() {
         return false;
     }

@@ -21,7 +21,7 @@ pub(super) fn ready(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) 
     }
     let mut body = br#"{"status":"starting","waiting":["#.to_vec();
     // The names of servers are for those who may use them.
-    let shown = if visit.front.guard.admits(visit.request) { missing.len() } else { 0 };
+    let shown = if visit.is_known() { missing.len() } else { 0 };
     for (index, key) in missing.iter().take(shown).enumerate() {
         if index > 0 {
             body.push(b',');

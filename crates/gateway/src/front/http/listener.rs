@@ -1,6 +1,7 @@
 //! Lets clients in, as many as there is room for.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ pub(super) async fn accept(listener: TcpListener, front: Arc<Front>) {
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let let_in = match listener.accept().await {
-            Ok((stream, _)) => let_in(stream, place, &front),
+            Ok((stream, peer)) => let_in(stream, peer, place, &front),
             Err(error) => Err(error),
         };
         match let_in {
@@ -38,14 +39,19 @@ pub(super) async fn accept(listener: TcpListener, front: Arc<Front>) {
     }
 }
 
-fn let_in(stream: TcpStream, place: OwnedSemaphorePermit, front: &Arc<Front>) -> io::Result<()> {
+fn let_in(
+    stream: TcpStream,
+    peer: SocketAddr,
+    place: OwnedSemaphorePermit,
+    front: &Arc<Front>,
+) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let (input, sink) = Input::socket(OwnedFd::from(stream.into_std()?))?;
     front.clock.advance();
     let conn = Arc::new(Conn::new(Arc::clone(&front.clock)));
     front.add(&conn);
     conn.outbox.connect(sink, &front.pump);
-    front.pump.read(input, Box::new(HttpReader::new(front, &conn, place)));
+    front.pump.read(input, Box::new(HttpReader::new(front, &conn, peer, place)));
     Ok(())
 }
 

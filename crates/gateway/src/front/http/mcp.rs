@@ -110,8 +110,8 @@ fn initialize(visit: &Visit<'_, '_>, message: &Message<'_>, reply: Reply, touche
         return reply.json(200, &CallError::InvalidParams(why).response(message.id()), touched);
     };
     let agreed = Revision::negotiate(&asked);
-    let context = front.context_of(visit.request.path());
-    let opened = match front.sessions.open(&context, agreed, &front.clock) {
+    let context = front.contexts.context(visit.request.path(), visit.caller);
+    let opened = match front.sessions.open(&context, visit.caller, agreed, &front.clock) {
         Ok(Some(opened)) => opened,
         Ok(None) => return reply.refuse(Refusal::Full, message.id(), touched),
         Err(error) => {
@@ -184,7 +184,7 @@ fn session(visit: &Visit<'_, '_>) -> Result<Arc<HttpSession>, Refusal> {
         let known = std::str::from_utf8(revision).ok().and_then(Revision::known);
         known.ok_or(Refusal::Revision)?;
     }
-    visit.front.sessions.get(id).ok_or(Refusal::UnknownSession)
+    visit.front.sessions.get(id, visit.caller).ok_or(Refusal::UnknownSession)
 }
 
 /// `GET`: a stream for what concerns no call, or the rest of one that broke.

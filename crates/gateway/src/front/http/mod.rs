@@ -4,9 +4,13 @@
 //! A connection lives on the pump like any other stream: its requests are read, handled and answered
 //! on one thread, and a call passes from socket to pipe and back without a switch.
 
+mod attach;
 mod budget;
+mod caller;
 mod clock;
 mod conn;
+mod contexts;
+mod entry;
 mod events;
 mod exchange;
 mod front;
@@ -21,6 +25,7 @@ mod reader;
 mod refusal;
 mod repeat;
 mod reply;
+mod revoke;
 mod routes;
 mod serve;
 mod sessions;
@@ -28,6 +33,9 @@ mod sse;
 mod stateless;
 mod streams;
 mod sweep;
+mod web;
 
+pub use attach::{Attachment, WebHeaders, WebVisit};
 pub use serve::HttpOptions;
 pub(crate) use serve::serve;
+pub use web::{WebReply, WebStream};

@@ -11,6 +11,7 @@ use crate::call::{Client, Exit, Payload};
 use crate::front::http::clock::Clock;
 use crate::front::http::events::{COMMENT, around, comment, end, put, stream_head};
 use crate::front::http::reply::{JSON, Reply};
+use crate::gate::Pass;
 use crate::limits::{SLOW_ANSWER_SECONDS, STREAM_BYTES};
 use crate::pump::{Frame, Touched};
 use crate::session::leave;
@@ -19,6 +20,7 @@ use crate::session::leave;
 pub(super) struct Once {
     /// Who asks: nobody else's, and gone with the answer.
     pub(super) client: Arc<Client>,
+    pub(super) caller: Option<Arc<Pass>>,
     id: Id,
     clock: Arc<Clock>,
     state: Mutex<State>,
@@ -33,9 +35,15 @@ enum State {
 }
 
 impl Once {
-    pub(super) fn new(id: Id, clock: &Arc<Clock>, reply: Reply) -> Arc<Self> {
+    pub(super) fn new(
+        id: Id,
+        caller: Option<&Arc<Pass>>,
+        clock: &Arc<Clock>,
+        reply: Reply,
+    ) -> Arc<Self> {
         let state = Mutex::new(State::Waiting(reply));
-        Arc::new(Self { client: Arc::default(), id, clock: Arc::clone(clock), state })
+        let (caller, clock) = (caller.cloned(), Arc::clone(clock));
+        Arc::new(Self { client: Arc::default(), caller, id, clock, state })
     }
 
     /// The connection is gone, and so the client has cancelled.
@@ -199,7 +207,7 @@ mod tests {
         let clock = Arc::new(Clock::new());
         let conn = Arc::new(Conn::new(Arc::clone(&clock)));
         conn.outbox.connect(sink, pump);
-        let once = Once::new(Id::new(b"1"), &clock, Reply::new(&conn, Manner::PLAIN));
+        let once = Once::new(Id::new(b"1"), None, &clock, Reply::new(&conn, Manner::PLAIN));
         let mut touched = Touched::default();
         then(&once, &mut touched);
         touched.flush();

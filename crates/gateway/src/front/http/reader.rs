@@ -1,6 +1,7 @@
 //! What an HTTP client sends: cut into requests, each handed on when it has come in whole and the
 //! one before it is answered.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::sync::OwnedSemaphorePermit;
@@ -9,19 +10,17 @@ use trunkline_wire::Edits;
 
 use crate::front::http::budget::Share;
 use crate::front::http::conn::{Conn, Open, Stage};
+use crate::front::http::entry::Line;
 use crate::front::http::front::Front;
 use crate::front::http::mcp::converse;
-use crate::front::http::refusal::Refusal;
+use crate::front::http::refusal::{Refusal, Stop};
 use crate::front::http::repeat::Repeated;
 use crate::front::http::reply::{Manner, Reply};
-use crate::front::http::routes::{Admission, Visit, admit, follow};
-use crate::front::http::sessions::HttpSession;
 use crate::pump::{Frame, Reader, SourceHandle, Touched};
 
 #[derive(Debug)]
 pub(super) struct HttpReader {
-    front: Arc<Front>,
-    conn: Arc<Conn>,
+    line: Line,
     buffer: Vec<u8>,
     reading: Reading,
     /// The head of the last message that was posted here.
@@ -50,6 +49,7 @@ struct Chunks {
     body: Body,
     decoded: Vec<u8>,
     share: Share,
+    too_long: Refusal,
 }
 
 /// What came of looking at the bytes.
@@ -59,10 +59,14 @@ enum Step {
 }
 
 impl HttpReader {
-    pub(super) fn new(front: &Arc<Front>, conn: &Arc<Conn>, place: OwnedSemaphorePermit) -> Self {
+    pub(super) fn new(
+        front: &Arc<Front>,
+        conn: &Arc<Conn>,
+        peer: SocketAddr,
+        place: OwnedSemaphorePermit,
+    ) -> Self {
         Self {
-            front: Arc::clone(front),
-            conn: Arc::clone(conn),
+            line: Line { front: Arc::clone(front), conn: Arc::clone(conn), peer },
             buffer: Vec::new(),
             reading: Reading::Head,
             repeated: None,
@@ -77,7 +81,7 @@ impl HttpReader {
                 None => self.head(bytes, touched),
             },
             Reading::Whole { length, .. } if bytes.len() < *length => {
-                self.conn.reached(Stage::Body, bytes.len());
+                self.line.conn.reached(Stage::Body, bytes.len());
                 Step::More
             }
             Reading::Whole { .. } => {
@@ -92,13 +96,14 @@ impl HttpReader {
     /// The same head as before, and all of its body.
     fn repeat(&self, bytes: &[u8], touched: &mut Touched) -> Option<usize> {
         let repeated = self.repeated.as_ref()?;
-        let (head, length) = repeated.find(bytes)?;
+        let front = &self.line.front;
+        let (head, length) = repeated.find(bytes, front.version())?;
         let body = bytes.get(head..head + length)?;
-        if length > self.front.message_limit {
+        if length > front.message_limit {
             return None;
         }
-        let reply = Reply::new(&self.conn, Manner::PLAIN);
-        converse(&self.front, &repeated.session, body, reply, touched);
+        let reply = Reply::new(&self.line.conn, Manner::PLAIN);
+        converse(front, &repeated.session, body, reply, touched);
         Some(head + length)
     }
 
@@ -109,10 +114,10 @@ impl HttpReader {
                 self.begin(&request, head, rest, touched)
             }
             Ok(None) => {
-                self.conn.reached(Stage::Head, 0);
+                self.line.conn.reached(Stage::Head, 0);
                 Step::More
             }
-            Err(bad) => self.lose(bad.into(), Manner::lost(), touched),
+            Err(bad) => self.lose(&Refusal::from(bad).into(), Manner::lost(), touched),
         }
     }
 
@@ -128,44 +133,39 @@ impl HttpReader {
             Ok(Framing::Length(length)) => Some(usize::try_from(length).unwrap_or(usize::MAX)),
             Ok(Framing::None) => Some(0),
             Ok(Framing::Chunked | Framing::UntilClose) => None,
-            Err(bad) => return self.lose(bad.into(), Manner::lost(), touched),
+            Err(bad) => return self.lose(&Refusal::from(bad).into(), Manner::lost(), touched),
         };
-        let admission = admit(&self.front, request);
-        let limit = self.front.message_limit;
-        let too_large = length.is_some_and(|length| length > limit);
-        let whole = length.and_then(|length| rest.get(..length)).filter(|_| !too_large);
+        let entry = self.line.enter(request);
+        let too_long = length.is_some_and(|length| length > entry.limit);
+        let whole = length.and_then(|length| rest.get(..length)).filter(|_| !too_long);
         if let Some(body) = whole {
-            let posted = self.handle(request, &admission, body, touched);
-            let manner = admission.manner(request);
+            let (manner, version) = (entry.manner.clone(), entry.version);
+            let posted = self.line.handle(entry, head, body, touched);
             self.repeated =
-                posted.and_then(|session| Repeated::new(session, head, request, &manner));
+                posted.and_then(|session| Repeated::new(session, head, request, &manner, version));
             return Step::Used(head.len() + body.len());
         }
-        let mut share = Share::new(&self.front.bodies);
-        let why = match admission.route {
+        let mut share = Share::new(&self.line.front.bodies);
+        let why = match entry.way {
             Err(why) => Some(why),
-            Ok(_) if too_large => Some(Refusal::TooLarge(limit)),
-            Ok(_) if !share.grow(length.unwrap_or_default()) => Some(Refusal::Crowded),
+            Ok(_) if too_long => Some(entry.too_long.into()),
+            Ok(_) if !share.grow(length.unwrap_or_default()) => Some(Refusal::Crowded.into()),
             Ok(_) => None,
         };
         if let Some(why) = why {
-            let manner = admission.manner(request);
-            return self.lose(why, Manner { keep_alive: false, unread: true, ..manner }, touched);
+            let manner = Manner { keep_alive: false, unread: true, ..entry.manner };
+            return self.lose(&why, manner, touched);
         }
         if rest.is_empty() && request.expects_continue() {
             self.say_continue(touched);
         }
-        self.conn.reached(Stage::Body, rest.len());
-        self.begin_body(length, head, share)
-    }
-
-    fn begin_body(&mut self, length: Option<usize>, head: &[u8], share: Share) -> Step {
+        self.line.conn.reached(Stage::Body, rest.len());
         if let Some(length) = length {
             self.reading = Reading::Whole { length: head.len() + length, _share: share };
             return Step::More;
         }
-        let body = Body::new(Framing::Chunked, self.front.message_limit);
-        let chunks = Chunks { head: head.to_vec(), body, decoded: Vec::new(), share };
+        let (body, too_long) = (Body::new(Framing::Chunked, entry.limit), entry.too_long);
+        let chunks = Chunks { head: head.to_vec(), body, decoded: Vec::new(), share, too_long };
         self.reading = Reading::Chunks(Box::new(chunks));
         Step::Used(head.len())
     }
@@ -175,61 +175,38 @@ impl HttpReader {
         else {
             return Step::More; // not reached: only chunks come here
         };
-        let limit = self.front.message_limit;
         let used = match chunks.body.decode(bytes, &mut chunks.decoded) {
             Ok(used) => used,
             Err(BadBody::TooLarge) => {
-                return self.lose(Refusal::TooLarge(limit), Manner::lost(), touched);
+                return self.lose(&chunks.too_long.into(), Manner::lost(), touched);
             }
-            Err(bad) => return self.lose(Refusal::Body(bad), Manner::lost(), touched),
+            Err(bad) => return self.lose(&Refusal::Body(bad).into(), Manner::lost(), touched),
         };
         if !chunks.body.is_complete() {
             if !chunks.share.grow(chunks.decoded.len()) {
-                return self.lose(Refusal::Crowded, Manner::lost(), touched);
+                return self.lose(&Refusal::Crowded.into(), Manner::lost(), touched);
             }
-            self.conn.reached(Stage::Body, chunks.decoded.len());
+            self.line.conn.reached(Stage::Body, chunks.decoded.len());
             self.reading = Reading::Chunks(chunks);
         } else if let Ok(Some((request, _))) = request(&chunks.head) {
-            let admission = admit(&self.front, &request);
-            self.handle(&request, &admission, &chunks.decoded, touched);
+            let entry = self.line.enter(&request);
+            self.line.handle(entry, &chunks.head, &chunks.decoded, touched);
         }
         Step::Used(used)
     }
 
-    /// A request has come in whole. Returns the session a message was posted in, if the head was
-    /// good for that.
-    fn handle(
-        &self,
-        request: &Request<'_>,
-        admission: &Admission<'_>,
-        body: &[u8],
-        touched: &mut Touched,
-    ) -> Option<Arc<HttpSession>> {
-        let reply = Reply::new(&self.conn, admission.manner(request));
-        match admission.route {
-            Ok(route) => {
-                let visit = Visit { front: &self.front, request, body };
-                follow(route, &visit, reply, touched)
-            }
-            Err(why) => {
-                reply.refuse(why, b"null", touched);
-                None
-            }
-        }
-    }
-
     /// Refuses a request that cannot be read to its end: what follows cannot be made sense of.
-    fn lose(&mut self, why: Refusal, manner: Manner, touched: &mut Touched) -> Step {
+    fn lose(&mut self, why: &Stop, manner: Manner, touched: &mut Touched) -> Step {
         self.reading = Reading::Nothing;
-        Reply::new(&self.conn, manner).refuse(why, b"null", touched);
+        Reply::new(&self.line.conn, manner).stop(why, b"null", touched);
         Step::Used(0)
     }
 
     fn say_continue(&self, touched: &mut Touched) {
         let frame = Frame { head: b"HTTP/1.1 100 Continue\r\n\r\n", tail: b"" };
         // Closed: the end is on its way here.
-        let _ = self.conn.outbox.put_framed(frame, b"", &Edits::new());
-        touched.note(&self.conn.outbox);
+        let _ = self.line.conn.outbox.put_framed(frame, b"", &Edits::new());
+        touched.note(&self.line.conn.outbox);
     }
 }
 
@@ -251,7 +228,7 @@ impl Reader for HttpReader {
     fn take(&mut self, source: &SourceHandle, touched: &mut Touched) {
         let buffer = std::mem::take(&mut self.buffer);
         let mut rest = &buffer[..];
-        while !rest.is_empty() && !self.conn.must_wait(rest.len(), source) {
+        while !rest.is_empty() && !self.line.conn.must_wait(rest.len(), source) {
             match self.step(rest, touched) {
                 Step::Used(used) => rest = rest.get(used..).unwrap_or_default(),
                 Step::More => break,
@@ -263,7 +240,7 @@ impl Reader for HttpReader {
     }
 
     fn ended(&mut self, touched: &mut Touched) {
-        match self.conn.ended() {
+        match self.line.conn.ended() {
             Open::Once(once) => {
                 if let Some(once) = once.upgrade() {
                     once.left(touched);
@@ -271,14 +248,19 @@ impl Reader for HttpReader {
             }
             // The answer is still written, if anybody takes it.
             Open::Nothing | Open::Exchange(_) => {}
+            Open::Web(web) => {
+                if let Some(web) = web.upgrade() {
+                    web.left();
+                }
+            }
             Open::Stream(stream) => {
                 if let Some(stream) = stream.upgrade() {
-                    stream.detach(&self.conn);
+                    stream.detach(&self.line.conn);
                 }
             }
             Open::Sse(client) => {
                 if let Some(client) = client.upgrade() {
-                    self.front.sse_left(&client);
+                    self.line.front.sse_left(&client);
                 }
             }
         }

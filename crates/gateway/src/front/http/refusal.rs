@@ -1,9 +1,10 @@
 //! Why an HTTP request is refused: the status and the words for it, all in one place.
 
-use trunkline_http::{BadBody, BadHead};
-use trunkline_wire::{FaultKind, write_error};
+use trunkline_http::{BadBody, BadHead, is_field_value, reason};
+use trunkline_wire::{FaultKind, encode_into, write_error};
 
 use crate::error::CallError;
+use crate::gate::Denied;
 use crate::limits::BATCH_MEMBERS;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +15,8 @@ pub(super) enum Refusal {
     Body(BadBody),
     #[error("the body is over the limit of {0} bytes (raise it with --max-message)")]
     TooLarge(usize),
+    #[error("the body is over the limit of {0} bytes")]
+    TooLong(usize),
     #[error("too many large requests are on their way in; try again later")]
     Crowded,
     #[error("the request did not arrive in time")]
@@ -63,7 +66,7 @@ impl Refusal {
         match self {
             Self::Head(bad) => bad.status(),
             Self::Body(bad) => bad.status(),
-            Self::TooLarge(_) => 413,
+            Self::TooLarge(_) | Self::TooLong(_) => 413,
             Self::Late => 408,
             Self::Host | Self::Origin => 403,
             Self::Token => 401,
@@ -110,6 +113,72 @@ impl Refusal {
 }
 
 const INVALID_REQUEST: i32 = -32600;
+
+/// The body of a refusal where no message is expected (RFC 9457).
+pub(super) fn problem(status: u16, detail: &str) -> Vec<u8> {
+    let mut out = br#"{"type":"about:blank","title":"#.to_vec();
+    encode_into(reason(status), &mut out);
+    out.extend_from_slice(format!(",\"status\":{status},\"detail\":").as_bytes());
+    encode_into(detail, &mut out);
+    out.push(b'}');
+    out
+}
+
+/// Why a request goes no further.
+#[derive(Clone, Debug)]
+pub(super) enum Stop {
+    Refused(Refusal),
+    /// By the gate.
+    Denied(Denied),
+}
+
+impl From<Refusal> for Stop {
+    fn from(why: Refusal) -> Self {
+        Self::Refused(why)
+    }
+}
+
+impl Stop {
+    pub(super) fn status(&self) -> u16 {
+        match self {
+            Self::Refused(why) => why.status(),
+            Self::Denied(Denied { status: status @ (401 | 403 | 503), .. }) => *status,
+            Self::Denied(_) => 403,
+        }
+    }
+
+    /// Headers that go with the status.
+    pub(super) fn header(&self) -> Option<(&str, &[u8])> {
+        match self {
+            Self::Refused(why) => why.header(),
+            Self::Denied(denied) => match &denied.challenge {
+                Some(challenge) if is_field_value(challenge.as_bytes()) => {
+                    Some(("WWW-Authenticate", challenge.as_bytes()))
+                }
+                _ => (self.status() == 503).then_some(("Retry-After", b"5")),
+            },
+        }
+    }
+
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::Refused(why) => why.to_string(),
+            Self::Denied(denied) => denied.message.clone(),
+        }
+    }
+
+    /// A JSON-RPC error to the message with this id token.
+    pub(super) fn body(&self, id: &[u8]) -> Vec<u8> {
+        match self {
+            Self::Refused(why) => why.body(id),
+            Self::Denied(denied) => {
+                let mut out = Vec::with_capacity(160);
+                write_error(id, INVALID_REQUEST, &denied.message, b"", &mut out);
+                out
+            }
+        }
+    }
+}
 
 impl From<BadHead> for Refusal {
     fn from(bad: BadHead) -> Self {

@@ -12,6 +12,8 @@ use crate::front::http::sessions::HttpSession;
 #[derive(Debug)]
 pub(super) struct Repeated {
     pub(super) session: Arc<HttpSession>,
+    /// Of the gate, when it was passed.
+    version: u64,
     head: Head,
 }
 
@@ -29,15 +31,18 @@ impl Repeated {
         head: &[u8],
         request: &Request<'_>,
         manner: &Manner,
+        version: u64,
     ) -> Option<Self> {
         let plain = *manner == Manner::PLAIN && !request.expects_continue();
         let head = Head::new(head, request).filter(|_| plain)?;
-        Some(Self { session, head })
+        Some(Self { session, version, head })
     }
 
-    /// If `bytes` begin with this head: its length and that of the body.
-    pub(super) fn find(&self, bytes: &[u8]) -> Option<(usize, usize)> {
-        self.head.find(bytes).filter(|_| !self.session.is_over())
+    /// If `bytes` begin with this head, and nothing has changed at the gate: its length and that of
+    /// the body.
+    pub(super) fn find(&self, bytes: &[u8], version: u64) -> Option<(usize, usize)> {
+        let holds = self.version == version && !self.session.is_over();
+        self.head.find(bytes).filter(|_| holds)
     }
 }
 

@@ -8,7 +8,8 @@ use trunkline_http::{Request, response_head};
 use trunkline_wire::Edits;
 
 use crate::front::http::conn::Conn;
-use crate::front::http::refusal::Refusal;
+use crate::front::http::refusal::{Refusal, Stop, problem};
+use crate::front::http::web::PROBLEM;
 use crate::pump::{Frame, Touched};
 
 /// What is put around the body of an answer.
@@ -34,12 +35,20 @@ pub(super) struct Manner {
     pub(super) headless: bool,
     /// The page it belongs to, if its browser may show it the answer.
     pub(super) origin: Option<Box<str>>,
+    /// It asked for no message: what is wrong is told in the way of the web.
+    pub(super) api: bool,
 }
 
 impl Manner {
     /// As nearly all do.
-    pub(super) const PLAIN: Self =
-        Self { keep_alive: true, unread: false, chunks: true, headless: false, origin: None };
+    pub(super) const PLAIN: Self = Self {
+        keep_alive: true,
+        unread: false,
+        chunks: true,
+        headless: false,
+        origin: None,
+        api: false,
+    };
 
     pub(super) fn of(request: &Request<'_>, origin: Option<&str>) -> Self {
         Self {
@@ -49,12 +58,13 @@ impl Manner {
             chunks: request.minor >= 1,
             headless: request.method == "HEAD",
             origin: origin.map(Into::into),
+            api: false,
         }
     }
 
     /// For a request that could not be read.
     pub(super) fn lost() -> Self {
-        Self { keep_alive: false, unread: true, chunks: true, headless: false, origin: None }
+        Self { keep_alive: false, unread: true, ..Self::PLAIN }
     }
 }
 
@@ -94,10 +104,20 @@ impl Reply {
 
     /// Refuses the request; `id` is that of its message, if it is known.
     pub(super) fn refuse(self, why: Refusal, id: &[u8], touched: &mut Touched) {
-        tracing::debug!(status = why.status(), "a request is refused: {why}");
-        let mut fields = vec![("Content-Type", JSON)];
+        self.stop(&why.into(), id, touched);
+    }
+
+    /// The same for any reason.
+    pub(super) fn stop(self, why: &Stop, id: &[u8], touched: &mut Touched) {
+        let (status, words) = (why.status(), why.words());
+        tracing::debug!(status, "a request is refused: {words}");
+        let (kind, body) = match self.manner.api {
+            true => (PROBLEM, problem(status, &words)),
+            false => (JSON, why.body(id)),
+        };
+        let mut fields = vec![("Content-Type", kind)];
         fields.extend(why.header());
-        self.send(why.status(), &fields, &why.body(id), touched);
+        self.send(status, &fields, &body, touched);
     }
 
     /// The head of an answer; no `length`: it is a stream.
@@ -114,7 +134,8 @@ impl Reply {
         };
         let mut all = fields.to_vec();
         all.push(("Access-Control-Allow-Origin", origin.as_bytes()));
-        all.push(("Access-Control-Expose-Headers", EXPOSED));
+        let exposed = if self.manner.api { EXPOSED_BY_API } else { EXPOSED };
+        all.push(("Access-Control-Expose-Headers", exposed));
         all.push(("Vary", b"Origin"));
         response_head(out, status, &all, length, keep_alive);
     }
@@ -132,6 +153,10 @@ impl Reply {
         }));
         // Writing to a vector does not fail.
         let _ = write!(out, "{length}\r\n\r\n");
+    }
+
+    pub(super) fn is_headless(&self) -> bool {
+        self.manner.headless
     }
 
     pub(super) fn has_chunks(&self) -> bool {
@@ -156,7 +181,8 @@ static JSON_HEAD: OnceLock<Vec<u8>> = OnceLock::new();
 const LENGTH_END: &str = "0\r\n\r\n";
 
 pub(super) const JSON: &[u8] = b"application/json";
-const EXPOSED: &[u8] = b"Mcp-Session-Id, MCP-Protocol-Version";
+const EXPOSED: &[u8] = b"Mcp-Session-Id, MCP-Protocol-Version, WWW-Authenticate";
+const EXPOSED_BY_API: &[u8] = b"ETag, Link, Location, Retry-After, WWW-Authenticate";
 
 impl Drop for Reply {
     /// Nobody will answer any more: the client must not wait.

@@ -1,16 +1,22 @@
 //! Where a request goes. A handler gets the head, the body and a `Reply`, which it may give at once
 //! or hand to a task on the runtime.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use trunkline_http::{Request, accepts, is_field_name};
+use trunkline_http::{Request, is_field_name};
 
-use crate::front::http::front::{Front, client_of};
+use crate::front::http::attach::{Attachment, hand_over};
+use crate::front::http::contexts::client_of;
+use crate::front::http::entry::asking;
+use crate::front::http::front::Front;
 use crate::front::http::refusal::Refusal;
-use crate::front::http::reply::{Manner, Reply};
+use crate::front::http::reply::Reply;
 use crate::front::http::sessions::HttpSession;
 use crate::front::http::{health, mcp, sse};
+use crate::gate::{Admission, Pass};
 use crate::pump::Touched;
+use crate::session::Session;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
@@ -24,6 +30,21 @@ pub(super) enum Route {
     Front,
     /// A browser asks what a page may do.
     Preflight,
+    /// For somebody else, who decides about it; and the same question about that.
+    Attached,
+    AttachedPreflight,
+}
+
+impl Route {
+    /// Whoever asks may have it.
+    pub(super) fn is_open(self) -> bool {
+        let open = [Self::Health, Self::Ready, Self::Preflight];
+        open.contains(&self) || self.is_attached()
+    }
+
+    pub(super) fn is_attached(self) -> bool {
+        matches!(self, Self::Attached | Self::AttachedPreflight)
+    }
 }
 
 /// A request that has come in whole.
@@ -32,33 +53,28 @@ pub(super) struct Visit<'a, 'b> {
     pub(super) front: &'b Arc<Front>,
     pub(super) request: &'b Request<'a>,
     pub(super) body: &'b [u8],
+    pub(super) peer: SocketAddr,
+    /// Who makes it, where that has to be said.
+    pub(super) caller: Option<&'b Arc<Pass>>,
 }
 
-/// What is known of a request once its head is: the page it comes from, and its way or why it has
-/// none.
-pub(super) struct Admission<'a> {
-    pub(super) origin: Option<&'a str>,
-    pub(super) route: Result<Route, Refusal>,
-}
-
-impl Admission<'_> {
-    pub(super) fn manner(&self, request: &Request<'_>) -> Manner {
-        Manner::of(request, self.origin)
+impl Visit<'_, '_> {
+    /// Where a request that stands for itself goes.
+    pub(super) fn stateless(&self) -> Arc<Session> {
+        let (front, path) = (self.front, self.request.path());
+        front.contexts.stateless(path, self.caller, front.clock.now())
     }
-}
 
-/// May it come in, and where does it go?
-pub(super) fn admit<'a>(front: &Front, request: &Request<'a>) -> Admission<'a> {
-    let origin = match front.guard.check(request) {
-        Ok(origin) => origin,
-        Err(why) => return Admission { origin: None, route: Err(why) },
-    };
-    let route = route(request.method, request.path());
-    let open = matches!(route, Ok(Route::Health | Route::Ready | Route::Preflight));
-    if !open && !front.guard.admits(request) {
-        return Admission { origin, route: Err(Refusal::Token) };
+    /// Would it be let in wherever it went?
+    pub(super) fn is_known(&self) -> bool {
+        match &self.front.gate {
+            Some(gate) => {
+                let admission = gate.admit(&asking(self.request, self.peer));
+                matches!(admission, Admission::Now(Ok(_)))
+            }
+            None => self.front.guard.admits(self.request),
+        }
     }
-    Admission { origin, route }
 }
 
 /// The ways of one path, and what else to say about it.
@@ -68,6 +84,21 @@ const MCP: Ways = (
     &[("POST", Route::Post), ("GET", Route::Listen), ("DELETE", Route::Leave)],
     "GET, POST, DELETE, OPTIONS",
 );
+
+/// Trunkline's own paths first; its front page only if nobody else has one.
+pub(super) fn route_of(
+    request: &Request<'_>,
+    attachment: Option<&Arc<dyn Attachment>>,
+) -> Result<Route, Refusal> {
+    let (method, path) = (request.method, request.path());
+    let own = route(method, path);
+    let free = path == "/" || own == Err(Refusal::NotFound);
+    if !free || attachment.is_none_or(|attachment| !attachment.owns(path)) {
+        return own;
+    }
+    let asks = request.headers.get("access-control-request-method").is_some();
+    Ok(if method == "OPTIONS" && asks { Route::AttachedPreflight } else { Route::Attached })
+}
 
 fn route(method: &str, path: &str) -> Result<Route, Refusal> {
     let (ways, allowed): Ways = match path {
@@ -98,30 +129,35 @@ pub(super) fn follow(
         Route::Post => return mcp::post(visit, reply, touched),
         Route::Listen => mcp::listen(visit, reply, touched),
         Route::Leave => mcp::leave(visit, reply, touched),
-        Route::OpenSse => {
-            let willing = accepts(visit.request.headers.all("accept"), mcp::EVENTS);
-            sse::open(visit.front, willing, reply, touched);
-        }
+        Route::OpenSse => sse::open(visit, reply, touched),
         Route::PostSse => sse::post(visit, reply, touched),
         Route::Health => health::alive(reply, touched),
         Route::Ready => health::ready(visit, reply, touched),
         Route::Front => health::welcome(reply, touched),
-        Route::Preflight => preflight(visit.request, reply, touched),
+        Route::Preflight => preflight(visit.request, (METHODS, HEADERS), reply, touched),
+        Route::AttachedPreflight => {
+            preflight(visit.request, (ATTACHED_METHODS, ATTACHED_HEADERS), reply, touched);
+        }
+        Route::Attached => hand_over(visit, reply),
     }
     None
 }
 
+/// The methods and headers that a page may use.
+type Allowed = (&'static [u8], &'static [u8]);
+
 /// The Origin was checked, and is repeated in the head.
-fn preflight(request: &Request<'_>, reply: Reply, touched: &mut Touched) {
+fn preflight(request: &Request<'_>, allowed: Allowed, reply: Reply, touched: &mut Touched) {
+    let (methods, headers) = allowed;
     let wanted = request.headers.tokens("access-control-request-headers");
-    let mut headers = HEADERS.to_vec();
+    let mut headers = headers.to_vec();
     for name in wanted.filter(|name| is_param(name)) {
         headers.extend_from_slice(b", ");
         headers.extend_from_slice(name);
     }
     let fields: [(&str, &[u8]); 4] = [
-        ("Allow", METHODS),
-        ("Access-Control-Allow-Methods", METHODS),
+        ("Allow", methods),
+        ("Access-Control-Allow-Methods", methods),
         ("Access-Control-Allow-Headers", &headers),
         ("Access-Control-Max-Age", b"600"),
     ];
@@ -140,6 +176,9 @@ const METHODS: &[u8] = b"GET, POST, DELETE, OPTIONS";
 const HEADERS: &[u8] =
     b"Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Session-Id, MCP-Protocol-Version, \
       Mcp-Method, Mcp-Name";
+const ATTACHED_METHODS: &[u8] = b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+const ATTACHED_HEADERS: &[u8] =
+    b"Accept, Authorization, Content-Type, If-Match, If-None-Match, Last-Event-ID";
 
 #[cfg(test)]
 mod tests {
@@ -155,6 +194,41 @@ mod tests {
             ("mcp-param-a b", false),
         ] {
             assert_eq!(is_param(name.as_bytes()), expected, "{name}");
+        }
+    }
+
+    #[derive(Debug)]
+    struct Api;
+
+    impl Attachment for Api {
+        fn owns(&self, path: &str) -> bool {
+            path == "/" || path.starts_with("/api/") || path == "/mcp" || path == "/healthz"
+        }
+        fn visit(&self, _: crate::front::http::WebVisit, _: crate::front::http::WebReply) {}
+    }
+
+    #[test]
+    fn what_is_not_our_own_may_be_somebody_elses() {
+        let api: Arc<dyn Attachment> = Arc::new(Api);
+        for (method, path, fields, expected, alone) in [
+            ("PATCH", "/api/x", "", Ok(Route::Attached), Err(Refusal::NotFound)),
+            ("OPTIONS", "/api/x", "", Ok(Route::Attached), Err(Refusal::NotFound)),
+            (
+                "OPTIONS",
+                "/api/x",
+                "Access-Control-Request-Method: PATCH\r\n",
+                Ok(Route::AttachedPreflight),
+                Err(Refusal::NotFound),
+            ),
+            ("GET", "/", "", Ok(Route::Attached), Ok(Route::Front)),
+            ("GET", "/mcp", "", Ok(Route::Listen), Ok(Route::Listen)),
+            ("GET", "/healthz", "", Ok(Route::Health), Ok(Route::Health)),
+            ("GET", "/api", "", Err(Refusal::NotFound), Err(Refusal::NotFound)),
+        ] {
+            let text = format!("{method} {path} HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+            let (request, _) = trunkline_http::request(text.as_bytes()).unwrap().unwrap();
+            assert_eq!(route_of(&request, Some(&api)), expected, "{method} {path} {fields}");
+            assert_eq!(route_of(&request, None), alone, "{method} {path} {fields}");
         }
     }
 

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::front::http::front::Front;
+use crate::front::http::attach::Attachment;
+use crate::front::http::front::{Front, Others};
 use crate::front::http::guard::Guard;
 use crate::front::http::listener::accept;
 use crate::front::http::sweep::sweep;
 use crate::front::signals::Signals;
+use crate::gate::Gate;
 use crate::limits::{BACKLOG, Farewell, HTTP_DRAIN, LAST_FLUSH, LAST_TASKS, SIGNALLED};
 use crate::pump::Pump;
 use crate::session::{SessionContext, abandon};
@@ -28,6 +30,10 @@ pub struct HttpOptions {
     pub origins: Vec<String>,
     /// False: it ends when the last client of `/sse` has gone.
     pub stay: bool,
+    /// Who may speak MCP, and how much of it may be seen; `None`: `token` decides.
+    pub gate: Option<Arc<dyn Gate>>,
+    /// Other routes on the same address.
+    pub attachment: Option<Arc<dyn Attachment>>,
 }
 
 impl std::fmt::Debug for HttpOptions {
@@ -39,6 +45,8 @@ impl std::fmt::Debug for HttpOptions {
             .field("hosts", &self.hosts)
             .field("origins", &self.origins)
             .field("stay", &self.stay)
+            .field("gate", &self.gate)
+            .field("attachment", &self.attachment)
             .finish()
     }
 }
@@ -52,14 +60,14 @@ pub(crate) async fn serve(
     pump: &Pump,
     finish: impl AsyncFnOnce(Farewell),
 ) -> io::Result<()> {
-    let HttpOptions { listener, token, hosts, origins, stay } = options;
+    let HttpOptions { listener, token, hosts, origins, stay, gate, attachment } = options;
     let mut signals = Signals::new()?;
     listener.set_nonblocking(true)?;
     // A crowd that arrives at once must not wait for its packets to be sent again.
     rustix::net::listen(&listener, BACKLOG)?;
     let guard = Guard::new(listener.local_addr()?, &hosts, &origins, token);
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let front = Front::new(context, pump, guard, message_limit, stay);
+    let front = Front::new(context, pump, guard, message_limit, stay, Others { gate, attachment });
     let mut tasks = JoinSet::new();
     let accepting = tasks.spawn(accept(listener, Arc::clone(&front)));
     tasks.spawn(sweep(Arc::clone(&front)));
@@ -91,7 +99,7 @@ pub(crate) async fn serve(
     Ok(())
 }
 
-/// Waits until no client has a call open.
+/// Waits until no client has a call open, and no other request is unanswered.
 async fn idle(front: &Front) {
     for session in front.sessions.all() {
         session.client.idle().await;
@@ -99,6 +107,7 @@ async fn idle(front: &Front) {
     for once in front.conns().iter().filter_map(|conn| conn.once()) {
         once.client.idle().await;
     }
+    front.attached.wait().await;
 }
 
 /// Closes every connection, once it has taken what is left for it.

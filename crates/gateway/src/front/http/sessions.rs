@@ -11,10 +11,12 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use trunkline_wire::{LATEST_LEGACY, Revision};
 
 use crate::call::Door;
+use crate::front::http::caller::Owner;
 use crate::front::http::clock::Clock;
 use crate::front::http::events::Stream;
 use crate::front::http::sse::SseSession;
 use crate::front::http::streams::Streams;
+use crate::gate::Pass;
 use crate::limits::{SESSION_SECONDS, SESSIONS};
 use crate::pump::Touched;
 use crate::session::{Session, SessionContext};
@@ -46,6 +48,7 @@ pub(super) struct HttpSession {
     pub(super) id: SessionId,
     pub(super) session: Arc<Session>,
     pub(super) streams: Arc<Streams>,
+    pub(super) owner: Owner,
     clock: Arc<Clock>,
     seen: AtomicU32,
     over: AtomicBool,
@@ -56,8 +59,9 @@ impl HttpSession {
         let id = random_id()?;
         Ok(Arc::new(Self {
             id,
-            session,
             streams: Arc::new(Streams::new(id, agreed >= LATEST_LEGACY, clock)),
+            owner: Owner::new(session.caller.as_ref()),
+            session,
             clock: Arc::clone(clock),
             seen: AtomicU32::new(clock.now()),
             over: AtomicBool::new(false),
@@ -130,13 +134,14 @@ impl Sessions {
     pub(super) fn open(
         &self,
         context: &Arc<SessionContext>,
+        caller: Option<&Arc<Pass>>,
         agreed: Revision,
         clock: &Arc<Clock>,
     ) -> io::Result<Option<Arc<HttpSession>>> {
         if !self.make_room() {
             return Ok(None);
         }
-        let session = Session::new(Arc::clone(context));
+        let session = Session::of(Arc::clone(context), caller.cloned());
         let opened = HttpSession::new(Arc::clone(&session), agreed, clock)?;
         self.http.lock().insert(opened.id, Arc::clone(&opened));
         Ok(Some(opened))
@@ -154,9 +159,11 @@ impl Sessions {
         oldest.is_some_and(|oldest| self.end(&oldest))
     }
 
-    pub(super) fn get(&self, id: &[u8]) -> Option<Arc<HttpSession>> {
+    /// The session of this id, if it is this caller's: others' are not there.
+    pub(super) fn get(&self, id: &[u8], caller: Option<&Arc<Pass>>) -> Option<Arc<HttpSession>> {
         let id: &SessionId = id.try_into().ok()?;
-        self.http.lock().get(id).cloned()
+        let session = self.http.lock().get(id).cloned();
+        session.filter(|session| session.owner.is(caller))
     }
 
     /// False: it was over already.
@@ -169,9 +176,10 @@ impl Sessions {
         self.sse.lock().insert(session.id, Arc::clone(session));
     }
 
-    pub(super) fn get_sse(&self, id: &[u8]) -> Option<Arc<SseSession>> {
+    pub(super) fn get_sse(&self, id: &[u8], caller: Option<&Arc<Pass>>) -> Option<Arc<SseSession>> {
         let id: &SessionId = id.try_into().ok()?;
-        self.sse.lock().get(id).cloned()
+        let session = self.sse.lock().get(id).cloned();
+        session.filter(|session| session.owner.is(caller))
     }
 
     /// How many are left; `None`: it had left already.
@@ -187,7 +195,7 @@ impl Sessions {
 
     /// Ends the sessions in which nothing happens any more.
     pub(super) fn expire(&self, now: u32) {
-        let all: Vec<_> = self.http.lock().values().cloned().collect();
+        let all = self.all_http();
         for session in all.iter().filter(|session| session.has_expired(now)) {
             tracing::debug!("a session in which nothing happened is over");
             self.end(session);
@@ -211,6 +219,14 @@ impl Sessions {
             client.session.end();
         }
         touched.flush();
+    }
+
+    pub(super) fn all_http(&self) -> Vec<Arc<HttpSession>> {
+        self.http.lock().values().cloned().collect()
+    }
+
+    pub(super) fn all_sse(&self) -> Vec<Arc<SseSession>> {
+        self.sse.lock().values().cloned().collect()
     }
 
     /// Every session there is.

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
+use trunkline_http::accepts;
 use trunkline_wire::{Edits, Kind};
 
 use crate::call::{Door, Exit, Payload};
+use crate::front::http::caller::Owner;
 use crate::front::http::clock::Clock;
 use crate::front::http::conn::Open;
 use crate::front::http::events::{COMMENT, around, comment, end, framed, put, stream_head};
 use crate::front::http::front::Front;
+use crate::front::http::mcp::EVENTS;
 use crate::front::http::posted::{Posted, check_type, read};
 use crate::front::http::refusal::Refusal;
 use crate::front::http::reply::Reply;
@@ -26,14 +29,16 @@ use crate::session::Session;
 pub(super) struct SseSession {
     pub(super) id: SessionId,
     pub(super) session: Arc<Session>,
+    pub(super) owner: Owner,
     clock: Arc<Clock>,
     to: Mutex<Option<Reply>>,
     spoken: AtomicU32,
 }
 
 /// `GET /sse`: opens the stream and tells where to post.
-pub(super) fn open(front: &Arc<Front>, accepts_events: bool, reply: Reply, touched: &mut Touched) {
-    if !accepts_events {
+pub(super) fn open(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
+    let front = visit.front;
+    if !accepts(visit.request.headers.all("accept"), EVENTS) {
         return reply.refuse(Refusal::NoEventStream, b"null", touched);
     }
     if front.is_draining() {
@@ -47,10 +52,12 @@ pub(super) fn open(front: &Arc<Front>, accepts_events: bool, reply: Reply, touch
     framed(&reply, &words, &mut out);
     put(&reply, &out);
     touched.note(&conn.outbox);
-    let session = Session::new(Arc::clone(&front.context));
+    let context = front.contexts.context(visit.request.path(), visit.caller);
+    let session = Session::of(context, visit.caller.cloned());
     let client = Arc::new(SseSession {
         id,
         session: Arc::clone(&session),
+        owner: Owner::new(visit.caller),
         clock: Arc::clone(&front.clock),
         to: Mutex::new(Some(reply)),
         spoken: AtomicU32::new(front.clock.now()),
@@ -67,7 +74,7 @@ pub(super) fn post(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
     let Some(id) = visit.request.query().and_then(session_id) else {
         return reply.refuse(Refusal::NoSessionQuery, b"null", touched);
     };
-    let Some(client) = front.sessions.get_sse(id.as_bytes()) else {
+    let Some(client) = front.sessions.get_sse(id.as_bytes(), visit.caller) else {
         return reply.refuse(Refusal::UnknownSession, b"null", touched);
     };
     if let Err(why) = check_type(visit.request.headers.get("content-type")) {

@@ -68,7 +68,7 @@ pub(super) fn take(
         }
         Kind::Request => request(visit, message, reply, touched),
         Kind::Notification => {
-            let session = front.stateless_of(visit.request.path());
+            let session = visit.stateless();
             let snapshot = session.context.view.snapshot();
             // Nothing is open under this client that it could be about; it may be a server's.
             session.notified(message, &snapshot, touched);
@@ -83,7 +83,7 @@ pub(super) fn take(
 
 fn request(visit: &Visit<'_, '_>, message: &Message<'_>, reply: Reply, touched: &mut Touched) {
     let front = visit.front;
-    let session = front.stateless_of(visit.request.path());
+    let session = visit.stateless();
     let snapshot = session.context.view.snapshot();
     let manner = match checked(visit, message, &snapshot) {
         Ok(how) => Manner::Stateless(how),
@@ -95,7 +95,7 @@ fn request(visit: &Visit<'_, '_>, message: &Message<'_>, reply: Reply, touched: 
     };
     let id = Id::new(message.id());
     let conn = Arc::clone(&reply.conn);
-    let once = Once::new(id.clone(), &front.clock, reply);
+    let once = Once::new(id.clone(), visit.caller, &front.clock, reply);
     conn.watch(Open::Once(Arc::downgrade(&once)));
     let client = Arc::clone(&once.client);
     let door = Door::Exit(once);
@@ -115,7 +115,7 @@ fn checked(
     if headers.get(VERSION).is_none() {
         version.clone()?;
     }
-    let how = Stateless::read(message, &principal(headers));
+    let how = Stateless::read(message, &principal(visit));
     if let Err(missing @ CallError::MissingMeta(_)) = how {
         return Err(missing);
     }
@@ -138,7 +138,15 @@ thread_local! {
 }
 
 /// Whoever asks, as far as that is known.
-fn principal(headers: &Headers<'_>) -> Arc<[u8]> {
+fn principal(visit: &Visit<'_, '_>) -> Arc<[u8]> {
+    match visit.caller {
+        Some(caller) => Arc::clone(&caller.who),
+        None => shown(&visit.request.headers),
+    }
+}
+
+/// Whoever shows this, if nobody says who that is.
+fn shown(headers: &Headers<'_>) -> Arc<[u8]> {
     match headers.get("authorization") {
         // However the scheme and the space behind it are written.
         Some(shown) => {
@@ -186,7 +194,7 @@ mod tests {
     fn who_shows_another_token_is_another() {
         let of = |fields: &str| {
             let head = format!("POST /mcp HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
-            principal(&request(head.as_bytes()).unwrap().unwrap().0.headers)
+            shown(&request(head.as_bytes()).unwrap().unwrap().0.headers)
         };
         assert_eq!(&*of(""), b"anyone");
         let (one, other) = (of("Authorization: Bearer a\r\n"), of("Authorization: Bearer b\r\n"));

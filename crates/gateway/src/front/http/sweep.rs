@@ -11,6 +11,7 @@ use crate::front::http::events::COMMENT;
 use crate::front::http::front::Front;
 use crate::front::http::refusal::Refusal;
 use crate::front::http::reply::Reply;
+use crate::front::http::revoke::Watch;
 use crate::limits::SLOW_ANSWER_SECONDS;
 use crate::pump::Touched;
 
@@ -21,7 +22,7 @@ const SESSIONS_EVERY: u32 = 5;
 pub(super) async fn sweep(front: Arc<Front>) {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut next = 0;
+    let (mut next, mut watch) = (0, Watch::default());
     loop {
         front.visited().await;
         ticks.tick().await;
@@ -30,10 +31,12 @@ pub(super) async fn sweep(front: Arc<Front>) {
         for conn in front.conns() {
             look(&conn, now, &mut touched);
         }
+        front.turn_out(&mut watch, &mut touched);
         touched.flush();
         if now >= next {
             next = now + SESSIONS_EVERY;
             front.sessions.expire(now);
+            front.contexts.forget(now);
         }
     }
 }
@@ -59,6 +62,11 @@ fn look(conn: &Arc<Conn>, now: u32, touched: &mut Touched) {
         Finding::Open(Open::Stream(stream), _) => {
             if let Some(stream) = stream.upgrade() {
                 stream.comment(COMMENT, touched);
+            }
+        }
+        Finding::Open(Open::Web(web), _) => {
+            if let Some(web) = web.upgrade() {
+                web.comment(touched);
             }
         }
         Finding::Open(Open::Sse(client), _) => {

@@ -1,0 +1,178 @@
+//! One gateway for all tests, what they ask of it, and the running of them.
+
+use std::ffi::OsString;
+use std::net::{SocketAddr, TcpListener};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
+
+use trunkline_catalog::config::{
+    CustomTool, Exposed, Secrets, ServerSpec, Share, Subtool, ToolFilter, Transport,
+};
+use trunkline_catalog::name::Naming;
+use trunkline_gateway::{
+    Declared, Face, Gateway, HttpOptions, Inherited, Limits, Options, Restart,
+};
+
+use crate::keys::Keys;
+use crate::server::WORD;
+use crate::web::Pages;
+use crate::wire::{Answer, Wire};
+
+pub type Test = (&'static str, fn(&Scene));
+
+pub struct Scene {
+    pub address: SocketAddr,
+    pub keys: Arc<Keys>,
+    pub pages: Arc<Pages>,
+}
+
+/// Runs the tests whose names hold this word.
+pub fn run(wanted: Option<&str>, tests: &[Test]) -> ExitCode {
+    let wanted = wanted.filter(|word| !word.starts_with('-')).unwrap_or_default();
+    let scene = Scene::start();
+    let mut failed = 0;
+    for (name, test) in tests.iter().filter(|(name, _)| name.contains(wanted)) {
+        let passed = catch_unwind(AssertUnwindSafe(|| test(&scene))).is_ok();
+        failed += u32::from(!passed);
+        println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
+    }
+    println!("\ntest result: {failed} failed");
+    // The servers end with this process.
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+impl Scene {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (keys, pages) = (Arc::new(Keys::default()), Arc::new(Pages::default()));
+        let front = HttpOptions {
+            listener,
+            token: None,
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            stay: true,
+            gate: Some(Arc::clone(&keys) as _),
+            attachment: Some(Arc::clone(&pages) as _),
+        };
+        thread::spawn(move || {
+            let mut runtime = tokio::runtime::Builder::new_current_thread();
+            let runtime = runtime.enable_all().build().unwrap();
+            runtime.block_on(async { Gateway::start(options())?.serve_http(front).await }).unwrap();
+        });
+        Self { address, keys, pages }
+    }
+
+    pub fn wire(&self) -> Wire {
+        Wire::to(self.address)
+    }
+
+    /// A session of whoever has this key.
+    pub fn session(&self, key: &str) -> Session {
+        let mut wire = self.wire();
+        let answer = wire.ask("POST /mcp", &fields(key), INITIALIZE);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let id = answer.header("Mcp-Session-Id").unwrap().to_owned();
+        Session { wire, id, key: key.to_owned(), welcome: answer.body }
+    }
+
+    /// A request of the stateless era, on a connection of its own.
+    pub fn stateless(&self, key: &str, method: &str, params: &str) -> Answer {
+        let mut wire = self.wire();
+        let (fields, body) = stateless(key, method, params);
+        wire.ask("POST /mcp", &fields, &body)
+    }
+}
+
+pub struct Session {
+    pub wire: Wire,
+    pub id: String,
+    pub key: String,
+    /// What `initialize` was answered.
+    pub welcome: String,
+}
+
+impl Session {
+    pub fn fields(&self) -> String {
+        format!("{}Mcp-Session-Id: {}\r\n", fields(&self.key), self.id)
+    }
+
+    pub fn ask(&mut self, method: &str, params: &str) -> Answer {
+        let fields = self.fields();
+        self.wire.ask("POST /mcp", &fields, &request(method, params))
+    }
+
+    /// The body of an answer that is plain.
+    pub fn said(&mut self, method: &str, params: &str) -> String {
+        let answer = self.ask(method, params);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.body
+    }
+}
+
+pub fn fields(key: &str) -> String {
+    format!(
+        "Authorization: Bearer {key}\r\nAccept: application/json, text/event-stream\r\n\
+         Content-Type: application/json\r\n"
+    )
+}
+
+pub fn request(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#)
+}
+
+/// The head and the body of a request that stands for itself; `params` without its braces.
+pub fn stateless(key: &str, method: &str, params: &str) -> (String, String) {
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let comma = if params.is_empty() { "" } else { "," };
+    let body = request(method, &format!("{{{params}{comma}{meta}}}"));
+    let name = params.split("\"name\":\"").nth(1).and_then(|rest| rest.split('"').next());
+    let name = name.map(|name| format!("Mcp-Name: {name}\r\n")).unwrap_or_default();
+    let fields = fields(key);
+    (format!("{fields}MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n{name}"), body)
+}
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+
+fn options() -> Options {
+    let rename = Exposed { original: "write".to_owned(), exposed: Some("put".to_owned()) };
+    let plain = |name: &str| Exposed { original: name.to_owned(), exposed: None };
+    let filter = ToolFilter {
+        exposed: Some(vec![rename, plain("read"), plain("shout"), plain("wait")]),
+        hidden: Vec::new(),
+    };
+    let subtool = |server: &str, tool: &str| Subtool {
+        server: server.to_owned(),
+        tool: tool.to_owned(),
+        description: None,
+    };
+    let custom = CustomTool {
+        name: "both".to_owned(),
+        description: "reads".to_owned(),
+        subtools: vec![subtool("alpha", "read"), subtool("beta", "read")],
+    };
+    Options {
+        servers: vec![spec("alpha", filter), spec("beta", ToolFilter::default())],
+        custom: vec![custom],
+        naming: Naming::default(),
+        face: Face { name: "t".to_owned(), version: "1".to_owned(), simple: false },
+        limits: Limits::default(),
+        restart: Restart::Always,
+        inherited: Inherited::choose(Vec::<(OsString, OsString)>::new(), &[]),
+        declared: Declared::everything(),
+    }
+}
+
+fn spec(key: &str, filter: ToolFilter) -> ServerSpec {
+    let program = std::env::current_exe().unwrap();
+    let transport = Transport::Stdio {
+        command: program.to_str().unwrap().to_owned(),
+        args: vec![WORD.to_owned(), key.to_owned()],
+        env: Vec::new(),
+        cwd: None,
+    };
+    let (key, secrets) = (key.to_owned(), Secrets::new());
+    ServerSpec { key, transport, disabled: false, secrets, filter, share: Share::Shared }
+}
