@@ -7,6 +7,7 @@ use std::time::Duration;
 use trunkline_catalog::config::{self, Config, Problems, Rules, ServerSpec, Source};
 use trunkline_catalog::name::Naming;
 use trunkline_gateway::{Declared, Face, Inherited, Limits, Options, Restart};
+use trunkline_http::reach::Policy;
 
 use crate::chain::{self, Chain, Loop};
 use crate::cli::{Bounds, Identity, Servers};
@@ -33,6 +34,13 @@ pub(crate) fn config_path(
 ) -> Result<PathBuf, SettingsError> {
     let given = argument.map(Path::to_owned).filter(|path| !path.as_os_str().is_empty());
     given.or_else(|| environment.path("MCP_PROXY_CONFIG_PATH")).ok_or(SettingsError::NoConfig)
+}
+
+/// A config without any server.
+pub(crate) fn empty(wanted: &Wanted<'_>) -> Result<Config, SettingsError> {
+    let rules = if wanted.simple { Rules::Simple } else { Rules::Full };
+    let source = Source { name: "(no config)", text: br#"{"mcpServers":{}}"# };
+    config::load(&source, rules, &|_| None).map_err(SettingsError::Invalid)
 }
 
 /// What a command wants of the servers, besides the config itself.
@@ -103,6 +111,7 @@ pub(crate) fn options(
         restart: wanted.restart,
         inherited,
         declared: wanted.declared.clone(),
+        reach: Policy::default(),
         events: None,
     })
 }
@@ -123,6 +132,7 @@ pub(crate) fn remote_options(
         restart: wanted.restart,
         inherited: inherited(wanted, environment),
         declared: wanted.declared.clone(),
+        reach: Policy::default(),
         events: None,
     }
 }
@@ -130,9 +140,16 @@ pub(crate) fn remote_options(
 /// The token that lets clients in is nobody else's business, not even with `--pass-env '*'`.
 fn inherited(wanted: &Wanted<'_>, environment: &Environment) -> Inherited {
     let mut variables = environment.all();
-    variables.retain(|(name, _)| name != TOKEN);
+    variables.retain(|(name, _)| !OWN.iter().any(|own| name == own));
     Inherited::choose(variables, &wanted.servers.pass_env)
 }
+
+/// What nobody but Trunkline needs to know.
+const OWN: [&str; 3] = [TOKEN, KEY, ADMIN_TOKEN];
+
+/// The variables of the platform.
+pub(crate) const KEY: &str = "TRUNKLINE_KEY";
+pub(crate) const ADMIN_TOKEN: &str = "TRUNKLINE_ADMIN_TOKEN";
 
 /// The variable for the token of `serve`.
 pub(crate) const TOKEN: &str = "TRUNKLINE_TOKEN";

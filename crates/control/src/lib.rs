@@ -2,7 +2,15 @@
 
 pub mod access;
 pub mod api;
+pub mod audit;
+pub mod health;
 pub mod keys;
+pub mod metrics;
 pub mod net;
 pub mod oauth;
+pub mod platform;
 pub mod secrets;
+pub mod trace;
+
+#[cfg(test)]
+mod scratch;

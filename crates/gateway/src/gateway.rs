@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::config::{CustomTool, ServerSpec};
 use trunkline_catalog::name::Naming;
+use trunkline_http::reach::Policy;
 use trunkline_keeper::Keeper;
 use trunkline_wire::encode;
 
@@ -39,6 +40,8 @@ pub struct Options {
     pub inherited: Inherited,
     /// What servers are told that clients can do.
     pub declared: Declared,
+    /// Where servers may be whose address somebody else has named.
+    pub reach: Policy,
     /// Who is told what happens.
     pub events: Option<EventSink>,
 }
@@ -65,6 +68,7 @@ impl Gateway {
         let farewell = watch::Sender::new(None);
         let deadlines = Arc::new(Deadlines::new(options.limits.call));
         let supervisor = Supervisor {
+            reach: Arc::new(options.reach),
             keeper: keeper.clone(),
             pump: pump.clone(),
             registry: Arc::clone(&registry),

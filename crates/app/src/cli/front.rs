@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::platform::PlatformFlags;
 use super::servers::{Bounds, Identity, Servers};
 use super::values::{Token, host, origin};
 use crate::listen::Listen;
@@ -41,6 +42,8 @@ pub(crate) struct Serve {
     /// An origin from which web pages may connect (repeatable)
     #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     pub(crate) allow_origin: Vec<String>,
+    #[command(flatten)]
+    pub(crate) platform: PlatformFlags,
     #[command(flatten)]
     pub(crate) identity: Identity,
     #[command(flatten)]

@@ -3,6 +3,7 @@
 mod client;
 mod front;
 mod install;
+mod platform;
 mod servers;
 mod values;
 
@@ -12,6 +13,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 pub(crate) use client::{Call, Prompts, Resources, Target, Tools};
 pub(crate) use front::{Serve, Stdio};
 pub(crate) use install::{Check, Install};
+pub(crate) use platform::PlatformFlags;
 pub(crate) use servers::{Bounds, Identity, Servers};
 pub(crate) use values::Token;
 
@@ -74,7 +76,7 @@ pub(crate) enum Asked {
 pub(crate) struct Told(clap::Error);
 
 /// Flags whose values are secrets, or may hold some.
-const SECRET: [&str; 3] = ["--token ", "--header ", "--url "];
+const SECRET: [&str; 4] = ["--token ", "--header ", "--url ", "--store "];
 
 impl Told {
     /// An error that quotes no secret.

@@ -23,6 +23,11 @@ pub(super) fn separator(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// `sqlite:PATH` or `postgres://…`.
+pub(super) fn store(text: &str) -> Result<trunkline_store::StoreUrl, String> {
+    trunkline_store::StoreUrl::parse(text).map_err(|error| error.to_string())
+}
+
 /// `5`, `0.5`, `500ms`, `30s`, `2m`.
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let (number, unit) = match text.find(|c: char| c.is_ascii_alphabetic()) {

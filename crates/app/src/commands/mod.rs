@@ -6,6 +6,7 @@ mod input;
 pub(crate) mod install;
 mod news;
 mod output;
+mod platform;
 pub(crate) mod prompts;
 mod reload;
 pub(crate) mod resources;

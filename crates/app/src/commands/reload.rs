@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::path::PathBuf;
 
-use trunkline_catalog::config::{Config, Problem, Problems, Style};
-use trunkline_gateway::{Applied, Fleet};
+use trunkline_catalog::config::{Config, CustomTool, Problem, Problems, ServerSpec, Style};
+use trunkline_gateway::Applied;
 
 use crate::commands::runtime::read_config;
 use crate::environment::Environment;
@@ -52,14 +52,25 @@ impl<'r> Reload<'r> {
     }
 
     /// The config as it is read first. What is odd about it is told.
-    pub(super) fn first(&mut self) -> Result<(PathBuf, Config), SettingsError> {
+    ///
+    /// Where it `may_be_missing`, no config at all is an empty one.
+    pub(super) fn first(
+        &mut self,
+        may_be_missing: bool,
+    ) -> Result<(PathBuf, Config), SettingsError> {
+        if may_be_missing && self.watched.is_none() {
+            return settings::empty(self.wanted).map(|config| (PathBuf::new(), config));
+        }
         let (path, config) = read_config(self.wanted, self.environment)?;
         self.told.news(&config.warnings);
         Ok((path, config))
     }
 
-    /// Watches and applies until it is dropped.
-    pub(super) async fn run(mut self, fleet: Fleet) -> Infallible {
+    /// Watches and applies until it is dropped. `apply` says what came of it, if it knows.
+    pub(super) async fn run(
+        mut self,
+        apply: impl Fn(Vec<ServerSpec>, Vec<CustomTool>) -> Option<Applied>,
+    ) -> Infallible {
         let Some((path, mut watch)) = self.watched else {
             return std::future::pending().await;
         };
@@ -70,8 +81,11 @@ impl<'r> Reload<'r> {
                     for warning in self.told.news(&config.warnings) {
                         tracing::warn!("{warning}");
                     }
-                    let applied = fleet.apply(config.servers, config.custom);
-                    tracing::info!("{}", news(&applied));
+                    match apply(config.servers, config.custom) {
+                        Some(applied) => tracing::info!("{}", news(&applied)),
+                        // Who applies it says what comes of it.
+                        None => tracing::info!("the config was read again"),
+                    }
                 }
                 Err(SettingsError::Invalid(problems)) => tracing::error!("{}", broken(&problems)),
                 Err(error) => tracing::error!("the edited config is not used: {error}"),

@@ -1,10 +1,12 @@
 //! `trunkline serve`: many clients over HTTP.
 
+use std::io;
 use std::net::TcpListener;
 
 use trunkline_gateway::{Declared, Gateway, HttpOptions, Restart};
 
 use crate::cli::{Serve, Token};
+use crate::commands::platform::{self, Beside};
 use crate::commands::reload::Reload;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::environment::Environment;
@@ -34,8 +36,8 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
         patience: None,
     };
     let mut reload = Reload::prepare(&wanted, environment);
-    let options = match reload
-        .first()
+    let mut options = match reload
+        .first(serve.platform.is_wanted())
         .and_then(|(path, config)| settings::options(&wanted, &path, config, environment))
     {
         Ok(options) => options,
@@ -45,7 +47,14 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
         Ok(address) => address,
         Err(error) => return broke(&error),
     };
-    let front = HttpOptions {
+    let platform = match serve.platform.is_wanted() {
+        false => None,
+        true => match platform::settings(&serve.platform, token.as_ref(), address, environment) {
+            Ok(settings) => Some(settings),
+            Err(what) => return speak::problem(&format!("error: {what}\n"), USAGE),
+        },
+    };
+    let mut front = HttpOptions {
         listener,
         token: token.map(|token| token.reveal().to_owned()),
         hosts: serve.allow_host.clone(),
@@ -55,14 +64,35 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
         attachment: None,
     };
     let served = block_on(async {
+        let beside = match platform {
+            None => None,
+            Some(settings) => {
+                Some(Beside::boot(settings, &mut options).await.map_err(io::Error::other)?)
+            }
+        };
+        if let Some(beside) = &beside {
+            beside.attach(&mut front);
+        }
         let gateway = Gateway::start(options)?;
         let fleet = gateway.fleet();
+        let platform = beside.map(|beside| beside.attend(fleet.clone()));
         tracing::info!(target: NOTICE, "listening on http://{address}");
-        tokio::select! {
+        let apply = |servers, custom| match &platform {
+            None => Some(fleet.apply(servers, custom)),
+            Some(platform) => {
+                platform.set_file(servers, custom);
+                None
+            }
+        };
+        let served = tokio::select! {
             served = gateway.serve_http(front) => served,
-            never = reload.run(fleet) => match never {},
+            never = reload.run(apply) => match never {},
             never = memory::give_back() => match never {},
+        };
+        if let Some(platform) = &platform {
+            platform.close().await;
         }
+        served
     });
     match served.and_then(|served| served) {
         Ok(()) => OK,
@@ -80,8 +110,10 @@ fn open(serve: &Serve, environment: &Environment) -> Result<(TcpListener, Option
         ),
         (None, None) => None,
     };
+    // A platform has keys: nobody comes in without one.
+    let is_guarded = token.is_some() || serve.platform.is_wanted();
     let listen = serve.listen.clone().unwrap_or_default();
-    let listener = listen.open(environment.filled("PORT"), token.is_some()).map_err(|error| {
+    let listener = listen.open(environment.filled("PORT"), is_guarded).map_err(|error| {
         let code = if error.is_usage() { USAGE } else { FAILED };
         logging::told(&error.to_string());
         speak::problem(&format!("error: {error}\n"), code)

@@ -26,7 +26,7 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
     };
     let mut reload = Reload::prepare(&wanted, environment);
     let options = match reload
-        .first()
+        .first(false)
         .and_then(|(path, config)| settings::options(&wanted, &path, config, environment))
     {
         Ok(options) => options,
@@ -37,7 +37,7 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
         let fleet = gateway.fleet();
         tokio::select! {
             served = gateway.serve_stdio() => served,
-            never = reload.run(fleet) => match never {},
+            never = reload.run(|servers, custom| Some(fleet.apply(servers, custom))) => match never {},
         }
     });
     match served.and_then(|served| served) {

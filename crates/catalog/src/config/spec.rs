@@ -31,6 +31,8 @@ pub struct ServerSpec {
     pub secrets: Secrets,
     pub filter: ToolFilter,
     pub share: Share,
+    /// Somebody named its address who may not reach everything that Trunkline can.
+    pub guarded: bool,
     pub calls: CallRules,
 }
 

@@ -66,6 +66,16 @@ impl Grants {
         }
     }
 
+    /// Every tool of this server, whatever it is called?
+    pub fn all_of(&self, server: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(patterns) => patterns
+                .iter()
+                .any(|pattern| pattern.server.matches(server) && pattern.tool.is_everything()),
+        }
+    }
+
     /// Every pattern of a list, or the place of the first bad one in it and what is wrong there.
     pub fn read<'a>(
         patterns: impl IntoIterator<Item = &'a str>,
@@ -140,6 +150,10 @@ enum Piece {
 impl Glob {
     fn any() -> Self {
         Self(vec![Piece::Any])
+    }
+
+    fn is_everything(&self) -> bool {
+        self.0.iter().all(|piece| *piece == Piece::Any)
     }
 
     /// From end to end. When a character does not fit, the last `*` takes one more and the rest is

@@ -3,6 +3,7 @@
 pub mod docs;
 pub mod etag;
 pub mod fault;
+pub mod handle;
 pub mod input;
 pub mod openapi;
 pub mod paging;

@@ -26,7 +26,9 @@ pub struct AdminToken {
 
 #[derive(Debug, thiserror::Error)]
 pub enum AdminTokenError {
-    #[error("the admin token has to have {SHORTEST} characters at least, all of them visible ASCII")]
+    #[error(
+        "the admin token has to have {SHORTEST} characters at least, all of them visible ASCII"
+    )]
     Weak,
     #[error("{path}: others can read the admin token (mode {mode:03o}): `chmod 600` it")]
     Open { path: PathBuf, mode: u32 },

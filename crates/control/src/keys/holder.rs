@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use trunkline_store::{Store, StoreError};
 
@@ -16,6 +16,8 @@ use crate::access::{ApiKey, Issuer, KeyId, Known, Mac, NoRandom, Pepper, Without
 
 /// How soon a replica knows what another has changed.
 const LOOK: Duration = Duration::from_secs(2);
+/// How soon it is noticed that a key has expired. Ticks, because the clock of the wall may jump.
+const TICK: Duration = Duration::from_millis(500);
 /// Keys that are read at a time.
 const PAGE: usize = 1_000;
 /// Something else whenever keys have changed; written in the same transaction.
@@ -52,6 +54,8 @@ pub struct Keyholder {
     /// Read for every request, replaced at every change.
     known: RwLock<Arc<Known>>,
     version: AtomicU64,
+    /// Changes made here; counted under the lock of `known`.
+    edits: AtomicU64,
     mark: Mutex<Option<Vec<u8>>>,
     uses: Mutex<Uses>,
 }
@@ -64,6 +68,7 @@ impl Keyholder {
             store,
             fixed,
             version: AtomicU64::new(1),
+            edits: AtomicU64::new(0),
             mark: Mutex::new(None),
             uses: Mutex::new(Uses::default()),
         };
@@ -77,7 +82,7 @@ impl Keyholder {
     }
 
     /// A decision that was made at another version has to be made again. It also changes when a
-    /// key expires.
+    /// key expires. To be read before `known`: what is known is replaced first.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
@@ -101,18 +106,30 @@ impl Keyholder {
         let (mut keys, issuer) = (known.keys.clone(), known.issuer.clone());
         change(&mut keys);
         *known = Arc::new(snapshot(&self.fixed, keys, issuer));
+        self.edits.fetch_add(1, Ordering::AcqRel);
         drop(known);
         self.changed();
     }
 
     /// Reads all keys again.
     pub async fn reload(&self) -> Result<(), KeysError> {
-        // Before the keys: a change in between is seen as one at the next look.
-        let mark = self.store.setting(MARK).await?;
+        loop {
+            let edits = self.edits.load(Ordering::Acquire);
+            // Before the keys: a change in between is seen as one at the next look.
+            let mark = self.store.setting(MARK).await?;
+            let keys = self.read().await?;
+            if self.replace(keys, edits) {
+                *self.mark.lock() = mark;
+                return Ok(());
+            }
+        }
+    }
+
+    async fn read(&self) -> Result<HashMap<KeyId, ApiKey>, KeysError> {
         let (mut keys, mut after) = (HashMap::new(), String::new());
         loop {
             let page = self.store.keys(&after, PAGE).await?;
-            let Some(last) = page.last() else { break };
+            let Some(last) = page.last() else { return Ok(keys) };
             after.clone_from(&last.prefix);
             for record in &page {
                 match known(record) {
@@ -121,43 +138,54 @@ impl Keyholder {
                 }
             }
         }
-        *self.mark.lock() = mark;
+    }
+
+    /// False if something was changed here since `edits`: these keys may have been read before it,
+    /// and a key that is revoked must not come back for a moment.
+    fn replace(&self, keys: HashMap<KeyId, ApiKey>, edits: u64) -> bool {
         let mut known = self.known.write();
+        if self.edits.load(Ordering::Acquire) != edits {
+            return false;
+        }
         if known.keys != keys {
             let issuer = known.issuer.clone();
             *known = Arc::new(snapshot(&self.fixed, keys, issuer));
             drop(known);
             self.changed();
         }
-        Ok(())
+        true
     }
 
     /// Sees what other replicas change, lets keys expire and writes down their uses, until the end.
     /// `clock` says the time in milliseconds since 1970.
     pub async fn run(&self, clock: impl Fn() -> i64, end: CancellationToken) {
-        let mut look = Instant::now() + LOOK;
-        let mut seen = clock();
-        loop {
-            let now = clock();
-            let known = self.known();
-            let expiry = next_expiry(&known, seconds(seen));
-            if expiry.is_some_and(|at| at <= seconds(now)) {
-                self.changed();
-            }
-            seen = now;
-            let expiry = next_expiry(&known, seconds(now)).map(|at| Instant::now() + until(at, now));
-            let wake = expiry.map_or(look, |expiry| expiry.min(look));
-            tokio::select! {
-                () = end.cancelled() => break,
-                () = sleep_until(wake) => {}
-            }
-            if Instant::now() >= look {
-                self.look(clock()).await;
-                look = Instant::now() + LOOK;
-            }
+        // Apart: a store that hangs must not keep keys from expiring.
+        let work = async { tokio::join!(self.expire(&clock), self.follow(&clock)) };
+        tokio::select! {
+            _ = work => {}
+            () = end.cancelled() => {}
         }
         let uses = self.uses.lock().unwritten();
         self.write_down(uses).await;
+    }
+
+    async fn expire(&self, clock: &impl Fn() -> i64) {
+        let mut seen = seconds(clock());
+        loop {
+            sleep(TICK).await;
+            let now = seconds(clock());
+            if next_expiry(&self.known(), seen).is_some_and(|at| at <= now) {
+                self.changed();
+            }
+            seen = now;
+        }
+    }
+
+    async fn follow(&self, clock: &impl Fn() -> i64) {
+        loop {
+            sleep(LOOK).await;
+            self.look(clock()).await;
+        }
     }
 
     async fn look(&self, now: i64) {
@@ -190,11 +218,7 @@ impl Keyholder {
     }
 }
 
-fn snapshot(
-    fixed: &Fixed,
-    keys: HashMap<KeyId, ApiKey>,
-    issuer: Option<Issuer>,
-) -> Known {
+fn snapshot(fixed: &Fixed, keys: HashMap<KeyId, ApiKey>, issuer: Option<Issuer>) -> Known {
     Known {
         pepper: Arc::clone(&fixed.pepper),
         admin_token: fixed.admin_token,
@@ -211,7 +235,62 @@ fn next_expiry(known: &Known, now: u64) -> Option<u64> {
     good.filter_map(|key| key.expires_at).filter(|end| *end > now).min()
 }
 
-fn until(second: u64, now: i64) -> Duration {
-    let now = Duration::from_millis(u64::try_from(now).unwrap_or(0));
-    Duration::from_secs(second).saturating_sub(now)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::{Grants, Role};
+    use crate::scratch::Folder;
+
+    fn key(id: &str, expires_at: Option<u64>, revoked_at: Option<u64>) -> (KeyId, ApiKey) {
+        let id = KeyId::read(id).unwrap();
+        let key = ApiKey {
+            id: id.clone(),
+            name: "ci".to_owned(),
+            role: Role::Caller,
+            grants: Grants::All,
+            mac: Mac::from_bytes([0; 32]),
+            expires_at,
+            revoked_at,
+        };
+        (id, key)
+    }
+
+    fn fixed() -> Fixed {
+        Fixed {
+            pepper: Arc::new(Pepper::new(&[1; 32])),
+            admin_token: None,
+            static_token: None,
+            without_token: WithoutToken::Refused,
+            is_locked: false,
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_read_before_a_change_does_not_undo_it() {
+        let folder = Folder::new();
+        let holder = Keyholder::open(folder.store().await, fixed()).await.unwrap();
+        let (id, good) = key("abcdefghij", None, None);
+        let before = holder.edits.load(Ordering::SeqCst);
+        let stale = HashMap::from([(id.clone(), good)]);
+        let (_, revoked) = key("abcdefghij", None, Some(5));
+        holder.apply(|keys| drop(keys.insert(id.clone(), revoked)));
+        assert!(!holder.replace(stale.clone(), before));
+        assert_eq!(holder.known().keys[&id].revoked_at, Some(5));
+        assert!(holder.replace(stale, before + 1));
+        assert_eq!(holder.known().keys[&id].revoked_at, None);
+    }
+
+    #[test]
+    fn the_next_expiry_is_that_of_a_key_that_is_still_good() {
+        let keys = [
+            key("aaaaaaaaaa", Some(10), None),
+            key("bbbbbbbbbb", Some(20), Some(1)),
+            key("cccccccccc", Some(30), None),
+            key("dddddddddd", None, None),
+        ];
+        let known = snapshot(&fixed(), keys.into(), None);
+        for (now, expected) in [(0, Some(10)), (9, Some(10)), (10, Some(30)), (30, None)] {
+            assert_eq!(next_expiry(&known, now), expected, "{now}");
+        }
+    }
 }

@@ -9,6 +9,6 @@ mod tests;
 mod uses;
 
 pub use admin::{AdminToken, AdminTokenError, admin_token};
-pub use holder::{Fixed, KeysError, Keyholder};
+pub use holder::{Fixed, Keyholder, KeysError};
 pub use ledger::{By, Created};
 pub use record::KeyInfo;

@@ -1,47 +1,23 @@
 //! Keys against a real store: made, used, expired, revoked, and changed by somebody else.
 
-use std::path::PathBuf;
+use std::fs;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
-use std::{fs, process};
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use trunkline_store::{AuditFilter, Options, Store, StoreUrl};
+use trunkline_store::AuditFilter;
 
 use super::{By, Created, Fixed, Keyholder, KeysError, admin_token};
 use crate::access::{
     Credential, KeyFault, Pepper, Principal, Refusal, Role, Use, WithoutToken, decide, id_of,
 };
 use crate::api::input::NewKey;
+use crate::scratch::Folder;
 
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("trunkline-keys-{}-{number}", process::id());
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
-    async fn store(&self) -> Store {
-        let url = StoreUrl::sqlite(&self.0.join("store.db"));
-        Store::open(&url, Options::default()).await.unwrap()
-    }
-
-    async fn holder(&self) -> Keyholder {
-        Keyholder::open(self.store().await, fixed()).await.unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+async fn opened(folder: &Folder) -> Keyholder {
+    Keyholder::open(folder.store().await, fixed()).await.unwrap()
 }
 
 const ADMIN: &str = "an-admin-token-of-the-tests";
@@ -85,7 +61,7 @@ async fn revoke(holder: &Keyholder, id: &str) -> Result<(), KeysError> {
 #[tokio::test]
 async fn a_key_lets_in_until_it_is_revoked_and_each_change_is_in_the_audit() {
     let folder = Folder::new();
-    let holder = folder.holder().await;
+    let holder = opened(&folder).await;
     let first = holder.version();
     let created = create(&holder, &new_key(Some(&["github.*"]), None)).await.unwrap();
     let second = holder.version();
@@ -115,12 +91,12 @@ async fn a_key_lets_in_until_it_is_revoked_and_each_change_is_in_the_audit() {
 #[tokio::test]
 async fn keys_are_known_after_a_restart() {
     let folder = Folder::new();
-    let holder = folder.holder().await;
+    let holder = opened(&folder).await;
     let kept = create(&holder, &new_key(None, None)).await.unwrap();
     let revoked = create(&holder, &new_key(None, None)).await.unwrap();
     revoke(&holder, &revoked.info.id).await.unwrap();
     holder.store.close().await;
-    let again = folder.holder().await;
+    let again = opened(&folder).await;
     assert!(asks(&again, kept.secret.expose(), NOW).is_ok());
     assert!(asks(&again, revoked.secret.expose(), NOW).is_err());
 }
@@ -128,7 +104,7 @@ async fn keys_are_known_after_a_restart() {
 #[tokio::test]
 async fn a_locked_store_makes_no_keys_and_the_admin_still_gets_in() {
     let folder = Folder::new();
-    let made = create(&folder.holder().await, &new_key(None, None)).await.unwrap();
+    let made = create(&opened(&folder).await, &new_key(None, None)).await.unwrap();
     let other = Pepper::new(&[2; 32]);
     let admin_token = Some(other.mac(Use::AdminToken, ADMIN));
     let fixed = Fixed { pepper: Arc::new(other), admin_token, is_locked: true, ..fixed() };
@@ -141,7 +117,7 @@ async fn a_locked_store_makes_no_keys_and_the_admin_still_gets_in() {
 #[tokio::test]
 async fn patterns_that_cannot_be_read_make_no_key() {
     let folder = Folder::new();
-    let holder = folder.holder().await;
+    let holder = opened(&folder).await;
     let refused = create(&holder, &new_key(Some(&["a.*", "x"]), None)).await.unwrap_err();
     assert!(matches!(refused, KeysError::Pattern { at: 1, .. }), "{refused}");
     assert_eq!(holder.list("", 10).await.unwrap().1, 0);
@@ -167,8 +143,8 @@ async fn run_until(holder: &Arc<Keyholder>, clock: Arc<AtomicI64>, holds: impl F
 #[tokio::test]
 async fn what_another_replica_changes_is_seen() {
     let folder = Folder::new();
-    let ours = Arc::new(folder.holder().await);
-    let theirs = folder.holder().await;
+    let ours = Arc::new(opened(&folder).await);
+    let theirs = opened(&folder).await;
     let created = create(&theirs, &new_key(None, None)).await.unwrap();
     let secret = created.secret.expose();
     assert!(asks(&ours, secret, NOW).is_err());
@@ -183,7 +159,7 @@ async fn what_another_replica_changes_is_seen() {
 #[tokio::test]
 async fn the_version_changes_when_a_key_expires() {
     let folder = Folder::new();
-    let holder = Arc::new(folder.holder().await);
+    let holder = Arc::new(opened(&folder).await);
     create(&holder, &new_key(None, Some(NOW + 5_000))).await.unwrap();
     let before = holder.version();
     let clock = Arc::new(AtomicI64::new(NOW));
@@ -206,7 +182,7 @@ async fn the_version_changes_when_a_key_expires() {
 #[tokio::test]
 async fn the_last_use_is_written_down_at_the_latest_at_the_end() {
     let folder = Folder::new();
-    let holder = Arc::new(folder.holder().await);
+    let holder = Arc::new(opened(&folder).await);
     let created = create(&holder, &new_key(None, None)).await.unwrap();
     let principal = asks(&holder, created.secret.expose(), NOW).unwrap();
     let Credential::Key(id) = principal.credential() else { panic!("{principal:?}") };
@@ -221,22 +197,22 @@ async fn the_last_use_is_written_down_at_the_latest_at_the_end() {
 fn the_admin_token_is_made_once_and_is_its_owners_only() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new();
-    let first = admin_token(&folder.0, None, &pepper()).unwrap();
+    let first = admin_token(folder.path(), None, &pepper()).unwrap();
     let path = first.file.clone().unwrap();
     let token = first.fresh.unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(fs::read_to_string(&path).unwrap().trim(), token.expose());
     assert!(token.expose().starts_with("tla_"));
-    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "no draft is left");
-    let again = admin_token(&folder.0, None, &pepper()).unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no draft is left");
+    let again = admin_token(folder.path(), None, &pepper()).unwrap();
     assert!(again.fresh.is_none(), "it is shown once");
     assert_eq!(again.mac, first.mac);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-    let error = admin_token(&folder.0, None, &pepper()).unwrap_err().to_string();
+    let error = admin_token(folder.path(), None, &pepper()).unwrap_err().to_string();
     assert!(error.contains("chmod 600") && !error.contains(token.expose()), "{error}");
-    let given = admin_token(&folder.0, Some(ADMIN), &pepper()).unwrap();
+    let given = admin_token(folder.path(), Some(ADMIN), &pepper()).unwrap();
     assert_eq!(given.mac, pepper().mac(Use::AdminToken, ADMIN));
     for weak in ["", "short", "has spaces in it, and more", "täst-täst-täst-täst"] {
-        assert!(admin_token(&folder.0, Some(weak), &pepper()).is_err(), "{weak}");
+        assert!(admin_token(folder.path(), Some(weak), &pepper()).is_err(), "{weak}");
     }
 }

@@ -55,15 +55,12 @@ impl KeySource {
 
     pub fn resolve(&self) -> Result<KeyFound, KeySourceError> {
         match self {
-            Self::Given(text) => {
-                Key::parse(text).map(KeyFound::old).map_err(KeySourceError::Given)
-            }
+            Self::Given(text) => Key::parse(text).map(KeyFound::old).map_err(KeySourceError::Given),
             Self::Keyring(description) => {
                 let key = keyring::payload(description)
                     .and_then(|text| Key::parse(&text).map_err(|error| error.to_string()));
                 let description = description.clone();
-                key.map(KeyFound::old)
-                    .map_err(|why| KeySourceError::Keyring { description, why })
+                key.map(KeyFound::old).map_err(|why| KeySourceError::Keyring { description, why })
             }
             Self::File(path) => Ok(from_file(path)?),
         }

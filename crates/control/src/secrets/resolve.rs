@@ -54,10 +54,7 @@ pub enum Unresolved {
 }
 
 /// Everything that is missing is named at once.
-pub fn resolve(
-    connection: &Connection,
-    sources: Sources<'_>,
-) -> Result<Resolved, Vec<Unresolved>> {
+pub fn resolve(connection: &Connection, sources: Sources<'_>) -> Result<Resolved, Vec<Unresolved>> {
     let mut filler = Filler { sources, secrets: Secrets::new(), faults: Vec::new() };
     let mut resolved = connection.clone();
     match &mut resolved.transport {

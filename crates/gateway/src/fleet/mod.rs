@@ -1,6 +1,7 @@
 //! `Fleet`: the servers of a running gateway, for whoever looks after them: what they are, which there
 //! are, and calls to them from inside this process.
 
+mod ask;
 mod call;
 mod info;
 mod leave;

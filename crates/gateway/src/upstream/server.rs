@@ -30,6 +30,7 @@ pub(crate) struct Server {
     pub(crate) transport: Transport,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) share: Share,
+    pub(crate) guarded: bool,
     /// The clients it may speak to.
     pub(crate) audience: Arc<Audience>,
     /// It is to end although the gateway goes on.
@@ -97,6 +98,7 @@ impl Server {
             transport: spec.transport,
             secrets: Arc::new(spec.secrets),
             share: spec.share,
+            guarded: spec.guarded,
             audience,
             dismissed: CancellationToken::new(),
             filter: Mutex::new(Arc::new(spec.filter)),
@@ -126,6 +128,7 @@ impl Server {
             transport: self.transport.clone(),
             secrets: Arc::clone(&self.secrets),
             share: self.share,
+            guarded: self.guarded,
             audience,
             dismissed: CancellationToken::new(),
             filter: Mutex::default(),
@@ -159,6 +162,7 @@ impl Server {
         *self.key == *spec.key
             && self.transport == spec.transport
             && self.share == spec.share
+            && self.guarded == spec.guarded
             && self.calls == spec.calls
     }
 

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use trunkline_catalog::ListKind;
 use trunkline_catalog::config::Transport;
+use trunkline_http::reach::Policy;
 use trunkline_keeper::{Keeper, LaunchError};
 
 use crate::deadlines::Deadlines;
@@ -27,6 +28,8 @@ use crate::upstream::state::{Failure, Phase, Retry, State};
 /// What every supervisor needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Supervisor {
+    /// Where servers may be whose address somebody else has named.
+    pub(crate) reach: Arc<Policy>,
     pub(crate) keeper: Keeper,
     pub(crate) pump: Pump,
     pub(crate) registry: Arc<Registry>,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use ring::digest::{Context, SHA256};
+use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use thiserror::Error;
 use zeroize::Zeroizing;
@@ -50,6 +51,16 @@ impl Key {
             *to = *from;
         }
         i64::from_be_bytes(first) & i64::MAX
+    }
+
+    /// Another key for another purpose: who knows it does not know this one.
+    pub fn derive(&self, purpose: &[u8]) -> [u8; 32] {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, self.0.as_slice());
+        let mut derived = [0; 32];
+        for (to, from) in derived.iter_mut().zip(hmac::sign(&key, purpose).as_ref()) {
+            *to = *from;
+        }
+        derived
     }
 
     pub(super) fn bytes(&self) -> &[u8; 32] {

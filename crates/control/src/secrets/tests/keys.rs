@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::place::Folder;
+use crate::scratch::Folder;
 use crate::secrets::{KeySource, KeySourceError};
 
 const TEXT: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
@@ -49,4 +49,18 @@ fn a_key_that_is_in_no_keyring_is_an_error_that_names_it() {
     let source = KeySource::Keyring("trunkline-there-is-no-such-key".to_owned());
     let error = source.resolve().unwrap_err().to_string();
     assert!(error.contains("trunkline-there-is-no-such-key"), "{error}");
+}
+
+#[test]
+fn a_key_of_the_keyring_is_used_where_the_machine_has_one() {
+    use linux_keyutils::{KeyRing, KeyRingIdentifier};
+    let description = format!("trunkline-test-{}", std::process::id());
+    let ring = KeyRing::from_special_id(KeyRingIdentifier::Session, true);
+    // Many containers have none: their system call filters do not let anybody at it.
+    let Ok(added) = ring.and_then(|ring| ring.add_key(&description, TEXT)) else { return };
+    let found = KeySource::Keyring(description).resolve();
+    added.invalidate().unwrap();
+    let found = found.unwrap();
+    let given = KeySource::Given(TEXT.to_owned().into()).resolve().unwrap();
+    assert_eq!((found.key.id(), found.is_new), (given.key.id(), false));
 }

@@ -3,7 +3,8 @@
 use trunkline_store::Change;
 use trunkline_store::seal::Keyring;
 
-use super::place::{Folder, key, record, remote, safe};
+use super::place::{key, record, remote, safe};
+use crate::scratch::Folder;
 use crate::secrets::{RotationError, Safe, SecretError, rotate, rotate_file, shown};
 
 #[tokio::test]

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use trunkline_catalog::config::Transport;
 use zeroize::Zeroizing;
 
-use super::place::{Folder, remote, safe, stdio};
+use super::place::{remote, safe, stdio};
+use crate::scratch::Folder;
 use crate::secrets::{
     Allowed, Connection, Resolved, Sources, Unresolved, forbidden, resolve, secrets_named,
 };
@@ -73,7 +74,10 @@ fn a_value_in_a_url_stays_in_its_place() {
 #[test]
 fn what_is_missing_is_named_and_no_value_is() {
     let table = [
-        (remote("https://h", &[("X", "${UNSET}")]), "the variable `UNSET` is not set (in the header `X`)"),
+        (
+            remote("https://h", &[("X", "${UNSET}")]),
+            "the variable `UNSET` is not set (in the header `X`)",
+        ),
         (stdio(&[], &[("E", "a${HIDDEN}")]), "the variable `HIDDEN` may not be used"),
         (stdio(&[], &[("E", "${HIDDEN:-x}")]), "the variable `HIDDEN` may not be used"),
         (stdio(&[], &[("E", "${secret:none}")]), "there is no secret `none` (in the variable `E`)"),

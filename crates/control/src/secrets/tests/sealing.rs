@@ -5,7 +5,8 @@ use std::time::Duration;
 use trunkline_catalog::config::Transport;
 use trunkline_store::Change;
 
-use super::place::{Folder, record, remote, safe, stdio};
+use super::place::{record, remote, safe, stdio};
+use crate::scratch::Folder;
 use crate::secrets::{Connection, SecretError, shown};
 
 fn all_kinds() -> Vec<Connection> {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::place::{Folder, safe};
+use super::place::safe;
 use crate::oauth::{Grant, Vault as _, VaultError};
+use crate::scratch::Folder;
 use crate::secrets::StoredGrants;
 
 fn grant(issuer: &str, granted_at: i64) -> Grant {

@@ -3,12 +3,14 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::net::sockopt;
 use rustls::ClientConnection;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
+use trunkline_http::reach::Policy;
 use trunkline_http::{Scheme, Url};
 
 use crate::limits::CONNECT;
@@ -45,8 +47,9 @@ impl Socket {
     }
 }
 
-pub(super) async fn connect(url: Url) -> Result<Socket, Trouble> {
-    let stream = reach(&url).await?;
+/// `guard`: which addresses may be reached; none: all.
+pub(super) async fn connect(url: Url, guard: Option<Arc<Policy>>) -> Result<Socket, Trouble> {
+    let stream = reach(&url, guard.as_deref()).await?;
     prepare(&stream).map_err(|error| Trouble::unconnected(&url, &error))?;
     let connection = match url.scheme() {
         Scheme::Http => None,
@@ -59,10 +62,14 @@ pub(super) async fn connect(url: Url) -> Result<Socket, Trouble> {
     })
 }
 
-/// Tries each address of the host in turn.
-async fn reach(url: &Url) -> Result<TcpStream, Trouble> {
+/// Tries each address of the host in turn. What is connected to is what was judged.
+async fn reach(url: &Url, guard: Option<&Policy>) -> Result<TcpStream, Trouble> {
     let mut last = None;
     for address in resolve(url).await? {
+        if let Some(Err(refused)) = guard.map(|guard| guard.judge(address.ip())) {
+            last = Some(Trouble::unconnected(url, &io::Error::other(refused.to_string())));
+            continue;
+        }
         match timeout(CONNECT, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => last = Some(Trouble::unconnected(url, &error)),

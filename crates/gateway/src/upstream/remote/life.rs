@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use trunkline_catalog::ListKind;
+use trunkline_http::reach::Policy;
 
 use crate::limits::{ENDPOINT_EVENT, GOODBYE};
 use crate::pump::{Pump, Touched};
@@ -73,6 +74,7 @@ impl<'a> Life<'a> {
         let mut attendant = Attendant {
             line: Arc::clone(&life.line),
             pump: supervisor.pump.clone(),
+            guard: server.guarded.then(|| Arc::clone(&supervisor.reach)),
             sockets: JoinSet::new(),
         };
         let end = match life.run(&mut attendant).await {
@@ -188,6 +190,7 @@ async fn no_endpoint(line: &HttpLine) {
 struct Attendant {
     line: Arc<HttpLine>,
     pump: Pump,
+    guard: Option<Arc<Policy>>,
     sockets: JoinSet<Result<Socket, Trouble>>,
 }
 
@@ -204,7 +207,7 @@ impl Attendant {
                 pool.open_more()
             };
             for _ in 0..more {
-                self.sockets.spawn(connect(self.line.url()));
+                self.sockets.spawn(connect(self.line.url(), self.guard.clone()));
             }
             let tick = self.line.next_tick();
             tokio::select! {

@@ -1,0 +1,52 @@
+//! The flags of the platform: where it keeps things, and what others may do through it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use trunkline_http::reach::Cidr;
+
+use super::values::{seconds, store, variable};
+
+/// With a data directory or a store, `serve` is a platform: servers are registered over REST, with keys,
+/// health and an audit log.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct PlatformFlags {
+    /// Be a platform (REST API at /api/v1), and keep its store, key and admin token in DIR
+    #[arg(long, value_name = "DIR", help_heading = "Platform")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Where records are kept: sqlite:PATH or postgres://… [default: trunkline.db in the data directory]
+    #[arg(long, value_name = "URL", value_parser = store, help_heading = "Platform")]
+    pub(crate) store: Option<trunkline_store::StoreUrl>,
+    /// The file with the key that seals secrets [default: `$TRUNKLINE_KEY`, or `key` in the data directory]
+    #[arg(long, value_name = "FILE", help_heading = "Platform")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Take that key from the kernel's keyring, by its description
+    #[arg(long, value_name = "NAME", help_heading = "Platform")]
+    pub(crate) keyring: Option<String>,
+    /// Let admins register servers that are commands on this machine
+    #[arg(long, help_heading = "Platform")]
+    pub(crate) allow_stdio_registration: bool,
+    /// … but only those that run COMMAND, written like this (repeatable)
+    #[arg(long, value_name = "COMMAND", help_heading = "Platform")]
+    pub(crate) allow_stdio_command: Vec<String>,
+    /// Registered servers may be in this private network, too (repeatable)
+    #[arg(long, value_name = "CIDR", help_heading = "Platform")]
+    pub(crate) allow_net: Vec<Cidr>,
+    /// Registered servers may refer to this variable of the environment, too (repeatable; NAME or PREFIX_*)
+    #[arg(long, value_name = "NAME", value_parser = variable, help_heading = "Platform")]
+    pub(crate) allow_env: Vec<String>,
+    /// How often the health of each server is checked
+    #[arg(
+        long, value_name = "TIME", default_value = "30s", value_parser = seconds,
+        help_heading = "Platform"
+    )]
+    pub(crate) health_interval: Duration,
+}
+
+impl PlatformFlags {
+    /// Is a platform wanted at all?
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.data_dir.is_some() || self.store.is_some()
+    }
+}

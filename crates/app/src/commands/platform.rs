@@ -1,0 +1,121 @@
+//! The platform of `serve`: from flags and environment to a control plane beside the gateway.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use trunkline_control::access::WithoutToken;
+use trunkline_control::api::handle::Api;
+use trunkline_control::platform::{Booted, Platform, Settings, StdioRegistration};
+use trunkline_control::secrets::{Allowed, KeySource};
+use trunkline_gateway::{Event, EventSink, Fleet, HttpOptions, Options};
+use trunkline_http::reach::Policy;
+use trunkline_store::StoreUrl;
+
+use crate::cli::{PlatformFlags, Token};
+use crate::environment::Environment;
+use crate::settings::{ADMIN_TOKEN, KEY};
+use crate::{OK, speak};
+
+/// A control plane that waits for its data plane.
+#[derive(Debug)]
+pub(super) struct Beside {
+    platform: Platform,
+    sink: EventSink,
+    events: mpsc::Receiver<Event>,
+}
+
+/// Events that may wait to be written down.
+const EVENTS: usize = 65_536;
+
+/// What the operator has decided, or what is wrong with it.
+pub(super) fn settings(
+    flags: &PlatformFlags,
+    token: Option<&Token>,
+    address: SocketAddr,
+    environment: &Environment,
+) -> Result<Settings, String> {
+    let data_dir = match (&flags.data_dir, environment.path("XDG_STATE_HOME")) {
+        (Some(given), _) => given.clone(),
+        (None, Some(state)) => state.join("trunkline"),
+        (None, None) => home(environment)?.join(".local/state/trunkline"),
+    };
+    let store = flags.store.clone();
+    let store = store.unwrap_or_else(|| StoreUrl::sqlite(&data_dir.join("trunkline.db")));
+    let allowed = Allowed::read(flags.allow_env.iter().map(String::as_str));
+    let stdio = match (flags.allow_stdio_registration, flags.allow_stdio_command.as_slice()) {
+        (true, []) => StdioRegistration::Allowed,
+        (_, []) => StdioRegistration::Refused,
+        (_, commands) => StdioRegistration::Only(commands.to_vec()),
+    };
+    let is_open = token.is_none() && address.ip().is_loopback();
+    let variables = environment.all();
+    Ok(Settings {
+        key: KeySource::choose(
+            environment.filled(KEY),
+            flags.keyring.clone(),
+            flags.key_file.clone(),
+            &data_dir,
+        ),
+        data_dir,
+        store,
+        admin_token: environment.filled(ADMIN_TOKEN),
+        static_token: token.map(|token| token.reveal().to_owned()),
+        without_token: if is_open { WithoutToken::MayUseMcp } else { WithoutToken::Refused },
+        stdio,
+        reach: Policy { allowed: flags.allow_net.clone() },
+        allowed: allowed.map_err(|bad| format!("--allow-env: {bad}"))?,
+        environment: Arc::new(move |name| {
+            let held = variables.iter().find(|(held, _)| held == name);
+            held.and_then(|(_, value)| value.to_str()).map(str::to_owned)
+        }),
+        health_interval: flags.health_interval,
+    })
+}
+
+fn home(environment: &Environment) -> Result<PathBuf, String> {
+    environment.path("HOME").ok_or_else(|| "say where with --data-dir: HOME is not set".to_owned())
+}
+
+impl Beside {
+    pub(super) async fn boot(settings: Settings, options: &mut Options) -> Result<Self, String> {
+        let reach = settings.reach.clone();
+        let booted = Platform::boot(settings).await.map_err(|error| error.to_string())?;
+        let Booted { platform, admin_token, is_locked } = booted;
+        if let Some((token, file)) = admin_token {
+            // Not through the log, which may go to a file: it is shown this once.
+            let file = file.display();
+            let words = format!(
+                "The admin token, shown this once (it is kept in {file}):\n\n    {}\n\n",
+                token.expose()
+            );
+            speak::problem(&words, OK);
+        }
+        if is_locked {
+            tracing::error!(
+                "the store is locked: it was sealed with another key; registered servers are not \
+                 connected, and nothing can be changed"
+            );
+        }
+        let (sink, events) = EventSink::new(EVENTS);
+        options.events = Some(sink.clone());
+        options.reach = reach;
+        platform.set_file(options.servers.clone(), options.custom.clone());
+        Ok(Self { platform, sink, events })
+    }
+
+    /// Puts the API and its gate on the listener.
+    pub(super) fn attach(&self, front: &mut HttpOptions) {
+        front.gate = Some(Arc::new(self.platform.gate()));
+        front.attachment = Some(Arc::new(Api::new(self.platform.clone())));
+        // The gate knows it.
+        front.token = None;
+    }
+
+    /// The data plane runs.
+    pub(super) fn attend(self, fleet: Fleet) -> Platform {
+        self.platform.attend(fleet, self.events, self.sink);
+        self.platform
+    }
+}

@@ -1,0 +1,218 @@
+//! `Api`: requests under `/api/v1` and `/metrics`, from the listener to the platform and back. Who asks is
+//! known before anything is looked at.
+
+mod answer;
+mod events;
+mod keys;
+mod servers;
+mod tools;
+
+use std::net::SocketAddr;
+
+use trunkline_gateway::{Attachment, WebReply, WebVisit};
+
+use self::answer::Answer;
+use super::input::{Declared, MOST_ARGUMENTS, MOST_BODY};
+use super::problem::{Kind, Problem};
+use super::route::{Access, Operation, Route};
+use super::router::{Found, Params, find};
+use super::{docs, openapi, query};
+use crate::access::{Action, Credential, Principal, Refusal, bearer_of, challenge, decide};
+use crate::keys::By;
+use crate::metrics;
+use crate::platform::{Platform, now};
+
+#[derive(Debug, Clone)]
+pub struct Api {
+    platform: Platform,
+}
+
+/// A request whose asker is known.
+struct Asked<'a> {
+    platform: &'a Platform,
+    route: &'static Route,
+    params: &'a Params,
+    visit: &'a WebVisit,
+    principal: Principal,
+    address: String,
+}
+
+impl Api {
+    pub fn new(platform: Platform) -> Self {
+        Self { platform }
+    }
+}
+
+const METRICS: &str = "/metrics";
+
+impl Attachment for Api {
+    fn owns(&self, path: &str) -> bool {
+        path == METRICS || path == "/api" || path.starts_with("/api/")
+    }
+
+    fn body_limit(&self, path: &str) -> usize {
+        if path.ends_with("/tools/call") { MOST_ARGUMENTS } else { MOST_BODY }
+    }
+
+    fn visit(&self, visit: WebVisit, reply: WebReply) {
+        let platform = self.platform.clone();
+        self.platform.tasks().spawn(async move { serve(&platform, visit, reply).await });
+    }
+}
+
+async fn serve(platform: &Platform, visit: WebVisit, reply: WebReply) {
+    let path = visit.path().to_owned();
+    let found = find(&visit.method, &path);
+    let (route, params) = match found {
+        Found::Route { route, params, .. } => (route, params),
+        Found::Options(allowed) => {
+            return Answer::empty(204).header("Allow", allowed).send(reply);
+        }
+        missing => {
+            let answer = missing.problem().map(|(problem, allowed)| {
+                let answer = Answer::problem(&problem.instance(&path));
+                match allowed {
+                    Some(allowed) => answer.header("Allow", allowed.to_owned()),
+                    None => answer,
+                }
+            });
+            return answer.unwrap_or_else(|| Answer::empty(404)).send(reply);
+        }
+    };
+    let principal = match admitted(platform, route, &visit) {
+        Ok(principal) => principal,
+        Err(answer) => return answer.send(reply),
+    };
+    let address = shown(visit.peer);
+    let asked = Asked { platform, route, params: &params, visit: &visit, principal, address };
+    if route.operation == Operation::StreamEvents {
+        return match query::whole(route, visit.query().unwrap_or_default()) {
+            Ok(_) => events::stream(&asked, reply).await,
+            Err(problem) => Answer::problem(&problem.instance(&path)).send(reply),
+        };
+    }
+    let answer = answer(&asked).await;
+    answer.unwrap_or_else(|problem| Answer::problem(&problem.instance(&path))).send(reply);
+}
+
+/// Who asks, if they may.
+fn admitted(platform: &Platform, route: &Route, visit: &WebVisit) -> Result<Principal, Answer> {
+    let known = platform.keys().known();
+    let needed = match route.access {
+        Access::Needs(action) => action,
+        // Those are the gateway's own; whoever comes here has mistaken them.
+        Access::Open => Action::ReadSelf,
+    };
+    let several = visit.headers.all("authorization").nth(1).is_some();
+    let header = visit.headers.only("authorization");
+    let decided = match several {
+        true => Err(Refusal::Malformed),
+        false => bearer_of(header).and_then(|bearer| decide(bearer, &known, seconds())),
+    };
+    let principal = decided.and_then(|principal| principal.require(needed).map(|()| principal));
+    match principal {
+        Ok(principal) => {
+            if let Credential::Key(id) = principal.credential() {
+                platform.keys().used(id, now());
+            }
+            Ok(principal)
+        }
+        Err(refusal) => {
+            let kind =
+                if refusal.status() == 403 { Kind::Forbidden } else { Kind::Unauthenticated };
+            let problem = Problem::new(kind, refusal.to_string()).instance(visit.path());
+            let words = challenge(refusal, needed.least_role(), None);
+            Err(Answer::problem(&problem).header("WWW-Authenticate", words))
+        }
+    }
+}
+
+async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
+    match asked.route.operation {
+        Operation::RegisterServer => servers::register(asked).await,
+        Operation::ListServers => servers::list(asked),
+        Operation::GetServer => servers::get(asked),
+        Operation::PatchServer => servers::patch(asked).await,
+        Operation::DeleteServer => servers::delete(asked).await,
+        Operation::ConnectServer => servers::connect(asked).await,
+        Operation::DisconnectServer => servers::disconnect(asked).await,
+        Operation::GetServerHealth => servers::health(asked).await,
+        Operation::ListServerTools => tools::of_server(asked),
+        Operation::ListTools => tools::list(asked),
+        Operation::CallTool => tools::call(asked).await,
+        Operation::ListAudit => keys::audit(asked).await,
+        Operation::CreateKey => keys::create(asked).await,
+        Operation::ListKeys => keys::list(asked).await,
+        Operation::RevokeKey => keys::revoke(asked).await,
+        Operation::GetMe => keys::me(asked),
+        Operation::GetOpenApi => {
+            asked.no_query()?;
+            Ok(asked.cached(Answer::json_bytes(200, openapi::document())))
+        }
+        Operation::GetDocs => {
+            asked.no_query()?;
+            let page = Answer::text(200, "text/html; charset=utf-8", docs::page().into_bytes());
+            Ok(page.header("Content-Security-Policy", docs::SECURITY_POLICY.to_owned()))
+        }
+        Operation::GetDocsStyle => {
+            asked.no_query()?;
+            Ok(Answer::text(200, "text/css; charset=utf-8", docs::STYLE.as_bytes().to_vec()))
+        }
+        Operation::GetMetrics => {
+            asked.no_query()?;
+            let text = asked.platform.metrics();
+            Ok(Answer::text(200, metrics::MEDIA_TYPE, text.into_bytes()))
+        }
+        // Answered before anything comes here.
+        Operation::StreamEvents | Operation::GetLiveness | Operation::GetReadiness => {
+            Ok(Answer::empty(404))
+        }
+    }
+}
+
+impl Asked<'_> {
+    fn by(&self) -> By<'_> {
+        By { principal: &self.principal, address: Some(&self.address), request_id: None }
+    }
+
+    fn id(&self) -> &str {
+        self.params.get("id").unwrap_or_default()
+    }
+
+    fn raw_query(&self) -> &str {
+        self.visit.query().unwrap_or_default()
+    }
+
+    fn no_query(&self) -> Result<(), Problem> {
+        query::whole(self.route, self.raw_query()).map(drop)
+    }
+
+    fn body(&self) -> Declared<'_> {
+        Declared { content_type: self.visit.headers.get("content-type"), bytes: &self.visit.body }
+    }
+
+    fn if_match(&self) -> Vec<Vec<u8>> {
+        self.visit.headers.all("if-match").map(<[u8]>::to_vec).collect()
+    }
+
+    /// With a tag over the whole body, or nothing if the asker has it already.
+    fn cached(&self, answer: Answer) -> Answer {
+        let tag = super::etag::list_tag(answer.body());
+        self.tagged(answer, tag)
+    }
+
+    fn tagged(&self, answer: Answer, tag: String) -> Answer {
+        match super::etag::is_known(self.visit.headers.all("if-none-match"), &tag) {
+            true => Answer::empty(304).header("ETag", tag),
+            false => answer.header("ETag", tag),
+        }
+    }
+}
+
+fn shown(peer: SocketAddr) -> String {
+    peer.ip().to_string()
+}
+
+fn seconds() -> u64 {
+    u64::try_from(now() / 1000).unwrap_or_default()
+}

@@ -1,0 +1,27 @@
+//! Tools: listed, and called.
+
+use super::Asked;
+use super::answer::Answer;
+use crate::api::input::CallTool;
+use crate::api::paging::{self, List};
+use crate::api::problem::Problem;
+
+pub(super) fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
+    let (_, page) = paging::query(asked.route, asked.raw_query(), List::Tools)?;
+    let body = asked.platform.tools(asked.principal.grants(), &page);
+    Ok(asked.cached(Answer::json_bytes(200, body)))
+}
+
+pub(super) fn of_server(asked: &Asked<'_>) -> Result<Answer, Problem> {
+    let (_, page) = paging::query(asked.route, asked.raw_query(), List::Tools)?;
+    let body = asked.platform.tools_of(asked.id(), asked.principal.grants(), &page)?;
+    Ok(asked.cached(Answer::json_bytes(200, body)))
+}
+
+pub(super) async fn call(asked: &Asked<'_>) -> Result<Answer, Problem> {
+    asked.no_query()?;
+    let body = asked.body();
+    let call = CallTool::read(&body)?;
+    let called = asked.platform.call(&call, asked.by()).await?;
+    Ok(Answer::json_bytes(200, called.0))
+}

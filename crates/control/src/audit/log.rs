@@ -1,0 +1,36 @@
+//! `Log`: where records go. The store is one, tests have another.
+
+use std::fmt::Debug;
+use std::pin::Pin;
+
+use trunkline_store::{AuditFilter, NewAudit, Store, StoreError};
+
+pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+pub trait Log: Debug + Send + Sync {
+    /// All of them, in this order and one behind the other, or none.
+    fn append(&self, records: Vec<NewAudit>) -> Later<'_, Result<(), StoreError>>;
+
+    /// Are these, in this order, among the newest? Asked when nobody can say whether they were
+    /// written.
+    fn has<'a>(&'a self, records: &'a [NewAudit]) -> Later<'a, Result<bool, StoreError>>;
+}
+
+/// How far back a batch is looked for: replicas may have written since.
+const NEWEST: usize = 1_000;
+
+impl Log for Store {
+    fn append(&self, records: Vec<NewAudit>) -> Later<'_, Result<(), StoreError>> {
+        Box::pin(async move { self.append_audit(records).await.map(drop) })
+    }
+
+    fn has<'a>(&'a self, records: &'a [NewAudit]) -> Later<'a, Result<bool, StoreError>> {
+        Box::pin(async move {
+            let mut newest = self.audit(AuditFilter::default(), NEWEST).await?;
+            newest.reverse();
+            let written: Vec<&NewAudit> = newest.iter().map(|record| &record.what).collect();
+            let mut runs = written.windows(records.len().max(1));
+            Ok(runs.any(|run| run.iter().copied().eq(records)))
+        })
+    }
+}

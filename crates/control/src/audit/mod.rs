@@ -1,0 +1,15 @@
+//! The audit log of calls: never in the way of one, and nothing is lost unsaid.
+//!
+//! Changes by admins do not go through here: they are in the same transaction as the change.
+
+mod log;
+mod page;
+mod queue;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub use log::{Later, Log};
+pub use page::{filter, page};
+pub use queue::Bounds;
+pub use writer::{Audit, AuditState};

@@ -1,0 +1,206 @@
+//! Records that wait, are lost, or are written twice if nobody looks; and pages of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+use trunkline_store::{AuditFilter, NewAudit, Store, StoreError, Verdict};
+
+use super::{Audit, AuditState, Bounds, Later, Log, page};
+use crate::api::paging::{self, List};
+use crate::api::route::Operation;
+use crate::api::routes;
+use crate::api::shape::Shape;
+use crate::api::view::AUDIT_LIST;
+use crate::scratch::Folder;
+
+/// A log that can be told to fail.
+#[derive(Debug, Default)]
+struct Memory {
+    written: Mutex<Vec<String>>,
+    mood: Mutex<Mood>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+enum Mood {
+    #[default]
+    Fine,
+    Gone,
+    /// Writes, and then says that it does not know; cannot be read for a moment.
+    BreaksOff,
+    Hangs,
+}
+
+impl Memory {
+    fn gone<T>() -> Result<T, StoreError> {
+        Err(StoreError::Unavailable { reason: "gone".to_owned() })
+    }
+
+    fn set(&self, mood: Mood) {
+        *self.mood.lock() = mood;
+    }
+}
+
+impl Log for Memory {
+    fn append(&self, records: Vec<NewAudit>) -> Later<'_, Result<(), StoreError>> {
+        let mood = *self.mood.lock();
+        Box::pin(async move {
+            let names = records.into_iter().map(|record| record.action);
+            match mood {
+                Mood::Fine => self.written.lock().extend(names),
+                Mood::Gone => return Self::gone(),
+                Mood::Hangs => std::future::pending().await,
+                Mood::BreaksOff => {
+                    self.written.lock().extend(names);
+                    self.set(Mood::Gone);
+                    return Err(StoreError::Uncertain { reason: "broke off".to_owned() });
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn has<'a>(&'a self, records: &'a [NewAudit]) -> Later<'a, Result<bool, StoreError>> {
+        Box::pin(async move {
+            if *self.mood.lock() != Mood::Fine {
+                // The next time it can be asked.
+                self.set(Mood::Fine);
+                return Self::gone();
+            }
+            let written = self.written.lock();
+            let names: Vec<_> = records.iter().map(|record| record.action.as_str()).collect();
+            Ok(written.ends_with(&names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>()))
+        })
+    }
+}
+
+fn record(action: &str) -> NewAudit {
+    NewAudit { action: action.to_owned(), outcome: "ok".to_owned(), ..NewAudit::default() }
+}
+
+fn started(waiting: usize) -> (Arc<Memory>, Audit) {
+    let log = Arc::new(Memory::default());
+    let bounds = Bounds { waiting, batch: 2 };
+    let audit = Audit::start(Arc::clone(&log) as Arc<dyn Log>, bounds, &TaskTracker::new());
+    (log, audit)
+}
+
+async fn closed(audit: &Audit) -> usize {
+    audit.close(Instant::now() + Duration::from_secs(60)).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn records_are_written_in_their_order() {
+    let (log, audit) = started(100);
+    for name in ["a", "b", "c", "d", "e"] {
+        audit.record(record(name));
+    }
+    assert_eq!(closed(&audit).await, 0);
+    assert_eq!(*log.written.lock(), ["a", "b", "c", "d", "e"]);
+    assert_eq!(audit.state(), AuditState { waiting: 0, lost: 0, trouble: None });
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_the_store_is_gone_records_wait_and_those_beyond_the_bound_are_told_of() {
+    let (log, audit) = started(3);
+    log.set(Mood::Gone);
+    for name in ["a", "b", "c", "d", "e"] {
+        audit.record(record(name));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert!(audit.is_degraded());
+    let state = audit.state();
+    assert_eq!((state.waiting, state.lost, audit.lost()), (3, 2, 2));
+    assert!(state.trouble.unwrap().contains("gone"));
+    log.set(Mood::Fine);
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert!(!audit.is_degraded());
+    assert_eq!(*log.written.lock(), ["a", "b", "c", "lose-audit-records"]);
+    audit.record(record("f"));
+    assert_eq!(closed(&audit).await, 0);
+    assert_eq!(log.written.lock().last().unwrap(), "f");
+    assert_eq!(audit.lost(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_that_broke_off_is_not_made_twice() {
+    let (log, audit) = started(100);
+    log.set(Mood::BreaksOff);
+    audit.record(record("a"));
+    audit.record(record("b"));
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    audit.record(record("c"));
+    assert_eq!(closed(&audit).await, 0);
+    assert_eq!(*log.written.lock(), ["a", "b", "c"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_does_not_wait_for_a_store_that_hangs() {
+    for mood in [Mood::Hangs, Mood::Gone] {
+        let (log, audit) = started(100);
+        log.set(mood);
+        for name in ["a", "b", "c"] {
+            audit.record(record(name));
+        }
+        assert_eq!(closed(&audit).await, 3, "{mood:?}");
+    }
+}
+
+async fn filled(store: &Store, count: usize) {
+    let log: Arc<dyn Log> = Arc::new(store.clone());
+    let audit = Audit::start(log, Bounds::default(), &TaskTracker::new());
+    for number in 0..count {
+        let principal = if number % 2 == 0 { "even" } else { "odd" }.to_owned();
+        audit.record(NewAudit {
+            at: i64::try_from(number).unwrap() * 1_000,
+            principal,
+            ..record(&number.to_string())
+        });
+    }
+    assert_eq!(closed(&audit).await, 0);
+}
+
+#[tokio::test]
+async fn what_is_recorded_is_in_the_chain_and_found_again() {
+    let folder = Folder::new();
+    let store = folder.store().await;
+    filled(&store, 1_000).await;
+    let verdict = store.verify_audit().await.unwrap();
+    assert!(matches!(verdict, Verdict::Verified { records: 1_000, .. }), "{verdict:?}");
+    let newest = store.audit(AuditFilter::default(), 2).await.unwrap();
+    let batch: Vec<_> = newest.into_iter().rev().map(|record| record.what).collect();
+    assert!(Log::has(&store, &batch).await.unwrap());
+    let swapped = [batch[1].clone(), batch[0].clone()];
+    assert!(!Log::has(&store, &swapped).await.unwrap());
+}
+
+#[tokio::test]
+async fn pages_follow_each_other_without_gaps_and_filters_hold() {
+    let folder = Folder::new();
+    let store = folder.store().await;
+    filled(&store, 10).await;
+    let route = routes::all().find(|route| route.operation == Operation::ListAudit).unwrap();
+    for (asked, expected) in [
+        ("limit=3", &["9", "8", "7", "6", "5", "4", "3", "2", "1", "0"][..]),
+        ("limit=10", &["9", "8", "7", "6", "5", "4", "3", "2", "1", "0"]),
+        ("limit=2&principal=odd", &["9", "7", "5", "3", "1"]),
+        ("since=1970-01-01T00:00:02Z&until=1970-01-01T00:00:04Z", &["3", "2"]),
+        ("action=4", &["4"]),
+        ("outcome=failed", &[]),
+    ] {
+        let (mut seen, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let raw = format!("{asked}{cursor}");
+            let (query, place) = paging::query(route, &raw, List::Audit).unwrap();
+            let found = page(&store, &query, &place).await.unwrap();
+            crate::api::view::tests::assert_fits(&found.to_string(), &Shape::Object(&AUDIT_LIST));
+            let records = found["records"].as_array().unwrap();
+            seen.extend(records.iter().map(|r| r["action"].as_str().unwrap().to_owned()));
+            let Some(next) = found["next_cursor"].as_str() else { break };
+            cursor = format!("&cursor={next}");
+        }
+        assert_eq!(seen, expected, "{asked}");
+    }
+}

@@ -1,0 +1,166 @@
+//! `Audit`: takes records without waiting, and one task that writes them down.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use trunkline_store::{NewAudit, StoreError};
+
+use super::log::Log;
+use super::queue::{Bounds, Queue};
+
+/// Pauses while the store takes nothing: doubled from the first to the last.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LAST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Cheap to clone; all clones are one.
+#[derive(Debug, Clone)]
+pub struct Audit {
+    shared: Arc<Shared>,
+}
+
+/// For health reports and metrics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditState {
+    /// Records that are not written yet.
+    pub waiting: usize,
+    /// Records that never will be, since the start.
+    pub lost: u64,
+    /// Why nothing can be written at the moment.
+    pub trouble: Option<String>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    queue: Mutex<Queue>,
+    trouble: Mutex<Option<String>>,
+    filled: Notify,
+    /// Write what there is, then stop.
+    closing: CancellationToken,
+    /// Stop.
+    end: CancellationToken,
+    done: CancellationToken,
+}
+
+impl Audit {
+    /// The writer runs on `tasks` until `close`.
+    pub fn start(log: Arc<dyn Log>, bounds: Bounds, tasks: &TaskTracker) -> Self {
+        let shared = Arc::new(Shared {
+            queue: Mutex::new(Queue::new(bounds)),
+            trouble: Mutex::new(None),
+            filled: Notify::new(),
+            closing: CancellationToken::new(),
+            end: CancellationToken::new(),
+            done: CancellationToken::new(),
+        });
+        let own = Arc::clone(&shared);
+        tasks.spawn(async move {
+            tokio::select! {
+                () = write(&own, log.as_ref()) => {}
+                () = own.end.cancelled() => {}
+            }
+            own.done.cancel();
+        });
+        Self { shared }
+    }
+
+    /// Never waits. Without room the record is counted as lost, and a record will tell of it.
+    pub fn record(&self, record: NewAudit) {
+        let fits = self.shared.queue.lock().push(record);
+        if fits {
+            self.shared.filled.notify_one();
+        }
+    }
+
+    pub fn lost(&self) -> u64 {
+        self.shared.queue.lock().lost()
+    }
+
+    pub fn is_degraded(&self) -> bool {
+        self.shared.trouble.lock().is_some()
+    }
+
+    pub fn state(&self) -> AuditState {
+        let (waiting, lost) = {
+            let queue = self.shared.queue.lock();
+            (queue.waiting(), queue.lost())
+        };
+        AuditState { waiting, lost, trouble: self.shared.trouble.lock().clone() }
+    }
+
+    /// Writes what waits, as long as the deadline allows. Says how many records were left.
+    pub async fn close(&self, deadline: Instant) -> usize {
+        self.shared.closing.cancel();
+        if timeout_at(deadline, self.shared.done.cancelled()).await.is_err() {
+            self.shared.end.cancel();
+            self.shared.done.cancelled().await;
+        }
+        let left = self.shared.queue.lock().waiting();
+        if left > 0 {
+            tracing::error!(records = left, "audit records could not be written before the end");
+        }
+        left
+    }
+}
+
+async fn write(shared: &Shared, log: &dyn Log) {
+    loop {
+        let batch = shared.queue.lock().batch(now());
+        if batch.is_empty() {
+            if shared.closing.is_cancelled() {
+                return;
+            }
+            tokio::select! {
+                () = shared.filled.notified() => {}
+                () = shared.closing.cancelled() => {}
+            }
+            continue;
+        }
+        insist(shared, log, batch).await;
+        shared.queue.lock().written();
+    }
+}
+
+/// Until it is written. Later records wait meanwhile, so that their order is kept.
+async fn insist(shared: &Shared, log: &dyn Log, batch: Vec<NewAudit>) {
+    let mut attempt = Attempt { pause: FIRST_PAUSE, may_be_there: false };
+    while let Err(error) = attempt.append(log, &batch).await {
+        let before = shared.trouble.lock().replace(error.to_string());
+        if before.is_none() {
+            tracing::error!(%error, "audit records cannot be written; they wait");
+        }
+        sleep(attempt.pause).await;
+        attempt.pause = (attempt.pause * 2).min(LAST_PAUSE);
+    }
+    if shared.trouble.lock().take().is_some() {
+        tracing::info!("audit records are written again");
+    }
+}
+
+struct Attempt {
+    pause: Duration,
+    /// A commit broke off: before the batch is written again it is looked for, lest it stands
+    /// there twice.
+    may_be_there: bool,
+}
+
+impl Attempt {
+    async fn append(&mut self, log: &dyn Log, batch: &[NewAudit]) -> Result<(), StoreError> {
+        if self.may_be_there && log.has(batch).await? {
+            return Ok(());
+        }
+        self.may_be_there = false;
+        let outcome = log.append(batch.to_vec()).await;
+        self.may_be_there = matches!(outcome, Err(StoreError::Uncertain { .. }));
+        outcome
+    }
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

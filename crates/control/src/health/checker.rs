@@ -1,0 +1,143 @@
+//! `Checker`: checks a server again and again, by its URL or by what its messages say.
+
+use std::fmt::Debug;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ring::rand::{SecureRandom, SystemRandom};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use trunkline_http::Url;
+use trunkline_store::HealthSample;
+
+use super::check::{Checkup, Inference, infer, is_checked, pause};
+use super::judge::Phase;
+use super::wards::Wards;
+use crate::net::{Client, FetchError, Limits, Redirects, Request};
+
+pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// As 003 has it (US5, AC8).
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Only the status counts, but an answer has to end somewhere.
+const MOST_BODY: usize = 64 * 1024;
+
+/// The server, as the data plane knows it.
+pub trait Patient: Debug + Send + Sync {
+    fn phase(&self) -> Phase;
+
+    /// Since its last successful message; none if there was never one.
+    fn silent_for(&self) -> Option<Duration>;
+
+    /// Asks it something it always has to answer: a ping, a list.
+    fn ask(&self) -> Later<'_, Result<(), String>>;
+}
+
+/// Whom to check, and how often.
+#[derive(Debug, Clone)]
+pub struct Checking {
+    pub server_id: String,
+    /// With its references resolved.
+    pub url: Option<Url>,
+    pub interval: Duration,
+}
+
+impl Checking {
+    /// As often as 003 wants it.
+    pub const INTERVAL: Duration = Duration::from_secs(30);
+}
+
+#[derive(Debug, Clone)]
+pub struct Checker {
+    pub wards: Arc<Wards>,
+    pub client: Client,
+    /// For `samples::keep`. A sample without room is dropped: the next one comes soon.
+    pub samples: mpsc::Sender<HealthSample>,
+    /// Milliseconds since 1970.
+    pub clock: fn() -> i64,
+}
+
+impl Checker {
+    /// One task per server. Ends with `end`, in the middle of a check if need be.
+    pub async fn watch(&self, checking: &Checking, patient: &dyn Patient, end: &CancellationToken) {
+        let rounds = async {
+            loop {
+                sleep(pause(checking.interval, chance())).await;
+                if is_checked(patient.phase()) {
+                    self.check(checking, patient).await;
+                }
+            }
+        };
+        tokio::select! {
+            () = rounds => {}
+            () = end.cancelled() => {}
+        }
+    }
+
+    async fn check(&self, checking: &Checking, patient: &dyn Patient) {
+        let checkup = match &checking.url {
+            Some(url) => by_url(&self.client, url).await,
+            None => self.by_messages(checking, patient).await,
+        };
+        let at = (self.clock)();
+        let Some(status) = self.wards.checked(&checking.server_id, &checkup, at) else { return };
+        let millis = |took: Duration| i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
+        let sample = HealthSample {
+            server_id: checking.server_id.clone(),
+            at,
+            ok: checkup.ok,
+            status: status.as_str().to_owned(),
+            response_ms: checkup.took.map(millis),
+            detail: checkup.detail,
+        };
+        if self.samples.try_send(sample).is_err() {
+            tracing::debug!(server = checking.server_id, "a health sample is not kept");
+        }
+    }
+
+    async fn by_messages(&self, checking: &Checking, patient: &dyn Patient) -> Checkup {
+        let calls = self.wards.calls(&checking.server_id);
+        match infer(patient.silent_for(), calls, checking.interval) {
+            Inference::Fine => Checkup::inferred(),
+            Inference::Ask => {
+                let start = Instant::now();
+                match timeout(PATIENCE, patient.ask()).await {
+                    Ok(Ok(())) => answered(start, None),
+                    Ok(Err(why)) => failed(why),
+                    Err(_) => failed(format!("no answer within {} s", PATIENCE.as_secs())),
+                }
+            }
+        }
+    }
+}
+
+/// Any status from 200 to 299 is good.
+pub(super) async fn by_url(client: &Client, url: &Url) -> Checkup {
+    let start = Instant::now();
+    let request = Request::get(url.clone()).following(Redirects::SameOrigin);
+    let limits = Limits { deadline: PATIENCE, max_body: MOST_BODY };
+    match client.send(request, limits).await {
+        Ok(answer) if answer.is_success() => answered(start, None),
+        // A server that says a lot is alive.
+        Err(FetchError::TooBig { .. }) => answered(start, None),
+        Ok(answer) => answered(start, Some(format!("it answered with status {}", answer.status))),
+        Err(error) => failed(error.to_string()),
+    }
+}
+
+fn answered(start: Instant, fault: Option<String>) -> Checkup {
+    Checkup { ok: fault.is_none(), took: Some(start.elapsed()), detail: fault }
+}
+
+fn failed(why: String) -> Checkup {
+    Checkup { ok: false, took: None, detail: Some(why) }
+}
+
+/// Without random numbers all are checked at the same time, and that is all.
+fn chance() -> u16 {
+    let mut bytes = [0; 2];
+    let _ = SystemRandom::new().fill(&mut bytes);
+    u16::from_be_bytes(bytes)
+}

@@ -1,0 +1,289 @@
+//! Checks on a paused clock, by URL on loopback, and samples in a real store.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use trunkline_http::Url;
+use trunkline_store::{Change, HealthSample, ServerRecord, Store, Transport, Wanted};
+
+use super::checker::by_url;
+use super::{Checker, Checking, Checkup, Later, Patient, Phase, Rules, WAITING, Wards, keep};
+use crate::api::view::{HealthStatus, Status};
+use crate::net::Client;
+use crate::net::fake::{Answer, Fake};
+use crate::scratch::Folder;
+
+#[derive(Debug)]
+struct Scripted {
+    phase: Mutex<Phase>,
+    /// When it last said something.
+    spoke: Mutex<Option<Instant>>,
+    answer: Mutex<Option<Result<(), String>>>,
+    asked: AtomicU32,
+}
+
+impl Scripted {
+    /// Without an answer it says nothing.
+    fn new(answer: Option<Result<(), String>>) -> Self {
+        Self {
+            phase: Mutex::new(Phase::Connected),
+            spoke: Mutex::new(None),
+            answer: Mutex::new(answer),
+            asked: AtomicU32::new(0),
+        }
+    }
+}
+
+impl Patient for Scripted {
+    fn phase(&self) -> Phase {
+        *self.phase.lock()
+    }
+
+    fn silent_for(&self) -> Option<Duration> {
+        self.spoke.lock().map(|spoke| spoke.elapsed())
+    }
+
+    fn ask(&self) -> Later<'_, Result<(), String>> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let answer = self.answer.lock().clone();
+        Box::pin(async move {
+            match answer {
+                Some(answer) => answer,
+                None => std::future::pending().await,
+            }
+        })
+    }
+}
+
+struct Scene {
+    wards: Arc<Wards>,
+    checker: Checker,
+    samples: mpsc::Receiver<HealthSample>,
+    checking: Checking,
+}
+
+fn scene() -> Scene {
+    let wards = Arc::new(Wards::new(Rules::default()));
+    wards.set_phase("s", Phase::Connected);
+    let (sender, samples) = mpsc::channel(WAITING);
+    let client = Client::new(Arc::new(|_| Ok(())));
+    let checker = Checker { wards: Arc::clone(&wards), client, samples: sender, clock: || 7 };
+    let interval = Checking::INTERVAL;
+    let checking = Checking { server_id: "s".to_owned(), url: None, interval };
+    Scene { wards, checker, samples, checking }
+}
+
+impl Scene {
+    /// Watches for so long.
+    async fn pass(&self, patient: &Scripted, time: Duration) {
+        let end = CancellationToken::new();
+        let watch = self.checker.watch(&self.checking, patient, &end);
+        let _ = tokio::time::timeout(time, watch).await;
+    }
+}
+
+fn minutes(minutes: u64) -> Duration {
+    Duration::from_secs(60 * minutes)
+}
+
+#[tokio::test(start_paused = true)]
+async fn us5_ac1_a_server_is_checked_at_each_interval() {
+    let mut scene = scene();
+    scene.pass(&Scripted::new(None), minutes(10)).await;
+    let mut count = 0;
+    while scene.samples.try_recv().is_ok() {
+        count += 1;
+    }
+    // Every 27 to 33 seconds.
+    assert!((18..=22).contains(&count), "{count}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn us5_ac3_messages_are_proof_enough_and_silence_without_calls_is_none() {
+    let scene = scene();
+    let patient = Scripted::new(Some(Err("must not be asked".to_owned())));
+    scene.pass(&patient, minutes(5)).await;
+    scene.wards.call_ended("s", true, Duration::from_millis(5));
+    *patient.spoke.lock() = Some(Instant::now());
+    scene.pass(&patient, Duration::from_secs(50)).await;
+    assert_eq!(patient.asked.load(Ordering::SeqCst), 0);
+    assert_eq!(scene.wards.status("s"), Some(Status::Connected));
+    let ward = scene.wards.ward("s").unwrap();
+    assert_eq!((ward.health.status, ward.health.last_check), (HealthStatus::Healthy, Some(7)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn us5_ac5_three_failed_checks_are_an_error_and_one_good_one_ends_it() {
+    for (answer, detail) in [
+        (None, "no answer within 5 s"),
+        (Some(Err("the pipe is broken".to_owned())), "the pipe is broken"),
+    ] {
+        let mut scene = scene();
+        let patient = Scripted::new(answer);
+        scene.wards.call_ended("s", false, Duration::from_secs(1));
+        let mut statuses = Vec::new();
+        for _ in 0..4 {
+            let end = CancellationToken::new();
+            tokio::select! {
+                () = scene.checker.watch(&scene.checking, &patient, &end) => {}
+                sample = scene.samples.recv() => {
+                    let sample = sample.unwrap();
+                    assert_eq!((sample.ok, sample.detail.as_deref()), (false, Some(detail)));
+                    statuses.push(sample.status);
+                }
+            }
+        }
+        assert_eq!(statuses, ["CONNECTED", "CONNECTED", "ERROR", "ERROR"]);
+        let ward = scene.wards.ward("s").unwrap();
+        assert_eq!(ward.health.status, HealthStatus::Failing);
+        assert_eq!((ward.health.consecutive_failures, ward.window.failed_checks), (4, 4));
+        *patient.answer.lock() = Some(Ok(()));
+        scene.pass(&patient, Duration::from_secs(34)).await;
+        assert_eq!(scene.wards.status("s"), Some(Status::Connected));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_connected_is_not_checked() {
+    let mut scene = scene();
+    let patient = Scripted::new(None);
+    for phase in [Phase::Disconnected, Phase::Connecting, Phase::Failed] {
+        *patient.phase.lock() = phase;
+        scene.pass(&patient, minutes(5)).await;
+    }
+    assert!(scene.samples.try_recv().is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn elevated_errors_degrade_a_server_until_they_are_gone() {
+    let wards = Wards::new(Rules::default());
+    let mut changes = wards.changes();
+    wards.set_phase("s", Phase::Connected);
+    assert!(changes.has_changed().unwrap());
+    changes.mark_unchanged();
+    for number in 0..20 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        wards.call_ended("s", number % 4 != 0, Duration::from_millis(3));
+    }
+    assert!(changes.has_changed().unwrap());
+    assert_eq!(wards.status("s"), Some(Status::Degraded));
+    let ward = wards.ward("s").unwrap();
+    assert_eq!((ward.window.calls, ward.window.failed_calls), (20, 5));
+    assert_eq!(ward.window.error_rate, Some(0.25));
+    assert!(ward.health.p95.unwrap() >= 3.0);
+    tokio::time::sleep(minutes(6)).await;
+    assert_eq!(wards.ward("s").unwrap().status, Status::Connected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_connection_counts_first_and_a_new_one_starts_without_strikes() {
+    let wards = Wards::new(Rules::default());
+    let bad = Checkup { ok: false, took: None, detail: None };
+    assert_eq!(wards.checked("s", &bad, 1), None, "nobody has heard of it");
+    wards.set_phase("s", Phase::Connected);
+    for _ in 0..3 {
+        wards.checked("s", &bad, 1);
+    }
+    assert_eq!(wards.status("s"), Some(Status::Error));
+    for (phase, status) in [
+        (Phase::Connecting, Status::Connecting),
+        (Phase::Connected, Status::Connected),
+        (Phase::Failed, Status::Error),
+        (Phase::Disconnected, Status::Disconnected),
+    ] {
+        wards.set_phase("s", phase);
+        assert_eq!(wards.status("s"), Some(status));
+    }
+    wards.forget("s");
+    assert_eq!((wards.status("s"), wards.ward("s")), (None, None));
+}
+
+#[tokio::test]
+async fn us5_ac2_the_url_is_asked_and_its_status_counts() {
+    let fake = Fake::start(|asked| match asked.target.as_str() {
+        "/ok" => Answer::with(204, &[], ""),
+        "/moved" => Answer::with(307, &[("Location", "/ok")], ""),
+        "/away" => Answer::with(307, &[("Location", "http://127.0.0.2:1/")], ""),
+        "/large" => Answer::with(200, &[], &"x".repeat(100_000)),
+        _ => Answer::with(503, &[], "broken"),
+    })
+    .await;
+    let client = Client::new(Arc::new(|_| Ok(())));
+    for (path, ok, detail) in [
+        ("/ok", true, ""),
+        ("/moved", true, ""),
+        ("/large", true, ""),
+        ("/away", false, "redirects"),
+        ("/broken", false, "it answered with status 503"),
+    ] {
+        let checkup = by_url(&client, &Url::parse(&fake.url(path)).unwrap()).await;
+        assert_eq!(checkup.ok, ok, "{path} {checkup:?}");
+        assert!(checkup.detail.unwrap_or_default().contains(detail), "{path}");
+    }
+    let judge = Arc::new(|_| Err("use --allow-net".to_owned()));
+    let checkup = by_url(&Client::new(judge), &Url::parse(&fake.url("/ok")).unwrap()).await;
+    assert!(checkup.detail.unwrap().contains("--allow-net"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn us5_ac8_a_url_that_does_not_answer_fails_after_five_seconds() {
+    let fake = Fake::start(|_| Answer::Silence).await;
+    let client = Client::new(Arc::new(|_| Ok(())));
+    let start = Instant::now();
+    let checkup = by_url(&client, &Url::parse(&fake.url("/")).unwrap()).await;
+    assert!(!checkup.ok);
+    assert!(checkup.detail.unwrap().contains("within 5 s"));
+    assert_eq!(start.elapsed().as_secs(), 5);
+}
+
+#[tokio::test]
+async fn samples_are_kept_for_a_day() {
+    const NOW: i64 = 100 * 3_600 * 1_000;
+    let folder = Folder::new();
+    let store = folder.store().await;
+    let server = ServerRecord {
+        id: "s".to_owned(),
+        name: "s".to_owned(),
+        description: String::new(),
+        transport: Transport::Http,
+        config: "{}".to_owned(),
+        auto_connect: true,
+        wanted: Wanted::Connected,
+        health_check_url: None,
+        created_at: 1,
+        updated_at: 1,
+        revision: 1,
+    };
+    store.commit(vec![Change::InsertServer(server)], vec![]).await.unwrap();
+    let sample = |at| HealthSample {
+        server_id: "s".to_owned(),
+        at,
+        ok: true,
+        status: "CONNECTED".to_owned(),
+        response_ms: Some(3),
+        detail: None,
+    };
+    store.append_health(vec![sample(1), sample(NOW - 1_000)]).await.unwrap();
+    let (sender, receiver) = mpsc::channel(WAITING);
+    sender.try_send(sample(NOW)).unwrap();
+    let end = CancellationToken::new();
+    let pruned = async {
+        while times(&store).await != [NOW, NOW - 1_000] {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        sender.try_send(sample(NOW + 1)).unwrap();
+        end.cancel();
+    };
+    let both = Box::pin(async { tokio::join!(keep(&store, receiver, || NOW, &end), pruned) });
+    tokio::time::timeout(Duration::from_secs(60), both).await.expect("in time");
+    assert_eq!(times(&store).await, [NOW + 1, NOW, NOW - 1_000]);
+}
+
+async fn times(store: &Store) -> Vec<i64> {
+    store.health("s", 10).await.unwrap().iter().map(|sample| sample.at).collect()
+}

@@ -1,0 +1,189 @@
+//! `Wards`: what is known of every server's health, fed by calls and checks.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::check::Checkup;
+use super::judge::{Phase, Rules, Signals, health, judge};
+use super::window::{SPAN, Summary, Window};
+use crate::api::view::{HealthView, Status, WindowView};
+
+/// A busy server is judged this often between its checks.
+const JUDGED_EVERY: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub struct Wards {
+    rules: Rules,
+    start: Instant,
+    wards: Mutex<HashMap<String, Case>>,
+    /// Counts changes of any server's status.
+    changes: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct Case {
+    phase: Phase,
+    window: Window,
+    failures: u32,
+    last_check: Option<i64>,
+    status: Status,
+    judged: Instant,
+}
+
+/// How a server does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ward {
+    pub status: Status,
+    pub health: HealthView,
+    pub window: WindowView,
+    pub p99: Option<f64>,
+}
+
+impl Wards {
+    pub fn new(rules: Rules) -> Self {
+        let (changes, _) = watch::channel(0);
+        Self { rules, start: Instant::now(), wards: Mutex::new(HashMap::new()), changes }
+    }
+
+    /// What has become of its connection. With a new connection old failures do not count.
+    pub fn set_phase(&self, server_id: &str, phase: Phase) {
+        self.with(server_id, |case, _| {
+            if phase == Phase::Connected && case.phase != phase {
+                case.failures = 0;
+            }
+            case.phase = phase;
+        });
+    }
+
+    /// A call has ended. `ok`: the server did what it is there for, if only to say that the
+    /// arguments are wrong.
+    pub fn call_ended(&self, server_id: &str, ok: bool, took: Duration) {
+        let now = Instant::now();
+        let mut wards = self.wards.lock();
+        let Some(case) = wards.get_mut(server_id) else { return };
+        case.window.call(now - self.start, ok, took);
+        if now < case.judged + JUDGED_EVERY {
+            return;
+        }
+        let changed = self.verdict(case, now);
+        drop(wards);
+        self.tell(changed);
+    }
+
+    /// `at` in milliseconds since 1970. Nothing becomes of a server that is forgotten.
+    pub fn checked(&self, server_id: &str, checkup: &Checkup, at: i64) -> Option<Status> {
+        let now = Instant::now();
+        let mut wards = self.wards.lock();
+        let case = wards.get_mut(server_id)?;
+        case.window.check(now - self.start, checkup.ok, checkup.took);
+        case.failures = if checkup.ok { 0 } else { case.failures.saturating_add(1) };
+        case.last_check = Some(at);
+        let changed = self.verdict(case, now);
+        let status = case.status;
+        drop(wards);
+        self.tell(changed);
+        Some(status)
+    }
+
+    /// None of a server that was never heard of.
+    pub fn ward(&self, server_id: &str) -> Option<Ward> {
+        let now = Instant::now();
+        let mut wards = self.wards.lock();
+        let case = wards.get_mut(server_id)?;
+        let changed = self.verdict(case, now);
+        let summary = case.window.summary(now - self.start);
+        let ward = shown(case, &summary);
+        drop(wards);
+        self.tell(changed);
+        Some(ward)
+    }
+
+    pub fn status(&self, server_id: &str) -> Option<Status> {
+        self.wards.lock().get(server_id).map(|case| case.status)
+    }
+
+    /// Calls within the window.
+    pub fn calls(&self, server_id: &str) -> u64 {
+        let now = Instant::now() - self.start;
+        self.wards.lock().get(server_id).map_or(0, |case| case.window.summary(now).calls)
+    }
+
+    /// The server is removed.
+    pub fn forget(&self, server_id: &str) {
+        self.wards.lock().remove(server_id);
+    }
+
+    /// Wakes when a status changes; which one, has to be looked up.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    fn with(&self, server_id: &str, act: impl FnOnce(&mut Case, Duration)) {
+        let now = Instant::now();
+        let mut wards = self.wards.lock();
+        let case = wards.entry(server_id.to_owned()).or_insert_with(|| Case {
+            phase: Phase::Disconnected,
+            window: Window::default(),
+            failures: 0,
+            last_check: None,
+            status: Status::Disconnected,
+            judged: now,
+        });
+        act(case, now - self.start);
+        let changed = self.verdict(case, now);
+        drop(wards);
+        self.tell(changed);
+    }
+
+    fn verdict(&self, case: &mut Case, now: Instant) -> bool {
+        let summary = case.window.summary(now - self.start);
+        let signals = Signals {
+            phase: case.phase,
+            failures: case.failures,
+            calls: summary.calls,
+            failed_calls: summary.failed_calls,
+            p95: summary.p95,
+            was_degraded: case.status == Status::Degraded,
+        };
+        let before = std::mem::replace(&mut case.status, judge(&signals, &self.rules));
+        case.judged = now;
+        before != case.status
+    }
+
+    /// Not under the lock: who wakes may look at once.
+    fn tell(&self, changed: bool) {
+        if changed {
+            self.changes.send_modify(|count| *count += 1);
+        }
+    }
+}
+
+fn shown(case: &Case, summary: &Summary) -> Ward {
+    let status = health(case.status, summary.checks, summary.calls, case.failures);
+    Ward {
+        status: case.status,
+        health: HealthView {
+            status,
+            last_check: case.last_check,
+            p50: summary.p50,
+            p95: summary.p95,
+            error_rate: summary.error_rate(),
+            consecutive_failures: case.failures,
+        },
+        window: WindowView {
+            seconds: u32::try_from(SPAN.as_secs()).unwrap_or(u32::MAX),
+            checks: summary.checks,
+            failed_checks: summary.failed_checks,
+            calls: summary.calls,
+            failed_calls: summary.failed_calls,
+            p50: summary.p50,
+            p95: summary.p95,
+            error_rate: summary.error_rate(),
+        },
+        p99: summary.p99,
+    }
+}

@@ -1,0 +1,241 @@
+//! What calls and checks of one server said over the last five minutes, in bounded memory.
+
+use std::time::Duration;
+
+/// How far back it reaches.
+pub const SPAN: Duration = Duration::from_secs(300);
+/// What is older than `SPAN` goes in pieces of this length.
+const SLOT: Duration = Duration::from_secs(10);
+const SLOTS: usize = 30;
+
+/// Times are counted in classes, each 2^(1/4) (19 %) wider than the one before: a percentile is off
+/// by less than that. The first ends at 0.05 ms, the last but one above ten minutes.
+const CLASSES: usize = 97;
+const FIRST: f64 = 0.05;
+const PER_DOUBLING: f64 = 4.0;
+
+/// Times (`now`) are monotonic, since whatever moment the caller likes.
+#[derive(Debug, Clone)]
+pub struct Window {
+    slots: Vec<Slot>,
+}
+
+#[derive(Debug, Clone)]
+struct Slot {
+    /// Which piece of time it is about; an older one is not cleared before it is used again.
+    number: u64,
+    calls: Count,
+    checks: Count,
+    classes: [u32; CLASSES],
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Count {
+    all: u64,
+    failed: u64,
+}
+
+/// Times are in milliseconds, of calls and checks together.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Summary {
+    pub checks: u64,
+    pub failed_checks: u64,
+    pub calls: u64,
+    pub failed_calls: u64,
+    pub p50: Option<f64>,
+    pub p95: Option<f64>,
+    pub p99: Option<f64>,
+}
+
+impl Summary {
+    /// From 0 to 1; none if there was nothing.
+    pub fn error_rate(&self) -> Option<f64> {
+        rate(self.failed_calls + self.failed_checks, self.calls + self.checks)
+    }
+
+    pub fn call_error_rate(&self) -> Option<f64> {
+        rate(self.failed_calls, self.calls)
+    }
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        let empty = Slot {
+            number: 0,
+            calls: Count::default(),
+            checks: Count::default(),
+            classes: [0; CLASSES],
+        };
+        Self { slots: vec![empty; SLOTS] }
+    }
+}
+
+impl Window {
+    pub fn call(&mut self, now: Duration, ok: bool, took: Duration) {
+        if let Some(slot) = self.slot(now) {
+            slot.calls.add(ok);
+            slot.time(took);
+        }
+    }
+
+    /// A check that nobody answered has taken no time that would say something.
+    pub fn check(&mut self, now: Duration, ok: bool, took: Option<Duration>) {
+        if let Some(slot) = self.slot(now) {
+            slot.checks.add(ok);
+            if let Some(took) = took {
+                slot.time(took);
+            }
+        }
+    }
+
+    pub fn summary(&self, now: Duration) -> Summary {
+        let newest = number(now);
+        let oldest = newest.saturating_sub(SLOTS as u64 - 1);
+        let (mut calls, mut checks) = (Count::default(), Count::default());
+        let mut classes = [0u64; CLASSES];
+        for slot in self.slots.iter().filter(|slot| (oldest..=newest).contains(&slot.number)) {
+            calls.join(slot.calls);
+            checks.join(slot.checks);
+            for (sum, count) in classes.iter_mut().zip(slot.classes) {
+                *sum += u64::from(count);
+            }
+        }
+        let percentile = |share| percentile(&classes, share);
+        Summary {
+            checks: checks.all,
+            failed_checks: checks.failed,
+            calls: calls.all,
+            failed_calls: calls.failed,
+            p50: percentile(0.50),
+            p95: percentile(0.95),
+            p99: percentile(0.99),
+        }
+    }
+
+    fn slot(&mut self, now: Duration) -> Option<&mut Slot> {
+        let number = number(now);
+        let place = usize::try_from(number % SLOTS as u64).ok()?;
+        let slot = self.slots.get_mut(place)?;
+        if slot.number != number {
+            *slot = Slot {
+                number,
+                calls: Count::default(),
+                checks: Count::default(),
+                classes: [0; CLASSES],
+            };
+        }
+        Some(slot)
+    }
+}
+
+impl Slot {
+    fn time(&mut self, took: Duration) {
+        if let Some(count) = self.classes.get_mut(class(took)) {
+            *count = count.saturating_add(1);
+        }
+    }
+}
+
+impl Count {
+    fn add(&mut self, ok: bool) {
+        self.all += 1;
+        self.failed += u64::from(!ok);
+    }
+
+    fn join(&mut self, other: Self) {
+        self.all += other.all;
+        self.failed += other.failed;
+    }
+}
+
+/// From 1: 0 is a slot that was never used.
+fn number(now: Duration) -> u64 {
+    now.as_secs() / SLOT.as_secs() + 1
+}
+
+fn class(took: Duration) -> usize {
+    let millis = took.as_secs_f64() * 1_000.0;
+    let is_below = |class: &usize| millis <= end(*class);
+    (0..CLASSES).find(is_below).unwrap_or(CLASSES - 1)
+}
+
+/// Where a class ends, in milliseconds.
+fn end(class: usize) -> f64 {
+    let class = u32::try_from(class).map_or(f64::MAX, f64::from);
+    FIRST * (class / PER_DOUBLING).exp2()
+}
+
+/// The end of the class in which the one lies that is slower than this share.
+fn percentile(classes: &[u64; CLASSES], share: f64) -> Option<f64> {
+    let all: u64 = classes.iter().sum();
+    let mut below = 0;
+    let reached = classes.iter().position(|count| {
+        below += count;
+        rate(below, all).is_some_and(|reached| reached >= share)
+    });
+    reached.map(end)
+}
+
+fn rate(part: u64, all: u64) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "counts of five minutes are far below 2^52")]
+    let share = part as f64 / all as f64;
+    (all > 0).then_some(share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{prop_assert, proptest};
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn an_empty_window_says_nothing() {
+        let summary = Window::default().summary(seconds(0));
+        assert_eq!(summary, Summary::default());
+        assert_eq!((summary.error_rate(), summary.call_error_rate()), (None, None));
+    }
+
+    #[test]
+    fn calls_and_checks_are_counted_and_forgotten_after_five_minutes() {
+        let mut window = Window::default();
+        for second in 0..1_000 {
+            window.call(seconds(second), second % 4 != 0, Duration::from_millis(10));
+        }
+        window.check(seconds(999), false, None);
+        let now = window.summary(seconds(999));
+        assert_eq!((now.calls, now.failed_calls, now.checks, now.failed_checks), (300, 75, 1, 1));
+        assert_eq!(now.call_error_rate(), Some(0.25));
+        assert_eq!(window.summary(seconds(1_199)).calls, 100);
+        assert_eq!(window.summary(seconds(1_300)), Summary::default());
+        window.call(seconds(5_000), true, Duration::ZERO);
+        assert_eq!(window.summary(seconds(5_000)).calls, 1, "what was in the slot before is gone");
+    }
+
+    #[test]
+    fn percentiles_are_those_of_what_was_measured() {
+        let mut window = Window::default();
+        for millis in 1..=100 {
+            window.call(seconds(7), true, Duration::from_millis(millis));
+        }
+        let summary = window.summary(seconds(7));
+        for (found, exact) in [(summary.p50, 50.0), (summary.p95, 95.0), (summary.p99, 99.0)] {
+            let found = found.unwrap();
+            assert!((exact..exact * 1.19).contains(&found), "{found} for {exact}");
+        }
+        window.check(seconds(7), true, Some(Duration::from_secs(100_000)));
+        assert!(window.summary(seconds(7)).p99.is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn every_time_lies_in_its_class(micros in 1u64..600_000_000) {
+            let took = Duration::from_micros(micros);
+            let (class, millis) = (class(took), took.as_secs_f64() * 1_000.0);
+            prop_assert!(millis <= end(class));
+            prop_assert!(class == 0 || end(class - 1) < millis);
+        }
+    }
+}

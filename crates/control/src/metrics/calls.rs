@@ -1,0 +1,94 @@
+//! What is counted of every call. So many servers and no more: labels must not grow without bound.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::histogram::Histogram;
+
+/// How a call has ended, as a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    Ok,
+    /// The tool ran and said that it failed.
+    ToolError,
+    /// The server answered with an error.
+    RpcError,
+    Timeout,
+    /// The server went away.
+    Gone,
+    Cancelled,
+    /// It was never sent.
+    Refused,
+}
+
+impl Outcome {
+    pub const ALL: [Self; 7] = [
+        Self::Ok,
+        Self::ToolError,
+        Self::RpcError,
+        Self::Timeout,
+        Self::Gone,
+        Self::Cancelled,
+        Self::Refused,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::ToolError => "tool-error",
+            Self::RpcError => "rpc-error",
+            Self::Timeout => "timeout",
+            Self::Gone => "gone",
+            Self::Cancelled => "cancelled",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// Cheap to feed: one short lock per call.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    servers: Mutex<BTreeMap<String, Calls>>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Calls {
+    pub(super) outcomes: [u64; Outcome::ALL.len()],
+    pub(super) times: Histogram,
+}
+
+/// For calls of servers that are none (any more): names in calls may be anybody's invention.
+const OTHER: &str = "(other)";
+
+impl Metrics {
+    /// These are the servers there are. Counts of those that are gone go with them.
+    pub fn set_servers<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
+        let mut servers = self.servers.lock();
+        let mut before = std::mem::take(&mut *servers);
+        for name in names.into_iter().chain([OTHER]) {
+            let calls = before.remove(name);
+            servers.entry(name.to_owned()).or_insert_with(|| calls.unwrap_or_default());
+        }
+    }
+
+    pub fn call(&self, server: &str, outcome: Outcome, took: Duration) {
+        let mut servers = self.servers.lock();
+        let calls = match servers.get_mut(server) {
+            Some(calls) => calls,
+            None => servers.entry(OTHER.to_owned()).or_default(),
+        };
+        let places = Outcome::ALL.iter().zip(&mut calls.outcomes);
+        if let Some((_, count)) = places.into_iter().find(|(known, _)| **known == outcome) {
+            *count += 1;
+        }
+        calls.times.add(took);
+    }
+
+    pub(super) fn servers(&self) -> Vec<(String, Calls)> {
+        let servers = self.servers.lock();
+        let used = servers.iter().filter(|(name, calls)| *name != OTHER || calls.times.count() > 0);
+        used.map(|(name, calls)| (name.clone(), calls.clone())).collect()
+    }
+}

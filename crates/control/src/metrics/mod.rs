@@ -1,0 +1,13 @@
+//! Metrics for Prometheus: counted as things happen, written as text when they are asked for.
+
+mod calls;
+mod histogram;
+mod process;
+#[cfg(test)]
+mod tests;
+mod text;
+mod write;
+
+pub use calls::{Metrics, Outcome};
+pub use text::MEDIA_TYPE;
+pub use write::{Platform, ServerMetrics, expose};

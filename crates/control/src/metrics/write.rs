@@ -1,0 +1,164 @@
+//! Everything there is to know, as one text.
+
+use super::calls::{Metrics, Outcome};
+use super::process::{self, Process};
+use super::text::{Kind, Text};
+use crate::api::view::Status;
+
+/// What is not counted here but known elsewhere, at the moment of asking.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Platform<'a> {
+    pub servers: &'a [ServerMetrics<'a>],
+    pub sessions: u64,
+    pub audit_waiting: u64,
+    pub audit_lost: u64,
+    pub spans_dropped: u64,
+    /// Events of the data plane that found no room.
+    pub events_lost: u64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerMetrics<'a> {
+    pub name: &'a str,
+    pub status: Status,
+    pub restarts: u64,
+    pub tools: u64,
+    pub open_calls: u64,
+}
+
+/// The body of `GET /metrics`.
+pub fn expose(metrics: &Metrics, platform: &Platform<'_>) -> String {
+    let mut text = Text::default();
+    calls(&mut text, metrics);
+    servers(&mut text, platform);
+    own(&mut text, platform);
+    process(&mut text, &process::look());
+    text.done()
+}
+
+fn calls(text: &mut Text, metrics: &Metrics) {
+    let servers = metrics.servers();
+    let mut family =
+        text.family("trunkline_calls_total", Kind::Counter, "Calls that have ended, by outcome.");
+    for (name, calls) in &servers {
+        for (outcome, count) in Outcome::ALL.iter().zip(calls.outcomes) {
+            family.sample(&[("server", name), ("outcome", outcome.as_str())], count);
+        }
+    }
+    let mut family = text.family(
+        "trunkline_call_seconds",
+        Kind::Histogram,
+        "How long calls took, from when they came to when they ended.",
+    );
+    for (name, calls) in &servers {
+        for (bound, count) in calls.times.cumulative() {
+            let bound = bound.to_string();
+            family.named("_bucket", &[("server", name), ("le", &bound)], count);
+        }
+        let count = calls.times.count();
+        family
+            .named("_bucket", &[("server", name), ("le", "+Inf")], count)
+            .named("_sum", &[("server", name)], calls.times.seconds())
+            .named("_count", &[("server", name)], count);
+    }
+}
+
+fn servers(text: &mut Text, platform: &Platform<'_>) {
+    let mut family = text.family(
+        "trunkline_server_up",
+        Kind::Gauge,
+        "1 if the server takes calls, 0 if not; its status is a label.",
+    );
+    for server in platform.servers {
+        let up = matches!(server.status, Status::Connected | Status::Degraded);
+        let labels = [("server", server.name), ("status", server.status.as_str())];
+        family.sample(&labels, u64::from(up));
+    }
+    type Value = fn(&ServerMetrics<'_>) -> u64;
+    let others: [(&'static str, Kind, &'static str, Value); 3] = [
+        (
+            "trunkline_restarts_total",
+            Kind::Counter,
+            "How often the server was started or connected again.",
+            |server| server.restarts,
+        ),
+        ("trunkline_tools", Kind::Gauge, "Tools of the server.", |server| server.tools),
+        ("trunkline_open_calls", Kind::Gauge, "Calls the server has not answered yet.", |server| {
+            server.open_calls
+        }),
+    ];
+    for (name, kind, help, value) in others {
+        let mut family = text.family(name, kind, help);
+        for server in platform.servers {
+            family.sample(&[("server", server.name)], value(server));
+        }
+    }
+}
+
+fn own(text: &mut Text, platform: &Platform<'_>) {
+    let all = [
+        ("trunkline_sessions", Kind::Gauge, "Clients that are connected.", platform.sessions),
+        (
+            "trunkline_audit_waiting",
+            Kind::Gauge,
+            "Audit records that are not written yet.",
+            platform.audit_waiting,
+        ),
+        (
+            "trunkline_audit_lost_total",
+            Kind::Counter,
+            "Audit records for which there was no room.",
+            platform.audit_lost,
+        ),
+        (
+            "trunkline_spans_dropped_total",
+            Kind::Counter,
+            "Spans of traces that could not be sent.",
+            platform.spans_dropped,
+        ),
+        (
+            "trunkline_events_lost_total",
+            Kind::Counter,
+            "Ends of calls that were not counted because there was no room.",
+            platform.events_lost,
+        ),
+    ];
+    for (name, kind, help, value) in all {
+        text.family(name, kind, help).sample(&[], value);
+    }
+}
+
+/// Under the names every Prometheus client uses.
+fn process(text: &mut Text, process: &Process) {
+    let reals = [
+        (
+            "process_cpu_seconds_total",
+            Kind::Counter,
+            "Processor time of this process.",
+            process.cpu_seconds,
+        ),
+        (
+            "process_start_time_seconds",
+            Kind::Gauge,
+            "When this process was started, since 1970.",
+            process.started,
+        ),
+    ];
+    for (name, kind, help, value) in reals {
+        if let Some(value) = value {
+            text.family(name, kind, help).sample(&[], value);
+        }
+    }
+    let wholes = [
+        ("process_resident_memory_bytes", "Memory in use.", process.resident_bytes),
+        ("process_virtual_memory_bytes", "Addresses in use.", process.virtual_bytes),
+        ("process_threads", "Threads.", process.threads),
+        ("process_open_fds", "Open files and sockets.", process.open_fds),
+        ("process_max_fds", "How many there may be.", process.max_fds),
+    ];
+    for (name, help, value) in wholes {
+        if let Some(value) = value {
+            text.family(name, Kind::Gauge, help).sample(&[], value);
+        }
+    }
+}

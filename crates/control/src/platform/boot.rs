@@ -1,0 +1,162 @@
+//! From the operator's settings to a platform: the store is opened, the keys are found, everything that
+//! runs beside the calls is started.
+
+use std::collections::HashMap;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, broadcast, mpsc};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use trunkline_store::seal::{Key, Keyring};
+use trunkline_store::{AuditKey, Options, Store, StoreError};
+
+use super::roster::Roster;
+use super::{File, Inner, Platform, Settings, clock, news};
+use crate::access::{Pepper, Secret, Use};
+use crate::audit::{Audit, Bounds};
+use crate::health::{self, Checker, Rules, Wards};
+use crate::keys::{AdminTokenError, Fixed, Keyholder, KeysError, admin_token};
+use crate::metrics::Metrics;
+use crate::net::Client;
+use crate::secrets::{KeySourceError, Safe, SecretError};
+
+/// A platform, and what its operator has to be told once.
+#[derive(Debug)]
+pub struct Booted {
+    pub platform: Platform,
+    /// Made just now, to be shown this once; and where it is kept.
+    pub admin_token: Option<(Secret, PathBuf)>,
+    /// The store was sealed with another key.
+    pub is_locked: bool,
+}
+
+/// Why there is no platform.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    #[error("the data directory {path} cannot be used: {error}")]
+    Directory { path: PathBuf, error: io::Error },
+    #[error(transparent)]
+    Key(#[from] KeySourceError),
+    #[error("the store cannot be opened: {0}")]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    #[error(transparent)]
+    AdminToken(#[from] AdminTokenError),
+    #[error(transparent)]
+    Keys(#[from] KeysError),
+}
+
+/// What waits at the end may take so long.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+impl Platform {
+    /// Opens everything; nothing is connected before `attend`.
+    pub async fn boot(settings: Settings) -> Result<Booted, BootError> {
+        make_directory(&settings)?;
+        let key = settings.key.resolve()?.key;
+        let options = Options { audit_keys: vec![audit_key(&key)] };
+        let store = Store::open(&settings.store, options).await?;
+        let safe = Arc::new(Safe::unlock(&store, Keyring::new(key)).await?);
+        let is_locked = safe.is_locked();
+        let pepper = pepper(&safe, &store).await?;
+        let admin = admin_token(&settings.data_dir, settings.admin_token.as_deref(), &pepper)?;
+        let fixed = Fixed {
+            static_token: settings.static_token.as_deref().map(|t| pepper.mac(Use::StaticToken, t)),
+            admin_token: Some(admin.mac),
+            without_token: settings.without_token,
+            pepper: Arc::new(pepper),
+            is_locked,
+        };
+        let keys = Arc::new(Keyholder::open(store.clone(), fixed).await?);
+        let platform = Self::start(settings, store, safe, keys);
+        platform.reload().await?;
+        let admin_token = admin.fresh.zip(admin.file);
+        Ok(Booted { platform, admin_token, is_locked })
+    }
+
+    fn start(settings: Settings, store: Store, safe: Arc<Safe>, keys: Arc<Keyholder>) -> Self {
+        let tasks = TaskTracker::new();
+        let end = CancellationToken::new();
+        let audit = Audit::start(Arc::new(store.clone()), Bounds::default(), &tasks);
+        let wards = Arc::new(Wards::new(Rules::default()));
+        let policy = settings.reach.clone();
+        let judge = move |address| policy.judge(address).map_err(|refused| refused.to_string());
+        let (samples, kept) = mpsc::channel(health::WAITING);
+        let checker = Checker {
+            wards: Arc::clone(&wards),
+            client: Client::new(Arc::new(judge)),
+            samples,
+            clock: clock::now,
+        };
+        let keeping = (store.clone(), end.clone());
+        tasks.spawn(async move { health::keep(&keeping.0, kept, clock::now, &keeping.1).await });
+        let holding = (Arc::clone(&keys), end.clone());
+        tasks.spawn(async move { holding.0.run(clock::now, holding.1).await });
+        Self(Arc::new(Inner {
+            settings,
+            store,
+            safe,
+            keys,
+            audit,
+            wards,
+            metrics: Metrics::default(),
+            checker,
+            fleet: OnceLock::new(),
+            file: Mutex::new(File::default()),
+            roster: Mutex::new(Arc::new(Roster::default())),
+            troubles: Mutex::new(HashMap::new()),
+            health_urls: Mutex::new(HashMap::new()),
+            seen: Mutex::default(),
+            sink: Mutex::new(None),
+            wish: Notify::new(),
+            news: broadcast::Sender::new(news::WAITING),
+            tasks,
+            end,
+        }))
+    }
+
+    /// Writes down what waits, and closes everything.
+    pub async fn close(&self) {
+        self.0.end.cancel();
+        self.0.audit.close(Instant::now() + FAREWELL).await;
+        self.0.tasks.close();
+        if tokio::time::timeout(FAREWELL, self.0.tasks.wait()).await.is_err() {
+            tracing::warn!("some work of the control plane did not end");
+        }
+        self.0.store.close().await;
+    }
+}
+
+/// The key that the end of the audit log is authenticated with: made of the operator's.
+pub(super) fn audit_key(key: &Key) -> AuditKey {
+    AuditKey::new(key.derive(b"trunkline audit head"))
+}
+
+/// Without the store's key there is none of the store's: one that no API key fits.
+async fn pepper(safe: &Safe, store: &Store) -> Result<Pepper, SecretError> {
+    match safe.pepper(store).await {
+        Ok(bytes) => Ok(Pepper::new(&bytes)),
+        Err(SecretError::Locked) => {
+            let bytes = crate::access::random().map_err(|_| SecretError::NoRandom)?;
+            Ok(Pepper::new(&bytes))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn make_directory(settings: &Settings) -> Result<(), BootError> {
+    let path = &settings.data_dir;
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|error| BootError::Directory { path: path.clone(), error })
+}

@@ -1,0 +1,142 @@
+//! A call over REST: who is meant, whether the asker may, and what comes of it.
+
+use std::sync::Arc;
+
+use trunkline_gateway::{CallFailure, FailureKind, ToolCall};
+use trunkline_store::NewAudit;
+
+use super::roster::Entry;
+use super::show::no_such_server;
+use super::{Platform, clock};
+use crate::api::input::CallTool;
+use crate::api::problem::{About, Kind, Problem};
+use crate::api::result::{self, Metadata};
+use crate::keys::By;
+
+/// The body of the answer.
+#[derive(Debug)]
+pub struct Called(pub Vec<u8>);
+
+impl Platform {
+    pub async fn call(&self, call: &CallTool<'_>, by: By<'_>) -> Result<Called, Problem> {
+        let called = self.call_named(call, by).await;
+        // What reached the data plane is recorded there.
+        if let Err((problem, Some(refused))) = &called {
+            self.0.audit.record(NewAudit {
+                at: clock::now(),
+                principal: by.principal.name().to_owned(),
+                credential_id: Some(by.principal.credential().to_string()),
+                address: by.address.map(str::to_owned),
+                action: "call-tool".to_owned(),
+                server_id: refused.server.as_ref().map(|about| about.id.clone()),
+                server_name: refused.server.as_ref().map(|about| about.name.clone()),
+                tool: Some(refused.tool.clone()),
+                outcome: "refused".to_owned(),
+                detail: Some(problem.kind.facts().name.to_owned()),
+                request_id: by.request_id.map(str::to_owned),
+                ..NewAudit::default()
+            });
+        }
+        called.map_err(|(problem, _)| problem)
+    }
+
+    async fn call_named(
+        &self,
+        call: &CallTool<'_>,
+        by: By<'_>,
+    ) -> Result<Called, (Problem, Option<Turned>)> {
+        let roster = self.roster();
+        let turned =
+            |server: Option<About>, tool: &str| Some(Turned { server, tool: tool.to_owned() });
+        let (entry, tool) = match &call.server_id {
+            Some(id) => match roster.find(id) {
+                Some(entry) => (entry, own_name(entry, &call.name)),
+                None => return Err((no_such_server(id), turned(None, &call.name))),
+            },
+            None => roster
+                .split(&call.name)
+                .ok_or_else(|| (no_such_tool(&call.name), turned(None, &call.name)))?,
+        };
+        let about = self.about(entry);
+        // What may not be called is not there.
+        if !by.principal.grants().allows(&entry.name, tool) {
+            return Err((no_such_tool(&call.name), turned(None, &call.name)));
+        }
+        let Some(fleet) = self.0.fleet.get().filter(|_| entry.wanted) else {
+            let detail = format!("`{}` is disconnected", entry.name);
+            let problem = Problem::new(Kind::ServerUnavailable, detail).server(about.clone());
+            return Err((problem, turned(Some(about), tool)));
+        };
+        let wanted = ToolCall {
+            server: entry.name.clone(),
+            tool: tool.to_owned(),
+            arguments: call.arguments.unwrap_or_default().to_vec(),
+            meta: None,
+            who: Some(Arc::from(by.principal.credential().to_string())),
+            deadline: None,
+        };
+        match fleet.call(wanted).await {
+            Ok(answer) => {
+                let metadata = Metadata {
+                    routed_to: &entry.name,
+                    routing_time: answer.routed,
+                    execution_time: answer.executed,
+                };
+                let body = result::answer(&answer.message, &about, &metadata);
+                body.map(Called).map_err(|problem| (problem, None))
+            }
+            Err(failure) => {
+                let recorded = matches!(
+                    failure.kind,
+                    FailureKind::Timeout | FailureKind::Gone { .. } | FailureKind::Refused(_)
+                );
+                let left = (!recorded)
+                    .then(|| Turned { server: Some(about.clone()), tool: tool.to_owned() });
+                Err((self.failed(&failure, &call.name, about), left))
+            }
+        }
+    }
+
+    fn failed(&self, failure: &CallFailure, name: &str, about: About) -> Problem {
+        let kind = match &failure.kind {
+            FailureKind::NoSuchServer => Kind::ServerUnavailable,
+            FailureKind::NoSuchTool => return no_such_tool(name),
+            FailureKind::Unreadable => Kind::Invalid,
+            FailureKind::Unavailable { .. } | FailureKind::Busy => Kind::ServerUnavailable,
+            FailureKind::Timeout => Kind::Timeout,
+            FailureKind::Gone { .. } => Kind::BadAnswer,
+            FailureKind::Refused(error) => return result::refused(error, &about),
+        };
+        let hint = match (&failure.kind, failure.may_retry) {
+            (FailureKind::Gone { may_have_run: true }, _) => {
+                Some("the call may have run: check before you repeat it")
+            }
+            (FailureKind::Gone { may_have_run: false } | FailureKind::Busy, _) => {
+                Some("the call did not run: it can be made again")
+            }
+            _ => None,
+        };
+        let problem = Problem::new(kind, failure.message.clone()).server(about);
+        match hint {
+            Some(hint) => problem.hint(hint),
+            None => problem,
+        }
+    }
+}
+
+/// A call that was turned away, for the audit.
+struct Turned {
+    server: Option<About>,
+    tool: String,
+}
+
+/// Who names the server may still write the whole name.
+fn own_name<'a>(entry: &Entry, name: &'a str) -> &'a str {
+    let rest = name.strip_prefix(&*entry.name).and_then(|rest| rest.strip_prefix('.'));
+    rest.unwrap_or(name)
+}
+
+fn no_such_tool(name: &str) -> Problem {
+    let shown = trunkline_catalog::name::escaped(name);
+    Problem::new(Kind::NoSuchTool, format!("there is no tool `{shown}`"))
+}

@@ -1,0 +1,336 @@
+//! Changes of what is wanted: servers registered, changed, removed, connected and disconnected. Each is
+//! one transaction with the record that tells of it.
+
+use trunkline_catalog::config::Transport;
+use trunkline_http::reach::Refused;
+use trunkline_store::{Change, NewAudit, ServerRecord, StoreError, Wanted};
+
+use super::reconcile::PATIENCE;
+use super::roster::{Entry, Origin};
+use super::show::{no_such_server, store_problem};
+use super::{News, Platform, Shown, clock};
+use crate::access::{self, Action};
+use crate::api::etag;
+use crate::api::fault::{Fault, Pointer};
+use crate::api::input::{Declared, PatchServer, RegisterServer, TransportType};
+use crate::api::problem::{Kind, Problem};
+use crate::keys::By;
+use crate::secrets::{self, Connection, SecretError};
+
+impl Platform {
+    pub async fn register(&self, new: RegisterServer, by: By<'_>) -> Result<Shown, Problem> {
+        let connection = Connection {
+            transport: new.transport,
+            health_check_url: new.health_check_url,
+            call_timeout: new.call_timeout,
+            max_concurrency: new.max_concurrency,
+        };
+        self.check_command(&connection.transport, by)?;
+        self.check_name(&new.name, None)?;
+        self.check_places(&connection)?;
+        let (id, at) = (new_id()?, clock::now());
+        let kept = self.0.safe.seal(&id, &connection, at).map_err(|error| secret(&error))?;
+        let wanted = if new.auto_connect { Wanted::Connected } else { Wanted::Disconnected };
+        let record = ServerRecord {
+            id: id.clone(),
+            name: new.name,
+            description: new.description.unwrap_or_default(),
+            transport: kept.transport,
+            config: kept.config.clone(),
+            auto_connect: new.auto_connect,
+            wanted,
+            health_check_url: kept.health_check_url.clone(),
+            created_at: at,
+            updated_at: at,
+            revision: 1,
+        };
+        let audit = told("register-server", &record, by, at);
+        let mut changes = vec![Change::InsertServer(record.clone())];
+        changes.extend(kept.changes(&[]));
+        self.commit(changes, audit, &record.name).await?;
+        self.told(&record, "registered");
+        self.changed().await;
+        self.server(&id)
+    }
+
+    pub async fn patch(
+        &self,
+        id: &str,
+        body: &Declared<'_>,
+        if_match: Vec<Vec<u8>>,
+        by: By<'_>,
+    ) -> Result<Shown, Problem> {
+        let before = self.editable(id)?;
+        etag::may_change(if_match.iter().map(Vec::as_slice), before.revision)?;
+        let credentials = self.0.store.credentials(&before.id).await;
+        let credentials = credentials.map_err(|error| store_problem(&error))?;
+        let opened = self.0.safe.open(&before, &credentials).map_err(|error| secret(&error))?;
+        let patch = PatchServer::read(body, TransportType::of(&opened.transport))?;
+        let mut connection = opened.clone();
+        patch.config.apply(&mut connection.transport);
+        connection.health_check_url = patch.health_check_url.of(connection.health_check_url);
+        connection.call_timeout = patch.call_timeout.of(connection.call_timeout);
+        connection.max_concurrency = patch.max_concurrency.of(connection.max_concurrency);
+        if connection.transport != opened.transport {
+            self.check_command(&connection.transport, by)?;
+        }
+        let name = patch.name.unwrap_or_else(|| before.name.clone());
+        self.check_name(&name, Some(&before.id))?;
+        self.check_places(&connection)?;
+        let at = clock::now();
+        let kept = self.0.safe.seal(&before.id, &connection, at).map_err(|error| secret(&error))?;
+        let record = ServerRecord {
+            name,
+            description: patch.description.of(Some(before.description)).unwrap_or_default(),
+            config: kept.config.clone(),
+            auto_connect: patch.auto_connect.unwrap_or(before.auto_connect),
+            health_check_url: kept.health_check_url.clone(),
+            updated_at: at,
+            id: before.id,
+            transport: before.transport,
+            wanted: before.wanted,
+            created_at: before.created_at,
+            revision: before.revision,
+        };
+        let audit = told("edit-server", &record, by, at);
+        let expected = before.revision;
+        let mut changes = vec![Change::UpdateServer { record: record.clone(), expected }];
+        changes.extend(kept.changes(&credentials));
+        self.commit(changes, audit, &record.name).await?;
+        self.told(&record, "changed");
+        self.changed().await;
+        self.server(&record.id)
+    }
+
+    pub async fn delete(
+        &self,
+        id: &str,
+        if_match: Vec<Vec<u8>>,
+        by: By<'_>,
+    ) -> Result<(), Problem> {
+        let record = self.editable(id)?;
+        etag::may_change(if_match.iter().map(Vec::as_slice), record.revision)?;
+        let expected = (!if_match.is_empty()).then_some(record.revision);
+        let change = Change::DeleteServer { id: record.id.clone(), expected };
+        let audit = told("delete-server", &record, by, clock::now());
+        self.commit(vec![change], audit, &record.name).await?;
+        self.0.wards.forget(&record.id);
+        self.0.troubles.lock().remove(&record.id);
+        self.told(&record, "removed");
+        self.changed().await;
+        Ok(())
+    }
+
+    /// Wants it connected; one that is being waited for is tried at once.
+    pub async fn connect(&self, id: &str, by: By<'_>) -> Result<(), Problem> {
+        let name = self.want(id, true, by).await?;
+        if let Some(fleet) = self.0.fleet.get() {
+            fleet.reconnect(&name);
+        }
+        Ok(())
+    }
+
+    /// Wants it disconnected; how many calls it still has, which may end.
+    pub async fn disconnect(&self, id: &str, by: By<'_>) -> Result<usize, Problem> {
+        let roster = self.roster();
+        let name = roster.find(id).map(|entry| entry.name.clone());
+        let name = name.ok_or_else(|| no_such_server(id))?;
+        let fleet = self.0.fleet.get();
+        self.want(id, false, by).await?;
+        let retired = fleet.and_then(|fleet| fleet.retire(&name, PATIENCE));
+        Ok(retired.map_or(0, |retired| retired.pending))
+    }
+
+    async fn want(&self, id: &str, connected: bool, by: By<'_>) -> Result<String, Problem> {
+        let roster = self.roster();
+        let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
+        let action = if connected { "connect-server" } else { "disconnect-server" };
+        match &entry.origin {
+            Origin::File(_) => self.want_of_file(entry, connected, action, by).await?,
+            Origin::Api(record, _) => {
+                let wanted = if connected { Wanted::Connected } else { Wanted::Disconnected };
+                let at = clock::now();
+                let next = ServerRecord { wanted, updated_at: at, ..(**record).clone() };
+                let audit = told(action, &next, by, at);
+                let change = match record.wanted == wanted {
+                    true => Vec::new(),
+                    false => vec![Change::UpdateServer { record: next, expected: record.revision }],
+                };
+                self.commit(change, audit, &entry.name).await?;
+            }
+        }
+        self.changed().await;
+        Ok(entry.name.clone())
+    }
+
+    async fn want_of_file(
+        &self,
+        entry: &Entry,
+        connected: bool,
+        action: &str,
+        by: By<'_>,
+    ) -> Result<(), Problem> {
+        let mut audit = audit(action, by, clock::now());
+        audit.server_id = Some(entry.id.clone());
+        audit.server_name = Some(entry.name.clone());
+        self.commit(Vec::new(), audit, &entry.name).await?;
+        let mut file = self.0.file.lock();
+        match connected {
+            true => drop(file.disconnected.remove(&entry.name)),
+            false => drop(file.disconnected.insert(entry.name.clone())),
+        }
+        Ok(())
+    }
+
+    /// A registered server; one of the config file cannot be changed here.
+    fn editable(&self, id: &str) -> Result<ServerRecord, Problem> {
+        let roster = self.roster();
+        let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
+        entry.record().cloned().ok_or_else(|| {
+            let detail = format!("`{}` comes from the config file", entry.name);
+            Problem::new(Kind::FromFile, detail).server(self.about(entry))
+        })
+    }
+
+    async fn commit(
+        &self,
+        changes: Vec<Change>,
+        audit: NewAudit,
+        name: &str,
+    ) -> Result<(), Problem> {
+        let committed = self.0.store.commit(changes, vec![audit]).await;
+        committed.map(drop).map_err(|error| match error {
+            StoreError::Conflict { .. } => taken(name),
+            error => store_problem(&error),
+        })
+    }
+
+    /// Known here at once, and made so soon.
+    async fn changed(&self) {
+        if let Err(error) = self.reload().await {
+            tracing::warn!(%error, "the registered servers cannot be read");
+        }
+        self.0.wish.notify_one();
+    }
+
+    fn told(&self, record: &ServerRecord, what: &'static str) {
+        let (id, name) = (record.id.clone(), record.name.clone());
+        // Nobody listens: nobody has to be told.
+        drop(self.0.news.send(News::Changed { id, name, what }));
+    }
+
+    fn check_name(&self, name: &str, own: Option<&str>) -> Result<(), Problem> {
+        match self.roster().named(name) {
+            Some(entry) if own != Some(entry.id.as_str()) => Err(taken(name)),
+            _ => Ok(()),
+        }
+    }
+
+    /// A command runs on this machine: it takes an admin, and an operator who wants it so.
+    fn check_command(&self, transport: &Transport, by: By<'_>) -> Result<(), Problem> {
+        let Transport::Stdio { command, .. } = transport else { return Ok(()) };
+        let refused = |why: &str| Err(Problem::new(Kind::StdioForbidden, why));
+        if by.principal.require(Action::RegisterStdio).is_err() {
+            return refused("registering a command takes the role admin");
+        }
+        if !self.0.settings.stdio.allows(command) {
+            return refused("this Trunkline does not run commands that are registered over REST");
+        }
+        Ok(())
+    }
+
+    /// Where it leads, and what it refers to.
+    fn check_places(&self, connection: &Connection) -> Result<(), Problem> {
+        let config = Pointer::root().key("connection_config");
+        let mut faults = Vec::new();
+        let mut url = |url: &str, at: Pointer| {
+            if let Err(refused) = self.judge(url) {
+                faults.push(Fault::at(&at, refused.to_string()));
+            }
+        };
+        if let Transport::Remote { url: address, .. } = &connection.transport {
+            url(address, config.key("url"));
+        }
+        if let Some(address) = &connection.health_check_url {
+            url(address, Pointer::root().key("health_check_url"));
+        }
+        let forbidden = secrets::forbidden(connection, &self.0.settings.allowed);
+        faults.extend(forbidden.iter().map(|fault| Fault::at(&config, fault.to_string())));
+        if faults.is_empty() { Ok(()) } else { Err(Problem::invalid(faults)) }
+    }
+
+    /// By what can be told before it is resolved; the rest is judged when it is connected to.
+    fn judge(&self, url: &str) -> Result<(), Refused> {
+        let policy = &self.0.settings.reach;
+        let literal = url.split_once("${").map_or(url, |(before, _)| before);
+        policy.judge_url(&policy.read_url(literal)?).map(drop)
+    }
+}
+
+fn taken(name: &str) -> Problem {
+    Problem::new(Kind::NameTaken, format!("there is a server `{name}` already"))
+}
+
+fn secret(error: &SecretError) -> Problem {
+    match error {
+        SecretError::Locked => Problem::new(Kind::StoreUnavailable, error.to_string())
+            .hint("start Trunkline with the key that this store was sealed with"),
+        SecretError::Store(error) => store_problem(error),
+        error if error.is_the_callers() => {
+            let at = Pointer::root().key("connection_config");
+            Problem::invalid(vec![Fault::at(&at, error.to_string())])
+        }
+        error => Problem::new(Kind::Internal, error.to_string()),
+    }
+}
+
+/// Random, in the form of a UUID (version 4).
+fn new_id() -> Result<String, Problem> {
+    let random = access::random::<16>();
+    let bytes = random.map_err(|error| Problem::new(Kind::Internal, error.to_string()))?;
+    let number = u128::from_be_bytes(bytes);
+    let number = (number & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
+    let digits = format!("{number:032x}");
+    let part = |from: usize, to: usize| digits.get(from..to).unwrap_or_default();
+    let parts = [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)];
+    Ok(parts.join("-"))
+}
+
+fn told(action: &str, record: &ServerRecord, by: By<'_>, at: i64) -> NewAudit {
+    NewAudit {
+        server_id: Some(record.id.clone()),
+        server_name: Some(record.name.clone()),
+        ..audit(action, by, at)
+    }
+}
+
+fn audit(action: &str, by: By<'_>, at: i64) -> NewAudit {
+    NewAudit {
+        at,
+        principal: by.principal.name().to_owned(),
+        credential_id: Some(by.principal.credential().to_string()),
+        address: by.address.map(str::to_owned),
+        action: action.to_owned(),
+        outcome: "ok".to_owned(),
+        request_id: by.request_id.map(str::to_owned),
+        ..NewAudit::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_uuids_and_never_the_same() {
+        let (one, other) = (new_id().unwrap(), new_id().unwrap());
+        assert_ne!(one, other);
+        for id in [one, other] {
+            let lengths: Vec<_> = id.split('-').map(str::len).collect();
+            assert_eq!(lengths, [8, 4, 4, 4, 12], "{id}");
+            let bytes = id.as_bytes();
+            assert_eq!(bytes[14], b'4', "{id}");
+            assert!(matches!(bytes[19], b'8' | b'9' | b'a' | b'b'), "{id}");
+        }
+    }
+}

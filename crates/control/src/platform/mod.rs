@@ -1,0 +1,118 @@
+//! `Platform`: the control plane of a running `serve`. What was asked for is in the store; here it is
+//! made so, watched, and told to whoever may know.
+
+mod attend;
+mod boot;
+mod call;
+mod change;
+mod clock;
+mod gate;
+mod news;
+mod reconcile;
+mod roster;
+mod settings;
+mod show;
+mod tools;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, broadcast};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use trunkline_catalog::config::{CustomTool, ServerSpec};
+use trunkline_gateway::{EventSink, Fleet};
+use trunkline_store::Store;
+
+use crate::audit::Audit;
+use crate::health::{Checker, Wards};
+use crate::keys::Keyholder;
+use crate::metrics::Metrics;
+use crate::secrets::Safe;
+
+pub use boot::{BootError, Booted};
+pub use call::Called;
+pub use clock::now;
+pub use gate::KeyGate;
+pub use news::News;
+pub use settings::{Lookup, Settings, StdioRegistration};
+pub use show::{Shown, store_problem};
+
+use attend::Seen;
+use roster::Roster;
+
+/// Cheap to clone; all clones are one.
+#[derive(Debug, Clone)]
+pub struct Platform(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    settings: Settings,
+    store: Store,
+    safe: Arc<Safe>,
+    keys: Arc<Keyholder>,
+    audit: Audit,
+    wards: Arc<Wards>,
+    metrics: Metrics,
+    checker: Checker,
+    /// The data plane, once it runs.
+    fleet: OnceLock<Fleet>,
+    /// What the config file asks for.
+    file: Mutex<File>,
+    roster: Mutex<Arc<Roster>>,
+    /// Why a registered server cannot even be tried, by its id.
+    troubles: Mutex<HashMap<String, Trouble>>,
+    /// Where the health of a registered server is asked for, by its id; with its secrets.
+    health_urls: Mutex<HashMap<String, Option<String>>>,
+    seen: Mutex<Seen>,
+    sink: Mutex<Option<EventSink>>,
+    /// What is wanted has changed.
+    wish: Notify,
+    news: broadcast::Sender<News>,
+    tasks: TaskTracker,
+    end: CancellationToken,
+}
+
+/// The config file's part.
+#[derive(Debug, Default)]
+struct File {
+    servers: Vec<ServerSpec>,
+    custom: Vec<CustomTool>,
+    /// Disconnected over REST, until they are connected again or Trunkline restarts.
+    disconnected: HashSet<String>,
+}
+
+#[derive(Debug, Clone)]
+struct Trouble {
+    at: i64,
+    message: String,
+}
+
+impl Platform {
+    pub fn keys(&self) -> &Keyholder {
+        &self.0.keys
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    pub fn wards(&self) -> &Wards {
+        &self.0.wards
+    }
+
+    /// Where work for requests is done: it is waited for at the end.
+    pub fn tasks(&self) -> &TaskTracker {
+        &self.0.tasks
+    }
+
+    /// Everything that is told from now on.
+    pub fn listen(&self) -> broadcast::Receiver<News> {
+        self.0.news.subscribe()
+    }
+
+    pub fn is_ending(&self) -> CancellationToken {
+        self.0.end.clone()
+    }
+}

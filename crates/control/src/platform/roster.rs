@@ -1,0 +1,170 @@
+//! `Roster`: every server there is at one moment, from the store and from the config file.
+
+use std::collections::BTreeMap;
+
+use trunkline_catalog::config::{ServerSpec, Transport};
+use trunkline_store::{ServerRecord, Wanted};
+
+use crate::api::view::Source;
+use crate::secrets::{self, Connection};
+
+/// Sorted by name.
+#[derive(Debug, Default)]
+pub(super) struct Roster {
+    entries: BTreeMap<String, Entry>,
+    /// Registered servers whose name the config file has taken since.
+    pub(super) displaced: Vec<Entry>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) wanted: bool,
+    pub(super) origin: Origin,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Origin {
+    File(Transport),
+    /// With its connection as it may be shown; none if the record cannot be read.
+    Api(Box<ServerRecord>, Option<Connection>),
+}
+
+impl Entry {
+    pub(super) fn source(&self) -> Source {
+        match self.origin {
+            Origin::File(_) => Source::File,
+            Origin::Api(..) => Source::Api,
+        }
+    }
+
+    pub(super) fn record(&self) -> Option<&ServerRecord> {
+        match &self.origin {
+            Origin::File(_) => None,
+            Origin::Api(record, _) => Some(record),
+        }
+    }
+}
+
+/// The id of a server of the config file: its name is all there is to know it by.
+pub(super) fn file_id(name: &str) -> String {
+    format!("file:{name}")
+}
+
+impl Roster {
+    pub(super) fn new(
+        file: &[ServerSpec],
+        is_disconnected: impl Fn(&str) -> bool,
+        records: impl IntoIterator<Item = ServerRecord>,
+    ) -> Self {
+        let mut roster = Self::default();
+        for spec in file.iter().filter(|spec| !spec.disabled) {
+            let entry = Entry {
+                id: file_id(&spec.key),
+                name: spec.key.clone(),
+                wanted: !is_disconnected(&spec.key),
+                origin: Origin::File(spec.transport.clone()),
+            };
+            roster.entries.insert(spec.key.clone(), entry);
+        }
+        for record in records {
+            let entry = Entry {
+                id: record.id.clone(),
+                name: record.name.clone(),
+                wanted: record.wanted == Wanted::Connected,
+                origin: Origin::Api(Box::new(record.clone()), secrets::shown(&record).ok()),
+            };
+            if roster.entries.contains_key(&record.name) {
+                roster.displaced.push(entry);
+            } else {
+                roster.entries.insert(record.name, entry);
+            }
+        }
+        roster
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values().chain(&self.displaced)
+    }
+
+    /// Those that can be reached under their name.
+    pub(super) fn placed(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values()
+    }
+
+    pub(super) fn named(&self, name: &str) -> Option<&Entry> {
+        self.entries.get(name)
+    }
+
+    /// By its id, or, because people remember those, by its name.
+    pub(super) fn find(&self, id: &str) -> Option<&Entry> {
+        self.all().find(|entry| entry.id == id).or_else(|| self.named(id))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len() + self.displaced.len()
+    }
+
+    /// The server a namespaced name begins with, and the rest: the longest that fits.
+    pub(super) fn split<'a>(&self, name: &'a str) -> Option<(&Entry, &'a str)> {
+        let dots = name.match_indices('.').map(|(at, _)| at);
+        let mut fitting = dots.filter_map(|at| {
+            let (server, tool) = name.split_at_checked(at)?;
+            Some((self.named(server)?, tool.strip_prefix('.')?))
+        });
+        fitting.next_back()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trunkline_store::Transport as Kind;
+
+    use super::*;
+
+    fn record(id: &str, name: &str) -> ServerRecord {
+        ServerRecord {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            description: String::new(),
+            transport: Kind::Http,
+            config: r#"{"url":"https://h/","kind":"http","headers":[]}"#.to_owned(),
+            auto_connect: true,
+            wanted: Wanted::Connected,
+            health_check_url: None,
+            created_at: 0,
+            updated_at: 0,
+            revision: 1,
+        }
+    }
+
+    #[test]
+    fn the_longest_name_that_fits_is_the_server() {
+        let records = [record("1", "a"), record("2", "a.b"), record("3", "c")];
+        let roster = Roster::new(&[], |_| false, records);
+        for (name, expected) in [
+            ("a.x", Some(("1", "x"))),
+            ("a.b.x", Some(("2", "x"))),
+            ("a.b", Some(("1", "b"))),
+            ("a.b.x.y", Some(("2", "x.y"))),
+            ("c.", Some(("3", ""))),
+            ("d.x", None),
+            ("a", None),
+            (".x", None),
+        ] {
+            let got = roster.split(name).map(|(entry, tool)| (entry.id.as_str(), tool));
+            assert_eq!(got, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_found_by_its_id_and_by_its_name() {
+        let roster = Roster::new(&[], |_| false, [record("1", "a"), record("a", "b")]);
+        assert_eq!(roster.find("1").map(|entry| entry.name.as_str()), Some("a"));
+        assert_eq!(roster.find("a").map(|entry| entry.name.as_str()), Some("b"), "ids come first");
+        assert_eq!(roster.find("b").map(|entry| entry.name.as_str()), Some("b"));
+        assert!(roster.find("c").is_none());
+        assert_eq!(roster.len(), 2);
+    }
+}

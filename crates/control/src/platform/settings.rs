@@ -1,0 +1,67 @@
+//! What the operator has decided.
+
+use std::fmt::{self, Debug};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use trunkline_http::reach::Policy;
+use trunkline_store::StoreUrl;
+
+use crate::access::WithoutToken;
+use crate::secrets::{Allowed, KeySource};
+
+/// Everything the platform is told from outside.
+#[derive(Clone)]
+pub struct Settings {
+    pub data_dir: PathBuf,
+    pub store: StoreUrl,
+    pub key: KeySource,
+    /// Chosen by the operator; else one is made.
+    pub admin_token: Option<String>,
+    /// The one of `--token`.
+    pub static_token: Option<String>,
+    pub without_token: WithoutToken,
+    pub stdio: StdioRegistration,
+    /// Where registered servers may be.
+    pub reach: Policy,
+    /// Variables of the environment that registered servers may refer to.
+    pub allowed: Allowed,
+    /// Looks one up.
+    pub environment: Lookup,
+    pub health_interval: Duration,
+}
+
+pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// May servers be registered that are commands on this machine? By admins only, in any case.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum StdioRegistration {
+    #[default]
+    Refused,
+    /// Those that run one of these programs, as they are written here.
+    Only(Vec<String>),
+    Allowed,
+}
+
+impl StdioRegistration {
+    pub(super) fn allows(&self, command: &str) -> bool {
+        match self {
+            Self::Refused => false,
+            Self::Only(commands) => commands.iter().any(|allowed| allowed == command),
+            Self::Allowed => true,
+        }
+    }
+}
+
+/// Without the tokens.
+impl Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("data_dir", &self.data_dir)
+            .field("store", &self.store)
+            .field("stdio", &self.stdio)
+            .field("reach", &self.reach)
+            .finish_non_exhaustive()
+    }
+}

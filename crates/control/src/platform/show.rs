@@ -1,0 +1,209 @@
+//! Servers as the API shows them: what was asked for, and what has become of it.
+
+use serde_json::Value;
+use trunkline_catalog::config::Transport;
+use trunkline_gateway::{ServerInfo, State};
+
+use super::Platform;
+use super::clock;
+use super::roster::{Entry, Origin};
+use crate::api::problem::{About, Kind, Problem};
+use crate::api::view::{HealthStatus, HealthView, LastError, ServerView, Source, Status};
+use crate::health::Phase;
+
+/// One server: what is said about it, and what a change of it has to know.
+#[derive(Debug)]
+pub struct Shown {
+    pub json: Value,
+    pub revision: i64,
+}
+
+impl Platform {
+    /// One page, by name: those after `after`; and how many there are in all.
+    pub fn servers(&self, after: Option<&str>, limit: usize) -> (Vec<(String, Value)>, usize) {
+        let roster = self.roster();
+        let mut all: Vec<&Entry> = roster.all().collect();
+        all.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
+        let later = |entry: &&&Entry| after.is_none_or(|after| *place(entry) > *after);
+        let page = all.iter().filter(later).take(limit);
+        (page.map(|entry| (place(entry), self.show(entry).json)).collect(), roster.len())
+    }
+
+    pub fn server(&self, id: &str) -> Result<Shown, Problem> {
+        let roster = self.roster();
+        Ok(self.show(roster.find(id).ok_or_else(|| no_such_server(id))?))
+    }
+
+    pub(super) fn show(&self, entry: &Entry) -> Shown {
+        let info = self.info(entry);
+        let ward = self.0.wards.ward(&entry.id);
+        let status = self.status(entry);
+        let health = ward.map_or_else(unknown, |ward| ward.health);
+        let trouble = self.0.troubles.lock().get(&entry.id).cloned();
+        let failure = info.as_ref().and_then(|info| Some((info, info.last_failure.clone()?)));
+        let (message, hint, at) = match (trouble, failure) {
+            (Some(trouble), _) => (Some(trouble.message), None, trouble.at),
+            (None, Some((info, failure))) => {
+                let hint = Some(failure.advice.clone()).filter(|advice| !advice.is_empty());
+                (Some(failure.to_string()), hint, clock::at(info.since))
+            }
+            (None, None) => (None, None, 0),
+        };
+        let nowhere = Transport::Stdio {
+            command: String::new(),
+            args: Vec::new(),
+            env: Vec::new(),
+            cwd: None,
+        };
+        let (transport, connection) = match &entry.origin {
+            Origin::File(transport) => (transport, None),
+            Origin::Api(_, connection) => {
+                (connection.as_ref().map_or(&nowhere, |it| &it.transport), connection.as_ref())
+            }
+        };
+        let record = entry.record();
+        let era = info.as_ref().and_then(|info| info.is_modern);
+        let view = ServerView {
+            id: &entry.id,
+            name: &entry.name,
+            description: record.map(|it| it.description.as_str()).filter(|it| !it.is_empty()),
+            transport,
+            status,
+            source: entry.source(),
+            auto_connect: record.is_none_or(|record| record.auto_connect),
+            health_check_url: record.and_then(|record| record.health_check_url.as_deref()),
+            call_timeout: connection.and_then(|connection| connection.call_timeout),
+            max_concurrency: connection.and_then(|connection| connection.max_concurrency),
+            health: &health,
+            tools: info.as_ref().map_or(0, |info| info.tools),
+            era: era.map(|is_modern| if is_modern { "modern" } else { "legacy" }),
+            protocol_version: info.as_ref().and_then(|info| info.protocol.as_deref()),
+            login_url: None,
+            last_error: message.as_deref().map(|message| LastError {
+                at,
+                message,
+                hint: hint.as_deref(),
+            }),
+            registered_at: record.map_or(0, |record| record.created_at),
+            updated_at: record.map_or(0, |record| record.updated_at),
+            revision: record.map_or(0, |record| record.revision),
+        };
+        Shown { json: view.json(), revision: view.revision }
+    }
+
+    pub(super) fn info(&self, entry: &Entry) -> Option<ServerInfo> {
+        self.0.fleet.get()?.server(&entry.name).filter(|_| self.is_placed(entry))
+    }
+
+    fn is_placed(&self, entry: &Entry) -> bool {
+        self.roster().named(&entry.name).is_some_and(|placed| placed.id == entry.id)
+    }
+
+    /// What has become of the connection.
+    pub(super) fn phase(&self, entry: &Entry) -> Phase {
+        if !entry.wanted {
+            return Phase::Disconnected;
+        }
+        if self.0.troubles.lock().contains_key(&entry.id) {
+            return Phase::Failed;
+        }
+        match self.info(entry).map(|info| info.state) {
+            Some(State::Running) => Phase::Connected,
+            Some(State::Failed(_)) => Phase::Failed,
+            Some(State::Initializing | State::Stopped) | None => Phase::Connecting,
+        }
+    }
+
+    pub(super) fn status(&self, entry: &Entry) -> Status {
+        match self.phase(entry) {
+            Phase::Disconnected => Status::Disconnected,
+            Phase::Connecting => Status::Connecting,
+            Phase::Failed => Status::Error,
+            Phase::Connected => {
+                let judged = self.0.wards.status(&entry.id);
+                judged
+                    .filter(|status| {
+                        *status != Status::Connecting && *status != Status::Disconnected
+                    })
+                    .unwrap_or(Status::Connected)
+            }
+        }
+    }
+
+    /// The server a problem is about.
+    pub(super) fn about(&self, entry: &Entry) -> About {
+        let status = self.status(entry).as_str();
+        About { id: entry.id.clone(), name: entry.name.clone(), status }
+    }
+
+    /// How long its last checks and calls took and what they came to.
+    pub async fn health(&self, id: &str, limit: usize) -> Result<Value, Problem> {
+        use crate::api::view::{HealthReport, SampleView};
+        let roster = self.roster();
+        let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
+        let ward = self.0.wards.ward(&entry.id);
+        let (health, windows) =
+            ward.map_or_else(|| (unknown(), Vec::new()), |ward| (ward.health, vec![ward.window]));
+        let samples = match entry.source() {
+            Source::File => Vec::new(),
+            Source::Api => self
+                .0
+                .store
+                .health(&entry.id, limit)
+                .await
+                .map_err(|error| store_problem(&error))?,
+        };
+        let samples: Vec<_> = samples
+            .iter()
+            .map(|sample| SampleView {
+                at: sample.at,
+                ok: sample.ok,
+                response_time_ms: sample.response_ms.map(|millis| millis as f64),
+                detail: sample.detail.as_deref(),
+            })
+            .collect();
+        let report = HealthReport {
+            health: &health,
+            windows: &windows,
+            samples: &samples,
+            next_cursor: None,
+        };
+        Ok(report.json())
+    }
+}
+
+/// Where an entry stands in the list.
+fn place(entry: &Entry) -> String {
+    format!("{}\n{}", entry.name, entry.id)
+}
+
+fn unknown() -> HealthView {
+    HealthView {
+        status: HealthStatus::Unknown,
+        last_check: None,
+        p50: None,
+        p95: None,
+        error_rate: None,
+        consecutive_failures: 0,
+    }
+}
+
+pub(super) fn no_such_server(id: &str) -> Problem {
+    let shown = trunkline_catalog::name::escaped(id);
+    Problem::new(Kind::NoSuchServer, format!("there is no server `{shown}`"))
+}
+
+/// The store has refused something.
+pub fn store_problem(error: &trunkline_store::StoreError) -> Problem {
+    use trunkline_store::StoreError;
+    let kind = match error {
+        StoreError::Conflict { .. } => Kind::NameTaken,
+        StoreError::Stale => Kind::Stale,
+        StoreError::NotFound => Kind::NoSuchServer,
+        StoreError::Full { .. } => Kind::StoreFull,
+        StoreError::Invalid { .. } => Kind::Invalid,
+        StoreError::Unavailable { .. } | StoreError::Uncertain { .. } => Kind::StoreUnavailable,
+        StoreError::Corrupt { .. } | StoreError::Newer { .. } => Kind::StoreUnavailable,
+    };
+    Problem::new(kind, error.to_string())
+}

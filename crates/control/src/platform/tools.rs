@@ -1,0 +1,124 @@
+//! The tools of all servers that run, as the API shows them: those the asker may call.
+
+use trunkline_gateway::ToolInfo;
+use trunkline_wire::{decode, member};
+
+use super::Platform;
+use super::roster::Entry;
+use super::show::no_such_server;
+use crate::access::Grants;
+use crate::api::paging::{List, Page, cursor};
+use crate::api::problem::Problem;
+use crate::api::view::{ToolGroup, ToolView, server_tools, tool_list};
+
+impl Platform {
+    /// The body of `GET /tools`.
+    pub fn tools(&self, grants: &Grants, page: &Page) -> Vec<u8> {
+        let roster = self.roster();
+        let all: Vec<_> = roster.placed().map(|entry| (entry, self.offer(entry, grants))).collect();
+        let total = all.iter().map(|(_, tools)| tools.len()).sum();
+        let (groups, next) = cut(&all, page);
+        let views: Vec<_> = groups.iter().map(|(entry, tools)| self.group(entry, tools)).collect();
+        let views: Vec<_> = views.iter().map(Group::view).collect();
+        tool_list(&views, total, next.as_deref())
+    }
+
+    /// The body of `GET /aggregator/servers/{id}/tools`.
+    pub fn tools_of(&self, id: &str, grants: &Grants, page: &Page) -> Result<Vec<u8>, Problem> {
+        let roster = self.roster();
+        let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
+        let all = [(entry, self.offer(entry, grants))];
+        let total = all.iter().map(|(_, tools)| tools.len()).sum();
+        let (groups, next) = cut(&all, page);
+        let tools = groups.first().map(|(_, tools)| *tools).unwrap_or_default();
+        Ok(server_tools(&self.group(entry, tools).view(), total, next.as_deref()))
+    }
+
+    /// By name; nothing of a server that is not connected.
+    fn offer(&self, entry: &Entry, grants: &Grants) -> Vec<ToolInfo> {
+        let tools =
+            self.0.fleet.get().filter(|_| entry.wanted).and_then(|fleet| fleet.tools(&entry.name));
+        let mut tools = tools.unwrap_or_default();
+        tools.retain(|tool| grants.allows(&entry.name, &tool.name));
+        tools.sort_by(|a, b| a.name.cmp(&b.name));
+        tools
+    }
+
+    fn group<'a>(&self, entry: &'a Entry, tools: &'a [ToolInfo]) -> Group<'a> {
+        let named = tools.iter().map(|tool| Named {
+            id: format!("{}/{}", entry.id, tool.name),
+            name: format!("{}.{}", entry.name, tool.name),
+            description: member(&tool.definition, "description")
+                .and_then(decode)
+                .map(std::borrow::Cow::into_owned),
+            tool,
+        });
+        Group { entry, status: self.status(entry), tools: named.collect() }
+    }
+}
+
+/// What a view borrows from.
+struct Group<'a> {
+    entry: &'a Entry,
+    status: crate::api::view::Status,
+    tools: Vec<Named<'a>>,
+}
+
+struct Named<'a> {
+    id: String,
+    name: String,
+    description: Option<String>,
+    tool: &'a ToolInfo,
+}
+
+impl Group<'_> {
+    fn view(&self) -> ToolGroup<'_> {
+        let tools = self.tools.iter().map(|named| ToolView {
+            id: &named.id,
+            name: &named.name,
+            original_name: &named.tool.name,
+            description: named.description.as_deref(),
+            input_schema: member(&named.tool.definition, "inputSchema"),
+            annotations: member(&named.tool.definition, "annotations"),
+        });
+        ToolGroup {
+            id: &self.entry.id,
+            name: &self.entry.name,
+            status: self.status,
+            tools: tools.collect(),
+        }
+    }
+}
+
+type Cut<'a> = (Vec<(&'a Entry, &'a [ToolInfo])>, Option<String>);
+
+/// The page's part of it, and where the next one begins. Servers without tools are named on the
+/// first page.
+fn cut<'a>(all: &'a [(&'a Entry, Vec<ToolInfo>)], page: &Page) -> Cut<'a> {
+    let mut groups = Vec::new();
+    let mut left = page.limit;
+    let mut last = None;
+    for (entry, tools) in all {
+        let place = |tool: &ToolInfo| format!("{}\n{}", entry.name, tool.name);
+        let from = match &page.after {
+            None => 0,
+            Some(after) => tools.partition_point(|tool| place(tool) <= *after),
+        };
+        let rest = tools.get(from..).unwrap_or_default();
+        let part = rest.get(..left.min(rest.len())).unwrap_or_default();
+        if part.len() < rest.len() {
+            if !part.is_empty() {
+                groups.push((*entry, part));
+            }
+            let end = part.last().map(place).or(last);
+            return (groups, end.map(|end| cursor(List::Tools, &end)));
+        }
+        let is_first = page.after.is_none();
+        if !part.is_empty() || (is_first && tools.is_empty()) {
+            groups.push((*entry, part));
+        }
+        left -= part.len();
+        last = part.last().map(place).or(last);
+    }
+    (groups, None)
+}
