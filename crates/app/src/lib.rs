@@ -45,6 +45,8 @@ pub fn main(program: Program) -> ExitCode {
         Ok(Asked::Call(call)) => commands::call::run(&call, &environment),
         Ok(Asked::Resources(resources)) => commands::resources::run(&resources, &environment),
         Ok(Asked::Prompts(prompts)) => commands::prompts::run(&prompts, &environment),
+        Ok(Asked::Audit(audit)) => commands::maintain::audit(&audit, &environment),
+        Ok(Asked::Key(key)) => commands::maintain::key(&key, &environment),
         Ok(Asked::Check(check)) => commands::check::run(&check, &environment),
         Ok(Asked::Install(install)) => commands::install::run(&install, &environment),
         Ok(Asked::Version) => speak::out(&format!("{}\n", cli::version_line(program))),

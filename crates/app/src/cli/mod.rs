@@ -13,7 +13,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 pub(crate) use client::{Call, Prompts, Resources, Target, Tools};
 pub(crate) use front::{Serve, Stdio};
 pub(crate) use install::{Check, Install};
-pub(crate) use platform::PlatformFlags;
+pub(crate) use platform::{Audit, AuditCommand, Key, KeyCommand, Maintained, Place, PlatformFlags};
 pub(crate) use servers::{Bounds, Identity, Servers};
 pub(crate) use values::Token;
 
@@ -55,6 +55,10 @@ enum Command {
     Check(Check),
     /// Write Trunkline's entry into a client's own config file (with a backup)
     Install(Install),
+    /// The audit log of a platform
+    Audit(Audit),
+    /// The key that seals the secrets of a platform
+    Key(Key),
 }
 
 /// What the user wants.
@@ -68,6 +72,8 @@ pub(crate) enum Asked {
     Prompts(Prompts),
     Check(Check),
     Install(Install),
+    Audit(Audit),
+    Key(Key),
     Version,
 }
 
@@ -132,6 +138,8 @@ fn parse_from(
         Some(Command::Call(call)) => Asked::Call(call),
         Some(Command::Resources(resources)) => Asked::Resources(resources),
         Some(Command::Prompts(prompts)) => Asked::Prompts(prompts),
+        Some(Command::Audit(audit)) => Asked::Audit(audit),
+        Some(Command::Key(key)) => Asked::Key(key),
         None if cli.stdio.identity.asks_for_version() => Asked::Version,
         None => Asked::Stdio(Stdio { simple: cli.stdio.simple || simple, ..cli.stdio }),
     })
@@ -157,7 +165,7 @@ fn simple(command: clap::Command) -> clap::Command {
 }
 
 /// Commands that only `trunkline` has.
-const NOT_SIMPLE: [&str; 5] = ["serve", "tools", "call", "resources", "prompts"];
+const NOT_SIMPLE: [&str; 7] = ["serve", "tools", "call", "resources", "prompts", "audit", "key"];
 
 fn not_simple(command: &mut clap::Command) -> Told {
     let what = "this is the simple aggregator; the program `trunkline` has that command";

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use trunkline_http::reach::Cidr;
 
 use super::values::{seconds, store, variable};
@@ -12,18 +12,8 @@ use super::values::{seconds, store, variable};
 /// health and an audit log.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PlatformFlags {
-    /// Be a platform (REST API at /api/v1), and keep its store, key and admin token in DIR
-    #[arg(long, value_name = "DIR", help_heading = "Platform")]
-    pub(crate) data_dir: Option<PathBuf>,
-    /// Where records are kept: sqlite:PATH or postgres://… [default: trunkline.db in the data directory]
-    #[arg(long, value_name = "URL", value_parser = store, help_heading = "Platform")]
-    pub(crate) store: Option<trunkline_store::StoreUrl>,
-    /// The file with the key that seals secrets [default: `$TRUNKLINE_KEY`, or `key` in the data directory]
-    #[arg(long, value_name = "FILE", help_heading = "Platform")]
-    pub(crate) key_file: Option<PathBuf>,
-    /// Take that key from the kernel's keyring, by its description
-    #[arg(long, value_name = "NAME", help_heading = "Platform")]
-    pub(crate) keyring: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
     /// Let admins register servers that are commands on this machine
     #[arg(long, help_heading = "Platform")]
     pub(crate) allow_stdio_registration: bool,
@@ -44,9 +34,62 @@ pub(crate) struct PlatformFlags {
     pub(crate) health_interval: Duration,
 }
 
+/// Where a platform keeps things.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Place {
+    /// Be a platform (REST API at /api/v1), and keep its store, key and admin token in DIR
+    #[arg(long, value_name = "DIR", help_heading = "Platform")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Where records are kept: sqlite:PATH or postgres://… [default: trunkline.db in the data directory]
+    #[arg(long, value_name = "URL", value_parser = store, help_heading = "Platform")]
+    pub(crate) store: Option<trunkline_store::StoreUrl>,
+    /// The file with the key that seals secrets [default: `$TRUNKLINE_KEY`, or `key` in the data directory]
+    #[arg(long, value_name = "FILE", help_heading = "Platform")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Take that key from the kernel's keyring, by its description
+    #[arg(long, value_name = "NAME", help_heading = "Platform")]
+    pub(crate) keyring: Option<String>,
+}
+
 impl PlatformFlags {
     /// Is a platform wanted at all?
     pub(crate) fn is_wanted(&self) -> bool {
-        self.data_dir.is_some() || self.store.is_some()
+        self.place.data_dir.is_some() || self.place.store.is_some()
     }
+}
+
+/// `trunkline audit …`
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Audit {
+    #[command(subcommand)]
+    pub(crate) command: AuditCommand,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Read the whole log: is every record as it was written, and none missing?
+    Verify(Maintained),
+}
+
+/// `trunkline key …`
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Key {
+    #[command(subcommand)]
+    pub(crate) command: KeyCommand,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum KeyCommand {
+    /// Make a new key for the secrets of the store (stop `serve` before)
+    Rotate(Maintained),
+}
+
+/// A store that something is done to.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Maintained {
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// One JSON object on standard output instead of words
+    #[arg(long)]
+    pub(crate) json: bool,
 }

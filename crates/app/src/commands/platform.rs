@@ -13,7 +13,7 @@ use trunkline_gateway::{Event, EventSink, Fleet, HttpOptions, Options};
 use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
 
-use crate::cli::{PlatformFlags, Token};
+use crate::cli::{Place, PlatformFlags, Token};
 use crate::environment::Environment;
 use crate::settings::{ADMIN_TOKEN, KEY};
 use crate::{OK, speak};
@@ -36,13 +36,7 @@ pub(super) fn settings(
     address: SocketAddr,
     environment: &Environment,
 ) -> Result<Settings, String> {
-    let data_dir = match (&flags.data_dir, environment.path("XDG_STATE_HOME")) {
-        (Some(given), _) => given.clone(),
-        (None, Some(state)) => state.join("trunkline"),
-        (None, None) => home(environment)?.join(".local/state/trunkline"),
-    };
-    let store = flags.store.clone();
-    let store = store.unwrap_or_else(|| StoreUrl::sqlite(&data_dir.join("trunkline.db")));
+    let Kept { data_dir, store, key } = Kept::at(&flags.place, environment)?;
     let allowed = Allowed::read(flags.allow_env.iter().map(String::as_str));
     let stdio = match (flags.allow_stdio_registration, flags.allow_stdio_command.as_slice()) {
         (true, []) => StdioRegistration::Allowed,
@@ -52,12 +46,7 @@ pub(super) fn settings(
     let is_open = token.is_none() && address.ip().is_loopback();
     let variables = environment.all();
     Ok(Settings {
-        key: KeySource::choose(
-            environment.filled(KEY),
-            flags.keyring.clone(),
-            flags.key_file.clone(),
-            &data_dir,
-        ),
+        key,
         data_dir,
         store,
         admin_token: environment.filled(ADMIN_TOKEN),
@@ -72,6 +61,29 @@ pub(super) fn settings(
         }),
         health_interval: flags.health_interval,
     })
+}
+
+/// Where a platform keeps what.
+pub(super) struct Kept {
+    pub(super) data_dir: PathBuf,
+    pub(super) store: StoreUrl,
+    pub(super) key: KeySource,
+}
+
+impl Kept {
+    pub(super) fn at(place: &Place, environment: &Environment) -> Result<Self, String> {
+        let data_dir = match (&place.data_dir, environment.path("XDG_STATE_HOME")) {
+            (Some(given), _) => given.clone(),
+            (None, Some(state)) => state.join("trunkline"),
+            (None, None) => home(environment)?.join(".local/state/trunkline"),
+        };
+        let store = place.store.clone();
+        let store = store.unwrap_or_else(|| StoreUrl::sqlite(&data_dir.join("trunkline.db")));
+        let given = environment.filled(KEY);
+        let (keyring, file) = (place.keyring.clone(), place.key_file.clone());
+        let key = KeySource::choose(given, keyring, file, &data_dir);
+        Ok(Self { data_dir, store, key })
+    }
 }
 
 fn home(environment: &Environment) -> Result<PathBuf, String> {
