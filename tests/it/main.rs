@@ -14,6 +14,7 @@ mod ledger;
 mod matrix;
 mod orphans;
 mod peers;
+mod platform;
 mod real;
 mod relay;
 mod reload;
