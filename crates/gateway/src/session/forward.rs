@@ -24,7 +24,7 @@ impl Session {
     /// A tool call: the hot path.
     pub(super) fn call(self: &Arc<Self>, asked: Asked<'_>, owner: &Owner, touched: &mut Touched) {
         let Some(name_at) = asked.message.params.name else { return };
-        self.send(asked, owner.server, &[(name_at, &owner.name_token)], touched);
+        self.send(&asked, owner.server, &[(name_at, &owner.name_token)], touched);
     }
 
     /// A call to a custom tool: the tool behind it gets its own name and its own arguments.
@@ -37,7 +37,7 @@ impl Session {
         let Some(name_at) = asked.message.params.name else { return };
         let changes: Changes<'_> =
             &[(name_at, &subtool.owner.name_token), (subtool.arguments, subtool.args)];
-        self.send(asked, subtool.owner.server, changes, touched);
+        self.send(&asked, subtool.owner.server, changes, touched);
     }
 
     pub(super) fn forward(
@@ -52,28 +52,28 @@ impl Session {
         {
             return asked.answer(b"{}", touched);
         }
-        self.send(asked, to.server, &[(to.at, &to.token)], touched);
+        self.send(&asked, to.server, &[(to.at, &to.token)], touched);
     }
 
     /// Passes the request on to the server at `place`.
     fn send(
         self: &Arc<Self>,
-        asked: Asked<'_>,
+        asked: &Asked<'_>,
         place: usize,
         changes: Changes<'_>,
         touched: &mut Touched,
     ) {
         let Some(server) = asked.snapshot.server(place) else { return };
         let Some(connection) = asked.snapshot.connection(place) else {
-            return hold(&asked, server, changes, touched);
+            return hold(asked, server, changes, touched);
         };
-        match self.own_process(server, Some(&asked)) {
+        match self.own_process(server, Some(asked)) {
             Err(error) => asked.refuse(&error, touched),
-            Ok(None) => submit(&asked, server, connection, changes, touched),
+            Ok(None) => submit(asked, server, connection, changes, touched),
             Ok(Some(private)) => match private.connection() {
-                Some(connection) => submit(&asked, &private, &connection, changes, touched),
+                Some(connection) => submit(asked, &private, &connection, changes, touched),
                 None if private.is_settled() => asked.refuse(&absent(&private), touched),
-                None => self.retry_when_ready(private, &asked),
+                None => self.retry_when_ready(private, asked),
             },
         }
     }
@@ -127,7 +127,7 @@ impl Session {
             Some(Addressee { place, change }) => {
                 let change = change.as_ref().map(|(at, token)| (*at, &**token));
                 let changes: Vec<(Span, &[u8])> = change.into_iter().collect();
-                self.send(asked, place, &changes, touched);
+                self.send(&asked, place, &changes, touched);
             }
             None if self.may_wait() && !self.context.registry.is_settled() => {
                 self.retry_when_settled(&asked);
@@ -255,7 +255,8 @@ fn submit(
     let note = path.note.clone();
     let Err(error) = connection.submit(asked.message, changes, path, touched) else { return };
     let has_gone = matches!(error, CallError::ServerGone { may_have_run: false, .. });
-    if has_gone && server.waiting_room().is_some() {
+    if let Some(room) = server.waiting_room().filter(|_| has_gone) {
+        room.missed(connection);
         return wait_for(asked, server, changes, note, touched);
     }
     if let Some(note) = note {

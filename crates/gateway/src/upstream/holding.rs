@@ -16,7 +16,7 @@ use crate::limits::{KEPT_REQUEST, LASTING_LIFE};
 use crate::pump::Touched;
 use crate::upstream::connection::Connection;
 use crate::upstream::hints::Hints;
-use crate::upstream::pending::Waiter;
+use crate::upstream::pending::{Entry, UpstreamId, Waiter};
 use crate::upstream::room::{Cause, Room};
 
 impl Again {
@@ -65,7 +65,7 @@ impl Connection {
         error: &CallError,
         touched: &mut Touched,
     ) {
-        let room = self.outfit.room.as_ref().filter(|room| room.is_open() && path.rounds == 0);
+        let room = self.outfit.room.as_ref().filter(|room| room.takes_calls() && path.rounds == 0);
         let Some((room, again)) = room.zip(path.again.as_mut()) else {
             return path.fail(error, touched);
         };
@@ -79,6 +79,21 @@ impl Connection {
         }
         if let Err(turned) = room.admit(path, Cause::Away, None) {
             turned.0.fail_taken(error, touched);
+        }
+    }
+
+    /// The way of one call has broken off: it is made again if it may be, or ends with the error.
+    pub(super) fn lose_call(&self, id: UpstreamId, error: &CallError, touched: &mut Touched) {
+        let mut pending = self.pending.lock();
+        if !matches!(pending.get(id), Some(Entry { waiter: Waiter::Client(_), .. })) {
+            drop(pending);
+            self.fail_into(id, error, touched);
+            return;
+        }
+        let entry = pending.remove(id);
+        drop(pending);
+        if let Some(Entry { waiter: Waiter::Client(path), deadline, .. }) = entry {
+            self.lose(path, deadline, !error.may_retry(), error, touched);
         }
     }
 

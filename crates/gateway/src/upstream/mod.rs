@@ -35,6 +35,7 @@ pub use hints::Hints;
 pub use launch::Inherited;
 pub(crate) use parking::Parking;
 pub use remote::client_tls;
+pub(crate) use room::Room;
 pub(crate) use server::{Live, Provisions, Server};
 pub use state::{Failure, Phase, Retry, State, Status};
 pub use supervisor::Restart;

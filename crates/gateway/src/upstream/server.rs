@@ -295,7 +295,7 @@ impl Server {
 
     /// Its calls may wait for it now.
     pub(crate) fn waiting_room(&self) -> Option<&Arc<Room>> {
-        self.room.as_ref().filter(|room| room.is_open())
+        self.room.as_ref().filter(|room| room.takes_calls())
     }
 
     /// Keeps a call that waits for the server, or says why it cannot wait.
