@@ -108,7 +108,7 @@ fn what_may_run_twice_is_made_again_and_nothing_else() {
 }
 
 #[test]
-fn k27_a_server_killed_twenty_times_under_load_loses_and_doubles_nothing() {
+fn k8_a_server_killed_twenty_times_under_load_loses_and_doubles_nothing() {
     let _turn = crate::ONE_AT_A_TIME.lock();
     let room = Room::new();
     let servers = ["a", "b"].map(|name| (name, room.fake(name).tool("echo", say::echo()).entry()));

@@ -5,6 +5,7 @@ mod broken;
 mod connection;
 mod crossing;
 mod declared;
+mod ends;
 mod given_up;
 mod handshake;
 mod hints;

@@ -239,7 +239,7 @@ fn a_verdict_from_outside() {
             info.state == State::Running && info.pid != before
         };
         stage.wait("another process runs", is_another).await;
-        let states = stage.states().await;
+        let states = stage.news();
         assert!(
             states.iter().any(|event| matches!(
                 event,

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 use trunkline_catalog::config::{CallRules, Secrets, ServerSpec, Transport};
 use trunkline_catalog::name::Naming;
@@ -99,34 +100,25 @@ impl Stage {
         assert_eq!(self.runs(key).len(), calls);
     }
 
-    /// The first so many calls that have ended.
+    /// The calls that have ended so far, at least so many.
     pub(crate) async fn ended(&self, count: usize) -> Vec<CallEnded> {
-        let mut ended = Vec::new();
-        let mut events = self.events.lock().await;
-        while ended.len() < count {
-            let event = timeout(LIMIT, events.recv()).await.expect("an event").unwrap();
-            if let Event::CallEnded(call) = event {
-                ended.push(call);
+        let ended = Mutex::new(Vec::new());
+        let enough = || {
+            for event in self.news() {
+                if let Event::CallEnded(call) = event {
+                    ended.lock().push(call);
+                }
             }
-        }
-        while let Ok(event) = events.try_recv() {
-            if let Event::CallEnded(call) = event {
-                ended.push(call);
-            }
-        }
-        ended
+            ended.lock().len() >= count
+        };
+        self.wait("calls have ended", enough).await;
+        ended.into_inner()
     }
 
-    /// What has been said about servers so far.
-    pub(crate) async fn states(&self) -> Vec<Event> {
-        let mut events = self.events.lock().await;
-        let mut states = Vec::new();
-        while let Ok(event) = events.try_recv() {
-            if matches!(event, Event::ServerChanged { .. }) {
-                states.push(event);
-            }
-        }
-        states
+    /// What has been told since it was last asked for.
+    pub(crate) fn news(&self) -> Vec<Event> {
+        let mut events = self.events.lock();
+        std::iter::from_fn(|| events.try_recv().ok()).collect()
     }
 }
 
