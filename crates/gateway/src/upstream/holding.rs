@@ -50,7 +50,8 @@ impl Connection {
             return self.submit_now(message, changes, path, touched);
         }
         // Behind those who came before; whose turn it is, is decided in one place.
-        room.admit(path, Cause::Turn, self.outfit.timeout).map_err(|turned| turned.1)?;
+        let within = self.outfit.timeout.or(self.limits.call);
+        room.admit(path, Cause::Turn, within).map_err(|turned| turned.1)?;
         room.release(touched);
         Ok(())
     }

@@ -13,7 +13,7 @@ use trunkline_wire::{Edits, scan};
 use crate::call::{Cancel, Carrier, ReturnPath, Ticket};
 use crate::error::CallError;
 use crate::events::Outcome;
-use crate::limits::{WAITING_BYTES, WAITING_CALLS, WAITING_TIME};
+use crate::limits::{LONGEST_TURN, WAITING_BYTES, WAITING_CALLS, WAITING_TIME};
 use crate::pump::Touched;
 use crate::upstream::connection::Connection;
 
@@ -113,14 +113,19 @@ impl Room {
         self.holds && self.state.lock().standing != Standing::Shut
     }
 
-    /// Keeps a call, which must hold its request (`again`) and not be open in its client.
+    /// Keeps a call, which must hold its request (`again`) and not be open in its client. `within`: how
+    /// long a call to this server may take.
     pub(crate) fn admit(
         self: &Arc<Self>,
         path: ReturnPath,
         cause: Cause,
         within: Option<Duration>,
     ) -> Result<(), Turned> {
-        let until = Instant::now() + within.unwrap_or(WAITING_TIME).min(WAITING_TIME);
+        let patience = match cause {
+            Cause::Away => WAITING_TIME,
+            Cause::Turn => LONGEST_TURN,
+        };
+        let until = Instant::now() + within.unwrap_or(patience).min(patience);
         self.keep(Held { path, until, cause })
     }
 

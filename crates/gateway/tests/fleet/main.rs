@@ -27,9 +27,10 @@ fn main() {
     if args.first().is_some_and(|word| word == "server") {
         return server::run(&args[1..]);
     }
-    let scenes: [(&str, fn()); 12] = [
+    let scenes: [(&str, fn()); 13] = [
         ("a_call_comes_back_byte_for_byte", a_call_comes_back_byte_for_byte),
         ("what_cannot_be_called_is_said_in_so_many_words", what_cannot_be_called_is_said),
+        ("nobody_can_be_asked_on_behalf_of_a_call", nobody_can_be_asked),
         ("a_call_nobody_waits_for_is_cancelled", a_call_nobody_waits_for_is_cancelled),
         ("calls_wait_for_a_server_that_comes_back", calls_wait_for_a_server_that_comes_back),
         ("only_what_may_run_twice_is_made_again", only_what_may_run_twice_is_made_again),
@@ -94,6 +95,14 @@ fn what_cannot_be_called_is_said() {
         assert_eq!(text(error), r#"{"code":-7,"message":"no"}"#);
         let ended = stage.ended(1).await;
         assert_eq!(ended[0].outcome, Outcome::RpcError(-7), "what never left is no call");
+    });
+}
+
+fn nobody_can_be_asked() {
+    Stage::run(&["a"], async |stage| {
+        let answer = stage.fleet.call(call("a", "ask", "{}")).await.unwrap();
+        let told = text(answer.result());
+        assert!(told.contains("the client does not support elicitation"), "{told}");
     });
 }
 

@@ -12,7 +12,7 @@ const TOOLS: &str = r#"{"tools":[
     {"name":"act","inputSchema":{"type":"object"}},
     {"name":"refuse","inputSchema":{"type":"object"}},
     {"name":"wait","inputSchema":{"type":"object"}},
-    {"name":"idle","inputSchema":{"type":"object"}}]}"#;
+    {"name":"ask","inputSchema":{"type":"object"}}]}"#;
 
 /// `args`: where it keeps its things.
 pub(crate) fn run(args: &[String]) {
@@ -33,6 +33,10 @@ pub(crate) fn run(args: &[String]) {
                 answer(message.id(), &format!("\"result\":{}", TOOLS.replace('\n', "")));
             }
             "tools/call" => call(&place, &line),
+            "" => answer(
+                &std::fs::read(place.join("asking")).unwrap(),
+                &format!("\"result\":{{\"content\":[],\"structuredContent\":{line}}}"),
+            ),
             "notifications/cancelled" => write(&place, "cancelled"),
             _ if message.id.is_some() => {
                 answer(message.id(), r#""error":{"code":-32601,"message":"unknown"}"#);
@@ -58,6 +62,10 @@ fn call(place: &Path, line: &str) {
     let id = message.id().to_vec();
     match tool.as_str() {
         "refuse" => answer(&id, r#""error":{"code":-7,"message":"no"}"#),
+        "ask" => {
+            std::fs::write(place.join("asking"), &id).unwrap();
+            say(r#"{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}"#);
+        }
         "wait" => {
             let gate = place.join("gate");
             // Beside the others, so that it hears what else is said.
@@ -79,7 +87,11 @@ fn call(place: &Path, line: &str) {
 
 fn answer(id: &[u8], rest: &str) {
     let id = std::str::from_utf8(id).unwrap();
-    let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{rest}}}\n");
+    say(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},{rest}}}"));
+}
+
+fn say(line: &str) {
+    let line = format!("{line}\n");
     let mut out = stdout().lock();
     // Whoever reads may have gone.
     drop(out.write_all(line.as_bytes()).and_then(|()| out.flush()));
