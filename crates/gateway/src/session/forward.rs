@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use trunkline_catalog::config::Share;
 use trunkline_catalog::{Route as Owner, ToolRoute};
 use trunkline_wire::{Edits, Id, Message, Span, decode, find};
 
@@ -52,6 +53,13 @@ impl Session {
         {
             return asked.answer(b"{}", touched);
         }
+        if let (Some(server), None) =
+            (asked.snapshot.server(to.server), asked.snapshot.connection(to.server))
+            && to.deed != Deed::Plain
+        {
+            // Who wants to hear of what is noted with the connection, and there is none.
+            return asked.refuse(&absent(server), touched);
+        }
         self.send(asked, to.server, &[(to.at, &to.token)], touched);
     }
 
@@ -65,6 +73,9 @@ impl Session {
     ) {
         let Some(server) = asked.snapshot.server(place) else { return };
         let Some(connection) = asked.snapshot.connection(place) else {
+            if server.share == Share::PerSession {
+                return asked.refuse(&absent(server), touched); // its calls are with other processes
+            }
             return hold(asked, server, changes, touched);
         };
         match self.own_process(server, Some(&asked)) {

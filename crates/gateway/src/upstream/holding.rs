@@ -78,7 +78,8 @@ impl Connection {
         if path.client.take(&path.id).is_none() {
             return; // it has had its outcome
         }
-        if let Err(turned) = room.admit(path, Cause::Away, None) {
+        let left = deadline.map(|deadline| self.deadlines.left(deadline));
+        if let Err(turned) = room.admit(path, Cause::Away, left) {
             turned.0.fail_taken(error, touched);
         }
     }
