@@ -1,6 +1,7 @@
 //! The promises, black-box: the shipped programs, scripted servers, and a client of raw bytes.
 
 mod cli;
+mod comeback;
 mod coordinator;
 mod crowd;
 mod era;

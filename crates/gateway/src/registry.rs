@@ -18,7 +18,7 @@ use crate::era::Era;
 use crate::gate::Grant;
 use crate::instance::Instance;
 use crate::limits::{KNOWN_NAMES, LISTENERS, PRIVATE_PROCESSES, WAITING_SWEEP};
-use crate::upstream::{Connection, Live, Parking, Server};
+use crate::upstream::{Connection, Live, Parking, Room, Server};
 
 #[derive(Debug)]
 pub(crate) struct Registry {
@@ -266,16 +266,16 @@ impl Registry {
     pub(crate) async fn sweep_waiting(&self, bell: &Notify) {
         loop {
             bell.notified().await;
-            while self.expire_waiting() {
+            while self.sweep_rooms() {
                 sleep(WAITING_SWEEP).await;
             }
         }
     }
 
     /// True if anybody waits.
-    fn expire_waiting(&self) -> bool {
+    fn sweep_rooms(&self) -> bool {
         let rooms = self.everybody().into_iter().filter_map(|server| server.room.clone());
-        rooms.filter(|room| room.expire(Instant::now())).count() > 0
+        rooms.filter(Room::sweep).count() > 0
     }
 
     /// This server is not wanted any more, and has calls to end.
