@@ -110,6 +110,7 @@ impl Session {
     /// The session of somebody who had to say who that is.
     pub(crate) fn of(context: Arc<SessionContext>, caller: Option<Arc<Pass>>) -> Arc<Self> {
         let grant = caller.as_ref().and_then(|caller| caller.grant.clone());
+        let principal = caller.as_ref().map_or_else(|| SELF.into(), |it| Arc::clone(&it.who));
         Arc::new(Self {
             context,
             client: Arc::new(Client::restricted_to(grant)),
@@ -126,7 +127,7 @@ impl Session {
             kin: AtomicBool::new(false),
             privates: Mutex::default(),
             pool: Mutex::default(),
-            principal: SELF.into(),
+            principal,
         })
     }
 
