@@ -420,6 +420,8 @@ impl View {
 
 #[cfg(test)]
 mod tests {
+    use trunkline_catalog::config::{Secrets, ServerSpec, Share, ToolFilter, Transport};
+
     use super::*;
 
     #[test]
@@ -435,6 +437,53 @@ mod tests {
             let joined = union(objects.iter().map(|object| object.as_bytes()));
             assert_eq!(String::from_utf8(joined).unwrap(), expected);
         }
+    }
+
+    /// Reads what `alpha` has, and anything of `beta`.
+    #[derive(Debug)]
+    struct Reader;
+
+    impl Grant for Reader {
+        fn allows(&self, server: &str, tool: &str) -> bool {
+            server == "beta" || (server, tool) == ("alpha", "read")
+        }
+        fn all_of(&self, server: &str) -> bool {
+            server == "beta"
+        }
+        fn id(&self) -> u64 {
+            1
+        }
+    }
+
+    fn stopped(key: &str) -> Arc<Server> {
+        let (command, key) = ("x".to_owned(), key.to_owned());
+        let transport = Transport::Stdio { command, args: vec![], env: vec![], cwd: None };
+        let (secrets, filter, share) = (Secrets::new(), ToolFilter::default(), Share::Shared);
+        let spec = ServerSpec { key, transport, disabled: false, secrets, filter, share };
+        Arc::new(Server::new(spec, Arc::default()))
+    }
+
+    #[test]
+    fn a_server_out_of_sight_is_not_there_even_if_it_does_not_run() {
+        let registry = Arc::new(Registry::new(Arc::default()));
+        registry.set(["alpha", "beta", "gamma"].map(stopped).to_vec(), Vec::new());
+        let all = View::new(registry, Naming::default());
+        let some = all.narrowed(Arc::new(Reader));
+        for (name, expected) in [
+            ("alpha:read", true),
+            ("alpha:write", false),
+            ("beta:anything", true),
+            ("gamma:read", false),
+            ("nobody:read", false),
+        ] {
+            assert_eq!(some.by_prefix(name).is_some(), expected, "{name}");
+            assert_eq!(all.by_prefix(name).is_some(), !name.starts_with("nobody"), "{name}");
+        }
+        let snapshot = some.snapshot();
+        assert_eq!([0, 1, 2, 3].map(|place| snapshot.is_whole(place)), [false, true, false, false]);
+        let words = some.instructions();
+        assert!(words.contains("- beta") && !words.contains("gamma"), "{words}");
+        assert!(all.instructions().contains("- gamma"));
     }
 
     #[test]
