@@ -8,7 +8,7 @@ use kit::mcp::Speak;
 use kit::page::{Page, Says};
 use kit::platform::{ADMIN, CALL, KEYS, Platform, SERVERS, id_of, stdio};
 use kit::room::Room;
-use kit::service::Wire;
+use kit::service::{Service, Wire};
 use kit::{LIMIT, ledger, process, say};
 use serde_json::{Map, Value, json};
 
@@ -134,7 +134,8 @@ fn life(room: &Room, platform: &Platform, ids: &[String]) -> Vec<String> {
         heads.iter().any(|head| head.raw.contains(&changed))
     });
     secrets.extend([argument, stranger, in_query, changed, refused]);
-    secrets.extend([key, gone].iter().filter_map(|key| key.rsplit('_').next().map(str::to_owned)));
+    secrets
+        .extend([key, gone].iter().filter_map(|key| key.splitn(3, '_').nth(2).map(str::to_owned)));
     secrets
 }
 
@@ -219,29 +220,45 @@ fn nfr_sec1_secrets_reach_their_servers_and_are_found_nowhere_else() {
     look("after its end");
 }
 
+/// The registration of a server with this header.
+fn with_header(name: &str, service: &Service, value: &str) -> Value {
+    json!({
+        "name": name,
+        "transport_type": "HTTP",
+        "connection_config": { "url": service.url(), "headers": { "Authorization": value } },
+    })
+}
+
 #[test]
-fn a_variable_that_was_not_allowed_is_not_read_and_the_error_names_it() {
+fn a_variable_that_was_not_allowed_is_refused_and_named() {
     let room = Room::new();
     let service = room.fake("a").tool("echo", say::echo()).listen(Wire::Http);
     let mut command = room.platform_command(&["--allow-net", "127.0.0.0/8"]);
     command.env("NEST_TOKEN", canary(0));
     let platform = Platform::start(command);
-    for (name, reference) in
-        [("a", "${NEST_TOKEN}"), ("b", "${env:NEST_TOKEN}"), ("c", "${secret:none}")]
+    for reference in ["${NEST_TOKEN}", "${env:NEST_TOKEN}"] {
+        let body = with_header("a", &service, &format!("Bearer {reference}"));
+        let problem = platform.admin().post(SERVERS, &body).problem(422, "invalid").to_string();
+        assert!(problem.contains("--allow-env NEST_TOKEN"), "it says what to do: {problem}");
+        assert!(!problem.contains(&canary(0)), "{problem}");
+    }
+    assert!(ledger::heads(&room.ledger("a")).is_empty(), "nobody was asked");
+}
+
+#[test]
+fn a_server_whose_variable_or_secret_is_missing_is_not_asked_and_the_error_names_it() {
+    let room = Room::new();
+    let service = room.fake("a").tool("echo", say::echo()).listen(Wire::Http);
+    let mut command =
+        room.platform_command(&["--allow-net", "127.0.0.0/8", "--allow-env", "NEST_TOKEN"]);
+    command.env_remove("NEST_TOKEN");
+    let platform = Platform::start(command);
+    for (name, reference, missing) in
+        [("a", "${NEST_TOKEN}", "NEST_TOKEN"), ("b", "${secret:nothing}", "nothing")]
     {
-        let id = id_of(&platform.register(&json!({
-            "name": name,
-            "transport_type": "HTTP",
-            "connection_config": {
-                "url": service.url(),
-                "headers": { "Authorization": format!("Bearer {reference}") },
-            },
-        })));
+        let id = id_of(&platform.register(&with_header(name, &service, reference)));
         let server = platform.wait_status(&id, "ERROR");
-        let error = server["last_error"].to_string();
-        let named = if name == "c" { "none" } else { "NEST_TOKEN" };
-        assert!(error.contains(named), "{server:#}");
-        assert!(!error.contains(&canary(0)), "{server:#}");
+        assert!(server["last_error"].to_string().contains(missing), "{server:#}");
     }
     assert!(ledger::heads(&room.ledger("a")).is_empty(), "nobody was asked");
 }

@@ -8,6 +8,7 @@ mod canaries;
 mod commands;
 mod connections;
 mod durability;
+mod events;
 mod files;
 mod grants;
 mod health;

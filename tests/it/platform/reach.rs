@@ -143,6 +143,7 @@ fn what_was_allowed_is_allowed_and_nothing_else() {
     let platform = Platform::start(room.platform_command(&["--allow-net", "10.1.0.0/16"]));
     let mut body = registration("http://10.1.2.3:9/mcp");
     body["auto_connect"] = false.into();
+    body["name"] = "allowed".into();
     platform.register(&body);
     for url in ["http://10.2.0.1/", "http://127.0.0.1/", "http://[::1]/", "http://169.254.169.254/"]
     {

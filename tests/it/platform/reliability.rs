@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kit::platform::Platform;
 use kit::room::Room;
 use kit::service::Wire;
-use kit::{LIMIT, ledger, process, scan};
+use kit::{LIMIT, ledger, process, say, scan};
 use serde_json::{Value, json};
 
 use super::echoing;
@@ -88,14 +88,17 @@ fn nfr_r4_a_call_that_comes_while_its_server_is_away_waits_and_is_delivered_once
 #[test]
 fn nfr_r1_nfr_r2_nfr_r4_under_load_every_call_has_one_outcome_and_none_runs_twice() {
     const ROUNDS: usize = 6;
+    const CALLERS: usize = 4;
     let room = Room::new();
-    let mut a = echoing(&room, "a").listen(Wire::Http);
+    // Without sessions: a request that comes with one the new process does not know has arrived,
+    // too, but has not run, and is rightly made again.
+    let mut a = echoing(&room, "a").http(json!({ "sessions": false })).listen(Wire::Http);
     let platform = room.platform(&["--health-interval", "1s"]);
     let id = platform.connected("a", &a);
     let over = AtomicBool::new(false);
     let outcomes: Vec<(u64, u16, String)> = std::thread::scope(|scope| {
         let (platform, over) = (&platform, &over);
-        let callers: Vec<_> = (0..4)
+        let callers: Vec<_> = (0..CALLERS as u64)
             .map(|caller| {
                 scope.spawn(move || {
                     let mut outcomes = Vec::new();
@@ -134,6 +137,48 @@ fn nfr_r1_nfr_r2_nfr_r4_under_load_every_call_has_one_outcome_and_none_runs_twic
             _ => panic!("{n}: {status} {text}"),
         }
     }
-    let served = outcomes.iter().filter(|(_, status, _)| *status == 200).count();
-    assert!(served * 10 >= outcomes.len() * 9, "{served} of {} were served", outcomes.len());
+    // Only what is with the server when it dies can be in doubt: one call of each caller.
+    let failed = outcomes.iter().filter(|(_, status, _)| *status != 200).count();
+    assert!(failed <= ROUNDS * CALLERS, "{failed} of {} failed", outcomes.len());
+}
+
+/// `plain` says nothing of itself, the others that they may be called again. All wait at a gate.
+fn told_to_be(room: &Room) -> kit::service::Service {
+    let wait = say::steps([say::gate(room, "go"), say::text("done")]);
+    let definition = |name: &str, annotations: &str| {
+        format!(
+            r#"{{"name":"{name}","inputSchema":{{"type":"object"}},"annotations":{annotations}}}"#
+        )
+    };
+    let definitions = [
+        definition("plain", "{}"),
+        definition("reads", r#"{"readOnlyHint":true}"#),
+        definition("idempotent", r#"{"idempotentHint":true}"#),
+    ];
+    let definitions = definitions.each_ref().map(String::as_str);
+    room.fake("a").definitions(&definitions).tool("*", wait).listen(Wire::Http)
+}
+
+#[test]
+fn nfr_r4_a_call_that_was_cut_off_is_repeated_only_if_its_tool_may_be() {
+    for (tool, times) in [("plain", 1), ("reads", 2), ("idempotent", 2)] {
+        let room = Room::new();
+        let mut a = told_to_be(&room);
+        let platform = room.platform(&[]);
+        platform.connected("a", &a);
+        let mut call = platform.admin().begin(&Platform::call_ask(&format!("a.{tool}"), "{}"));
+        let arrived = || ledger::calls(&room.ledger("a")).len();
+        process::wait_until("the call is at the server", LIMIT, || arrived() == 1);
+        a.restart();
+        room.open_gate("go");
+        let answer = call.response(2 * LIMIT);
+        match times {
+            1 => {
+                assert!((502..=504).contains(&answer.status()), "{tool}: {}", answer.text());
+                assert!(answer.text().contains("may have run"), "{tool}: {}", answer.text());
+            }
+            _ => assert_eq!(answer.status(), 200, "{tool}: {}", answer.text()),
+        }
+        assert_eq!(arrived(), times, "{tool}");
+    }
 }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::thread;
 
 use trunkline_catalog::config::{
-    CustomTool, Exposed, Secrets, ServerSpec, Share, Subtool, ToolFilter, Transport,
+    CallRules, CustomTool, Exposed, Secrets, ServerSpec, Share, Subtool, ToolFilter, Transport,
 };
 use trunkline_catalog::name::Naming;
 use trunkline_gateway::{
     Declared, Face, Gateway, HttpOptions, Inherited, Limits, Options, Restart,
 };
+use trunkline_http::reach::Policy;
 
 use crate::keys::Keys;
 use crate::server::WORD;
@@ -162,6 +163,8 @@ fn options() -> Options {
         restart: Restart::Always,
         inherited: Inherited::choose(Vec::<(OsString, OsString)>::new(), &[]),
         declared: Declared::everything(),
+        reach: Policy::default(),
+        events: None,
     }
 }
 
@@ -174,5 +177,14 @@ fn spec(key: &str, filter: ToolFilter) -> ServerSpec {
         cwd: None,
     };
     let (key, secrets) = (key.to_owned(), Secrets::new());
-    ServerSpec { key, transport, disabled: false, secrets, filter, share: Share::Shared }
+    ServerSpec {
+        key,
+        transport,
+        disabled: false,
+        secrets,
+        filter,
+        share: Share::Shared,
+        guarded: false,
+        calls: CallRules::default(),
+    }
 }

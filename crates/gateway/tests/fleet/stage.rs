@@ -131,6 +131,7 @@ fn spec(key: &str, place: &std::path::Path) -> ServerSpec {
         _ => CallRules::default(),
     };
     ServerSpec {
+        guarded: false,
         key: key.to_owned(),
         transport: Transport::Stdio {
             command: program.to_str().unwrap().to_owned(),
@@ -148,6 +149,7 @@ fn spec(key: &str, place: &std::path::Path) -> ServerSpec {
 
 fn options(servers: Vec<ServerSpec>, sink: EventSink) -> Options {
     Options {
+        reach: trunkline_http::reach::Policy::default(),
         servers,
         custom: Vec::new(),
         naming: Naming::canonical(":"),
