@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kit::platform::Platform;
+use kit::config::Fake;
+use kit::platform::{Platform, id_of, stdio};
 use kit::room::Room;
 use kit::service::Wire;
 use kit::{LIMIT, ledger, process, say, scan};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::echoing;
@@ -143,7 +145,7 @@ fn nfr_r1_nfr_r2_nfr_r4_under_load_every_call_has_one_outcome_and_none_runs_twic
 }
 
 /// `plain` says nothing of itself, the others that they may be called again. All wait at a gate.
-fn told_to_be(room: &Room) -> kit::service::Service {
+fn told_to_be(room: &Room) -> Fake<'_> {
     let wait = say::steps([say::gate(room, "go"), say::text("done")]);
     let definition = |name: &str, annotations: &str| {
         format!(
@@ -156,29 +158,50 @@ fn told_to_be(room: &Room) -> kit::service::Service {
         definition("idempotent", r#"{"idempotentHint":true}"#),
     ];
     let definitions = definitions.each_ref().map(String::as_str);
-    room.fake("a").definitions(&definitions).tool("*", wait).listen(Wire::Http)
+    let fake = room.fake("a").definitions(&definitions).tool("*", wait);
+    fake.http(json!({ "sessions": false }))
+}
+
+/// Calls each tool, has its server die with the call, and looks what comes of it.
+#[track_caller]
+fn cut_off(room: &Room, platform: &Platform, tool: &str, times: usize, die: impl FnOnce()) {
+    let mut call = platform.admin().begin(&Platform::call_ask(&format!("a.{tool}"), "{}"));
+    let arrived = || ledger::calls(&room.ledger("a")).len();
+    process::wait_until("the call is at the server", LIMIT, || arrived() == 1);
+    die();
+    room.open_gate("go");
+    let answer = call.response(2 * LIMIT);
+    match times {
+        1 => {
+            assert!((502..=504).contains(&answer.status()), "{tool}: {}", answer.text());
+            assert!(answer.text().contains("may have run"), "{tool}: {}", answer.text());
+        }
+        _ => assert_eq!(answer.status(), 200, "{tool}: {}", answer.text()),
+    }
+    assert_eq!(arrived(), times, "{tool}");
+}
+
+const TIMES: [(&str, usize); 3] = [("plain", 1), ("reads", 2), ("idempotent", 2)];
+
+#[test]
+fn nfr_r4_over_http_a_call_that_was_cut_off_is_repeated_only_if_its_tool_may_be() {
+    for (tool, times) in TIMES {
+        let room = Room::new();
+        let mut a = told_to_be(&room).listen(Wire::Http);
+        let platform = room.platform(&[]);
+        platform.connected("a", &a);
+        cut_off(&room, &platform, tool, times, || a.restart());
+    }
 }
 
 #[test]
-fn nfr_r4_a_call_that_was_cut_off_is_repeated_only_if_its_tool_may_be() {
-    for (tool, times) in [("plain", 1), ("reads", 2), ("idempotent", 2)] {
+fn nfr_r4_over_pipes_a_call_that_was_cut_off_is_repeated_only_if_its_tool_may_be() {
+    for (tool, times) in TIMES {
         let room = Room::new();
-        let mut a = told_to_be(&room);
-        let platform = room.platform(&[]);
-        platform.connected("a", &a);
-        let mut call = platform.admin().begin(&Platform::call_ask(&format!("a.{tool}"), "{}"));
-        let arrived = || ledger::calls(&room.ledger("a")).len();
-        process::wait_until("the call is at the server", LIMIT, || arrived() == 1);
-        a.restart();
-        room.open_gate("go");
-        let answer = call.response(2 * LIMIT);
-        match times {
-            1 => {
-                assert!((502..=504).contains(&answer.status()), "{tool}: {}", answer.text());
-                assert!(answer.text().contains("may have run"), "{tool}: {}", answer.text());
-            }
-            _ => assert_eq!(answer.status(), 200, "{tool}: {}", answer.text()),
-        }
-        assert_eq!(arrived(), times, "{tool}");
+        let platform = room.platform(&["--allow-stdio-registration"]);
+        let id = id_of(&platform.register(&stdio("a", &told_to_be(&room).entry())));
+        platform.wait_status(&id, "CONNECTED");
+        let [pid] = ledger::started(&room.ledger("a"))[..] else { panic!("one process") };
+        cut_off(&room, &platform, tool, times, || process::kill(pid, Signal::KILL));
     }
 }

@@ -198,7 +198,6 @@ fn foreign_hosts_and_origins_are_refused_whatever_the_token() {
         ("Origin", format!("http://evil.example:{port}")),
         ("Origin", "null".to_owned()),
         ("Origin", format!("http://127.0.0.1.evil.example:{port}")),
-        ("Origin", "http://127.0.0.1:1".to_owned()),
     ] {
         for path in ["/api/v1/me", "/api/v1/tools", KEYS, "/metrics", "/api/v1/events"] {
             let ask = Ask::get(path).header(header, &value);

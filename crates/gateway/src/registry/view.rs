@@ -249,9 +249,10 @@ impl View {
 
 #[cfg(test)]
 mod tests {
-    use trunkline_catalog::config::{Secrets, ServerSpec, Share, ToolFilter, Transport};
+    use trunkline_catalog::config::{CallRules, Secrets, ServerSpec, Share, ToolFilter, Transport};
 
     use super::*;
+    use crate::upstream::Provisions;
 
     /// Reads what `alpha` has, and anything of `beta`.
     #[derive(Debug)]
@@ -273,8 +274,10 @@ mod tests {
         let (command, key) = ("x".to_owned(), key.to_owned());
         let transport = Transport::Stdio { command, args: vec![], env: vec![], cwd: None };
         let (secrets, filter, share) = (Secrets::new(), ToolFilter::default(), Share::Shared);
-        let spec = ServerSpec { key, transport, disabled: false, secrets, filter, share };
-        Arc::new(Server::new(spec, Arc::default()))
+        let (guarded, calls) = (false, CallRules::default());
+        let disabled = false;
+        let spec = ServerSpec { key, transport, disabled, secrets, filter, share, guarded, calls };
+        Arc::new(Server::new(spec, Arc::default(), &Provisions::default()))
     }
 
     #[test]
