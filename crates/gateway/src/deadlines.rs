@@ -22,6 +22,8 @@ pub(crate) struct Deadlines {
     /// `None`: calls may take for ever, unless their server has a limit of its own.
     limit: Option<Duration>,
     now: AtomicU64,
+    /// How long the usual call has, as the clock counts it: worked out once, not for every call.
+    usual: AtomicU64,
     /// How often the clock ticks, in milliseconds, and how often it should.
     pause: AtomicU64,
     wanted_pause: AtomicU64,
@@ -35,6 +37,7 @@ impl Deadlines {
         Self {
             limit,
             now: AtomicU64::new(0),
+            usual: AtomicU64::new(limit.map_or(0, |limit| span(pause, limit))),
             pause: AtomicU64::new(pause),
             wanted_pause: AtomicU64::new(pause),
             ticking: AtomicBool::new(false),
@@ -44,13 +47,17 @@ impl Deadlines {
 
     /// When a call that starts now is late. Starts the clock if it stands.
     pub(crate) fn for_call(&self) -> Option<Tick> {
-        Some(self.after(self.limit?))
+        self.limit?;
+        self.tick();
+        Some(self.now.load(Ordering::Relaxed) + self.usual.load(Ordering::Relaxed))
     }
 
     /// The same for a call that may take so long.
     pub(crate) fn within(&self, limit: Duration) -> Tick {
         self.wanted_pause.fetch_min(pause(limit), Ordering::Relaxed);
-        self.after(limit)
+        self.tick();
+        let now = self.now.load(Ordering::Relaxed);
+        now.saturating_add(span(self.pause.load(Ordering::Relaxed), limit))
     }
 
     /// How long it is until then, as far as the clock knows.
@@ -58,12 +65,12 @@ impl Deadlines {
         Duration::from_millis(deadline.saturating_sub(self.now.load(Ordering::Relaxed)))
     }
 
-    fn after(&self, limit: Duration) -> Tick {
+    /// Starts the clock if it stands.
+    #[inline]
+    fn tick(&self) {
         if !self.ticking.load(Ordering::Relaxed) && !self.ticking.swap(true, Ordering::Relaxed) {
             self.wanted.notify_one();
         }
-        let now = self.now.load(Ordering::Relaxed);
-        late_at(now, self.pause.load(Ordering::Relaxed), limit)
     }
 
     /// Runs the clock. `sweep` ends the calls that are late and says whether any is left open;
@@ -96,6 +103,9 @@ impl Deadlines {
     fn start(&self, timer: &Timer) -> io::Result<u64> {
         let pause = self.wanted_pause.load(Ordering::Relaxed);
         self.pause.store(pause, Ordering::Relaxed);
+        if let Some(limit) = self.limit {
+            self.usual.store(span(pause, limit), Ordering::Relaxed);
+        }
         timer.every(Duration::from_millis(pause))?;
         Ok(pause)
     }
@@ -109,9 +119,9 @@ fn pause(limit: Duration) -> u64 {
 const LONGEST_PAUSE: u64 = 1000;
 
 /// Never less than the limit: the running tick counts for nothing.
-fn late_at(now: Tick, pause: u64, limit: Duration) -> Tick {
+fn span(pause: u64, limit: Duration) -> u64 {
     let ticks = (millis(limit) + 1).div_ceil(pause) + 1;
-    now.saturating_add(ticks.saturating_mul(pause))
+    ticks.saturating_mul(pause).min(u64::MAX / 4)
 }
 
 fn millis(duration: Duration) -> u64 {
@@ -151,7 +161,7 @@ mod tests {
     fn a_call_is_never_late_before_its_time() {
         for limit in [1, 10, 95, 1000, 5000, 600_000, 3_600_000].map(Duration::from_millis) {
             let pause = pause(limit);
-            let certain = Duration::from_millis(late_at(0, pause, limit) - pause);
+            let certain = Duration::from_millis(span(pause, limit) - pause);
             assert!(certain >= limit, "{limit:?}");
             assert!(certain <= limit + Duration::from_millis(pause) * 2, "{limit:?}");
         }

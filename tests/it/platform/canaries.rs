@@ -230,6 +230,37 @@ fn with_header(name: &str, service: &Service, value: &str) -> Value {
 }
 
 #[test]
+fn a_secret_that_comes_back_as_it_was_shown_stays_as_it_is() {
+    let room = Room::new();
+    let service = room.fake("a").tool("echo", say::echo()).listen(Wire::Http);
+    let platform = room.platform(&[]);
+    let mut body = with_header("a", &service, "Bearer the-real-one");
+    body["connection_config"]["headers"]["X-Other"] = "another".into();
+    let id = id_of(&platform.register(&body));
+    let server = platform.wait_status(&id, "CONNECTED");
+    let shown = server["connection_config"].clone();
+    assert_eq!(shown["headers"], json!({ "Authorization": "***", "X-Other": "***" }));
+    let path = format!("{SERVERS}/{id}");
+    platform.admin().patch(&path, &json!({ "connection_config": shown })).is(200);
+    let change = json!({ "connection_config": { "headers": { "X-Other": null } } });
+    let changed = platform.admin().patch(&path, &change).is(200);
+    assert_eq!(changed["connection_config"]["headers"], json!({ "Authorization": "***" }));
+    platform.act(&id, "disconnect").is(200);
+    let before = ledger::heads(&room.ledger("a")).len();
+    platform.act(&id, "connect").is(202);
+    platform.wait_status(&id, "CONNECTED");
+    for head in &ledger::heads(&room.ledger("a"))[before..] {
+        // The session before may still be saying goodbye.
+        if head.method() == "POST" {
+            assert_eq!(head.header("authorization"), Some("Bearer the-real-one"), "{head:?}");
+            assert_eq!(head.header("x-other"), None, "{head:?}");
+        }
+    }
+    let stars = with_header("b", &service, "***");
+    platform.admin().post(SERVERS, &stars).problem(422, "invalid");
+}
+
+#[test]
 fn a_variable_that_was_not_allowed_is_refused_and_named() {
     let room = Room::new();
     let service = room.fake("a").tool("echo", say::echo()).listen(Wire::Http);

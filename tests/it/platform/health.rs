@@ -55,7 +55,7 @@ fn us5_ac1_nfr_p6_the_interval_is_thirty_seconds_unless_said_otherwise() {
 
 #[test]
 fn us5_ac1_an_interval_that_is_none_is_refused() {
-    for wrong in ["soon", "", "-1s", "0s"] {
+    for wrong in ["soon", "", "1x", "0s"] {
         let room = Room::new();
         let done = run::run(room.platform_command(&["--health-interval", wrong]), b"");
         done.bad(2, &["--health-interval"]);

@@ -43,15 +43,13 @@ fn moment(at: SystemTime) -> String {
 fn a_key_is_shown_once_and_is_nowhere_afterwards() {
     let room = Room::new();
     let platform = room.platform(&["--debug"]);
-    let answer = platform.admin().post(KEYS, &json!({ "name": "ci", "role": "caller" }));
-    let made = answer.is(201);
+    let made = platform.make_key(&json!({ "name": "ci", "role": "caller" }));
     assert_eq!((made["name"].as_str(), made["role"].as_str()), (Some("ci"), Some("caller")));
     let key = key_of(&made);
     let id = id_of(&made);
     assert!(key.starts_with(&format!("tl_{id}_")), "the prefix names the key: {key}");
     let secret = key.splitn(3, '_').nth(2).unwrap_or_default();
     assert!(secret.len() >= 32, "{key}");
-    assert_eq!(answer.header("location"), Some(&format!("{KEYS}/{id}")[..]));
     platform.rest(Some(&key)).get("/api/v1/tools").is(200);
     for path in [KEYS, "/api/v1/audit", "/api/v1/me", "/metrics"] {
         let answer = platform.admin().get(path);
@@ -62,6 +60,16 @@ fn a_key_is_shown_once_and_is_nowhere_afterwards() {
     assert_eq!((listed["id"].as_str(), listed["key"].clone()), (Some(&id[..]), Value::Null));
     assert!(!platform.serve().process().stderr().contains(secret));
     assert_ne!(key_of(&platform.make_key(&json!({ "name": "ci", "role": "caller" }))), key);
+}
+
+#[test]
+fn the_answer_to_making_a_key_says_where_it_is() {
+    let room = Room::new();
+    let platform = room.platform(&[]);
+    let answer = platform.admin().post(KEYS, &json!({ "name": "ci", "role": "caller" }));
+    let path = format!("{KEYS}/{}", id_of(&answer.is(201)));
+    assert_eq!(answer.header("location"), Some(&path[..]), "{answer}");
+    assert_eq!(platform.admin().delete(&path).status(), 204);
 }
 
 #[test]
@@ -136,6 +144,8 @@ fn a_revoked_key_is_refused_at_once_everywhere_and_its_open_session_ends() {
     let mut stream = client.connection();
     stream.begin(&get);
     assert_eq!(stream.head(LIMIT).status, 200);
+    let mut sse = platform.rest(Some(&key)).begin(&Ask::get("/sse"));
+    assert_eq!(sse.head(LIMIT).status, 200);
     let events = Ask::get("/api/v1/events").header("Accept", "text/event-stream");
     let mut events = platform.rest(Some(&key)).begin(&events);
     assert_eq!(events.head(LIMIT).status, 200);
@@ -145,8 +155,10 @@ fn a_revoked_key_is_refused_at_once_everywhere_and_its_open_session_ends() {
     let call = client.dress(Ask::post("/mcp", mcp::call("77", "a.echo", "{}")));
     assert_eq!(client.connection().ask(&call).status(), 401, "a session of a revoked key");
     assert_eq!(kit::ledger::calls(&room.ledger("a")).len(), 1, "nothing more has run");
-    while stream.event(LIMIT).is_some() {}
-    assert!(stream.is_free(), "its stream has ended");
+    for stream in [&mut stream, &mut sse] {
+        while stream.event(LIMIT).is_some() {}
+        assert!(stream.is_free(), "its streams have ended");
+    }
     // What happens from now on it does not hear.
     let other = platform.register(&remote("b", &service));
     while let Some(event) = events.event(LIMIT) {

@@ -22,6 +22,7 @@ mod registration;
 mod reliability;
 mod results;
 mod roles;
+mod rotation;
 mod scale;
 mod store;
 

@@ -176,7 +176,10 @@ fn cut_off(room: &Room, platform: &Platform, tool: &str, times: usize, die: impl
             assert!((502..=504).contains(&answer.status()), "{tool}: {}", answer.text());
             assert!(answer.text().contains("may have run"), "{tool}: {}", answer.text());
         }
-        _ => assert_eq!(answer.status(), 200, "{tool}: {}", answer.text()),
+        _ => {
+            let (arrived, text) = (arrived(), answer.text());
+            assert_eq!(answer.status(), 200, "{tool}, which came {arrived} times: {text}");
+        }
     }
     assert_eq!(arrived(), times, "{tool}");
 }

@@ -4,7 +4,7 @@ use kit::corpus;
 use kit::platform::{Platform, remote};
 use kit::room::Room;
 use kit::service::Wire;
-use kit::{LIMIT, ledger, say, scan};
+use kit::{LIMIT, ledger, process, say, scan};
 use serde_json::{Value, json};
 
 use super::echoing;
@@ -110,6 +110,25 @@ fn us4_ac5_a_call_that_is_not_answered_in_time_may_have_run() {
     let said = format!("{} {}", problem["detail"], problem["hint"]);
     assert!(said.contains("may have run"), "{said}");
     assert_eq!(ledger::calls(&room.ledger("a")).len(), 1, "and is not repeated");
+}
+
+/// Nothing was answered: it is the server that is missing, and not its answer that is bad.
+#[test]
+fn us4_ac3_a_server_that_dies_during_a_call_is_unavailable_and_the_call_may_have_run() {
+    let room = Room::new();
+    let service = room.fake("a").tool("do", say::never()).listen(Wire::Http);
+    let platform = room.platform(&[]);
+    let id = platform.connected("a", &service);
+    let mut call = platform.admin().begin(&Platform::call_ask("a.do", "{}"));
+    process::wait_until("the call is at the server", LIMIT, || {
+        ledger::calls(&room.ledger("a")).len() == 1
+    });
+    service.kill();
+    let answer = call.response(LIMIT);
+    assert!(answer.text().contains("may have run"), "{}", answer.text());
+    assert_eq!(answer.status(), 503, "{}", answer.text());
+    let problem: Value = serde_json::from_slice(&answer.body).expect("a problem");
+    assert_eq!((&problem["server"]["id"], &problem["server"]["name"]), (&json!(id), &json!("a")));
 }
 
 /// 003 promises 50 ms; the server's own time is told apart from ours.
