@@ -14,6 +14,7 @@ mod ledger;
 mod matrix;
 mod orphans;
 mod peers;
+mod platform_issuer;
 mod real;
 mod relay;
 mod reload;

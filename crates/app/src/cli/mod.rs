@@ -13,7 +13,9 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 pub(crate) use client::{Call, Prompts, Resources, Target, Tools};
 pub(crate) use front::{Serve, Stdio};
 pub(crate) use install::{Check, Install};
-pub(crate) use platform::{Audit, AuditCommand, Key, KeyCommand, Maintained, Place, PlatformFlags};
+pub(crate) use platform::{
+    Audit, AuditCommand, IssuerFlags, Key, KeyCommand, Maintained, Place, PlatformFlags,
+};
 pub(crate) use servers::{Bounds, Identity, Servers};
 pub(crate) use values::Token;
 

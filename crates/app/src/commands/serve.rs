@@ -48,6 +48,11 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
         Err(error) => return broke(&error),
     };
     let platform = match serve.platform.is_wanted() {
+        false if serve.platform.issuer.issuer.is_some() => {
+            // Without the platform nobody would look at tokens.
+            let what = "error: --issuer needs a platform: --data-dir or --store\n";
+            return speak::problem(what, USAGE);
+        }
         false => None,
         true => match platform::settings(&serve.platform, token.as_ref(), address, environment) {
             Ok(settings) => Some(settings),

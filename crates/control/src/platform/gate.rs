@@ -8,20 +8,26 @@ use trunkline_gateway::{Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 
 use super::clock;
 use crate::access::{Action, Credential, Grants, Principal, Refusal, bearer_of, challenge, decide};
+use crate::issuer::IssuerKeys;
 use crate::keys::Keyholder;
 
 #[derive(Debug, Clone)]
 pub struct KeyGate {
     keys: Arc<Keyholder>,
+    issuer: Option<Arc<IssuerKeys>>,
 }
 
 impl super::Platform {
     pub fn gate(&self) -> KeyGate {
-        KeyGate { keys: Arc::clone(&self.0.keys) }
+        KeyGate::new(Arc::clone(&self.0.keys), self.0.issuer.clone())
     }
 }
 
 impl KeyGate {
+    pub(crate) fn new(keys: Arc<Keyholder>, issuer: Option<Arc<IssuerKeys>>) -> Self {
+        Self { keys, issuer }
+    }
+
     fn decide(&self, authorization: Option<&[u8]>) -> Result<Principal, Refusal> {
         let known = self.keys.known();
         let principal = decide(bearer_of(authorization)?, &known, clock::seconds())?;
@@ -32,36 +38,29 @@ impl KeyGate {
         Ok(principal)
     }
 
-    fn pass(&self, principal: &Principal) -> Arc<Pass> {
-        let credential = principal.credential().to_string();
-        let expires = match principal.credential() {
-            Credential::Key(id) => {
-                let known = self.keys.known();
-                let end = known.keys.get(id).and_then(|key| key.expires_at);
-                end.map(|end| UNIX_EPOCH + Duration::from_secs(end))
-            }
-            _ => None,
-        };
-        Arc::new(Pass {
-            who: credential.as_bytes().into(),
-            label: credential.as_str().into(),
-            grant: limited(principal.grants(), &credential),
-            expires,
+    fn told(&self, decided: Result<Principal, Refusal>) -> Decision {
+        let resource = self.issuer.as_deref().map(IssuerKeys::resource);
+        decided.map(|principal| pass(&principal)).map_err(|refusal| Denied {
+            status: refusal.status(),
+            challenge: Some(challenge(refusal, Action::UseMcp.least_role(), resource)),
+            message: refusal.to_string(),
         })
     }
 }
 
 impl Gate for KeyGate {
     fn admit(&self, asking: &Asking<'_>) -> Admission {
-        let decision: Decision = match self.decide(asking.authorization) {
-            Ok(principal) => Ok(self.pass(&principal)),
-            Err(refusal) => Err(Denied {
-                status: refusal.status(),
-                challenge: Some(challenge(refusal, Action::UseMcp.least_role(), None)),
-                message: refusal.to_string(),
-            }),
+        let decided = self.decide(asking.authorization);
+        let issuer = match decided {
+            Err(Refusal::NeedsKeys) => self.issuer.clone().filter(|issuer| issuer.may_come()),
+            _ => None,
         };
-        Admission::Now(decision)
+        let Some(issuer) = issuer else { return Admission::Now(self.told(decided)) };
+        let (gate, shown) = (self.clone(), asking.authorization.map(<[u8]>::to_vec));
+        Admission::Later(Box::pin(async move {
+            issuer.renewed().await;
+            gate.told(gate.decide(shown.as_deref()))
+        }))
     }
 
     fn version(&self) -> u64 {
@@ -78,6 +77,18 @@ impl Gate for KeyGate {
             lives && lasts
         })
     }
+}
+
+fn pass(principal: &Principal) -> Arc<Pass> {
+    let credential = principal.credential().to_string();
+    // An end that no clock can show is none.
+    let end = principal.good_until().map(Duration::from_secs);
+    Arc::new(Pass {
+        who: credential.as_bytes().into(),
+        label: credential.as_str().into(),
+        grant: limited(principal.grants(), &credential),
+        expires: end.and_then(|end| UNIX_EPOCH.checked_add(end)),
+    })
 }
 
 /// Some tools only.
