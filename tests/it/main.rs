@@ -1,6 +1,7 @@
 //! The promises, black-box: the shipped programs, scripted servers, and a client of raw bytes.
 
 mod cli;
+mod comeback;
 mod coordinator;
 mod crowd;
 mod era;
@@ -14,6 +15,7 @@ mod ledger;
 mod matrix;
 mod orphans;
 mod peers;
+mod platform;
 mod platform_issuer;
 mod real;
 mod relay;

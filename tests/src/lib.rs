@@ -3,6 +3,7 @@
 //! It judges the shipped programs from outside and therefore shares no code with them: the JSON
 //! scanner, the client and the server below are the kit's own.
 
+pub mod apart;
 pub mod bin;
 pub mod client;
 pub mod config;
@@ -15,8 +16,11 @@ pub mod legacy_sse;
 pub mod line;
 pub mod mcp;
 pub mod modern;
+pub mod page;
+pub mod platform;
 pub mod port;
 pub mod process;
+pub mod rest;
 pub mod rng;
 pub mod room;
 pub mod run;
@@ -28,6 +32,7 @@ pub mod service;
 pub mod streamable;
 pub mod terminal;
 pub mod tls;
+pub mod way;
 
 use std::time::Duration;
 

@@ -44,6 +44,10 @@ impl Service {
         &self.url
     }
 
+    pub fn wire(&self) -> Wire {
+        self.wire
+    }
+
     pub fn address(&self) -> SocketAddr {
         let rest = self.url.trim_start_matches("http://");
         let address = rest.split('/').next().and_then(|address| address.parse().ok());

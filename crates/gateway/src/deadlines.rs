@@ -53,6 +53,11 @@ impl Deadlines {
         self.after(limit)
     }
 
+    /// How long it is until then, as far as the clock knows.
+    pub(crate) fn left(&self, deadline: Tick) -> Duration {
+        Duration::from_millis(deadline.saturating_sub(self.now.load(Ordering::Relaxed)))
+    }
+
     fn after(&self, limit: Duration) -> Tick {
         if !self.ticking.load(Ordering::Relaxed) && !self.ticking.swap(true, Ordering::Relaxed) {
             self.wanted.notify_one();

@@ -83,6 +83,7 @@ impl Gateway {
         let provisions = Provisions {
             events: options.events,
             holds: options.restart == Restart::Always,
+            call: options.limits.call,
             ..Provisions::default()
         };
         let bell = Arc::clone(&provisions.bell);

@@ -91,6 +91,8 @@ pub(crate) const LASTING_LIFE: Duration = Duration::from_secs(30);
 pub(crate) const WAITING_CALLS: usize = 4096;
 pub(crate) const WAITING_BYTES: usize = 32 * 1024 * 1024;
 pub(crate) const WAITING_TIME: Duration = Duration::from_secs(30);
+/// Whoever waits for a turn waits as long as a call may take; where that is for ever, a day.
+pub(crate) const LONGEST_TURN: Duration = Duration::from_secs(24 * 60 * 60);
 /// How often it is looked at who has waited too long.
 pub(crate) const WAITING_SWEEP: Duration = Duration::from_millis(100);
 /// A longer request is not kept for another attempt: the copy would cost more than it helps.

@@ -44,7 +44,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve many clients over HTTP: Streamable HTTP at /mcp, the older SSE at /sse
-    Serve(Serve),
+    Serve(Box<Serve>),
     /// List the tools, or describe one
     Tools(Tools),
     /// Call a tool
@@ -67,7 +67,7 @@ enum Command {
 #[derive(Debug)]
 pub(crate) enum Asked {
     Stdio(Stdio),
-    Serve(Serve),
+    Serve(Box<Serve>),
     Tools(Tools),
     Call(Call),
     Resources(Resources),

@@ -8,7 +8,7 @@ mod flight;
 mod keys;
 mod metadata;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod trusted;
 
 pub use fetch::{Clients, NoKeys};

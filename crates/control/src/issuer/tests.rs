@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use trunkline_gateway::{Admission, Asking, Decision, Gate as _};
 use trunkline_http::Url;
 use trunkline_http::reach::Policy;
 
@@ -17,19 +15,18 @@ use crate::access::{Pepper, Principal, Refusal, Role, WithoutToken, decide};
 use crate::keys::{Fixed, Keyholder};
 use crate::net::FetchError;
 use crate::net::fake::{Answer, Asked, Fake};
-use crate::platform::KeyGate;
 use crate::scratch::Folder;
 
-const OAUTH: &str = "/.well-known/oauth-authorization-server";
+pub(crate) const OAUTH: &str = "/.well-known/oauth-authorization-server";
 const OIDC: &str = "/.well-known/openid-configuration";
 
 /// An issuer that counts who fetches its keys.
-struct World {
-    signer: Arc<Signer>,
-    fake: Fake,
+pub(crate) struct World {
+    pub(crate) signer: Arc<Signer>,
+    pub(crate) fake: Fake,
     fetches: Arc<AtomicUsize>,
     _folder: Folder,
-    holder: Arc<Keyholder>,
+    pub(crate) holder: Arc<Keyholder>,
 }
 
 impl World {
@@ -58,7 +55,7 @@ impl World {
     }
 
     /// Whose metadata is at this path.
-    async fn described_at(path: &'static str) -> Self {
+    pub(crate) async fn described_at(path: &'static str) -> Self {
         Self::new(move |own, asked| match asked.target == path {
             true => Answer::json(200, &described(own, &format!("{own}/keys"))),
             false => Answer::with(404, &[], ""),
@@ -72,7 +69,7 @@ impl World {
         Trusted::new(&self.fake.url(""), key_set, Vec::new(), &public).unwrap()
     }
 
-    fn keys(&self, key_set: Option<&str>) -> Arc<IssuerKeys> {
+    pub(crate) fn keys(&self, key_set: Option<&str>) -> Arc<IssuerKeys> {
         let clients = Clients::new(Policy::default());
         Arc::new(IssuerKeys::new(self.trusted(key_set), clients, Arc::clone(&self.holder)))
     }
@@ -182,52 +179,4 @@ async fn the_last_good_keys_are_kept_and_the_same_ones_change_nothing() {
     assert_eq!(world.fetches(), 2);
     assert!(world.asks(&token).is_ok());
     assert_eq!(world.holder.version(), version);
-}
-
-/// A good token by the clock of the wall.
-fn fresh(world: &World, kid: &str, subject: &str) -> (String, u64) {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    let other = json!({"iss": world.fake.url(""), "sub": subject, "exp": now + 300, "iat": now});
-    let token = world.signer.sign("EdDSA", &header("EdDSA", kid, &json!({})), &claims(&other));
-    (token, now + 300)
-}
-
-fn shown(gate: &KeyGate, token: &str) -> Admission {
-    let words = format!("Bearer {token}");
-    let peer = ([127, 0, 0, 1], 9).into();
-    gate.admit(&Asking { authorization: Some(words.as_bytes()), path: "/mcp", peer })
-}
-
-fn at_once(admission: Admission) -> Decision {
-    match admission {
-        Admission::Now(decision) => decision,
-        Admission::Later(_) => panic!("it waits"),
-    }
-}
-
-#[tokio::test]
-async fn the_gate_waits_for_keys_and_a_pass_is_as_good_as_its_token() {
-    let world = World::described_at(OAUTH).await;
-    let (keys, mut tasks) = (world.keys(None), JoinSet::new());
-    let gate = KeyGate::new(Arc::clone(&world.holder), Some(Arc::clone(&keys)));
-    let (token, end) = fresh(&world, "ed", "alice");
-    let Admission::Later(later) = shown(&gate, &token) else { panic!("keys are not here yet") };
-    let running = Arc::clone(&keys);
-    tasks.spawn(async move { running.run(CancellationToken::new()).await });
-    let pass = later.await.unwrap();
-    let who = format!("jwt:{}#alice", world.fake.url(""));
-    assert_eq!((&*pass.who, &*pass.label), (who.as_bytes(), who.as_str()));
-    assert_eq!(pass.expires, Some(UNIX_EPOCH + Duration::from_secs(end + 60)));
-    assert!(gate.holds(&pass) && at_once(shown(&gate, &token)).is_ok());
-
-    let other = at_once(shown(&gate, &fresh(&world, "ed", "bob").0)).unwrap();
-    assert_ne!(other.who, pass.who);
-    let denied = at_once(shown(&gate, &fresh(&world, "unknown", "alice").0)).unwrap_err();
-    assert_eq!(denied.status, 401);
-    let metadata = "https://tools.example.com/.well-known/oauth-protected-resource/mcp";
-    let expected = format!(
-        r#"Bearer realm="trunkline", error="invalid_token", resource_metadata="{metadata}""#
-    );
-    assert_eq!(denied.challenge, Some(expected));
-    tasks.shutdown().await;
 }

@@ -270,7 +270,7 @@ fn is_well(outcome: Outcome) -> bool {
     match outcome {
         Outcome::Ok | Outcome::ToolError | Outcome::Asked | Outcome::Cancelled => true,
         // Invalid arguments, an unknown tool: the caller's mistakes.
-        Outcome::RpcError(code) => matches!(code, -32602 | -32601 | -32600),
+        Outcome::RpcError(code) => matches!(code, -32602..=-32600),
         Outcome::Timeout | Outcome::Gone { .. } | Outcome::Refused => false,
     }
 }

@@ -19,15 +19,11 @@ pub struct KeyGate {
 
 impl super::Platform {
     pub fn gate(&self) -> KeyGate {
-        KeyGate::new(Arc::clone(&self.0.keys), self.0.issuer.clone())
+        KeyGate { keys: Arc::clone(&self.0.keys), issuer: self.0.issuer.clone() }
     }
 }
 
 impl KeyGate {
-    pub(crate) fn new(keys: Arc<Keyholder>, issuer: Option<Arc<IssuerKeys>>) -> Self {
-        Self { keys, issuer }
-    }
-
     fn decide(&self, authorization: Option<&[u8]>) -> Result<Principal, Refusal> {
         let known = self.keys.known();
         let principal = decide(bearer_of(authorization)?, &known, clock::seconds())?;
@@ -120,5 +116,67 @@ impl Grant for Limited {
 
     fn id(&self) -> u64 {
         self.id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use serde_json::json;
+    use tokio::task::JoinSet;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::access::tests::{claims, header};
+    use crate::issuer::tests::{OAUTH, World};
+
+    /// A good token by the clock of the wall.
+    fn fresh(world: &World, kid: &str, subject: &str) -> (String, u64) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let other =
+            json!({"iss": world.fake.url(""), "sub": subject, "exp": now + 300, "iat": now});
+        let token = world.signer.sign("EdDSA", &header("EdDSA", kid, &json!({})), &claims(&other));
+        (token, now + 300)
+    }
+
+    fn shown(gate: &KeyGate, token: &str) -> Admission {
+        let words = format!("Bearer {token}");
+        let peer = ([127, 0, 0, 1], 9).into();
+        gate.admit(&Asking { authorization: Some(words.as_bytes()), path: "/mcp", peer })
+    }
+
+    fn at_once(admission: Admission) -> Decision {
+        match admission {
+            Admission::Now(decision) => decision,
+            Admission::Later(_) => panic!("it waits"),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_gate_waits_for_keys_and_a_pass_is_as_good_as_its_token() {
+        let world = World::described_at(OAUTH).await;
+        let (keys, mut tasks) = (world.keys(None), JoinSet::new());
+        let gate = KeyGate { keys: Arc::clone(&world.holder), issuer: Some(Arc::clone(&keys)) };
+        let (token, end) = fresh(&world, "ed", "alice");
+        let Admission::Later(later) = shown(&gate, &token) else { panic!("keys are not here yet") };
+        let running = Arc::clone(&keys);
+        tasks.spawn(async move { running.run(CancellationToken::new()).await });
+        let pass = later.await.unwrap();
+        let who = format!("jwt:{}#alice", world.fake.url(""));
+        assert_eq!((&*pass.who, &*pass.label), (who.as_bytes(), who.as_str()));
+        assert_eq!(pass.expires, Some(UNIX_EPOCH + Duration::from_secs(end + 60)));
+        assert!(gate.holds(&pass) && at_once(shown(&gate, &token)).is_ok());
+
+        let other = at_once(shown(&gate, &fresh(&world, "ed", "bob").0)).unwrap();
+        assert_ne!(other.who, pass.who);
+        let denied = at_once(shown(&gate, &fresh(&world, "unknown", "alice").0)).unwrap_err();
+        assert_eq!(denied.status, 401);
+        let metadata = "https://tools.example.com/.well-known/oauth-protected-resource/mcp";
+        let expected = format!(
+            r#"Bearer realm="trunkline", error="invalid_token", resource_metadata="{metadata}""#
+        );
+        assert_eq!(denied.challenge, Some(expected));
+        tasks.shutdown().await;
     }
 }

@@ -1,6 +1,7 @@
 //! `Roster`: every server there is at one moment, from the store and from the config file.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Place;
 
 use trunkline_catalog::config::{ServerSpec, Transport};
 use trunkline_store::{ServerRecord, Wanted};
@@ -75,10 +76,11 @@ impl Roster {
                 wanted: record.wanted == Wanted::Connected,
                 origin: Origin::Api(Box::new(record.clone()), secrets::shown(&record).ok()),
             };
-            if roster.entries.contains_key(&record.name) {
-                roster.displaced.push(entry);
-            } else {
-                roster.entries.insert(record.name, entry);
+            match roster.entries.entry(record.name) {
+                Place::Occupied(_) => roster.displaced.push(entry),
+                Place::Vacant(place) => {
+                    place.insert(entry);
+                }
             }
         }
         roster

@@ -101,7 +101,7 @@ impl Fleet {
         let handed = Arc::new(Mutex::new(None));
         let exit = Return { sender: Mutex::new(Some(sender)), handed: Arc::clone(&handed) };
         let leaving = Leaving { client: Arc::clone(&client) };
-        hand_over(&server, &message, client, Arc::new(exit));
+        hand_over(&server, &message, client, &Arc::new(exit));
         let answer = match call.deadline {
             None => receiver.await,
             Some(deadline) => timeout_at(deadline, receiver).await.map_err(|_| late(&server))?,
@@ -168,14 +168,14 @@ fn is_object(text: &[u8]) -> bool {
     })
 }
 
-fn hand_over(server: &Arc<Server>, message: &[u8], client: Arc<Client>, exit: Arc<Return>) {
+fn hand_over(server: &Arc<Server>, message: &[u8], client: Arc<Client>, exit: &Arc<Return>) {
     let Ok(message) = scan(message) else { return };
     let mut touched = Touched::default();
     let mut path = ReturnPath {
         client,
         id: Id::new(b"1"),
         progress_token: None,
-        door: Door::Exit(Arc::clone(&exit) as Arc<dyn Exit>),
+        door: Door::Exit(Arc::clone(exit) as Arc<dyn Exit>),
         manner: Manner::Session,
         refused: Refused::default(),
         kept: None,
@@ -186,7 +186,8 @@ fn hand_over(server: &Arc<Server>, message: &[u8], client: Arc<Client>, exit: Ar
     path.note = server.note(&message, &[], (&path.client, &path.manner));
     let mut spare = path.unsent();
     exit.handed_over(); // at the latest now, unless it has to wait
-    let sent = match server.connection() {
+    let connection = server.connection();
+    let sent = match &connection {
         Some(connection) => connection.submit(&message, &[], path, &mut touched),
         None => Err(absence(server)),
     };
@@ -196,9 +197,12 @@ fn hand_over(server: &Arc<Server>, message: &[u8], client: Arc<Client>, exit: Ar
             CallError::ServerAbsent { .. } | CallError::ServerGone { may_have_run: false, .. }
         );
         spare.again = Some(Again::new(&message, &[]));
-        let turned = match has_gone && server.waiting_room().is_some() {
-            true => server.hold(spare, &mut touched),
-            false => Err(Box::new((spare, error))),
+        let turned = match server.waiting_room().filter(|_| has_gone) {
+            Some(room) => {
+                connection.iter().for_each(|connection| room.missed(connection));
+                server.hold(spare, &mut touched)
+            }
+            None => Err(Box::new((spare, error))),
         };
         if let Err(turned) = turned {
             turned.0.fail_taken(&turned.1, &mut touched);

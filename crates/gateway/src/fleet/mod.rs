@@ -131,6 +131,7 @@ impl Fleet {
     }
 
     fn attend(&self, server: &Arc<Server>) {
+        server.is_attended.store(true, Ordering::Relaxed);
         let task = supervise(Arc::clone(server), self.supervisor.clone());
         drop(self.supervisors.spawn_on(task, &self.runtime));
     }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use trunkline_catalog::config::Share;
 use trunkline_catalog::{Route as Owner, ToolRoute};
-use trunkline_wire::{Edits, Message, Span, decode, find};
+use trunkline_wire::{Edits, Id, Message, Span, decode, find};
 
 use crate::call::{Again, Note, Refused, ReturnPath};
 use crate::era::Era;
@@ -52,6 +53,13 @@ impl Session {
         {
             return asked.answer(b"{}", touched);
         }
+        if let (Some(server), None) =
+            (asked.snapshot.server(to.server), asked.snapshot.connection(to.server))
+            && to.deed != Deed::Plain
+        {
+            // Who wants to hear of what is noted with the connection, and there is none.
+            return asked.refuse(&absent(server), touched);
+        }
         self.send(asked, to.server, &[(to.at, &to.token)], touched);
     }
 
@@ -65,13 +73,16 @@ impl Session {
     ) {
         let Some(server) = asked.snapshot.server(place) else { return };
         let Some(connection) = asked.snapshot.connection(place) else {
-            return hold(&asked, server, changes, touched);
+            if server.share == Share::PerSession {
+                return asked.refuse(&absent(server), touched); // its calls are with other processes
+            }
+            return hold(asked, server, changes, touched);
         };
         match self.own_process(server, Some(&asked)) {
             Err(error) => asked.refuse(&error, touched),
-            Ok(None) => submit(&asked, server, connection, changes, touched),
+            Ok(None) => submit(asked, server, connection, changes, touched),
             Ok(Some(private)) => match private.connection() {
-                Some(connection) => submit(&asked, &private, &connection, changes, touched),
+                Some(connection) => submit(asked, &private, &connection, changes, touched),
                 None if private.is_settled() => asked.refuse(&absent(&private), touched),
                 None => self.retry_when_ready(private, &asked),
             },
@@ -245,18 +256,21 @@ fn passes_on(asked: &Asked<'_>, to: &Forward<'_>, connection: &Connection, uri: 
 
 /// Hands a request over. A server that has gone at this moment and is expected back is waited for.
 fn submit(
-    asked: &Asked<'_>,
+    asked: Asked<'_>,
     server: &Arc<Server>,
     connection: &Arc<Connection>,
     changes: Changes<'_>,
     touched: &mut Touched,
 ) {
+    let Asked { message, door, snapshot, client, manner, .. } = asked;
     let mut path = way_back(asked);
-    path.note = connection.note(asked.message, changes, &path);
+    path.note = connection.note(message, changes, &path);
     let note = path.note.clone();
-    let Err(error) = connection.submit(asked.message, changes, path, touched) else { return };
+    let Err(error) = connection.submit(message, changes, path, touched) else { return };
+    let asked = Asked { message, id: Id::new(message.id()), door, snapshot, client, manner };
     let has_gone = matches!(error, CallError::ServerGone { may_have_run: false, .. });
-    if has_gone && server.waiting_room().is_some() {
+    if let Some(room) = server.waiting_room().filter(|_| has_gone) {
+        room.missed(connection);
         return wait_for(asked, server, changes, note, touched);
     }
     if let Some(note) = note {
@@ -267,7 +281,7 @@ fn submit(
 
 /// A request for a server that is not there: something may be called by its key although it does not
 /// run. One that is expected back is waited for.
-fn hold(asked: &Asked<'_>, server: &Arc<Server>, changes: Changes<'_>, touched: &mut Touched) {
+fn hold(asked: Asked<'_>, server: &Arc<Server>, changes: Changes<'_>, touched: &mut Touched) {
     match server.connection() {
         // It has come while the request was read.
         Some(connection) => submit(asked, server, &connection, changes, touched),
@@ -279,32 +293,31 @@ fn hold(asked: &Asked<'_>, server: &Arc<Server>, changes: Changes<'_>, touched: 
 }
 
 fn wait_for(
-    asked: &Asked<'_>,
-    server: &Arc<Server>,
+    asked: Asked<'_>,
+    server: &Server,
     changes: Changes<'_>,
     note: Option<Arc<Note>>,
     touched: &mut Touched,
 ) {
-    let mut path = way_back(asked);
-    path.note = note;
-    path.again = Some(Again::new(asked.message, changes));
+    let again = Again::new(asked.message, changes);
+    let path = ReturnPath { note, again: Some(again), ..way_back(asked) };
     if let Err(turned) = server.hold(path, touched) {
         let (path, error) = *turned;
         path.fail_taken(&error, touched);
     }
 }
 
-fn way_back(asked: &Asked<'_>) -> ReturnPath {
+fn way_back(asked: Asked<'_>) -> ReturnPath {
     let Asked { message, id, door, client, manner, .. } = asked;
     let token = message.params.meta_progress_token.map(|span| span.of(message.bytes));
     // Anything else is no token; it goes through as it is.
     let token = token.filter(|token| matches!(token.first(), Some(b'"' | b'-' | b'0'..=b'9')));
     ReturnPath {
         client: Arc::clone(client),
-        id: id.clone(),
+        id,
         progress_token: token.map(Into::into),
-        door: (*door).clone(),
-        manner: (*manner).clone(),
+        door: door.clone(),
+        manner: manner.clone(),
         refused: Refused::default(),
         kept: None,
         rounds: 0,

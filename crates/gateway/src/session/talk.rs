@@ -110,9 +110,14 @@ impl Session {
     /// The session of somebody who had to say who that is.
     pub(crate) fn of(context: Arc<SessionContext>, caller: Option<Arc<Pass>>) -> Arc<Self> {
         let grant = caller.as_ref().and_then(|caller| caller.grant.clone());
+        let principal = caller.as_ref().map_or_else(|| SELF.into(), |it| Arc::clone(&it.who));
+        let client = Arc::new(Client::restricted_to(grant));
+        if let Some(caller) = &caller {
+            client.is_known_as(Arc::clone(&caller.label));
+        }
         Arc::new(Self {
             context,
-            client: Arc::new(Client::restricted_to(grant)),
+            client,
             caller,
             told: Mutex::default(),
             given: Mutex::default(),
@@ -126,7 +131,7 @@ impl Session {
             kin: AtomicBool::new(false),
             privates: Mutex::default(),
             pool: Mutex::default(),
-            principal: SELF.into(),
+            principal,
         })
     }
 

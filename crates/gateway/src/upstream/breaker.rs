@@ -28,10 +28,11 @@ impl Breaker {
         self.failures = if was_of_use { 1 } else { self.failures.saturating_add(1) };
         let is_open = self.failures >= FAILURES_IN_A_ROW;
         let doublings = self.failures.saturating_sub(1).min(16);
-        let pause = match is_open {
-            // One attempt; if that fails as well, it is open for as long again.
-            true => BACKOFF_LONGEST,
-            false => BACKOFF_FIRST.saturating_mul(1 << doublings).min(BACKOFF_LONGEST),
+        let pause = match self.failures {
+            // Open: one attempt after each pause, and if that fails as well, it stays open.
+            FAILURES_IN_A_ROW => BACKOFF_LONGEST / 2,
+            _ if is_open => BACKOFF_LONGEST,
+            _ => BACKOFF_FIRST.saturating_mul(1 << doublings).min(BACKOFF_LONGEST),
         };
         Step { pause, is_open, failures: self.failures }
     }
@@ -51,7 +52,7 @@ mod tests {
         let mut breaker = Breaker::default();
         let steps: Vec<_> = (0..6).map(|_| breaker.failed(false)).collect();
         let pauses: Vec<_> = steps.iter().map(|step| step.pause.as_millis()).collect();
-        assert_eq!(pauses, [500, 1000, 2000, 4000, 60_000, 60_000]);
+        assert_eq!(pauses, [500, 1000, 2000, 4000, 30_000, 60_000]);
         let open: Vec<_> = steps.iter().map(|step| step.is_open).collect();
         assert_eq!(open, [false, false, false, false, true, true]);
     }

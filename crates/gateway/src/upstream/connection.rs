@@ -13,11 +13,11 @@ use trunkline_wire::{
     Edits, Fault, FaultKind, Id, Kind, Message, Span, elements, encode_into, scan, upstream_id,
 };
 
-use crate::call::{Audience, Cancel, Carrier, Client, Payload, ReturnPath, Ticket};
-use crate::deadlines::{Deadlines, Tick};
+use crate::call::{Audience, Carrier, Payload, ReturnPath, Ticket};
+use crate::deadlines::Deadlines;
 use crate::era::{Era, Stamp};
 use crate::error::CallError;
-use crate::events::{EventSink, Outcome};
+use crate::events::EventSink;
 use crate::limits::Limits;
 use crate::pump::{Refused, Touched};
 use crate::upstream::broken::BrokenLines;
@@ -372,155 +372,6 @@ impl Connection {
             }
             Waiter::Fence => self.fence_passed(touched),
         }
-    }
-
-    /// Ends a call with an error, if it is still open. True if it was.
-    pub(crate) fn fail(&self, id: UpstreamId, error: &CallError) -> bool {
-        let mut touched = Touched::default();
-        let failed = self.fail_into(id, error, &mut touched);
-        touched.flush();
-        failed
-    }
-
-    pub(crate) fn fail_into(
-        &self,
-        id: UpstreamId,
-        error: &CallError,
-        touched: &mut Touched,
-    ) -> bool {
-        let entry = self.pending.lock().remove(id);
-        match entry {
-            Some(Entry { waiter: Waiter::Client(path), .. }) => {
-                path.fail(error, touched);
-                true
-            }
-            Some(Entry { waiter: Waiter::Own(sender) | Waiter::Listening(sender), .. }) => {
-                drop(sender.send(Err(error.to_string())));
-                true
-            }
-            Some(Entry { waiter: Waiter::Parked(parked), .. }) => {
-                parked.fail(error, touched);
-                true
-            }
-            Some(Entry { waiter: Waiter::Fence, .. }) => {
-                self.fence_passed(touched);
-                false
-            }
-            None => false,
-        }
-    }
-
-    /// The connection is over: every open call ends, each knowing whether it may have run.
-    pub(crate) fn close(self: &Arc<Self>, what: &str, stderr: &[String]) {
-        let reach = self.line.reach();
-        let mut touched = Touched::default();
-        let entries = self.pending.lock().close();
-        for (id, entry) in entries {
-            let may_have_run = reach.may_have_run(id, entry.sent_at);
-            let error = CallError::ServerGone {
-                server: self.key.to_string(),
-                what: what.to_owned(),
-                may_have_run,
-                stderr: stderr.to_vec(),
-            };
-            match entry.waiter {
-                Waiter::Client(path) => {
-                    self.lose(path, entry.deadline, may_have_run, &error, &mut touched);
-                }
-                Waiter::Parked(parked) => parked.fail(&error, &mut touched),
-                Waiter::Own(_) | Waiter::Listening(_) | Waiter::Fence => {}
-            }
-        }
-        self.line.close();
-        let carrier = Arc::clone(self) as Arc<dyn Carrier>;
-        for client in self.audience.all() {
-            client.forget_questions_of(&carrier, &mut touched);
-        }
-        touched.flush();
-    }
-
-    /// Ends the calls that are late and tells the server. True if any call is left open.
-    pub(crate) fn expire(&self, now: Tick) -> bool {
-        let expired = self.pending.lock().expired(now);
-        let after = self.outfit.timeout.or(self.limits.call).unwrap_or_default();
-        for id in expired {
-            let client = self.client_of(id);
-            let error = CallError::Timeout { server: self.key.to_string(), after };
-            if self.fail(id, &error) {
-                let mut touched = Touched::default();
-                self.call_off(id, "timed out", &mut touched);
-                if let Some(client) = client {
-                    self.gave_up(&client, &mut touched);
-                }
-                touched.flush();
-            }
-        }
-        self.made_room();
-        self.pending.lock().len() > 0
-    }
-
-    /// Tells the server that a request is not wanted any more.
-    pub(super) fn call_off(&self, id: UpstreamId, reason: &str, touched: &mut Touched) {
-        if self.is_told() {
-            let cancelled = format!(
-                "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":\
-                 {{\"requestId\":{id},\"reason\":\"{reason}\"}}}}"
-            );
-            self.tell(cancelled.as_bytes(), &Edits::new(), touched);
-        }
-        self.line.forget(id);
-    }
-
-    /// Is a server told what is cancelled? Over HTTP in the stateless era nobody waiting says it.
-    fn is_told(&self) -> bool {
-        self.era() == Era::Legacy || matches!(self.line, Line::Pipe(_))
-    }
-
-    fn client_of(&self, id: UpstreamId) -> Option<Arc<Client>> {
-        match self.pending.lock().get(id) {
-            Some(Entry { waiter: Waiter::Client(path), .. }) => Some(Arc::clone(&path.client)),
-            _ => None,
-        }
-    }
-}
-
-impl Carrier for Connection {
-    fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut Touched) {
-        let entry = self.pending.lock().remove(id);
-        let path = match entry {
-            Some(Entry { waiter: Waiter::Client(path), .. }) => path,
-            Some(Entry { waiter: Waiter::Parked(parked), .. }) => {
-                parked.leave_questions(self, touched);
-                let Some(path) = self.parking.give_up(&parked) else { return };
-                path
-            }
-            _ => return,
-        };
-        path.noted(Outcome::Cancelled);
-        path.door.unanswered(touched);
-        match how {
-            Cancel::Said(message) if self.is_told() => {
-                let Some(span) = message.params.request_id else { return };
-                with_digits(id, |digits| {
-                    self.tell(message.bytes, &Edits::one(span, digits), touched);
-                });
-                self.line.forget(id);
-            }
-            _ => self.call_off(id, "the client has gone", touched),
-        }
-        self.gave_up(&path.client, touched);
-        self.made_room_in(touched);
-    }
-
-    fn abandon(&self, id: u32, touched: &mut Touched) {
-        let sent_at = self.pending.lock().get(id).map(|entry| entry.sent_at);
-        let Some(sent_at) = sent_at else { return };
-        let may_have_run = self.line.reach().may_have_run(id, sent_at);
-        self.fail_into(id, &CallError::ShuttingDown { may_have_run }, touched);
-    }
-
-    fn pass(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) {
-        self.tell(bytes, edits, touched);
     }
 }
 

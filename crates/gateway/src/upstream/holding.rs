@@ -16,7 +16,7 @@ use crate::limits::{KEPT_REQUEST, LASTING_LIFE};
 use crate::pump::Touched;
 use crate::upstream::connection::Connection;
 use crate::upstream::hints::Hints;
-use crate::upstream::pending::Waiter;
+use crate::upstream::pending::{Entry, UpstreamId, Waiter};
 use crate::upstream::room::{Cause, Room};
 
 impl Again {
@@ -50,7 +50,8 @@ impl Connection {
             return self.submit_now(message, changes, path, touched);
         }
         // Behind those who came before; whose turn it is, is decided in one place.
-        room.admit(path, Cause::Turn, self.outfit.timeout).map_err(|turned| turned.1)?;
+        let within = self.outfit.timeout.or(self.limits.call);
+        room.admit(path, Cause::Turn, within).map_err(|turned| turned.1)?;
         room.release(touched);
         Ok(())
     }
@@ -65,7 +66,7 @@ impl Connection {
         error: &CallError,
         touched: &mut Touched,
     ) {
-        let room = self.outfit.room.as_ref().filter(|room| room.is_open() && path.rounds == 0);
+        let room = self.outfit.room.as_ref().filter(|room| room.takes_calls() && path.rounds == 0);
         let Some((room, again)) = room.zip(path.again.as_mut()) else {
             return path.fail(error, touched);
         };
@@ -77,8 +78,24 @@ impl Connection {
         if path.client.take(&path.id).is_none() {
             return; // it has had its outcome
         }
-        if let Err(turned) = room.admit(path, Cause::Away, None) {
+        let left = deadline.map(|deadline| self.deadlines.left(deadline));
+        if let Err(turned) = room.admit(path, Cause::Away, left) {
             turned.0.fail_taken(error, touched);
+        }
+    }
+
+    /// The way of one call has broken off: it is made again if it may be, or ends with the error.
+    pub(super) fn lose_call(&self, id: UpstreamId, error: &CallError, touched: &mut Touched) {
+        let mut pending = self.pending.lock();
+        if !matches!(pending.get(id), Some(Entry { waiter: Waiter::Client(_), .. })) {
+            drop(pending);
+            self.fail_into(id, error, touched);
+            return;
+        }
+        let entry = pending.remove(id);
+        drop(pending);
+        if let Some(Entry { waiter: Waiter::Client(path), deadline, .. }) = entry {
+            self.lose(path, deadline, !error.may_retry(), error, touched);
         }
     }
 

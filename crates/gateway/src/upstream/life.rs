@@ -193,8 +193,10 @@ impl<'a> Life<'a> {
 
     /// Takes the server out of sight, ends its calls, and lets nothing of it live on.
     async fn finish(mut self, end: &End, mut tree: Tree) {
-        if let End::Failed(failure) = end {
-            announce(self.server, self.supervisor, failure);
+        match end {
+            End::Failed(failure) => announce(self.server, self.supervisor, failure),
+            End::OtherWay => {}
+            End::Stopped => drop(self.server.is_given_up("was stopped")),
         }
         // First out of the list: whoever has the error of a call must not see its tool any more,
         // unless the server is expected back.

@@ -13,7 +13,7 @@ use trunkline_wire::{Edits, scan};
 use crate::call::{Cancel, Carrier, ReturnPath, Ticket};
 use crate::error::CallError;
 use crate::events::Outcome;
-use crate::limits::{WAITING_BYTES, WAITING_CALLS, WAITING_TIME};
+use crate::limits::{LONGEST_TURN, WAITING_BYTES, WAITING_CALLS, WAITING_TIME};
 use crate::pump::Touched;
 use crate::upstream::connection::Connection;
 
@@ -35,11 +35,22 @@ pub(crate) struct Room {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The server is away and expected back.
-    is_open: bool,
+    standing: Standing,
     held: BTreeMap<u32, Held>,
     bytes: usize,
     last: u32,
+}
+
+/// How it stands with the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Standing {
+    /// It has not been there yet, or is not expected back.
+    #[default]
+    Shut,
+    /// It is there.
+    Serving,
+    /// It has gone and is expected back.
+    Away,
 }
 
 #[derive(Debug)]
@@ -84,29 +95,44 @@ impl Room {
     /// The server is away and will be back: whoever calls it waits.
     pub(super) fn open(&self) {
         if self.holds {
-            self.state.lock().is_open = true;
+            self.state.lock().standing = Standing::Away;
         }
     }
 
-    pub(crate) fn is_open(&self) -> bool {
-        self.state.lock().is_open
+    /// A call has found this connection closed: its end will be noticed in a moment.
+    pub(crate) fn missed(&self, connection: &Arc<Connection>) {
+        let is_current = self.connection.lock().as_ptr() == Arc::as_ptr(connection);
+        let mut state = self.state.lock();
+        if is_current && state.standing == Standing::Serving {
+            state.standing = Standing::Away;
+        }
     }
 
-    /// Keeps a call, which must hold its request (`again`) and not be open in its client.
+    /// May a call whose server has gone wait here?
+    pub(crate) fn takes_calls(&self) -> bool {
+        self.holds && self.state.lock().standing != Standing::Shut
+    }
+
+    /// Keeps a call, which must hold its request (`again`) and not be open in its client. `within`: how
+    /// long a call to this server may take.
     pub(crate) fn admit(
         self: &Arc<Self>,
         path: ReturnPath,
         cause: Cause,
         within: Option<Duration>,
     ) -> Result<(), Turned> {
-        let until = Instant::now() + within.unwrap_or(WAITING_TIME).min(WAITING_TIME);
+        let patience = match cause {
+            Cause::Away => WAITING_TIME,
+            Cause::Turn => LONGEST_TURN,
+        };
+        let until = Instant::now() + within.unwrap_or(patience).min(patience);
         self.keep(Held { path, until, cause })
     }
 
     fn keep(self: &Arc<Self>, held: Held) -> Result<(), Turned> {
         let size = held.path.again.as_ref().map_or(0, |again| again.request.len());
         let mut state = self.state.lock();
-        if held.cause == Cause::Away && !state.is_open {
+        if held.cause == Cause::Away && state.standing == Standing::Shut {
             let what = "is not running".to_owned();
             return Err(Box::new((held.path, self.gone(what, false))));
         }
@@ -131,7 +157,7 @@ impl Room {
     /// The server is there: whoever waits for it is let in.
     pub(super) fn welcome(self: &Arc<Self>, connection: &Arc<Connection>) {
         *self.connection.lock() = Arc::downgrade(connection);
-        self.state.lock().is_open = false;
+        self.state.lock().standing = Standing::Serving;
         let mut touched = Touched::default();
         self.release(&mut touched);
         touched.flush();
@@ -140,17 +166,18 @@ impl Room {
     /// Lets in whoever waits, in the order they came, as far as the server takes them.
     pub(crate) fn release(self: &Arc<Self>, touched: &mut Touched) {
         let connection = self.connection.lock().upgrade();
-        let Some(connection) = connection.filter(|_| !self.is_open()) else { return };
+        let Some(connection) = connection else { return };
         let _one_at_a_time = self.turnstile.lock();
         loop {
             if self.at_once.is_some_and(|most| connection.open_calls() >= most) {
                 return;
             }
             let Some(held) = self.state.lock().next() else { return };
-            match held.path.client.take(&held.path.id) {
-                Some(_) => self.hand_over(held, &connection, touched),
-                None => cancelled(&held.path, touched),
+            if held.path.client.take(&held.path.id).is_none() {
+                cancelled(&held.path, touched);
+                continue;
             }
+            self.hand_over(held, &connection, touched);
         }
     }
 
@@ -170,6 +197,7 @@ impl Room {
             Ok(()) => door.handed_over(),
             // It has gone again at this very moment, and the call has not run.
             Err(CallError::ServerGone { may_have_run: false, .. }) if self.holds => {
+                self.missed(connection);
                 let kept = self.keep(Held { path: spare, until, cause });
                 if let Err(turned) = kept {
                     turned.0.fail_taken(&self.in_this_case(&turned.0, turned.1), touched);
@@ -183,7 +211,7 @@ impl Room {
     pub(super) fn shut(&self, what: &str) {
         let held = {
             let mut state = self.state.lock();
-            state.is_open = false;
+            state.standing = Standing::Shut;
             state.bytes = 0;
             std::mem::take(&mut state.held)
         };
@@ -195,8 +223,19 @@ impl Room {
         touched.flush();
     }
 
-    /// Ends the waiting of those whose time is up. True if anybody still waits.
-    pub(crate) fn expire(&self, now: Instant) -> bool {
+    /// Lets in whoever can be let in, and ends the waiting of those whose time is up. True if anybody
+    /// still waits.
+    pub(crate) fn sweep(self: &Arc<Self>) -> bool {
+        if self.len() == 0 {
+            return false;
+        }
+        let mut touched = Touched::default();
+        self.release(&mut touched);
+        touched.flush();
+        self.expire(Instant::now())
+    }
+
+    fn expire(&self, now: Instant) -> bool {
         let (late, left) = {
             let mut state = self.state.lock();
             let late = state.held.iter().filter(|(_, held)| held.until <= now);
@@ -252,7 +291,11 @@ fn fail(path: &ReturnPath, error: &CallError, touched: &mut Touched) {
 }
 
 impl State {
+    /// Whoever is to be let in next, if the server is there.
     fn next(&mut self) -> Option<Held> {
+        if self.standing != Standing::Serving {
+            return None;
+        }
         let first = *self.held.first_key_value()?.0;
         self.remove(first)
     }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
@@ -68,6 +69,8 @@ pub(crate) struct Provisions {
     pub(crate) events: Option<EventSink>,
     /// Calls wait while a server is away.
     pub(crate) holds: bool,
+    /// When a call is late.
+    pub(crate) call: Option<Duration>,
     /// Rung when somebody starts to wait.
     pub(crate) bell: Arc<Notify>,
     /// Rung when the state of a server or what it offers has changed.
@@ -299,7 +302,7 @@ impl Server {
 
     /// Its calls may wait for it now.
     pub(crate) fn waiting_room(&self) -> Option<&Arc<Room>> {
-        self.room.as_ref().filter(|room| room.is_open())
+        self.room.as_ref().filter(|room| room.takes_calls())
     }
 
     /// Keeps a call that waits for the server, or says why it cannot wait.
@@ -309,7 +312,7 @@ impl Server {
                 CallError::ServerAbsent { server: self.key.to_string(), why: self.absence() };
             return Err(Box::new((path, error)));
         };
-        room.admit(path, Cause::Away, self.calls.timeout)?;
+        room.admit(path, Cause::Away, self.calls.timeout.or(self.provisions.call))?;
         room.release(touched); // it may have come back at this moment
         Ok(())
     }

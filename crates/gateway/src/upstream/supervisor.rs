@@ -67,13 +67,12 @@ pub(super) enum End {
 
 /// Runs a server until it is stopped or stays down.
 pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
-    server.is_attended.store(true, Ordering::Relaxed);
     keep_alive(&server, &supervisor).await;
-    server.is_attended.store(false, Ordering::Relaxed);
     server.update(|status| status.retry = None);
     if server.is_given_up("is not running any more") {
         supervisor.registry.changed();
     }
+    server.is_attended.store(false, Ordering::Relaxed);
 }
 
 async fn keep_alive(server: &Arc<Server>, supervisor: &Supervisor) {

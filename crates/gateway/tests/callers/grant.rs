@@ -2,9 +2,9 @@
 
 use trunkline_wire::{elements, member};
 
-use crate::scene::{Scene, Session, Test};
+use crate::scene::{Scene, Session, Test, stateless};
 
-pub const TESTS: &[Test] = &[
+pub(crate) const TESTS: &[Test] = &[
     ("only_what_is_granted_is_listed", only_what_is_granted_is_listed),
     ("what_is_forbidden_is_not_there", what_is_forbidden_is_not_there),
     (
@@ -48,6 +48,10 @@ fn only_what_is_granted_is_listed(scene: &Scene) {
         let listed = scene.stateless("lister", "tools/list", "").body;
         assert_eq!(names(&listed, "tools", "name"), expected, "{grant:?}");
     }
+    scene.keys.give("lister", Some(&["alpha/read"]));
+    let (fields, body) = stateless("lister", "tools/list", "");
+    let listed = scene.wire().ask("POST /mcp/for/claude-desktop", &fields, &body).body;
+    assert_eq!(names(&listed, "tools", "name"), ["alpha__read", "both"]);
     scene.keys.give("all", None);
     let all = names(&scene.session("all").said("tools/list", "{}"), "tools", "name");
     assert_eq!(all.len(), 9, "{all:?}");

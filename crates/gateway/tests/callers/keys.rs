@@ -9,12 +9,12 @@ use parking_lot::Mutex;
 use trunkline_gateway::{Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 
 #[derive(Debug, Default)]
-pub struct Keys {
+pub(crate) struct Keys {
     version: AtomicU64,
     known: Mutex<HashMap<String, Arc<Pass>>>,
     grants: AtomicU64,
     /// How often it was asked.
-    pub asked: AtomicU64,
+    pub(crate) asked: AtomicU64,
 }
 
 /// `server`: all of it; `server/tool`: that tool.
@@ -35,11 +35,11 @@ impl Grant for Allowed {
 
 impl Keys {
     /// A key that is good for everything, or for what the words say.
-    pub fn give(&self, key: &str, grant: Option<&[&str]>) {
+    pub(crate) fn give(&self, key: &str, grant: Option<&[&str]>) {
         self.put(key, grant, None);
     }
 
-    pub fn give_for(&self, key: &str, time: Duration) {
+    pub(crate) fn give_for(&self, key: &str, time: Duration) {
         self.put(key, None, Some(SystemTime::now() + time));
     }
 
@@ -53,7 +53,7 @@ impl Keys {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    pub fn take(&self, key: &str) {
+    pub(crate) fn take(&self, key: &str) {
         self.known.lock().remove(key).unwrap();
         self.version.fetch_add(1, Ordering::Release);
     }

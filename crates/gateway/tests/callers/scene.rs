@@ -8,28 +8,29 @@ use std::sync::Arc;
 use std::thread;
 
 use trunkline_catalog::config::{
-    CustomTool, Exposed, Secrets, ServerSpec, Share, Subtool, ToolFilter, Transport,
+    CallRules, CustomTool, Exposed, Secrets, ServerSpec, Share, Subtool, ToolFilter, Transport,
 };
 use trunkline_catalog::name::Naming;
 use trunkline_gateway::{
     Declared, Face, Gateway, HttpOptions, Inherited, Limits, Options, Restart,
 };
+use trunkline_http::reach::Policy;
 
 use crate::keys::Keys;
 use crate::server::WORD;
 use crate::web::Pages;
 use crate::wire::{Answer, Wire};
 
-pub type Test = (&'static str, fn(&Scene));
+pub(crate) type Test = (&'static str, fn(&Scene));
 
-pub struct Scene {
-    pub address: SocketAddr,
-    pub keys: Arc<Keys>,
-    pub pages: Arc<Pages>,
+pub(crate) struct Scene {
+    pub(crate) address: SocketAddr,
+    pub(crate) keys: Arc<Keys>,
+    pub(crate) pages: Arc<Pages>,
 }
 
 /// Runs the tests whose names hold this word.
-pub fn run(wanted: Option<&str>, tests: &[Test]) -> ExitCode {
+pub(crate) fn run(wanted: Option<&str>, tests: &[Test]) -> ExitCode {
     let wanted = wanted.filter(|word| !word.starts_with('-')).unwrap_or_default();
     let scene = Scene::start();
     let mut failed = 0;
@@ -65,12 +66,12 @@ impl Scene {
         Self { address, keys, pages }
     }
 
-    pub fn wire(&self) -> Wire {
+    pub(crate) fn wire(&self) -> Wire {
         Wire::to(self.address)
     }
 
     /// A session of whoever has this key.
-    pub fn session(&self, key: &str) -> Session {
+    pub(crate) fn session(&self, key: &str) -> Session {
         let mut wire = self.wire();
         let answer = wire.ask("POST /mcp", &fields(key), INITIALIZE);
         assert_eq!(answer.status, 200, "{answer:?}");
@@ -79,52 +80,52 @@ impl Scene {
     }
 
     /// A request of the stateless era, on a connection of its own.
-    pub fn stateless(&self, key: &str, method: &str, params: &str) -> Answer {
+    pub(crate) fn stateless(&self, key: &str, method: &str, params: &str) -> Answer {
         let mut wire = self.wire();
         let (fields, body) = stateless(key, method, params);
         wire.ask("POST /mcp", &fields, &body)
     }
 }
 
-pub struct Session {
-    pub wire: Wire,
-    pub id: String,
-    pub key: String,
+pub(crate) struct Session {
+    pub(crate) wire: Wire,
+    pub(crate) id: String,
+    pub(crate) key: String,
     /// What `initialize` was answered.
-    pub welcome: String,
+    pub(crate) welcome: String,
 }
 
 impl Session {
-    pub fn fields(&self) -> String {
+    pub(crate) fn fields(&self) -> String {
         format!("{}Mcp-Session-Id: {}\r\n", fields(&self.key), self.id)
     }
 
-    pub fn ask(&mut self, method: &str, params: &str) -> Answer {
+    pub(crate) fn ask(&mut self, method: &str, params: &str) -> Answer {
         let fields = self.fields();
         self.wire.ask("POST /mcp", &fields, &request(method, params))
     }
 
     /// The body of an answer that is plain.
-    pub fn said(&mut self, method: &str, params: &str) -> String {
+    pub(crate) fn said(&mut self, method: &str, params: &str) -> String {
         let answer = self.ask(method, params);
         assert_eq!(answer.status, 200, "{answer:?}");
         answer.body
     }
 }
 
-pub fn fields(key: &str) -> String {
+pub(crate) fn fields(key: &str) -> String {
     format!(
         "Authorization: Bearer {key}\r\nAccept: application/json, text/event-stream\r\n\
          Content-Type: application/json\r\n"
     )
 }
 
-pub fn request(method: &str, params: &str) -> String {
+pub(crate) fn request(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{params}}}"#)
 }
 
 /// The head and the body of a request that stands for itself; `params` without its braces.
-pub fn stateless(key: &str, method: &str, params: &str) -> (String, String) {
+pub(crate) fn stateless(key: &str, method: &str, params: &str) -> (String, String) {
     let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
     let comma = if params.is_empty() { "" } else { "," };
     let body = request(method, &format!("{{{params}{comma}{meta}}}"));
@@ -162,6 +163,8 @@ fn options() -> Options {
         restart: Restart::Always,
         inherited: Inherited::choose(Vec::<(OsString, OsString)>::new(), &[]),
         declared: Declared::everything(),
+        reach: Policy::default(),
+        events: None,
     }
 }
 
@@ -174,5 +177,14 @@ fn spec(key: &str, filter: ToolFilter) -> ServerSpec {
         cwd: None,
     };
     let (key, secrets) = (key.to_owned(), Secrets::new());
-    ServerSpec { key, transport, disabled: false, secrets, filter, share: Share::Shared }
+    ServerSpec {
+        key,
+        transport,
+        disabled: false,
+        secrets,
+        filter,
+        share: Share::Shared,
+        guarded: false,
+        calls: CallRules::default(),
+    }
 }

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use trunkline_wire::{Kind, Message, encode, scan, write_error, write_result};
 
-pub const WORD: &str = "be-a-server";
+pub(crate) const WORD: &str = "be-a-server";
 
-pub fn run(key: &str) -> ExitCode {
+pub(crate) fn run(key: &str) -> ExitCode {
     let stdin = std::io::stdin().lock();
     for line in stdin.lines() {
         let Ok(line) = line else { break };
@@ -28,7 +28,7 @@ fn answer(key: &str, message: &Message<'_>) {
             r#"{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}},"resources":{{}},"prompts":{{}},"logging":{{}}}},"serverInfo":{{"name":"{key}","version":"1"}},"instructions":"words of {key}"}}"#
         ),
         ("tools/list", _) => r#"{"tools":[{"name":"read","inputSchema":{"type":"object"}},{"name":"write","inputSchema":{"type":"object"}},{"name":"shout","inputSchema":{"type":"object"}},{"name":"wait","inputSchema":{"type":"object"}}]}"#.to_owned(),
-        ("tools/call", "\"wait\"") => return,
+        ("tools/call", "\"wait\"") => return wait(message),
         ("resources/list", _) => {
             format!(r#"{{"resources":[{{"uri":"{key}://thing","name":"thing of {key}"}}]}}"#)
         }
@@ -55,6 +55,18 @@ fn answer(key: &str, message: &Message<'_>) {
             );
         });
     }
+}
+
+/// Says that it has been asked, if that is wanted, and nothing more.
+fn wait(message: &Message<'_>) {
+    let Some(token) = message.params.meta_progress_token else { return };
+    let token = String::from_utf8_lossy(token.of(message.bytes)).into_owned();
+    say(|out| {
+        out.extend_from_slice(
+            format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}"#)
+                .as_bytes(),
+        );
+    });
 }
 
 fn say(write: impl FnOnce(&mut Vec<u8>)) {

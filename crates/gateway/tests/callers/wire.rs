@@ -2,24 +2,24 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use trunkline_http::{Body, Framing, response};
 
-pub struct Wire {
+pub(crate) struct Wire {
     stream: TcpStream,
     held: Vec<u8>,
 }
 
 #[derive(Debug)]
-pub struct Answer {
-    pub status: u16,
-    pub head: String,
-    pub body: String,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
 }
 
 impl Answer {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (known, value) = line.split_once(": ")?;
             known.eq_ignore_ascii_case(name).then_some(value)
@@ -30,18 +30,18 @@ impl Answer {
 const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Wire {
-    pub fn to(address: SocketAddr) -> Self {
+    pub(crate) fn to(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Self { stream, held: Vec::new() }
     }
 
-    pub fn write(&mut self, text: &str) {
+    pub(crate) fn write(&mut self, text: &str) {
         self.stream.write_all(text.as_bytes()).unwrap();
     }
 
     /// A request; `fields` are whole lines.
-    pub fn send(&mut self, request: &str, fields: &str, body: &str) {
+    pub(crate) fn send(&mut self, request: &str, fields: &str, body: &str) {
         let host = if fields.contains("Host:") { "" } else { "Host: localhost\r\n" };
         let length = body.len();
         self.write(&format!(
@@ -49,15 +49,20 @@ impl Wire {
         ));
     }
 
-    pub fn ask(&mut self, request: &str, fields: &str, body: &str) -> Answer {
+    pub(crate) fn ask(&mut self, request: &str, fields: &str, body: &str) -> Answer {
         self.send(request, fields, body);
-        let (head, framing) = self.head(request.starts_with("HEAD "));
+        self.answer(request.starts_with("HEAD "))
+    }
+
+    /// The next response; `to_head`: it has no body whatever it says.
+    pub(crate) fn answer(&mut self, to_head: bool) -> Answer {
+        let (head, framing) = self.head(to_head);
         let body = self.body(framing);
-        Answer { status: head[9..12].parse().unwrap(), head, body }
+        Answer { status: head.split(' ').nth(1).unwrap().parse().unwrap(), head, body }
     }
 
     /// The head of the next response.
-    pub fn head(&mut self, to_head: bool) -> (String, Framing) {
+    fn head(&mut self, to_head: bool) -> (String, Framing) {
         loop {
             if let Some((response, length)) = response(&self.held).unwrap() {
                 let framing = response.body(to_head).unwrap();
@@ -80,7 +85,7 @@ impl Wire {
     }
 
     /// Raw bytes of a stream until they hold `words`.
-    pub fn until(&mut self, words: &str) -> String {
+    pub(crate) fn until(&mut self, words: &str) -> String {
         loop {
             let text = String::from_utf8_lossy(&self.held).into_owned();
             if text.contains(words) {
@@ -92,8 +97,13 @@ impl Wire {
     }
 
     /// The rest of a stream, until its last chunk or the end of the connection.
-    pub fn rest(&mut self) -> String {
-        while !self.held.ends_with(b"0\r\n\r\n") && self.fill() {}
+    pub(crate) fn rest(&mut self) -> String {
+        // Comments keep a stream going that does not end: patience has its end all the same.
+        let began = Instant::now();
+        while !self.held.ends_with(b"0\r\n\r\n") && self.fill() {
+            let text = String::from_utf8_lossy(&self.held);
+            assert!(began.elapsed() < PATIENCE, "it does not end: {text:?}");
+        }
         String::from_utf8(std::mem::take(&mut self.held)).unwrap()
     }
 

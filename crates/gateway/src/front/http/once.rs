@@ -43,7 +43,11 @@ impl Once {
     ) -> Arc<Self> {
         let state = Mutex::new(State::Waiting(reply));
         let (caller, clock) = (caller.cloned(), Arc::clone(clock));
-        Arc::new(Self { client: Arc::default(), caller, id, clock, state })
+        let client = Arc::<Client>::default();
+        if let Some(caller) = &caller {
+            client.is_known_as(Arc::clone(&caller.label));
+        }
+        Arc::new(Self { client, caller, id, clock, state })
     }
 
     /// The connection is gone, and so the client has cancelled.

@@ -185,3 +185,36 @@ impl From<BadHead> for Refusal {
         Self::Head(bad)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_gate_says_is_passed_on_as_far_as_it_makes_sense() {
+        let bearer = Some("Bearer realm=\"x\"");
+        for (status, challenge, expected, header) in [
+            (401, bearer, 401, Some(("WWW-Authenticate", "Bearer realm=\"x\""))),
+            (403, None, 403, None),
+            (403, bearer, 403, Some(("WWW-Authenticate", "Bearer realm=\"x\""))),
+            (503, None, 503, Some(("Retry-After", "5"))),
+            (401, Some("Bearer\r\nX: 1"), 401, None),
+            (200, None, 403, None),
+        ] {
+            let challenge = challenge.map(str::to_owned);
+            let stop = Stop::Denied(Denied { status, challenge, message: "no".to_owned() });
+            assert_eq!(stop.status(), expected);
+            let header = header.map(|(name, value): (&str, &str)| (name, value.as_bytes()));
+            assert_eq!(stop.header(), header, "{stop:?}");
+            let body = String::from_utf8(stop.body(b"null")).unwrap();
+            assert!(body.contains("\"message\":\"no\""), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_problem_is_json() {
+        let text = String::from_utf8(problem(413, "too \"large\"")).unwrap();
+        let expected = r#"{"type":"about:blank","title":"Content Too Large","status":413,"detail":"too \"large\""}"#;
+        assert_eq!(text, expected);
+    }
+}

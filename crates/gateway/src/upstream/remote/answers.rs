@@ -178,7 +178,7 @@ impl HttpLine {
                 // In the stateless era the rest cannot be asked for.
                 if after.is_empty() || self.dialect == Dialect::Modern {
                     let what = "ended its stream of events before the answer".to_owned();
-                    return self.fail_call(&connection, id, what, true, touched);
+                    return connection.lose_call(id, &self.gone(what, true), touched);
                 }
                 let resume = Exchange::bare(Purpose::Resume(id), after);
                 self.delay(resume, retry.map_or(REOPEN_FIRST, |retry| retry.max(REOPEN_SOONEST)));
@@ -225,9 +225,12 @@ impl HttpLine {
         may_have_run: bool,
         touched: &mut Touched,
     ) {
+        connection.fail_into(id, &self.gone(what, may_have_run), touched);
+    }
+
+    pub(super) fn gone(&self, what: String, may_have_run: bool) -> CallError {
         let server = self.key.to_string();
-        let error = CallError::ServerGone { server, what, may_have_run, stderr: Vec::new() };
-        connection.fail_into(id, &error, touched);
+        CallError::ServerGone { server, what, may_have_run, stderr: Vec::new() }
     }
 }
 

@@ -355,7 +355,11 @@ impl HttpLine {
 
     /// The answer cannot be had, and the request may have run.
     pub(super) fn broke_off(&self, exchange: Exchange, what: &str, touched: &mut Touched) {
-        self.fail(exchange, Trouble::new(what, ""), true, touched);
+        let (Purpose::Call(id), Some(connection)) = (exchange.purpose, self.connection()) else {
+            return self.fail(exchange, Trouble::new(what, ""), true, touched);
+        };
+        connection.lose_call(id, &self.gone(what.to_owned(), true), touched);
+        self.pool.lock().recycle(exchange);
     }
 
     fn fail(

@@ -1,57 +1,20 @@
-//! The configured servers and the catalog made of those that run: knowledge, no behaviour.
+//! `View`: the registry as clients of one kind see it: under the names they can use, and as much of
+//! it as they may.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
-use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep, timeout_at};
 use trunkline_catalog::config::CustomTool;
 use trunkline_catalog::name::Naming;
 use trunkline_catalog::{Catalog, ListKind, Offer, Scope, ServerWords, instructions};
-use trunkline_wire::{encode_into, members};
 
-use crate::call::{Audience, Client};
-use crate::deadlines::Tick;
-use crate::era::Era;
 use crate::gate::Grant;
-use crate::instance::Instance;
-use crate::limits::{KNOWN_NAMES, LISTENERS, PRIVATE_PROCESSES, WAITING_SWEEP};
-use crate::upstream::{Connection, Live, Parking, Server};
+use crate::limits::KNOWN_NAMES;
+use crate::registry::{Registry, Wanted};
+use crate::upstream::{Connection, Live, Server};
 
-#[derive(Debug)]
-pub(crate) struct Registry {
-    /// Who we are among those who may be connected in a circle.
-    pub(crate) instance: Instance,
-    /// Every client.
-    pub(crate) audience: Arc<Audience>,
-    /// What is remembered between the requests of stateless clients.
-    pub(crate) parking: Arc<Parking>,
-    wanted: Mutex<Wanted>,
-    /// Processes that serve one client alone.
-    privates: Mutex<Vec<Weak<Server>>>,
-    /// Servers that are not wanted any more and end their calls.
-    leaving: Mutex<Vec<Weak<Server>>>,
-    /// Counts the changes; and a bell.
-    version: AtomicU64,
-    changes: watch::Sender<()>,
-    /// Subscriptions that are open.
-    listeners: Arc<AtomicUsize>,
-}
-
-/// One of the subscriptions that may be open; given back when dropped.
-#[derive(Debug)]
-pub(crate) struct Place(Arc<AtomicUsize>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// The registry as clients of one kind see it: under the names they can use, and as much of it as
-/// they may.
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) registry: Arc<Registry>,
@@ -59,13 +22,6 @@ pub(crate) struct View {
     /// `None`: all of it.
     grant: Option<Arc<dyn Grant>>,
     current: Mutex<Current>,
-}
-
-/// What the config asks for, in its order.
-#[derive(Clone, Debug, Default)]
-struct Wanted {
-    servers: Arc<[Arc<Server>]>,
-    custom: Arc<[CustomTool]>,
 }
 
 /// The catalog of one moment and the servers its routes lead to.
@@ -147,178 +103,6 @@ impl Known {
             names.extend(entries.map(|entry| entry.name.clone()).take(room));
         }
     }
-}
-
-impl Registry {
-    pub(crate) fn new(audience: Arc<Audience>) -> Self {
-        Self {
-            instance: Instance::new(),
-            audience,
-            parking: Arc::new(Parking::new()),
-            wanted: Mutex::default(),
-            privates: Mutex::default(),
-            leaving: Mutex::default(),
-            version: AtomicU64::new(1),
-            changes: watch::Sender::new(()),
-            listeners: Arc::default(),
-        }
-    }
-
-    /// A place for one more subscription, if there is one.
-    pub(crate) fn place_for_listener(&self) -> Option<Place> {
-        let before = self.listeners.fetch_add(1, Ordering::Relaxed);
-        let place = Place(Arc::clone(&self.listeners));
-        (before < LISTENERS).then_some(place)
-    }
-
-    /// This client does not want to hear of any resource any more.
-    pub(crate) fn unsubscribe(&self, client: &Arc<Client>) {
-        for connection in self.servers().iter().filter_map(|server| server.connection()) {
-            for uri in connection.subscriptions.leave(client) {
-                connection.unfollow(&uri);
-            }
-        }
-    }
-
-    /// The extensions of the servers that are of the stateless era, as an object: it is theirs to
-    /// understand them.
-    fn extensions(&self, is_seen: impl Fn(&str) -> bool) -> Vec<u8> {
-        let servers = self.servers();
-        let seen = servers.iter().filter(|server| is_seen(&server.key));
-        let live: Vec<_> = seen.filter_map(|server| server.live()).collect();
-        let modern = live.iter().filter(|live| live.connection.era() == Era::Modern);
-        union(modern.filter_map(|live| live.hello.extensions.as_deref()))
-    }
-
-    /// These are the servers and custom tools from now on.
-    pub(crate) fn set(&self, servers: Vec<Arc<Server>>, custom: Vec<CustomTool>) {
-        *self.wanted.lock() = Wanted { servers: servers.into(), custom: custom.into() };
-        self.changed();
-    }
-
-    pub(crate) fn servers(&self) -> Arc<[Arc<Server>]> {
-        Arc::clone(&self.wanted.lock().servers)
-    }
-
-    /// A process that serves one client alone: its calls have deadlines, too. False if there are
-    /// too many of them.
-    pub(crate) fn add_private(&self, server: &Arc<Server>) -> bool {
-        let mut privates = self.privates.lock();
-        privates.retain(|known| known.upgrade().is_some_and(|known| !known.is_done()));
-        let room = privates.len() < PRIVATE_PROCESSES;
-        if room {
-            privates.push(Arc::downgrade(server));
-        }
-        room
-    }
-
-    /// The processes of this server that serve one client alone.
-    pub(crate) fn privates_of(&self, server: &Server) -> Vec<Arc<Server>> {
-        let privates = self.privates.lock();
-        let privates = privates.iter().filter_map(Weak::upgrade);
-        privates.filter(|private| private.key == server.key).collect()
-    }
-
-    /// This server is not wanted any more. False: it was not before.
-    pub(crate) fn remove(&self, server: &Arc<Server>) -> bool {
-        let mut wanted = self.wanted.lock();
-        let others = wanted.servers.iter().filter(|known| !Arc::ptr_eq(known, server)).cloned();
-        let others: Arc<[Arc<Server>]> = others.collect();
-        let was_there = others.len() < wanted.servers.len();
-        wanted.servers = others;
-        drop(wanted);
-        self.changed();
-        was_there
-    }
-
-    /// Every Trunkline that can be reached through this one, itself among them.
-    pub(crate) fn instances(&self) -> Vec<u8> {
-        let live: Vec<_> = self.servers().iter().filter_map(|server| server.live()).collect();
-        self.instance.with(live.iter().flat_map(|live| &live.hello.instances))
-    }
-
-    /// A server's offer has changed.
-    pub(crate) fn changed(&self) {
-        self.version.fetch_add(1, Ordering::AcqRel);
-        self.changes.send_replace(());
-    }
-
-    pub(crate) fn changes(&self) -> watch::Receiver<()> {
-        self.changes.subscribe()
-    }
-
-    pub(crate) fn is_settled(&self) -> bool {
-        self.servers().iter().all(|server| server.is_settled())
-    }
-
-    /// Waits until every server is running or failed, or `deadline` passes. False: it passed.
-    pub(crate) async fn settled(&self, deadline: Instant) -> bool {
-        let servers = self.servers();
-        let all = async {
-            for server in servers.iter() {
-                server.settled().await;
-            }
-        };
-        timeout_at(deadline, all).await.is_ok()
-    }
-
-    /// Ends the waiting of calls that have waited for their server too long, for ever.
-    pub(crate) async fn sweep_waiting(&self, bell: &Notify) {
-        loop {
-            bell.notified().await;
-            while self.expire_waiting() {
-                sleep(WAITING_SWEEP).await;
-            }
-        }
-    }
-
-    /// True if anybody waits.
-    fn expire_waiting(&self) -> bool {
-        let rooms = self.everybody().into_iter().filter_map(|server| server.room.clone());
-        rooms.filter(|room| room.expire(Instant::now())).count() > 0
-    }
-
-    /// This server is not wanted any more, and has calls to end.
-    pub(crate) fn leaves(&self, server: &Arc<Server>) {
-        let mut leaving = self.leaving.lock();
-        leaving.retain(|known| known.strong_count() > 0);
-        leaving.push(Arc::downgrade(server));
-    }
-
-    /// Every server with its calls: those of the config, those of one client alone, those that leave.
-    fn everybody(&self) -> Vec<Arc<Server>> {
-        let privates = self.privates.lock().clone();
-        let leaving = self.leaving.lock().clone();
-        let others = privates.iter().chain(&leaving).filter_map(Weak::upgrade);
-        self.servers().iter().cloned().chain(others).collect()
-    }
-
-    /// Ends the calls that are late. True if any call is left open.
-    pub(crate) fn expire_calls(&self, now: Tick) -> bool {
-        let servers = self.everybody();
-        let connections = servers.iter().filter_map(|server| server.connection());
-        connections.filter(|connection| connection.expire(now)).count() > 0
-    }
-}
-
-/// The members of all objects; of those with the same name, the first.
-fn union<'a>(objects: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
-    let mut known = BTreeSet::new();
-    let mut out = vec![b'{'];
-    for object in objects {
-        for (key, value) in members(object) {
-            if known.insert(key.clone()) {
-                if out.len() > 1 {
-                    out.push(b',');
-                }
-                encode_into(&key, &mut out);
-                out.push(b':');
-                out.extend_from_slice(value.of(object));
-            }
-        }
-    }
-    out.push(b'}');
-    out
 }
 
 impl View {
@@ -465,29 +249,57 @@ impl View {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use trunkline_catalog::config::{CallRules, Secrets, ServerSpec, Share, ToolFilter, Transport};
 
-    #[test]
-    fn extensions_are_joined() {
-        for (objects, expected) in [
-            (vec![], "{}"),
-            (vec!["{}", r#"{"a/x":{ "n":1.0 }}"#], r#"{"a/x":{ "n":1.0 }}"#),
-            (
-                vec![r#"{"a/x":{},"b/y":{}}"#, r#"{"a/x":{"later":1},"c/z":{}}"#],
-                r#"{"a/x":{},"b/y":{},"c/z":{}}"#,
-            ),
-        ] {
-            let joined = union(objects.iter().map(|object| object.as_bytes()));
-            assert_eq!(String::from_utf8(joined).unwrap(), expected);
+    use super::*;
+    use crate::upstream::Provisions;
+
+    /// Reads what `alpha` has, and anything of `beta`.
+    #[derive(Debug)]
+    struct Reader;
+
+    impl Grant for Reader {
+        fn allows(&self, server: &str, tool: &str) -> bool {
+            server == "beta" || (server, tool) == ("alpha", "read")
+        }
+        fn all_of(&self, server: &str) -> bool {
+            server == "beta"
+        }
+        fn id(&self) -> u64 {
+            1
         }
     }
 
+    fn stopped(key: &str) -> Arc<Server> {
+        let (command, key) = ("x".to_owned(), key.to_owned());
+        let transport = Transport::Stdio { command, args: vec![], env: vec![], cwd: None };
+        let (secrets, filter, share) = (Secrets::new(), ToolFilter::default(), Share::Shared);
+        let (guarded, calls) = (false, CallRules::default());
+        let disabled = false;
+        let spec = ServerSpec { key, transport, disabled, secrets, filter, share, guarded, calls };
+        Arc::new(Server::new(spec, Arc::default(), &Provisions::default()))
+    }
+
     #[test]
-    fn subscriptions_are_bounded() {
-        let registry = Registry::new(Arc::default());
-        let held: Vec<_> = (0..LISTENERS).map(|_| registry.place_for_listener().unwrap()).collect();
-        assert!(registry.place_for_listener().is_none());
-        drop(held);
-        assert!(registry.place_for_listener().is_some());
+    fn a_server_out_of_sight_is_not_there_even_if_it_does_not_run() {
+        let registry = Arc::new(Registry::new(Arc::default()));
+        registry.set(["alpha", "beta", "gamma"].map(stopped).to_vec(), Vec::new());
+        let all = View::new(registry, Naming::default());
+        let some = all.narrowed(Arc::new(Reader));
+        for (name, expected) in [
+            ("alpha:read", true),
+            ("alpha:write", false),
+            ("beta:anything", true),
+            ("gamma:read", false),
+            ("nobody:read", false),
+        ] {
+            assert_eq!(some.by_prefix(name).is_some(), expected, "{name}");
+            assert_eq!(all.by_prefix(name).is_some(), !name.starts_with("nobody"), "{name}");
+        }
+        let snapshot = some.snapshot();
+        assert_eq!([0, 1, 2, 3].map(|place| snapshot.is_whole(place)), [false, true, false, false]);
+        let words = some.instructions();
+        assert!(words.contains("- beta") && !words.contains("gamma"), "{words}");
+        assert!(all.instructions().contains("- gamma"));
     }
 }

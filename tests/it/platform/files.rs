@@ -1,0 +1,51 @@
+//! A config file and the store together: what comes from the file is shown and not edited.
+
+use kit::mcp::Speak;
+use kit::platform::{ADMIN, SERVERS, id_of};
+use kit::room::Room;
+use kit::service::Wire;
+use kit::{LIMIT, process};
+use serde_json::json;
+
+use super::echoing;
+
+#[test]
+fn servers_of_the_file_stand_beside_registered_ones_and_cannot_be_edited_over_rest() {
+    let room = Room::new();
+    let b = echoing(&room, "b").listen(Wire::Http);
+    let config = room.config([("a", echoing(&room, "a").entry())]);
+    let platform = room.platform(&["--config", config.to_str().expect("UTF-8")]);
+    platform.connected("b", &b);
+    let list = platform.admin().get(SERVERS).is(200);
+    let servers = list["servers"].as_array().cloned().unwrap_or_default();
+    let facts: Vec<_> =
+        servers.iter().map(|server| (server["name"].as_str(), server["source"].as_str())).collect();
+    assert_eq!(facts, [(Some("a"), Some("file")), (Some("b"), Some("api"))]);
+    let path = format!("{SERVERS}/{}", id_of(&servers[0]));
+    platform.admin().patch(&path, &json!({ "description": "x" })).problem(409, "from-file");
+    platform.admin().delete(&path).problem(409, "from-file");
+    platform.wait_status(&id_of(&servers[0]), "CONNECTED");
+    let client = platform.mcp(ADMIN);
+    client.assert_echo("a", "echo", r#"{"n":1}"#);
+    client.assert_echo("b", "echo", r#"{"n":2}"#);
+    for name in ["a", "b"] {
+        let result = platform.call(&format!("{name}.echo"), &json!({})).is(200);
+        assert_eq!(result["metadata"]["routed_to"], name);
+    }
+}
+
+#[test]
+fn a_file_that_changes_leaves_registered_servers_alone() {
+    let room = Room::new();
+    let b = echoing(&room, "b").listen(Wire::Http);
+    let config = room.config([("a", echoing(&room, "a").entry())]);
+    let platform = room.platform(&["--config", config.to_str().expect("UTF-8")]);
+    platform.connected("b", &b);
+    room.config([("c", echoing(&room, "c").entry())]);
+    process::wait_until("the file is read again", LIMIT, || {
+        let names = platform.tool_names(ADMIN);
+        names == ["b.echo", "c.echo"]
+    });
+    platform.call("a.echo", &json!({})).problem(404, "no-such-tool");
+    platform.call("b.echo", &json!({})).is(200);
+}

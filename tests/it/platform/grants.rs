@@ -1,0 +1,136 @@
+//! Keys for some tools only: what they may not call they do not see, over REST and in both eras.
+
+use kit::mcp::{self, Speak};
+use kit::modern::Modern;
+use kit::platform::{ADMIN, CALL, Platform};
+use kit::room::Room;
+use kit::service::Wire;
+use kit::{LIMIT, ledger, say};
+use serde_json::{Value, json};
+
+const SEEN: [&str; 2] = ["a.one", "b.both"];
+const HIDDEN: [&str; 2] = ["a.both", "b.one"];
+
+/// Two servers, and a key for one tool of each.
+fn house(room: &Room) -> (Platform, String) {
+    let platform = room.platform(&[]);
+    for name in ["a", "b"] {
+        let fake = room.fake(name).tool("one", say::echo()).tool("both", say::echo());
+        let service = fake.listen(Wire::Http);
+        platform.connected(name, &service);
+        room.keep(service);
+    }
+    let made = platform.make_key(&json!({ "name": "some", "role": "caller", "tools": SEEN }));
+    assert_eq!(made["tools"], json!(SEEN));
+    (platform, made["key"].as_str().expect("a key").to_owned())
+}
+
+fn ran(room: &Room) -> usize {
+    ["a", "b"].iter().map(|name| ledger::calls(&room.ledger(name)).len()).sum()
+}
+
+#[test]
+fn over_rest_a_key_sees_and_calls_its_tools_and_no_others() {
+    let room = Room::new();
+    let (platform, key) = house(&room);
+    assert_eq!(platform.tool_names(&key), SEEN);
+    assert_eq!(platform.tool_names(ADMIN).len(), 4);
+    let rest = platform.rest(Some(&key));
+    let list = rest.get("/api/v1/tools").is(200);
+    assert_eq!(list["total"], 2, "the number says no more than the list");
+    for name in SEEN {
+        rest.post(CALL, &json!({ "name": name })).is(200);
+    }
+    let before = ran(&room);
+    let servers = platform.admin().get(kit::platform::SERVERS).is(200);
+    for name in HIDDEN {
+        let hidden = rest.post(CALL, &json!({ "name": name })).problem(404, "no-such-tool");
+        let unknown = rest.post(CALL, &json!({ "name": "a.none" })).problem(404, "no-such-tool");
+        let word = |problem: &Value| problem["detail"].as_str().unwrap_or_default().to_owned();
+        assert_eq!(word(&hidden).replace(name, "X"), word(&unknown).replace("a.none", "X"));
+        let (server, tool) = name.split_once('.').expect("a dot");
+        let all = servers["servers"].as_array().into_iter().flatten();
+        let id =
+            all.filter(|known| known["name"] == server).map(|known| known["id"].clone()).next();
+        let body = json!({ "name": tool, "server_id": id });
+        rest.post(CALL, &body).problem(404, "no-such-tool");
+    }
+    assert_eq!(ran(&room), before, "nothing has run");
+}
+
+#[test]
+fn over_a_session_a_key_sees_and_calls_its_tools_and_no_others() {
+    let room = Room::new();
+    let (platform, key) = house(&room);
+    let client = platform.mcp(&key);
+    assert_eq!(client.list_names(), SEEN);
+    for name in SEEN {
+        client.call(name, "{}").result();
+    }
+    let before = ran(&room);
+    let unknown = client.call("a.none", "{}");
+    for name in HIDDEN {
+        let hidden = client.call(name, "{}");
+        assert_eq!(hidden.code(), unknown.code());
+        assert_eq!(hidden.message().replace(name, "X"), unknown.message().replace("a.none", "X"));
+    }
+    assert_eq!(ran(&room), before, "nothing has run");
+}
+
+#[test]
+fn in_the_stateless_era_a_key_sees_and_calls_its_tools_and_no_others() {
+    let room = Room::new();
+    let (platform, key) = house(&room);
+    let client = Modern::http(platform.serve().address(), "{}");
+    let bearer = format!("Bearer {key}");
+    let ask = |message: String| {
+        let id = client.start_with(&message, &[("Authorization", &bearer)]);
+        client.answer(&id, LIMIT)
+    };
+    let list = ask(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#.to_owned());
+    let names: Vec<String> = mcp::listed(&list).into_iter().map(|tool| tool.name).collect();
+    assert_eq!(names, SEEN);
+    for (id, name) in (2..).zip(SEEN) {
+        ask(mcp::call(&id.to_string(), name, "{}")).result();
+    }
+    let before = ran(&room);
+    let unknown = ask(mcp::call("10", "a.none", "{}"));
+    for (id, name) in (11..).zip(HIDDEN) {
+        let hidden = ask(mcp::call(&id.to_string(), name, "{}"));
+        assert_eq!(hidden.code(), unknown.code());
+        assert_eq!(hidden.message().replace(name, "X"), unknown.message().replace("a.none", "X"));
+    }
+    assert_eq!(ran(&room), before, "nothing has run");
+}
+
+#[test]
+fn patterns_stand_for_servers_and_tools_and_an_empty_list_for_nothing() {
+    let room = Room::new();
+    let (platform, _) = house(&room);
+    for (patterns, expected) in [
+        (json!(["a.*"]), &["a.both", "a.one"][..]),
+        (json!(["*.one"]), &["a.one", "b.one"]),
+        (json!(["*"]), &["a.both", "a.one", "b.both", "b.one"]),
+        (json!(["a.o*", "b.nothing"]), &["a.one"]),
+        (json!([]), &[]),
+    ] {
+        let body = json!({ "name": "p", "role": "caller", "tools": patterns });
+        let made = platform.make_key(&body);
+        let key = made["key"].as_str().expect("a key");
+        assert_eq!(platform.tool_names(key), expected, "{patterns}");
+        assert_eq!(platform.mcp(key).list_names(), expected, "{patterns}");
+    }
+}
+
+/// The list belongs to the server's name as it is now.
+#[test]
+fn a_renamed_server_leaves_the_list_of_a_key_for_its_old_name() {
+    let room = Room::new();
+    let (platform, key) = house(&room);
+    let servers = platform.admin().get(kit::platform::SERVERS).is(200);
+    let path =
+        format!("{}/{}", kit::platform::SERVERS, kit::platform::id_of(&servers["servers"][0]));
+    platform.admin().patch(&path, &json!({ "name": "c" })).is(200);
+    assert_eq!(platform.tool_names(&key), ["b.both"]);
+    platform.rest(Some(&key)).post(CALL, &json!({ "name": "c.one" })).problem(404, "no-such-tool");
+}

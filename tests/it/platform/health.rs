@@ -1,0 +1,188 @@
+//! US5: health is checked at an interval, by a page or by what the server says, and is to be seen.
+
+use std::time::{Duration, Instant};
+
+use kit::page::{Page, Says};
+use kit::platform::{Platform, SERVERS, id_of, remote};
+use kit::room::Room;
+use kit::service::Wire;
+use kit::{LIMIT, bin, process, run};
+use serde_json::Value;
+
+use super::echoing;
+
+const EACH_SECOND: [&str; 2] = ["--health-interval", "1s"];
+
+/// A connected server with this page as its `health_check_url`; its id.
+fn watched(room: &Room, page: &Page) -> (Platform, String) {
+    let service = echoing(room, "a").listen(Wire::Http);
+    let platform = room.platform(&EACH_SECOND);
+    let mut body = remote("a", &service);
+    body["health_check_url"] = page.url().into();
+    let id = id_of(&platform.register(&body));
+    room.keep(service);
+    platform.wait_status(&id, "CONNECTED");
+    (platform, id)
+}
+
+fn failures(server: &Value) -> u64 {
+    server["health"]["consecutive_failures"].as_u64().expect("a number")
+}
+
+#[test]
+fn us5_ac1_nfr_p6_checks_run_at_the_interval_that_was_given() {
+    let room = Room::new();
+    let page = Page::new(Says::Status(200));
+    let (platform, id) = watched(&room, &page);
+    process::wait_until("several checks", LIMIT, || page.heads().len() >= 4);
+    let path = format!("{SERVERS}/{id}/health");
+    let report = platform.admin().get(&path).is(200);
+    let samples = report["samples"].as_array().cloned().unwrap_or_default();
+    assert!(samples.len() >= 3, "{report:#}");
+    assert!(samples.iter().all(|sample| sample["ok"] == true), "{report:#}");
+}
+
+#[test]
+fn us5_ac1_nfr_p6_the_interval_is_thirty_seconds_unless_said_otherwise() {
+    let mut help = std::process::Command::new(bin::trunkline());
+    help.args(["serve", "--help"]);
+    let done = run::run(help, b"");
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    let about = text.split("--health-interval").nth(1).unwrap_or_default();
+    let about = about.split("--").next().unwrap_or_default();
+    assert!(about.contains("30s"), "{text}");
+}
+
+#[test]
+fn us5_ac1_an_interval_that_is_none_is_refused() {
+    for wrong in ["soon", "", "-1s", "0s"] {
+        let room = Room::new();
+        let done = run::run(room.platform_command(&["--health-interval", wrong]), b"");
+        done.bad(2, &["--health-interval"]);
+    }
+}
+
+#[test]
+fn us5_ac2_the_health_check_url_is_asked() {
+    let room = Room::new();
+    let page = Page::new(Says::Status(204));
+    let (platform, id) = watched(&room, &page);
+    let server = platform
+        .wait_server(&id, "a check", LIMIT, |server| !server["health"]["last_check"].is_null());
+    assert_eq!(server["health"]["status"], "healthy", "{server:#}");
+    let head = page.heads().remove(0);
+    assert!(head.starts_with("GET /health HTTP/1.1\r\n"), "{head}");
+}
+
+#[test]
+fn us5_ac3_without_a_url_health_is_what_the_servers_messages_say() {
+    let room = Room::new();
+    let service = echoing(&room, "a").listen(Wire::Http);
+    let platform = room.platform(&EACH_SECOND);
+    let id = platform.connected("a", &service);
+    let healthy = |server: &Value| {
+        server["health"]["status"] == "healthy" && !server["health"]["last_check"].is_null()
+    };
+    platform.wait_server(&id, "healthy", LIMIT, healthy);
+    service.kill();
+    platform.wait_server(&id, "failing", LIMIT, |server| {
+        server["status"] == "ERROR" && server["health"]["status"] == "failing"
+    });
+}
+
+#[test]
+fn us5_ac4_ac5_three_failed_checks_in_a_row_are_an_error_and_a_good_one_ends_it() {
+    let room = Room::new();
+    let page = Page::new(Says::Status(200));
+    let (platform, id) = watched(&room, &page);
+    for bad in [Says::Status(500), Says::HangUp, Says::Status(404)] {
+        page.says(bad);
+        let mut seen = Vec::new();
+        let deadline = Instant::now() + LIMIT;
+        let last = loop {
+            let server = platform.server(&id);
+            seen.push((failures(&server), server["status"].clone()));
+            if server["status"] == "ERROR" {
+                break server;
+            }
+            assert!(Instant::now() < deadline, "{bad:?}: no ERROR; {server:#}");
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        assert!(failures(&last) >= 3, "{last:#}");
+        assert_eq!(last["health"]["status"], "failing", "{last:#}");
+        let early = seen.iter().find(|(count, status)| *count < 3 && status == "ERROR");
+        assert_eq!(early, None, "{bad:?}");
+        assert!(seen.iter().any(|(count, _)| (1..3).contains(count)), "{bad:?}: {seen:?}");
+        page.says(Says::Status(200));
+        let well = platform.wait_status(&id, "CONNECTED");
+        assert_eq!(failures(&well), 0, "{well:#}");
+    }
+}
+
+#[test]
+fn us5_ac5_two_failed_checks_and_a_good_one_are_no_error() {
+    let room = Room::new();
+    let page = Page::new(Says::Status(200));
+    let (platform, id) = watched(&room, &page);
+    page.says(Says::Status(503));
+    let server = platform.wait_server(&id, "a failed check", LIMIT, |s| failures(s) >= 1);
+    page.says(Says::Status(200));
+    assert_ne!(server["status"], "ERROR", "{server:#}");
+    platform.wait_server(&id, "it counts anew", LIMIT, |server| {
+        assert_ne!(server["status"], "ERROR", "{server:#}");
+        failures(server) == 0
+    });
+}
+
+#[test]
+fn us5_ac6_the_list_of_servers_shows_how_each_does() {
+    let room = Room::new();
+    let page = Page::new(Says::Status(200));
+    let (platform, id) = watched(&room, &page);
+    platform.wait_server(&id, "a check", LIMIT, |server| server["health"]["status"] == "healthy");
+    let list = platform.admin().get(SERVERS).is(200);
+    let health = &list["servers"][0]["health"];
+    assert_eq!(health["status"], "healthy");
+    assert_eq!(health["consecutive_failures"], 0);
+    assert!(health["last_check"].as_str().is_some_and(|at| at.ends_with('Z')), "{health}");
+    assert!(health["response_time_ms"]["p50"].is_number(), "{health}");
+    assert!(health["response_time_ms"]["p95"].is_number(), "{health}");
+    assert_eq!(health["error_rate"].as_f64(), Some(0.0), "{health}");
+}
+
+/// Five seconds are the promise: shorter would fail servers that are only slow.
+#[test]
+fn us5_ac8_a_check_that_is_not_answered_fails_after_five_seconds() {
+    let room = Room::new();
+    let page = Page::new(Says::Status(200));
+    let (platform, id) = watched(&room, &page);
+    let before = page.heads().len();
+    page.says(Says::Silence);
+    process::wait_until("a check that hangs", LIMIT, || page.heads().len() > before);
+    // It may have been answered just before the page fell silent.
+    let before = page.heads().len();
+    process::wait_until("a check that hangs for sure", LIMIT, || page.heads().len() > before);
+    let path = format!("{SERVERS}/{id}/health?limit=1");
+    platform.wait_server(&id, "it fails", LIMIT, |server| failures(server) >= 1);
+    let report = platform.admin().get(&path).is(200);
+    let sample = &report["samples"][0];
+    assert_eq!(sample["ok"], false, "{report:#}");
+    assert!(sample["detail"].as_str().is_some_and(|why| !why.is_empty()), "{report:#}");
+    let gap = |heads: usize| {
+        let start = Instant::now();
+        process::wait_until("the next check", LIMIT, || page.heads().len() > heads);
+        start.elapsed()
+    };
+    let took = gap(page.heads().len()).max(gap(page.heads().len()));
+    assert!(took >= Duration::from_millis(4500), "checks that hang came after {took:?}");
+}
+
+#[test]
+fn a_server_that_fails_its_checks_costs_the_others_nothing() {
+    let room = Room::new();
+    let page = Page::new(Says::Silence);
+    let (platform, _) = watched(&room, &page);
+    let other = echoing(&room, "b").listen(Wire::Http);
+    let id = platform.connected("b", &other);
+    platform.wait_server(&id, "healthy", LIMIT, |server| server["health"]["status"] == "healthy");
+}

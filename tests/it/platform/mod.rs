@@ -1,0 +1,35 @@
+//! The platform (003): servers registered over REST, who may do what, health, audit, the store.
+//!
+//! Everything here goes through the real server, as its operators and their tools would.
+
+mod audit;
+mod calls;
+mod canaries;
+mod commands;
+mod connections;
+mod durability;
+mod events;
+mod files;
+mod grants;
+mod health;
+mod judged;
+mod keys;
+mod metrics;
+mod names;
+mod postgres;
+mod reach;
+mod registration;
+mod reliability;
+mod results;
+mod roles;
+mod scale;
+mod store;
+
+use kit::config::Fake;
+use kit::room::Room;
+use kit::say;
+
+/// A server that echoes.
+fn echoing<'a>(room: &'a Room, name: &str) -> Fake<'a> {
+    room.fake(name).tool("echo", say::echo())
+}

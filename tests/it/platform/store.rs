@@ -1,0 +1,168 @@
+//! A store that cannot be used as it should: another key, a disk without room. Serving goes on.
+
+use kit::apart::{apart, word};
+use kit::mcp::Speak;
+use kit::platform::{ADMIN, KEYS, Platform, SERVERS, id_of, remote};
+use kit::room::Room;
+use kit::service::{Service, Wire};
+use kit::{LIMIT, ledger, process, run};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::echoing;
+
+const RIGHT: &str = "a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=";
+const WRONG: &str = "eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHh4eHg=";
+
+/// A platform with this key, and a server of the config file.
+fn keyed(room: &Room, key: &str) -> Platform {
+    let config = room.config([("f", echoing(room, "f").entry())]);
+    let flags = ["--allow-net", "127.0.0.0/8", "--config", config.to_str().expect("UTF-8")];
+    let mut command = room.platform_command(&flags);
+    command.env("TRUNKLINE_KEY", key);
+    Platform::start(command)
+}
+
+fn stop(platform: &Platform) {
+    platform.serve().process().signal(Signal::TERM);
+    platform.serve().process().wait_exit(LIMIT);
+}
+
+fn with_secret(name: &str, service: &Service) -> Value {
+    let mut body = remote(name, service);
+    body["connection_config"]["headers"] = json!({ "X-Secret": "s3cr3t-of-a" });
+    body
+}
+
+#[test]
+fn with_another_key_records_are_shown_and_nothing_is_overwritten_while_serving_goes_on() {
+    let room = Room::new();
+    let service = echoing(&room, "a").listen(Wire::Http);
+    let (id, key) = {
+        let platform = keyed(&room, RIGHT);
+        let id = id_of(&platform.register(&with_secret("a", &service)));
+        platform.wait_status(&id, "CONNECTED");
+        let key = platform.key("viewer");
+        stop(&platform);
+        (id, key)
+    };
+    let asked = ledger::heads(&room.ledger("a")).len();
+    {
+        let platform = keyed(&room, WRONG);
+        let server = platform.server(&id);
+        assert_eq!(server["name"], "a");
+        assert_ne!(server["status"], "CONNECTED", "{server:#}");
+        let refused = platform.admin().post(SERVERS, &with_secret("b", &service));
+        let problem = refused.problem(503, "store-unavailable");
+        assert!(problem.to_string().contains("TRUNKLINE_KEY"), "it says what to do: {problem:#}");
+        let patch = json!({ "connection_config": { "headers": { "X-Secret": "another" } } });
+        let path = format!("{SERVERS}/{id}");
+        platform.admin().patch(&path, &patch).problem(503, "store-unavailable");
+        let connect = platform.act(&id, "connect");
+        assert!([202, 503].contains(&connect.status()), "{connect}");
+        process::wait_until("the file's server is there", LIMIT, || {
+            platform.tool_names(ADMIN) == ["f.echo"]
+        });
+        platform.mcp(ADMIN).assert_echo("f", "echo", "{}");
+        platform.call("f.echo", &json!({})).is(200);
+        assert_eq!(ledger::heads(&room.ledger("a")).len(), asked, "without its secret nobody asks");
+        stop(&platform);
+    }
+    let platform = keyed(&room, RIGHT);
+    platform.wait_status(&id, "CONNECTED");
+    platform.call("a.echo", &json!({})).is(200);
+    platform.rest(Some(&key)).get("/api/v1/me").is(200);
+    let heads = ledger::heads(&room.ledger("a"));
+    assert_eq!(heads.last().and_then(|head| head.header("x-secret")), Some("s3cr3t-of-a"));
+}
+
+#[test]
+fn a_key_that_is_none_is_refused_at_the_start() {
+    for wrong in ["short", "a2tr", "not base64 at all, not base64 at all, no!!"] {
+        let room = Room::new();
+        let mut command = room.platform_command(&[]);
+        command.env("TRUNKLINE_KEY", wrong);
+        let done = run::run(command, b"");
+        assert!(matches!(done.code, Some(1 | 2)), "{done}");
+        assert!(done.stderr.contains("TRUNKLINE_KEY"), "{done}");
+        done.hides(wrong);
+    }
+}
+
+#[test]
+fn the_data_directory_and_its_key_are_their_owners_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let room = Room::new();
+    let platform = room.platform(&[]);
+    platform.key("viewer");
+    for entry in std::fs::read_dir(room.path("data")).expect("a directory").flatten() {
+        let mode = entry.metadata().expect("its mode").permissions().mode() & 0o077;
+        assert_eq!(mode, 0, "{}", entry.path().display());
+    }
+    let mode = std::fs::metadata(room.path("data")).expect("its mode").permissions().mode();
+    assert_eq!(mode & 0o077, 0);
+}
+
+#[test]
+fn k28_on_a_full_disk_writes_are_refused_whole_and_serving_goes_on() {
+    let room = Room::new();
+    let service = echoing(&room, "a").listen(Wire::Http);
+    std::fs::create_dir(room.path("data")).expect("the room can be written");
+    let at = |name: &str| word(room.path(name).to_str().expect("UTF-8"));
+    let (data, full, filled) = (at("data"), at("full"), at("filled"));
+    let (free, freed, fill) = (at("free"), at("freed"), at("data/fill"));
+    // A shell stays beside the platform and does as the gates say; as a child of the platform, which
+    // the second bracket prevents, it would be ended as a stray.
+    let script = format!(
+        "mount -t tmpfs -o size=4m,mode=700 none {data}; \
+         ( ( until [ -e {full} ]; do sleep 0.05; done; cat /dev/zero > {fill} || touch {filled}; \
+             until [ -e {free} ]; do sleep 0.05; done; rm {fill}; touch {freed} \
+           ) </dev/null >/dev/null 2>&1 & )"
+    );
+    let command = room.platform_command(&["--allow-net", "127.0.0.0/8"]);
+    let platform = Platform::start(apart(&command, &script));
+    let id = platform.connected("a", &service);
+    let before = platform.admin().get(SERVERS).is(200)["total"].clone();
+    room.open_gate("full");
+    process::wait_until("the disk is full", LIMIT, || room.path("filled").exists());
+    // What is left of the last pages may take a few more.
+    let mut written = before.as_u64().expect("a number");
+    let mut refused = None;
+    for n in 0..500 {
+        let mut body = with_secret(&format!("n{n}"), &service);
+        body["auto_connect"] = false.into();
+        body["description"] = "d".repeat(3000).into();
+        let answer = platform.admin().post(SERVERS, &body);
+        match answer.status() {
+            201 => written += 1,
+            _ => {
+                refused = Some(answer);
+                break;
+            }
+        }
+    }
+    let refused = refused.expect("the disk is full");
+    refused.problem(507, "store-full");
+    platform
+        .admin()
+        .post(KEYS, &json!({ "name": "x", "role": "viewer" }))
+        .problem(507, "store-full");
+    for n in 0..50 {
+        platform.call("a.echo", &json!({ "n": n })).is(200);
+    }
+    platform.mcp(ADMIN).assert_echo("a", "echo", "{}");
+    let list = platform.admin().get(SERVERS).is(200);
+    assert_eq!(list["total"], written, "nothing is half there");
+    room.open_gate("free");
+    process::wait_until("there is room", LIMIT, || room.path("freed").exists());
+    process::wait_until("it is used", LIMIT, || {
+        let mut body = with_secret("later", &service);
+        body["auto_connect"] = false.into();
+        platform.admin().post(SERVERS, &body).status() == 201
+    });
+    assert_eq!(platform.server(&id)["status"], "CONNECTED");
+    // Calls that were made meanwhile are recorded, or it is said how many are not.
+    platform.wait_audit("a call of that time, or a loss", |record| {
+        record["action"] == "call-tool" || record.to_string().contains("lost")
+    });
+}
