@@ -61,6 +61,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("control/access", &[]),
     ("control/net", &[]),
     ("control/oauth", &["net"]),
+    ("control/issuer", &["access", "keys", "net", "oauth", "scratch"]),
     ("control/secrets", &["api", "oauth", "scratch"]),
     ("control/keys", &["access", "api", "scratch"]),
     ("control/audit", &["api", "scratch"]),
@@ -69,7 +70,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("control/trace", &["net"]),
     (
         "control/platform",
-        &["access", "api", "audit", "health", "keys", "metrics", "net", "secrets"],
+        &["access", "api", "audit", "health", "issuer", "keys", "metrics", "net", "secrets"],
     ),
     (
         "gateway/fleet",

@@ -4,6 +4,7 @@ pub mod access;
 pub mod api;
 pub mod audit;
 pub mod health;
+pub mod issuer;
 pub mod keys;
 pub mod metrics;
 pub mod net;

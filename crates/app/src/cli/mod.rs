@@ -13,7 +13,9 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 pub(crate) use client::{Call, Prompts, Resources, Target, Tools};
 pub(crate) use front::{Serve, Stdio};
 pub(crate) use install::{Check, Install};
-pub(crate) use platform::{Audit, AuditCommand, Key, KeyCommand, Maintained, Place, PlatformFlags};
+pub(crate) use platform::{
+    Audit, AuditCommand, IssuerFlags, Key, KeyCommand, Maintained, Place, PlatformFlags,
+};
 pub(crate) use servers::{Bounds, Identity, Servers};
 pub(crate) use values::Token;
 
@@ -42,7 +44,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve many clients over HTTP: Streamable HTTP at /mcp, the older SSE at /sse
-    Serve(Serve),
+    Serve(Box<Serve>),
     /// List the tools, or describe one
     Tools(Tools),
     /// Call a tool
@@ -65,7 +67,7 @@ enum Command {
 #[derive(Debug)]
 pub(crate) enum Asked {
     Stdio(Stdio),
-    Serve(Serve),
+    Serve(Box<Serve>),
     Tools(Tools),
     Call(Call),
     Resources(Resources),

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use trunkline_http::Url;
 use trunkline_http::reach::Cidr;
 
-use super::values::{seconds, store, variable};
+use super::values::{seconds, store, url, variable};
 
 /// With a data directory or a store, `serve` is a platform: servers are registered over REST, with keys,
 /// health and an audit log.
@@ -14,6 +15,8 @@ use super::values::{seconds, store, variable};
 pub(crate) struct PlatformFlags {
     #[command(flatten)]
     pub(crate) place: Place,
+    #[command(flatten)]
+    pub(crate) issuer: IssuerFlags,
     /// Let admins register servers that are commands on this machine
     #[arg(long, help_heading = "Platform")]
     pub(crate) allow_stdio_registration: bool,
@@ -32,6 +35,29 @@ pub(crate) struct PlatformFlags {
         help_heading = "Platform"
     )]
     pub(crate) health_interval: Duration,
+}
+
+/// Whose access tokens are taken, beside keys.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct IssuerFlags {
+    /// Take access tokens (JWT) of the OAuth authorization server at URL, written as in their `iss`
+    #[arg(long, value_name = "URL", help_heading = "Platform")]
+    pub(crate) issuer: Option<String>,
+    /// What tokens must be meant for (repeatable) [default: the public address of /mcp]
+    #[arg(long, value_name = "URL", requires = "issuer", help_heading = "Platform")]
+    pub(crate) audience: Vec<String>,
+    /// How clients reach this Trunkline, if that is not the address it listens on
+    #[arg(
+        long, value_name = "URL", value_parser = url, requires = "issuer",
+        help_heading = "Platform"
+    )]
+    pub(crate) public_url: Option<Url>,
+    /// Where the issuer's keys are [default: its metadata says where]
+    #[arg(
+        long, value_name = "URL", value_parser = url, requires = "issuer",
+        help_heading = "Platform"
+    )]
+    pub(crate) jwks_url: Option<Url>,
 }
 
 /// Where a platform keeps things.

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use trunkline_control::access::WithoutToken;
 use trunkline_control::api::handle::Api;
+use trunkline_control::issuer::Trusted;
 use trunkline_control::platform::{Booted, Platform, Settings, StdioRegistration};
 use trunkline_control::secrets::{Allowed, KeySource};
 use trunkline_gateway::{Event, EventSink, Fleet, HttpOptions, Options};
+use trunkline_http::Url;
 use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
 
-use crate::cli::{Place, PlatformFlags, Token};
+use crate::cli::{IssuerFlags, Place, PlatformFlags, Token};
 use crate::environment::Environment;
 use crate::settings::{ADMIN_TOKEN, KEY};
 use crate::{OK, speak};
@@ -43,7 +45,9 @@ pub(super) fn settings(
         (_, []) => StdioRegistration::Refused,
         (_, commands) => StdioRegistration::Only(commands.to_vec()),
     };
-    let is_open = token.is_none() && address.ip().is_loopback();
+    let issuer = trusted(&flags.issuer, address)?;
+    // Where an issuer is named, clients have to hear that they need a token of it.
+    let is_open = token.is_none() && issuer.is_none() && address.ip().is_loopback();
     let variables = environment.all();
     Ok(Settings {
         key,
@@ -52,6 +56,7 @@ pub(super) fn settings(
         admin_token: environment.filled(ADMIN_TOKEN),
         static_token: token.map(|token| token.reveal().to_owned()),
         without_token: if is_open { WithoutToken::MayUseMcp } else { WithoutToken::Refused },
+        issuer,
         stdio,
         reach: Policy { allowed: flags.allow_net.clone() },
         allowed: allowed.map_err(|bad| format!("--allow-env: {bad}"))?,
@@ -61,6 +66,21 @@ pub(super) fn settings(
         }),
         health_interval: flags.health_interval,
     })
+}
+
+/// The issuer, if there is one, and what this Trunkline is for it.
+fn trusted(flags: &IssuerFlags, address: SocketAddr) -> Result<Option<Trusted>, String> {
+    let Some(issuer) = &flags.issuer else { return Ok(None) };
+    let public = match &flags.public_url {
+        Some(public) => public.clone(),
+        None if address.ip().is_loopback() => {
+            Url::parse(&format!("http://{address}")).map_err(|bad| bad.to_string())?
+        }
+        // It may have many addresses, and clients another name for it.
+        None => return Err("--issuer needs --public-url: how clients reach this".to_owned()),
+    };
+    let trusted = Trusted::new(issuer, flags.jwks_url.clone(), flags.audience.clone(), &public);
+    trusted.map(Some).map_err(|bad| bad.to_string())
 }
 
 /// Where a platform keeps what.

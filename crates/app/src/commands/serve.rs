@@ -1,8 +1,9 @@
 //! `trunkline serve`: many clients over HTTP.
 
 use std::io;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 
+use trunkline_control::platform::Settings;
 use trunkline_gateway::{Declared, Gateway, HttpOptions, Restart};
 
 use crate::cli::{Serve, Token};
@@ -47,12 +48,9 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
         Ok(address) => address,
         Err(error) => return broke(&error),
     };
-    let platform = match serve.platform.is_wanted() {
-        false => None,
-        true => match platform::settings(&serve.platform, token.as_ref(), address, environment) {
-            Ok(settings) => Some(settings),
-            Err(what) => return speak::problem(&format!("error: {what}\n"), USAGE),
-        },
+    let platform = match wanted_platform(serve, token.as_ref(), address, environment) {
+        Ok(settings) => settings,
+        Err(what) => return speak::problem(&format!("error: {what}\n"), USAGE),
     };
     let mut front = HttpOptions {
         listener,
@@ -97,6 +95,23 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
     match served.and_then(|served| served) {
         Ok(()) => OK,
         Err(error) => broke(&error),
+    }
+}
+
+/// What the platform is told, if there is to be one.
+fn wanted_platform(
+    serve: &Serve,
+    token: Option<&Token>,
+    address: SocketAddr,
+    environment: &Environment,
+) -> Result<Option<Settings>, String> {
+    if serve.platform.is_wanted() {
+        return platform::settings(&serve.platform, token, address, environment).map(Some);
+    }
+    match &serve.platform.issuer.issuer {
+        None => Ok(None),
+        // Without the platform nobody would look at tokens.
+        Some(_) => Err("--issuer needs a platform: --data-dir or --store".to_owned()),
     }
 }
 

@@ -25,6 +25,13 @@ pub struct Claims {
     pub expires_at: u64,
 }
 
+impl Claims {
+    /// From then on (s) the token is refused: clocks may be apart.
+    pub fn good_until(&self) -> u64 {
+        self.expires_at.saturating_add(SKEW)
+    }
+}
+
 /// Why a token is not taken, in words for the log. Clients hear `invalid_token` for all of them:
 /// more would help only who forges one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

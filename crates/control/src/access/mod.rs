@@ -15,7 +15,7 @@ mod resource;
 mod role;
 mod scope;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use grants::{BadPattern, Grants, Pattern};
 pub use jwks::{BadJwks, Jwks};

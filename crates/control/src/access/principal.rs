@@ -18,6 +18,7 @@ pub struct Principal {
     role: Role,
     grants: Grants,
     credential: Credential,
+    good_until: Option<u64>,
 }
 
 /// What somebody was let in by.
@@ -125,8 +126,9 @@ fn without_token(worth: WithoutToken) -> Result<Principal, Refusal> {
 fn by_key(token: &str, id: &KeyId, known: &Known, now: u64) -> Result<Principal, Refusal> {
     let key = known.keys.get(id).ok_or(Refusal::Unknown)?;
     key.check(&known.pepper, token, now)?;
-    let ApiKey { name, role, grants, .. } = key.clone();
-    Ok(Principal { name, role, grants, credential: Credential::Key(id.clone()) })
+    let ApiKey { name, role, grants, expires_at, .. } = key.clone();
+    let credential = Credential::Key(id.clone());
+    Ok(Principal { name, role, grants, credential, good_until: expires_at })
 }
 
 fn by_jwt(token: &str, issuer: &Issuer, now: u64) -> Result<Principal, Refusal> {
@@ -136,13 +138,15 @@ fn by_jwt(token: &str, issuer: &Issuer, now: u64) -> Result<Principal, Refusal> 
     })?;
     let scopes = claims.scopes.iter().map(String::as_str);
     let role = scope::role_of(scopes).ok_or(Refusal::NoScope)?;
+    let good_until = Some(claims.good_until());
     let (issuer, subject) = (claims.issuer, claims.subject);
-    Ok(Principal::new(&subject.clone(), role, Credential::Jwt { issuer, subject }))
+    let principal = Principal::new(&subject.clone(), role, Credential::Jwt { issuer, subject });
+    Ok(Principal { good_until, ..principal })
 }
 
 impl Principal {
     fn new(name: &str, role: Role, credential: Credential) -> Self {
-        Self { name: name.to_owned(), role, grants: Grants::All, credential }
+        Self { name: name.to_owned(), role, grants: Grants::All, credential, good_until: None }
     }
 
     /// For people to read. Two may have the same; the credential tells them apart.
@@ -160,6 +164,11 @@ impl Principal {
 
     pub fn credential(&self) -> &Credential {
         &self.credential
+    }
+
+    /// From then on (s since 1970) it has to be shown anew; `None`: until it is revoked.
+    pub fn good_until(&self) -> Option<u64> {
+        self.good_until
     }
 
     pub fn require(&self, action: Action) -> Result<(), Refusal> {

@@ -19,7 +19,7 @@ mod issuer;
 mod login;
 mod loopback;
 mod pending;
-mod places;
+pub(crate) mod places;
 mod refresh;
 mod registration;
 mod resource;

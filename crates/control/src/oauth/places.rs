@@ -15,7 +15,7 @@ pub(super) fn of_resource(server: &Url, named: Option<&Url>) -> Vec<Url> {
 }
 
 /// Where the metadata of an issuer may be: RFC 8414 first, OIDC after it.
-pub(super) fn of_issuer(issuer: &Url) -> Vec<Url> {
+pub(crate) fn of_issuer(issuer: &Url) -> Vec<Url> {
     let path = issuer.path();
     let appended = format!("{}/.well-known/openid-configuration", path.trim_end_matches('/'));
     distinct([
@@ -27,14 +27,14 @@ pub(super) fn of_issuer(issuer: &Url) -> Vec<Url> {
 
 /// May the server at `server` name this URL? Plain HTTP is for programs on one machine that talk
 /// to each other: a server elsewhere cannot send us to our own loopback with it.
-pub(super) fn may_name(server: &Url, url: &Url) -> bool {
+pub(crate) fn may_name(server: &Url, url: &Url) -> bool {
     match url.scheme() {
         Scheme::Https => true,
         Scheme::Http => is_loopback(url) && is_loopback(server),
     }
 }
 
-pub(super) fn is_loopback(url: &Url) -> bool {
+pub(crate) fn is_loopback(url: &Url) -> bool {
     let host = url.host();
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

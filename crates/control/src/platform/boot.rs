@@ -22,6 +22,7 @@ use super::{File, Inner, Platform, Settings, clock, news};
 use crate::access::{Pepper, Secret, Use};
 use crate::audit::{Audit, Bounds};
 use crate::health::{self, Checker, Rules, Wards};
+use crate::issuer::{Clients, IssuerKeys};
 use crate::keys::{AdminTokenError, Fixed, Keyholder, KeysError, admin_token};
 use crate::metrics::Metrics;
 use crate::net::Client;
@@ -100,11 +101,20 @@ impl Platform {
         tasks.spawn(async move { health::keep(&keeping.0, kept, clock::now, &keeping.1).await });
         let holding = (Arc::clone(&keys), end.clone());
         tasks.spawn(async move { holding.0.run(clock::now, holding.1).await });
+        let issuer = settings.issuer.clone().map(|trusted| {
+            let clients = Clients::new(settings.reach.clone());
+            Arc::new(IssuerKeys::new(trusted, clients, Arc::clone(&keys)))
+        });
+        if let Some(issuer) = issuer.clone() {
+            let end = end.clone();
+            tasks.spawn(async move { issuer.run(end).await });
+        }
         Self(Arc::new(Inner {
             settings,
             store,
             safe,
             keys,
+            issuer,
             audit,
             wards,
             metrics: Metrics::default(),

@@ -8,16 +8,18 @@ use trunkline_gateway::{Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 
 use super::clock;
 use crate::access::{Action, Credential, Grants, Principal, Refusal, bearer_of, challenge, decide};
+use crate::issuer::IssuerKeys;
 use crate::keys::Keyholder;
 
 #[derive(Debug, Clone)]
 pub struct KeyGate {
     keys: Arc<Keyholder>,
+    issuer: Option<Arc<IssuerKeys>>,
 }
 
 impl super::Platform {
     pub fn gate(&self) -> KeyGate {
-        KeyGate { keys: Arc::clone(&self.0.keys) }
+        KeyGate { keys: Arc::clone(&self.0.keys), issuer: self.0.issuer.clone() }
     }
 }
 
@@ -32,36 +34,29 @@ impl KeyGate {
         Ok(principal)
     }
 
-    fn pass(&self, principal: &Principal) -> Arc<Pass> {
-        let credential = principal.credential().to_string();
-        let expires = match principal.credential() {
-            Credential::Key(id) => {
-                let known = self.keys.known();
-                let end = known.keys.get(id).and_then(|key| key.expires_at);
-                end.map(|end| UNIX_EPOCH + Duration::from_secs(end))
-            }
-            _ => None,
-        };
-        Arc::new(Pass {
-            who: credential.as_bytes().into(),
-            label: credential.as_str().into(),
-            grant: limited(principal.grants(), &credential),
-            expires,
+    fn told(&self, decided: Result<Principal, Refusal>) -> Decision {
+        let resource = self.issuer.as_deref().map(IssuerKeys::resource);
+        decided.map(|principal| pass(&principal)).map_err(|refusal| Denied {
+            status: refusal.status(),
+            challenge: Some(challenge(refusal, Action::UseMcp.least_role(), resource)),
+            message: refusal.to_string(),
         })
     }
 }
 
 impl Gate for KeyGate {
     fn admit(&self, asking: &Asking<'_>) -> Admission {
-        let decision: Decision = match self.decide(asking.authorization) {
-            Ok(principal) => Ok(self.pass(&principal)),
-            Err(refusal) => Err(Denied {
-                status: refusal.status(),
-                challenge: Some(challenge(refusal, Action::UseMcp.least_role(), None)),
-                message: refusal.to_string(),
-            }),
+        let decided = self.decide(asking.authorization);
+        let issuer = match decided {
+            Err(Refusal::NeedsKeys) => self.issuer.clone().filter(|issuer| issuer.may_come()),
+            _ => None,
         };
-        Admission::Now(decision)
+        let Some(issuer) = issuer else { return Admission::Now(self.told(decided)) };
+        let (gate, shown) = (self.clone(), asking.authorization.map(<[u8]>::to_vec));
+        Admission::Later(Box::pin(async move {
+            issuer.renewed().await;
+            gate.told(gate.decide(shown.as_deref()))
+        }))
     }
 
     fn version(&self) -> u64 {
@@ -78,6 +73,18 @@ impl Gate for KeyGate {
             lives && lasts
         })
     }
+}
+
+fn pass(principal: &Principal) -> Arc<Pass> {
+    let credential = principal.credential().to_string();
+    // An end that no clock can show is none.
+    let end = principal.good_until().map(Duration::from_secs);
+    Arc::new(Pass {
+        who: credential.as_bytes().into(),
+        label: credential.as_str().into(),
+        grant: limited(principal.grants(), &credential),
+        expires: end.and_then(|end| UNIX_EPOCH.checked_add(end)),
+    })
 }
 
 /// Some tools only.
@@ -109,5 +116,67 @@ impl Grant for Limited {
 
     fn id(&self) -> u64 {
         self.id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use serde_json::json;
+    use tokio::task::JoinSet;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::access::tests::{claims, header};
+    use crate::issuer::tests::{OAUTH, World};
+
+    /// A good token by the clock of the wall.
+    fn fresh(world: &World, kid: &str, subject: &str) -> (String, u64) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let other =
+            json!({"iss": world.fake.url(""), "sub": subject, "exp": now + 300, "iat": now});
+        let token = world.signer.sign("EdDSA", &header("EdDSA", kid, &json!({})), &claims(&other));
+        (token, now + 300)
+    }
+
+    fn shown(gate: &KeyGate, token: &str) -> Admission {
+        let words = format!("Bearer {token}");
+        let peer = ([127, 0, 0, 1], 9).into();
+        gate.admit(&Asking { authorization: Some(words.as_bytes()), path: "/mcp", peer })
+    }
+
+    fn at_once(admission: Admission) -> Decision {
+        match admission {
+            Admission::Now(decision) => decision,
+            Admission::Later(_) => panic!("it waits"),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_gate_waits_for_keys_and_a_pass_is_as_good_as_its_token() {
+        let world = World::described_at(OAUTH).await;
+        let (keys, mut tasks) = (world.keys(None), JoinSet::new());
+        let gate = KeyGate { keys: Arc::clone(&world.holder), issuer: Some(Arc::clone(&keys)) };
+        let (token, end) = fresh(&world, "ed", "alice");
+        let Admission::Later(later) = shown(&gate, &token) else { panic!("keys are not here yet") };
+        let running = Arc::clone(&keys);
+        tasks.spawn(async move { running.run(CancellationToken::new()).await });
+        let pass = later.await.unwrap();
+        let who = format!("jwt:{}#alice", world.fake.url(""));
+        assert_eq!((&*pass.who, &*pass.label), (who.as_bytes(), who.as_str()));
+        assert_eq!(pass.expires, Some(UNIX_EPOCH + Duration::from_secs(end + 60)));
+        assert!(gate.holds(&pass) && at_once(shown(&gate, &token)).is_ok());
+
+        let other = at_once(shown(&gate, &fresh(&world, "ed", "bob").0)).unwrap();
+        assert_ne!(other.who, pass.who);
+        let denied = at_once(shown(&gate, &fresh(&world, "unknown", "alice").0)).unwrap_err();
+        assert_eq!(denied.status, 401);
+        let metadata = "https://tools.example.com/.well-known/oauth-protected-resource/mcp";
+        let expected = format!(
+            r#"Bearer realm="trunkline", error="invalid_token", resource_metadata="{metadata}""#
+        );
+        assert_eq!(denied.challenge, Some(expected));
+        tasks.shutdown().await;
     }
 }

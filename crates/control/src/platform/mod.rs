@@ -28,6 +28,7 @@ use trunkline_store::Store;
 
 use crate::audit::Audit;
 use crate::health::{Checker, Wards};
+use crate::issuer::IssuerKeys;
 use crate::keys::Keyholder;
 use crate::metrics::Metrics;
 use crate::secrets::Safe;
@@ -54,6 +55,8 @@ struct Inner {
     store: Store,
     safe: Arc<Safe>,
     keys: Arc<Keyholder>,
+    /// The keys of whose tokens are taken.
+    issuer: Option<Arc<IssuerKeys>>,
     audit: Audit,
     wards: Arc<Wards>,
     metrics: Metrics,
@@ -94,6 +97,10 @@ struct Trouble {
 impl Platform {
     pub fn keys(&self) -> &Keyholder {
         &self.0.keys
+    }
+
+    pub fn issuer(&self) -> Option<&IssuerKeys> {
+        self.0.issuer.as_deref()
     }
 
     pub fn store(&self) -> &Store {

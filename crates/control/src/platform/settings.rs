@@ -9,6 +9,7 @@ use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
 
 use crate::access::WithoutToken;
+use crate::issuer::Trusted;
 use crate::secrets::{Allowed, KeySource};
 
 /// Everything the platform is told from outside.
@@ -22,6 +23,8 @@ pub struct Settings {
     /// The one of `--token`.
     pub static_token: Option<String>,
     pub without_token: WithoutToken,
+    /// Whose access tokens are taken.
+    pub issuer: Option<Trusted>,
     pub stdio: StdioRegistration,
     /// Where registered servers may be.
     pub reach: Policy,
@@ -60,6 +63,7 @@ impl Debug for Settings {
         f.debug_struct("Settings")
             .field("data_dir", &self.data_dir)
             .field("store", &self.store)
+            .field("issuer", &self.issuer)
             .field("stdio", &self.stdio)
             .field("reach", &self.reach)
             .finish_non_exhaustive()

@@ -17,11 +17,11 @@ use std::sync::Arc;
 /// Made for these tests with `openssl genpkey -algorithm RSA -outform DER`; it opens nothing.
 const RSA_KEY: &[u8] = include_bytes!("rsa-2048.der");
 
-pub(super) const ISSUER: &str = "https://id.example.com";
-pub(super) const AUDIENCE: &str = "https://tools.example.com/mcp";
-pub(super) const NOW: u64 = 1_800_000_000;
+pub(crate) const ISSUER: &str = "https://id.example.com";
+pub(crate) const AUDIENCE: &str = "https://tools.example.com/mcp";
+pub(crate) const NOW: u64 = 1_800_000_000;
 
-pub(super) struct Signer {
+pub(crate) struct Signer {
     random: SystemRandom,
     rsa: RsaKeyPair,
     p256: EcdsaKeyPair,
@@ -30,7 +30,7 @@ pub(super) struct Signer {
 }
 
 impl Signer {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let random = SystemRandom::new();
         let ed25519 = Ed25519KeyPair::generate_pkcs8(&random).unwrap();
         Self {
@@ -43,7 +43,7 @@ impl Signer {
     }
 
     /// The key set as the issuer publishes it. `rs512` is the RSA key for one algorithm only.
-    pub(super) fn key_set(&self) -> Value {
+    pub(crate) fn key_set(&self) -> Value {
         let rsa = self.rsa_public();
         let (n, e) = (encode(&rsa.n), encode(&rsa.e));
         let (x256, y256) = coordinates(&self.p256);
@@ -58,11 +58,11 @@ impl Signer {
         ]})
     }
 
-    pub(super) fn rsa_public(&self) -> RsaPublicKeyComponents<Vec<u8>> {
+    pub(crate) fn rsa_public(&self) -> RsaPublicKeyComponents<Vec<u8>> {
         self.rsa.public().into()
     }
 
-    pub(super) fn issuer(&self) -> Issuer {
+    pub(crate) fn issuer(&self) -> Issuer {
         let keys = Jwks::parse(self.key_set().to_string().as_bytes()).unwrap();
         assert_eq!((keys.usable(), keys.ignored()), (5, 0));
         Issuer {
@@ -73,13 +73,13 @@ impl Signer {
     }
 
     /// Header and claims as text, so that they can be anything, signed as `algorithm` says.
-    pub(super) fn sign(&self, algorithm: &str, header: &str, claims: &str) -> String {
+    pub(crate) fn sign(&self, algorithm: &str, header: &str, claims: &str) -> String {
         let message = format!("{}.{}", encode(header.as_bytes()), encode(claims.as_bytes()));
         let signature = self.signature(algorithm, message.as_bytes());
         format!("{message}.{}", encode(&signature))
     }
 
-    pub(super) fn signature(&self, algorithm: &str, message: &[u8]) -> Vec<u8> {
+    pub(crate) fn signature(&self, algorithm: &str, message: &[u8]) -> Vec<u8> {
         match algorithm {
             "RS256" => self.rsa(&RSA_PKCS1_SHA256, message),
             "RS384" => self.rsa(&RSA_PKCS1_SHA384, message),
@@ -100,7 +100,7 @@ impl Signer {
 }
 
 /// Good claims, with some replaced; `null` takes one out.
-pub(super) fn claims(other: &Value) -> String {
+pub(crate) fn claims(other: &Value) -> String {
     let mut claims = json!({
         "iss": ISSUER, "aud": AUDIENCE, "sub": "alice", "exp": NOW + 300, "iat": NOW,
         "scope": "mcp:call",
@@ -110,7 +110,7 @@ pub(super) fn claims(other: &Value) -> String {
 }
 
 /// A good header for this algorithm and key, with some members replaced.
-pub(super) fn header(algorithm: &str, kid: &str, other: &Value) -> String {
+pub(crate) fn header(algorithm: &str, kid: &str, other: &Value) -> String {
     let mut header = json!({"alg": algorithm, "kid": kid, "typ": "at+jwt"});
     merge(&mut header, other);
     header.to_string()

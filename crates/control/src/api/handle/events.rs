@@ -26,8 +26,8 @@ pub(super) async fn stream(asked: &Asked<'_>, reply: WebReply) {
             () = stream.closed() => return,
             () = ending.cancelled() => return,
         };
-        // Its key may have been revoked: it comes again if it still may.
-        if keys.version() != version {
+        // Its key may have been revoked, its token be over: it comes again if it still may.
+        if keys.version() != version || asked.principal.good_until().is_some_and(is_over) {
             return;
         }
         let open = match told {
@@ -42,6 +42,10 @@ pub(super) async fn stream(asked: &Asked<'_>, reply: WebReply) {
             return;
         }
     }
+}
+
+fn is_over(end: u64) -> bool {
+    end <= super::seconds()
 }
 
 fn tell(stream: &WebStream, news: &News) -> bool {

@@ -1,9 +1,11 @@
-//! `Api`: requests under `/api/v1` and `/metrics`, from the listener to the platform and back. Who asks is
+//! `Api`: requests under `/api/v1`, `/metrics` and for metadata, from the listener to the platform and back. Who asks is
 //! known before anything is looked at.
 
+mod admit;
 mod answer;
 mod events;
 mod keys;
+mod metadata;
 mod servers;
 mod tools;
 
@@ -13,11 +15,11 @@ use trunkline_gateway::{Attachment, WebReply, WebVisit};
 
 use self::answer::Answer;
 use super::input::{Declared, MOST_ARGUMENTS, MOST_BODY};
-use super::problem::{Kind, Problem};
-use super::route::{Access, Operation, Route};
+use super::problem::Problem;
+use super::route::{Operation, Route};
 use super::router::{Found, Params, find};
 use super::{docs, openapi, query};
-use crate::access::{Action, Credential, Principal, Refusal, bearer_of, challenge, decide};
+use crate::access::Principal;
 use crate::keys::By;
 use crate::metrics;
 use crate::platform::{Platform, now};
@@ -47,7 +49,8 @@ const METRICS: &str = "/metrics";
 
 impl Attachment for Api {
     fn owns(&self, path: &str) -> bool {
-        path == METRICS || path == "/api" || path.starts_with("/api/")
+        let is_api = path == METRICS || path == "/api" || path.starts_with("/api/");
+        is_api || metadata::of(&self.platform, path).is_some()
     }
 
     fn body_limit(&self, path: &str) -> usize {
@@ -62,6 +65,9 @@ impl Attachment for Api {
 
 async fn serve(platform: &Platform, visit: WebVisit, reply: WebReply) {
     let path = visit.path().to_owned();
+    if let Some(resource) = metadata::of(platform, &path) {
+        return metadata::answer(resource, &visit.method, &path).send(reply);
+    }
     let found = find(&visit.method, &path);
     let (route, params) = match found {
         Found::Route { route, params, .. } => (route, params),
@@ -79,7 +85,7 @@ async fn serve(platform: &Platform, visit: WebVisit, reply: WebReply) {
             return answer.unwrap_or_else(|| Answer::empty(404)).send(reply);
         }
     };
-    let principal = match admitted(platform, route, &visit) {
+    let principal = match admit::admitted(platform, route, &visit).await {
         Ok(principal) => principal,
         Err(answer) => return answer.send(reply),
     };
@@ -93,38 +99,6 @@ async fn serve(platform: &Platform, visit: WebVisit, reply: WebReply) {
     }
     let answer = answer(&asked).await;
     answer.unwrap_or_else(|problem| Answer::problem(&problem.instance(&path))).send(reply);
-}
-
-/// Who asks, if they may.
-fn admitted(platform: &Platform, route: &Route, visit: &WebVisit) -> Result<Principal, Answer> {
-    let known = platform.keys().known();
-    let needed = match route.access {
-        Access::Needs(action) => action,
-        // Those are the gateway's own; whoever comes here has mistaken them.
-        Access::Open => Action::ReadSelf,
-    };
-    let several = visit.headers.all("authorization").nth(1).is_some();
-    let header = visit.headers.only("authorization");
-    let decided = match several {
-        true => Err(Refusal::Malformed),
-        false => bearer_of(header).and_then(|bearer| decide(bearer, &known, seconds())),
-    };
-    let principal = decided.and_then(|principal| principal.require(needed).map(|()| principal));
-    match principal {
-        Ok(principal) => {
-            if let Credential::Key(id) = principal.credential() {
-                platform.keys().used(id, now());
-            }
-            Ok(principal)
-        }
-        Err(refusal) => {
-            let kind =
-                if refusal.status() == 403 { Kind::Forbidden } else { Kind::Unauthenticated };
-            let problem = Problem::new(kind, refusal.to_string()).instance(visit.path());
-            let words = challenge(refusal, needed.least_role(), None);
-            Err(Answer::problem(&problem).header("WWW-Authenticate", words))
-        }
-    }
 }
 
 async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
