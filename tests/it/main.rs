@@ -16,6 +16,7 @@ mod matrix;
 mod orphans;
 mod peers;
 mod platform;
+mod platform_foreign;
 mod platform_issuer;
 mod real;
 mod relay;

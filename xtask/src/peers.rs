@@ -1,6 +1,6 @@
 //! Installs what the tests talk to, from the package registries, under `target/peers`: MCP servers
-//! and clients nobody here wrote, and the conformance suite. Versions are pinned; nothing is
-//! installed twice, and nothing is fetched when the tests run.
+//! and clients nobody here wrote, readers of our `OpenAPI`, and the conformance suite. Versions are
+//! pinned; nothing is installed twice, and nothing is fetched when the tests run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,6 +27,9 @@ const PYPI: &[&str] = &[
     // clients: the official SDK and FastMCP
     "mcp==2.3.0",
     "fastmcp==4.1.2",
+    // what reads the OpenAPI document: a fuzzer of the API, and a generator of clients for it
+    "schemathesis==4.32.5",
+    "openapi-python-client==0.29.1",
 ];
 
 /// Peers of the benchmark only.

@@ -13,7 +13,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use stage::{Era, Servers, Stage, node, play, python};
+use stage::{Era, Servers, Stage, node, play};
+pub(crate) use stage::{installed, python};
 
 #[test]
 fn the_clients_see_this_without_a_gateway() {

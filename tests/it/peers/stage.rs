@@ -173,7 +173,7 @@ pub(super) fn node() -> PathBuf {
     installed("node_modules/.bin/node")
 }
 
-pub(super) fn python() -> PathBuf {
+pub(crate) fn python() -> PathBuf {
     installed("venv/bin/python")
 }
 
@@ -181,7 +181,7 @@ pub(super) fn everything() -> PathBuf {
     installed("node_modules/@modelcontextprotocol/server-everything/dist/index.js")
 }
 
-pub(super) fn installed(name: &str) -> PathBuf {
+pub(crate) fn installed(name: &str) -> PathBuf {
     let path = place().join(name);
     let shown = path.display();
     assert!(path.exists(), "{shown} is missing: run `cargo xtask peers`, which installs it");

@@ -8,6 +8,8 @@ use super::routes;
 use super::shape::{Shape, components, schema};
 use super::view::PROBLEM;
 
+const EVENTS: &str = "text/event-stream";
+
 /// The body of `GET /api/v1/openapi.json`.
 pub fn document() -> Vec<u8> {
     value().to_string().into_bytes()
@@ -156,6 +158,8 @@ fn response(answer: &Answer) -> Value {
         Content::Json { shape, example } => {
             json!({"application/json": {"schema": schema(shape), "example": parsed(example)}})
         }
+        // What a schema says of a stream of events is taken for each of them.
+        Content::Text(EVENTS) => json!({EVENTS: {}}),
         Content::Text(media_type) => json!({*media_type: {"schema": {"type": "string"}}}),
     };
     members.insert("content".to_owned(), content);

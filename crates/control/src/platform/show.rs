@@ -162,12 +162,7 @@ impl Platform {
                 detail: sample.detail.as_deref(),
             })
             .collect();
-        let report = HealthReport {
-            health: &health,
-            windows: &windows,
-            samples: &samples,
-            next_cursor: None,
-        };
+        let report = HealthReport { health: &health, windows: &windows, samples: &samples };
         Ok(report.json())
     }
 }

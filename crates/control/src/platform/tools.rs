@@ -12,10 +12,11 @@ use crate::api::problem::Problem;
 use crate::api::view::{ToolGroup, ToolView, server_tools, tool_list};
 
 impl Platform {
-    /// The body of `GET /tools`.
-    pub fn tools(&self, grants: &Grants, page: &Page) -> Vec<u8> {
+    /// The body of `GET /tools`, of all servers or of the one with this name.
+    pub fn tools(&self, server: Option<&str>, grants: &Grants, page: &Page) -> Vec<u8> {
         let roster = self.roster();
-        let all: Vec<_> = roster.placed().map(|entry| (entry, self.offer(entry, grants))).collect();
+        let asked = roster.placed().filter(|entry| server.is_none_or(|name| entry.name == name));
+        let all: Vec<_> = asked.map(|entry| (entry, self.offer(entry, grants))).collect();
         let total = all.iter().map(|(_, tools)| tools.len()).sum();
         let (groups, next) = cut(&all, page);
         let views: Vec<_> = groups.iter().map(|(entry, tools)| self.group(entry, tools)).collect();

@@ -147,7 +147,9 @@ fn a_body_has_its_limit(scene: &Scene) {
     let refused = wire.until("}");
     assert!(refused.starts_with("HTTP/1.1 413"), "{refused}");
     assert!(
-        refused.contains("application/problem+json") && refused.contains("1048576"),
+        refused.contains("application/problem+json")
+            && refused.contains("1048576")
+            && refused.contains(r#""hint":"send less""#),
         "{refused}"
     );
 }

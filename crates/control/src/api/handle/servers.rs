@@ -14,7 +14,9 @@ pub(super) async fn register(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let shown = asked.platform.register(new, asked.by()).await?;
     let id = shown.json.get("id").and_then(|id| id.as_str()).unwrap_or_default();
     let place = format!("{PREFIX}/aggregator/servers/{id}");
-    Ok(Answer::json(201, &shown.json).header("Location", place))
+    let answer = Answer::json(201, &shown.json);
+    let tag = etag::tag(shown.revision, answer.body());
+    Ok(answer.header("ETag", tag).header("Location", place))
 }
 
 pub(super) fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {

@@ -59,8 +59,8 @@ pub(super) const ROUTES: &[Route] = &[
         access: Access::Needs(Action::ReadHealth),
         tag: TAG,
         summary: "See how a server does",
-        description: "Now, within windows of time, and check by check.",
-        parameters: &[SERVER_ID, LIMIT, CURSOR],
+        description: "Now, within windows of time, and by its last checks, `limit` of them.",
+        parameters: &[SERVER_ID, LIMIT],
         body: None,
         answers: &[Answer {
             status: 200,
@@ -93,6 +93,6 @@ pub(super) const ROUTES: &[Route] = &[
     },
 ];
 
-const HEALTH_EXAMPLE: &str = r#"{"health":{"status":"healthy","last_check":"2025-01-08T10:05:00Z","response_time_ms":{"p50":38.2,"p95":121.7},"error_rate":0.0,"consecutive_failures":0},"windows":[{"seconds":300,"checks":10,"failed_checks":0,"calls":412,"failed_calls":0,"response_time_ms":{"p50":38.2,"p95":121.7},"error_rate":0.0}],"samples":[{"at":"2025-01-08T10:05:00Z","ok":true,"response_time_ms":35.1,"detail":null}],"next_cursor":null}"#;
+const HEALTH_EXAMPLE: &str = r#"{"health":{"status":"healthy","last_check":"2025-01-08T10:05:00Z","response_time_ms":{"p50":38.2,"p95":121.7},"error_rate":0.0,"consecutive_failures":0},"windows":[{"seconds":300,"checks":10,"failed_checks":0,"calls":412,"failed_calls":0,"response_time_ms":{"p50":38.2,"p95":121.7},"error_rate":0.0}],"samples":[{"at":"2025-01-08T10:05:00Z","ok":true,"response_time_ms":35.1,"detail":null}]}"#;
 
 const TOOLS_EXAMPLE: &str = r#"{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10","name":"github-mcp","status":"CONNECTED","tools":[{"id":"1","name":"github-mcp.create_issue","original_name":"create_issue","description":"Create a new GitHub issue","input_schema":{"type":"object"}}],"total":1,"next_cursor":null}"#;

@@ -9,7 +9,7 @@ mod servers;
 mod tools;
 
 use super::route::{Content, Header, Parameter, Place, Route};
-use super::shape::{Form, Object, Shape, text};
+use super::shape::{Form, Object, Shape, any_text, text};
 
 pub fn all() -> impl Iterator<Item = &'static Route> {
     [servers::ROUTES, lifecycle::ROUTES, tools::ROUTES, keys::ROUTES, about::ROUTES]
@@ -22,17 +22,18 @@ const ID: Shape = text(1, 200, Form::Line);
 const SERVER_ID: Parameter =
     Parameter { name: "id", place: Place::Path, shape: ID, doc: "The server's id." };
 
+// A tag that is none fits nothing and is no mistake (RFC 9110, 13.1).
 const IF_NONE_MATCH: Parameter = Parameter {
     name: "If-None-Match",
     place: Place::Header,
-    shape: text(1, 2000, Form::Line),
+    shape: any_text(),
     doc: "The ETag of what you have: if it is still so, the answer is 304.",
 };
 
 const IF_MATCH: Parameter = Parameter {
     name: "If-Match",
     place: Place::Header,
-    shape: text(1, 2000, Form::Line),
+    shape: any_text(),
     doc: "The ETag of what you have read: if it has been changed since, nothing is done (412).",
 };
 

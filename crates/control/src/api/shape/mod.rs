@@ -138,7 +138,7 @@ pub const fn text(least: usize, most: usize, form: Form) -> Shape {
     Shape::Text(Text { least, most, form })
 }
 
-/// Text that only we write.
+/// Text that only we write, or that may be anything.
 pub const fn any_text() -> Shape {
     text(0, usize::MAX, Form::Any)
 }

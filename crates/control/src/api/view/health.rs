@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::status::HEALTH_STATUSES;
-use super::{HealthStatus, MOMENT, NEXT_CURSOR, moment, moment_or_null};
+use super::{HealthStatus, MOMENT, moment, moment_or_null};
 use crate::api::shape::{Object, Shape, any_text, count, optional, required};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -81,7 +81,6 @@ pub struct HealthReport<'a> {
     pub windows: &'a [WindowView],
     /// The newest first.
     pub samples: &'a [SampleView<'a>],
-    pub next_cursor: Option<String>,
 }
 
 impl HealthReport<'_> {
@@ -90,7 +89,6 @@ impl HealthReport<'_> {
             "health": self.health.json(),
             "windows": self.windows.iter().map(WindowView::json).collect::<Vec<_>>(),
             "samples": self.samples.iter().map(SampleView::json).collect::<Vec<_>>(),
-            "next_cursor": self.next_cursor,
         })
     }
 }
@@ -158,7 +156,6 @@ pub static HEALTH_REPORT: Object = Object::answer(
             Shape::List { of: &Shape::Object(&SAMPLE), most: usize::MAX },
             "The newest first.",
         ),
-        required("next_cursor", Shape::OrNull(&any_text()), NEXT_CURSOR),
     ],
 );
 
@@ -191,12 +188,7 @@ mod tests {
             SampleView { at: 0, ok: true, response_time_ms: Some(0.25), detail: None },
             SampleView { at: 1, ok: false, response_time_ms: None, detail: Some("timed out") },
         ];
-        let report = HealthReport {
-            health: &health,
-            windows: &[window],
-            samples: &samples,
-            next_cursor: None,
-        };
+        let report = HealthReport { health: &health, windows: &[window], samples: &samples };
         assert_fits(&report.json().to_string(), &Shape::Object(&HEALTH_REPORT));
     }
 }

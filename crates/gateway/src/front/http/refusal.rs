@@ -120,8 +120,23 @@ pub(super) fn problem(status: u16, detail: &str) -> Vec<u8> {
     encode_into(reason(status), &mut out);
     out.extend_from_slice(format!(",\"status\":{status},\"detail\":").as_bytes());
     encode_into(detail, &mut out);
+    out.extend_from_slice(b",\"hint\":");
+    encode_into(hint(status), &mut out);
     out.push(b'}');
     out
+}
+
+/// What whoever asked can do about it; the routes' own problems have a hint, too.
+fn hint(status: u16) -> &'static str {
+    match status {
+        401 => "send `Authorization: Bearer TOKEN`",
+        403 => "ask by a name and from a page that Trunkline was told to serve",
+        405 => "the `Allow` header lists the methods it has",
+        413 => "send less",
+        408 | 503 => "send the request again in a while",
+        500.. => "look into Trunkline's log for this time",
+        _ => "correct the request as `detail` says",
+    }
 }
 
 /// Why a request goes no further.

@@ -28,8 +28,8 @@ pub(super) enum Route {
     Health,
     Ready,
     Front,
-    /// A browser asks what a page may do.
-    Preflight,
+    /// A browser asks what a page may do, or anybody which methods there are: these.
+    Preflight(&'static str),
     /// For somebody else, who decides about it; and the same question about that.
     Attached,
     AttachedPreflight,
@@ -38,8 +38,7 @@ pub(super) enum Route {
 impl Route {
     /// Whoever asks may have it.
     pub(super) fn is_open(self) -> bool {
-        let open = [Self::Health, Self::Ready, Self::Preflight];
-        open.contains(&self) || self.is_attached()
+        matches!(self, Self::Health | Self::Ready | Self::Preflight(_)) || self.is_attached()
     }
 
     pub(super) fn is_attached(self) -> bool {
@@ -112,7 +111,7 @@ fn route(method: &str, path: &str) -> Result<Route, Refusal> {
         _ => return Err(Refusal::NotFound),
     };
     if method == "OPTIONS" {
-        return Ok(Route::Preflight);
+        return Ok(Route::Preflight(allowed));
     }
     let way = ways.iter().find(|(known, _)| *known == method);
     way.map(|(_, route)| *route).ok_or(Refusal::Method(allowed))
@@ -134,21 +133,26 @@ pub(super) fn follow(
         Route::Health => health::alive(reply, touched),
         Route::Ready => health::ready(visit, reply, touched),
         Route::Front => health::welcome(reply, touched),
-        Route::Preflight => preflight(visit.request, (METHODS, HEADERS), reply, touched),
+        // Pages may try a method that is not there: the refusal tells them more than their browser.
+        Route::Preflight(allowed) => {
+            let ways = (allowed.as_bytes(), METHODS, HEADERS);
+            preflight(visit.request, ways, reply, touched);
+        }
         Route::AttachedPreflight => {
-            preflight(visit.request, (ATTACHED_METHODS, ATTACHED_HEADERS), reply, touched);
+            let ways = (ATTACHED_METHODS, ATTACHED_METHODS, ATTACHED_HEADERS);
+            preflight(visit.request, ways, reply, touched);
         }
         Route::Attached => hand_over(visit, reply),
     }
     None
 }
 
-/// The methods and headers that a page may use.
-type Allowed = (&'static [u8], &'static [u8]);
+/// The methods of the path, and the methods and headers that a page may use.
+type Allowed = (&'static [u8], &'static [u8], &'static [u8]);
 
 /// The Origin was checked, and is repeated in the head.
 fn preflight(request: &Request<'_>, allowed: Allowed, reply: Reply, touched: &mut Touched) {
-    let (methods, headers) = allowed;
+    let (allowed, methods, headers) = allowed;
     let wanted = request.headers.tokens("access-control-request-headers");
     let mut headers = headers.to_vec();
     for name in wanted.filter(|name| is_param(name)) {
@@ -156,7 +160,7 @@ fn preflight(request: &Request<'_>, allowed: Allowed, reply: Reply, touched: &mu
         headers.extend_from_slice(name);
     }
     let fields: [(&str, &[u8]); 4] = [
-        ("Allow", methods),
+        ("Allow", allowed),
         ("Access-Control-Allow-Methods", methods),
         ("Access-Control-Allow-Headers", &headers),
         ("Access-Control-Max-Age", b"600"),
@@ -242,7 +246,8 @@ mod tests {
             ("PUT", "/mcp", Err(Refusal::Method("GET, POST, DELETE, OPTIONS"))),
             ("get", "/mcp", Err(Refusal::Method("GET, POST, DELETE, OPTIONS"))),
             ("HEAD", "/mcp", Err(Refusal::Method("GET, POST, DELETE, OPTIONS"))),
-            ("OPTIONS", "/mcp", Ok(Route::Preflight)),
+            ("OPTIONS", "/mcp", Ok(Route::Preflight("GET, POST, DELETE, OPTIONS"))),
+            ("OPTIONS", "/healthz", Ok(Route::Preflight("GET, HEAD, OPTIONS"))),
             ("GET", "/sse", Ok(Route::OpenSse)),
             // A client that tries the new transport first learns here that it is not this one.
             ("POST", "/sse", Err(Refusal::Method("GET, OPTIONS"))),
