@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use trunkline_http::Url;
 use trunkline_http::reach::Cidr;
 
-use super::values::{seconds, store, url, variable};
+use super::values::{interval, store, url, variable};
 
 /// With a data directory or a store, `serve` is a platform: servers are registered over REST, with keys,
 /// health and an audit log.
@@ -31,7 +31,7 @@ pub(crate) struct PlatformFlags {
     pub(crate) allow_env: Vec<String>,
     /// How often the health of each server is checked
     #[arg(
-        long, value_name = "TIME", default_value = "30s", value_parser = seconds,
+        long, value_name = "TIME", default_value = "30s", value_parser = interval,
         help_heading = "Platform"
     )]
     pub(crate) health_interval: Duration,

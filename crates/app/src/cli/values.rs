@@ -48,6 +48,16 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "must lie between 0 and 1000 hours".to_owned())
 }
 
+/// The same, and not nothing: something is done again and again.
+pub(super) fn interval(text: &str) -> Result<Duration, String> {
+    let interval = seconds(text)?;
+    match interval >= SHORTEST_INTERVAL {
+        true => Ok(interval),
+        false => Err("must be at least 100ms".to_owned()),
+    }
+}
+
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(3600 * 1000);
 
 /// `1048576`, `512K`, `64M`, `1G`.

@@ -12,7 +12,9 @@ use trunkline_store::{Store, StoreError};
 
 use super::record::{known, seconds};
 use super::uses::Uses;
-use crate::access::{ApiKey, Issuer, KeyId, Known, Mac, NoRandom, Pepper, WithoutToken};
+use crate::access::{
+    ApiKey, Credential, Issuer, KeyId, Known, Mac, NoRandom, Pepper, WithoutToken,
+};
 
 /// How soon a replica knows what another has changed.
 const LOOK: Duration = Duration::from_secs(2);
@@ -85,6 +87,16 @@ impl Keyholder {
     /// key expires. To be read before `known`: what is known is replaced first.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
+    }
+
+    /// Would whoever was let in by this still be? A token of an issuer has its own end.
+    pub fn is_good(&self, credential: &Credential) -> bool {
+        let Credential::Key(id) = credential else { return true };
+        let known = self.known();
+        let now = seconds(crate::platform::now());
+        known.keys.get(id).is_some_and(|key| {
+            key.revoked_at.is_none() && key.expires_at.is_none_or(|end| end > now)
+        })
     }
 
     /// Tokens of this issuer are taken, checked with these of its keys.

@@ -11,6 +11,7 @@ use trunkline_gateway::{CallEnded, Event, EventSink, Fleet, Outcome, ToolInfo};
 use trunkline_http::Url;
 use trunkline_store::{NewAudit, NewTool, StoreError};
 
+use super::gate::read_label;
 use super::roster::Entry;
 use super::{News, Platform, clock};
 use crate::access::Credential;
@@ -71,13 +72,17 @@ impl Platform {
         if let Some(id) = &id {
             self.0.wards.call_ended(id, is_well(call.outcome), call.duration);
         }
-        let credential = call.who.as_deref();
+        let (credential, address) = match call.who.as_deref().map(read_label) {
+            Some((credential, address)) => (Some(credential), address),
+            None => (None, None),
+        };
         let duration = i64::try_from(call.duration.as_micros()).unwrap_or(i64::MAX);
         let hash = call.argument_hash.iter().map(|byte| format!("{byte:02x}")).collect();
         self.0.audit.record(NewAudit {
             at: clock::now(),
             principal: self.name_of(credential),
             credential_id: credential.map(str::to_owned),
+            address: address.filter(|address| !address.is_empty()).map(str::to_owned),
             action: "call-tool".to_owned(),
             server_id: id,
             server_name: Some(call.server.to_string()),
@@ -146,7 +151,7 @@ impl Platform {
                 let why = self.0.troubles.lock().get(&entry.id).map(|it| it.message.clone());
                 let why = why.or_else(|| self.info(entry)?.state.why());
                 let (id, name) = (entry.id.clone(), entry.name.clone());
-                drop(self.0.news.send(News::Status { id, name, status, why }));
+                self.0.news.tell(News::Status { id, name, status, why });
             }
             self.check(entry, &mut seen);
         }
@@ -184,7 +189,7 @@ impl Platform {
                 continue;
             }
             let (id, name) = (entry.id.clone(), entry.name.clone());
-            drop(self.0.news.send(News::Tools { id, name, tools: tools.len() }));
+            self.0.news.tell(News::Tools { id, name, tools: tools.len() });
             if entry.source() == Source::Api {
                 self.keep(&entry.id, &tools).await;
             }

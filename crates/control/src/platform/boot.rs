@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::{Notify, broadcast, mpsc};
+use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -18,7 +18,7 @@ use trunkline_store::seal::{Key, Keyring};
 use trunkline_store::{AuditKey, Options, Store, StoreError};
 
 use super::roster::Roster;
-use super::{File, Inner, Platform, Settings, clock, news};
+use super::{File, Inner, Newsroom, Platform, Settings, clock};
 use crate::access::{Pepper, Secret, Use};
 use crate::audit::{Audit, Bounds};
 use crate::health::{self, Checker, Rules, Wards};
@@ -127,7 +127,7 @@ impl Platform {
             seen: Mutex::default(),
             sink: Mutex::new(None),
             wish: Notify::new(),
-            news: broadcast::Sender::new(news::WAITING),
+            news: Newsroom::new(u64::try_from(clock::now()).unwrap_or_default()),
             tasks,
             end,
         }))

@@ -1,10 +1,9 @@
 //! A call over REST: who is meant, whether the asker may, and what comes of it.
 
-use std::sync::Arc;
-
 use trunkline_gateway::{CallFailure, FailureKind, ToolCall};
 use trunkline_store::NewAudit;
 
+use super::gate::label;
 use super::roster::Entry;
 use super::show::no_such_server;
 use super::{Platform, clock};
@@ -72,7 +71,10 @@ impl Platform {
             tool: tool.to_owned(),
             arguments: call.arguments.unwrap_or_default().to_vec(),
             meta: None,
-            who: Some(Arc::from(by.principal.credential().to_string())),
+            who: Some(label(
+                &by.principal.credential().to_string(),
+                by.address.unwrap_or_default(),
+            )),
             deadline: None,
         };
         match fleet.call(wanted).await {
@@ -104,7 +106,7 @@ impl Platform {
             FailureKind::Unreadable => Kind::Invalid,
             FailureKind::Unavailable { .. } | FailureKind::Busy => Kind::ServerUnavailable,
             FailureKind::Timeout => Kind::Timeout,
-            FailureKind::Gone { .. } => Kind::BadAnswer,
+            FailureKind::Gone { .. } => Kind::ServerUnavailable,
             FailureKind::Refused(error) => return result::refused(error, &about),
         };
         let hint = match (&failure.kind, failure.may_retry) {

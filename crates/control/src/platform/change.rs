@@ -1,6 +1,7 @@
 //! Changes of what is wanted: servers registered, changed, removed, connected and disconnected. Each is
 //! one transaction with the record that tells of it.
 
+use tokio::time::Instant;
 use trunkline_catalog::config::Transport;
 use trunkline_http::reach::Refused;
 use trunkline_store::{Change, NewAudit, ServerRecord, StoreError, Wanted};
@@ -138,7 +139,11 @@ impl Platform {
         let fleet = self.0.fleet.get();
         self.want(id, false, by).await?;
         let retired = fleet.and_then(|fleet| fleet.retire(&name, PATIENCE));
-        Ok(retired.map_or(0, |retired| retired.pending))
+        let Some(retired) = retired else { return Ok(0) };
+        let began = Instant::now();
+        retired.finished().await;
+        // Those that had not ended by then have an error that says so.
+        Ok(if began.elapsed() < PATIENCE { 0 } else { retired.pending })
     }
 
     async fn want(&self, id: &str, connected: bool, by: By<'_>) -> Result<String, Problem> {
@@ -215,8 +220,7 @@ impl Platform {
 
     fn told(&self, record: &ServerRecord, what: &'static str) {
         let (id, name) = (record.id.clone(), record.name.clone());
-        // Nobody listens: nobody has to be told.
-        drop(self.0.news.send(News::Changed { id, name, what }));
+        self.0.news.tell(News::Changed { id, name, what });
     }
 
     fn check_name(&self, name: &str, own: Option<&str>) -> Result<(), Problem> {
@@ -264,6 +268,15 @@ impl Platform {
         let policy = &self.0.settings.reach;
         let literal = url.split_once("${").map_or(url, |(before, _)| before);
         policy.judge_url(&policy.read_url(literal)?).map(drop)
+    }
+}
+
+impl Platform {
+    /// Somebody was refused what would have changed something.
+    pub fn refused(&self, action: Action, detail: &str, by: By<'_>) {
+        let record = audit(action.name(), by, clock::now());
+        let (outcome, detail) = ("refused".to_owned(), Some(detail.to_owned()));
+        self.0.audit.record(NewAudit { outcome, detail, ..record });
     }
 }
 

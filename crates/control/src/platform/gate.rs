@@ -1,5 +1,6 @@
 //! `KeyGate`: who may speak MCP, by the same credentials as over REST.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -34,9 +35,9 @@ impl KeyGate {
         Ok(principal)
     }
 
-    fn told(&self, decided: Result<Principal, Refusal>) -> Decision {
+    fn told(&self, decided: Result<Principal, Refusal>, peer: SocketAddr) -> Decision {
         let resource = self.issuer.as_deref().map(IssuerKeys::resource);
-        decided.map(|principal| pass(&principal)).map_err(|refusal| Denied {
+        decided.map(|principal| pass(&principal, peer)).map_err(|refusal| Denied {
             status: refusal.status(),
             challenge: Some(challenge(refusal, Action::UseMcp.least_role(), resource)),
             message: refusal.to_string(),
@@ -51,11 +52,12 @@ impl Gate for KeyGate {
             Err(Refusal::NeedsKeys) => self.issuer.clone().filter(|issuer| issuer.may_come()),
             _ => None,
         };
-        let Some(issuer) = issuer else { return Admission::Now(self.told(decided)) };
+        let Some(issuer) = issuer else { return Admission::Now(self.told(decided, asking.peer)) };
         let (gate, shown) = (self.clone(), asking.authorization.map(<[u8]>::to_vec));
+        let peer = asking.peer;
         Admission::Later(Box::pin(async move {
             issuer.renewed().await;
-            gate.told(gate.decide(shown.as_deref()))
+            gate.told(gate.decide(shown.as_deref()), peer)
         }))
     }
 
@@ -65,7 +67,8 @@ impl Gate for KeyGate {
 
     fn holds(&self, pass: &Pass) -> bool {
         let known = self.keys.known();
-        let Some(id) = pass.label.strip_prefix("key:") else { return true };
+        let (credential, _) = read_label(&pass.label);
+        let Some(id) = credential.strip_prefix("key:") else { return true };
         let key = known.keys.values().find(|key| key.id.as_str() == id);
         key.is_some_and(|key| {
             let lives = key.revoked_at.is_none();
@@ -75,17 +78,32 @@ impl Gate for KeyGate {
     }
 }
 
-fn pass(principal: &Principal) -> Arc<Pass> {
+fn pass(principal: &Principal, peer: SocketAddr) -> Arc<Pass> {
     let credential = principal.credential().to_string();
     // An end that no clock can show is none.
     let end = principal.good_until().map(Duration::from_secs);
     Arc::new(Pass {
         who: credential.as_bytes().into(),
-        label: credential.as_str().into(),
+        label: label(&credential, &peer.ip().to_string()),
         grant: limited(principal.grants(), &credential),
         expires: end.and_then(|end| UNIX_EPOCH.checked_add(end)),
     })
 }
+
+/// Who calls and from where, as the data plane passes it on.
+pub(super) fn label(credential: &str, address: &str) -> Arc<str> {
+    format!("{credential}{FROM}{address}").into()
+}
+
+/// The way back.
+pub(super) fn read_label(label: &str) -> (&str, Option<&str>) {
+    match label.rsplit_once(FROM) {
+        Some((credential, address)) => (credential, Some(address)),
+        None => (label, None),
+    }
+}
+
+const FROM: &str = " from ";
 
 /// Some tools only.
 #[derive(Debug)]

@@ -38,11 +38,12 @@ pub use call::Called;
 pub use clock::now;
 pub use gate::KeyGate;
 pub use maintain::{ChangeKeyError, change_key, verify_audit};
-pub use news::News;
+pub use news::{News, Told};
 pub use settings::{Lookup, Settings, StdioRegistration};
 pub use show::{Shown, store_problem};
 
 use attend::Seen;
+use news::Newsroom;
 use roster::Roster;
 
 /// Cheap to clone; all clones are one.
@@ -74,7 +75,7 @@ struct Inner {
     sink: Mutex<Option<EventSink>>,
     /// What is wanted has changed.
     wish: Notify,
-    news: broadcast::Sender<News>,
+    news: Newsroom,
     tasks: TaskTracker,
     end: CancellationToken,
 }
@@ -116,9 +117,9 @@ impl Platform {
         &self.0.tasks
     }
 
-    /// Everything that is told from now on.
-    pub fn listen(&self) -> broadcast::Receiver<News> {
-        self.0.news.subscribe()
+    /// What was told after this, as far as that is kept, and everything from now on.
+    pub fn listen(&self, after: Option<u64>) -> (Vec<Told>, broadcast::Receiver<Told>) {
+        self.0.news.listen(after)
     }
 
     pub fn is_ending(&self) -> CancellationToken {

@@ -1,6 +1,10 @@
 //! What is told to whoever listens: `GET /events`.
 
+use std::collections::VecDeque;
+
+use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::sync::broadcast;
 
 use crate::api::view::Status;
 
@@ -15,8 +19,53 @@ pub enum News {
     Tools { id: String, name: String, tools: usize },
 }
 
-/// How many may wait for a slow listener; then the oldest are skipped, and it is told so.
-pub(super) const WAITING: usize = 1024;
+/// How many may wait for a slow listener; then the oldest are skipped, and it is told so. As many are
+/// kept for listeners that come back.
+const WAITING: usize = 1024;
+
+/// Something that was told, and its number.
+pub type Told = (u64, News);
+
+/// Where news are told.
+#[derive(Debug)]
+pub(super) struct Newsroom {
+    listeners: broadcast::Sender<Told>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    last: u64,
+    newest: VecDeque<Told>,
+}
+
+impl Newsroom {
+    /// Numbers go on from `first`, so that one of before a restart is not taken for one of now.
+    pub(super) fn new(first: u64) -> Self {
+        let kept = Kept { last: first, newest: VecDeque::new() };
+        Self { listeners: broadcast::Sender::new(WAITING), kept: Mutex::new(kept) }
+    }
+
+    pub(super) fn tell(&self, news: News) {
+        let mut kept = self.kept.lock();
+        kept.last += 1;
+        let told = (kept.last, news);
+        if kept.newest.len() == WAITING {
+            kept.newest.pop_front();
+        }
+        kept.newest.push_back(told.clone());
+        // Nobody listens: nobody has to be told.
+        drop(self.listeners.send(told));
+    }
+
+    /// What was told after this, as far as it is kept, and everything from now on.
+    pub(super) fn listen(&self, after: Option<u64>) -> (Vec<Told>, broadcast::Receiver<Told>) {
+        let kept = self.kept.lock();
+        let is_missed = |told: &&Told| after.is_some_and(|after| told.0 > after);
+        let missed = kept.newest.iter().filter(is_missed).cloned().collect();
+        (missed, self.listeners.subscribe())
+    }
+}
 
 impl News {
     /// The name of the event.
@@ -45,5 +94,31 @@ impl News {
             }
             Self::Tools { id, name, tools } => json!({"id": id, "name": name, "tools": tools}),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_comes_back_gets_what_was_told_meanwhile() {
+        let room = Newsroom::new(100);
+        let news =
+            |id: usize| News::Changed { id: id.to_string(), name: "n".to_owned(), what: "changed" };
+        for id in 0..3 {
+            room.tell(news(id));
+        }
+        let numbers = |after| room.listen(after).0.iter().map(|told| told.0).collect::<Vec<_>>();
+        assert_eq!(numbers(None), []);
+        assert_eq!(numbers(Some(101)), [102, 103]);
+        assert_eq!(numbers(Some(103)), []);
+        for id in 0..WAITING {
+            room.tell(news(id));
+        }
+        assert_eq!(numbers(Some(0)).len(), WAITING, "no more are kept");
+        let (_, mut listener) = room.listen(None);
+        room.tell(news(9));
+        assert_eq!(listener.try_recv().unwrap().0, 104 + WAITING as u64);
     }
 }

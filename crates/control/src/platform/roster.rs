@@ -113,7 +113,8 @@ impl Roster {
         let dots = name.match_indices('.').map(|(at, _)| at);
         let mut fitting = dots.filter_map(|at| {
             let (server, tool) = name.split_at_checked(at)?;
-            Some((self.named(server)?, tool.strip_prefix('.')?))
+            let entry = self.named(server).or_else(|| self.all().find(|it| it.id == server))?;
+            Some((entry, tool.strip_prefix('.')?))
         });
         fitting.next_back()
     }

@@ -45,10 +45,20 @@ impl Platform {
         tools
     }
 
+    /// As it is called by: `server.tool`; where that means another one, by the server's id.
+    fn full_name(&self, entry: &Entry, tool: &str) -> String {
+        let name = format!("{}.{tool}", entry.name);
+        let roster = self.roster();
+        match roster.split(&name) {
+            Some((found, rest)) if found.id == entry.id && rest == tool => name,
+            _ => format!("{}.{tool}", entry.id),
+        }
+    }
+
     fn group<'a>(&self, entry: &'a Entry, tools: &'a [ToolInfo]) -> Group<'a> {
         let named = tools.iter().map(|tool| Named {
             id: format!("{}/{}", entry.id, tool.name),
-            name: format!("{}.{}", entry.name, tool.name),
+            name: self.full_name(entry, &tool.name),
             description: member(&tool.definition, "description")
                 .and_then(decode)
                 .map(std::borrow::Cow::into_owned),

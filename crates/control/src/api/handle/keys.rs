@@ -5,6 +5,7 @@ use serde_json::json;
 use super::Asked;
 use super::answer::Answer;
 use crate::access::{Action, Credential, Grants};
+use crate::api::PREFIX;
 use crate::api::fault::{Fault, Pointer};
 use crate::api::input::NewKey;
 use crate::api::paging::{self, List, cursor};
@@ -19,7 +20,9 @@ pub(super) async fn create(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let new = NewKey::read(&asked.body(), now())?;
     let created = asked.platform.keys().create(&new, asked.by(), now()).await;
     let created = created.map_err(|error| problem(&error))?;
-    Ok(Answer::json(201, &created.info.view().created(created.secret.expose())))
+    let view = created.info.view();
+    let place = format!("{PREFIX}/keys/{}", view.id);
+    Ok(Answer::json(201, &view.created(created.secret.expose())).header("Location", place))
 }
 
 pub(super) async fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
