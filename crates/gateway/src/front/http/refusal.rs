@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn a_problem_is_json() {
         let text = String::from_utf8(problem(413, "too \"large\"")).unwrap();
-        let expected = r#"{"type":"about:blank","title":"Content Too Large","status":413,"detail":"too \"large\""}"#;
+        let expected = r#"{"type":"about:blank","title":"Content Too Large","status":413,"detail":"too \"large\"","hint":"send less"}"#;
         assert_eq!(text, expected);
     }
 }
