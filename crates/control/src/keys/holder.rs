@@ -90,10 +90,10 @@ impl Keyholder {
     }
 
     /// Would whoever was let in by this still be? A token of an issuer has its own end.
-    pub fn is_good(&self, credential: &Credential) -> bool {
+    pub fn is_good(&self, credential: &Credential, now: i64) -> bool {
         let Credential::Key(id) = credential else { return true };
         let known = self.known();
-        let now = seconds(crate::platform::now());
+        let now = seconds(now);
         known.keys.get(id).is_some_and(|key| {
             key.revoked_at.is_none() && key.expires_at.is_none_or(|end| end > now)
         })

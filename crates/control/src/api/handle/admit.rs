@@ -6,8 +6,9 @@ use super::answer::Answer;
 use super::seconds;
 use crate::access::{Action, Credential, Principal, Refusal, bearer_of, challenge, decide};
 use crate::api::problem::{Kind, Problem};
-use crate::api::route::{Access, Route};
+use crate::api::route::{Access, Method, Route};
 use crate::issuer::IssuerKeys;
+use crate::keys::By;
 use crate::platform::{Platform, now};
 
 pub(super) async fn admitted(
@@ -24,6 +25,14 @@ pub(super) async fn admitted(
     if let (Err(Refusal::NeedsKeys), Some(issuer)) = (&decided, platform.issuer()) {
         issuer.renewed().await;
         decided = decide_by(platform, visit);
+    }
+    if let Ok(principal) = &decided
+        && let Err(refusal) = principal.require(needed)
+        && route.method != Method::Get
+    {
+        let address = visit.peer.ip().to_string();
+        let by = By { principal, address: Some(&address), request_id: None };
+        platform.refused(needed, &refusal.to_string(), by);
     }
     let principal = decided.and_then(|principal| principal.require(needed).map(|()| principal));
     if let Ok(principal) = &principal

@@ -4,7 +4,7 @@ use tokio::sync::broadcast::error::RecvError;
 use trunkline_gateway::{WebReply, WebStream};
 
 use super::Asked;
-use crate::platform::Told;
+use crate::platform::{Told, now};
 
 /// Tells until the listener has gone, or may not listen any more, or everything ends.
 pub(super) async fn stream(asked: &Asked<'_>, reply: WebReply) {
@@ -33,7 +33,8 @@ pub(super) async fn stream(asked: &Asked<'_>, reply: WebReply) {
             () = ending.cancelled() => return,
         };
         // Its key may have been revoked, its token be over: it comes again if it still may.
-        let changed = keys.version() != version && !keys.is_good(asked.principal.credential());
+        let changed =
+            keys.version() != version && !keys.is_good(asked.principal.credential(), now());
         if changed || asked.principal.good_until().is_some_and(is_over) {
             return;
         }
