@@ -15,7 +15,8 @@ fn bad_tokens_are_refused_everywhere_and_told_where_to_get_good_ones() {
     let scene = Scene::new();
     let audience = scene.audience();
     // Keys are here, and a good token is good: what is refused below has another reason.
-    assert_eq!(scene.mcp(&scene.token(&json!({}))).status(), 200);
+    let good = scene.mcp(&scene.token(&json!({})));
+    assert_eq!(good.status(), 200, "{}", good.text());
     let all: Bad = [
         headers(&scene.issuer, &audience),
         claims(&scene.issuer, &audience),

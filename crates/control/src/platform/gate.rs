@@ -48,11 +48,13 @@ impl KeyGate {
 impl Gate for KeyGate {
     fn admit(&self, asking: &Asking<'_>) -> Admission {
         let decided = self.decide(asking.authorization);
-        let issuer = match decided {
-            Err(Refusal::NeedsKeys) => self.issuer.clone().filter(|issuer| issuer.may_come()),
-            _ => None,
+        if decided != Err(Refusal::NeedsKeys) {
+            return Admission::Now(self.told(decided, asking.peer));
+        }
+        let Some(issuer) = self.issuer.clone().filter(|issuer| issuer.may_come()) else {
+            // Keys may have come since they were missed: those are handed over before the fetch ends.
+            return Admission::Now(self.told(self.decide(asking.authorization), asking.peer));
         };
-        let Some(issuer) = issuer else { return Admission::Now(self.told(decided, asking.peer)) };
         let (gate, shown) = (self.clone(), asking.authorization.map(<[u8]>::to_vec));
         let peer = asking.peer;
         Admission::Later(Box::pin(async move {
