@@ -44,6 +44,12 @@ impl Session {
         if is_first && !self.declared.swap(true, Ordering::Relaxed) {
             self.context.declared.settle(message.text(message.params.meta_capabilities));
         }
+        if let (Some(_), Manner::Stateless(how)) = (message.params.request_state, asked.manner)
+            && !asked.client.is_open(&asked.id)
+            && let Some(error) = self.context.registry.parking.failed(message, how)
+        {
+            return asked.refuse(&error, touched);
+        }
         let method = message.method();
         if *method == *b"tools/call"
             && let Ok(Route::Call(owner)) = route(message, &snapshot.catalog)
@@ -55,11 +61,6 @@ impl Session {
         }
         if asked.client.is_open(&asked.id) {
             return asked.refuse(&CallError::duplicate_id(), touched);
-        }
-        if let Manner::Stateless(how) = asked.manner
-            && let Some(error) = self.context.registry.parking.failed(message, how)
-        {
-            return asked.refuse(&error, touched);
         }
         match &*method {
             b"server/discover" => return self.discover(&asked, touched),

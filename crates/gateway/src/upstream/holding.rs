@@ -42,6 +42,10 @@ impl Connection {
         mut path: ReturnPath,
         touched: &mut Touched,
     ) -> Result<(), CallError> {
+        // Who comes again is known by its very words, and has its place with the server already.
+        if message.params.request_state.is_some() {
+            return self.submit_now(message, changes, path, touched);
+        }
         let keeps = room.holds && message.bytes.len() <= KEPT_REQUEST;
         if path.again.is_none() && (keeps || room.at_once.is_some()) {
             path.again = Some(Again::new(message, changes));
