@@ -97,9 +97,6 @@ pub(crate) const LONGEST_TURN: Duration = Duration::from_secs(24 * 60 * 60);
 pub(crate) const WAITING_SWEEP: Duration = Duration::from_millis(100);
 /// A longer request is not kept for another attempt: the copy would cost more than it helps.
 pub(crate) const KEPT_REQUEST: usize = 1024 * 1024;
-/// So often is a call made again whose tool allows it: a server that has just restarted leaves several
-/// dead connections behind.
-pub(crate) const MOST_REPEATS: u8 = 3;
 /// How often it is looked at whether a server that leaves has ended its calls.
 pub(crate) const LEAVING_LOOK: Duration = Duration::from_millis(20);
 

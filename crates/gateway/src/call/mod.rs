@@ -71,8 +71,8 @@ pub(crate) struct Again {
     pub(crate) request: Box<[u8]>,
     /// When it is late, however often it is handed over.
     pub(crate) deadline: Option<Tick>,
-    /// How often it was with a server that went: it may have run each time.
-    pub(crate) runs: u8,
+    /// It was with a server that went: it may have run, and is made again only once.
+    pub(crate) has_run: bool,
 }
 
 impl ReturnPath {
@@ -160,7 +160,7 @@ impl ReturnPath {
 
     /// May it have run on a server that went?
     pub(crate) fn has_run(&self) -> bool {
-        self.again.as_ref().is_some_and(|again| again.runs > 0)
+        self.again.as_ref().is_some_and(|again| again.has_run)
     }
 
     /// The same way back for a call that has not been sent yet.

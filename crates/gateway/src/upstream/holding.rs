@@ -12,7 +12,7 @@ use trunkline_wire::{Edits, Message, Span, scan};
 use crate::call::{Again, Note, ReturnPath};
 use crate::deadlines::Tick;
 use crate::error::CallError;
-use crate::limits::{KEPT_REQUEST, LASTING_LIFE, MOST_REPEATS};
+use crate::limits::{KEPT_REQUEST, LASTING_LIFE};
 use crate::pump::Touched;
 use crate::upstream::connection::Connection;
 use crate::upstream::hints::Hints;
@@ -28,7 +28,7 @@ impl Again {
         }
         let mut request = Vec::with_capacity(message.bytes.len() + 64);
         edits.write(message.bytes, &mut request);
-        Box::new(Self { request: request.into(), deadline: None, runs: 0 })
+        Box::new(Self { request: request.into(), deadline: None, has_run: false })
     }
 }
 
@@ -74,12 +74,11 @@ impl Connection {
         let Some((room, again)) = room.zip(path.again.as_mut()) else {
             return path.fail(error, touched);
         };
-        let is_enough = again.runs >= MOST_REPEATS;
-        if may_have_run && (is_enough || !self.may_repeat(&again.request)) {
+        if may_have_run && (again.has_run || !self.may_repeat(&again.request)) {
             return path.fail(error, touched);
         }
         again.deadline = deadline;
-        again.runs += u8::from(may_have_run);
+        again.has_run |= may_have_run;
         if path.client.take(&path.id).is_none() {
             return; // it has had its outcome
         }

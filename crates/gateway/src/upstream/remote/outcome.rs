@@ -358,6 +358,8 @@ impl HttpLine {
         let (Purpose::Call(id), Some(connection)) = (exchange.purpose, self.connection()) else {
             return self.fail(exchange, Trouble::new(what, ""), true, touched);
         };
+        // A server that went has taken its other connections with it: what is made again needs a new one.
+        self.pool.lock().drop_idle();
         connection.lose_call(id, &self.gone(what.to_owned(), true), touched);
         self.pool.lock().recycle(exchange);
     }

@@ -309,6 +309,13 @@ impl Pool {
         }
     }
 
+    /// None of the connections that carry nothing is used again.
+    pub(super) fn drop_idle(&mut self) {
+        for slot in self.idle.drain(..) {
+            slot.close();
+        }
+    }
+
     fn unsent(&self) -> impl Iterator<Item = &Exchange> {
         let delayed = self.delayed.iter().map(|(_, exchange)| exchange);
         self.urgent.iter().chain(&self.waiting).chain(delayed)
