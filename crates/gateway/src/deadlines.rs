@@ -3,6 +3,7 @@
 //! would make every wait of the event loop arm a kernel timer.
 
 use std::io;
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -14,8 +15,9 @@ use tokio::sync::Notify;
 
 use crate::stream::Slow;
 
-/// A moment, in milliseconds for which the clock has run.
-pub(crate) type Tick = u64;
+/// A moment, in milliseconds for which the clock has run, and one: never nothing, so that no moment
+/// takes no room beside one.
+pub(crate) type Tick = NonZeroU64;
 
 #[derive(Debug)]
 pub(crate) struct Deadlines {
@@ -49,7 +51,7 @@ impl Deadlines {
     pub(crate) fn for_call(&self) -> Option<Tick> {
         self.limit?;
         self.tick();
-        Some(self.now.load(Ordering::Relaxed) + self.usual.load(Ordering::Relaxed))
+        Some(tick(self.now.load(Ordering::Relaxed) + self.usual.load(Ordering::Relaxed)))
     }
 
     /// The same for a call that may take so long.
@@ -57,12 +59,13 @@ impl Deadlines {
         self.wanted_pause.fetch_min(pause(limit), Ordering::Relaxed);
         self.tick();
         let now = self.now.load(Ordering::Relaxed);
-        now.saturating_add(span(self.pause.load(Ordering::Relaxed), limit))
+        tick(now.saturating_add(span(self.pause.load(Ordering::Relaxed), limit)))
     }
 
     /// How long it is until then, as far as the clock knows.
     pub(crate) fn left(&self, deadline: Tick) -> Duration {
-        Duration::from_millis(deadline.saturating_sub(self.now.load(Ordering::Relaxed)))
+        let now = tick(self.now.load(Ordering::Relaxed));
+        Duration::from_millis(deadline.get().saturating_sub(now.get()))
     }
 
     /// Starts the clock if it stands.
@@ -82,7 +85,7 @@ impl Deadlines {
             let mut pause = self.start(&timer)?;
             while self.ticking.load(Ordering::Relaxed) {
                 timer.tick().await?;
-                let now = self.now.fetch_add(pause, Ordering::Relaxed) + pause;
+                let now = tick(self.now.fetch_add(pause, Ordering::Relaxed) + pause);
                 if self.wanted_pause.load(Ordering::Relaxed) < pause {
                     pause = self.start(&timer)?;
                 }
@@ -109,6 +112,10 @@ impl Deadlines {
         timer.every(Duration::from_millis(pause))?;
         Ok(pause)
     }
+}
+
+fn tick(millis: u64) -> Tick {
+    Tick::MIN.saturating_add(millis)
 }
 
 /// How often deadlines are looked at, in milliseconds: a tenth of the wait, between these two.
@@ -171,7 +178,7 @@ mod tests {
     fn a_server_with_a_shorter_limit_makes_the_clock_finer() {
         let deadlines = Deadlines::new(None);
         assert_eq!(deadlines.for_call(), None);
-        assert!(deadlines.within(Duration::from_millis(200)) >= 200);
+        assert!(deadlines.within(Duration::from_millis(200)) >= tick(200));
         assert_eq!(deadlines.wanted_pause.load(Ordering::Relaxed), 20);
     }
 }

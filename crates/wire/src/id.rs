@@ -1,12 +1,24 @@
 //! Request ids: the client's, kept exactly as spelt, and ours.
 
+use std::hash::{Hash, Hasher};
+
 /// A client's request id. `1`, `1.0` and `"1"` are three different ids.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Id {
     /// A whole number in its usual spelling: the common case, kept without an allocation.
     Number(i64),
     /// Anything else, as written.
     Raw(Box<[u8]>),
+}
+
+/// A number and its spelling are different ids; that they may look alike to a table costs nothing.
+impl Hash for Id {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Number(number) => state.write_i64(*number),
+            Self::Raw(token) => token.hash(state),
+        }
+    }
 }
 
 impl Id {
@@ -42,6 +54,12 @@ fn usual_number(token: &[u8]) -> Option<i64> {
     Some(if digits.len() == token.len() { sum } else { -sum })
 }
 
+/// The numbers below a hundred, in two digits each.
+const PAIRS: &[u8; 200] = b"\
+    00010203040506070809101112131415161718192021222324252627282930313233343536373839\
+    40414243444546474849505152535455565758596061626364656667686970717273747576777879\
+    8081828384858687888990919293949596979899";
+
 /// Room for a number's digits on the stack.
 #[derive(Debug, Default)]
 struct Digits([u8; 20]);
@@ -50,14 +68,21 @@ impl Digits {
     fn write(&mut self, number: i64) -> &[u8] {
         let mut rest = number.unsigned_abs();
         let mut at = self.0.len();
-        loop {
+        // Two at a time: each needs the division before it.
+        while rest >= 10 {
+            at -= 2;
+            let pair = 2 * usize::try_from(rest % 100).unwrap_or_default();
+            if let (Some(slots), Some(pair)) =
+                (self.0.get_mut(at..at + 2), PAIRS.get(pair..pair + 2))
+            {
+                slots.copy_from_slice(pair);
+            }
+            rest /= 100;
+        }
+        if rest > 0 || at == self.0.len() {
             at -= 1;
             if let Some(slot) = self.0.get_mut(at) {
-                *slot = b'0' + u8::try_from(rest % 10).unwrap_or_default();
-            }
-            rest /= 10;
-            if rest == 0 {
-                break;
+                *slot = b'0' + u8::try_from(rest).unwrap_or_default();
             }
         }
         if number < 0 {
@@ -90,6 +115,14 @@ mod tests {
             "0",
             "-1",
             "7",
+            "10",
+            "42",
+            "99",
+            "100",
+            "101",
+            "1000000",
+            "-10",
+            "-999",
             "1.0",
             "-0",
             "1e3",

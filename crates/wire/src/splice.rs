@@ -102,7 +102,7 @@ impl<'a> Edits<'a> {
 
     /// How long `bytes` will be with the replacements made.
     pub fn length(&self, bytes: &[u8]) -> usize {
-        let edited = self.slots.iter().flatten();
+        let edited = self.slots.iter().take(self.used).flatten();
         let (old, new) =
             edited.fold((0, 0), |(old, new), (span, with)| (old + span.len(), new + with.len()));
         bytes.len() + new - old.min(bytes.len())
@@ -120,7 +120,7 @@ impl<'a> Edits<'a> {
         'a: 'b,
     {
         let mut from = 0;
-        for (span, new) in self.slots.iter().flatten() {
+        for (span, new) in self.slots.iter().take(self.used).flatten() {
             each(bytes.get(from..span.start()).unwrap_or_default());
             each(new);
             from = span.end();

@@ -156,12 +156,13 @@ impl Session {
         snapshot: &Snapshot,
         touched: &mut Touched,
     ) {
-        match scan(bytes) {
-            Ok(message) => self.take(&message, door, snapshot, touched),
+        // Looked at where it lies: it is large, and moving it is felt.
+        match &scan(bytes) {
+            Ok(message) => self.take(message, door, snapshot, touched),
             Err(Fault { kind: FaultKind::Batch, .. }) if self.allows_batches() => {
                 self.receive_batch(bytes, door, snapshot, touched);
             }
-            Err(fault) => refuse_unread(bytes, fault, door, touched),
+            Err(fault) => refuse_unread(bytes, *fault, door, touched),
         }
     }
 

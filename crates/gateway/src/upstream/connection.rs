@@ -295,21 +295,23 @@ impl Connection {
         origin: Option<UpstreamId>,
         touched: &mut Touched,
     ) {
-        let message = match scan(payload.bytes()) {
+        // Looked at where it lies: it is large, and moving it is felt.
+        let scanned = scan(payload.bytes());
+        let message = match &scanned {
             Ok(message) => message,
             Err(Fault { kind: FaultKind::Batch, .. }) => {
                 return self.receive_batch(payload.bytes(), origin, touched);
             }
-            Err(fault) => return self.broken_line(payload.bytes(), fault),
+            Err(fault) => return self.broken_line(payload.bytes(), *fault),
         };
         if self.outfit.room.is_some() {
             self.note_time();
         }
         match message.kind {
             Kind::Answer | Kind::Refusal => {
-                let (id, shape) = (upstream_id(message.id()), Shape::of(&message));
+                let (id, shape) = (upstream_id(message.id()), Shape::of(message));
+                let id = id.or_else(|| self.owner_of_null(message, origin));
                 let entry = id.and_then(|id| self.pending.lock().remove(id));
-                let entry = entry.or_else(|| self.owner_of_null(&message, origin));
                 let (Some(entry), Some(shape)) = (entry, shape) else {
                     tracing::debug!(server = %self.key, "an answer nobody waits for is dropped");
                     return;
@@ -317,8 +319,8 @@ impl Connection {
                 self.settle(entry, shape, payload, touched);
                 self.made_room_in(touched);
             }
-            Kind::Notification => self.notified(&message, origin, touched),
-            Kind::Request => self.asked(&message, origin, touched),
+            Kind::Notification => self.notified(message, origin, touched),
+            Kind::Request => self.asked(message, origin, touched),
         }
     }
 
@@ -339,14 +341,16 @@ impl Connection {
 
     /// A server that could not read a request answers with an error and an id that is none. It is
     /// that of the request it came back from, or the only open call's, if there is only one.
-    fn owner_of_null(&self, message: &Message<'_>, origin: Option<UpstreamId>) -> Option<Entry> {
+    fn owner_of_null(
+        &self,
+        message: &Message<'_>,
+        origin: Option<UpstreamId>,
+    ) -> Option<UpstreamId> {
         // Python's server says "server-error" where it could not read the id.
         if !matches!(message.id(), b"null" | b"\"server-error\"") {
             return None;
         }
-        let mut pending = self.pending.lock();
-        let id = origin.or_else(|| pending.only())?;
-        pending.remove(id)
+        origin.or_else(|| self.pending.lock().only())
     }
 
     /// Gives a response to whoever waits for it.
@@ -360,10 +364,13 @@ impl Connection {
         if !self.was_of_use.load(Ordering::Relaxed) && matches!(entry.waiter, Waiter::Client(_)) {
             self.was_of_use.store(true, Ordering::Relaxed);
         }
+        if let Waiter::Client(path) = &entry.waiter
+            && path.manner.is_session()
+            && self.era() == Era::Legacy
+        {
+            return path.deliver(shape.id, payload, touched);
+        }
         match entry.waiter {
-            Waiter::Client(path) if path.manner.is_session() && self.era() == Era::Legacy => {
-                path.deliver(shape.id, payload, touched);
-            }
             Waiter::Client(path) => self.deliver_across(path, shape, payload, touched),
             Waiter::Parked(parked) => self.settle_parked(&parked, shape, payload, touched),
             // If nobody waits any more, the handshake was given up.
