@@ -18,7 +18,7 @@ impl Session {
         server: &Arc<Server>,
         asked: Option<&Asked<'_>>,
     ) -> Result<Option<Arc<Server>>, CallError> {
-        if server.share == Share::Shared || self.context.exclusive {
+        if self.context.exclusive || server.share == Share::Shared {
             return Ok(None);
         }
         if let Some(Asked { manner: Manner::Stateless(how), message, .. }) = asked {

@@ -31,10 +31,13 @@ use crate::upstream::subscriptions::Subscriptions;
 
 #[derive(Debug)]
 pub(crate) struct Connection {
+    // What every call needs stands together: the rest of it need not be fetched for that.
+    pub(crate) line: Line,
+    pub(super) outfit: Outfit,
+    pub(super) deadlines: Arc<Deadlines>,
+    pub(crate) pending: Mutex<Pending>,
     pub(crate) key: Arc<str>,
     pub(crate) limits: Limits,
-    pub(crate) line: Line,
-    pub(crate) pending: Mutex<Pending>,
     pub(crate) broken: BrokenLines,
     /// The clients it may speak to.
     pub(crate) audience: Arc<Audience>,
@@ -56,8 +59,6 @@ pub(crate) struct Connection {
     /// The server said that some of its lists have changed: which (`ListKind` as bits), and a bell.
     pub(crate) stale: AtomicU8,
     pub(crate) changed: Notify,
-    pub(super) deadlines: Arc<Deadlines>,
-    pub(super) outfit: Outfit,
     /// Its tools that may be called again, as it spells them: known where calls are held.
     pub(super) repeatable: Mutex<HashSet<Box<[u8]>>>,
     /// It has answered a client.
