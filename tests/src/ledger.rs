@@ -17,6 +17,8 @@ pub enum Record {
     Asked { pid: i32, head: Head },
     /// The client has closed the connection of the request with this raw id before its answer.
     Closed { pid: i32, id: Vec<u8> },
+    /// This body was received and turned away, because the session it named is not known.
+    TurnedAway { pid: i32, line: Vec<u8> },
 }
 
 /// The head of an HTTP request.
@@ -120,6 +122,15 @@ pub fn closed(path: &Path) -> Vec<Vec<u8>> {
     read(path).into_iter().filter_map(id).collect()
 }
 
+/// The bodies that were received and turned away, because the session they named was not known.
+pub fn turned_away(path: &Path) -> Vec<Vec<u8>> {
+    let line = |record| match record {
+        Record::TurnedAway { line, .. } => Some(line),
+        _ => None,
+    };
+    read(path).into_iter().filter_map(line).collect()
+}
+
 /// The writing side, in the scripted server. One `write` per record and no `fsync`: what a killed
 /// process wrote is there, and the server stays fast.
 #[derive(Debug)]
@@ -153,6 +164,10 @@ impl Ledger {
 
     pub fn closed(&mut self, id: &[u8]) {
         self.write(&self.record(b'C', id));
+    }
+
+    pub fn turned_away(&mut self, body: &[u8]) {
+        self.write(&self.record(b'T', &escape(body)));
     }
 
     /// What holds a newline of its own is written with escapes.
@@ -203,6 +218,7 @@ fn record(line: &[u8]) -> Option<Record> {
     match kind {
         b"S" => Some(Record::Started { pid }),
         b"C" => Some(Record::Closed { pid, id: parts.next()?.to_vec() }),
+        b"T" => Some(Record::TurnedAway { pid, line: unescape(parts.next()?) }),
         b"R" => Some(Record::Received { pid, line: parts.next()?.to_vec() }),
         b"E" => Some(Record::Received { pid, line: unescape(parts.next()?) }),
         b"H" => {

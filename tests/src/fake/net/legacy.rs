@@ -29,6 +29,7 @@ pub(super) fn answer(server: &Arc<Server>, reply: &Arc<Reply>, asked: &Asked) {
 fn post(server: &Arc<Server>, reply: &Arc<Reply>, asked: &Asked) {
     let session = asked.query("sessionId").and_then(|id| server.sessions.get(&id));
     let Some(session) = session else {
+        server.ledger.lock().expect("no holder panics").turned_away(&asked.body);
         return reply.plain(404, &[], b"no such session");
     };
     let mut request = Request::read(asked.body.clone());

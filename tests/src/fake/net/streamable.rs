@@ -43,7 +43,10 @@ fn post(server: &Arc<Server>, reply: &Arc<Reply>, asked: &Asked) {
     };
     let session = match known {
         Ok(session) => session,
-        Err(status) => return refuse(server, reply, status),
+        Err(status) => {
+            server.ledger.lock().expect("no holder panics").turned_away(&asked.body);
+            return refuse(server, reply, status);
+        }
     };
     request.session = session.map(|session| session.id.clone()).unwrap_or_default();
     let is_request = !request.id.is_empty() && !request.method.is_empty();
