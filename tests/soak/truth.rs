@@ -167,3 +167,71 @@ impl Truth {
         faults
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(servers: &[(&str, &str, &str)], keys: &[(&str, &str, bool)]) -> Shown {
+        let server = |one: &(&str, &str, &str)| (one.0.into(), (one.1.into(), one.2.into()));
+        let key = |one: &(&str, &str, bool)| (one.0.into(), (one.1.into(), one.2));
+        Shown {
+            servers: servers.iter().map(server).collect(),
+            keys: keys.iter().map(key).collect(),
+        }
+    }
+
+    fn promised() -> Truth {
+        let mut truth = Truth::default();
+        truth.has_server("a".into(), "1".into(), "old".into());
+        truth.has_key("k".into(), "secret".into());
+        truth.has_key("gone".into(), "secret".into());
+        truth.has_revoked("gone");
+        truth
+    }
+
+    #[test]
+    fn every_broken_promise_is_a_fault() {
+        let good = [("k", "x", true), ("gone", "y", false)];
+        for (servers, keys, faults) in [
+            (vec![("a", "1", "old")], &good[..], 0),
+            (vec![("a", "1", "old")], &good[..1], 0),
+            (vec![], &good[..], 1),
+            (vec![("a", "1", "other")], &good[..], 1),
+            (vec![("a", "2", "old")], &good[..], 1),
+            (vec![("a", "1", "old"), ("b", "2", "")], &good[..], 1),
+            (vec![("a", "1", "old")], &good[1..], 1),
+            (vec![("a", "1", "old")], &[("k", "x", true), ("gone", "y", true)][..], 1),
+            (vec![("a", "1", "old")], &[("k", "x", true), ("z", "z", true)][..], 1),
+        ] {
+            let shown = shown(&servers, keys);
+            let found = Truth::faults(&[promised()], &shown);
+            assert_eq!(found.len(), faults, "{shown:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_in_doubt_is_done_whole_or_not_at_all() {
+        let register = Change::Register { name: "b".into(), description: "new".into() };
+        let (name, id, description) = ("a".to_owned(), "1".to_owned(), "new".to_owned());
+        let describe = Change::Describe { name: name.clone(), id: id.clone(), description };
+        let remove = Change::Remove { name, id };
+        let old = ("a", "1", "old");
+        let keys = [("k", "x", true)];
+        for (doubt, servers, done, faults) in [
+            (register.clone(), vec![old, ("b", "2", "new")], true, 0),
+            (register.clone(), vec![old], false, 0),
+            (register, vec![old, ("b", "2", "half")], false, 1),
+            (describe.clone(), vec![("a", "1", "new")], true, 0),
+            (describe.clone(), vec![old], false, 0),
+            (describe, vec![("a", "1", "neither")], false, 1),
+            (remove.clone(), vec![], true, 0),
+            (remove, vec![old], false, 0),
+        ] {
+            let (mut truth, shown) = (promised(), shown(&servers, &keys));
+            assert_eq!(truth.settle(doubt.clone(), &shown), done, "{doubt:?} {servers:?}");
+            let found = Truth::faults(&[truth], &shown);
+            assert_eq!(found.len(), faults, "{doubt:?} {servers:?}: {found:?}");
+        }
+    }
+}
