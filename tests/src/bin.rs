@@ -33,11 +33,15 @@ fn repository() -> &'static Path {
     manifest.parent().expect("the kit is a directory of the repository")
 }
 
-/// The running test is `TARGET/PROFILE/deps/it-…`; programs belong into `TARGET/PROFILE`.
+/// The running test is `TARGET/PROFILE/deps/it-…`; programs, a soak among them, belong into
+/// `TARGET/PROFILE`.
 fn beside_the_test() -> PathBuf {
     let exe = std::env::current_exe().expect("the running test has a path");
-    let deps = exe.parent().expect("the running test lies in a directory");
-    deps.parent().expect("which lies in a cargo target directory").to_owned()
+    let dir = exe.parent().expect("the running test lies in a directory");
+    match dir.ends_with("deps") {
+        true => dir.parent().expect("which lies in a cargo target directory").to_owned(),
+        false => dir.to_owned(),
+    }
 }
 
 fn build() -> PathBuf {

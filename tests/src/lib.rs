@@ -8,6 +8,7 @@ pub mod bin;
 pub mod client;
 pub mod config;
 pub mod corpus;
+pub mod database;
 pub mod fake;
 pub mod http;
 pub mod inbox;

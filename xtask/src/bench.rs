@@ -1,16 +1,15 @@
 //! Builds what is measured in release and runs the benchmark; `--peers` without a directory
 //! installs the peers first.
 
-use std::path::Path;
 use std::process::Command;
 
-use crate::{peers, run};
+use crate::{conformance, peers, run};
 
 /// Runs the benchmark; `args` are its own.
 pub fn run(args: &[String]) -> Result<(), String> {
     let args = with_peers(args)?;
     run::cargo("build --release -p trunkline -p trunkline-bench --bins")?;
-    let bench = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/release/bench");
+    let bench = conformance::target().join("release/bench");
     run::checked(Command::new(bench).args(&args), "bench")
 }
 

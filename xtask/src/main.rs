@@ -2,6 +2,7 @@
 
 mod bench;
 mod conformance;
+mod coverage;
 mod map;
 mod peers;
 mod postgres;
@@ -23,7 +24,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   peers        only install the MCP servers and clients the tests talk to
   postgres     run a command with a throw-away Postgres (postgres COMMAND..., e.g. cargo test)
   bench        measure against the direct call, the floor and peers (bench --help)
-  soak         200 clients on one `trunkline serve` for a minute, in release (soak [SECONDS])";
+  soak         200 clients on one `trunkline serve` for a minute, in release (soak [SECONDS])
+  soak platform  the platform at full size, in release (soak platform [load|restarts|kills]...)
+  coverage     how many lines the tests run through, by crate (coverage [--all])";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         "postgres" => postgres::run(rest),
         "bench" => bench::run(rest),
         "soak" => soak::run(rest),
+        "coverage" => coverage::run(rest),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {

@@ -31,6 +31,8 @@ pub(super) enum Likeness {
     Text,
     /// The text is the same, and a client of this era can read the result.
     Translated(Era),
+    /// Not JSON-RPC: the result is the same bytes, with one more member behind the others.
+    Rest,
 }
 
 /// One tool call to one target.
@@ -39,7 +41,8 @@ pub(super) struct Call {
     /// Which of the target's groups of connections it goes to.
     pub(super) group: usize,
     request: Vec<u8>,
-    request_id: usize,
+    /// Where the id stands; over REST there is none.
+    request_id: Option<usize>,
     /// The headers that only this call has.
     headers: Vec<u8>,
     /// The direct child's answer, without the newline.
@@ -57,13 +60,19 @@ pub(super) enum Ask {
     Size(usize),
 }
 
+impl Ask {
+    fn arguments(self) -> String {
+        match self {
+            Self::Echo => r#"{"text":"hello, world"}"#.to_owned(),
+            Self::Size(size) => format!(r#"{{"size":{size}}}"#),
+        }
+    }
+}
+
 impl Call {
     /// A call of `name` whose answer is yet unknown.
     pub(super) fn new(group: usize, name: &str, ask: Ask, era: Era) -> Self {
-        let arguments = match ask {
-            Ask::Echo => r#"{"text":"hello, world"}"#.to_owned(),
-            Ask::Size(size) => format!(r#"{{"size":{size}}}"#),
-        };
+        let arguments = ask.arguments();
         let head = r#"{"jsonrpc":"2.0","id":"#;
         let (meta, headers) = match era {
             Era::Legacy => (String::new(), String::new()),
@@ -77,11 +86,25 @@ impl Call {
         Self {
             group,
             request: format!("{head}{FIRST_ID}{tail}\n").into_bytes(),
-            request_id: head.len(),
+            request_id: Some(head.len()),
             headers: headers.into_bytes(),
             reply: Vec::new(),
             reply_id: 0,
             likeness: Likeness::Bytes,
+        }
+    }
+
+    /// The same over REST.
+    pub(super) fn rest(name: &str, ask: Ask) -> Self {
+        let arguments = ask.arguments();
+        Self {
+            group: 0,
+            request: format!(r#"{{"name":"{name}","arguments":{arguments}}}"#).into_bytes(),
+            request_id: None,
+            headers: Vec::new(),
+            reply: Vec::new(),
+            reply_id: 0,
+            likeness: Likeness::Rest,
         }
     }
 
@@ -92,7 +115,7 @@ impl Call {
 
     /// Bytes of the request, and of the direct child's answer.
     pub(super) fn lengths(&self) -> (usize, usize) {
-        (self.request.len() - 1, self.reply.len())
+        (self.request.trim_ascii_end().len(), self.reply.len())
     }
 
     /// The same call with the answer it must get.
@@ -106,7 +129,9 @@ impl Call {
 
     /// The request under this id.
     pub(super) fn request(&mut self, id: u64) -> Outgoing<'_> {
-        stamp(&mut self.request, self.request_id, id);
+        if let Some(at) = self.request_id {
+            stamp(&mut self.request, at, id);
+        }
         Outgoing { headers: &self.headers, line: &self.request }
     }
 
@@ -121,6 +146,7 @@ impl Call {
             Likeness::Bytes => same_id(&self.reply, line) && result(&self.reply) == result(line),
             Likeness::Text => same_text(&self.reply, line),
             Likeness::Translated(era) => same_text(&self.reply, line) && readable(era, line),
+            Likeness::Rest => begins_with_result(&self.reply, line),
         };
         let wrong =
             || format!("wrong answer\n  got  {}\n  want {}", excerpt(line), excerpt(&self.reply));
@@ -172,6 +198,13 @@ fn same_id(a: &[u8], b: &[u8]) -> bool {
 
 fn result(line: &[u8]) -> Option<&[u8]> {
     scan::field(line, 0, b"result").map(|span| &line[span])
+}
+
+/// Whether `line` is the result of `reply` with more members.
+fn begins_with_result(reply: &[u8], line: &[u8]) -> bool {
+    let open = result(reply).and_then(|result| result.strip_suffix(b"}"));
+    let rest = open.and_then(|open| line.strip_prefix(open));
+    rest.is_some_and(|rest| rest.starts_with(b",\"metadata\":{") && rest.ends_with(b"}}"))
 }
 
 /// A modern client must be told which type the result has; a legacy one does not look.
@@ -240,6 +273,24 @@ mod tests {
                 text,
                 "{line}"
             );
+        }
+    }
+
+    #[test]
+    fn an_answer_over_rest_is_the_result_and_what_was_added() {
+        let direct = br#"{"jsonrpc":"2.0","id":1000000000,"result":{"content":[{"text":"a"}]}}"#;
+        let mut call = Call::rest("s.t", Ask::Echo).expecting(direct).expect("valid");
+        assert_eq!(
+            call.request(id(7, 0)).line,
+            br#"{"name":"s.t","arguments":{"text":"hello, world"}}"#
+        );
+        for (line, good) in [
+            (r#"{"content":[{"text":"a"}],"metadata":{"routed_to":"s"}}"#, true),
+            (r#"{"content":[{"text":"b"}],"metadata":{"routed_to":"s"}}"#, false),
+            (r#"{"content":[{"text":"a"}]}"#, false),
+            (r#"{"content":[{"text":"a"}],"metadata":{"routed_to":"s"}"#, false),
+        ] {
+            assert_eq!(call.check(id(7, 0), line.as_bytes()).is_ok(), good, "{line}");
         }
     }
 

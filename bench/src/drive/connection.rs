@@ -1,6 +1,6 @@
 //! One MCP conversation over a pair of pipes or an HTTP connection: raw bytes, blocking, as little work as possible.
 
-use super::post::{Post, Response, malformed};
+use super::post::{CALL, Desk, Post, Response, malformed};
 use crate::era::{Era, META};
 use crate::lines::Lines;
 use crate::scan::{self, Want};
@@ -59,11 +59,12 @@ impl Connection {
     }
 
     /// A connection to this machine's `port`, in no session yet.
-    pub(super) fn http(port: u16, era: Era) -> io::Result<Self> {
+    pub(super) fn http(port: u16, era: Era, desk: Desk) -> io::Result<Self> {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
         stream.set_nodelay(true)?;
         let socket = Rc::new(OwnedFd::from(stream));
-        Ok(Self::new(Rc::clone(&socket), socket, Framing::Http(port, Post::to(port, era)), era))
+        let framing = Framing::Http(port, Post::to(port, era, desk));
+        Ok(Self::new(Rc::clone(&socket), socket, framing, era))
     }
 
     fn new(input: Rc<OwnedFd>, output: Rc<OwnedFd>, framing: Framing, era: Era) -> Self {
@@ -167,7 +168,7 @@ impl Connection {
     /// Whether the line is not an answer; a question (a ping) is answered.
     pub(super) fn aside(&mut self, span: Range<usize>) -> Result<bool, String> {
         let line = &self.bytes()[span];
-        if scan::is_answer(line) {
+        if scan::is_answer(line) || self.is_rest() {
             return Ok(false);
         }
         let Some(request) = scan::request(line, Want::Name) else {
@@ -179,6 +180,11 @@ impl Connection {
             self.send(Outgoing::plain(answer.as_bytes()))?;
         }
         Ok(true)
+    }
+
+    /// Whether what comes back are results and not JSON-RPC.
+    fn is_rest(&self) -> bool {
+        matches!(&self.framing, Framing::Http(_, post) if post.desk.path == CALL)
     }
 
     pub(super) fn id(&self, span: Range<usize>) -> Option<u64> {
@@ -217,9 +223,9 @@ impl Connection {
         }
     }
 
-    /// The MCP handshake as a client of 2025-06-18; the modern era has none.
+    /// The MCP handshake as a client of 2025-06-18; the modern era and REST have none.
     pub(super) fn initialize(&mut self) -> Result<(), String> {
-        if self.era == Era::Modern {
+        if self.era == Era::Modern || self.is_rest() {
             return Ok(());
         }
         let params = r#""protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}"#;
@@ -235,9 +241,9 @@ impl Connection {
         self.accepted()
     }
 
-    /// Joins the session of another connection to the same server; the modern era has none.
+    /// Joins the session of another connection to the same server; the modern era and REST have none.
     pub(super) fn join(&mut self, other: &Self) {
-        if self.era == Era::Modern {
+        if self.era == Era::Modern || self.is_rest() {
             return;
         }
         if let (Framing::Http(port, post), Framing::Http(_, other)) =
@@ -249,14 +255,14 @@ impl Connection {
 
     /// Over HTTP the other side may close a connection that idles; says whether it had to be made anew.
     pub(super) fn refresh(&mut self) -> Result<bool, String> {
-        let Framing::Http(port, _) = self.framing else {
+        let Framing::Http(port, post) = &self.framing else {
             return Ok(false);
         };
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         if matches!(recv(&self.output, &mut [0u8], flags), Err(Errno::AGAIN)) {
             return Ok(false);
         }
-        let fresh = Self::http(port, self.era);
+        let fresh = Self::http(*port, self.era, post.desk.clone());
         let mut fresh = fresh.map_err(|error| format!("no connection: {error}"))?;
         fresh.join(self);
         *self = fresh;

@@ -9,7 +9,16 @@ pub(super) enum Kind {
     Direct,
     Floor,
     Subject,
+    /// The subject as a platform: a store, an audit log, and keys at the door.
+    Platform(Door),
     Peer(Peer),
+}
+
+/// How a platform is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Door {
+    Mcp,
+    Rest,
 }
 
 impl Kind {

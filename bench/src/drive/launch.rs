@@ -1,13 +1,15 @@
 //! What is started for a contender: its label, its command lines and its configuration file.
 
-use super::contender::Kind;
+use super::contender::{Door, Kind};
 use super::peers::{CONFIG, ENVIRONMENT, PORT};
 use super::target::{Place, Shape};
 use crate::era::Era;
 use serde_json::json;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What the children are.
 #[derive(Debug, Clone, Copy)]
@@ -23,8 +25,30 @@ pub(super) fn label(place: &Place, kind: &Kind) -> String {
         Kind::Subject => {
             place.subject.file_name().unwrap_or_default().to_string_lossy().into_owned()
         }
+        Kind::Platform(door) => {
+            let way = if *door == Door::Mcp { "MCP" } else { "REST" };
+            format!("{}, platform, {way} with a key", label(place, &Kind::Subject))
+        }
         Kind::Peer(peer) => peer.name.clone(),
     }
+}
+
+/// Who may do everything on a platform of the benchmark.
+pub(super) const ADMIN: &str = "the-admin-token-of-the-benchmark";
+
+/// `serve` with a fresh data directory that may use servers on this machine; its servers are those of `config`, or
+/// none yet.
+pub(super) fn platform(place: &Place, config: Option<&Path>) -> Command {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let mut command = Command::new(&place.subject);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]);
+    command.arg(place.directory.join(format!("data-{number}")));
+    command.args(["--allow-net", "127.0.0.0/8", "--allow-stdio-registration"]);
+    command.args(config.into_iter().flat_map(|path| [OsStr::new("--config"), path.as_os_str()]));
+    command.env("TRUNKLINE_ADMIN_TOKEN", ADMIN).env_remove("TRUNKLINE_KEY");
+    command.env_remove("MCP_PROXY_CONFIG_PATH");
+    command
 }
 
 pub(super) fn commands(place: &Place, kind: &Kind, offer: Offer) -> Result<Vec<Command>, String> {
@@ -39,6 +63,7 @@ pub(super) fn commands(place: &Place, kind: &Kind, offer: Offer) -> Result<Vec<C
         }
         Kind::Floor => vec![with_config(&place.floor)?],
         Kind::Subject => vec![with_config(&place.subject)?],
+        Kind::Platform(_) => return Err("a platform has no stdio".to_owned()),
         Kind::Peer(peer) => {
             vec![peer_command(&peer.program, peer.args, &config(place, offer, &[])?, 0)]
         }
@@ -59,6 +84,7 @@ pub(super) fn serve(
         Kind::Direct => return Err("nobody to start".to_owned()),
         Kind::Floor => &place.floor,
         Kind::Subject => &place.subject,
+        Kind::Platform(_) => return Ok(platform(place, Some(&config))),
         Kind::Peer(peer) => return Ok(peer_command(&peer.program, peer.http_args, &config, port)),
     };
     let mut command = Command::new(program);
@@ -91,7 +117,7 @@ fn direct(place: &Place, server: usize, offer: Offer) -> Command {
     command
 }
 
-fn child_args(server: usize, offer: Offer) -> Vec<String> {
+pub(super) fn child_args(server: usize, offer: Offer) -> Vec<String> {
     let (name, tools) = (format!("s{server}"), offer.shape.tools.to_string());
     let mut args = vec!["--name".to_owned(), name, "--tools".to_owned(), tools];
     if offer.era == Era::Modern {

@@ -15,6 +15,7 @@ mod post;
 mod process;
 mod ready;
 mod report;
+mod rest;
 mod route;
 mod run;
 mod scenario;

@@ -6,9 +6,27 @@ use crate::http::{Inbox, Malformed, Message};
 use crate::scan;
 use std::ops::Range;
 
+/// Where requests go, and as whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Desk {
+    pub(super) path: &'static str,
+    /// A bearer token, where one is asked for.
+    pub(super) token: Option<String>,
+}
+
+impl Desk {
+    /// MCP with nobody at the door.
+    pub(super) const OPEN: Self = Self { path: MCP, token: None };
+}
+
+pub(super) const MCP: &str = "/mcp";
+/// The platform's own way to call a tool.
+pub(super) const CALL: &str = "/api/v1/tools/call";
+
 /// One connection's way to speak.
 #[derive(Debug)]
 pub(super) struct Post {
+    pub(super) desk: Desk,
     /// The head up to what differs between messages.
     head: Vec<u8>,
     pub(super) inbox: Inbox,
@@ -26,12 +44,13 @@ pub(super) enum Response {
 }
 
 impl Post {
-    pub(super) fn to(port: u16, era: Era) -> Self {
+    pub(super) fn to(port: u16, era: Era, desk: Desk) -> Self {
         let more = match era {
             Era::Legacy => String::new(),
             Era::Modern => format!("mcp-protocol-version: {MODERN}\r\n"),
         };
-        Self { head: head(port, more.as_bytes()), inbox: Inbox::default(), session: Vec::new() }
+        let head = head(port, &desk, more.as_bytes());
+        Self { desk, head, inbox: Inbox::default(), session: Vec::new() }
     }
 
     /// From now on requests belong to `session`, or to the one the server opened.
@@ -44,7 +63,7 @@ impl Post {
         if !session.is_empty() {
             more.push_str(&format!("mcp-session-id: {session}\r\n"));
         }
-        self.head = head(port, more.as_bytes());
+        self.head = head(port, &self.desk, more.as_bytes());
     }
 
     pub(super) fn session(&self) -> &[u8] {
@@ -89,12 +108,14 @@ pub(super) fn malformed(_: Malformed) -> String {
     "it does not speak HTTP".to_owned()
 }
 
-fn head(port: u16, more: &[u8]) -> Vec<u8> {
+fn head(port: u16, desk: &Desk, more: &[u8]) -> Vec<u8> {
+    let path = desk.path;
     let first = format!(
-        "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n\
+        "POST {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n\
          accept: application/json, text/event-stream\r\n"
     );
-    [first.as_bytes(), more].concat()
+    let token = desk.token.as_ref().map(|token| format!("authorization: Bearer {token}\r\n"));
+    [first.as_bytes(), token.unwrap_or_default().as_bytes(), more].concat()
 }
 
 /// The answer among the events of a stream that has ended.
@@ -121,7 +142,7 @@ mod tests {
     fn response(text: &str) -> Result<Option<String>, String> {
         let (reader, writer) = pipe().expect("pipe");
         write(&writer, text.as_bytes()).expect("write");
-        let mut post = Post::to(1, Era::Legacy);
+        let mut post = Post::to(1, Era::Legacy, Desk::OPEN);
         post.inbox.fill(&reader).expect("fill");
         let shown = post.response()?.map(|response| match response {
             Response::Accepted => "accepted".to_owned(),
@@ -151,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_request_has_its_length_and_its_session() {
-        let mut post = Post::to(80, Era::Legacy);
+        let mut post = Post::to(80, Era::Legacy, Desk::OPEN);
         post.enter(80, Some(b"abc"));
         let mut out = Vec::new();
         post.push(&mut out, Outgoing::plain(b"{}\n"));
@@ -162,10 +183,20 @@ mod tests {
     }
 
     #[test]
+    fn a_request_says_who_asks_where_somebody_stands_at_the_door() {
+        let mut out = Vec::new();
+        let desk = Desk { path: CALL, token: Some("x".to_owned()) };
+        Post::to(80, Era::Legacy, desk).push(&mut out, Outgoing::plain(b"{}"));
+        let text = String::from_utf8_lossy(&out);
+        assert!(text.starts_with("POST /api/v1/tools/call HTTP/1.1\r\n"), "{text}");
+        assert!(text.contains("\r\nauthorization: Bearer x\r\n"), "{text}");
+    }
+
+    #[test]
     fn a_modern_request_has_its_version_and_its_own_headers() {
         let mut out = Vec::new();
         let outgoing = Outgoing { headers: b"mcp-method: x\r\n", line: b"{}\n" };
-        Post::to(80, Era::Modern).push(&mut out, outgoing);
+        Post::to(80, Era::Modern, Desk::OPEN).push(&mut out, outgoing);
         let text = String::from_utf8_lossy(&out);
         let end =
             "\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: x\r\ncontent-length: 2\r\n\r\n{}";

@@ -2,13 +2,15 @@
 
 use super::call::{Ask, Call, Likeness};
 use super::connection::Connection;
-use super::contender::{Contender, Eras, Kind};
+use super::contender::{Contender, Door, Eras, Kind};
 use super::expected::Expected;
 use super::launch::{self, Offer};
 use super::listening;
 use super::pool::Pool;
+use super::post::{CALL, Desk, MCP};
 use super::process::{self, Own};
 use super::ready::Ready;
+use super::rest::Rest;
 use super::route::{Http, Route, Servers, Sessions};
 use super::watchdog;
 use std::fs::{self, File};
@@ -55,6 +57,7 @@ pub(super) struct Target {
     servers: Vec<Child>,
     /// Over HTTP, where the connections of each group go.
     ports: Vec<u16>,
+    desk: Desk,
     log: PathBuf,
     start: Instant,
     /// Calls so far, for fresh ids.
@@ -84,6 +87,7 @@ impl Target {
             processes: Vec::new(),
             servers: Vec::new(),
             ports: Vec::new(),
+            desk: Desk::OPEN,
             log: place.directory.join(log),
             start: place.start,
             count: 0,
@@ -130,6 +134,10 @@ impl Target {
 
     /// Asks for the list, again and again, until it is complete.
     pub(super) fn wait_for_tools(&mut self) -> Result<(), String> {
+        if let Kind::Platform(_) = self.kind {
+            // Seen before there was a key.
+            return Ok(());
+        }
         let groups = if matches!(self.kind, Kind::Direct) { self.shape.servers } else { 1 };
         let wanted = self.shape.tools * self.shape.servers / groups;
         for group in 0..groups {
@@ -231,6 +239,10 @@ impl Target {
         let (group, name, likeness) = match &self.kind {
             Kind::Direct => (server, format!("tool_{tool}"), likeness),
             Kind::Floor | Kind::Subject => (0, name(self.route.separator()), likeness),
+            Kind::Platform(Door::Rest) => {
+                return Ok(Call::rest(&name(self.route.separator()), ask));
+            }
+            Kind::Platform(Door::Mcp) => (0, name(self.route.separator()), likeness),
             Kind::Peer(peer) => (0, name(peer.separator), Likeness::Text),
         };
         Ok(Call::new(group, &name, ask, era).like(likeness))
@@ -287,13 +299,26 @@ impl Target {
         };
         self.processes.push(process);
         self.ports.push(port?);
+        if let Kind::Platform(door) = self.kind {
+            self.desk = self.enter_platform(door)?;
+        }
         Ok(())
+    }
+
+    /// Waits until the platform has all tools, and has it make a key for a caller.
+    fn enter_platform(&self, door: Door) -> Result<Desk, String> {
+        let port = *self.ports.first().ok_or("no port")?;
+        let mut admin = Rest::to(port, launch::ADMIN)?;
+        admin.wait_for_tools(self.shape.tools * self.shape.servers)?;
+        let path = if door == Door::Mcp { MCP } else { CALL };
+        Ok(Desk { path, token: Some(admin.make_key("caller")?) })
     }
 
     /// Opens one more connection over HTTP; returns its index.
     fn open(&mut self, group: usize) -> Result<usize, String> {
-        let mut connection = Connection::http(self.ports[group], self.eras.client)
-            .map_err(|error| format!("no connection: {error}"))?;
+        let mut connection =
+            Connection::http(self.ports[group], self.eras.client, self.desk.clone())
+                .map_err(|error| format!("no connection: {error}"))?;
         let one_each = matches!(self.route, Route::Http(Http { sessions: Sessions::OneEach, .. }));
         match self.pool.last(group).filter(|_| !one_each) {
             Some(first) => connection.join(&self.connections[first]),

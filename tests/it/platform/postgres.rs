@@ -1,9 +1,8 @@
 //! A platform on Postgres: the same promises, and serving goes on while the database is away.
 
-use std::net::SocketAddr;
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
 
+use kit::database::Database;
 use kit::mcp::Speak;
 use kit::platform::{ADMIN, KEYS, Platform, SERVERS, id_of, remote};
 use kit::room::Room;
@@ -15,60 +14,6 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::echoing;
-
-/// A database of one test's own.
-struct Database {
-    /// `postgres://user:password@host:port/postgres`
-    server: String,
-    name: String,
-}
-
-impl Database {
-    fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let server = std::env::var("TRUNKLINE_TEST_POSTGRES").unwrap_or_else(|_| {
-            panic!(
-                "TRUNKLINE_TEST_POSTGRES is not set: run `cargo xtask test`, or \
-                 `cargo xtask postgres cargo test -p trunkline-tests platform::postgres`"
-            )
-        });
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("trunkline_it_{}_{number}", std::process::id());
-        let database = Self { server, name };
-        database.say(&format!("CREATE DATABASE {} TEMPLATE template0", database.name));
-        database
-    }
-
-    fn say(&self, sql: &str) {
-        // The password is in the environment, where the process list does not show it.
-        let user = self.server.trim_start_matches("postgres://").rsplit_once('@');
-        let (user, password) = user.and_then(|(user, _)| user.split_once(':')).expect("a password");
-        let behind = self.behind();
-        let mut psql = Command::new("psql");
-        psql.args(["--no-psqlrc", "--quiet", "--command", sql]);
-        psql.env("PGUSER", user).env("PGPASSWORD", password).env("PGDATABASE", "postgres");
-        psql.env("PGHOST", behind.ip().to_string()).env("PGPORT", behind.port().to_string());
-        let done = run::run(psql, b"");
-        assert_eq!(done.code, Some(0), "{done}");
-    }
-
-    fn behind(&self) -> SocketAddr {
-        let host = self.server.rsplit('@').next().and_then(|rest| rest.split('/').next());
-        host.and_then(|host| host.parse().ok()).expect("an address and a port")
-    }
-
-    /// Its address through this way.
-    fn url(&self, way: &Way) -> String {
-        let (user, _) = self.server.rsplit_once('@').expect("a user");
-        format!("{user}@{}/{}?sslmode=disable", way.address(), self.name)
-    }
-}
-
-impl Drop for Database {
-    fn drop(&mut self) {
-        self.say(&format!("DROP DATABASE {} WITH (FORCE)", self.name));
-    }
-}
 
 fn platform(room: &Room, url: &str) -> Platform {
     room.platform(&["--store", url, "--health-interval", "1s"])

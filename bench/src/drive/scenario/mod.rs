@@ -7,6 +7,7 @@ mod list;
 mod mem;
 mod modern;
 mod par64;
+mod platform;
 mod scale;
 mod seq;
 mod start50;
@@ -54,6 +55,9 @@ const ALL: &[(&str, Scenario)] = &[
     ("modern-par64", |context, report| {
         each(&MODERN, |course| modern::par64::run(context, report, course))
     }),
+    ("platform-seq", platform::seq::run),
+    ("platform-register", platform::register::run),
+    ("platform-scale", platform::scale::run),
 ];
 
 /// One course after the other; a failure of the one does not keep the other from running.

@@ -71,7 +71,7 @@ pub(super) fn added(via: &Figures, direct: &Figures) -> Series {
     via.p50.with(&direct.p50, |via, direct| via - direct)
 }
 
-fn rows(entrants: &[Entrant], figures: &[Figures]) -> Rows {
+pub(super) fn rows(entrants: &[Entrant], figures: &[Figures]) -> Rows {
     let mut rows = Rows::with_header(&["", "p50", "p99", "added p50", "CPU per call"]);
     for (entrant, own) in entrants.iter().zip(figures) {
         let added = match entrant.kind {

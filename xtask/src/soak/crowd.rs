@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
+use super::USAGE;
 use crate::{conformance, run};
 
 const TEST: &str =
@@ -13,7 +14,7 @@ const TEST: &str =
 pub fn run(args: &[String]) -> Result<(), String> {
     let seconds = args.first().map_or("60", String::as_str);
     if seconds.parse::<u32>().is_err() {
-        return Err(format!("usage: cargo xtask soak [SECONDS], not `{seconds}`"));
+        return Err(format!("{USAGE}, not `{seconds}`"));
     }
     run::cargo("build --release --locked -p trunkline --bins")?;
     let mut command = Command::new(env!("CARGO"));

@@ -1,0 +1,224 @@
+//! A server is killed and comes back, again and again, while it and others are called: every call
+//! has one outcome, none runs twice, and the others do not notice.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use kit::platform::Platform;
+use kit::process;
+use kit::rng::Rng;
+use kit::room::Room;
+use kit::service::{Service, Wire};
+use rustix::process::Signal;
+
+use crate::Scale;
+use crate::caller::Outcome;
+use crate::crowd::{Call, Crowd, Newest, Until};
+use crate::house::{arrived, echoing, with_command};
+use crate::report::{Report, millis, quantile};
+
+const KILLS: u64 = 100;
+const QUIET_SECONDS: u64 = 20;
+/// The breaker's first pauses are below a second; who is not back by then has failed.
+const BACK: Duration = Duration::from_secs(10);
+const VICTIM: &str = "a";
+const OTHERS: [&str; 3] = ["b", "c", "d"];
+const VICTIM_RATE: u64 = 200;
+const OTHERS_RATE: u64 = 300;
+
+/// How the server that is killed is reached, and so who starts it again.
+enum Victim {
+    /// We do.
+    Http(Service),
+    /// The platform does.
+    Command,
+}
+
+impl Victim {
+    fn label(&self) -> &'static str {
+        match self {
+            Self::Http(_) => "HTTP",
+            Self::Command => "stdio",
+        }
+    }
+
+    /// Kills it; a network server is back when this returns.
+    fn kill(&mut self, room: &Room) {
+        match self {
+            Self::Http(service) => service.restart(),
+            Self::Command => {
+                let script = room.path(&format!("{VICTIM}."));
+                let script = script.to_str().expect("UTF-8");
+                for process in process::with_argument(script) {
+                    process.kill(Signal::KILL);
+                }
+            }
+        }
+    }
+}
+
+/// What the kills came to.
+struct Kills {
+    /// How long it took until a call made after the kill was answered; `None`: it was not.
+    back: Vec<Option<Duration>>,
+}
+
+pub fn run(report: &mut Report, scale: Scale) {
+    for over_http in [true, false] {
+        let room = Room::new();
+        let platform = room.platform(&["--allow-stdio-registration", "--health-interval", "1s"]);
+        let victim = match over_http {
+            true => {
+                let service = echoing(&room, VICTIM).listen(Wire::Http);
+                platform.connected(VICTIM, &service);
+                Victim::Http(service)
+            }
+            false => {
+                with_command(&platform, &room, VICTIM);
+                Victim::Command
+            }
+        };
+        for name in ["b", "c"] {
+            let service = echoing(&room, name).listen(Wire::Http);
+            platform.connected(name, &service);
+            room.keep(service);
+        }
+        with_command(&platform, &room, "d");
+        round(report, scale, (&room, &platform), victim);
+    }
+}
+
+fn round(
+    report: &mut Report,
+    scale: Scale,
+    (room, platform): (&Room, &Platform),
+    mut victim: Victim,
+) {
+    let key = platform.key("caller");
+    let crowd = |servers, rate, callers, first| Crowd {
+        platform,
+        key: &key,
+        servers,
+        rate,
+        callers,
+        first,
+    };
+    let (of_victim, of_others) = (&[VICTIM][..], &OTHERS[..]);
+    let seconds = scale.of(QUIET_SECONDS);
+    let (_, quiet) = std::thread::scope(|scope| {
+        let own = crowd(of_victim, VICTIM_RATE, 16, 0);
+        let beside =
+            scope.spawn(move || own.run(Until::Calls(VICTIM_RATE * seconds), &Newest::new()));
+        let others = crowd(of_others, OTHERS_RATE, 24, 10_000_000);
+        let quiet = others.run(Until::Calls(OTHERS_RATE * seconds), &Newest::new());
+        (beside.join().expect("no caller panics"), quiet)
+    });
+    let (over, newest, unheard) = (AtomicBool::new(false), Newest::new(), Newest::new());
+    let (kills, own, loud) = std::thread::scope(|scope| {
+        let (over, newest, unheard) = (&over, &newest, &unheard);
+        let (own, others) = (
+            crowd(of_victim, VICTIM_RATE, 64, 20_000_000),
+            crowd(of_others, OTHERS_RATE, 24, 30_000_000),
+        );
+        let own = scope.spawn(move || own.run(Until::Told(over), newest));
+        let loud = scope.spawn(move || others.run(Until::Told(over), unheard));
+        let kills = kill(&mut victim, room, newest, scale.of(KILLS));
+        over.store(true, Ordering::Relaxed);
+        let joined =
+            (own.join().expect("no caller panics"), loud.join().expect("no caller panics"));
+        (kills, joined.0, joined.1)
+    });
+    let label = victim.label();
+    show(report, label, &kills, &own, [&quiet, &loud]);
+    let others: Vec<&Call> = quiet.iter().chain(&loud).collect();
+    judge(report, label, room, &own, &others);
+}
+
+/// Kills it so often; each time it is given a moment to be of use.
+fn kill(victim: &mut Victim, room: &Room, newest: &Newest, count: u64) -> Kills {
+    let mut rng = Rng::new(7);
+    process::wait_until("calls are answered", BACK, || newest.is_after(Instant::now() - BACK));
+    let back = (0..count)
+        .map(|_| {
+            std::thread::sleep(Duration::from_millis(rng.number() % 200));
+            victim.kill(room);
+            let killed = Instant::now();
+            while killed.elapsed() < BACK {
+                if newest.is_after(killed) {
+                    return Some(killed.elapsed());
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            None
+        })
+        .collect();
+    Kills { back }
+}
+
+fn show(report: &mut Report, label: &str, kills: &Kills, own: &[Call], others: [&[Call]; 2]) {
+    let times = |calls: &[Call]| calls.iter().map(|call| call.time).collect::<Vec<_>>();
+    let row = |name: &str, calls: &[Call]| {
+        let right = calls.iter().filter(|call| call.outcome == Outcome::Right).count();
+        let figures = [0.5, 0.99, 1.0].map(|q| millis(quantile(&times(calls), q)));
+        let counts = [calls.len(), right].map(|count| count.to_string());
+        [vec![name.to_owned()], counts.to_vec(), figures.to_vec()].concat()
+    };
+    let [quiet, loud] = others;
+    report.table(
+        &format!(
+            "A server over {label} killed and restarted {} times; milliseconds",
+            kills.back.len()
+        ),
+        &["calls to", "calls", "right", "p50", "p99", "longest"],
+        &[
+            row("the others, nobody is killed", quiet),
+            row("the others, meanwhile", loud),
+            row("the one that is killed", own),
+        ],
+    );
+    let back: Vec<Duration> = kills.back.iter().flatten().copied().collect();
+    println!(
+        "back after {} ms (p50), {} ms at most",
+        millis(quantile(&back, 0.5)),
+        millis(quantile(&back, 1.0))
+    );
+    let share = 100.0 * back.len() as f64 / kills.back.len() as f64;
+    let what = |what: &str| format!("restarts over {label}: {what}");
+    report.check(&what("came back"), "> 95 %", format!("{share:.0} %"), share > 95.0);
+    let p99 = |calls: &[Call]| quantile(&times(calls), 0.99).as_secs_f64();
+    let ratio = p99(loud) / p99(quiet);
+    report.check(
+        &what("p99 of the others, ratio to quiet"),
+        "≤ 2×",
+        format!("{ratio:.2}×"),
+        ratio <= 2.0,
+    );
+}
+
+fn judge(report: &mut Report, label: &str, room: &Room, own: &[Call], others: &[&Call]) {
+    let what = |what: &str| format!("restarts over {label}: {what}");
+    let bad: Vec<_> = others.iter().filter(|call| call.outcome != Outcome::Right).collect();
+    report.none(&what("calls to the others without their own answer"), &bad);
+    let lost: Vec<_> = own
+        .iter()
+        .filter(|call| matches!(call.outcome, Outcome::Lost | Outcome::Wrong(_)))
+        .collect();
+    report.none(&what("calls without an answer, or with another's"), &lost);
+    let counts = arrived(room, VICTIM);
+    let doubled: Vec<_> = counts.iter().filter(|(_, count)| **count > 1).collect();
+    report.none(&what("calls that ran twice"), &doubled);
+    // An error is an outcome if it tells the truth about whether the call may have run.
+    let untrue: Vec<_> = own
+        .iter()
+        .filter(|call| match &call.outcome {
+            Outcome::Right => !counts.contains_key(&call.number),
+            Outcome::Error(text) => {
+                counts.contains_key(&call.number) && !text.contains("may have run")
+            }
+            _ => false,
+        })
+        .collect();
+    report.none(&what("answers that are not true"), &untrue);
+    let failed = own.iter().filter(|call| matches!(call.outcome, Outcome::Error(_))).count();
+    println!("{failed} of {} calls ended with an error that says what became of them", own.len());
+}
