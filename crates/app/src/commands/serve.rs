@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 
 use trunkline_control::platform::Settings;
 use trunkline_gateway::{Declared, Gateway, HttpOptions, Restart};
@@ -10,6 +11,7 @@ use crate::cli::{Serve, Token};
 use crate::commands::platform::{self, Beside};
 use crate::commands::reload::Reload;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
+use crate::commands::traces;
 use crate::environment::Environment;
 use crate::logging::NOTICE;
 use crate::settings::{self, TOKEN, Wanted};
@@ -52,6 +54,10 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
         Ok(settings) => settings,
         Err(what) => return speak::problem(&format!("error: {what}\n"), USAGE),
     };
+    let traced = match traces::wanted(serve.otlp_endpoint.as_ref(), environment) {
+        Ok(settings) => settings,
+        Err(what) => return speak::problem(&format!("error: {what}\n"), USAGE),
+    };
     let mut front = HttpOptions {
         listener,
         token: token.map(|token| token.reveal().to_owned()),
@@ -62,9 +68,12 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
         attachment: None,
     };
     let served = block_on(async {
+        let tracer = traced.map(traces::start).transpose()?;
+        options.traces = tracer.clone().map(|tracer| Arc::new(tracer) as _);
         let beside = match platform {
             None => None,
             Some(settings) => {
+                let settings = Settings { tracer: tracer.clone(), ..settings };
                 Some(Beside::boot(settings, &mut options).await.map_err(io::Error::other)?)
             }
         };
@@ -87,9 +96,12 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
             never = reload.run(apply) => match never {},
             never = memory::give_back() => match never {},
         };
-        if let Some(platform) = &platform {
-            platform.close().await;
-        }
+        let platform = async {
+            if let Some(platform) = &platform {
+                platform.close().await;
+            }
+        };
+        tokio::join!(platform, traces::close(tracer.as_ref()));
         served
     });
     match served.and_then(|served| served) {
