@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{last_call, serve};
 
 #[test]
-fn us5_a_call_is_a_span_and_its_way_to_the_server_another_below() {
+fn us5_ac7_a_call_is_a_span_and_its_way_to_the_server_another_below() {
     let (room, collector) = (Room::new(), Collector::start(Mood::Taking));
     room.config([("a", room.fake("a").tool("echo", say::echo()).entry())]);
     let serve = serve(&room, &collector);
