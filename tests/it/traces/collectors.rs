@@ -69,8 +69,7 @@ fn a_collector_that_says_nothing_holds_up_neither_calls_nor_the_end() {
 #[test]
 fn headers_for_the_collector_are_its_own() {
     let (room, collector) = (Room::new(), Collector::start(Mood::Taking));
-    let told = say::stderr("OTEL_EXPORTER_OTLP_HEADERS=");
-    room.config([("a", room.fake("a").tool("echo", say::echo()).at_start(told).entry())]);
+    room.config([("a", room.fake("a").tool("echo", say::echo()).entry())]);
     let mut command = collector.follows(room.serve_command(&["--debug", "--pass-env", "*"]));
     command.env("OTEL_EXPORTER_OTLP_HEADERS", "X-Key=canary%2d1,X-Other=2");
     command.env("OTEL_SERVICE_NAME", "tools");
@@ -85,10 +84,13 @@ fn headers_for_the_collector_are_its_own() {
     assert_eq!(posted.header("content-type"), Some("application/json"));
     assert!(!String::from_utf8_lossy(&posted.body).contains("canary"));
     assert!(!serve.process().stderr().contains("canary"), "{}", serve.process().stderr());
-    for process in kit::process::descendants(serve.process().pid().as_raw_nonzero().get()) {
-        let path = format!("/proc/{}/environ", process.pid);
-        let environment = std::fs::read(path).unwrap_or_default();
-        assert!(!String::from_utf8_lossy(&environment).contains("canary"), "{process:?}");
+    let ours = serve.process().pid().as_raw_nonzero().get();
+    let all = kit::process::descendants(ours).into_iter();
+    let servers: Vec<_> = all.filter(|one| one.command_line().contains("fake-mcp")).collect();
+    assert!(!servers.is_empty());
+    for server in servers {
+        let environment = std::fs::read(format!("/proc/{}/environ", server.pid)).expect("readable");
+        assert!(!String::from_utf8_lossy(&environment).contains("canary"), "{server:?}");
     }
 }
 
