@@ -4,7 +4,8 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
-use trunkline_control::platform::Settings;
+use trunkline_control::platform::{Platform, Settings};
+use trunkline_control::trace::Tracer;
 use trunkline_gateway::{Declared, Gateway, HttpOptions, Restart};
 
 use crate::cli::{Serve, Token};
@@ -50,13 +51,13 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
         Ok(address) => address,
         Err(error) => return broke(&error),
     };
-    let platform = match wanted_platform(serve, token.as_ref(), address, environment) {
-        Ok(settings) => settings,
-        Err(what) => return speak::problem(&format!("error: {what}\n"), USAGE),
-    };
-    let traced = match traces::wanted(serve.otlp_endpoint.as_ref(), environment) {
-        Ok(settings) => settings,
-        Err(what) => return speak::problem(&format!("error: {what}\n"), USAGE),
+    let platform = wanted_platform(serve, token.as_ref(), address, environment);
+    let traced = traces::wanted(serve.otlp_endpoint.as_ref(), environment);
+    let (platform, traced) = match (platform, traced) {
+        (Ok(platform), Ok(traced)) => (platform, traced),
+        (Err(what), _) | (_, Err(what)) => {
+            return speak::problem(&format!("error: {what}\n"), USAGE);
+        }
     };
     let mut front = HttpOptions {
         listener,
@@ -96,18 +97,23 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
             never = reload.run(apply) => match never {},
             never = memory::give_back() => match never {},
         };
-        let platform = async {
-            if let Some(platform) = &platform {
-                platform.close().await;
-            }
-        };
-        tokio::join!(platform, traces::close(tracer.as_ref()));
+        close(platform.as_ref(), tracer.as_ref()).await;
         served
     });
     match served.and_then(|served| served) {
         Ok(()) => OK,
         Err(error) => broke(&error),
     }
+}
+
+/// What is still to be written down or sent is; both at once, for both have their time.
+async fn close(platform: Option<&Platform>, tracer: Option<&Tracer>) {
+    let platform = async {
+        if let Some(platform) = platform {
+            platform.close().await;
+        }
+    };
+    tokio::join!(platform, traces::close(tracer));
 }
 
 /// What the platform is told, if there is to be one.

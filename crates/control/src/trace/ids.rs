@@ -45,7 +45,7 @@ impl Ids {
 }
 
 /// Each bit of the number changes about half of the bits of what comes out, which is different for
-/// different numbers (the mixer of SplitMix64).
+/// different numbers (the mixer of `SplitMix64`).
 fn stirred(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
