@@ -24,6 +24,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("gateway/events", &[]),
     ("gateway/face", &[]),
     ("gateway/gate", &[]),
+    ("gateway/login", &[]),
     ("gateway/stream", &[]),
     ("gateway/deadlines", &["stream"]),
     ("gateway/pump", &["limits", "stream"]),
@@ -41,6 +42,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "events",
             "instance",
             "limits",
+            "login",
             "pump",
             "registry",
             "stream",
@@ -61,6 +63,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("control/access", &[]),
     ("control/net", &[]),
     ("control/oauth", &["net"]),
+    ("control/logins", &["oauth"]),
     ("control/issuer", &["access", "keys", "net", "oauth", "scratch"]),
     ("control/secrets", &["api", "oauth", "scratch"]),
     ("control/keys", &["access", "api", "scratch"]),
@@ -70,7 +73,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("control/trace", &["net"]),
     (
         "control/platform",
-        &["access", "api", "audit", "health", "issuer", "keys", "metrics", "net", "secrets"],
+        &[
+            "access", "api", "audit", "health", "issuer", "keys", "logins", "metrics", "net",
+            "oauth", "secrets",
+        ],
     ),
     (
         "gateway/fleet",

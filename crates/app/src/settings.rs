@@ -113,6 +113,7 @@ pub(crate) fn options(
         declared: wanted.declared.clone(),
         reach: Policy::default(),
         events: None,
+        logins: None,
     })
 }
 
@@ -134,6 +135,7 @@ pub(crate) fn remote_options(
         declared: wanted.declared.clone(),
         reach: Policy::default(),
         events: None,
+        logins: None,
     }
 }
 

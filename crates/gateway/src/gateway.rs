@@ -23,6 +23,7 @@ use crate::fleet::Fleet;
 use crate::front::{self, http::HttpOptions};
 use crate::limits::{Farewell, HTTP_BODY, Limits, ONE_SERVER};
 use crate::local::LocalClient;
+use crate::login::Logins;
 use crate::pump::Pump;
 use crate::registry::{Registry, View};
 use crate::session::{Session, SessionContext};
@@ -44,6 +45,8 @@ pub struct Options {
     pub reach: Policy,
     /// Who is told what happens.
     pub events: Option<EventSink>,
+    /// Who knows the logins of servers.
+    pub logins: Option<Arc<dyn Logins>>,
 }
 
 #[derive(Debug)]
@@ -82,6 +85,7 @@ impl Gateway {
         };
         let provisions = Provisions {
             events: options.events,
+            logins: options.logins,
             holds: options.restart == Restart::Always,
             call: options.limits.call,
             ..Provisions::default()

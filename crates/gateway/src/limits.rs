@@ -218,6 +218,9 @@ pub(crate) const TLS_HANDSHAKE: Duration = Duration::from_secs(10);
 /// Connections to one server, and how many of them are being opened at a time.
 pub(crate) const REMOTE_CONNECTIONS: usize = 256;
 pub(crate) const CONNECTIONS_OPENING: usize = 32;
+/// A refusal that asks who we are: this much of its words is looked at.
+pub(crate) const MOST_CHALLENGES: usize = 8;
+pub(crate) const LONGEST_CHALLENGE: usize = 16 * 1024;
 /// How long an unused connection is used again if the server does not say how long it keeps it:
 /// widely used servers close after 5 s, and a request must not meet the end of its connection.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(4);

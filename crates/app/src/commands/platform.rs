@@ -58,6 +58,7 @@ pub(super) fn settings(
         without_token: if is_open { WithoutToken::MayUseMcp } else { WithoutToken::Refused },
         issuer,
         stdio,
+        public: public(&flags.issuer, address),
         reach: Policy { allowed: flags.allow_net.clone() },
         allowed: allowed.map_err(|bad| format!("--allow-env: {bad}"))?,
         environment: Arc::new(move |name| {
@@ -66,6 +67,14 @@ pub(super) fn settings(
         }),
         health_interval: flags.health_interval,
     })
+}
+
+/// How browsers reach this: as the operator says, or, on this machine, where it listens.
+fn public(flags: &IssuerFlags, address: SocketAddr) -> Option<String> {
+    match &flags.public_url {
+        Some(public) => Some(public.to_string().trim_end_matches('/').to_owned()),
+        None => address.ip().is_loopback().then(|| format!("http://{address}")),
+    }
 }
 
 /// The issuer, if there is one, and what this Trunkline is for it.
@@ -133,6 +142,7 @@ impl Beside {
         let (sink, events) = EventSink::new(EVENTS);
         options.events = Some(sink.clone());
         options.reach = reach;
+        options.logins = Some(Arc::new(platform.logins().clone()));
         platform.set_file(options.servers.clone(), options.custom.clone());
         Ok(Self { platform, sink, events })
     }

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 
 use trunkline_control::platform::Settings;
 use trunkline_gateway::{Declared, Gateway, HttpOptions, Restart};
+use trunkline_http::Url;
 
 use crate::cli::{Serve, Token};
 use crate::commands::platform::{self, Beside};
@@ -55,7 +56,7 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
     let mut front = HttpOptions {
         listener,
         token: token.map(|token| token.reveal().to_owned()),
-        hosts: serve.allow_host.clone(),
+        hosts: hosts(serve),
         origins: serve.allow_origin.clone(),
         stay: stays(environment.filled("KEEP_SERVER_OPEN").as_deref()),
         gate: None,
@@ -96,6 +97,12 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
         Ok(()) => OK,
         Err(error) => broke(&error),
     }
+}
+
+/// What clients may call this: also what the operator says they do.
+fn hosts(serve: &Serve) -> Vec<String> {
+    let public = serve.platform.issuer.public_url.iter().map(Url::authority);
+    serve.allow_host.iter().cloned().chain(public).collect()
 }
 
 /// What the platform is told, if there is to be one.

@@ -16,6 +16,7 @@ use trunkline_wire::{Message, Span};
 use crate::call::{Audience, Client, Manner, Note, ReturnPath};
 use crate::error::CallError;
 use crate::events::{Event, EventSink};
+use crate::login::{Bearer, Logins};
 use crate::pump::Touched;
 use crate::upstream::breaker::Breaker;
 use crate::upstream::connection::{Connection, Outfit};
@@ -32,6 +33,9 @@ pub(crate) struct Server {
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) share: Share,
     pub(crate) guarded: bool,
+    /// Under what its login is kept, and who knows it.
+    login: Option<String>,
+    pub(super) bearer: Option<Arc<dyn Bearer>>,
     /// The clients it may speak to.
     pub(crate) audience: Arc<Audience>,
     /// It is to end although the gateway goes on.
@@ -58,6 +62,8 @@ pub(crate) struct Server {
     /// Somebody wants it tried again now; or wants it given up, and says why.
     pub(super) wake: Notify,
     pub(super) condemned: Notify,
+    /// Somebody wants it tried although it waits for a login.
+    pub(super) insisted: Notify,
     verdict: Mutex<String>,
     /// A supervisor looks after it.
     pub(crate) is_attended: AtomicBool,
@@ -69,6 +75,8 @@ pub(crate) struct Provisions {
     pub(crate) events: Option<EventSink>,
     /// Calls wait while a server is away.
     pub(crate) holds: bool,
+    /// Who knows the logins of servers.
+    pub(crate) logins: Option<Arc<dyn Logins>>,
     /// When a call is late.
     pub(crate) call: Option<Duration>,
     /// Rung when somebody starts to wait.
@@ -91,6 +99,12 @@ pub(crate) struct Live {
 impl Server {
     pub(crate) fn new(spec: ServerSpec, audience: Arc<Audience>, provisions: &Provisions) -> Self {
         let key: Arc<str> = spec.key.as_str().into();
+        let bearer = match (&spec.login, &spec.transport, &provisions.logins) {
+            (Some(login), Transport::Remote { url, .. }, Some(logins)) => {
+                Some(logins.bearer(login, &key, url))
+            }
+            _ => None,
+        };
         let (holds, at_once) = (provisions.holds, spec.calls.at_once);
         let room = (holds || at_once.is_some()).then(|| {
             let bell = Arc::clone(&provisions.bell);
@@ -102,6 +116,8 @@ impl Server {
             secrets: Arc::new(spec.secrets),
             share: spec.share,
             guarded: spec.guarded,
+            login: spec.login,
+            bearer,
             audience,
             dismissed: CancellationToken::new(),
             filter: Mutex::new(Arc::new(spec.filter)),
@@ -119,6 +135,7 @@ impl Server {
             kept: Mutex::default(),
             wake: Notify::new(),
             condemned: Notify::new(),
+            insisted: Notify::new(),
             verdict: Mutex::default(),
             is_attended: AtomicBool::new(false),
         }
@@ -132,6 +149,8 @@ impl Server {
             secrets: Arc::clone(&self.secrets),
             share: self.share,
             guarded: self.guarded,
+            login: self.login.clone(),
+            bearer: self.bearer.clone(),
             audience,
             dismissed: CancellationToken::new(),
             filter: Mutex::default(),
@@ -149,6 +168,7 @@ impl Server {
             kept: Mutex::default(),
             wake: Notify::new(),
             condemned: Notify::new(),
+            insisted: Notify::new(),
             verdict: Mutex::default(),
             is_attended: AtomicBool::new(false),
         }
@@ -166,6 +186,7 @@ impl Server {
             && self.transport == spec.transport
             && self.share == spec.share
             && self.guarded == spec.guarded
+            && self.login == spec.login
             && self.calls == spec.calls
     }
 
@@ -341,6 +362,12 @@ impl Server {
     pub(crate) fn try_again(&self) {
         self.breaker.lock().close();
         self.wake.notify_waiters(); // whoever does not wait needs no waking
+    }
+
+    /// The same, also if it waits for a login.
+    pub(crate) fn insist(&self) {
+        self.try_again();
+        self.insisted.notify_waiters();
     }
 
     /// It is going to be started although it had been given up for good.

@@ -165,6 +165,7 @@ fn options() -> Options {
         declared: Declared::everything(),
         reach: Policy::default(),
         events: None,
+        logins: None,
     }
 }
 
@@ -185,6 +186,7 @@ fn spec(key: &str, filter: ToolFilter) -> ServerSpec {
         filter,
         share: Share::Shared,
         guarded: false,
+        login: None,
         calls: CallRules::default(),
     }
 }
