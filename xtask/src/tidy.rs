@@ -84,7 +84,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("app/install", &["moment"]),
     ("app/chain", &["environment"]),
-    ("app/settings", &["chain", "cli", "environment"]),
+    ("app/logins", &["environment"]),
+    ("app/settings", &["chain", "cli", "environment", "logins"]),
 ];
 
 /// Our crates and those each may depend on.

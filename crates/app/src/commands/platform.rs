@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use trunkline_control::access::WithoutToken;
 use trunkline_control::api::handle::Api;
 use trunkline_control::issuer::Trusted;
-use trunkline_control::platform::{Booted, Platform, Settings, StdioRegistration};
+use trunkline_control::platform::{Booted, Platform, Settings, StdioRegistration, with_logins};
 use trunkline_control::secrets::{Allowed, KeySource};
 use trunkline_gateway::{Event, EventSink, Fleet, HttpOptions, Options};
 use trunkline_http::Url;
@@ -143,6 +143,8 @@ impl Beside {
         options.events = Some(sink.clone());
         options.reach = reach;
         options.logins = Some(Arc::new(platform.logins().clone()));
+        // As the platform is going to want them: else they would be started twice.
+        options.servers = with_logins(std::mem::take(&mut options.servers));
         platform.set_file(options.servers.clone(), options.custom.clone());
         Ok(Self { platform, sink, events })
     }

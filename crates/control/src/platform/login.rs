@@ -203,10 +203,13 @@ fn vault(error: &VaultError) -> Problem {
     Problem::new(Kind::StoreUnavailable, error.to_string())
 }
 
-/// Under what the login of a server of the config file is kept, where it may want one.
-pub(super) fn of_file(spec: ServerSpec) -> ServerSpec {
-    let login = may_log_in(&spec.transport).then(|| file_id(&spec.key));
-    ServerSpec { login, ..spec }
+/// Says under what the logins of the config file's servers are kept, where they may want one.
+pub fn with_logins(servers: Vec<ServerSpec>) -> Vec<ServerSpec> {
+    let named = |spec: ServerSpec| {
+        let login = may_log_in(&spec.transport).then(|| file_id(&spec.key));
+        ServerSpec { login, ..spec }
+    };
+    servers.into_iter().map(named).collect()
 }
 
 /// A server in the network that is told nothing else about who we are.

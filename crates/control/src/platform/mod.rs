@@ -46,6 +46,7 @@ pub use show::{Shown, store_problem};
 
 use attend::Seen;
 use login::Begun;
+pub use login::with_logins;
 pub(crate) use login::{CALLBACK, DOCUMENT};
 use news::Newsroom;
 use roster::Roster;

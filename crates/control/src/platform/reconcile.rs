@@ -7,7 +7,7 @@ use std::time::Duration;
 use trunkline_catalog::config::{CallRules, CustomTool, ServerSpec, Share, ToolFilter};
 use trunkline_store::{ServerRecord, StoreError};
 
-use super::login::{self, may_log_in};
+use super::login::{may_log_in, with_logins};
 use super::roster::{Entry, Origin, Roster};
 use super::{Platform, Trouble, clock};
 use crate::secrets::{self, Resolved, SecretError, Sources};
@@ -23,7 +23,7 @@ impl Platform {
     /// The config file says this from now on.
     pub fn set_file(&self, servers: Vec<ServerSpec>, custom: Vec<CustomTool>) {
         let mut file = self.0.file.lock();
-        file.servers = servers;
+        file.servers = with_logins(servers);
         file.custom = custom;
         drop(file);
         self.0.wish.notify_one();
@@ -99,7 +99,7 @@ impl Platform {
     fn file_specs(&self) -> Vec<ServerSpec> {
         let file = self.0.file.lock();
         let wanted = file.servers.iter().filter(|spec| !file.disconnected.contains(&spec.key));
-        wanted.cloned().map(login::of_file).collect()
+        wanted.cloned().collect()
     }
 
     fn trouble(&self, entry: &Entry, message: String) {
