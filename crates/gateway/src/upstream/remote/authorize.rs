@@ -70,6 +70,16 @@ impl HttpLine {
         None
     }
 
+    /// Careless servers repeat what they were told.
+    pub(super) fn without_token(&self, text: &str) -> String {
+        let said = self.pool.lock().session.authorization.clone();
+        let token = said.as_deref().map(|said| said.rsplit(' ').next().unwrap_or(said));
+        match token.filter(|token| !token.is_empty()) {
+            Some(token) => text.replace(token, "***"),
+            None => text.to_owned(),
+        }
+    }
+
     /// This is said from now on; what waits for it is sent.
     fn authorize(&self, authorization: Option<&Authorization>, touched: &mut Touched) {
         let mut pool = self.pool.lock();
@@ -90,24 +100,28 @@ pub(super) async fn keep(line: Arc<HttpLine>, bearer: Arc<dyn Bearer>) {
     // Without a login the server is asked all the same: it may not want one.
     let mut held = bearer.authorization().await.unwrap_or_default();
     say(&line, held.as_ref());
+    // Where nothing is said and nothing was refused, nobody has to be watched for.
+    let mut matters = held.is_some();
     loop {
         let renewal = held.as_ref().and_then(|held| held.renew_at);
         tokio::select! {
             () = line.unknown.notified() => {
+                matters = true;
                 if let Some(other) = ask(&line, &*bearer).await {
                     held = Some(other);
                 }
             }
             () = due(renewal) => held = renewed(&line, &*bearer, held).await,
-            () = bearer.changed(version), if held.is_some() => {
+            () = bearer.changed(version), if matters => {
                 version = bearer.version();
-                held = match bearer.authorization().await {
+                match bearer.authorization().await {
                     Ok(Some(other)) => {
                         say(&line, Some(&other));
-                        Some(other)
+                        held = Some(other);
                     }
+                    _ if held.is_none() => {}
                     _ => return line.give_up(Trouble::new("was logged out from", "")),
-                };
+                }
             }
         }
     }
@@ -172,7 +186,8 @@ async fn ask(line: &HttpLine, bearer: &dyn Bearer) -> Option<Authorization> {
 /// Whoever was refused like this learns why nothing can be done.
 fn deny(line: &HttpLine, refusal: &Refusal, no: &NoAuthorization) {
     let mut touched = Touched::default();
-    let trouble = trouble(no);
+    let mut trouble = trouble(no);
+    trouble.what.push_str(&format!(" (HTTP {})", refusal.status));
     let same = |unknown: &Unknown| {
         let other = &unknown.refusal;
         other.status == refusal.status
@@ -185,7 +200,8 @@ fn deny(line: &HttpLine, refusal: &Refusal, no: &NoAuthorization) {
     for exchange in denied {
         line.fail(exchange, trouble.clone(), false, &mut touched);
     }
-    if matches!(no, NoAuthorization::NeedsLogin { .. }) {
+    // A server that answers others who say nothing goes on doing so.
+    if matches!(no, NoAuthorization::NeedsLogin { .. }) && refusal.said.is_some() {
         line.give_up(trouble);
     } else {
         line.pool.lock().offer_idle(&mut touched);

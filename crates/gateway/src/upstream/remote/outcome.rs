@@ -406,7 +406,8 @@ impl HttpLine {
         if start.is_empty() {
             return String::new();
         }
-        format!(": {}", shown(&String::from_utf8_lossy(start), &self.secrets))
+        let text = String::from_utf8_lossy(start);
+        format!(": {}", shown(&self.without_token(&text), &self.secrets))
     }
 }
 
