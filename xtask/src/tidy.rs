@@ -63,7 +63,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("control/access", &[]),
     ("control/net", &[]),
     ("control/oauth", &["net"]),
-    ("control/logins", &["oauth"]),
+    ("control/logins", &["oauth", "scratch"]),
     ("control/issuer", &["access", "keys", "net", "oauth", "scratch"]),
     ("control/secrets", &["api", "oauth", "scratch"]),
     ("control/keys", &["access", "api", "scratch"]),

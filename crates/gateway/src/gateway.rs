@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::config::{CustomTool, ServerSpec};
 use trunkline_catalog::name::Naming;
@@ -21,7 +21,7 @@ use crate::events::EventSink;
 use crate::face::Face;
 use crate::fleet::Fleet;
 use crate::front::{self, http::HttpOptions};
-use crate::limits::{Farewell, HTTP_BODY, Limits, ONE_SERVER};
+use crate::limits::{Farewell, HTTP_BODY, LAST_GRANT, Limits, ONE_SERVER};
 use crate::local::LocalClient;
 use crate::login::Logins;
 use crate::pump::Pump;
@@ -58,6 +58,7 @@ pub struct Gateway {
     started: Instant,
     housekeeping: JoinSet<()>,
     farewell: watch::Sender<Option<Farewell>>,
+    logins: Option<Arc<dyn Logins>>,
     pump: Pump,
     pump_thread: JoinHandle<()>,
 }
@@ -85,7 +86,7 @@ impl Gateway {
         };
         let provisions = Provisions {
             events: options.events,
-            logins: options.logins,
+            logins: options.logins.clone(),
             holds: options.restart == Restart::Always,
             call: options.limits.call,
             ..Provisions::default()
@@ -116,6 +117,7 @@ impl Gateway {
             started: Instant::now(),
             housekeeping,
             farewell,
+            logins: options.logins,
             pump,
             pump_thread,
         })
@@ -223,6 +225,10 @@ impl Gateway {
         self.fleet.supervisors.close();
         self.fleet.supervisors.wait().await;
         self.housekeeping.shutdown().await;
+        if let Some(logins) = &self.logins {
+            // Elapsed: whoever grants takes too long; a login brings it back.
+            drop(timeout(LAST_GRANT, logins.close()).await);
+        }
     }
 }
 

@@ -14,6 +14,9 @@ pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait Logins: Debug + Send + Sync {
     /// For the server `key` at `url`, whose login is kept under `login`.
     fn bearer(&self, login: &str, key: &str, url: &str) -> Arc<dyn Bearer>;
+
+    /// Waits for what must not be interrupted: tokens that come are kept.
+    fn close(&self) -> Later<'_, ()>;
 }
 
 /// The login of one server. Nothing of it is asked on the thread that moves bytes.

@@ -66,10 +66,6 @@ impl Authority {
         format!("http://{}", self.address)
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

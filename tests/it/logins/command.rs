@@ -4,7 +4,6 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Output, Stdio};
 
 use kit::client::Client;
-use kit::mcp::Speak;
 use kit::{LIMIT, bin};
 use serde_json::{Value, json};
 

@@ -18,7 +18,10 @@ impl Request {
     pub(super) fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Self> {
         let mut chunk = [0; 8192];
         let mut more = |buffer: &mut Vec<u8>| match stream.read(&mut chunk) {
-            Ok(count) if count > 0 => Some(buffer.extend_from_slice(&chunk[..count])),
+            Ok(count) if count > 0 => {
+                buffer.extend_from_slice(&chunk[..count]);
+                Some(())
+            }
             _ => None,
         };
         let end = loop {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use trunkline_gateway::Bearer;
+use trunkline_gateway::{Bearer, Later};
 
 use super::bearer::One;
 use super::words::How;
@@ -137,6 +137,10 @@ impl trunkline_gateway::Logins for Logins {
             key: key.to_owned(),
             url: url.to_owned(),
         })
+    }
+
+    fn close(&self) -> Later<'_, ()> {
+        Box::pin(self.0.oauth.close())
     }
 }
 

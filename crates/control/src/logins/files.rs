@@ -147,3 +147,51 @@ fn pause() {
 fn failed(error: impl std::fmt::Display) -> VaultError {
     VaultError::Unavailable(error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Folder;
+
+    fn grant(issuer: &str, access: &str) -> Grant {
+        let document = serde_json::json!({
+            "issuer": issuer, "resource": "https://h/mcp", "token_endpoint": "https://a/token",
+            "client": {"id": "c", "auth": "none"}, "access_token": access,
+            "refresh_token": "r", "issued_at": 1, "expires_at": 2, "granted_at": 1,
+        });
+        Grant::from_json(document.to_string().as_bytes()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_grant_is_replaced_only_by_who_knows_it() {
+        let folder = Folder::new();
+        let files = GrantFiles::new(folder.path().join("a/b"));
+        let server = "https://h/mcp";
+        assert_eq!(files.load(server).await, Ok(None));
+        let (one, two) = (grant("https://a", "1"), grant("https://a", "2"));
+        assert_eq!(files.save(server, &one, None).await, Ok(1));
+        assert_eq!(files.save(server, &two, None).await, Err(VaultError::Conflict));
+        assert_eq!(files.save(server, &two, Some(7)).await, Err(VaultError::Conflict));
+        assert_eq!(files.save(server, &two, Some(1)).await, Ok(2));
+        let kept = files.load(server).await.unwrap().unwrap();
+        assert_eq!(kept, Kept { grant: two, revision: 2 });
+        assert_eq!(files.load("https://h/other").await, Ok(None));
+        // Another issuer takes its place, and nobody takes that one's away by the old name.
+        let other = grant("https://b", "3");
+        assert_eq!(files.save(server, &other, None).await, Ok(1));
+        assert_eq!(files.delete(server, "https://a").await, Ok(()));
+        assert_eq!(files.load(server).await.unwrap().unwrap().grant, other);
+        assert_eq!(files.delete(server, "https://b").await, Ok(()));
+        assert_eq!(files.load(server).await, Ok(None));
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_read_is_no_grant_and_is_not_written_over() {
+        let folder = Folder::new();
+        let files = GrantFiles::new(folder.path().to_owned());
+        fs::write(files.path("s"), "{").unwrap();
+        assert!(matches!(files.load("s").await, Err(VaultError::Unavailable(_))));
+        let saved = files.save("s", &grant("https://a", "1"), None).await;
+        assert!(matches!(saved, Err(VaultError::Unavailable(_))), "{saved:?}");
+    }
+}
