@@ -12,6 +12,7 @@ mod http_upstream;
 mod input;
 mod kit_itself;
 mod ledger;
+mod logins;
 mod matrix;
 mod orphans;
 mod peers;

@@ -25,6 +25,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("gateway/traces", &["events"]),
     ("gateway/face", &[]),
     ("gateway/gate", &[]),
+    ("gateway/login", &[]),
     ("gateway/stream", &[]),
     ("gateway/deadlines", &["stream"]),
     ("gateway/pump", &["limits", "stream"]),
@@ -42,6 +43,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "events",
             "instance",
             "limits",
+            "login",
             "pump",
             "registry",
             "stream",
@@ -63,6 +65,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("control/access", &[]),
     ("control/net", &[]),
     ("control/oauth", &["net"]),
+    ("control/logins", &["oauth", "scratch"]),
     ("control/issuer", &["access", "keys", "net", "oauth", "scratch"]),
     ("control/secrets", &["api", "oauth", "scratch"]),
     ("control/keys", &["access", "api", "scratch"]),
@@ -73,8 +76,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "control/platform",
         &[
-            "access", "api", "audit", "health", "issuer", "keys", "metrics", "net", "secrets",
-            "trace",
+            "access", "api", "audit", "health", "issuer", "keys", "logins", "metrics", "net",
+            "oauth", "secrets", "trace",
         ],
     ),
     (
@@ -83,7 +86,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("app/install", &["moment"]),
     ("app/chain", &["environment"]),
-    ("app/settings", &["chain", "cli", "environment"]),
+    ("app/logins", &["environment"]),
+    ("app/settings", &["chain", "cli", "environment", "logins"]),
 ];
 
 /// Our crates and those each may depend on.

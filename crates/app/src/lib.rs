@@ -8,6 +8,7 @@ mod environment;
 mod install;
 mod listen;
 mod logging;
+mod logins;
 mod memory;
 mod moment;
 mod settings;
@@ -45,6 +46,8 @@ pub fn main(program: Program) -> ExitCode {
         Ok(Asked::Call(call)) => commands::call::run(&call, &environment),
         Ok(Asked::Resources(resources)) => commands::resources::run(&resources, &environment),
         Ok(Asked::Prompts(prompts)) => commands::prompts::run(&prompts, &environment),
+        Ok(Asked::Login(login)) => commands::login::login(&login, &environment),
+        Ok(Asked::Logout(logout)) => commands::login::logout(&logout, &environment),
         Ok(Asked::Audit(audit)) => commands::maintain::audit(&audit, &environment),
         Ok(Asked::Key(key)) => commands::maintain::key(&key, &environment),
         Ok(Asked::Check(check)) => commands::check::run(&check, &environment),

@@ -2,17 +2,19 @@
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use trunkline_catalog::config::{self, Config, Problems, Rules, ServerSpec, Source};
 use trunkline_catalog::name::Naming;
 use trunkline_control::trace::HEADERS;
-use trunkline_gateway::{Declared, Face, Inherited, Limits, Options, Restart};
+use trunkline_gateway::{Declared, Face, Inherited, Limits, Logins, Options, Restart};
 use trunkline_http::reach::Policy;
 
 use crate::chain::{self, Chain, Loop};
 use crate::cli::{Bounds, Identity, Servers};
 use crate::environment::Environment;
+use crate::logins;
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -75,8 +77,9 @@ pub(crate) fn load(
     let rules = if wanted.simple { Rules::Simple } else { Rules::Full };
     let source = Source { name: &name, text: &text };
     let config = config::load(&source, rules, &|name| environment.get(name));
-    let config = config.map_err(SettingsError::Invalid)?;
+    let mut config = config.map_err(SettingsError::Invalid)?;
     config.check_names(&wanted.naming()).map_err(SettingsError::Invalid)?;
+    config.servers = logins::marked(config.servers);
     Ok(config)
 }
 
@@ -103,7 +106,9 @@ pub(crate) fn options(
     let chain = Chain::extend(&absolute, environment)?;
     let mut inherited = inherited(wanted, environment);
     inherited.set(chain::VARIABLE, &chain.value());
+    let logins = logins::of(&config.servers, environment);
     Ok(Options {
+        logins: logins.map(|logins| Arc::new(logins) as Arc<dyn Logins>),
         servers: config.servers,
         custom: config.custom,
         naming: wanted.naming(),
@@ -137,6 +142,7 @@ pub(crate) fn remote_options(
         reach: Policy::default(),
         events: None,
         traces: None,
+        logins: None,
     }
 }
 

@@ -6,6 +6,7 @@ pub mod audit;
 pub mod health;
 pub mod issuer;
 pub mod keys;
+pub mod logins;
 pub mod metrics;
 pub mod net;
 pub mod oauth;

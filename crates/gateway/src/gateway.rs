@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::config::{CustomTool, ServerSpec};
 use trunkline_catalog::name::Naming;
@@ -21,8 +21,9 @@ use crate::events::EventSink;
 use crate::face::Face;
 use crate::fleet::Fleet;
 use crate::front::{self, http::HttpOptions};
-use crate::limits::{Farewell, HTTP_BODY, Limits, ONE_SERVER};
+use crate::limits::{Farewell, HTTP_BODY, LAST_GRANT, Limits, ONE_SERVER};
 use crate::local::LocalClient;
+use crate::login::Logins;
 use crate::pump::Pump;
 use crate::registry::{Registry, View};
 use crate::session::{Session, SessionContext};
@@ -47,6 +48,8 @@ pub struct Options {
     pub events: Option<EventSink>,
     /// Who follows requests.
     pub traces: Option<Arc<dyn Traces>>,
+    /// Who knows the logins of servers.
+    pub logins: Option<Arc<dyn Logins>>,
 }
 
 #[derive(Debug)]
@@ -58,6 +61,7 @@ pub struct Gateway {
     started: Instant,
     housekeeping: JoinSet<()>,
     farewell: watch::Sender<Option<Farewell>>,
+    logins: Option<Arc<dyn Logins>>,
     pump: Pump,
     pump_thread: JoinHandle<()>,
 }
@@ -85,6 +89,7 @@ impl Gateway {
         };
         let provisions = Provisions {
             watch: Watch::new(options.events, options.traces),
+            logins: options.logins.clone(),
             holds: options.restart == Restart::Always,
             call: options.limits.call,
             ..Provisions::default()
@@ -115,6 +120,7 @@ impl Gateway {
             started: Instant::now(),
             housekeeping,
             farewell,
+            logins: options.logins,
             pump,
             pump_thread,
         })
@@ -223,6 +229,10 @@ impl Gateway {
         self.fleet.supervisors.close();
         self.fleet.supervisors.wait().await;
         self.housekeeping.shutdown().await;
+        if let Some(logins) = &self.logins {
+            // Elapsed: whoever grants takes too long; a login brings it back.
+            drop(timeout(LAST_GRANT, logins.close()).await);
+        }
     }
 }
 

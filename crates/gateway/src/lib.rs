@@ -16,6 +16,7 @@ mod gateway;
 mod instance;
 mod limits;
 mod local;
+mod login;
 mod pump;
 mod registry;
 mod router;
@@ -35,6 +36,7 @@ pub use gate::{Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 pub use gateway::{Gateway, Options};
 pub use limits::Limits;
 pub use local::{LocalClient, LocalError, News, params_of};
+pub use login::{Authorization, Bearer, Later, Logins, NoAuthorization, Refusal};
 pub use traces::{Followed, Hop, Target, Traces, Trail};
 pub use upstream::{
     Declared, Failure, Hints, Inherited, Phase, Restart, Retry, State, Status, client_tls,

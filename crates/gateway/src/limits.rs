@@ -218,6 +218,9 @@ pub(crate) const TLS_HANDSHAKE: Duration = Duration::from_secs(10);
 /// Connections to one server, and how many of them are being opened at a time.
 pub(crate) const REMOTE_CONNECTIONS: usize = 256;
 pub(crate) const CONNECTIONS_OPENING: usize = 32;
+/// A refusal that asks who we are: this much of its words is looked at.
+pub(crate) const MOST_CHALLENGES: usize = 8;
+pub(crate) const LONGEST_CHALLENGE: usize = 16 * 1024;
 /// How long an unused connection is used again if the server does not say how long it keeps it:
 /// widely used servers close after 5 s, and a request must not meet the end of its connection.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(4);
@@ -231,6 +234,8 @@ pub(crate) const LINGER: Duration = Duration::from_secs(5);
 pub(crate) const TAKEN: Duration = Duration::from_secs(30);
 /// For a server of the older transport to say where to post to.
 pub(crate) const ENDPOINT_EVENT: Duration = Duration::from_secs(10);
+/// For a token that is being renewed at the end: its predecessor is of no use any more.
+pub(crate) const LAST_GRANT: Duration = Duration::from_secs(5);
 /// For a server to hear that its session ends.
 pub(crate) const GOODBYE: Duration = Duration::from_secs(1);
 /// A request is sent again when the server says when, if that is soon, and so many times.

@@ -12,7 +12,7 @@ use serde_json::json;
 
 /// The least role for each route; `None` is open to all. A route that is missing here, or there,
 /// fails the test.
-const ROUTES: [(&str, &str, Option<&str>); 21] = [
+const ROUTES: [(&str, &str, Option<&str>); 23] = [
     ("GET", "/healthz", None),
     ("GET", "/readyz", None),
     ("GET", "/metrics", Some("viewer")),
@@ -32,6 +32,8 @@ const ROUTES: [(&str, &str, Option<&str>); 21] = [
     ("DELETE", "/api/v1/aggregator/servers/{id}", Some("operator")),
     ("POST", "/api/v1/aggregator/servers/{id}/connect", Some("operator")),
     ("POST", "/api/v1/aggregator/servers/{id}/disconnect", Some("operator")),
+    ("POST", "/api/v1/aggregator/servers/{id}/login", Some("operator")),
+    ("DELETE", "/api/v1/aggregator/servers/{id}/login", Some("operator")),
     ("GET", "/api/v1/audit", Some("operator")),
     ("*", "/api/v1/keys", Some("admin")),
 ];

@@ -3,6 +3,7 @@
 mod client;
 mod front;
 mod install;
+mod login;
 mod platform;
 mod servers;
 mod values;
@@ -13,6 +14,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 pub(crate) use client::{Call, Prompts, Resources, Target, Tools};
 pub(crate) use front::{Serve, Stdio};
 pub(crate) use install::{Check, Install};
+pub(crate) use login::{At, Login, Logout};
 pub(crate) use platform::{
     Audit, AuditCommand, IssuerFlags, Key, KeyCommand, Maintained, Place, PlatformFlags,
 };
@@ -57,6 +59,10 @@ enum Command {
     Check(Check),
     /// Write Trunkline's entry into a client's own config file (with a backup)
     Install(Install),
+    /// Log in at a server that wants it, with a browser
+    Login(Login),
+    /// Forget a login
+    Logout(Logout),
     /// The audit log of a platform
     Audit(Audit),
     /// The key that seals the secrets of a platform
@@ -74,6 +80,8 @@ pub(crate) enum Asked {
     Prompts(Prompts),
     Check(Check),
     Install(Install),
+    Login(Login),
+    Logout(Logout),
     Audit(Audit),
     Key(Key),
     Version,
@@ -140,6 +148,8 @@ fn parse_from(
         Some(Command::Call(call)) => Asked::Call(call),
         Some(Command::Resources(resources)) => Asked::Resources(resources),
         Some(Command::Prompts(prompts)) => Asked::Prompts(prompts),
+        Some(Command::Login(login)) => Asked::Login(login),
+        Some(Command::Logout(logout)) => Asked::Logout(logout),
         Some(Command::Audit(audit)) => Asked::Audit(audit),
         Some(Command::Key(key)) => Asked::Key(key),
         None if cli.stdio.identity.asks_for_version() => Asked::Version,
@@ -167,7 +177,8 @@ fn simple(command: clap::Command) -> clap::Command {
 }
 
 /// Commands that only `trunkline` has.
-const NOT_SIMPLE: [&str; 7] = ["serve", "tools", "call", "resources", "prompts", "audit", "key"];
+const NOT_SIMPLE: [&str; 9] =
+    ["serve", "tools", "call", "resources", "prompts", "login", "logout", "audit", "key"];
 
 fn not_simple(command: &mut clap::Command) -> Told {
     let what = "this is the simple aggregator; the program `trunkline` has that command";

@@ -48,8 +48,7 @@ pub(crate) struct IssuerFlags {
     pub(crate) audience: Vec<String>,
     /// How clients reach this Trunkline, if that is not the address it listens on
     #[arg(
-        long, value_name = "URL", value_parser = url, requires = "issuer",
-        help_heading = "Platform"
+        long, value_name = "URL", value_parser = url, help_heading = "Platform"
     )]
     pub(crate) public_url: Option<Url>,
     /// Where the issuer's keys are [default: its metadata says where]

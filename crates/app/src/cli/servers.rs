@@ -9,7 +9,7 @@ use trunkline_catalog::name::Client;
 use super::values::{bytes, client, seconds, separator, variable};
 
 /// The config and its servers.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Servers {
     /// The `mcpServers` file [default: `$MCP_PROXY_CONFIG_PATH`]
     #[arg(long, value_name = "PATH")]

@@ -4,6 +4,7 @@ pub(crate) mod call;
 pub(crate) mod check;
 mod input;
 pub(crate) mod install;
+pub(crate) mod login;
 pub(crate) mod maintain;
 mod news;
 mod output;

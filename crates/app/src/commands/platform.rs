@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use trunkline_control::access::WithoutToken;
 use trunkline_control::api::handle::Api;
 use trunkline_control::issuer::Trusted;
-use trunkline_control::platform::{Booted, Platform, Settings, StdioRegistration};
+use trunkline_control::platform::{Booted, Platform, Settings, StdioRegistration, with_logins};
 use trunkline_control::secrets::{Allowed, KeySource};
 use trunkline_gateway::{Event, EventSink, Fleet, HttpOptions, Options};
 use trunkline_http::Url;
@@ -58,6 +58,7 @@ pub(super) fn settings(
         without_token: if is_open { WithoutToken::MayUseMcp } else { WithoutToken::Refused },
         issuer,
         stdio,
+        public: public(&flags.issuer, address),
         reach: Policy { allowed: flags.allow_net.clone() },
         allowed: allowed.map_err(|bad| format!("--allow-env: {bad}"))?,
         environment: Arc::new(move |name| {
@@ -67,6 +68,14 @@ pub(super) fn settings(
         health_interval: flags.health_interval,
         tracer: None,
     })
+}
+
+/// How browsers reach this: as the operator says, or, on this machine, where it listens.
+fn public(flags: &IssuerFlags, address: SocketAddr) -> Option<String> {
+    match &flags.public_url {
+        Some(public) => Some(public.to_string().trim_end_matches('/').to_owned()),
+        None => address.ip().is_loopback().then(|| format!("http://{address}")),
+    }
 }
 
 /// The issuer, if there is one, and what this Trunkline is for it.
@@ -134,6 +143,9 @@ impl Beside {
         let (sink, events) = EventSink::new(EVENTS);
         options.events = Some(sink.clone());
         options.reach = reach;
+        options.logins = Some(Arc::new(platform.logins().clone()));
+        // As the platform is going to want them: else they would be started twice.
+        options.servers = with_logins(std::mem::take(&mut options.servers));
         platform.set_file(options.servers.clone(), options.custom.clone());
         Ok(Self { platform, sink, events })
     }

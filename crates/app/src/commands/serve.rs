@@ -7,6 +7,7 @@ use std::sync::Arc;
 use trunkline_control::platform::{Platform, Settings};
 use trunkline_control::trace::Tracer;
 use trunkline_gateway::{Declared, Gateway, HttpOptions, Restart};
+use trunkline_http::Url;
 
 use crate::cli::{Serve, Token};
 use crate::commands::platform::{self, Beside};
@@ -62,7 +63,7 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
     let mut front = HttpOptions {
         listener,
         token: token.map(|token| token.reveal().to_owned()),
-        hosts: serve.allow_host.clone(),
+        hosts: hosts(serve),
         origins: serve.allow_origin.clone(),
         stay: stays(environment.filled("KEEP_SERVER_OPEN").as_deref()),
         gate: None,
@@ -114,6 +115,12 @@ async fn close(platform: Option<&Platform>, tracer: Option<&Tracer>) {
         }
     };
     tokio::join!(platform, traces::close(tracer));
+}
+
+/// What clients may call this: also what the operator says they do.
+fn hosts(serve: &Serve) -> Vec<String> {
+    let public = serve.platform.issuer.public_url.iter().map(Url::authority);
+    serve.allow_host.iter().cloned().chain(public).collect()
 }
 
 /// What the platform is told, if there is to be one.

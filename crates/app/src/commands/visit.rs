@@ -249,6 +249,7 @@ fn remote(url: &Url, target: &Target) -> ServerSpec {
         filter: Default::default(),
         share: Default::default(),
         guarded: false,
+        login: None,
         calls: Default::default(),
     }
 }

@@ -59,7 +59,8 @@ impl Checker<'_> {
         };
         let secrets = reader.secrets;
         let key = server.key.value.clone();
-        Some(ServerSpec { key, transport, disabled, secrets, filter, share, guarded: false, calls })
+        let (guarded, login) = (false, None);
+        Some(ServerSpec { key, transport, disabled, secrets, filter, share, guarded, login, calls })
     }
 
     /// What `type` says. Under the simple rules the key itself is the error.

@@ -33,6 +33,8 @@ pub struct ServerSpec {
     pub share: Share,
     /// Somebody named its address who may not reach everything that Trunkline can.
     pub guarded: bool,
+    /// Under what its login is kept, where it may want one.
+    pub login: Option<String>,
     pub calls: CallRules,
 }
 

@@ -21,6 +21,7 @@ pub enum Kind {
     WrongMethod,
     NameTaken,
     FromFile,
+    NoLogin,
     Stale,
     TooLarge,
     WrongMediaType,
@@ -29,6 +30,7 @@ pub enum Kind {
     Internal,
     ServerError,
     BadAnswer,
+    LoginFailed,
     ServerUnavailable,
     StoreUnavailable,
     Timeout,
@@ -51,7 +53,7 @@ const fn facts(name: &'static str, status: u16, title: &'static str, hint: &'sta
 }
 
 impl Kind {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::Malformed,
         Self::Unauthenticated,
         Self::Forbidden,
@@ -63,6 +65,7 @@ impl Kind {
         Self::WrongMethod,
         Self::NameTaken,
         Self::FromFile,
+        Self::NoLogin,
         Self::Stale,
         Self::TooLarge,
         Self::WrongMediaType,
@@ -71,6 +74,7 @@ impl Kind {
         Self::Internal,
         Self::ServerError,
         Self::BadAnswer,
+        Self::LoginFailed,
         Self::ServerUnavailable,
         Self::StoreUnavailable,
         Self::Timeout,
@@ -91,6 +95,7 @@ impl Kind {
             Self::WrongMethod => facts("wrong-method", 405, "The path does not have this method", "the `Allow` header lists those it has"),
             Self::NameTaken => facts("name-taken", 409, "Another server has this name", "choose another name, or PATCH the server that has it"),
             Self::FromFile => facts("from-file", 409, "The server comes from the config file", "change the config file; it is read again when it changes"),
+            Self::NoLogin => facts("no-login", 409, "Nobody can log in there", "only servers in the network that are given no `Authorization` header have logins"),
             Self::Stale => facts("stale", 412, "It has changed since you read it", "GET it again and repeat the change with the new ETag"),
             Self::TooLarge => facts("too-large", 413, "The body is too large", "send less"),
             Self::WrongMediaType => facts("wrong-media-type", 415, "The body is not declared as JSON", "send `Content-Type: application/json`"),
@@ -99,6 +104,7 @@ impl Kind {
             Self::Internal => facts("internal", 500, "Trunkline made a mistake", "look into its log for this time, and report it"),
             Self::ServerError => facts("server-error", 502, "The server answered with an error", "`error` is what it said; the call has reached it"),
             Self::BadAnswer => facts("bad-answer", 502, "The server's answer cannot be used", "the call has run; look at the server's log"),
+            Self::LoginFailed => facts("login-failed", 502, "The login could not be begun", "`detail` says what the server or its authorization server did not do; a client can be configured by hand (`oauth`)"),
             Self::ServerUnavailable => facts("server-unavailable", 503, "The server is not connected", "connect it: POST /api/v1/aggregator/servers/{id}/connect"),
             Self::StoreUnavailable => facts("store-unavailable", 503, "The store cannot be reached", "nothing was changed; try again when it is back"),
             Self::Timeout => facts("timeout", 504, "The server did not answer in time", "the call may have run: check before you repeat it"),

@@ -12,6 +12,7 @@ use trunkline_http::Url;
 use crate::net::Client;
 use crate::oauth::challenge::Challenge;
 use crate::oauth::error::{NoToken, Reason};
+use crate::oauth::expiry::renewal_at;
 use crate::oauth::flight::{self, Glance, Order, Slot, fly};
 use crate::oauth::grant::{Grant, Token};
 use crate::oauth::pending::Pending;
@@ -23,6 +24,14 @@ use crate::oauth::vault::Vault;
 #[derive(Debug, Clone)]
 pub struct OAuth {
     pub(super) shared: Arc<Shared>,
+}
+
+/// What may be shown of a grant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    pub issuer: String,
+    pub scope: Option<String>,
+    pub expires_at: Option<i64>,
 }
 
 pub(super) struct Shared {
@@ -58,6 +67,49 @@ impl OAuth {
         self.token_for(&grant, url)
     }
 
+    /// A token that is good for a while, and when (ms) to ask for another one. Unlike `access_token`
+    /// this waits for a renewal that is due: it is for those who keep what they get.
+    pub async fn fresh_token(
+        &self,
+        server: &str,
+        url: &str,
+    ) -> Result<(Token, Option<i64>), NoToken> {
+        let grant = match self.glance(server) {
+            Glance::Use(grant) => grant,
+            Glance::UseAndRenew(_) | Glance::Renew => {
+                flight::landed(fly(&self.shared, server, Order::WhenDue)).await?
+            }
+            Glance::Refuse(why) => return Err(why),
+        };
+        Ok((self.token_for(&grant, url)?, renewal_at(&grant.held)))
+    }
+
+    /// Has somebody logged in or out elsewhere, with the same vault? What is known here is forgotten
+    /// then. A vault that cannot be read says nothing.
+    pub async fn is_outdated(&self, server: &str) -> bool {
+        let Ok(kept) = self.shared.vault.load(server).await else { return false };
+        let usable = kept.filter(|kept| !kept.grant.is_lost());
+        let there = usable.map(|kept| kept.grant.granted_at);
+        let mut slots = self.shared.slots.lock();
+        let slot = slots.get_mut(server);
+        let here = slot.as_ref().and_then(|slot| Some(slot.known.as_ref()?.granted_at));
+        if there == here {
+            return false;
+        }
+        if let Some(slot) = slot {
+            slot.known = None;
+        }
+        true
+    }
+
+    /// What is known of the server's grant without asking anybody.
+    pub fn known(&self, server: &str) -> Option<Known> {
+        let slots = self.shared.slots.lock();
+        let grant = slots.get(server)?.known.as_ref()?;
+        let (issuer, scope) = (grant.issuer.clone(), grant.scope.clone());
+        Some(Known { issuer, scope, expires_at: grant.held.expires_at })
+    }
+
     /// The server has answered 401 or 403 to a request with `token`: another token, if there is one.
     /// A request that fails with that one, too, is not to be tried again.
     pub async fn rejected(
@@ -84,6 +136,11 @@ impl OAuth {
             }
         }
         Err(NoToken::NeedsAuth { reason: Reason::Rejected })
+    }
+
+    /// The clock that the times of tokens are counted with (ms).
+    pub fn now(&self) -> i64 {
+        self.shared.now()
     }
 
     /// Waits for renewals and logins that are under way.

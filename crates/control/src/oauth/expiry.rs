@@ -21,14 +21,23 @@ pub(super) enum Advice {
 /// so with a 401.
 pub(super) fn advise(held: &Held, now: i64) -> Advice {
     let Some(end) = held.expires_at else { return Advice::Use };
-    let life = end.saturating_sub(held.issued_at).max(0);
-    let margin = MARGIN.min(life / 10);
+    let margin = margin(held, end);
     match (now, held.refresh.is_some()) {
         (now, true) if now >= end => Advice::Renew,
         (now, false) if now >= end => Advice::Ended,
         (now, true) if now >= end.saturating_sub(margin) => Advice::UseAndRenew,
         _ => Advice::Use,
     }
+}
+
+/// When (ms) to renew it, if it can be.
+pub(super) fn renewal_at(held: &Held) -> Option<i64> {
+    let end = held.expires_at.filter(|_| held.refresh.is_some())?;
+    Some(end.saturating_sub(margin(held, end)))
+}
+
+fn margin(held: &Held, end: i64) -> i64 {
+    MARGIN.min(end.saturating_sub(held.issued_at).max(0) / 10)
 }
 
 pub(super) fn is_alive(held: &Held, now: i64) -> bool {

@@ -38,6 +38,8 @@ pub struct Login<'a> {
     pub redirect_uri: &'a str,
     /// A client registered by hand.
     pub client: Option<&'a Registered>,
+    /// What to ask for, whatever the server wants.
+    pub scope: Option<&'a str>,
 }
 
 /// A login under way. For ten minutes.
@@ -77,7 +79,7 @@ impl OAuth {
         let issuer = discover::issuer(net, limits, &server, id).await?;
         let granted = earlier.as_ref().filter(|grant| grant.issuer == issuer.id);
         let scope = scope::choose(
-            challenge.as_ref().and_then(|challenge| challenge.scope.as_deref()),
+            login.scope.or(challenge.as_ref().and_then(|challenge| challenge.scope.as_deref())),
             &resource.scopes,
             granted.and_then(|grant| grant.scope.as_deref()),
             &issuer.scopes,

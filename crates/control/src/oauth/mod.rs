@@ -35,12 +35,12 @@ mod tests;
 
 pub use callback::{BadCallback, Callback};
 pub use challenge::Challenge;
-pub use driver::OAuth;
+pub use driver::{Known, OAuth};
 pub use error::{LoginError, NoToken, Reason};
 pub use grant::{Grant, Token};
 pub use login::{Granted, Login, Started};
 pub use loopback::{Loopback, LoopbackError};
-pub use registration::Registered;
+pub use registration::{Registered, document};
 pub use secret::Secret;
 pub use settings::{Clock, Settings};
 pub use vault::{Kept, Later, Vault, VaultError};

@@ -146,6 +146,18 @@ pub(super) fn application(
     document.to_string().into_bytes()
 }
 
+/// Who we are, as it is published: its address is our id (client ID metadata document).
+pub fn document(id: &str, name: &str, redirect_uri: &str) -> Value {
+    json!({
+        "client_id": id,
+        "client_name": name,
+        "redirect_uris": [redirect_uri],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+    })
+}
+
 /// The client an authorization server has registered; `None` if the answer makes no sense.
 pub(super) fn registered(body: &[u8], redirect_uri: &str, asked: &str) -> Option<Client> {
     let document: Value = serde_json::from_slice(body).ok()?;

@@ -26,6 +26,20 @@ impl OAuth {
     }
 }
 
+impl OAuth {
+    /// Tells the issuer that a grant is not needed any more which the vault has forgotten already.
+    pub async fn give_back(&self, server: &str, grant: &Grant) -> bool {
+        self.shared.pending.lock().forget(server);
+        self.shared.slots.lock().remove(server);
+        self.shared.revoke(grant).await
+    }
+
+    /// The grant as it is kept.
+    pub async fn kept(&self, server: &str) -> Result<Option<Grant>, VaultError> {
+        Ok(self.shared.vault.load(server).await?.map(|kept| kept.grant))
+    }
+}
+
 impl Shared {
     /// The refresh token first: with it, most issuers end the access token as well.
     async fn revoke(&self, grant: &Grant) -> bool {

@@ -6,7 +6,7 @@ use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -17,6 +17,7 @@ use tokio_util::task::TaskTracker;
 use trunkline_store::seal::{Key, Keyring};
 use trunkline_store::{AuditKey, Options, Store, StoreError};
 
+use super::login::{Begun, CLIENT_NAME, DOCUMENT};
 use super::roster::Roster;
 use super::{File, Inner, Newsroom, Platform, Settings, clock};
 use crate::access::{Pepper, Secret, Use};
@@ -24,9 +25,11 @@ use crate::audit::{Audit, Bounds};
 use crate::health::{self, Checker, Rules, Wards};
 use crate::issuer::{Clients, IssuerKeys};
 use crate::keys::{AdminTokenError, Fixed, Keyholder, KeysError, admin_token};
+use crate::logins::{How, Logins, Lost};
 use crate::metrics::Metrics;
 use crate::net::Client;
-use crate::secrets::{KeySourceError, Safe, SecretError};
+use crate::oauth::{self, OAuth};
+use crate::secrets::{KeySourceError, Safe, SecretError, StoredGrants};
 
 /// A platform, and what its operator has to be told once.
 #[derive(Debug)]
@@ -55,6 +58,8 @@ pub enum BootError {
     Keys(#[from] KeysError),
 }
 
+/// Another replica may have been logged in at.
+const LOOK: Duration = Duration::from_secs(5);
 /// What waits at the end may take so long.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -109,7 +114,13 @@ impl Platform {
             let end = end.clone();
             tasks.spawn(async move { issuer.run(end).await });
         }
-        Self(Arc::new(Inner {
+        let grants = Arc::new(StoredGrants::new(store.clone(), Arc::clone(&safe)));
+        let (outside, oauth_settings) = (checker.client.clone(), oauth_settings(&settings));
+        let oauth = OAuth::new(outside, grants, oauth_settings);
+        let how = How::Platform { base: settings.public.clone().unwrap_or_default() };
+        Self(Arc::new_cyclic(|inner: &Weak<Inner>| Inner {
+            logins: Logins::new(oauth, how, LOOK, lost(inner.clone())),
+            begun: Begun::default(),
             settings,
             store,
             safe,
@@ -136,6 +147,8 @@ impl Platform {
     /// Writes down what waits, and closes everything.
     pub async fn close(&self) {
         self.0.end.cancel();
+        // What was granted is kept, also at the last moment.
+        drop(tokio::time::timeout(FAREWELL, self.0.logins.oauth().close()).await);
         self.0.audit.close(Instant::now() + FAREWELL).await;
         self.0.tasks.close();
         if tokio::time::timeout(FAREWELL, self.0.tasks.wait()).await.is_err() {
@@ -143,6 +156,25 @@ impl Platform {
         }
         self.0.store.close().await;
     }
+}
+
+/// A document says who we are where it can be fetched.
+fn oauth_settings(settings: &Settings) -> oauth::Settings {
+    let base = settings.public.as_ref().filter(|base| base.starts_with("https://"));
+    let client_document = base.map(|base| format!("{base}{DOCUMENT}"));
+    oauth::Settings {
+        client_name: CLIENT_NAME.to_owned(),
+        client_document,
+        ..oauth::Settings::default()
+    }
+}
+
+fn lost(inner: Weak<Inner>) -> Lost {
+    Arc::new(move |login, why| {
+        if let Some(inner) = inner.upgrade() {
+            Platform(inner).login_lost(login, why);
+        }
+    })
 }
 
 /// The key that the end of the audit log is authenticated with: made of the operator's.

@@ -25,6 +25,7 @@ impl Platform {
             health_check_url: new.health_check_url,
             call_timeout: new.call_timeout,
             max_concurrency: new.max_concurrency,
+            oauth: new.oauth,
         };
         self.check_command(&connection.transport, by)?;
         self.check_name(&new.name, None)?;
@@ -72,6 +73,7 @@ impl Platform {
         connection.health_check_url = patch.health_check_url.of(connection.health_check_url);
         connection.call_timeout = patch.call_timeout.of(connection.call_timeout);
         connection.max_concurrency = patch.max_concurrency.of(connection.max_concurrency);
+        connection.oauth = patch.oauth.of_client(connection.oauth);
         if connection.transport != opened.transport {
             self.check_command(&connection.transport, by)?;
         }
@@ -114,7 +116,13 @@ impl Platform {
         let expected = (!if_match.is_empty()).then_some(record.revision);
         let change = Change::DeleteServer { id: record.id.clone(), expected };
         let audit = told("delete-server", &record, by, clock::now());
+        // It goes with the record; who granted it is told afterwards.
+        let grant = self.0.logins.oauth().kept(&record.id).await.ok().flatten();
         self.commit(vec![change], audit, &record.name).await?;
+        if let Some(grant) = grant {
+            let (logins, id) = (self.0.logins.clone(), record.id.clone());
+            self.0.tasks.spawn(async move { logins.oauth().give_back(&id, &grant).await });
+        }
         self.0.wards.forget(&record.id);
         self.0.troubles.lock().remove(&record.id);
         self.told(&record, "removed");
@@ -317,7 +325,7 @@ fn told(action: &str, record: &ServerRecord, by: By<'_>, at: i64) -> NewAudit {
     }
 }
 
-fn audit(action: &str, by: By<'_>, at: i64) -> NewAudit {
+pub(super) fn audit(action: &str, by: By<'_>, at: i64) -> NewAudit {
     NewAudit {
         at,
         principal: by.principal.name().to_owned(),

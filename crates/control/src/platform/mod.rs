@@ -7,6 +7,7 @@ mod call;
 mod change;
 mod clock;
 mod gate;
+mod login;
 mod maintain;
 mod news;
 mod reconcile;
@@ -30,6 +31,7 @@ use crate::audit::Audit;
 use crate::health::{Checker, Wards};
 use crate::issuer::IssuerKeys;
 use crate::keys::Keyholder;
+use crate::logins::Logins;
 use crate::metrics::Metrics;
 use crate::secrets::Safe;
 
@@ -43,6 +45,9 @@ pub use settings::{Lookup, Settings, StdioRegistration};
 pub use show::{Shown, store_problem};
 
 use attend::Seen;
+use login::Begun;
+pub use login::with_logins;
+pub(crate) use login::{CALLBACK, DOCUMENT};
 use news::Newsroom;
 use roster::Roster;
 
@@ -59,6 +64,8 @@ struct Inner {
     /// The keys of whose tokens are taken.
     issuer: Option<Arc<IssuerKeys>>,
     audit: Audit,
+    logins: Logins,
+    begun: Begun,
     wards: Arc<Wards>,
     metrics: Metrics,
     checker: Checker,

@@ -7,9 +7,10 @@ use std::time::Duration;
 use trunkline_catalog::config::{CallRules, CustomTool, ServerSpec, Share, ToolFilter};
 use trunkline_store::{ServerRecord, StoreError};
 
+use super::login::{may_log_in, with_logins};
 use super::roster::{Entry, Origin, Roster};
 use super::{Platform, Trouble, clock};
-use crate::secrets::{self, SecretError, Sources};
+use crate::secrets::{self, Resolved, SecretError, Sources};
 
 /// Other replicas may have changed something.
 const LOOK: Duration = Duration::from_secs(5);
@@ -22,7 +23,7 @@ impl Platform {
     /// The config file says this from now on.
     pub fn set_file(&self, servers: Vec<ServerSpec>, custom: Vec<CustomTool>) {
         let mut file = self.0.file.lock();
-        file.servers = servers;
+        file.servers = with_logins(servers);
         file.custom = custom;
         drop(file);
         self.0.wish.notify_one();
@@ -110,8 +111,8 @@ impl Platform {
         troubles.insert(entry.id.clone(), Trouble { at: clock::now(), message });
     }
 
-    /// A registered server, ready to be connected: its secrets are opened here and nowhere else.
-    async fn spec(&self, record: &ServerRecord) -> Result<ServerSpec, String> {
+    /// How a registered server is reached: its secrets are opened here and nowhere else.
+    pub(super) async fn opened(&self, record: &ServerRecord) -> Result<Resolved, String> {
         let inner = &self.0;
         let failed = |error: SecretError| error.to_string();
         let credentials = inner.store.credentials(&record.id).await;
@@ -124,13 +125,19 @@ impl Platform {
             allowed: &inner.settings.allowed,
             named: &named,
         };
-        let resolved = secrets::resolve(&connection, sources).map_err(|faults| {
+        secrets::resolve(&connection, sources).map_err(|faults| {
             let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
             faults.join("; ")
-        })?;
+        })
+    }
+
+    /// A registered server, ready to be connected.
+    async fn spec(&self, record: &ServerRecord) -> Result<ServerSpec, String> {
+        let resolved = self.opened(record).await?;
         let connection = resolved.connection;
         let health = connection.health_check_url;
-        inner.health_urls.lock().insert(record.id.clone(), health);
+        self.0.health_urls.lock().insert(record.id.clone(), health);
+        let login = may_log_in(&connection.transport).then(|| record.id.clone());
         Ok(ServerSpec {
             key: record.name.clone(),
             transport: connection.transport,
@@ -139,6 +146,7 @@ impl Platform {
             filter: ToolFilter::default(),
             share: Share::default(),
             guarded: true,
+            login,
             calls: CallRules {
                 timeout: connection.call_timeout,
                 at_once: connection.max_concurrency.and_then(|most| usize::try_from(most).ok()),

@@ -27,6 +27,8 @@ pub struct Settings {
     /// Whose access tokens are taken.
     pub issuer: Option<Trusted>,
     pub stdio: StdioRegistration,
+    /// How browsers and authorization servers reach this, without a slash at the end.
+    pub public: Option<String>,
     /// Where registered servers may be.
     pub reach: Policy,
     /// Variables of the environment that registered servers may refer to.

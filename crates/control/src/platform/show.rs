@@ -6,10 +6,12 @@ use trunkline_gateway::{ServerInfo, State};
 
 use super::Platform;
 use super::clock;
+use super::login::may_log_in;
 use super::roster::{Entry, Origin};
 use crate::api::problem::{About, Kind, Problem};
-use crate::api::view::{HealthStatus, HealthView, LastError, ServerView, Source, Status};
+use crate::api::view::{AuthView, HealthStatus, HealthView, LastError, ServerView, Source, Status};
 use crate::health::Phase;
+use crate::logins::login_path;
 
 /// One server: what is said about it, and what a change of it has to know.
 #[derive(Debug)]
@@ -62,6 +64,7 @@ impl Platform {
             }
         };
         let record = entry.record();
+        let auth = self.auth(entry, info.as_ref(), transport);
         let era = info.as_ref().and_then(|info| info.is_modern);
         let view = ServerView {
             id: &entry.id,
@@ -78,7 +81,8 @@ impl Platform {
             tools: info.as_ref().map_or(0, |info| info.tools),
             era: era.map(|is_modern| if is_modern { "modern" } else { "legacy" }),
             protocol_version: info.as_ref().and_then(|info| info.protocol.as_deref()),
-            login_url: None,
+            oauth: connection.and_then(|connection| connection.oauth.as_ref()),
+            auth: auth.as_ref(),
             last_error: message.as_deref().map(|message| LastError {
                 at,
                 message,
@@ -89,6 +93,31 @@ impl Platform {
             revision: record.map_or(0, |record| record.revision),
         };
         Shown { json: view.json(), revision: view.revision }
+    }
+
+    /// Whether somebody has logged in there for us, as far as that matters.
+    fn auth(
+        &self,
+        entry: &Entry,
+        info: Option<&ServerInfo>,
+        transport: &Transport,
+    ) -> Option<AuthView> {
+        let known = self.logins().oauth().known(&entry.id);
+        let needs = match info.map(|info| &info.state) {
+            Some(State::Failed(failure)) => failure.needs_login,
+            _ => false,
+        };
+        if !may_log_in(transport) || (known.is_none() && !needs) {
+            return None;
+        }
+        let base = self.0.settings.public.clone().unwrap_or_default();
+        let scope = known.as_ref().and_then(|known| known.scope.clone()).unwrap_or_default();
+        Some(AuthView {
+            needs_login: needs,
+            login_url: login_path(&base, &entry.id),
+            scopes: scope.split(' ').filter(|it| !it.is_empty()).map(str::to_owned).collect(),
+            issuer: known.map(|known| known.issuer),
+        })
     }
 
     pub(super) fn info(&self, entry: &Entry) -> Option<ServerInfo> {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use trunkline_catalog::config::{RemoteKind, Transport};
 
 use super::error::SecretError;
-use crate::api::input::SECRET_SHOWN;
+use crate::api::input::{OAuthClient, SECRET_SHOWN};
 use crate::api::view::shown_url;
 
 /// As somebody gave it, references as they were written. `Debug` shows no values.
@@ -16,6 +16,8 @@ pub struct Connection {
     pub health_check_url: Option<String>,
     pub call_timeout: Option<Duration>,
     pub max_concurrency: Option<u32>,
+    /// Who we are to its authorization server, if somebody has arranged that.
+    pub oauth: Option<OAuthClient>,
 }
 
 impl std::fmt::Debug for Connection {
@@ -31,11 +33,12 @@ pub(super) enum Part {
     Variable,
     Url,
     HealthCheckUrl,
+    ClientSecret,
 }
 
 impl Part {
-    pub(super) const ALL: [Self; 4] =
-        [Self::Header, Self::Variable, Self::Url, Self::HealthCheckUrl];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Header, Self::Variable, Self::Url, Self::HealthCheckUrl, Self::ClientSecret];
 
     pub(super) fn kind(self) -> &'static str {
         match self {
@@ -43,6 +46,7 @@ impl Part {
             Self::Variable => "env",
             Self::Url => "url",
             Self::HealthCheckUrl => "health_check_url",
+            Self::ClientSecret => "client_secret",
         }
     }
 
@@ -53,6 +57,7 @@ impl Part {
             Self::Variable => format!("the variable `{name}`"),
             Self::Url => "the URL".to_owned(),
             Self::HealthCheckUrl => "the URL of the health check".to_owned(),
+            Self::ClientSecret => "the client's secret".to_owned(),
         }
     }
 }
@@ -70,6 +75,8 @@ impl Connection {
         }
         let health = self.health_check_url.as_deref().filter(|url| hides(url));
         values.extend(health.map(|url| (Part::HealthCheckUrl, "", url)));
+        let secret = self.oauth.as_ref().and_then(|client| client.client_secret.as_deref());
+        values.extend(secret.map(|secret| (Part::ClientSecret, "", secret)));
         values
     }
 
@@ -85,6 +92,10 @@ impl Connection {
             (Part::Url, Transport::Remote { url, .. }) => replace_hidden(url, value),
             (Part::HealthCheckUrl, _) => {
                 self.health_check_url.as_mut().is_some_and(|url| replace_hidden(url, value))
+            }
+            (Part::ClientSecret, _) => {
+                let place = self.oauth.as_mut().and_then(|client| client.client_secret.as_mut());
+                place.map(|place| *place = value).is_some()
             }
             _ => false,
         }
@@ -105,6 +116,9 @@ impl Connection {
             let millis = self.call_timeout.and_then(|time| u64::try_from(time.as_millis()).ok());
             config.insert("call_timeout_ms".to_owned(), millis.into());
             config.insert("max_concurrency".to_owned(), self.max_concurrency.into());
+            if let Some(client) = &self.oauth {
+                config.insert("oauth".to_owned(), client.shown());
+            }
         }
         config.to_string()
     }
@@ -137,6 +151,7 @@ impl Connection {
             health_check_url: health_check_url.map(str::to_owned),
             call_timeout: whole("call_timeout_ms").map(Duration::from_millis),
             max_concurrency: whole("max_concurrency").and_then(|most| u32::try_from(most).ok()),
+            oauth: config.get("oauth").map(OAuthClient::of_shown),
         })
     }
 }

@@ -80,6 +80,9 @@ pub fn resolve(connection: &Connection, sources: Sources<'_>) -> Result<Resolved
     if let Some(url) = &mut resolved.health_check_url {
         filler.url(url, Part::HealthCheckUrl);
     }
+    if let Some(secret) = resolved.oauth.as_mut().and_then(|it| it.client_secret.as_mut()) {
+        filler.secret("client_secret", secret, Part::ClientSecret);
+    }
     if filler.faults.is_empty() {
         Ok(Resolved { connection: resolved, secrets: filler.secrets })
     } else {
@@ -112,6 +115,7 @@ pub fn secrets_named(connection: &Connection) -> BTreeSet<String> {
         }
     };
     texts.extend(connection.health_check_url.as_deref());
+    texts.extend(connection.oauth.as_ref().and_then(|client| client.client_secret.as_deref()));
     let names = texts.into_iter().flat_map(pieces).filter_map(|piece| match piece {
         Piece::Secret(name) => Some(name.to_owned()),
         _ => None,

@@ -96,7 +96,7 @@ pub fn shown(server: &ServerRecord) -> Result<Connection, SecretError> {
 fn slot(part: Part, name: &str) -> String {
     match part {
         Part::Header | Part::Variable => format!("{}:{name}", part.kind()),
-        Part::Url | Part::HealthCheckUrl => part.kind().to_owned(),
+        Part::Url | Part::HealthCheckUrl | Part::ClientSecret => part.kind().to_owned(),
     }
 }
 
@@ -109,7 +109,7 @@ fn place(slot: &str) -> Option<(Part, &str)> {
 
 fn is_hidden(part: Part, value: &str) -> bool {
     match part {
-        Part::Header | Part::Variable => value == SECRET_SHOWN,
+        Part::Header | Part::Variable | Part::ClientSecret => value == SECRET_SHOWN,
         Part::Url | Part::HealthCheckUrl => shown_url(value) == value,
     }
 }

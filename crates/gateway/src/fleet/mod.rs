@@ -150,7 +150,7 @@ impl Fleet {
     pub fn reconnect(&self, key: &str) -> bool {
         let Some(server) = self.find(key) else { return false };
         if server.is_attended.swap(true, Ordering::Relaxed) {
-            server.try_again();
+            server.insist();
         } else {
             server.starts_over();
             self.attend(&server);

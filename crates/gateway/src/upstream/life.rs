@@ -143,6 +143,7 @@ impl<'a> Life<'a> {
                 what: error.to_string(),
                 advice: LOOP_ADVICE.to_owned(),
                 permanent: true,
+                needs_login: false,
                 stderr: Vec::new(),
             });
         }
@@ -188,7 +189,8 @@ impl<'a> Life<'a> {
         } else {
             String::new()
         };
-        End::Failed(Failure { phase, what, advice, permanent: false, stderr })
+        let (permanent, needs_login) = (false, false);
+        End::Failed(Failure { phase, what, advice, permanent, needs_login, stderr })
     }
 
     /// Takes the server out of sight, ends its calls, and lets nothing of it live on.

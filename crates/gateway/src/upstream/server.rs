@@ -16,6 +16,7 @@ use trunkline_wire::{Message, Span};
 use crate::call::{Asker, Audience, Note, ReturnPath, Watch};
 use crate::error::CallError;
 use crate::events::Event;
+use crate::login::{Bearer, Logins};
 use crate::pump::Touched;
 use crate::traces::Hop;
 use crate::upstream::breaker::Breaker;
@@ -33,6 +34,9 @@ pub(crate) struct Server {
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) share: Share,
     pub(crate) guarded: bool,
+    /// Under what its login is kept, and who knows it.
+    login: Option<String>,
+    pub(super) bearer: Option<Arc<dyn Bearer>>,
     /// The clients it may speak to.
     pub(crate) audience: Arc<Audience>,
     /// It is to end although the gateway goes on.
@@ -59,6 +63,8 @@ pub(crate) struct Server {
     /// Somebody wants it tried again now; or wants it given up, and says why.
     pub(super) wake: Notify,
     pub(super) condemned: Notify,
+    /// Somebody wants it tried although it waits for a login.
+    pub(super) insisted: Notify,
     verdict: Mutex<String>,
     /// A supervisor looks after it.
     pub(crate) is_attended: AtomicBool,
@@ -71,6 +77,8 @@ pub(crate) struct Provisions {
     pub(crate) watch: Option<Arc<Watch>>,
     /// Calls wait while a server is away.
     pub(crate) holds: bool,
+    /// Who knows the logins of servers.
+    pub(crate) logins: Option<Arc<dyn Logins>>,
     /// When a call is late.
     pub(crate) call: Option<Duration>,
     /// Rung when somebody starts to wait.
@@ -93,6 +101,12 @@ pub(crate) struct Live {
 impl Server {
     pub(crate) fn new(spec: ServerSpec, audience: Arc<Audience>, provisions: &Provisions) -> Self {
         let key: Arc<str> = spec.key.as_str().into();
+        let bearer = match (&spec.login, &spec.transport, &provisions.logins) {
+            (Some(login), Transport::Remote { url, .. }, Some(logins)) => {
+                Some(logins.bearer(login, &key, url))
+            }
+            _ => None,
+        };
         let (holds, at_once) = (provisions.holds, spec.calls.at_once);
         let room = (holds || at_once.is_some()).then(|| {
             let bell = Arc::clone(&provisions.bell);
@@ -104,6 +118,8 @@ impl Server {
             secrets: Arc::new(spec.secrets),
             share: spec.share,
             guarded: spec.guarded,
+            login: spec.login,
+            bearer,
             audience,
             dismissed: CancellationToken::new(),
             filter: Mutex::new(Arc::new(spec.filter)),
@@ -121,6 +137,7 @@ impl Server {
             kept: Mutex::default(),
             wake: Notify::new(),
             condemned: Notify::new(),
+            insisted: Notify::new(),
             verdict: Mutex::default(),
             is_attended: AtomicBool::new(false),
         }
@@ -134,6 +151,8 @@ impl Server {
             secrets: Arc::clone(&self.secrets),
             share: self.share,
             guarded: self.guarded,
+            login: self.login.clone(),
+            bearer: self.bearer.clone(),
             audience,
             dismissed: CancellationToken::new(),
             filter: Mutex::default(),
@@ -151,6 +170,7 @@ impl Server {
             kept: Mutex::default(),
             wake: Notify::new(),
             condemned: Notify::new(),
+            insisted: Notify::new(),
             verdict: Mutex::default(),
             is_attended: AtomicBool::new(false),
         }
@@ -168,6 +188,7 @@ impl Server {
             && self.transport == spec.transport
             && self.share == spec.share
             && self.guarded == spec.guarded
+            && self.login == spec.login
             && self.calls == spec.calls
     }
 
@@ -348,6 +369,12 @@ impl Server {
     pub(crate) fn try_again(&self) {
         self.breaker.lock().close();
         self.wake.notify_waiters(); // whoever does not wait needs no waking
+    }
+
+    /// The same, also if it waits for a login.
+    pub(crate) fn insist(&self) {
+        self.try_again();
+        self.insisted.notify_waiters();
     }
 
     /// It is going to be started although it had been given up for good.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// `initializing → running | failed`, `running → failed | stopped`; with `--restart` a failed
-/// server goes back to `initializing`.
+/// server goes back to `initializing`. One that waits for a login has failed, and is called
+/// `needs-auth`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     Initializing,
@@ -20,6 +21,7 @@ impl State {
         match self {
             Self::Initializing => "initializing",
             Self::Running => "running",
+            Self::Failed(failure) if failure.needs_login => "needs-auth",
             Self::Failed(_) => "failed",
             Self::Stopped => "stopped",
         }
@@ -70,6 +72,8 @@ pub struct Failure {
     pub advice: String,
     /// Trying again cannot help: the command does not exist.
     pub permanent: bool,
+    /// Somebody has to log in; it is tried again when that has happened.
+    pub needs_login: bool,
     /// The server's last lines on stderr.
     pub stderr: Vec<String>,
 }

@@ -78,6 +78,7 @@ pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
 async fn keep_alive(server: &Arc<Server>, supervisor: &Supervisor) {
     let mut exits: Vec<Instant> = Vec::new();
     loop {
+        let version = server.bearer.as_ref().map_or(0, |bearer| bearer.version());
         let failure = match live(server, supervisor).await {
             End::Stopped => {
                 server.update(|status| status.state = State::Stopped);
@@ -86,11 +87,19 @@ async fn keep_alive(server: &Arc<Server>, supervisor: &Supervisor) {
             End::Failed(failure) => failure,
             End::OtherWay => continue,
         };
-        exits.retain(|at| at.elapsed() < EXIT_WINDOW);
-        exits.push(Instant::now());
+        if !failure.needs_login {
+            exits.retain(|at| at.elapsed() < EXIT_WINDOW);
+            exits.push(Instant::now());
+        }
         let restart = supervisor.restart_of(server);
         if matches!(restart, Restart::OneShot | Restart::Never) || failure.permanent {
             return;
+        }
+        if failure.needs_login {
+            if !logged_in(server, supervisor, version).await {
+                return;
+            }
+            continue;
         }
         let too_often = exits.len() >= EXITS_PER_WINDOW;
         if too_often && restart == Restart::Limited {
@@ -113,11 +122,27 @@ async fn keep_alive(server: &Arc<Server>, supervisor: &Supervisor) {
             () = server.wake.notified() => {}
             _ = supervisor.ending(server) => return,
         }
-        server.update(|status| {
-            status.state = State::Initializing;
-            status.restarts += 1;
-        });
+        begin_again(server);
     }
+}
+
+fn begin_again(server: &Server) {
+    server.update(|status| {
+        status.state = State::Initializing;
+        status.restarts += 1;
+    });
+}
+
+/// Waits for a login: the server itself has nothing to come back from. False: it is to end.
+async fn logged_in(server: &Arc<Server>, supervisor: &Supervisor, version: u64) -> bool {
+    let Some(bearer) = &server.bearer else { return false };
+    tokio::select! {
+        () = bearer.changed(version) => {}
+        () = server.insisted.notified() => {}
+        _ = supervisor.ending(server) => return false,
+    }
+    begin_again(server);
+    true
 }
 
 /// Doubles with each exit within the window, and varies by a quarter so that servers that fell
@@ -142,9 +167,11 @@ pub(super) fn announce(server: &Server, supervisor: &Supervisor, failure: &Failu
         status.last_failure = Some(failure.clone());
         status.retry = retry;
     });
+    // Whoever waits for a server that waits for a login is told what to do.
+    let why = if failure.needs_login { failure.to_string() } else { failure.what.clone() };
     match retry {
         Some(Retry { is_open: false, .. }) => server.is_expected(),
-        _ if server.is_given_up(&failure.what) => supervisor.registry.changed(),
+        _ if server.is_given_up(&why) => supervisor.registry.changed(),
         _ => {}
     }
     let Failure { phase, what, advice, stderr, .. } = failure;
@@ -178,7 +205,8 @@ impl Supervisor {
 
     /// When a server that has just failed is tried again, if that is for as long as it takes.
     fn retry(&self, server: &Server, failure: &Failure) -> Option<Retry> {
-        if self.restart_of(server) != Restart::Always || failure.permanent {
+        let is_final = failure.permanent || failure.needs_login;
+        if self.restart_of(server) != Restart::Always || is_final {
             return None;
         }
         let was_of_use = server.connection().is_some_and(|connection| connection.was_of_use());
@@ -239,6 +267,7 @@ async fn live(server: &Arc<Server>, supervisor: &Supervisor) -> End {
                 ),
                 advice: String::new(),
                 permanent: !error.may_retry(),
+                needs_login: false,
                 stderr: Vec::new(),
             },
         ),

@@ -166,6 +166,7 @@ fn options() -> Options {
         reach: Policy::default(),
         events: None,
         traces: None,
+        logins: None,
     }
 }
 
@@ -186,6 +187,7 @@ fn spec(key: &str, filter: ToolFilter) -> ServerSpec {
         filter,
         share: Share::Shared,
         guarded: false,
+        login: None,
         calls: CallRules::default(),
     }
 }

@@ -132,6 +132,7 @@ fn spec(key: &str, place: &std::path::Path) -> ServerSpec {
     };
     ServerSpec {
         guarded: false,
+        login: None,
         key: key.to_owned(),
         transport: Transport::Stdio {
             command: program.to_str().unwrap().to_owned(),
@@ -160,6 +161,7 @@ fn options(servers: Vec<ServerSpec>, sink: EventSink) -> Options {
         declared: Declared::everything(),
         events: Some(sink),
         traces: None,
+        logins: None,
     }
 }
 

@@ -5,6 +5,7 @@ mod admit;
 mod answer;
 mod events;
 mod keys;
+mod logins;
 mod metadata;
 mod servers;
 mod tools;
@@ -50,7 +51,7 @@ const METRICS: &str = "/metrics";
 impl Attachment for Api {
     fn owns(&self, path: &str) -> bool {
         let is_api = path == METRICS || path == "/api" || path.starts_with("/api/");
-        is_api || metadata::of(&self.platform, path).is_some()
+        is_api || logins::owns(&self.platform, path) || metadata::of(&self.platform, path).is_some()
     }
 
     fn body_limit(&self, path: &str) -> usize {
@@ -67,6 +68,9 @@ async fn serve(platform: &Platform, visit: WebVisit, reply: WebReply) {
     let path = visit.path().to_owned();
     if let Some(resource) = metadata::of(platform, &path) {
         return metadata::answer(resource, &visit.method, &path).send(reply);
+    }
+    if logins::owns(platform, &path) {
+        return logins::answer(platform, &visit, &path).await.send(reply);
     }
     let found = find(&visit.method, &path);
     let (route, params) = match found {
@@ -110,6 +114,8 @@ async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
         Operation::DeleteServer => servers::delete(asked).await,
         Operation::ConnectServer => servers::connect(asked).await,
         Operation::DisconnectServer => servers::disconnect(asked).await,
+        Operation::LoginServer => logins::begin(asked).await,
+        Operation::LogoutServer => logins::end(asked).await,
         Operation::GetServerHealth => servers::health(asked).await,
         Operation::ListServerTools => tools::of_server(asked),
         Operation::ListTools => tools::list(asked),

@@ -24,6 +24,10 @@ impl<'a> Fields<'a> {
         matches!(self.value(name), Some(Value::Null))
     }
 
+    pub(super) fn is_object(&self, name: &str) -> bool {
+        matches!(self.value(name), Some(Value::Object(_)))
+    }
+
     pub(super) fn text(&self, name: &str) -> Option<&'a str> {
         self.value(name).and_then(text)
     }

@@ -10,6 +10,7 @@ use trunkline_catalog::config::Transport;
 
 use super::body::{Declared, none};
 use super::fields::Fields;
+use super::oauth::{self, OAUTH, OAUTH_DOC, OAuthClient};
 use super::register::{
     ARGS, ARGS_DOC, COMMAND, COMMAND_DOC, CONCURRENCY_DOC, CWD, CWD_DOC, DESCRIPTION, HEADER_NAME,
     HEADER_VALUE, HEALTH_DOC, NAME, NAME_DOC, OPEN_CALLS, SECONDS, SECRET_SHOWN, TIMEOUT_DOC,
@@ -39,6 +40,8 @@ pub struct PatchServer {
     pub health_check_url: Change<String>,
     pub call_timeout: Change<Duration>,
     pub max_concurrency: Change<u32>,
+    /// As a whole.
+    pub oauth: Change<OAuthClient>,
 }
 
 /// `Debug` shows no values: they may be secrets.
@@ -65,9 +68,12 @@ impl PatchServer {
             TransportType::Stdio => Shape::Object(&PATCH_STDIO),
             TransportType::Sse | TransportType::Http => Shape::Object(&PATCH_REMOTE),
         };
-        let (document, faults) = body.read(&shape)?;
-        none(faults)?;
+        let (document, mut faults) = body.read(&shape)?;
         let fields = Fields::of(&document.root);
+        oauth::nobodys(&fields, &mut faults);
+        none(faults)?;
+        let client = fields.object("oauth");
+        let client = fields.is_object("oauth").then(|| OAuthClient::read(&client));
         let config = fields.object("connection_config");
         let owned = |fields: &Fields<'_>, name: &str| fields.text(name).map(str::to_owned);
         let text = |fields: &Fields<'_>, name| change(fields, name, owned(fields, name));
@@ -82,6 +88,7 @@ impl PatchServer {
             health_check_url: text(&fields, "health_check_url"),
             call_timeout: change(&fields, "call_timeout", fields.seconds("call_timeout")),
             max_concurrency: change(&fields, "max_concurrency", fields.whole("max_concurrency")),
+            oauth: change(&fields, "oauth", client),
             config: ConfigPatch {
                 command: owned(&config, "command"),
                 args: change(&config, "args", config.texts("args")),
@@ -139,6 +146,18 @@ impl<T> Change<T> {
             Self::Set(new) => Some(new),
             Self::Clear => None,
         }
+    }
+}
+
+impl Change<OAuthClient> {
+    /// The same; a secret that comes back as it was shown stays.
+    pub fn of_client(self, before: Option<OAuthClient>) -> Option<OAuthClient> {
+        let secret = before.as_ref().and_then(|client| client.client_secret.clone());
+        let mut client = self.of(before)?;
+        if client.client_secret.as_deref() == Some(SECRET_SHOWN) {
+            client.client_secret = secret;
+        }
+        Some(client)
     }
 }
 
@@ -248,7 +267,10 @@ const FIXED: &[(&str, &str)] = &[
 ];
 
 static STDIO_FIELDS: [Field; 7] = fields(Shape::Object(&STDIO_CONFIG));
-static REMOTE_FIELDS: [Field; 7] = fields(Shape::Object(&REMOTE_CONFIG));
+static REMOTE_FIELDS: [Field; 8] = {
+    let [a, b, c, d, e, f, g] = fields(Shape::Object(&REMOTE_CONFIG));
+    [a, b, c, d, e, f, g, optional("oauth", Shape::OrNull(&Shape::Object(&OAUTH)), OAUTH_DOC)]
+};
 
 pub static PATCH_STDIO: Object = Object {
     refused: FIXED,

@@ -6,6 +6,7 @@ use trunkline_catalog::config::{RemoteKind, Transport};
 
 use super::body::{Declared, none};
 use super::fields::Fields;
+use super::oauth::{self, OAUTH, OAUTH_DOC, OAuthClient};
 use crate::api::fault::{Fault, Pointer};
 use crate::api::problem::Problem;
 use crate::api::shape::{
@@ -33,6 +34,7 @@ pub struct RegisterServer {
     pub health_check_url: Option<String>,
     pub call_timeout: Option<Duration>,
     pub max_concurrency: Option<u32>,
+    pub oauth: Option<OAuthClient>,
 }
 
 impl RegisterServer {
@@ -40,6 +42,7 @@ impl RegisterServer {
         let (document, mut faults) = body.read(&Shape::Variants(&REGISTER))?;
         let fields = Fields::of(&document.root);
         hidden_values(&fields, &mut faults);
+        oauth::faults(&fields, &mut faults);
         none(faults)?;
         let kind = fields.text("transport_type").and_then(TransportType::named);
         let config = fields.object("connection_config");
@@ -52,6 +55,7 @@ impl RegisterServer {
             health_check_url: owned("health_check_url"),
             call_timeout: fields.seconds("call_timeout"),
             max_concurrency: fields.whole("max_concurrency"),
+            oauth: fields.is_object("oauth").then(|| OAuthClient::read(&fields.object("oauth"))),
         })
     }
 }
@@ -216,7 +220,10 @@ const fn fields(kind: Shape, config: Shape) -> [Field; 8] {
 }
 
 static STDIO_FIELDS: [Field; 8] = fields(Shape::Word(&STDIO_ONLY), Shape::Object(&STDIO_CONFIG));
-static REMOTE_FIELDS: [Field; 8] = fields(Shape::Word(&REMOTE_ONLY), Shape::Object(&REMOTE_CONFIG));
+static REMOTE_FIELDS: [Field; 9] = {
+    let [a, b, c, d, e, f, g, h] = fields(Shape::Word(&REMOTE_ONLY), Shape::Object(&REMOTE_CONFIG));
+    [a, b, c, d, e, f, g, h, optional("oauth", Shape::OrNull(&Shape::Object(&OAUTH)), OAUTH_DOC)]
+};
 static COMMON_FIELDS: [Field; 8] = fields(Shape::Word(&TRANSPORTS), Shape::AnyObject);
 
 const GIVEN_BY_US: &[(&str, &str)] = &[

@@ -5,6 +5,7 @@
 mod about;
 mod keys;
 mod lifecycle;
+mod logins;
 mod servers;
 mod tools;
 
@@ -12,7 +13,7 @@ use super::route::{Content, Header, Parameter, Place, Route};
 use super::shape::{Form, Object, Shape, any_text, text};
 
 pub fn all() -> impl Iterator<Item = &'static Route> {
-    [servers::ROUTES, lifecycle::ROUTES, tools::ROUTES, keys::ROUTES, about::ROUTES]
+    [servers::ROUTES, lifecycle::ROUTES, logins::ROUTES, tools::ROUTES, keys::ROUTES, about::ROUTES]
         .into_iter()
         .flatten()
 }

@@ -41,6 +41,8 @@ fn every_route_has_its_least_role() {
         | O::DeleteServer
         | O::ConnectServer
         | O::DisconnectServer
+        | O::LoginServer
+        | O::LogoutServer
         | O::ListAudit => Some(Operator),
         O::CreateKey | O::ListKeys | O::RevokeKey => Some(Admin),
     };

@@ -8,7 +8,7 @@ use trunkline_catalog::config::Transport;
 use super::health::{HEALTH, HealthView};
 use super::status::STATUSES;
 use super::{MOMENT, NEXT_CURSOR, Status, moment};
-use crate::api::input::{SECRET_SHOWN, TRANSPORTS, TransportType};
+use crate::api::input::{OAuthClient, SECRET_SHOWN, TRANSPORTS, TransportType};
 use crate::api::shape::{Case, Object, Shape, Words, any_text, count, optional, required};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,12 +35,34 @@ pub struct ServerView<'a> {
     /// "legacy" or "modern", once it is known.
     pub era: Option<&'a str>,
     pub protocol_version: Option<&'a str>,
-    /// Where somebody has to log in before the server can be used.
-    pub login_url: Option<&'a str>,
+    /// A client that was registered by hand.
+    pub oauth: Option<&'a OAuthClient>,
+    /// Whether somebody has logged in there for us; none where that does not matter.
+    pub auth: Option<&'a AuthView>,
     pub last_error: Option<LastError<'a>>,
     pub registered_at: i64,
     pub updated_at: i64,
     pub revision: i64,
+}
+
+/// How it stands with the login at a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuthView {
+    pub needs_login: bool,
+    pub login_url: String,
+    pub scopes: Vec<String>,
+    pub issuer: Option<String>,
+}
+
+impl AuthView {
+    fn json(&self) -> Value {
+        json!({
+            "state": if self.needs_login { "needs-auth" } else { "logged-in" },
+            "login_url": self.login_url,
+            "scopes": self.scopes,
+            "issuer": self.issuer,
+        })
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +93,8 @@ impl ServerView<'_> {
             "tools": self.tools,
             "era": self.era,
             "protocol_version": self.protocol_version,
-            "login_url": self.login_url,
+            "oauth": self.oauth.map(OAuthClient::shown),
+            "auth": self.auth.map(AuthView::json),
             "last_error": last_error,
             "registered_at": moment(self.registered_at),
             "updated_at": moment(self.updated_at),
@@ -150,6 +173,23 @@ static LAST_ERROR: Object = Object::answer(
     ],
 );
 
+static AUTH_STATES: Words = Words { known: &["needs-auth", "logged-in"], case: Case::AsWritten };
+
+static AUTH: Object = Object::answer(
+    "Auth",
+    "How it stands with the login at a server that wants one.",
+    &[
+        required(
+            "state",
+            Shape::Word(&AUTH_STATES),
+            "`needs-auth`: it cannot be used before somebody has logged in.",
+        ),
+        required("login_url", any_text(), "POST to it to log in, DELETE it to log out."),
+        required("scopes", Shape::List { of: &any_text(), most: usize::MAX }, "What was granted."),
+        required("issuer", Shape::OrNull(&any_text()), "Who granted it."),
+    ],
+);
+
 pub static SERVER: Object = Object::answer(
     "Server",
     "A registered server.",
@@ -178,9 +218,14 @@ pub static SERVER: Object = Object::answer(
         required("era", Shape::OrNull(&Shape::Word(&ERAS)), "Which era of MCP it speaks."),
         required("protocol_version", Shape::OrNull(&any_text()), "The revision of MCP it speaks."),
         optional(
-            "login_url",
-            Shape::OrNull(&any_text()),
-            "Where somebody has to log in before it can be used.",
+            "oauth",
+            Shape::OrNull(&Shape::AnyObject),
+            "As it was given, with `***` for the secret.",
+        ),
+        optional(
+            "auth",
+            Shape::OrNull(&Shape::Object(&AUTH)),
+            "How it stands with the login there; null where nobody has logged in or has to.",
         ),
         required("last_error", Shape::OrNull(&Shape::Object(&LAST_ERROR)), ""),
         required("registered_at", MOMENT, ""),
@@ -203,6 +248,22 @@ pub static CONNECTING: Object = Object::answer(
     "Connecting",
     "The connection is being made.",
     &[required("status", Shape::Word(&STATUSES), ""), required("message", any_text(), "")],
+);
+
+pub static LOGIN: Object = Object::answer(
+    "Login",
+    "A login that somebody has to end in a browser.",
+    &[
+        required("authorization_url", any_text(), "Open it in a browser, within ten minutes."),
+        required("expires_at", MOMENT, "After this a new login has to be begun."),
+        required("issuer", any_text(), "The authorization server that is asked."),
+        required(
+            "previous_issuer",
+            Shape::OrNull(&any_text()),
+            "Who granted access before, if that was another one: think twice.",
+        ),
+        required("scope", Shape::OrNull(&any_text()), "What is asked for."),
+    ],
 );
 
 pub static DISCONNECTED: Object = Object::answer(
@@ -250,7 +311,8 @@ mod tests {
             tools: 12,
             era: Some("legacy"),
             protocol_version: Some("2025-06-18"),
-            login_url: None,
+            oauth: None,
+            auth: None,
             last_error: Some(LastError { at: 0, message: "refused", hint: None }),
             registered_at: 1_736_330_400_000,
             updated_at: 1_736_330_400_000,

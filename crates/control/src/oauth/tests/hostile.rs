@@ -50,7 +50,8 @@ async fn what_a_server_names_is_judged_like_everything_else() {
             Challenge { resource_metadata: Some(place.to_owned()), ..Challenge::default() };
         let (url, redirect_uri) = (world.url(), BACK);
         let challenge = Some(&challenge);
-        let login = Login { server: SERVER, url: &url, challenge, redirect_uri, client: None };
+        let login =
+            Login { server: SERVER, url: &url, challenge, redirect_uri, client: None, scope: None };
         let error = world.oauth.begin(login).await.unwrap_err();
         assert!(matches!(error, LoginError::Url { .. }), "{place}: {error}");
     }
@@ -65,7 +66,14 @@ async fn a_login_comes_back_over_https_or_to_this_machine() {
         ("http://10.0.0.1/callback", false),
         ("app:callback", false),
     ] {
-        let login = Login { server: SERVER, url: "x", challenge: None, redirect_uri, client: None };
+        let login = Login {
+            server: SERVER,
+            url: "x",
+            challenge: None,
+            redirect_uri,
+            client: None,
+            scope: None,
+        };
         let login = Login { url: &world.url(), ..login };
         world.instead("/register", Answer::json(201, r#"{"client_id":"c"}"#));
         let started = world.oauth.begin(login).await;

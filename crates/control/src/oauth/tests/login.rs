@@ -82,7 +82,8 @@ async fn a_client_registered_by_hand_is_used_with_its_secret_in_a_header() {
     };
     let (url, redirect_uri) = (world.url(), BACK);
     let client = Some(&client);
-    let login = Login { server: SERVER, url: &url, challenge: None, redirect_uri, client };
+    let login =
+        Login { server: SERVER, url: &url, challenge: None, redirect_uri, client, scope: None };
     let started = world.oauth.begin(login).await.unwrap();
     world.oauth.finish(&world.agree(&started)).await.unwrap();
     assert_eq!(world.asked("/register").len(), 0);
@@ -149,7 +150,8 @@ async fn more_scope_is_asked_for_on_top_of_what_was_granted() {
         Challenge { resource_metadata: Some(format!("{}/meta", world.base())), ..challenge };
     let (url, redirect_uri) = (world.url(), BACK);
     let challenge = Some(&challenge);
-    let login = Login { server: SERVER, url: &url, challenge, redirect_uri, client: None };
+    let login =
+        Login { server: SERVER, url: &url, challenge, redirect_uri, client: None, scope: None };
     let started = world.oauth.begin(login).await.unwrap();
     assert_eq!(started.scope.as_deref(), Some("x r w"));
     // The registration of the first login does.

@@ -91,7 +91,14 @@ impl World {
 
     pub(super) async fn begin(&self) -> Result<Started, LoginError> {
         let (server, redirect_uri) = (SERVER, BACK);
-        let login = Login { server, url: &self.url(), challenge: None, redirect_uri, client: None };
+        let login = Login {
+            server,
+            url: &self.url(),
+            challenge: None,
+            redirect_uri,
+            client: None,
+            scope: None,
+        };
         self.oauth.begin(login).await
     }
 

@@ -32,7 +32,13 @@ pub(super) fn stdio(args: &[&str], env: &[(&str, &str)]) -> Connection {
 }
 
 fn of(transport: Transport) -> Connection {
-    Connection { transport, health_check_url: None, call_timeout: None, max_concurrency: None }
+    Connection {
+        transport,
+        health_check_url: None,
+        call_timeout: None,
+        max_concurrency: None,
+        oauth: None,
+    }
 }
 
 pub(super) fn record(id: &str, kept: &Kept) -> ServerRecord {

@@ -1,5 +1,7 @@
 //! Where a server is and what every request to it says.
 
+use std::sync::Arc;
+
 use trunkline_catalog::config::is_own_header;
 use trunkline_http::{Url, is_field_name, is_field_value, request_head};
 
@@ -55,7 +57,6 @@ impl std::fmt::Debug for Address {
 }
 
 /// What is the same for every request of a session, written once.
-#[derive(Debug)]
 pub(super) struct Session {
     pub(super) address: Address,
     /// Counts sessions: a request knows in which one it was refused.
@@ -63,13 +64,24 @@ pub(super) struct Session {
     /// What the server called the session, and the revision that was agreed on.
     pub(super) id: Option<String>,
     pub(super) protocol: Option<String>,
+    /// Who we are, where that comes of a login; counted, for a request knows what was refused.
+    pub(super) authorization: Option<Arc<str>>,
+    pub(super) introduction: u32,
     /// The head of a POST up to the length of its body.
     post: Vec<u8>,
 }
 
 impl Session {
     pub(super) fn new(address: Address) -> Self {
-        let mut session = Self { address, number: 0, id: None, protocol: None, post: Vec::new() };
+        let mut session = Self {
+            address,
+            number: 0,
+            id: None,
+            protocol: None,
+            authorization: None,
+            introduction: 0,
+            post: Vec::new(),
+        };
         session.write_again();
         session
     }
@@ -102,6 +114,12 @@ impl Session {
         self.write_again();
     }
 
+    pub(super) fn authorize(&mut self, value: Option<Arc<str>>) {
+        self.authorization = value;
+        self.introduction = self.introduction.wrapping_add(1);
+        self.write_again();
+    }
+
     fn write_again(&mut self) {
         let mut post = Vec::new();
         let mut own: Vec<(&str, &[u8])> = vec![
@@ -119,7 +137,8 @@ impl Session {
     fn own(&self) -> impl Iterator<Item = (&'static str, &[u8])> {
         let session = self.id.iter().map(|id| ("Mcp-Session-Id", id.as_bytes()));
         let protocol = self.protocol.iter().map(|name| ("MCP-Protocol-Version", name.as_bytes()));
-        session.chain(protocol)
+        let login = self.authorization.iter().map(|value| ("Authorization", value.as_bytes()));
+        session.chain(protocol).chain(login)
     }
 
     /// The head of the request for `exchange`, into an empty buffer.
@@ -141,6 +160,16 @@ impl Session {
             own.push(("Last-Event-ID", &exchange.after));
         }
         self.address.head(exchange.purpose.method(), &own, out);
+    }
+}
+
+/// Without its heads: they hold secrets.
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("address", &self.address)
+            .field("number", &self.number)
+            .finish_non_exhaustive()
     }
 }
 

@@ -59,12 +59,16 @@ pub(super) struct Exchange {
     pub(super) after: Vec<u8>,
     /// The session it was sent in, counted, and when.
     pub(super) session: u32,
+    /// What it said about who we are, counted.
+    pub(super) introduction: u32,
     pub(super) sent: Option<Instant>,
-    /// Redirects followed; times it was told to come later, lost its session, was tried again.
+    /// Redirects followed; times it was told to come later, lost its session, was tried again, was
+    /// refused for who sent it.
     pub(super) hops: u8,
     pub(super) delays: u8,
     pub(super) renewals: u8,
     pub(super) tries: u8,
+    pub(super) introductions: u8,
 }
 
 impl Exchange {
@@ -75,11 +79,13 @@ impl Exchange {
             fields: Vec::new(),
             after: Vec::new(),
             session: 0,
+            introduction: 0,
             sent: None,
             hops: 0,
             delays: 0,
             renewals: 0,
             tries: 0,
+            introductions: 0,
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use trunkline_http::Response;
 
-use crate::limits::KEEP_ALIVE;
+use crate::limits::{KEEP_ALIVE, LONGEST_CHALLENGE, MOST_CHALLENGES};
 use crate::upstream::remote::exchange::Purpose;
 use crate::upstream::remote::verdict::{Dialect, Verdict, judge};
 
@@ -21,6 +21,8 @@ pub(super) struct Facts {
     pub(super) content_type: Option<String>,
     pub(super) location: Option<String>,
     pub(super) retry_after: Option<String>,
+    /// Of a refusal that asks who we are.
+    pub(super) challenges: Vec<String>,
 }
 
 impl Facts {
@@ -50,8 +52,18 @@ impl Facts {
             content_type: text("content-type"),
             location: text("location"),
             retry_after: text("retry-after"),
+            challenges: challenges(response),
         }
     }
+}
+
+fn challenges(response: &Response<'_>) -> Vec<String> {
+    if !matches!(response.status, 401 | 403) {
+        return Vec::new();
+    }
+    let values = response.headers.all("www-authenticate").take(MOST_CHALLENGES);
+    let short = values.filter(|value| value.len() <= LONGEST_CHALLENGE);
+    short.filter_map(|value| std::str::from_utf8(value).ok()).map(str::to_owned).collect()
 }
 
 /// `timeout=5, max=100`: a second less, for the way.

@@ -19,6 +19,7 @@ use crate::upstream::listen;
 use crate::upstream::probe::Opening;
 use crate::upstream::ready::{become_ready, follow_changes, remind};
 use crate::upstream::remote::address::Address;
+use crate::upstream::remote::authorize;
 use crate::upstream::remote::connect::{Socket, connect};
 use crate::upstream::remote::exchange::{Exchange, Purpose};
 use crate::upstream::remote::line::HttpLine;
@@ -55,7 +56,7 @@ impl<'a> Life<'a> {
     ) -> Parting {
         let limits = supervisor.limits;
         let line = HttpLine::new(&server.key, address, dialect, limits, &server.secrets);
-        let line = Arc::new(line);
+        let line = Arc::new(if server.bearer.is_some() { line.with_login() } else { line });
         let connection = Arc::new(Connection::new(Parts {
             key: Arc::clone(&server.key),
             limits,
@@ -71,6 +72,9 @@ impl<'a> Life<'a> {
         let started = Instant::now();
         let mut life =
             Self { server, supervisor, connection, line, tasks: JoinSet::new(), started };
+        if let Some(bearer) = server.bearer.clone() {
+            life.tasks.spawn(authorize::keep(Arc::clone(&life.line), bearer));
+        }
         let mut attendant = Attendant {
             line: Arc::clone(&life.line),
             pump: supervisor.pump.clone(),

@@ -37,6 +37,8 @@ pub(super) struct HttpLine {
     pub(super) limits: Limits,
     pub(super) pool: Mutex<Pool>,
     pub(super) secrets: Arc<Secrets>,
+    /// Who we are to it may come of a login.
+    pub(super) has_login: bool,
     /// The tools that want arguments in headers, too.
     tools: Mutex<Arc<Annotated>>,
     /// Calls refused for their headers, with how; they wait until the tools were listed again.
@@ -50,6 +52,8 @@ pub(super) struct HttpLine {
     pub(super) told: Notify,
     /// The same for the farewell.
     pub(super) parted: Notify,
+    /// It does not take a request for who sends it.
+    pub(super) unknown: Notify,
 }
 
 impl HttpLine {
@@ -79,6 +83,7 @@ impl HttpLine {
             limits,
             pool: Mutex::new(pool),
             secrets: Arc::clone(secrets),
+            has_login: false,
             tools: Mutex::default(),
             mismatched: Mutex::default(),
             connection: OnceLock::new(),
@@ -86,7 +91,16 @@ impl HttpLine {
             session_lost: Notify::new(),
             told: Notify::new(),
             parted: Notify::new(),
+            unknown: Notify::new(),
         }
+    }
+
+    /// Who we are comes of a login: nothing is sent before that is known.
+    #[must_use]
+    pub(super) fn with_login(mut self) -> Self {
+        self.has_login = true;
+        self.pool.get_mut().is_unknown = true;
+        self
     }
 
     /// Whom it belongs to: said once, before anything is sent.

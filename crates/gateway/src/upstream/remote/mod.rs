@@ -2,6 +2,7 @@
 
 mod address;
 mod answers;
+mod authorize;
 mod connect;
 mod exchange;
 mod facts;

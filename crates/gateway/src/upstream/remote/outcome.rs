@@ -119,6 +119,7 @@ impl HttpLine {
                 self.fail(exchange, trouble, false, touched);
             }
             Ruling::Unauthorized => {
+                let Some(exchange) = self.introduce(exchange, facts, touched) else { return };
                 let what = format!("needs authorization (HTTP {status})");
                 let advice = "set `headers` in its config, for example `Authorization`; if they \
                               are set, check the token";
@@ -234,7 +235,7 @@ impl HttpLine {
     /// A stream cannot be had.
     fn stream_refused(
         &self,
-        mut exchange: Exchange,
+        exchange: Exchange,
         facts: &Facts,
         body: &[u8],
         in_session: bool,
@@ -253,6 +254,7 @@ impl HttpLine {
             let advice = "check the path in `url`".to_owned();
             return self.give_up(Trouble { advice, ..self.not_mcp(what, facts, body) });
         }
+        let Some(mut exchange) = self.introduce(exchange, facts, touched) else { return };
         let heard = self.pool.lock().listening == Listening::Yes;
         let later = facts.verdict == Verdict::Later || matches!(status, 408 | 500..=599);
         match exchange.purpose {
@@ -364,7 +366,7 @@ impl HttpLine {
         self.pool.lock().recycle(exchange);
     }
 
-    fn fail(
+    pub(super) fn fail(
         &self,
         exchange: Exchange,
         trouble: Trouble,
@@ -404,7 +406,8 @@ impl HttpLine {
         if start.is_empty() {
             return String::new();
         }
-        format!(": {}", shown(&String::from_utf8_lossy(start), &self.secrets))
+        let text = String::from_utf8_lossy(start);
+        format!(": {}", shown(&self.without_token(&text), &self.secrets))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::limits::{
 use crate::pump::{Refused, Touched};
 use crate::upstream::pending::UpstreamId;
 use crate::upstream::remote::address::Session;
+use crate::upstream::remote::authorize::Unknown;
 use crate::upstream::remote::exchange::{Exchange, Kept, Purpose};
 use crate::upstream::remote::slot::Slot;
 use crate::upstream::remote::trouble::Trouble;
@@ -24,6 +25,9 @@ pub(super) struct Pool {
     /// Why the server is to be given up.
     pub(super) trouble: Option<Trouble>,
     pub(super) closed: bool,
+    /// Requests refused for who sent them; and nothing is sent before that is known.
+    pub(super) unknown: Vec<Unknown>,
+    pub(super) is_unknown: bool,
     slots: Vec<Arc<Slot>>,
     idle: Vec<Arc<Slot>>,
     /// Connections that are being opened.
@@ -79,6 +83,8 @@ impl Pool {
             listening: Listening::No,
             trouble: None,
             closed: false,
+            unknown: Vec::new(),
+            is_unknown: false,
             slots: Vec::new(),
             idle: Vec::new(),
             opening: 0,
@@ -98,7 +104,8 @@ impl Pool {
         if self.closed {
             return Err(Refused::Closed);
         }
-        let waiting = self.waiting.len() + self.urgent.len() + self.delayed.len();
+        let unsent = self.waiting.len() + self.urgent.len() + self.delayed.len();
+        let waiting = unsent + self.unknown.len();
         if waiting >= QUEUED_MESSAGES {
             return Err(Refused::Full("too many calls wait for it"));
         }
@@ -150,6 +157,7 @@ impl Pool {
         touched: &mut Touched,
     ) -> Result<(), Exchange> {
         exchange.session = self.session.number;
+        exchange.introduction = self.session.introduction;
         self.head.clear();
         self.session.head(&exchange, &mut self.head);
         slot.begin(exchange, &self.head, touched)
@@ -157,6 +165,7 @@ impl Pool {
 
     fn passes(&self, purpose: Purpose) -> bool {
         match self.gate {
+            _ if self.is_unknown && purpose != Purpose::Goodbye => false,
             Gate::Shut => matches!(purpose, Purpose::Listen),
             Gate::Handshake => is_urgent(purpose),
             Gate::Open => true,
@@ -187,11 +196,25 @@ impl Pool {
         self.delayed.push((Instant::now() + pause, exchange));
     }
 
+    /// It waits until it is known who we are to the server.
+    pub(super) fn park(&mut self, unknown: Unknown) {
+        self.waiting_bytes += unknown.exchange.body.len();
+        self.unknown.push(unknown);
+    }
+
+    pub(super) fn unpark(&mut self, which: impl Fn(&Unknown) -> bool) -> Vec<Exchange> {
+        let taken = self.unknown.extract_if(.., |unknown| which(unknown));
+        let taken: Vec<_> = taken.map(|unknown| unknown.exchange).collect();
+        let bytes: usize = taken.iter().map(|exchange| exchange.body.len()).sum();
+        self.waiting_bytes = self.waiting_bytes.saturating_sub(bytes);
+        taken
+    }
+
     fn next(&mut self) -> Option<Exchange> {
         let urgent = self.urgent.iter().position(|exchange| self.passes(exchange.purpose));
         let next = match urgent {
             Some(at) => self.urgent.remove(at),
-            None if self.gate == Gate::Open => self.waiting.pop_front(),
+            None if self.gate == Gate::Open && !self.is_unknown => self.waiting.pop_front(),
             None => None,
         };
         let next = next?;
@@ -257,7 +280,8 @@ impl Pool {
             return 0;
         }
         let urgent = self.urgent.iter().filter(|exchange| self.passes(exchange.purpose)).count();
-        let waiting = if self.gate == Gate::Open { self.waiting.len() } else { 0 };
+        let passes = self.gate == Gate::Open && !self.is_unknown;
+        let waiting = if passes { self.waiting.len() } else { 0 };
         let more = (urgent + waiting)
             .saturating_sub(self.opening)
             .min(REMOTE_CONNECTIONS.saturating_sub(self.slots.len() + self.opening))
@@ -318,7 +342,8 @@ impl Pool {
 
     fn unsent(&self) -> impl Iterator<Item = &Exchange> {
         let delayed = self.delayed.iter().map(|(_, exchange)| exchange);
-        self.urgent.iter().chain(&self.waiting).chain(delayed)
+        let unknown = self.unknown.iter().map(|unknown| &unknown.exchange);
+        self.urgent.iter().chain(&self.waiting).chain(delayed).chain(unknown)
     }
 
     /// May the server have seen this request?
@@ -336,6 +361,7 @@ impl Pool {
         self.urgent.retain(other);
         self.waiting.retain(other);
         self.delayed.retain(|(_, exchange)| other(exchange));
+        self.unknown.retain(|unknown| other(&unknown.exchange));
         self.waiting_bytes = self.unsent().map(|exchange| exchange.body.len()).sum();
         for slot in &self.slots {
             slot.forget(id);
@@ -376,6 +402,7 @@ impl Pool {
         self.urgent.clear();
         self.waiting.clear();
         self.delayed.clear();
+        self.unknown.clear();
         self.waiting_bytes = 0;
         let spared = if self.session.id.is_some() { self.idle.pop() } else { None };
         self.idle.clear();

@@ -17,6 +17,8 @@ pub(super) struct Trouble {
     pub(super) permanent: bool,
     /// Nobody there: it did not even come to a conversation.
     pub(super) unreached: bool,
+    /// Nothing helps but somebody logging in.
+    pub(super) needs_login: bool,
     /// What a server would say that speaks the other transport.
     pub(super) not_this_way: bool,
 }
@@ -28,6 +30,7 @@ impl Trouble {
             advice: advice.into(),
             permanent: false,
             unreached: false,
+            needs_login: false,
             not_this_way: false,
         }
     }
@@ -92,6 +95,7 @@ impl Trouble {
             what: shown(&self.what),
             advice: self.advice.clone(),
             permanent: self.permanent,
+            needs_login: self.needs_login,
             stderr: Vec::new(),
         }
     }

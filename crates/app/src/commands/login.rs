@@ -1,0 +1,179 @@
+//! `trunkline login` and `trunkline logout`: for a server of a config file with a browser on this
+//! machine, or at a platform elsewhere.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use trunkline_catalog::config::{ServerSpec, Transport};
+use trunkline_catalog::name::DEFAULT_SEPARATOR;
+use trunkline_control::logins::Logins;
+use trunkline_control::net::{Client, Limits, Request};
+use trunkline_control::oauth::Loopback;
+use trunkline_gateway::{Declared, Restart};
+use trunkline_http::Url;
+
+use crate::cli::{At, Bounds, Identity, Login, Logout, Servers};
+use crate::commands::runtime::{block_on, broke, refuse, start_logging};
+use crate::environment::Environment;
+use crate::settings::{self, SettingsError, TOKEN, Wanted};
+use crate::{FAILED, OK, USAGE, logins, speak};
+
+pub(crate) fn login(login: &Login, environment: &Environment) -> u8 {
+    at(&login.at, environment, async |place| match place {
+        Place::Platform(platform) => {
+            let begun = platform.ask("POST").await?;
+            let url = begun.get("authorization_url").and_then(Value::as_str).unwrap_or_default();
+            show(url);
+            Ok(String::new())
+        }
+        Place::Here(logins, url) => with_browser(&login.at.server, &logins, &url).await,
+    })
+}
+
+pub(crate) fn logout(logout: &Logout, environment: &Environment) -> u8 {
+    at(&logout.at, environment, async |place| {
+        let told = match place {
+            Place::Platform(platform) => platform.ask("DELETE").await.map(|_| true)?,
+            Place::Here(logins, url) => {
+                logins.forget(&url).await.map_err(|error| error.to_string())?
+            }
+        };
+        let told = if told { "" } else { " (the authorization server was not told)" };
+        Ok(format!("logged out from {}{told}\n", logout.at.server))
+    })
+}
+
+/// Who keeps the login.
+enum Place {
+    Platform(Platform),
+    /// The logins of this user, and the server's address.
+    Here(Logins, String),
+}
+
+fn at(
+    at: &At,
+    environment: &Environment,
+    act: impl AsyncFnOnce(Place) -> Result<String, String>,
+) -> u8 {
+    if let Err(code) = start_logging(false, environment) {
+        return code;
+    }
+    let place = match place(at, environment) {
+        Ok(Ok(place)) => place,
+        Ok(Err(what)) => return speak::problem(&format!("error: {what}\n"), USAGE),
+        Err(error) => return refuse(&error, environment),
+    };
+    match block_on(act(place)) {
+        Ok(Ok(words)) => speak::out(&words),
+        Ok(Err(why)) => speak::problem(&format!("error: {why}\n"), FAILED),
+        Err(error) => broke(&error),
+    }
+}
+
+fn place(at: &At, environment: &Environment) -> Result<Result<Place, String>, SettingsError> {
+    if let Some(base) = &at.url {
+        let token = at.token.as_ref().map(|token| token.reveal().to_owned());
+        let token = token.or_else(|| environment.filled(TOKEN));
+        let (base, server) = (base.clone(), at.server.clone());
+        return Ok(Ok(Place::Platform(Platform { base, server, token })));
+    }
+    let servers = Servers { config: at.config.clone(), ..Servers::default() };
+    let wanted = Wanted {
+        servers: &servers,
+        identity: &Identity::default(),
+        bounds: &Bounds::default(),
+        simple: false,
+        restart: Restart::OneShot,
+        declared: Declared::nothing(),
+        separator: DEFAULT_SEPARATOR,
+        patience: None,
+    };
+    let path = settings::config_path(at.config.as_deref(), environment)?;
+    let config = settings::load(&path, &wanted, environment)?;
+    Ok(here(&at.server, &config.servers, environment))
+}
+
+fn here(name: &str, servers: &[ServerSpec], environment: &Environment) -> Result<Place, String> {
+    let spec = servers.iter().find(|spec| spec.key == name);
+    let spec = spec.ok_or_else(|| format!("the config has no server `{name}`"))?;
+    match (&spec.login, &spec.transport) {
+        (Some(url), _) => {
+            let logins = logins::of(servers, environment);
+            let logins = logins.ok_or("there is no place to keep it: HOME is not set")?;
+            Ok(Place::Here(logins, url.clone()))
+        }
+        (None, Transport::Stdio { .. }) => Err(format!("`{name}` is a command, not a `url`")),
+        (None, Transport::Remote { .. }) => {
+            Err(format!("`{name}` has an `Authorization` header of its own in the config"))
+        }
+    }
+}
+
+async fn with_browser(name: &str, logins: &Logins, url: &str) -> Result<String, String> {
+    let loopback = Loopback::bind().await.map_err(|error| error.to_string())?;
+    let redirect_uri = loopback.redirect_uri();
+    let begun = logins.begin(url, url, &redirect_uri, None, None).await;
+    let begun = begun.map_err(|error| error.to_string())?;
+    if let Some(before) = &begun.previous_issuer {
+        let now = &begun.issuer;
+        let words = format!("warning: {before} granted access before; now it is {now}\n");
+        speak::problem(&words, OK);
+    }
+    show(&begun.authorization_url);
+    let callback = loopback.receive(&begun.state, Loopback::PATIENCE).await;
+    let callback = callback.map_err(|error| error.to_string())?;
+    let granted = logins.finish(&callback).await.map_err(|error| error.to_string())?;
+    Ok(format!("logged in at {name}; granted by {}\n", granted.issuer))
+}
+
+/// Nothing is started: whoever reads it opens it where they like.
+fn show(url: &str) {
+    speak::problem(&format!("Open this address in a browser:\n\n    {url}\n\n"), OK);
+}
+
+/// A `serve` with a platform.
+struct Platform {
+    base: Url,
+    server: String,
+    token: Option<String>,
+}
+
+/// It asks the server and its authorization server before it answers.
+const LIMITS: Limits = Limits { deadline: Duration::from_secs(60), max_body: 256 * 1024 };
+
+impl Platform {
+    async fn ask(&self, method: &'static str) -> Result<Value, String> {
+        let path = format!("/api/v1/aggregator/servers/{}/login", escaped(&self.server));
+        let url = self.base.join(&path).map_err(|bad| bad.to_string())?;
+        let mut request = match method {
+            "POST" => Request::post(url, "application/json", Vec::new()),
+            _ => Request::new("DELETE", url, None),
+        };
+        if let Some(token) = &self.token {
+            request = request.header("Authorization", &format!("Bearer {token}"));
+        }
+        // The user names the address.
+        let client = Client::new(std::sync::Arc::new(|_| Ok(())));
+        let answer = client.send(request, LIMITS).await.map_err(|error| error.to_string())?;
+        let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        if answer.is_success() {
+            return Ok(body);
+        }
+        let text = |name| body.get(name).and_then(Value::as_str);
+        let why = text("detail").map_or_else(|| format!("HTTP {}", answer.status), str::to_owned);
+        Err(match text("hint") {
+            Some(hint) => format!("{why} ({hint})"),
+            None => why,
+        })
+    }
+}
+
+fn escaped(text: &str) -> String {
+    let escape = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+            char::from(byte).to_string()
+        }
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(escape).collect()
+}

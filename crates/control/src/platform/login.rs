@@ -1,0 +1,223 @@
+//! Logins at servers that want one: begun by an operator, ended by the browser that comes back,
+//! forgotten on request. Each leaves a record.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use trunkline_catalog::config::{ServerSpec, Transport};
+use trunkline_store::NewAudit;
+
+use super::change::audit;
+use super::roster::{Entry, Origin, file_id};
+use super::show::no_such_server;
+use super::{News, Platform, clock};
+use crate::api::problem::{Kind, Problem};
+use crate::api::time;
+use crate::keys::By;
+use crate::logins::Logins;
+use crate::oauth::{self, Callback, Granted, LoginError, Registered, Secret, VaultError};
+
+/// How long a person may take, as `oauth` has it.
+const PATIENCE: Duration = Duration::from_secs(10 * 60);
+pub(crate) const CALLBACK: &str = "/oauth/callback";
+/// Where it is published who we are to authorization servers that take a document for it.
+pub(crate) const DOCUMENT: &str = "/oauth/client.json";
+pub(super) const CLIENT_NAME: &str = "Trunkline";
+
+/// Who has begun which login, by its state: for the record of its end.
+#[derive(Debug, Default)]
+pub(super) struct Begun(Mutex<HashMap<String, (Instant, NewAudit)>>);
+
+impl Begun {
+    fn add(&self, state: String, record: NewAudit) {
+        let mut begun = self.0.lock();
+        begun.retain(|_, (since, _)| since.elapsed() < PATIENCE);
+        begun.insert(state, (Instant::now(), record));
+    }
+
+    fn take(&self, state: &str) -> Option<NewAudit> {
+        self.0.lock().remove(state).map(|(_, record)| record)
+    }
+}
+
+/// What a login needs to know of its server.
+struct Place {
+    url: String,
+    client: Option<Registered>,
+    scope: Option<String>,
+}
+
+impl Platform {
+    pub fn logins(&self) -> &Logins {
+        &self.0.logins
+    }
+
+    /// Where somebody has to go.
+    pub async fn login(&self, id: &str, by: By<'_>) -> Result<Value, Problem> {
+        let roster = self.roster();
+        let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
+        let place = self.place(entry).await?;
+        let Some(base) = &self.0.settings.public else {
+            let why = "nobody knows how a browser reaches this Trunkline";
+            return Err(Problem::new(Kind::NoLogin, why).hint("start it with --public-url URL"));
+        };
+        let redirect_uri = format!("{base}{CALLBACK}");
+        let (client, scope) = (place.client.as_ref(), place.scope.as_deref());
+        let started = self.0.logins.begin(&entry.id, &place.url, &redirect_uri, client, scope);
+        let started = started.await.map_err(|error| self.not_begun(entry, &error))?;
+        let at = clock::now();
+        self.0.begun.add(started.state, self.record("login", entry, by));
+        let until = at.saturating_add(i64::try_from(PATIENCE.as_millis()).unwrap_or(i64::MAX));
+        Ok(json!({
+            "authorization_url": started.authorization_url,
+            "expires_at": time::format(until),
+            "issuer": started.issuer,
+            "previous_issuer": started.previous_issuer,
+            "scope": started.scope,
+        }))
+    }
+
+    /// The browser has come back. The name of the server, or why it did not work.
+    pub async fn logged_in(&self, query: &str) -> Result<String, String> {
+        let callback = Callback::parse(query).map_err(|bad| bad.to_string())?;
+        let begun = self.0.begun.take(&callback.state);
+        let finished = self.0.logins.finish(&callback).await;
+        // Nobody asked for an answer whose state is not known: there is nothing to be told.
+        let Some(record) = begun else {
+            return finished.map(|granted| granted.server).map_err(|error| error.to_string());
+        };
+        let name = record.server_name.clone().unwrap_or_default();
+        let (outcome, detail) = match &finished {
+            Ok(Granted { issuer, .. }) => ("ok", format!("granted by {issuer}")),
+            Err(error) => ("failed", error.to_string()),
+        };
+        let told = record.server_id.clone();
+        let record = NewAudit {
+            at: clock::now(),
+            outcome: outcome.to_owned(),
+            detail: Some(detail),
+            ..record
+        };
+        self.0.audit.record(record);
+        if finished.is_ok() {
+            let id = told.unwrap_or_default();
+            self.0.news.tell(News::Changed { id, name: name.clone(), what: "logged in" });
+        }
+        finished.map(|_| name).map_err(|error| error.to_string())
+    }
+
+    /// Forgets what was granted, and tells who granted it.
+    pub async fn logout(&self, id: &str, by: By<'_>) -> Result<(), Problem> {
+        let roster = self.roster();
+        let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
+        let told = self.0.logins.forget(&entry.id).await.map_err(|error| vault(&error))?;
+        let detail = match told {
+            true => "the authorization server was told",
+            false => "the authorization server was not told",
+        };
+        let record = self.record("logout", entry, by);
+        self.0.audit.record(NewAudit { detail: Some(detail.to_owned()), ..record });
+        let (id, name) = (entry.id.clone(), entry.name.clone());
+        self.0.news.tell(News::Changed { id, name, what: "logged out" });
+        Ok(())
+    }
+
+    /// Who we are to authorization servers that read it themselves.
+    pub fn client_document(&self) -> Option<Value> {
+        let base = self.0.settings.public.as_ref().filter(|base| base.starts_with("https://"))?;
+        let (id, redirect) = (format!("{base}{DOCUMENT}"), format!("{base}{CALLBACK}"));
+        Some(oauth::document(&id, CLIENT_NAME, &redirect))
+    }
+
+    /// A grant could not be renewed, and nobody asked for that.
+    pub(super) fn login_lost(&self, login: &str, why: &str) {
+        let roster = self.roster();
+        let Some(entry) = roster.all().find(|entry| entry.id == login) else { return };
+        self.0.audit.record(NewAudit {
+            at: clock::now(),
+            principal: "trunkline".to_owned(),
+            action: "lose-login".to_owned(),
+            server_id: Some(entry.id.clone()),
+            server_name: Some(entry.name.clone()),
+            outcome: "failed".to_owned(),
+            detail: Some(why.to_owned()),
+            ..NewAudit::default()
+        });
+    }
+
+    fn record(&self, action: &str, entry: &Entry, by: By<'_>) -> NewAudit {
+        NewAudit {
+            server_id: Some(entry.id.clone()),
+            server_name: Some(entry.name.clone()),
+            ..audit(action, by, clock::now())
+        }
+    }
+
+    async fn place(&self, entry: &Entry) -> Result<Place, Problem> {
+        let about = |problem: Problem| problem.server(self.about(entry));
+        let (transport, client) = match &entry.origin {
+            Origin::File(transport) => (transport.clone(), None),
+            Origin::Api(record, _) => {
+                let opened = self.opened(record).await;
+                let opened =
+                    opened.map_err(|why| about(Problem::new(Kind::StoreUnavailable, why)))?;
+                (opened.connection.transport, opened.connection.oauth)
+            }
+        };
+        let is_free = may_log_in(&transport);
+        match transport {
+            Transport::Remote { url, .. } if is_free => {
+                let scope = client.as_ref().map(|client| client.scopes.join(" "));
+                let client = client.and_then(|client| {
+                    Some(Registered {
+                        issuer: None,
+                        client_id: client.client_id?,
+                        client_secret: client.client_secret.map(Secret::new),
+                    })
+                });
+                Ok(Place { url, client, scope: scope.filter(|scope| !scope.is_empty()) })
+            }
+            Transport::Remote { .. } => {
+                let why = "it has an `Authorization` header of its own";
+                Err(about(Problem::new(Kind::NoLogin, why)))
+            }
+            Transport::Stdio { .. } => {
+                Err(about(Problem::new(Kind::NoLogin, "it is a command on this machine")))
+            }
+        }
+    }
+
+    fn not_begun(&self, entry: &Entry, error: &LoginError) -> Problem {
+        let problem = match error {
+            LoginError::Vault(error) => vault(error),
+            error => Problem::new(Kind::LoginFailed, error.to_string()),
+        };
+        problem.server(self.about(entry))
+    }
+}
+
+fn vault(error: &VaultError) -> Problem {
+    Problem::new(Kind::StoreUnavailable, error.to_string())
+}
+
+/// Says under what the logins of the config file's servers are kept, where they may want one.
+pub fn with_logins(servers: Vec<ServerSpec>) -> Vec<ServerSpec> {
+    let named = |spec: ServerSpec| {
+        let login = may_log_in(&spec.transport).then(|| file_id(&spec.key));
+        ServerSpec { login, ..spec }
+    };
+    servers.into_iter().map(named).collect()
+}
+
+/// A server in the network that is told nothing else about who we are.
+pub(super) fn may_log_in(transport: &Transport) -> bool {
+    match transport {
+        Transport::Stdio { .. } => false,
+        Transport::Remote { headers, .. } => {
+            !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
+        }
+    }
+}

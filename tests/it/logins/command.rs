@@ -1,0 +1,137 @@
+//! `trunkline login`: for servers of a config file, where there is no platform.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Command, Output, Stdio};
+
+use kit::client::Client;
+use kit::{LIMIT, bin};
+use serde_json::{Value, json};
+
+use super::{Stage, consent};
+
+impl Stage {
+    /// The same server in a config file.
+    fn configured() -> Self {
+        let stage = Self::new();
+        stage.room.config([("docs", json!({ "type": "http", "url": stage.server.url() }))]);
+        stage
+    }
+
+    fn trunkline(&self, command: &str, arguments: &[&str]) -> Command {
+        let mut trunkline = Command::new(bin::trunkline());
+        trunkline.arg(command).args(arguments).arg("--config").arg(self.room.path("mcp.json"));
+        trunkline.env("XDG_DATA_HOME", self.room.path("own")).env_remove("TRUNKLINE_TOKEN");
+        trunkline
+    }
+
+    fn output(&self, command: &str, arguments: &[&str]) -> Output {
+        self.trunkline(command, arguments).output().expect("trunkline runs")
+    }
+
+    /// `trunkline login docs`, with a person who agrees: its standard output.
+    fn log_in_here(&self) -> String {
+        let mut login = self.trunkline("login", &["docs"]);
+        login.stderr(Stdio::piped()).stdout(Stdio::piped());
+        let mut login = login.spawn().expect("trunkline runs");
+        let stderr = BufReader::new(login.stderr.take().expect("piped"));
+        let mut lines = stderr.lines().map_while(Result::ok);
+        let url = lines.find(|line| line.trim().starts_with("http://")).expect("an address");
+        let back = consent(url.trim());
+        let (address, path) = back["http://".len()..].split_once('/').expect("a path");
+        let mut browser = kit::http::Connection::open(address.parse().expect("this machine"));
+        let page = browser.ask(&kit::http::Ask::get(&format!("/{path}")));
+        assert_eq!(page.status(), 200, "{}", page.text());
+        let mut out = String::new();
+        login.stdout.take().expect("piped").read_to_string(&mut out).expect("text");
+        assert!(login.wait().expect("it ends").success(), "{out}");
+        out
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_server_of_a_config_is_logged_in_at_and_out_from() {
+    let stage = Stage::configured();
+    let checked = stage.output("check", &["--json"]);
+    let report: Value = serde_json::from_slice(&checked.stdout).expect("JSON");
+    assert_eq!(report["servers"][0]["state"], "needs-auth", "{report:#}");
+    assert_eq!(report["servers"][0]["hint"], "run `trunkline login docs`", "{report:#}");
+
+    let told = stage.log_in_here();
+    assert!(told.contains("logged in at docs"), "{told}");
+    let called = stage.output("call", &["docs:echo", "a=1"]);
+    assert!(called.status.success(), "{}", text(&called.stderr));
+    let kept = stage.room.path("own").join("trunkline/logins");
+    for file in std::fs::read_dir(&kept).expect("a place").flatten() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = file.metadata().expect("a file").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{file:?}: {mode:o}");
+    }
+    // A token that has ended is renewed by whoever needs it, and kept for the next one.
+    stage.authority.expire();
+    assert!(stage.output("call", &["docs:echo"]).status.success());
+    assert!(stage.output("call", &["docs:echo"]).status.success());
+    assert_eq!((stage.authority.state().refreshes, stage.authority.state().reused), (1, 0));
+
+    let out = stage.output("logout", &["docs"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    assert_eq!(stage.authority.state().revocations.len(), 2);
+    let refused = stage.output("call", &["docs:echo"]);
+    assert!(!refused.status.success());
+    assert!(text(&refused.stderr).contains("trunkline login docs"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn a_running_aggregator_notices_a_login() {
+    let stage = Stage::configured();
+    let mut command = stage.room.trunkline(&[]);
+    command.env("XDG_DATA_HOME", stage.room.path("own"));
+    let client = Client::spawn(command);
+    client.initialize("2025-11-25");
+    assert!(client.list().is_empty(), "nobody has logged in");
+    stage.log_in_here();
+    kit::process::wait_until("its tools are there", LIMIT, || !client.list().is_empty());
+    client.assert_echo("docs", "echo", "{}");
+}
+
+#[test]
+fn who_cannot_be_logged_in_at_is_told_why() {
+    let stage = Stage::configured();
+    stage.room.config([
+        ("docs", json!({ "url": stage.server.url(), "headers": { "Authorization": "x" } })),
+        ("command", json!({ "command": "true" })),
+    ]);
+    for (server, why) in
+        [("nobody", "no server"), ("docs", "of its own"), ("command", "is a command")]
+    {
+        let refused = stage.output("login", &[server]);
+        assert_eq!(refused.status.code(), Some(2), "{server}");
+        assert!(text(&refused.stderr).contains(why), "{}", text(&refused.stderr));
+    }
+}
+
+#[test]
+fn a_platform_is_asked_for_the_address() {
+    let stage = Stage::new();
+    let platform = stage.room.platform(&[]);
+    let id = kit::platform::id_of(&platform.register(&stage.registration()));
+    super::needs_login(&platform, &id);
+    let base = format!("http://{}", platform.serve().address());
+    let ask = |command: &str| {
+        let mut trunkline = Command::new(bin::trunkline());
+        trunkline.args([command, "docs", "--url", &base, "--token", kit::platform::ADMIN]);
+        trunkline.output().expect("trunkline runs")
+    };
+    let begun = ask("login");
+    assert!(begun.status.success(), "{}", text(&begun.stderr));
+    let said = text(&begun.stderr);
+    let url = said.lines().map(str::trim).find(|line| line.starts_with("http://"));
+    let page = super::come_back(&platform, &consent(url.expect("an address")));
+    assert_eq!(page.status(), 200, "{page}");
+    platform.wait_status(&id, "CONNECTED");
+    assert!(ask("logout").status.success());
+    super::needs_login(&platform, &id);
+}
