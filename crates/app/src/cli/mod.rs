@@ -15,6 +15,7 @@ pub(crate) use front::{Serve, Stdio};
 pub(crate) use install::{Check, Install};
 pub(crate) use platform::{
     Audit, AuditCommand, IssuerFlags, Key, KeyCommand, Maintained, Place, PlatformFlags,
+    RemoveSecret, Secret, SecretCommand, SetSecret,
 };
 pub(crate) use servers::{Bounds, Identity, Servers};
 pub(crate) use values::Token;
@@ -61,6 +62,8 @@ enum Command {
     Audit(Audit),
     /// The key that seals the secrets of a platform
     Key(Key),
+    /// The secrets of a platform that servers refer to with `${secret:NAME}`
+    Secret(Secret),
 }
 
 /// What the user wants.
@@ -76,6 +79,7 @@ pub(crate) enum Asked {
     Install(Install),
     Audit(Audit),
     Key(Key),
+    Secret(Secret),
     Version,
 }
 
@@ -142,6 +146,7 @@ fn parse_from(
         Some(Command::Prompts(prompts)) => Asked::Prompts(prompts),
         Some(Command::Audit(audit)) => Asked::Audit(audit),
         Some(Command::Key(key)) => Asked::Key(key),
+        Some(Command::Secret(secret)) => Asked::Secret(secret),
         None if cli.stdio.identity.asks_for_version() => Asked::Version,
         None => Asked::Stdio(Stdio { simple: cli.stdio.simple || simple, ..cli.stdio }),
     })
@@ -167,7 +172,8 @@ fn simple(command: clap::Command) -> clap::Command {
 }
 
 /// Commands that only `trunkline` has.
-const NOT_SIMPLE: [&str; 7] = ["serve", "tools", "call", "resources", "prompts", "audit", "key"];
+const NOT_SIMPLE: [&str; 8] =
+    ["serve", "tools", "call", "resources", "prompts", "audit", "key", "secret"];
 
 fn not_simple(command: &mut clap::Command) -> Told {
     let what = "this is the simple aggregator; the program `trunkline` has that command";

@@ -33,6 +33,7 @@ pub enum Access {
 pub enum Method {
     Get,
     Post,
+    Put,
     Patch,
     Delete,
 }
@@ -56,6 +57,9 @@ pub enum Operation {
     CreateKey,
     ListKeys,
     RevokeKey,
+    ListSecrets,
+    PutSecret,
+    DeleteSecret,
     GetMe,
     GetOpenApi,
     GetDocs,
@@ -140,6 +144,7 @@ impl Method {
         match self {
             Self::Get => "GET",
             Self::Post => "POST",
+            Self::Put => "PUT",
             Self::Patch => "PATCH",
             Self::Delete => "DELETE",
         }
@@ -166,6 +171,9 @@ impl Operation {
             Self::CreateKey => "createKey",
             Self::ListKeys => "listKeys",
             Self::RevokeKey => "revokeKey",
+            Self::ListSecrets => "listSecrets",
+            Self::PutSecret => "putSecret",
+            Self::DeleteSecret => "deleteSecret",
             Self::GetMe => "getMe",
             Self::GetOpenApi => "getOpenApi",
             Self::GetDocs => "getDocs",

@@ -8,7 +8,7 @@ use super::Platform;
 use super::clock;
 use super::roster::{Entry, Origin};
 use crate::api::problem::{About, Kind, Problem};
-use crate::api::view::{HealthStatus, HealthView, LastError, ServerView, Source, Status};
+use crate::api::view::{HealthStatus, HealthView, LastError, ServerView, Status};
 use crate::health::Phase;
 
 /// One server: what is said about it, and what a change of it has to know.
@@ -144,15 +144,8 @@ impl Platform {
         let ward = self.0.wards.ward(&entry.id);
         let (health, windows) =
             ward.map_or_else(|| (unknown(), Vec::new()), |ward| (ward.health, vec![ward.window]));
-        let samples = match entry.source() {
-            Source::File => Vec::new(),
-            Source::Api => self
-                .0
-                .store
-                .health(&entry.id, limit)
-                .await
-                .map_err(|error| store_problem(&error))?,
-        };
+        let samples = self.0.store.health(&entry.id, limit).await;
+        let samples = samples.map_err(|error| store_problem(&error))?;
         let samples: Vec<_> = samples
             .iter()
             .map(|sample| SampleView {

@@ -6,6 +6,7 @@ mod answer;
 mod events;
 mod keys;
 mod metadata;
+mod secrets;
 mod servers;
 mod tools;
 
@@ -118,6 +119,9 @@ async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
         Operation::CreateKey => keys::create(asked).await,
         Operation::ListKeys => keys::list(asked).await,
         Operation::RevokeKey => keys::revoke(asked).await,
+        Operation::ListSecrets => secrets::list(asked).await,
+        Operation::PutSecret => secrets::put(asked).await,
+        Operation::DeleteSecret => secrets::delete(asked).await,
         Operation::GetMe => keys::me(asked),
         Operation::GetOpenApi => {
             asked.no_query()?;

@@ -7,6 +7,7 @@ mod fields;
 mod key;
 mod patch;
 mod register;
+mod secret;
 
 pub use body::{Declared, MOST_ARGUMENTS, MOST_BODY};
 pub use call::{CALL_TOOL, CallTool};
@@ -15,3 +16,4 @@ pub use patch::{Change, ConfigPatch, PATCH_REMOTE, PATCH_STDIO, Pairs, PatchServ
 pub use register::{
     REGISTER, RegisterServer, SECRET_SHOWN, TRANSPORTS, TransportType, server_name_fault,
 };
+pub use secret::{PUT_SECRET, PutSecret};
