@@ -147,7 +147,7 @@ fn a_value_of_several_lines_reaches_a_variable_and_no_header() {
     let id = id_of(&platform.register(&stdio("c", &fake.entry())));
     platform.wait_status(&id, "CONNECTED");
     let result = platform.call("c.env", &json!({})).is(200);
-    let given = &result["result"]["structuredContent"];
+    let given = &result["structuredContent"];
     assert_eq!(given["NAMED"].as_str(), Some(pem), "{result:#}");
     assert_eq!(given["WRITTEN"].as_str(), Some(&*format!("{pem}\r\n")), "{result:#}");
     assert!(!platform.serve().process().stderr().contains("MIIEvQIBADANBgkq"));
