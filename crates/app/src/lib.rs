@@ -50,6 +50,7 @@ pub fn main(program: Program) -> ExitCode {
         Ok(Asked::Logout(logout)) => commands::login::logout(&logout, &environment),
         Ok(Asked::Audit(audit)) => commands::maintain::audit(&audit, &environment),
         Ok(Asked::Key(key)) => commands::maintain::key(&key, &environment),
+        Ok(Asked::Secret(secret)) => commands::secret::run(&secret, &environment),
         Ok(Asked::Check(check)) => commands::check::run(&check, &environment),
         Ok(Asked::Install(install)) => commands::install::run(&install, &environment),
         Ok(Asked::Version) => speak::out(&format!("{}\n", cli::version_line(program))),

@@ -60,8 +60,12 @@ pub(crate) async fn commit(
     audit: Vec<NewAudit>,
     keys: &[AuditKey],
 ) -> Result<Committed, StoreError> {
+    let is_change = !changes.is_empty();
     for change in changes {
         apply(session, change).await?;
+    }
+    if is_change {
+        session.tell().await?;
     }
     // Last, because replicas do this one after the other.
     let last_audit = audit::append(session, audit, keys).await?;

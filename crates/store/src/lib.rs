@@ -5,6 +5,7 @@
 
 mod audit;
 mod change;
+mod changes;
 mod error;
 mod limits;
 mod postgres;
@@ -19,10 +20,11 @@ mod value;
 
 pub use audit::{AuditFilter, AuditHead, AuditKey, AuditRecord, NewAudit, Verdict};
 pub use change::{Change, Committed};
+pub use changes::Changes;
 pub use error::StoreError;
 pub use records::{
-    CredentialRecord, GrantRecord, HealthSample, KeyRecord, NewTool, ServerRecord, ToolRecord,
-    Transport, Wanted,
+    CredentialRecord, GrantRecord, HealthSample, KeyRecord, NewTool, OF_THE_FILE, ServerRecord,
+    ToolRecord, Transport, Wanted,
 };
 pub use store::{Options, Store};
 pub use url::{StoreUrl, UrlError};

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use crate::audit::{self, AuditFilter, AuditHead, AuditKey, AuditRecord, NewAudit, Verdict};
 use crate::change::{self, Change, Committed};
+use crate::changes::Changes;
 use crate::error::StoreError;
+use crate::limits::PAGE;
 use crate::postgres::Pool;
 use crate::records::{CredentialRecord, GrantRecord, HealthSample, KeyRecord, NewTool};
 use crate::records::{ServerRecord, ToolRecord};
@@ -65,6 +67,14 @@ impl Store {
         .await
     }
 
+    /// Word of what is committed, by anybody. From the first call on a connection is kept for it.
+    pub fn changes(&self) -> Changes {
+        match &self.backend {
+            Backend::Sqlite(_) => Changes::never(),
+            Backend::Postgres(pool) => Changes::told_by(pool.listen()),
+        }
+    }
+
     // -- servers
 
     pub async fn server(&self, id: &str) -> Result<ServerRecord, StoreError> {
@@ -88,6 +98,17 @@ impl Store {
             Box::pin(async move { server::list(session, &after, limit).await })
         })
         .await
+    }
+
+    /// Every server, by name, read some at a time: one that is renamed meanwhile may be missed.
+    pub async fn all_servers(&self) -> Result<Vec<ServerRecord>, StoreError> {
+        let (mut all, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = self.servers(&after, PAGE).await?;
+            let Some(last) = page.last() else { return Ok(all) };
+            after.clone_from(&last.name);
+            all.extend(page);
+        }
     }
 
     // -- credentials and grants

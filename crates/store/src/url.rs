@@ -68,6 +68,11 @@ impl StoreUrl {
         Err(UrlError::Unknown)
     }
 
+    /// Is it a file in this directory?
+    pub fn is_in(&self, directory: &Path) -> bool {
+        matches!(&self.0, Place::Sqlite(path) if path.parent() == Some(directory))
+    }
+
     /// The file at this path, which may have any name.
     pub fn sqlite(path: &Path) -> Self {
         Self(Place::Sqlite(path.to_owned()))

@@ -178,6 +178,30 @@ fn us5_ac8_a_check_that_is_not_answered_fails_after_five_seconds() {
 }
 
 #[test]
+fn samples_of_a_server_of_the_config_file_are_kept_over_a_restart() {
+    let room = Room::new();
+    let config = room.config([("f", echoing(&room, "f").entry())]);
+    let flags = ["--health-interval", "1s", "--config", config.to_str().expect("UTF-8")];
+    let samples = |platform: &Platform| {
+        // Those of the file are there a moment after the start.
+        let report = platform.admin().get(&format!("{SERVERS}/file:f/health")).json();
+        report["samples"].as_array().cloned().unwrap_or_default()
+    };
+    let oldest = {
+        let platform = room.platform(&flags);
+        process::wait_until("samples", LIMIT, || samples(&platform).len() >= 2);
+        let oldest = samples(&platform).pop().expect("a sample");
+        platform.serve().process().signal(rustix::process::Signal::TERM);
+        platform.serve().process().wait_exit(LIMIT);
+        oldest
+    };
+    let platform = room.platform(&flags);
+    process::wait_until("the samples of before", LIMIT, || {
+        samples(&platform).pop().as_ref() == Some(&oldest)
+    });
+}
+
+#[test]
 fn a_server_that_fails_its_checks_costs_the_others_nothing() {
     let room = Room::new();
     let page = Page::new(Says::Silence);

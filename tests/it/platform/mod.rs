@@ -24,6 +24,7 @@ mod results;
 mod roles;
 mod rotation;
 mod scale;
+mod secrets;
 mod store;
 
 use kit::config::Fake;

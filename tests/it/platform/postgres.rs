@@ -9,7 +9,7 @@ use kit::room::Room;
 use kit::run;
 use kit::service::Wire;
 use kit::way::Way;
-use kit::{LIMIT, bin, process};
+use kit::{LIMIT, bin, ledger, process};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -73,6 +73,14 @@ fn k28_while_postgres_is_away_calls_are_served_and_changes_refused_until_it_is_b
         client.assert_echo("a", "echo", &format!(r#"{{"n":{n}}}"#));
         platform.call("a.echo", &json!({ "n": n })).is(200);
     }
+    // Also when the servers have been looked for again, in vain.
+    process::wait_until("the store is missed twice", 2 * LIMIT, || {
+        let said = platform.serve().process().stderr();
+        said.matches("the registered servers cannot be read").count() >= 2
+    });
+    platform.call("a.echo", &json!({ "n": 20 })).is(200);
+    assert_eq!(platform.server(&id)["status"], "CONNECTED");
+    assert_eq!(ledger::with_method(&room.ledger("a"), "tools/list").len(), 1, "it was left alone");
     // Who was known before is known, and a new session can be opened.
     platform.mcp(&key).assert_echo("a", "echo", "{}");
     assert_eq!(platform.tool_names(&key), ["a.echo"]);
@@ -84,9 +92,56 @@ fn k28_while_postgres_is_away_calls_are_served_and_changes_refused_until_it_is_b
     // What was called meanwhile is recorded now.
     process::wait_until("the records are written", 2 * LIMIT, || {
         let records = platform.audit();
-        records.iter().filter(|record| record["action"] == "call-tool").count() == 41
+        records.iter().filter(|record| record["action"] == "call-tool").count() == 42
     });
     assert_eq!(platform.admin().get(SERVERS).is(200)["total"], 2, "refused is not half done");
+}
+
+/// Two on the same store.
+fn replicas(rooms: &[Room; 2], url: &str) -> [Platform; 2] {
+    rooms.each_ref().map(|room| {
+        let mut command = room.platform_command(&["--store", url, "--allow-net", "127.0.0.0/8"]);
+        command.env("TRUNKLINE_KEY", KEY);
+        Platform::start(command)
+    })
+}
+
+const KEY: &str = "a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=";
+
+/// Whoever has to look for them sees a server after five seconds and a key after two: twelve of each
+/// would take longer than this waits for all.
+#[test]
+fn what_one_replica_or_the_command_line_changes_the_other_is_told() {
+    let database = Database::new();
+    let way = Way::to(database.behind());
+    let url = database.url(&way);
+    let rooms = [Room::new(), Room::new()];
+    let [here, there] = replicas(&rooms, &url);
+    let service = echoing(&rooms[0], "a").listen(Wire::Http);
+    process::wait_until("the other is told of everything", 2 * LIMIT, || {
+        for n in 0..12 {
+            let mut body = remote(&format!("n{n}"), &service);
+            body["auto_connect"] = false.into();
+            here.register(&body);
+            let made = here.make_key(&json!({ "name": "x", "role": "viewer" }));
+            let known = there.rest(made["key"].as_str());
+            process::wait_until("the key is known", LIMIT, || {
+                known.get("/api/v1/me").status() == 200
+            });
+            process::wait_until("the server is there", LIMIT, || {
+                there.admin().get(SERVERS).is(200)["total"] == n + 1
+            });
+        }
+        true
+    });
+    let mut body = remote("a", &service);
+    body["connection_config"]["headers"] = json!({ "X-Key": "${secret:db}" });
+    let id = id_of(&there.register(&body));
+    there.wait_status(&id, "ERROR");
+    let mut set = Command::new(bin::trunkline());
+    set.args(["secret", "set", "db", "--store", &url]).env("TRUNKLINE_KEY", KEY);
+    assert_eq!(run::run(set, b"canary").code, Some(0));
+    there.wait_status(&id, "CONNECTED");
 }
 
 #[test]
@@ -95,12 +150,7 @@ fn a_key_that_one_replica_revokes_is_refused_by_the_other() {
     let way = Way::to(database.behind());
     let url = database.url(&way);
     let rooms = [Room::new(), Room::new()];
-    let replicas = rooms.each_ref().map(|room| {
-        let flags = ["--store", &url[..]];
-        let mut command = room.platform_command(&flags);
-        command.env("TRUNKLINE_KEY", "a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=");
-        Platform::start(command)
-    });
+    let replicas = replicas(&rooms, &url);
     let made = replicas[0].make_key(&json!({ "name": "x", "role": "viewer" }));
     let there = replicas[1].rest(made["key"].as_str());
     process::wait_until("the other knows it", LIMIT, || there.get("/api/v1/me").status() == 200);

@@ -280,6 +280,15 @@ fn a_change_keeps_what_it_does_not_name_and_refuses_what_is_stale() {
         .header("If-Match", &tag)
         .body(r#"{"description":"late"}"#);
     platform.admin().send(&patch).problem(412, "stale");
+    for nothing in ["", " ", ","] {
+        let patch = Ask::new("PATCH", &path)
+            .header("Content-Type", "application/json")
+            .header("If-Match", nothing)
+            .body(r#"{"description":"unchecked"}"#);
+        platform.admin().send(&patch).problem(400, "bad-header");
+        let delete = Ask::new("DELETE", &path).header("If-Match", nothing);
+        platform.admin().send(&delete).problem(400, "bad-header");
+    }
     assert_eq!(platform.admin().get(&path).is(200)["description"], "new");
     // The process it talks to was not disturbed by a word about it.
     assert_eq!(ledger::with_method(&room.ledger("a"), "tools/list").len(), 1);

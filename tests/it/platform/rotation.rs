@@ -65,3 +65,46 @@ fn nfr_sec1_after_a_rotation_secrets_keys_and_the_audit_are_as_before() {
     assert_ne!(platform.server(&id)["status"], "CONNECTED");
     assert_eq!(ledger::heads(&room.ledger("a")).len(), asked);
 }
+
+/// Killed when everything is sealed anew and the file not yet replaced: the worst moment.
+#[test]
+fn an_interrupted_rotation_costs_nothing_and_serve_says_how_to_finish_it() {
+    let room = Room::new();
+    let service = echoing(&room, "a").listen(Wire::Http);
+    let (id, key) = {
+        let platform = room.platform(&[]);
+        let mut body = remote("a", &service);
+        body["connection_config"]["headers"] = json!({ "X-Secret": "sealed" });
+        let id = id_of(&platform.register(&body));
+        platform.wait_status(&id, "CONNECTED");
+        let key = platform.key("viewer");
+        stop(&platform);
+        (id, key)
+    };
+    let at = |name: &str| room.path("data").join(name);
+    let old = std::fs::read(at("key")).expect("the key's file");
+    assert_eq!(maintain(&room, &["key", "rotate"]).code, Some(0));
+    std::fs::rename(at("key"), at("key.next")).expect("the file can be moved");
+    std::fs::write(at("key"), &old).expect("the file can be written");
+    std::fs::set_permissions(at("key"), std::os::unix::fs::PermissionsExt::from_mode(0o600))
+        .expect("the file is ours");
+    {
+        let platform = room.platform(&[]);
+        let said = platform.serve().process().stderr();
+        assert!(said.contains("trunkline key rotate --data-dir"), "{said}");
+        platform.wait_status(&id, "CONNECTED");
+        platform.rest(Some(&key)).get("/api/v1/me").is(200);
+        platform.key("viewer");
+        stop(&platform);
+    }
+    let done = maintain(&room, &["audit", "verify"]);
+    assert_eq!(done.code, Some(0), "{done}");
+    assert_eq!(maintain(&room, &["key", "rotate"]).code, Some(0));
+    assert!(!at("key.next").exists());
+    let done = maintain(&room, &["audit", "verify"]);
+    assert_eq!(done.code, Some(0), "{done}");
+    let platform = room.platform(&[]);
+    assert!(!platform.serve().process().stderr().contains("key rotate"));
+    platform.wait_status(&id, "CONNECTED");
+    platform.rest(Some(&key)).get("/api/v1/me").is(200);
+}

@@ -17,6 +17,7 @@ pub(crate) use install::{Check, Install};
 pub(crate) use login::{At, Login, Logout};
 pub(crate) use platform::{
     Audit, AuditCommand, IssuerFlags, Key, KeyCommand, Maintained, Place, PlatformFlags,
+    RemoveSecret, Secret, SecretCommand, SetSecret,
 };
 pub(crate) use servers::{Bounds, Identity, Servers};
 pub(crate) use values::Token;
@@ -67,6 +68,8 @@ enum Command {
     Audit(Audit),
     /// The key that seals the secrets of a platform
     Key(Key),
+    /// The secrets of a platform that servers refer to with `${secret:NAME}`
+    Secret(Secret),
 }
 
 /// What the user wants.
@@ -84,6 +87,7 @@ pub(crate) enum Asked {
     Logout(Logout),
     Audit(Audit),
     Key(Key),
+    Secret(Secret),
     Version,
 }
 
@@ -152,6 +156,7 @@ fn parse_from(
         Some(Command::Logout(logout)) => Asked::Logout(logout),
         Some(Command::Audit(audit)) => Asked::Audit(audit),
         Some(Command::Key(key)) => Asked::Key(key),
+        Some(Command::Secret(secret)) => Asked::Secret(secret),
         None if cli.stdio.identity.asks_for_version() => Asked::Version,
         None => Asked::Stdio(Stdio { simple: cli.stdio.simple || simple, ..cli.stdio }),
     })
@@ -177,8 +182,8 @@ fn simple(command: clap::Command) -> clap::Command {
 }
 
 /// Commands that only `trunkline` has.
-const NOT_SIMPLE: [&str; 9] =
-    ["serve", "tools", "call", "resources", "prompts", "login", "logout", "audit", "key"];
+const NOT_SIMPLE: [&str; 10] =
+    ["serve", "tools", "call", "resources", "prompts", "login", "logout", "audit", "key", "secret"];
 
 fn not_simple(command: &mut clap::Command) -> Told {
     let what = "this is the simple aggregator; the program `trunkline` has that command";

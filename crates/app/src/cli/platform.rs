@@ -109,6 +109,54 @@ pub(crate) enum KeyCommand {
     Rotate(Maintained),
 }
 
+/// `trunkline secret …`
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Secret {
+    #[command(subcommand)]
+    pub(crate) command: SecretCommand,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum SecretCommand {
+    /// Keep a secret, or another value for it, read from standard input or a file
+    Set(SetSecret),
+    /// List the secrets, without their values, and the servers that refer to them
+    List(Maintained),
+    /// Remove a secret
+    Remove(RemoveSecret),
+}
+
+#[derive(Args, Clone)]
+pub(crate) struct SetSecret {
+    /// Letters, digits, `-`, `_` and `.`
+    pub(crate) name: String,
+    /// Here only to be refused without being quoted
+    #[arg(hide = true)]
+    pub(crate) value: Vec<String>,
+    /// Read the value from FILE; one line end at its end is left out
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) at: Maintained,
+}
+
+/// Without what may be the value.
+impl std::fmt::Debug for SetSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SetSecret").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RemoveSecret {
+    pub(crate) name: String,
+    /// Also if servers refer to it: they cannot be connected any more
+    #[arg(long)]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) at: Maintained,
+}
+
 /// A store that something is done to.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Maintained {

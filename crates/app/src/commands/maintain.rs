@@ -47,9 +47,9 @@ pub(crate) fn key(key: &Key, environment: &Environment) -> u8 {
 }
 
 /// The exit code, the words, and the same for programs.
-type Outcome = Result<(u8, String, serde_json::Value), String>;
+pub(super) type Outcome = Result<(u8, String, serde_json::Value), String>;
 
-fn with(
+pub(super) fn with(
     wanted: &Maintained,
     environment: &Environment,
     act: impl AsyncFnOnce(Kept) -> Outcome,

@@ -93,6 +93,22 @@ fn trusted(flags: &IssuerFlags, address: SocketAddr) -> Result<Option<Trusted>, 
     trusted.map(Some).map_err(|bad| bad.to_string())
 }
 
+/// What finishes a change of the key. The address of a store may hold a password.
+fn rotate_command(settings: &Settings) -> String {
+    let place = format!("--data-dir {}", settings.data_dir.display());
+    let store = match settings.store.is_in(&settings.data_dir) {
+        true => String::new(),
+        false => " --store URL".to_owned(),
+    };
+    let file = match &settings.key {
+        KeySource::File(path) if path.parent() != Some(&settings.data_dir) => {
+            format!(" --key-file {}", path.display())
+        }
+        _ => String::new(),
+    };
+    format!("trunkline key rotate {place}{store}{file}")
+}
+
 /// Where a platform keeps what.
 pub(super) struct Kept {
     pub(super) data_dir: PathBuf,
@@ -123,8 +139,9 @@ fn home(environment: &Environment) -> Result<PathBuf, String> {
 impl Beside {
     pub(super) async fn boot(settings: Settings, options: &mut Options) -> Result<Self, String> {
         let reach = settings.reach.clone();
+        let rotate = rotate_command(&settings);
         let booted = Platform::boot(settings).await.map_err(|error| error.to_string())?;
-        let Booted { platform, admin_token, is_locked } = booted;
+        let Booted { platform, admin_token, is_locked, is_rotating } = booted;
         if let Some((token, file)) = admin_token {
             // Not through the log, which may go to a file: it is shown this once.
             let file = file.display();
@@ -138,6 +155,12 @@ impl Beside {
             tracing::error!(
                 "the store is locked: it was sealed with another key; registered servers are not \
                  connected, and nothing can be changed"
+            );
+        }
+        if is_rotating {
+            tracing::warn!(
+                "the change of the key was interrupted: nothing is lost, and both keys are used \
+                 until it is finished; stop this, and run `{rotate}`"
             );
         }
         let (sink, events) = EventSink::new(EVENTS);

@@ -41,10 +41,14 @@ pub enum Action {
     Login,
     EditSkills,
     ReadAudit,
+    /// Names of secrets, and who uses them; values are shown to nobody.
+    ReadSecrets,
     /// Register a server that is a command on this machine, or change what such a server runs.
     /// Wanted on top of `RegisterServer` or `EditServer`.
     RegisterStdio,
     ManageKeys,
+    /// Put and remove secrets that any server may refer to.
+    ManageSecrets,
 }
 
 /// May somebody with this role do this?
@@ -73,12 +77,13 @@ impl Action {
             | Self::Disconnect
             | Self::Login
             | Self::EditSkills
-            | Self::ReadAudit => Role::Operator,
-            Self::RegisterStdio | Self::ManageKeys => Role::Admin,
+            | Self::ReadAudit
+            | Self::ReadSecrets => Role::Operator,
+            Self::RegisterStdio | Self::ManageKeys | Self::ManageSecrets => Role::Admin,
         }
     }
 
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::ReadSelf,
         Self::ReadOpenApi,
         Self::ReadServers,
@@ -98,8 +103,10 @@ impl Action {
         Self::Login,
         Self::EditSkills,
         Self::ReadAudit,
+        Self::ReadSecrets,
         Self::RegisterStdio,
         Self::ManageKeys,
+        Self::ManageSecrets,
     ];
 
     /// As it stands in the audit log and in problems.
@@ -124,8 +131,10 @@ impl Action {
             Self::Login => "login",
             Self::EditSkills => "edit-skills",
             Self::ReadAudit => "read-audit",
+            Self::ReadSecrets => "read-secrets",
             Self::RegisterStdio => "register-stdio",
             Self::ManageKeys => "manage-keys",
+            Self::ManageSecrets => "manage-secrets",
         }
     }
 }
@@ -189,8 +198,10 @@ mod tests {
             (Action::Login, [false, false, true, true]),
             (Action::EditSkills, [false, false, true, true]),
             (Action::ReadAudit, [false, false, true, true]),
+            (Action::ReadSecrets, [false, false, true, true]),
             (Action::RegisterStdio, [false, false, false, true]),
             (Action::ManageKeys, [false, false, false, true]),
+            (Action::ManageSecrets, [false, false, false, true]),
         ];
         assert_eq!(cells.map(|(action, _)| action), Action::ALL, "no action is left out");
         for (action, expected) in cells {

@@ -24,14 +24,22 @@ pub fn is_known<'a>(header: impl IntoIterator<Item = &'a [u8]>, tag: &str) -> bo
     header.into_iter().flat_map(tags).any(|given| given == b"*" || strong(given))
 }
 
-/// May a change go on? `header` holds the values of `If-Match`; without it every change may.
+/// May a change go on? `header` holds the values of `If-Match`; without it every change may. One
+/// that names nothing is a mistake: whoever sent it did not want every change to go on.
 pub fn may_change<'a>(
     header: impl IntoIterator<Item = &'a [u8]>,
     revision: i64,
 ) -> Result<(), Problem> {
-    let mut given = header.into_iter().flat_map(tags).peekable();
+    let mut header = header.into_iter().peekable();
+    if header.peek().is_none() {
+        return Ok(());
+    }
+    let mut given = header.flat_map(tags).peekable();
     let fits = |tag: &[u8]| tag == b"*" || revision_of(tag) == Some(revision);
-    if given.peek().is_none() || given.any(fits) {
+    if given.peek().is_none() {
+        return Err(Problem::new(Kind::BadHeader, "`If-Match` names no tag"));
+    }
+    if given.any(fits) {
         return Ok(());
     }
     let detail = format!("the revision is {revision} now, and `If-Match` names another");
@@ -107,6 +115,10 @@ mod tests {
         ] {
             let values = header.iter().map(String::as_bytes);
             assert_eq!(may_change(values, 7).is_ok(), expected, "{header:?}");
+        }
+        for nothing in ["", " ", ",", " , "] {
+            let problem = may_change([nothing.as_bytes()], 7).unwrap_err();
+            assert_eq!((problem.kind, problem.status()), (Kind::BadHeader, 400), "{nothing:?}");
         }
         let stale = may_change([b"\"x\"".as_slice()], 7).unwrap_err();
         assert_eq!(stale.status(), 412);

@@ -32,6 +32,7 @@ pub enum List {
     Tools,
     Audit,
     Keys,
+    Secrets,
     Health,
 }
 
@@ -85,6 +86,7 @@ fn check(list: List, last: &str) -> String {
         List::Tools => b't',
         List::Audit => b'a',
         List::Keys => b'k',
+        List::Secrets => b'x',
         List::Health => b'h',
     };
     let sum = Sha256::new().chain_update([list]).chain_update(last).finalize();

@@ -11,6 +11,7 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     Malformed,
+    BadHeader,
     Unauthenticated,
     Forbidden,
     StdioForbidden,
@@ -18,10 +19,12 @@ pub enum Kind {
     NoSuchServer,
     NoSuchTool,
     NoSuchKey,
+    NoSuchSecret,
     WrongMethod,
     NameTaken,
     FromFile,
     NoLogin,
+    SecretInUse,
     Stale,
     TooLarge,
     WrongMediaType,
@@ -53,8 +56,9 @@ const fn facts(name: &'static str, status: u16, title: &'static str, hint: &'sta
 }
 
 impl Kind {
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 28] = [
         Self::Malformed,
+        Self::BadHeader,
         Self::Unauthenticated,
         Self::Forbidden,
         Self::StdioForbidden,
@@ -62,10 +66,12 @@ impl Kind {
         Self::NoSuchServer,
         Self::NoSuchTool,
         Self::NoSuchKey,
+        Self::NoSuchSecret,
         Self::WrongMethod,
         Self::NameTaken,
         Self::FromFile,
         Self::NoLogin,
+        Self::SecretInUse,
         Self::Stale,
         Self::TooLarge,
         Self::WrongMediaType,
@@ -85,6 +91,7 @@ impl Kind {
     pub fn facts(self) -> Facts {
         match self {
             Self::Malformed => facts("malformed", 400, "The body is not JSON", "correct it at the place named in `detail`"),
+            Self::BadHeader => facts("bad-header", 400, "A header cannot be read", "correct the header named in `detail`, or leave it out"),
             Self::Unauthenticated => facts("unauthenticated", 401, "No valid token", "send `Authorization: Bearer TOKEN` with the admin token, an API key or an access token"),
             Self::Forbidden => facts("forbidden", 403, "The token does not allow this", "use a token with a higher role"),
             Self::StdioForbidden => facts("stdio-forbidden", 403, "Commands may not be registered over REST", "start Trunkline with `--allow-stdio-registration` and use an admin's token, or put the server into the config file"),
@@ -92,10 +99,12 @@ impl Kind {
             Self::NoSuchServer => facts("no-such-server", 404, "There is no such server", "GET /api/v1/aggregator/servers lists them"),
             Self::NoSuchTool => facts("no-such-tool", 404, "There is no such tool", "GET /api/v1/tools lists them"),
             Self::NoSuchKey => facts("no-such-key", 404, "There is no such key", "GET /api/v1/keys lists them"),
+            Self::NoSuchSecret => facts("no-such-secret", 404, "There is no such secret", "GET /api/v1/secrets lists them"),
             Self::WrongMethod => facts("wrong-method", 405, "The path does not have this method", "the `Allow` header lists those it has"),
             Self::NameTaken => facts("name-taken", 409, "Another server has this name", "choose another name, or PATCH the server that has it"),
             Self::FromFile => facts("from-file", 409, "The server comes from the config file", "change the config file; it is read again when it changes"),
             Self::NoLogin => facts("no-login", 409, "Nobody can log in there", "only servers in the network that are given no `Authorization` header have logins"),
+            Self::SecretInUse => facts("secret-in-use", 409, "Servers refer to the secret", "change those servers, or remove it with `?force=true`: they cannot be connected then"),
             Self::Stale => facts("stale", 412, "It has changed since you read it", "GET it again and repeat the change with the new ETag"),
             Self::TooLarge => facts("too-large", 413, "The body is too large", "send less"),
             Self::WrongMediaType => facts("wrong-media-type", 415, "The body is not declared as JSON", "send `Content-Type: application/json`"),

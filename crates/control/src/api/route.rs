@@ -33,6 +33,7 @@ pub enum Access {
 pub enum Method {
     Get,
     Post,
+    Put,
     Patch,
     Delete,
 }
@@ -58,6 +59,9 @@ pub enum Operation {
     CreateKey,
     ListKeys,
     RevokeKey,
+    ListSecrets,
+    PutSecret,
+    DeleteSecret,
     GetMe,
     GetOpenApi,
     GetDocs,
@@ -142,6 +146,7 @@ impl Method {
         match self {
             Self::Get => "GET",
             Self::Post => "POST",
+            Self::Put => "PUT",
             Self::Patch => "PATCH",
             Self::Delete => "DELETE",
         }
@@ -170,6 +175,9 @@ impl Operation {
             Self::CreateKey => "createKey",
             Self::ListKeys => "listKeys",
             Self::RevokeKey => "revokeKey",
+            Self::ListSecrets => "listSecrets",
+            Self::PutSecret => "putSecret",
+            Self::DeleteSecret => "deleteSecret",
             Self::GetMe => "getMe",
             Self::GetOpenApi => "getOpenApi",
             Self::GetDocs => "getDocs",

@@ -29,8 +29,10 @@ impl Log for Store {
             let mut newest = self.audit(AuditFilter::default(), NEWEST).await?;
             newest.reverse();
             let written: Vec<&NewAudit> = newest.iter().map(|record| &record.what).collect();
+            // What was written is not always what was given.
+            let records: Vec<NewAudit> = records.iter().cloned().map(NewAudit::storable).collect();
             let mut runs = written.windows(records.len().max(1));
-            Ok(runs.any(|run| run.iter().copied().eq(records)))
+            Ok(runs.any(|run| run.iter().copied().eq(&records)))
         })
     }
 }

@@ -204,3 +204,18 @@ async fn pages_follow_each_other_without_gaps_and_filters_hold() {
         assert_eq!(seen, expected, "{asked}");
     }
 }
+
+#[tokio::test]
+async fn what_was_written_is_recognised_however_it_was_spelt() {
+    let folder = Folder::new();
+    let store = folder.store().await;
+    let records = ["plain", "with\0NUL"].map(|tool| NewAudit {
+        action: "call-tool".to_owned(),
+        tool: Some(tool.to_owned()),
+        ..NewAudit::default()
+    });
+    assert!(!store.has(&records).await.unwrap());
+    store.append(records.to_vec()).await.unwrap();
+    assert!(store.has(&records).await.unwrap());
+    assert!(!store.has(&[records[1].clone(), records[0].clone()]).await.unwrap(), "in this order");
+}

@@ -16,7 +16,7 @@ use crate::access::{
     ApiKey, Credential, Issuer, KeyId, Known, Mac, NoRandom, Pepper, WithoutToken,
 };
 
-/// How soon a replica knows what another has changed.
+/// How soon a replica knows what another has changed, where the store does not tell.
 const LOOK: Duration = Duration::from_secs(2);
 /// How soon it is noticed that a key has expired. Ticks, because the clock of the wall may jump.
 const TICK: Duration = Duration::from_millis(500);
@@ -194,8 +194,12 @@ impl Keyholder {
     }
 
     async fn follow(&self, clock: &impl Fn() -> i64) {
+        let mut changes = self.store.changes();
         loop {
-            sleep(LOOK).await;
+            tokio::select! {
+                () = sleep(LOOK) => {}
+                () = changes.next() => {}
+            }
             self.look(clock()).await;
         }
     }

@@ -140,6 +140,8 @@ impl Platform {
         for id in gone {
             seen.statuses.remove(&id);
             seen.tools.remove(&id);
+            // Of the config file: those that are removed over REST are forgotten there.
+            self.0.wards.forget(&id);
             if let Some((_, end)) = seen.checks.remove(&id) {
                 end.cancel();
             }

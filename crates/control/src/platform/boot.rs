@@ -14,7 +14,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use trunkline_store::seal::{Key, Keyring};
+use trunkline_store::seal::Key;
 use trunkline_store::{AuditKey, Options, Store, StoreError};
 
 use super::login::{Begun, CLIENT_NAME, DOCUMENT};
@@ -29,7 +29,7 @@ use crate::logins::{How, Logins, Lost};
 use crate::metrics::Metrics;
 use crate::net::Client;
 use crate::oauth::{self, OAuth};
-use crate::secrets::{KeySourceError, Safe, SecretError, StoredGrants};
+use crate::secrets::{KeyFound, KeySourceError, Safe, SecretError, StoredGrants};
 
 /// A platform, and what its operator has to be told once.
 #[derive(Debug)]
@@ -39,6 +39,8 @@ pub struct Booted {
     pub admin_token: Option<(Secret, PathBuf)>,
     /// The store was sealed with another key.
     pub is_locked: bool,
+    /// A change of the key was interrupted and has to be finished: `trunkline key rotate`.
+    pub is_rotating: bool,
 }
 
 /// Why there is no platform.
@@ -67,10 +69,9 @@ impl Platform {
     /// Opens everything; nothing is connected before `attend`.
     pub async fn boot(settings: Settings) -> Result<Booted, BootError> {
         make_directory(&settings)?;
-        let key = settings.key.resolve()?.key;
-        let options = Options { audit_keys: vec![audit_key(&key)] };
-        let store = Store::open(&settings.store, options).await?;
-        let safe = Arc::new(Safe::unlock(&store, Keyring::new(key)).await?);
+        let found = settings.key.resolve()?;
+        let store = Store::open(&settings.store, options(&found)).await?;
+        let safe = Arc::new(Safe::unlock(&store, found.keyring()).await?);
         let is_locked = safe.is_locked();
         let pepper = pepper(&safe, &store).await?;
         let admin = admin_token(&settings.data_dir, settings.admin_token.as_deref(), &pepper)?;
@@ -85,7 +86,8 @@ impl Platform {
         let platform = Self::start(settings, store, safe, keys);
         platform.reload().await?;
         let admin_token = admin.fresh.zip(admin.file);
-        Ok(Booted { platform, admin_token, is_locked })
+        let is_rotating = found.next.is_some();
+        Ok(Booted { platform, admin_token, is_locked, is_rotating })
     }
 
     fn start(settings: Settings, store: Store, safe: Arc<Safe>, keys: Arc<Keyholder>) -> Self {
@@ -134,6 +136,7 @@ impl Platform {
             file: Mutex::new(File::default()),
             roster: Mutex::new(Arc::new(Roster::default())),
             troubles: Mutex::new(HashMap::new()),
+            specs: Mutex::new(HashMap::new()),
             health_urls: Mutex::new(HashMap::new()),
             seen: Mutex::default(),
             sink: Mutex::new(None),
@@ -175,6 +178,12 @@ fn lost(inner: Weak<Inner>) -> Lost {
             Platform(inner).login_lost(login, why);
         }
     })
+}
+
+/// A store that is opened with these keys.
+pub(super) fn options(found: &KeyFound) -> Options {
+    let keys = std::iter::once(&found.key).chain(&found.next);
+    Options { audit_keys: keys.map(audit_key).collect() }
 }
 
 /// The key that the end of the audit log is authenticated with: made of the operator's.

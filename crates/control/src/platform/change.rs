@@ -293,14 +293,16 @@ fn taken(name: &str) -> Problem {
 }
 
 fn secret(error: &SecretError) -> Problem {
+    secret_problem(error, &Pointer::root().key("connection_config"))
+}
+
+/// `at` is where the asker's mistake is, if it is one.
+pub(super) fn secret_problem(error: &SecretError, at: &Pointer) -> Problem {
     match error {
         SecretError::Locked => Problem::new(Kind::StoreUnavailable, error.to_string())
             .hint("start Trunkline with the key that this store was sealed with"),
         SecretError::Store(error) => store_problem(error),
-        error if error.is_the_callers() => {
-            let at = Pointer::root().key("connection_config");
-            Problem::invalid(vec![Fault::at(&at, error.to_string())])
-        }
+        error if error.is_the_callers() => Problem::invalid(vec![Fault::at(at, error.to_string())]),
         error => Problem::new(Kind::Internal, error.to_string()),
     }
 }

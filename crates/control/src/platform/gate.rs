@@ -9,7 +9,8 @@ use trunkline_gateway::{Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 
 use super::clock;
 use crate::access::{
-    Action, Credential, Grants, Principal, Refusal, bearer_of, challenge, decide, label, read_label,
+    Action, Credential, Grants, KeyId, Principal, Refusal, bearer_of, challenge, decide, label,
+    read_label,
 };
 use crate::issuer::IssuerKeys;
 use crate::keys::Keyholder;
@@ -70,15 +71,9 @@ impl Gate for KeyGate {
     }
 
     fn holds(&self, pass: &Pass) -> bool {
-        let known = self.keys.known();
         let (credential, _) = read_label(&pass.label);
         let Some(id) = credential.strip_prefix("key:") else { return true };
-        let key = known.keys.values().find(|key| key.id.as_str() == id);
-        key.is_some_and(|key| {
-            let lives = key.revoked_at.is_none();
-            let lasts = key.expires_at.is_none_or(|end| end > clock::seconds());
-            lives && lasts
-        })
+        KeyId::read(id).is_some_and(|id| self.keys.is_good(&Credential::Key(id), clock::now()))
     }
 }
 

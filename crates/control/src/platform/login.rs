@@ -162,8 +162,8 @@ impl Platform {
             Origin::File(transport) => (transport.clone(), None),
             Origin::Api(record, _) => {
                 let opened = self.opened(record).await;
-                let opened =
-                    opened.map_err(|why| about(Problem::new(Kind::StoreUnavailable, why)))?;
+                let opened = opened
+                    .map_err(|why| about(Problem::new(Kind::StoreUnavailable, why.to_string())))?;
                 (opened.connection.transport, opened.connection.oauth)
             }
         };

@@ -1,18 +1,19 @@
-//! What is done to a store that nobody serves from at the moment: its log verified, its key changed.
+//! What is done to a store from outside: its log verified, its key changed, its secrets put and removed.
 
 use std::path::Path;
 
-use trunkline_store::seal;
 use trunkline_store::{NewAudit, Options, Store, StoreUrl, Verdict};
 
-use super::boot::audit_key;
+use super::boot::{audit_key, options};
+use super::secrets::{self, NotRemoved, Removal, Written};
 use super::{BootError, clock};
-use crate::secrets::{KeySource, RotationError, rotate_file};
+use crate::secrets::{
+    FileRotation, KeySource, NamedSecret, RotationError, Safe, SecretError, User, rotate,
+};
 
 /// Reads the whole audit log: is every record as it was written, and the last one the last?
 pub async fn verify_audit(url: &StoreUrl, key: &KeySource) -> Result<Verdict, BootError> {
-    let key = key.resolve()?.key;
-    let store = Store::open(url, Options { audit_keys: vec![audit_key(&key)] }).await?;
+    let store = Store::open(url, options(&key.existing()?)).await?;
     let verdict = store.verify_audit().await;
     store.close().await;
     Ok(verdict?)
@@ -30,24 +31,84 @@ pub enum ChangeKeyError {
 /// A new key in the place of the one in this file. How many secrets it seals now. May be run again
 /// if it was interrupted.
 pub async fn change_key(url: &StoreUrl, path: &Path) -> Result<u64, ChangeKeyError> {
-    let old = seal::load(path).map_err(RotationError::from)?;
-    let opened = |keys| Store::open(url, Options { audit_keys: keys });
-    let store = opened(vec![audit_key(&old)]).await.map_err(BootError::from)?;
-    let rewrapped = rotate_file(&store, path).await?;
-    store.close().await;
-    // The end of the log is authenticated anew: with the record that tells of this.
-    let new = seal::load(path).map_err(RotationError::from)?;
-    let both = vec![audit_key(&new), audit_key(&old)];
-    let store = opened(both).await.map_err(BootError::from)?;
-    let record = NewAudit {
-        at: clock::now(),
-        principal: "operator".to_owned(),
-        action: "rotate-key".to_owned(),
-        outcome: "ok".to_owned(),
-        ..NewAudit::default()
-    };
-    let appended = store.append_audit(vec![record]).await;
+    let rotation = FileRotation::begin(path)?;
+    let (old, new) = (rotation.old.clone(), rotation.new.clone());
+    let audit_keys = vec![audit_key(&new), audit_key(&old)];
+    let store = Store::open(url, Options { audit_keys }).await.map_err(BootError::from)?;
+    let rewrapped = rotate(&store, old, new).await?;
+    // Before the file is replaced: with this record the end of the log is authenticated anew, and
+    // whoever has only the new key could not go on with it otherwise.
+    let appended = store.append_audit(vec![by_the_operator("rotate-key")]).await;
     store.close().await;
     appended.map_err(BootError::from)?;
+    rotation.finish()?;
     Ok(rewrapped.credentials + rewrapped.grants)
+}
+
+/// Why nothing was done to the secrets.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretsError {
+    #[error(transparent)]
+    Boot(#[from] BootError),
+    #[error(transparent)]
+    NotRemoved(#[from] NotRemoved),
+}
+
+impl From<SecretError> for SecretsError {
+    fn from(error: SecretError) -> Self {
+        Self::Boot(error.into())
+    }
+}
+
+/// The secrets of a store, whether or not somebody serves from it.
+#[derive(Debug)]
+pub struct Secrets {
+    store: Store,
+    safe: Safe,
+}
+
+impl Secrets {
+    /// Makes no key: with a new one nobody could open what is there.
+    pub async fn open(url: &StoreUrl, key: &KeySource) -> Result<Self, SecretsError> {
+        let found = key.existing().map_err(BootError::from)?;
+        let store = Store::open(url, options(&found)).await.map_err(BootError::from)?;
+        let safe = Safe::unlock(&store, found.keyring()).await?;
+        Ok(Self { store, safe })
+    }
+
+    pub async fn put(&self, name: &str, value: &str) -> Result<Written, SecretsError> {
+        let record = by_the_operator("put-secret");
+        Ok(secrets::put(&self.store, &self.safe, name, value, record).await?.0)
+    }
+
+    /// Each with the servers that refer to it.
+    pub async fn list(&self) -> Result<Vec<(NamedSecret, Vec<User>)>, SecretsError> {
+        let mut uses = self.safe.uses(&self.store).await?;
+        let named = Safe::named(&self.store).await?.into_iter();
+        let with_users = named.map(|secret| {
+            let users = uses.remove(&secret.name).unwrap_or_default();
+            (secret, users)
+        });
+        Ok(with_users.collect())
+    }
+
+    pub async fn remove(&self, name: &str, removal: Removal) -> Result<(), SecretsError> {
+        let record = by_the_operator("delete-secret");
+        Ok(secrets::remove(&self.store, &self.safe, name, removal, record).await?)
+    }
+
+    pub async fn close(&self) {
+        self.store.close().await;
+    }
+}
+
+/// Whoever can open the store with its key.
+fn by_the_operator(action: &str) -> NewAudit {
+    NewAudit {
+        at: clock::now(),
+        principal: "operator".to_owned(),
+        action: action.to_owned(),
+        outcome: "ok".to_owned(),
+        ..NewAudit::default()
+    }
 }

@@ -12,6 +12,7 @@ mod maintain;
 mod news;
 mod reconcile;
 mod roster;
+mod secrets;
 mod settings;
 mod show;
 mod tools;
@@ -39,8 +40,9 @@ pub use boot::{BootError, Booted};
 pub use call::Called;
 pub use clock::now;
 pub use gate::KeyGate;
-pub use maintain::{ChangeKeyError, change_key, verify_audit};
+pub use maintain::{ChangeKeyError, Secrets, SecretsError, change_key, verify_audit};
 pub use news::{News, Told};
+pub use secrets::{NotRemoved, Removal, Written};
 pub use settings::{Lookup, Settings, StdioRegistration};
 pub use show::{Shown, store_problem};
 
@@ -76,6 +78,8 @@ struct Inner {
     roster: Mutex<Arc<Roster>>,
     /// Why a registered server cannot even be tried, by its id.
     troubles: Mutex<HashMap<String, Trouble>>,
+    /// How registered servers were last connected, by their ids; with their secrets.
+    specs: Mutex<HashMap<String, ServerSpec>>,
     /// Where the health of a registered server is asked for, by its id; with its secrets.
     health_urls: Mutex<HashMap<String, Option<String>>>,
     seen: Mutex<Seen>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Place;
 
 use trunkline_catalog::config::{ServerSpec, Transport};
-use trunkline_store::{ServerRecord, Wanted};
+use trunkline_store::{OF_THE_FILE, ServerRecord, Wanted};
 
 use crate::api::view::Source;
 use crate::secrets::{self, Connection};
@@ -50,7 +50,7 @@ impl Entry {
 
 /// The id of a server of the config file: its name is all there is to know it by.
 pub(super) fn file_id(name: &str) -> String {
-    format!("file:{name}")
+    format!("{OF_THE_FILE}{name}")
 }
 
 impl Roster {

@@ -9,7 +9,7 @@ use super::clock;
 use super::login::may_log_in;
 use super::roster::{Entry, Origin};
 use crate::api::problem::{About, Kind, Problem};
-use crate::api::view::{AuthView, HealthStatus, HealthView, LastError, ServerView, Source, Status};
+use crate::api::view::{AuthView, HealthStatus, HealthView, LastError, ServerView, Status};
 use crate::health::Phase;
 use crate::logins::login_path;
 
@@ -173,15 +173,8 @@ impl Platform {
         let ward = self.0.wards.ward(&entry.id);
         let (health, windows) =
             ward.map_or_else(|| (unknown(), Vec::new()), |ward| (ward.health, vec![ward.window]));
-        let samples = match entry.source() {
-            Source::File => Vec::new(),
-            Source::Api => self
-                .0
-                .store
-                .health(&entry.id, limit)
-                .await
-                .map_err(|error| store_problem(&error))?,
-        };
+        let samples = self.0.store.health(&entry.id, limit).await;
+        let samples = samples.map_err(|error| store_problem(&error))?;
         let samples: Vec<_> = samples
             .iter()
             .map(|sample| SampleView {

@@ -13,7 +13,10 @@ pub enum SecretError {
     Locked,
     #[error("{what} cannot be kept: {why}")]
     Unkeepable { what: String, why: &'static str },
-    #[error("`{0}` is not a name a secret can have: letters, digits, `-`, `_` and `.`")]
+    #[error(
+        "`{0}` is not a name a secret can have: letters, digits, `-`, `_` and `.`, no `.` at its \
+         beginning"
+    )]
     Name(String),
     /// The record is not what Trunkline has written.
     #[error("{what} cannot be opened: {why}")]
@@ -27,6 +30,7 @@ pub enum SecretError {
 }
 
 pub(super) const LINE_END: &str = "it has a line end or NUL in it";
+pub(super) const NUL: &str = "it has a NUL in it";
 
 impl SecretError {
     /// Is it about what somebody has asked for, so that he can ask for something else?

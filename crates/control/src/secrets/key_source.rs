@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use trunkline_store::seal::{self, Key, KeyError, KeyFileError};
+use trunkline_store::seal::{self, Key, KeyError, KeyFileError, Keyring};
 use zeroize::Zeroizing;
 
 use super::keyring;
+use super::rotate::next_to;
 
 /// Of the file in the data directory.
 const FILE: &str = "key";
@@ -26,6 +27,9 @@ pub enum KeySource {
 pub struct KeyFound {
     pub key: Key,
     pub is_new: bool,
+    /// The one that is about to take its place: a rotation was interrupted, and some secrets may be
+    /// sealed with this one already.
+    pub next: Option<Key>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +57,14 @@ impl KeySource {
         }
     }
 
+    /// A key that is there; none is made.
+    pub fn existing(&self) -> Result<KeyFound, KeySourceError> {
+        match self {
+            Self::File(path) => Ok(KeyFound::of_file(seal::load(path)?, path)?),
+            _ => self.resolve(),
+        }
+    }
+
     pub fn resolve(&self) -> Result<KeyFound, KeySourceError> {
         match self {
             Self::Given(text) => Key::parse(text).map(KeyFound::old).map_err(KeySourceError::Given),
@@ -69,7 +81,24 @@ impl KeySource {
 
 impl KeyFound {
     fn old(key: Key) -> Self {
-        Self { key, is_new: false }
+        Self { key, is_new: false, next: None }
+    }
+
+    fn of_file(key: Key, path: &Path) -> Result<Self, KeyFileError> {
+        match seal::load(&next_to(path)) {
+            Ok(next) => Ok(Self { next: Some(next), ..Self::old(key) }),
+            Err(KeyFileError::Missing { .. }) => Ok(Self::old(key)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Seals with the key, and opens what either has sealed.
+    pub fn keyring(&self) -> Keyring {
+        let keys = Keyring::new(self.key.clone());
+        match &self.next {
+            Some(next) => keys.with_older(next.clone()),
+            None => keys,
+        }
     }
 }
 
@@ -86,12 +115,12 @@ impl std::fmt::Debug for KeySource {
 fn from_file(path: &Path) -> Result<KeyFound, KeyFileError> {
     match seal::load(path) {
         Err(KeyFileError::Missing { .. }) => {}
-        loaded => return loaded.map(KeyFound::old),
+        loaded => return KeyFound::of_file(loaded?, path),
     }
     match seal::create(path) {
-        Ok(key) => Ok(KeyFound { key, is_new: true }),
+        Ok(key) => Ok(KeyFound { is_new: true, ..KeyFound::old(key) }),
         // Another process was quicker.
-        Err(KeyFileError::Exists { .. }) => seal::load(path).map(KeyFound::old),
+        Err(KeyFileError::Exists { .. }) => KeyFound::of_file(seal::load(path)?, path),
         Err(error) => Err(error),
     }
 }

@@ -17,14 +17,18 @@ mod safe;
 mod sealing;
 #[cfg(test)]
 mod tests;
+mod uses;
 
 pub use allow::{Allowed, BadAllowance};
 pub use connection::Connection;
 pub use error::SecretError;
 pub use grants::StoredGrants;
 pub use key_source::{KeyFound, KeySource, KeySourceError};
-pub use named::{NamedSecret, SHARED, is_secret_name};
+pub use named::{LONGEST_SECRET, NamedSecret, SHARED};
+pub use reference::is_secret_name;
+pub(crate) use reference::is_variable;
 pub use resolve::{Resolved, Sources, Unresolved, forbidden, resolve, secrets_named};
-pub use rotate::{RotationError, rotate, rotate_file};
+pub use rotate::{FileRotation, RotationError, rotate};
 pub use safe::Safe;
 pub use sealing::{Kept, shown};
+pub use uses::User;

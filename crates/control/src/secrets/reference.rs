@@ -47,13 +47,14 @@ fn reference(inner: &str) -> Piece<'_> {
     if is_variable(name) { Piece::Variable { name, default } } else { Piece::Broken }
 }
 
-/// What a secret of its own can be called.
+/// What a secret of its own can be called: something that can be part of a path, too.
 pub fn is_secret_name(name: &str) -> bool {
     let belongs = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    (1..=200).contains(&name.len()) && name.bytes().all(belongs)
+    (1..=200).contains(&name.len()) && name.bytes().all(belongs) && !name.starts_with('.')
 }
 
-pub(super) fn is_variable(name: &str) -> bool {
+/// What a variable can be called.
+pub(crate) fn is_variable(name: &str) -> bool {
     let belongs = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     !name.is_empty() && name.bytes().all(belongs) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
@@ -80,6 +81,7 @@ mod tests {
             ("${}", &[Broken]),
             ("${secret:}", &[Broken]),
             ("${secret:a/b}", &[Broken]),
+            ("${secret:..}", &[Broken]),
             ("${1A}", &[Broken]),
             ("${A B}", &[Broken]),
             ("${file:x}", &[Broken]),

@@ -151,12 +151,16 @@ impl Filler<'_> {
     fn secret(&mut self, name: &str, text: &mut String, part: Part) {
         let place = part.said(name);
         *text = self.filled(text, &place, Field::Closed);
-        if text.contains(['\r', '\n', '\0']) {
-            self.unusable(place, "there is a line end or NUL in it");
-        } else if part == Part::Header && !is_field_value(text.as_bytes()) {
-            self.unusable(place, "there is a control character in it");
-        } else {
-            self.secrets.add(name, text);
+        match part {
+            Part::Variable if text.contains('\0') => self.unusable(place, "there is a NUL in it"),
+            Part::Variable => self.secrets.add(name, text),
+            _ if text.contains(['\r', '\n', '\0']) => {
+                self.unusable(place, "there is a line end or NUL in it");
+            }
+            _ if !is_field_value(text.as_bytes()) => {
+                self.unusable(place, "there is a control character in it");
+            }
+            _ => self.secrets.add(name, text),
         }
     }
 

@@ -40,21 +40,38 @@ pub async fn rotate(store: &Store, old: Key, new: Key) -> Result<Rewrapped, Rota
     Ok(store.rewrap(&keys).await?)
 }
 
-/// Makes a new key and puts it into the place of the one in this file. Until then it is beside it,
-/// so that it is not lost when this is interrupted.
-pub async fn rotate_file(store: &Store, path: &Path) -> Result<Rewrapped, RotationError> {
+/// Where the next key is while it does not yet have the place of the one in this file.
+pub(super) fn next_to(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".next");
-    let next = path.with_file_name(name);
-    let old = seal::load(path)?;
-    let new = match seal::load(&next) {
-        Err(KeyFileError::Missing { .. }) => seal::create(&next)?,
-        loaded => loaded?,
-    };
-    let rewrapped = rotate(store, old, new).await?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    fs::rename(&next, path)
-        .and_then(|()| File::open(folder.unwrap_or(Path::new(".")))?.sync_all())
-        .map_err(|error| RotationError::Io { path: path.to_owned(), error })?;
-    Ok(rewrapped)
+    path.with_file_name(name)
+}
+
+/// The key in a file gives way to another. Until `finish` the new one is beside the old one, so that
+/// neither is lost when this is interrupted; begun again, it goes on with the same two.
+#[derive(Debug)]
+pub struct FileRotation {
+    path: PathBuf,
+    pub old: Key,
+    pub new: Key,
+}
+
+impl FileRotation {
+    pub fn begin(path: &Path) -> Result<Self, RotationError> {
+        let next = next_to(path);
+        let old = seal::load(path)?;
+        let new = match seal::load(&next) {
+            Err(KeyFileError::Missing { .. }) => seal::create(&next)?,
+            loaded => loaded?,
+        };
+        Ok(Self { path: path.to_owned(), old, new })
+    }
+
+    /// Only when everything is sealed with the new key.
+    pub fn finish(self) -> Result<(), RotationError> {
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        fs::rename(next_to(&self.path), &self.path)
+            .and_then(|()| File::open(folder.unwrap_or(Path::new(".")))?.sync_all())
+            .map_err(|error| RotationError::Io { path: self.path, error })
+    }
 }

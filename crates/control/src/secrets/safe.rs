@@ -72,6 +72,7 @@ impl Safe {
             sealed: Vec::new(),
             key_version: keys.current_id(),
             updated_at: at,
+            updated_by: None,
         };
         let sealed = keys.seal(&record.aad(), value.as_bytes());
         record.sealed = sealed.map_err(|error| SecretError::sealing(name, error))?;

@@ -4,7 +4,7 @@ use trunkline_catalog::config::Transport;
 use trunkline_store::{Change, CredentialRecord, ServerRecord, Transport as Kind};
 
 use super::connection::{Connection, Part};
-use super::error::{LINE_END, SecretError};
+use super::error::{LINE_END, NUL, SecretError};
 use super::safe::Safe;
 use crate::api::input::{SECRET_SHOWN, TransportType};
 use crate::api::view::shown_url;
@@ -30,8 +30,8 @@ impl Safe {
         let mut credentials = Vec::new();
         for (part, name, value) in connection.values() {
             let said = part.said(name);
-            if value.contains(['\r', '\n', '\0']) {
-                return Err(SecretError::Unkeepable { what: said, why: LINE_END });
+            if let Some(why) = unkeepable(part, value) {
+                return Err(SecretError::Unkeepable { what: said, why });
             }
             if is_hidden(part, value) {
                 return Err(SecretError::Unkeepable { what: said, why: "`***` is not its value" });
@@ -105,6 +105,16 @@ fn place(slot: &str) -> Option<(Part, &str)> {
     let (kind, name) = slot.split_once(':').unwrap_or((slot, ""));
     let part = Part::ALL.into_iter().find(|part| part.kind() == kind)?;
     (self::slot(part, name) == slot).then_some((part, name))
+}
+
+/// A variable may have several lines (a PEM key); a header that has would be two.
+fn unkeepable(part: Part, value: &str) -> Option<&'static str> {
+    match part {
+        Part::Variable => value.contains('\0').then_some(NUL),
+        Part::Header | Part::Url | Part::HealthCheckUrl | Part::ClientSecret => {
+            value.contains(['\r', '\n', '\0']).then_some(LINE_END)
+        }
+    }
 }
 
 fn is_hidden(part: Part, value: &str) -> bool {

@@ -10,14 +10,14 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 use trunkline_catalog::config::CustomTool;
-use trunkline_wire::{encode_into, members};
+use trunkline_wire::members;
 
 use crate::call::{Audience, Client};
 use crate::deadlines::Tick;
 use crate::era::Era;
 use crate::instance::Instance;
 use crate::limits::{LISTENERS, PRIVATE_PROCESSES, WAITING_SWEEP};
-use crate::upstream::{Parking, Room, Server};
+use crate::upstream::{Parking, Room, Server, object_of};
 
 pub(crate) use view::{Snapshot, View};
 
@@ -213,21 +213,9 @@ impl Registry {
 /// The members of all objects; of those with the same name, the first.
 fn union<'a>(objects: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut known = BTreeSet::new();
-    let mut out = vec![b'{'];
-    for object in objects {
-        for (key, value) in members(object) {
-            if known.insert(key.clone()) {
-                if out.len() > 1 {
-                    out.push(b',');
-                }
-                encode_into(&key, &mut out);
-                out.push(b':');
-                out.extend_from_slice(value.of(object));
-            }
-        }
-    }
-    out.push(b'}');
-    out
+    let all =
+        objects.flat_map(|object| members(object).map(|(key, value)| (key, value.of(object))));
+    object_of(all.filter(|(key, _)| known.insert(key.clone())))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What Trunkline tells servers it can do for them: what its clients can.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,14 +59,20 @@ impl Declared {
 
 /// Of what a client can do, what servers are told of.
 pub(crate) fn passed_on(capabilities: &[u8]) -> Vec<u8> {
+    let passed = members(capabilities).filter(|(key, _)| PASSED_ON.contains(&&**key));
+    object_of(passed.map(|(key, value)| (key, value.of(capabilities))))
+}
+
+/// The JSON of these members, their values as they are.
+pub(crate) fn object_of<'a>(members: impl Iterator<Item = (Cow<'a, str>, &'a [u8])>) -> Vec<u8> {
     let mut out = vec![b'{'];
-    for (key, value) in members(capabilities).filter(|(key, _)| PASSED_ON.contains(&&**key)) {
+    for (key, value) in members {
         if out.len() > 1 {
             out.push(b',');
         }
         encode_into(&key, &mut out);
         out.push(b':');
-        out.extend_from_slice(value.of(capabilities));
+        out.extend_from_slice(value);
     }
     out.push(b'}');
     out

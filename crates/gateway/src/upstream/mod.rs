@@ -33,7 +33,7 @@ mod tasks;
 
 pub(crate) use connection::Connection;
 pub use declared::Declared;
-pub(crate) use declared::passed_on;
+pub(crate) use declared::{object_of, passed_on};
 pub use hints::Hints;
 pub use launch::Inherited;
 pub(crate) use parking::Parking;

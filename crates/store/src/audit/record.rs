@@ -42,7 +42,7 @@ const DOMAIN: &[u8] = b"trunkline audit 1";
 
 impl AuditRecord {
     pub(super) fn new(seq: i64, what: NewAudit, prev_hash: [u8; 32]) -> Self {
-        let what = storable(what);
+        let what = what.storable();
         let hash = hash(seq, &what, &prev_hash);
         Self { seq, what, prev_hash, hash }
     }
@@ -137,25 +137,29 @@ fn field(context: &mut Context, value: Option<&[u8]>) {
     context.update(bytes);
 }
 
-/// Postgres has no U+0000 in texts, and a call whose tool is named with one must be recorded, too.
-fn storable(mut what: NewAudit) -> NewAudit {
-    let required = [&mut what.principal, &mut what.action, &mut what.outcome];
-    let optional = [
-        &mut what.credential_id,
-        &mut what.address,
-        &mut what.server_id,
-        &mut what.server_name,
-        &mut what.tool,
-        &mut what.argument_hash,
-        &mut what.detail,
-        &mut what.request_id,
-    ];
-    for text in required.into_iter().chain(optional.into_iter().flatten()) {
-        if text.contains('\0') {
-            *text = text.replace('\0', "\u{fffd}");
+impl NewAudit {
+    /// As it is kept: Postgres has no U+0000 in texts, and a call whose tool is named with one must
+    /// be recorded, too.
+    #[must_use]
+    pub fn storable(mut self) -> Self {
+        let required = [&mut self.principal, &mut self.action, &mut self.outcome];
+        let optional = [
+            &mut self.credential_id,
+            &mut self.address,
+            &mut self.server_id,
+            &mut self.server_name,
+            &mut self.tool,
+            &mut self.argument_hash,
+            &mut self.detail,
+            &mut self.request_id,
+        ];
+        for text in required.into_iter().chain(optional.into_iter().flatten()) {
+            if text.contains('\0') {
+                *text = text.replace('\0', "\u{fffd}");
+            }
         }
+        self
     }
-    what
 }
 
 #[cfg(test)]

@@ -1,14 +1,16 @@
 //! Connections to Postgres: a few, made when they are needed and again when they broke.
 
+mod listen;
 mod tls;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout};
 use tokio_postgres::NoTls;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::error::StoreError;
@@ -32,6 +34,11 @@ struct Inner {
     places: Semaphore,
     /// Each connection is driven by a task; it ends with its session.
     tasks: TaskTracker,
+    /// What was heard of changes, if anybody wants to know.
+    heard: OnceLock<watch::Receiver<u64>>,
+    /// Ends the listening, as does dropping it.
+    end: CancellationToken,
+    _end: DropGuard,
 }
 
 /// What is known about a Postgres that cannot be reached.
@@ -50,6 +57,7 @@ impl std::fmt::Debug for Inner {
 
 impl Pool {
     pub(crate) async fn open(address: &Address) -> Result<Self, StoreError> {
+        let end = CancellationToken::new();
         let pool = Self(Arc::new(Inner {
             config: settled(address.config.clone()),
             connector: Connector::new(&address.tls)?,
@@ -57,6 +65,9 @@ impl Pool {
             trouble: Mutex::default(),
             places: Semaphore::new(CONNECTIONS),
             tasks: TaskTracker::new(),
+            heard: OnceLock::new(),
+            _end: end.clone().drop_guard(),
+            end,
         }));
         let mut session = pool.connect().await?;
         encoding(&mut session).await?;
@@ -93,7 +104,19 @@ impl Pool {
         outcome
     }
 
+    /// Counts up whenever something may have changed.
+    pub(crate) fn listen(&self) -> watch::Receiver<u64> {
+        let start = || {
+            let (told, heard) = watch::channel(0);
+            let (config, connector) = (self.0.config.clone(), self.0.connector.clone());
+            self.0.tasks.spawn(listen::listen(config, connector, told, self.0.end.clone()));
+            heard
+        };
+        self.0.heard.get_or_init(start).clone()
+    }
+
     pub(crate) async fn close(&self) {
+        self.0.end.cancel();
         self.0.places.close();
         self.0.idle.lock().clear();
         self.0.tasks.close();

@@ -17,6 +17,8 @@ pub struct CredentialRecord {
     /// Of the key it is sealed with.
     pub key_version: i64,
     pub updated_at: i64,
+    /// Who has put it there; not kept for those of a server.
+    pub updated_by: Option<String>,
 }
 
 impl std::fmt::Debug for CredentialRecord {
@@ -30,7 +32,7 @@ impl std::fmt::Debug for CredentialRecord {
     }
 }
 
-const COLUMNS: &str = "id, owner, name, kind, sealed, key_version, updated_at";
+const COLUMNS: &str = "id, owner, name, kind, sealed, key_version, updated_at, updated_by";
 
 /// Takes the place of the owner's credential of this name, if there is one, with its new id: what
 /// is sealed is bound to it.
@@ -44,10 +46,11 @@ pub(crate) async fn put(session: &mut Session, new: CredentialRecord) -> Result<
         new.sealed.into(),
         new.key_version.into(),
         new.updated_at.into(),
+        new.updated_by.into(),
     ];
     let tail = "ON CONFLICT (owner, name) DO UPDATE SET id = excluded.id, kind = excluded.kind, \
                 sealed = excluded.sealed, key_version = excluded.key_version, \
-                updated_at = excluded.updated_at";
+                updated_at = excluded.updated_at, updated_by = excluded.updated_by";
     session.insert(&head, vec![row], tail).await?;
     Ok(())
 }
@@ -123,5 +126,6 @@ fn read(mut row: Row) -> Result<CredentialRecord, StoreError> {
         sealed: row.bytes()?,
         key_version: row.int()?,
         updated_at: row.int()?,
+        updated_by: row.maybe_text()?,
     })
 }

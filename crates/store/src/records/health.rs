@@ -7,8 +7,12 @@ use crate::records::page;
 use crate::session::Session;
 use crate::value::Row;
 
+/// How the ids of servers begin that are in the configuration file and not in the store.
+pub const OF_THE_FILE: &str = "file:";
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HealthSample {
+    /// Of a server in the store, or of one of the configuration file.
     pub server_id: String,
     pub at: i64,
     pub ok: bool,
@@ -31,7 +35,9 @@ pub(crate) async fn append(
     }
     let rows = samples
         .into_iter()
-        .filter(|sample| there.contains(&sample.server_id))
+        .filter(|sample| {
+            sample.server_id.starts_with(OF_THE_FILE) || there.contains(&sample.server_id)
+        })
         .map(|sample| {
             vec![
                 sample.server_id.into(),

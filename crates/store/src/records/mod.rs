@@ -10,7 +10,7 @@ pub(crate) mod tool;
 
 pub use credential::CredentialRecord;
 pub use grant::GrantRecord;
-pub use health::HealthSample;
+pub use health::{HealthSample, OF_THE_FILE};
 pub use key::KeyRecord;
 pub use server::{ServerRecord, Transport, Wanted};
 pub use tool::{NewTool, ToolRecord};

@@ -75,11 +75,12 @@ impl Wanted {
 const COLUMNS: &str = "id, name, description, transport, config, auto_connect, wanted, \
                        health_check_url, created_at, updated_at, revision";
 
-const TAKEN: &str = "a server with this name";
+/// What a change writes, in the order of `changeable`.
+const CHANGEABLE: &str = "name, description, transport, config, auto_connect, wanted, \
+                          health_check_url, updated_at";
 
-pub(crate) async fn insert(session: &mut Session, new: ServerRecord) -> Result<(), StoreError> {
-    let row = vec![
-        new.id.into(),
+fn changeable(new: ServerRecord) -> Vec<Value> {
+    vec![
         new.name.into(),
         new.description.into(),
         new.transport.as_str().into(),
@@ -87,11 +88,17 @@ pub(crate) async fn insert(session: &mut Session, new: ServerRecord) -> Result<(
         new.auto_connect.into(),
         new.wanted.as_str().into(),
         new.health_check_url.into(),
-        new.created_at.into(),
         new.updated_at.into(),
-        1.into(),
-    ];
-    let head = format!("INSERT INTO servers ({COLUMNS})");
+    ]
+}
+
+const TAKEN: &str = "a server with this name";
+
+pub(crate) async fn insert(session: &mut Session, new: ServerRecord) -> Result<(), StoreError> {
+    let (id, created_at) = (new.id.clone(), new.created_at);
+    let mut row = changeable(new);
+    row.extend([id.into(), created_at.into(), 1.into()]);
+    let head = format!("INSERT INTO servers ({CHANGEABLE}, id, created_at, revision)");
     match session.insert(&head, vec![row], "ON CONFLICT DO NOTHING").await? {
         0 => Err(StoreError::conflict(TAKEN)),
         _ => Ok(()),
@@ -133,21 +140,14 @@ pub(crate) async fn update(
     if session.row(others, values).await?.is_some() {
         return Err(StoreError::conflict(TAKEN));
     }
-    let sql = "UPDATE servers SET name = $1, description = $2, transport = $3, config = $4, \
-               auto_connect = $5, wanted = $6, health_check_url = $7, updated_at = $8, \
-               revision = revision + 1 WHERE id = $9";
-    let values = vec![
-        new.name.into(),
-        new.description.into(),
-        new.transport.as_str().into(),
-        new.config.into(),
-        new.auto_connect.into(),
-        new.wanted.as_str().into(),
-        new.health_check_url.into(),
-        new.updated_at.into(),
-        new.id.into(),
-    ];
-    session.execute(sql, values).await.map_err(|error| match error {
+    let sql = format!(
+        "UPDATE servers SET ({CHANGEABLE}) = ($1, $2, $3, $4, $5, $6, $7, $8), \
+         revision = revision + 1 WHERE id = $9"
+    );
+    let id = new.id.clone();
+    let mut values = changeable(new);
+    values.push(id.into());
+    session.execute(&sql, values).await.map_err(|error| match error {
         // Another replica has taken the name since we looked.
         StoreError::Conflict { .. } => StoreError::conflict(TAKEN),
         other => other,
@@ -164,6 +164,7 @@ pub(crate) async fn delete(
     held(session, id, expected).await?;
     session.execute("DELETE FROM credentials WHERE owner = $1", vec![id.into()]).await?;
     session.execute("DELETE FROM grants WHERE server_id = $1", vec![id.into()]).await?;
+    session.execute("DELETE FROM health_samples WHERE server_id = $1", vec![id.into()]).await?;
     session.execute("DELETE FROM servers WHERE id = $1", vec![id.into()]).await?;
     Ok(())
 }

@@ -1,15 +1,16 @@
 //! Brings a database to the schema this version knows: numbered steps, one transaction each.
 
 mod step_1;
+mod step_2;
 
 use crate::error::StoreError;
 use crate::session::{Lock, Mode, Session};
 
 /// The schema this version knows.
-pub(crate) const KNOWN: i64 = 1;
+pub(crate) const KNOWN: i64 = 2;
 
 /// In the order in which they are taken: the first leads to version 1.
-const STEPS: &[&[Statement]] = &[step_1::STATEMENTS];
+const STEPS: &[&[Statement]] = &[step_1::STATEMENTS, step_2::STATEMENTS];
 
 /// Part of a step. Both databases get the same tables, in their own words.
 #[derive(Debug)]

@@ -15,6 +15,10 @@ use crate::value::{Row, Value};
 pub(crate) use postgres::fault as postgres_fault;
 pub(crate) use sqlite::fault as sqlite_fault;
 
+/// Between a Postgres and those who want to know what changes in it.
+pub(crate) const LISTEN: &str = "LISTEN trunkline";
+const NOTIFY: &str = "NOTIFY trunkline";
+
 #[derive(Debug)]
 pub(crate) enum Session {
     Sqlite(rusqlite::Connection),
@@ -113,6 +117,15 @@ impl Session {
             self.batch(&format!("SELECT pg_advisory_xact_lock({number})")).await?;
         }
         Ok(())
+    }
+
+    /// Tells all who listen, when and if the transaction is committed. Those of a `SQLite` file
+    /// cannot be told.
+    pub(crate) async fn tell(&mut self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(_) => Ok(()),
+            Self::Postgres(_) => self.batch(NOTIFY).await,
+        }
     }
 
     /// What makes a SELECT hold its rows against other writers.

@@ -24,6 +24,7 @@ fn credential(keyring: &Keyring, id: &str, owner: &str, name: &str) -> Credentia
         sealed: Vec::new(),
         key_version: keyring.current_id(),
         updated_at: 5,
+        updated_by: None,
     };
     record.sealed = keyring.seal(&record.aad(), format!("secret of {id}").as_bytes()).unwrap();
     record

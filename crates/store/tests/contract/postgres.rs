@@ -208,3 +208,56 @@ async fn back(store: &Store) -> Option<Vec<u8>> {
         }
     }
 }
+
+/// Waits for word of a change.
+async fn told(changes: &mut trunkline_store::Changes) {
+    tokio::time::timeout(PATIENCE, changes.next()).await.expect("word of a change");
+}
+
+#[test]
+fn a_change_is_told_to_every_store_that_listens_also_after_the_connection_broke() {
+    on_postgres(async |place| {
+        let (here, there) = (place.open().await, place.open().await);
+        let mut changes = there.changes();
+        let listening = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() \
+                         AND query LIKE 'LISTEN%'";
+        for round in 0..3 {
+            // That it listens again is word, too: something may have changed meanwhile.
+            told(&mut changes).await;
+            assert_eq!(ask(place.database(), listening).await.unwrap().len(), 1, "round {round}");
+            for id in ["a", "b"] {
+                let server = a_server(&format!("{round}{id}"));
+                here.commit(vec![Change::InsertServer(server)], vec![]).await.unwrap();
+                told(&mut changes).await;
+                assert!(there.server(&format!("{round}{id}")).await.is_ok());
+            }
+            let end = listening.replace("SELECT pid", "SELECT pg_terminate_backend(pid)");
+            assert_eq!(ask(place.database(), &end).await.unwrap().len(), 1);
+        }
+        there.close().await;
+        let late = Instant::now() + PATIENCE;
+        while !ask(place.database(), listening).await.unwrap().is_empty() {
+            assert!(Instant::now() < late, "it listens after it was closed");
+            sleep(Duration::from_millis(20)).await;
+        }
+    });
+}
+
+#[test]
+fn what_was_not_committed_and_what_only_tells_of_calls_is_no_change() {
+    on_postgres(async |place| {
+        let store = place.open().await;
+        let mut changes = store.changes();
+        told(&mut changes).await;
+        let twice = || vec![Change::InsertServer(a_server("a"))];
+        store.commit(twice(), vec![]).await.unwrap();
+        told(&mut changes).await;
+        store.commit(twice(), vec![]).await.unwrap_err();
+        store.append_audit(vec![NewAudit::default()]).await.unwrap();
+        // Postgres tells in the order of the commits: the next word is of this one.
+        store.commit(vec![Change::InsertServer(a_server("b"))], vec![]).await.unwrap();
+        told(&mut changes).await;
+        let more = tokio::time::timeout(Duration::from_millis(200), changes.next()).await;
+        assert!(more.is_err(), "told of something else");
+    });
+}

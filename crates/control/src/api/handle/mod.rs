@@ -7,6 +7,7 @@ mod events;
 mod keys;
 mod logins;
 mod metadata;
+mod secrets;
 mod servers;
 mod tools;
 
@@ -124,6 +125,9 @@ async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
         Operation::CreateKey => keys::create(asked).await,
         Operation::ListKeys => keys::list(asked).await,
         Operation::RevokeKey => keys::revoke(asked).await,
+        Operation::ListSecrets => secrets::list(asked).await,
+        Operation::PutSecret => secrets::put(asked).await,
+        Operation::DeleteSecret => secrets::delete(asked).await,
         Operation::GetMe => keys::me(asked),
         Operation::GetOpenApi => {
             asked.no_query()?;

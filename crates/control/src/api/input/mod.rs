@@ -8,6 +8,7 @@ mod key;
 mod oauth;
 mod patch;
 mod register;
+mod secret;
 
 pub use body::{Declared, MOST_ARGUMENTS, MOST_BODY};
 pub use call::{CALL_TOOL, CallTool};
@@ -17,3 +18,4 @@ pub use patch::{Change, ConfigPatch, PATCH_REMOTE, PATCH_STDIO, Pairs, PatchServ
 pub use register::{
     REGISTER, RegisterServer, SECRET_SHOWN, TRANSPORTS, TransportType, server_name_fault,
 };
+pub use secret::{PUT_SECRET, PutSecret};

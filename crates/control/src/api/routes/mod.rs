@@ -6,6 +6,7 @@ mod about;
 mod keys;
 mod lifecycle;
 mod logins;
+mod secrets;
 mod servers;
 mod tools;
 
@@ -13,9 +14,17 @@ use super::route::{Content, Header, Parameter, Place, Route};
 use super::shape::{Form, Object, Shape, any_text, text};
 
 pub fn all() -> impl Iterator<Item = &'static Route> {
-    [servers::ROUTES, lifecycle::ROUTES, logins::ROUTES, tools::ROUTES, keys::ROUTES, about::ROUTES]
-        .into_iter()
-        .flatten()
+    [
+        servers::ROUTES,
+        lifecycle::ROUTES,
+        logins::ROUTES,
+        tools::ROUTES,
+        secrets::ROUTES,
+        keys::ROUTES,
+        about::ROUTES,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 const ID: Shape = text(1, 200, Form::Line);

@@ -105,6 +105,7 @@ pub(super) const ROUTES: &[Route] = &[
             headers: &[ETAG],
         }],
         problems: &[
+            Kind::BadHeader,
             Kind::StdioForbidden,
             Kind::NoSuchServer,
             Kind::NameTaken,
@@ -132,6 +133,7 @@ pub(super) const ROUTES: &[Route] = &[
             headers: &[],
         }],
         problems: &[
+            Kind::BadHeader,
             Kind::NoSuchServer,
             Kind::FromFile,
             Kind::Stale,

@@ -43,8 +43,10 @@ fn every_route_has_its_least_role() {
         | O::DisconnectServer
         | O::LoginServer
         | O::LogoutServer
+        | O::ListSecrets
         | O::ListAudit => Some(Operator),
         O::CreateKey | O::ListKeys | O::RevokeKey => Some(Admin),
+        O::PutSecret | O::DeleteSecret => Some(Admin),
     };
     for route in all() {
         for role in [Viewer, Caller, Operator, Admin] {
@@ -120,7 +122,7 @@ fn answers_are_good_ones_and_problems_bad_ones() {
 #[test]
 fn examples_of_requests_are_read() {
     use crate::api::input::{
-        CallTool, Declared, NewKey, PatchServer, RegisterServer, TransportType,
+        CallTool, Declared, NewKey, PatchServer, PutSecret, RegisterServer, TransportType,
     };
     let body = |operation| {
         let route = all().find(|route| route.operation == operation).unwrap();
@@ -132,4 +134,5 @@ fn examples_of_requests_are_read() {
     PatchServer::read(&body(Operation::PatchServer), TransportType::Stdio).unwrap();
     CallTool::read(&body(Operation::CallTool)).unwrap();
     NewKey::read(&body(Operation::CreateKey), 0).unwrap();
+    PutSecret::read(&body(Operation::PutSecret)).unwrap();
 }

@@ -6,6 +6,7 @@ use trunkline_http::{BadUrl, Url, is_field_name, is_field_value};
 
 use crate::access::Pattern;
 use crate::api::time;
+use crate::secrets::{is_secret_name, is_variable};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -22,6 +23,10 @@ pub enum Form {
     VariableName,
     /// The value of a variable, an argument, a path: what a process can be given.
     Value,
+    /// The value of a secret: anything that can be one of a variable. It is not looked into.
+    Secret,
+    /// What `${secret:NAME}` can name.
+    SecretName,
     /// Which tools a key may see and call.
     ToolPattern,
     /// RFC 3339.
@@ -67,7 +72,13 @@ impl Form {
                 plain("is not the name of a variable: it has a `=` or NUL")
             }
             Self::VariableName => None,
-            Self::Value if text.contains('\0') => plain("has a NUL character"),
+            Self::Value | Self::Secret if text.contains('\0') => plain("has a NUL character"),
+            Self::Secret => None,
+            Self::SecretName if !is_secret_name(text) => with(
+                "is not a name a secret can have",
+                "letters, digits, `-`, `_` and `.`, no `.` at its beginning",
+            ),
+            Self::SecretName => None,
             Self::HeaderValue | Self::Value => {
                 reference_fault(text).map(|message| (message.to_owned(), REFERENCE))
             }
@@ -98,7 +109,8 @@ impl Form {
             Self::HeaderName => Some(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"),
             Self::HeaderValue => Some(r"^[^\u0000-\u0008\u000a-\u001f\u007f-\u009f]*$"),
             Self::VariableName => Some(r"^[^=\u0000]+$"),
-            Self::Value => Some(r"^[^\u0000]*$"),
+            Self::Value | Self::Secret => Some(r"^[^\u0000]*$"),
+            Self::SecretName => Some(r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$"),
             Self::ToolPattern => Some(
                 r"^(\*|([^.\\\u0000-\u001f\u007f-\u009f]|\\[.*\\])+\.([^\\\u0000-\u001f\u007f-\u009f]|\\[.*\\])+)$",
             ),
@@ -149,14 +161,13 @@ fn reference_fault(text: &str) -> Option<&'static str> {
 }
 
 fn is_reference(inner: &str) -> bool {
-    if let Some(name) = inner.strip_prefix("secret:") {
-        let belongs = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        return !name.is_empty() && name.bytes().all(belongs);
+    match inner.strip_prefix("secret:") {
+        Some(name) => is_secret_name(name),
+        None => {
+            let inner = inner.strip_prefix("env:").unwrap_or(inner);
+            is_variable(inner.split_once(":-").map_or(inner, |(name, _)| name))
+        }
     }
-    let inner = inner.strip_prefix("env:").unwrap_or(inner);
-    let name = inner.split_once(":-").map_or(inner, |(name, _)| name);
-    let belongs = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    !name.is_empty() && name.bytes().all(belongs) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod audit;
 mod health;
 mod key;
 mod platform;
+mod secret;
 mod server;
 mod status;
 mod tools;
@@ -12,6 +13,7 @@ pub use audit::{AUDIT_LIST, AUDIT_RECORD, AuditView};
 pub use health::{HEALTH, HEALTH_REPORT, HealthReport, HealthView, SampleView, WindowView};
 pub use key::{CREATED_KEY, KEY, KEY_LIST, KeyView, ME, MeView};
 pub use platform::{LIVE, PROBLEM, READY};
+pub use secret::{SECRET, SECRET_LIST, SecretView};
 pub use server::{
     AuthView, CONNECTING, DISCONNECTED, LOGIN, LastError, SERVER, SERVER_LIST, ServerView, Source,
     connecting, disconnected, server_list, shown_config, shown_url,

@@ -5,7 +5,7 @@ use trunkline_store::seal::Keyring;
 
 use super::place::{key, record, remote, safe};
 use crate::scratch::Folder;
-use crate::secrets::{RotationError, Safe, SecretError, rotate, rotate_file, shown};
+use crate::secrets::{FileRotation, KeySource, RotationError, Safe, SecretError, rotate, shown};
 
 #[tokio::test]
 async fn with_the_wrong_key_everything_is_shown_and_nothing_opened_or_written() {
@@ -26,7 +26,7 @@ async fn with_the_wrong_key_everything_is_shown_and_nothing_opened_or_written() 
     assert!(shown(&server).is_ok());
     assert_eq!(wrong.open(&server, &credentials).unwrap_err(), SecretError::Locked);
     assert_eq!(wrong.seal("2", &connection, 1).unwrap_err(), SecretError::Locked);
-    assert_eq!(wrong.put_named("a", "b", 1).unwrap_err(), SecretError::Locked);
+    assert_eq!(wrong.put_named("a", "b", "ci", 1).unwrap_err(), SecretError::Locked);
     assert_eq!(wrong.pepper(&store).await.unwrap_err(), SecretError::Locked);
     assert!(SecretError::Locked.to_string().contains("TRUNKLINE_KEY"));
 
@@ -41,7 +41,7 @@ async fn a_rotation_takes_over_everything_and_can_be_repeated() {
     let folder = Folder::new();
     let store = folder.store().await;
     let old = safe(&store, 1).await;
-    let put = old.put_named("db", "canary", 1).unwrap();
+    let put = old.put_named("db", "canary", "ci", 1).unwrap();
     store.commit(vec![put], vec![]).await.unwrap();
     let pepper = old.pepper(&store).await.unwrap();
     let refused = rotate(&store, key(8), key(9)).await.unwrap_err();
@@ -63,7 +63,7 @@ async fn an_interrupted_rotation_goes_on() {
     let store = folder.store().await;
     let old = safe(&store, 1).await;
     let pepper = old.pepper(&store).await.unwrap();
-    let put = old.put_named("db", "canary", 1).unwrap();
+    let put = old.put_named("db", "canary", "ci", 1).unwrap();
     store.commit(vec![put], vec![]).await.unwrap();
     let both = Keyring::new(key(2)).with_older(key(1));
     let aad = trunkline_store::seal::Aad {
@@ -87,14 +87,41 @@ async fn the_key_file_is_replaced_when_all_is_done() {
     let store = folder.store().await;
     Safe::unlock(&store, Keyring::new(first.clone())).await.unwrap();
     // As left by one that was interrupted before it could rename the file.
-    let next = trunkline_store::seal::create(&folder.path().join("key.next")).unwrap();
+    let next = FileRotation::begin(&path).unwrap().new;
     rotate(&store, first.clone(), next.clone()).await.unwrap();
-    rotate_file(&store, &path).await.unwrap();
-    let now = trunkline_store::seal::load(&path).unwrap();
-    assert_eq!(now.id(), next.id());
+    assert_eq!(trunkline_store::seal::load(&path).unwrap().id(), first.id());
+    let again = FileRotation::begin(&path).unwrap();
+    assert_eq!((again.old.id(), again.new.id()), (first.id(), next.id()), "the same two");
+    rotate(&store, again.old.clone(), again.new.clone()).await.unwrap();
+    again.finish().unwrap();
+    assert_eq!(trunkline_store::seal::load(&path).unwrap().id(), next.id());
     assert!(!folder.path().join("key.next").exists());
-    rotate_file(&store, &path).await.unwrap();
-    let now = trunkline_store::seal::load(&path).unwrap();
-    assert!(now.id() != next.id() && now.id() != first.id());
-    assert!(!Safe::unlock(&store, Keyring::new(now)).await.unwrap().is_locked());
+    let another = FileRotation::begin(&path).unwrap().new;
+    assert!(another.id() != next.id() && another.id() != first.id());
+}
+
+/// Wherever a rotation is interrupted, both keys together open everything.
+#[tokio::test]
+async fn until_a_rotation_is_finished_the_file_stands_for_both_keys() {
+    let folder = Folder::new();
+    let path = folder.path().join("key");
+    let source = KeySource::File(path.clone());
+    let store = folder.store().await;
+    let opened = async || {
+        let found = source.resolve().unwrap();
+        let is_interrupted = found.next.is_some();
+        let safe = Safe::unlock(&store, found.keyring()).await.unwrap();
+        let values = safe.values_of(&store, &["db".to_owned()].into()).await.unwrap();
+        (is_interrupted, values["db"].to_string())
+    };
+    let old = Safe::unlock(&store, source.resolve().unwrap().keyring()).await.unwrap();
+    let put = old.put_named("db", "canary", "ci", 1).unwrap();
+    store.commit(vec![put], vec![]).await.unwrap();
+    assert_eq!(opened().await, (false, "canary".to_owned()));
+    let begun = FileRotation::begin(&path).unwrap();
+    assert_eq!(opened().await, (true, "canary".to_owned()), "nothing is sealed anew yet");
+    rotate(&store, begun.old.clone(), begun.new.clone()).await.unwrap();
+    assert_eq!(opened().await, (true, "canary".to_owned()), "all is sealed anew");
+    begun.finish().unwrap();
+    assert_eq!(opened().await, (false, "canary".to_owned()));
 }

@@ -15,7 +15,7 @@ fn environment(name: &str) -> Option<String> {
     let value = match name {
         "TOKEN" => "canary&1",
         "NESTED" => "${TOKEN} ${secret:db}",
-        "BAD" => "canary\r\nEvil: 1",
+        "BAD" => "canary\r\nEvil: one",
         "PATHS" => "a/b",
         "ELSEWHERE" => ".evil.example",
         "HIDDEN" => "canary",
@@ -55,6 +55,17 @@ fn values_take_the_place_of_references_once() {
 }
 
 #[test]
+fn a_variable_may_have_several_lines_and_none_of_them_is_shown() {
+    let connection = stdio(&[], &[("E", "${BAD}")]);
+    let ready = resolved(&connection).unwrap();
+    let Transport::Stdio { env, .. } = &ready.connection.transport else { panic!() };
+    assert_eq!(env[0].1, "canary\r\nEvil: one");
+    let log = ready.secrets.redact("Evil: one");
+    assert!(!log.contains("Evil"), "{log}");
+    assert_eq!(resolved(&stdio(&[], &[("E", "a\0b")])).unwrap_err().len(), 1);
+}
+
+#[test]
 fn a_value_in_a_url_stays_in_its_place() {
     let table = [
         ("https://h/${PATHS}/mcp", "https://h/a/b/mcp"),
@@ -84,7 +95,6 @@ fn what_is_missing_is_named_and_no_value_is() {
         (stdio(&["--key", "${secret:db}"], &[]), "the secret `db` may not be used in argument 2"),
         (stdio(&["${UNSET}"], &[]), "`UNSET` is not set (in argument 1)"),
         (remote("https://h", &[("X", "${BAD}")]), "the header `X` cannot be used"),
-        (stdio(&[], &[("E", "${BAD}")]), "the variable `E` cannot be used"),
         (remote("https://h${ELSEWHERE}", &[]), "the URL cannot be used"),
         (remote("https://h/${BAD}", &[]), "the URL cannot be used"),
         (remote("https://h", &[("X", "a${b")]), "a `${…}` in the header `X` is not a reference"),
@@ -117,17 +127,18 @@ async fn secrets_with_names_are_kept_sealed_and_found() {
     let folder = Folder::new();
     let store = folder.store().await;
     let safe = safe(&store, 1).await;
-    let put = safe.put_named("git.hub", "canary", 7).unwrap();
+    let put = safe.put_named("git.hub", "canary", "ci", 7).unwrap();
     store.commit(vec![put], vec![]).await.unwrap();
     let listed = crate::secrets::Safe::named(&store).await.unwrap();
     assert_eq!(listed.len(), 1);
     assert_eq!((listed[0].name.as_str(), listed[0].updated_at), ("git.hub", 7));
+    assert_eq!(listed[0].updated_by.as_deref(), Some("ci"));
     let wanted = ["git.hub", "none"].map(str::to_owned).into();
     let values = safe.values_of(&store, &wanted).await.unwrap();
     assert_eq!(values.len(), 1);
     assert_eq!(values["git.hub"].as_str(), "canary");
-    for (name, value) in [("a/b", "x"), ("", "x"), ("ok", "a\nb")] {
-        assert!(safe.put_named(name, value, 1).unwrap_err().is_the_callers(), "{name}");
+    for (name, value) in [("a/b", "x"), ("", "x"), (".a", "x"), ("ok", "a\0b"), ("ok", "")] {
+        assert!(safe.put_named(name, value, "ci", 1).unwrap_err().is_the_callers(), "{name}");
     }
     let delete = crate::secrets::Safe::delete_named("git.hub");
     store.commit(vec![delete], vec![]).await.unwrap();

@@ -11,7 +11,7 @@ use crate::secrets::{Connection, SecretError, shown};
 
 fn all_kinds() -> Vec<Connection> {
     vec![
-        stdio(&["-y", "x"], &[("TOKEN", "canary-1"), ("EMPTY", "")]),
+        stdio(&["-y", "x"], &[("TOKEN", "canary-1"), ("EMPTY", ""), ("PEM", "canary\r\n6\n")]),
         remote("https://h/mcp", &[]),
         Connection {
             health_check_url: Some("https://h/health?key=canary-2".to_owned()),
@@ -93,7 +93,7 @@ async fn values_that_cannot_be_sent_are_refused_by_name_only() {
         remote("https://h", &[("X-Key", "canary\r\nEvil: 1")]),
         remote("https://h", &[("X-Key", "canary\n")]),
         stdio(&[], &[("X-Key", "canary\0")]),
-        stdio(&[], &[("X-Key", "canary\ncanary")]),
+        remote("https://h", &[("X-Key", "canary\ncanary")]),
         remote("https://h", &[("X-Key", "***")]),
     ] {
         let error = safe.seal("1", &connection, 1).unwrap_err();

@@ -1,0 +1,39 @@
+//! Secrets: listed, put, removed.
+
+use super::Asked;
+use super::answer::Answer;
+use crate::api::input::PutSecret;
+use crate::api::paging::{self, List};
+use crate::api::problem::Problem;
+use crate::api::query;
+use crate::platform::{Removal, Written};
+
+pub(super) async fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
+    let (_, page) = paging::query(asked.route, asked.raw_query(), List::Secrets)?;
+    Ok(Answer::json(200, &asked.platform.secrets(&page).await?))
+}
+
+pub(super) async fn put(asked: &Asked<'_>) -> Result<Answer, Problem> {
+    asked.no_query()?;
+    let new = PutSecret::read(&asked.body())?;
+    let (written, shown) = asked.platform.put_secret(name(asked), &new.value, asked.by()).await?;
+    let status = match written {
+        Written::New => 201,
+        Written::Again => 200,
+    };
+    Ok(Answer::json(status, &shown))
+}
+
+pub(super) async fn delete(asked: &Asked<'_>) -> Result<Answer, Problem> {
+    let query = query::whole(asked.route, asked.raw_query())?;
+    let removal = match query.flag("force") {
+        Some(true) => Removal::InAnyCase,
+        Some(false) | None => Removal::IfUnused,
+    };
+    asked.platform.delete_secret(name(asked), removal, asked.by()).await?;
+    Ok(Answer::empty(204))
+}
+
+fn name<'a>(asked: &'a Asked<'_>) -> &'a str {
+    asked.params.get("name").unwrap_or_default()
+}

@@ -1,0 +1,88 @@
+//! Hears from Postgres that somebody has changed something, so that nobody has to keep asking.
+
+use std::future::poll_fn;
+use std::pin::pin;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, NoTls};
+use tokio_util::sync::CancellationToken;
+
+use super::tls::Connector;
+use crate::limits::{CONNECT, FIRST_PAUSE, LAST_PAUSE};
+use crate::session::LISTEN;
+
+/// Counts up whenever something may have changed, until `end`. A connection of its own: those of
+/// the pool come and go, and one that listens must stay.
+pub(super) async fn listen(
+    config: Config,
+    connector: Connector,
+    told: watch::Sender<u64>,
+    end: CancellationToken,
+) {
+    let work = async {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            pause = match once(&config, &connector, &told).await {
+                Heard::Something => FIRST_PAUSE,
+                Heard::Nothing => (pause * 2).min(LAST_PAUSE),
+            };
+            sleep(pause).await;
+        }
+    };
+    tokio::select! {
+        () = work => {}
+        () = end.cancelled() => {}
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    Something,
+    /// It could not even begin.
+    Nothing,
+}
+
+/// Until the connection breaks.
+async fn once(config: &Config, connector: &Connector, told: &watch::Sender<u64>) -> Heard {
+    match connector {
+        Connector::Plain => attend(timeout(CONNECT, config.connect(NoTls)).await, told).await,
+        Connector::Tls(tls) => {
+            attend(timeout(CONNECT, config.connect(tls.clone())).await, told).await
+        }
+    }
+}
+
+async fn attend<S, T, Late>(
+    connected: Result<Result<(Client, Connection<S, T>), Error>, Late>,
+    told: &watch::Sender<u64>,
+) -> Heard
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    let Ok(Ok((client, mut connection))) = connected else { return Heard::Nothing };
+    let mut heard = Heard::Nothing;
+    let mut asked = pin!(client.batch_execute(LISTEN));
+    let mut late = pin!(sleep(CONNECT));
+    loop {
+        let is_waiting = heard == Heard::Nothing;
+        tokio::select! {
+            answer = &mut asked, if is_waiting => match answer {
+                // Something may have changed before.
+                Ok(()) => {
+                    heard = Heard::Something;
+                    told.send_modify(|count| *count += 1);
+                }
+                Err(_) => return heard,
+            },
+            () = &mut late, if is_waiting => return heard,
+            message = poll_fn(|context| connection.poll_message(context)) => match message {
+                Some(Ok(AsyncMessage::Notification(_))) => told.send_modify(|count| *count += 1),
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => return heard,
+            },
+        }
+    }
+}
