@@ -79,9 +79,7 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
                 Some(Beside::boot(settings, &mut options).await.map_err(io::Error::other)?)
             }
         };
-        if let Some(beside) = &beside {
-            beside.attach(&mut front);
-        }
+        beside.iter().for_each(|beside| beside.attach(&mut front));
         let gateway = Gateway::start(options)?;
         let fleet = gateway.fleet();
         let platform = beside.map(|beside| beside.attend(fleet.clone()));
