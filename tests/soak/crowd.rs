@@ -112,7 +112,7 @@ impl Crowd<'_> {
             if outcome == Outcome::Right {
                 newest.note(sent);
             }
-            let over_mcp = place % 2 == 0;
+            let over_mcp = place.is_multiple_of(2);
             calls.push(Call { number, server, over_mcp, time: due.elapsed(), outcome });
         }
         calls
