@@ -25,6 +25,6 @@ impl Changes {
             return;
         }
         // It is closed, or cannot tell.
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }

@@ -1,16 +1,30 @@
 //! Base64 as OAuth uses it: without padding for URLs, with padding in a header.
 
-use crate::access::base64url::encode;
+const PLAIN: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 pub(super) fn for_url(bytes: &[u8]) -> String {
-    encode(bytes)
+    encode(bytes, URL)
 }
 
-/// The same digits, but for two of them, and padded.
 pub(super) fn for_header(bytes: &[u8]) -> String {
-    let mut text = encode(bytes).replace('-', "+").replace('_', "/");
+    let mut text = encode(bytes, PLAIN);
     while !text.len().is_multiple_of(4) {
         text.push('=');
+    }
+    text
+}
+
+fn encode(bytes: &[u8], alphabet: &[u8; 64]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let byte = |index: usize| u32::from(group.get(index).copied().unwrap_or_default());
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        // n bytes are written as n + 1 characters.
+        for shift in [18, 12, 6, 0].into_iter().take(group.len() + 1) {
+            let index = usize::try_from(bits >> shift & 63).unwrap_or_default();
+            text.push(char::from(alphabet.get(index).copied().unwrap_or_default()));
+        }
     }
     text
 }

@@ -6,7 +6,7 @@ use std::pin::pin;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, NoTls};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls};
 use tokio_util::sync::CancellationToken;
 
 use super::tls::Connector;
@@ -47,22 +47,26 @@ enum Heard {
 /// Until the connection breaks.
 async fn once(config: &Config, connector: &Connector, told: &watch::Sender<u64>) -> Heard {
     match connector {
-        Connector::Plain => attend(timeout(CONNECT, config.connect(NoTls)).await, told).await,
-        Connector::Tls(tls) => {
-            attend(timeout(CONNECT, config.connect(tls.clone())).await, told).await
-        }
+        Connector::Plain => match timeout(CONNECT, config.connect(NoTls)).await {
+            Ok(Ok((client, connection))) => attend(&client, connection, told).await,
+            _ => Heard::Nothing,
+        },
+        Connector::Tls(tls) => match timeout(CONNECT, config.connect(tls.clone())).await {
+            Ok(Ok((client, connection))) => attend(&client, connection, told).await,
+            _ => Heard::Nothing,
+        },
     }
 }
 
-async fn attend<S, T, Late>(
-    connected: Result<Result<(Client, Connection<S, T>), Error>, Late>,
+async fn attend<S, T>(
+    client: &Client,
+    mut connection: Connection<S, T>,
     told: &watch::Sender<u64>,
 ) -> Heard
 where
     S: AsyncRead + AsyncWrite + Unpin,
     T: AsyncRead + AsyncWrite + Unpin,
 {
-    let Ok(Ok((client, mut connection))) = connected else { return Heard::Nothing };
     let mut heard = Heard::Nothing;
     let mut asked = pin!(client.batch_execute(LISTEN));
     let mut late = pin!(sleep(CONNECT));

@@ -45,7 +45,10 @@ async fn a_store_of_the_first_version_is_taken_over_with_all_it_has(place: &Plac
     let unsigned = CredentialRecord { updated_by: None, ..credential.clone() };
     assert_eq!(store.credential("-", "token").await.unwrap(), unsigned);
     assert_eq!(store.health("a", 9).await.unwrap(), [sample]);
-    // What is new in the second one works there.
+    the_second_version_works(&store, credential).await;
+}
+
+async fn the_second_version_works(store: &Store, credential: CredentialRecord) {
     store.commit(vec![Change::PutCredential(credential.clone())], vec![]).await.unwrap();
     assert_eq!(store.credential("-", "token").await.unwrap(), credential);
     store.append_health(vec![a_sample("file:f")]).await.unwrap();

@@ -77,7 +77,8 @@ pub(super) const ROUTES: &[Route] = &[
                 headers: &[],
             },
         ],
-        problems: &[Kind::StoreUnavailable, Kind::StoreFull],
+        // A name with a control character is no path at all.
+        problems: &[Kind::NoSuchPath, Kind::StoreUnavailable, Kind::StoreFull],
     },
     Route {
         operation: Operation::DeleteSecret,
