@@ -24,6 +24,7 @@ mod reload;
 mod review;
 mod sharing;
 mod simple;
+mod traces;
 
 /// Tests that measure promised times, or use both processors for long, take turns.
 static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());

@@ -6,6 +6,7 @@
 pub mod apart;
 pub mod bin;
 pub mod client;
+pub mod collector;
 pub mod config;
 pub mod corpus;
 pub mod fake;

@@ -27,7 +27,13 @@ impl Room {
             command.args(["--listen", "127.0.0.1:0"]);
         }
         command.args(flags).env(MARK, self.marker());
-        for name in ["MCP_PROXY_CONFIG_PATH", "PORT", "TRUNKLINE_TOKEN", "KEEP_SERVER_OPEN"] {
+        for name in [
+            "MCP_PROXY_CONFIG_PATH",
+            "PORT",
+            "TRUNKLINE_TOKEN",
+            "KEEP_SERVER_OPEN",
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+        ] {
             command.env_remove(name);
         }
         command

@@ -22,12 +22,13 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("gateway/era", &[]),
     ("gateway/error", &["era"]),
     ("gateway/events", &[]),
+    ("gateway/traces", &["events"]),
     ("gateway/face", &[]),
     ("gateway/gate", &[]),
     ("gateway/stream", &[]),
     ("gateway/deadlines", &["stream"]),
     ("gateway/pump", &["limits", "stream"]),
-    ("gateway/call", &["deadlines", "era", "error", "events", "gate", "limits", "pump"]),
+    ("gateway/call", &["deadlines", "era", "error", "events", "gate", "limits", "pump", "traces"]),
     ("gateway/router", &["call", "error"]),
     ("gateway/instance", &[]),
     ("gateway/registry", &["call", "deadlines", "era", "gate", "instance", "limits", "upstream"]),
@@ -44,6 +45,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "pump",
             "registry",
             "stream",
+            "traces",
         ],
     ),
     (
@@ -67,10 +69,13 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("control/audit", &["api", "scratch"]),
     ("control/health", &["api", "net", "scratch"]),
     ("control/metrics", &["api"]),
-    ("control/trace", &["net"]),
+    ("control/trace", &["access", "net"]),
     (
         "control/platform",
-        &["access", "api", "audit", "health", "issuer", "keys", "metrics", "net", "secrets"],
+        &[
+            "access", "api", "audit", "health", "issuer", "keys", "metrics", "net", "secrets",
+            "trace",
+        ],
     ),
     (
         "gateway/fleet",

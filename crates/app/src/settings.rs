@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use trunkline_catalog::config::{self, Config, Problems, Rules, ServerSpec, Source};
 use trunkline_catalog::name::Naming;
+use trunkline_control::trace::HEADERS;
 use trunkline_gateway::{Declared, Face, Inherited, Limits, Options, Restart};
 use trunkline_http::reach::Policy;
 
@@ -113,6 +114,7 @@ pub(crate) fn options(
         declared: wanted.declared.clone(),
         reach: Policy::default(),
         events: None,
+        traces: None,
     })
 }
 
@@ -134,6 +136,7 @@ pub(crate) fn remote_options(
         declared: wanted.declared.clone(),
         reach: Policy::default(),
         events: None,
+        traces: None,
     }
 }
 
@@ -144,8 +147,9 @@ fn inherited(wanted: &Wanted<'_>, environment: &Environment) -> Inherited {
     Inherited::choose(variables, &wanted.servers.pass_env)
 }
 
-/// What nobody but Trunkline needs to know.
-const OWN: [&str; 3] = [TOKEN, KEY, ADMIN_TOKEN];
+/// What nobody but Trunkline needs to know. A server that has to send traces with the same headers is
+/// given them in its own `env`.
+const OWN: [&str; 5] = [TOKEN, KEY, ADMIN_TOKEN, HEADERS[0], HEADERS[1]];
 
 /// The variables of the platform.
 pub(crate) const KEY: &str = "TRUNKLINE_KEY";
@@ -220,8 +224,9 @@ mod tests {
 
     #[test]
     fn the_token_is_never_passed_on() {
-        let environment = Environment::of(&[(TOKEN, "t0psecret"), ("PATH", "/bin")]);
-        for pass_env in [vec![], vec!["*"], vec![TOKEN]] {
+        let environment =
+            Environment::of(&[(TOKEN, "t0psecret"), (HEADERS[0], "t0psecret"), ("PATH", "/bin")]);
+        for pass_env in [vec![], vec!["*"], vec![TOKEN, HEADERS[0]]] {
             let servers = servers(None, &pass_env);
             let (identity, bounds) = (Identity::default(), Bounds::default());
             let passed = inherited(&wanted(&servers, &identity, &bounds), &environment);

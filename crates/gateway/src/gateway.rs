@@ -15,7 +15,7 @@ use trunkline_http::reach::Policy;
 use trunkline_keeper::Keeper;
 use trunkline_wire::encode;
 
-use crate::call::Audience;
+use crate::call::{Audience, Watch};
 use crate::deadlines::Deadlines;
 use crate::events::EventSink;
 use crate::face::Face;
@@ -26,6 +26,7 @@ use crate::local::LocalClient;
 use crate::pump::Pump;
 use crate::registry::{Registry, View};
 use crate::session::{Session, SessionContext};
+use crate::traces::Traces;
 use crate::upstream::{Declared, Inherited, Provisions, Restart, Status, Supervisor, passed_on};
 
 /// Everything a gateway is told from outside.
@@ -44,6 +45,8 @@ pub struct Options {
     pub reach: Policy,
     /// Who is told what happens.
     pub events: Option<EventSink>,
+    /// Who follows requests.
+    pub traces: Option<Arc<dyn Traces>>,
 }
 
 #[derive(Debug)]
@@ -81,7 +84,7 @@ impl Gateway {
             farewell: farewell.subscribe(),
         };
         let provisions = Provisions {
-            events: options.events,
+            watch: Watch::new(options.events, options.traces),
             holds: options.restart == Restart::Always,
             call: options.limits.call,
             ..Provisions::default()
@@ -180,6 +183,7 @@ impl Gateway {
             supervisor: self.fleet.supervisor.clone(),
             exclusive,
             private: false,
+            follows: self.fleet.follows(),
         })
     }
 

@@ -21,6 +21,7 @@ mod registry;
 mod router;
 mod session;
 mod stream;
+mod traces;
 mod upstream;
 
 pub use events::{CallEnded, CallManner, Event, EventSink, Outcome};
@@ -34,6 +35,7 @@ pub use gate::{Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 pub use gateway::{Gateway, Options};
 pub use limits::Limits;
 pub use local::{LocalClient, LocalError, News, params_of};
+pub use traces::{Followed, Hop, Target, Traces, Trail};
 pub use upstream::{
     Declared, Failure, Hints, Inherited, Phase, Restart, Retry, State, Status, client_tls,
 };

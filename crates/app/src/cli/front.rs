@@ -1,10 +1,11 @@
 //! The flags of the two front doors: standard input and output, and HTTP.
 
 use clap::Args;
+use trunkline_http::Url;
 
 use super::platform::PlatformFlags;
 use super::servers::{Bounds, Identity, Servers};
-use super::values::{Token, host, origin};
+use super::values::{Token, host, origin, url};
 use crate::listen::Listen;
 
 /// Without a command.
@@ -42,6 +43,10 @@ pub(crate) struct Serve {
     /// An origin from which web pages may connect (repeatable)
     #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     pub(crate) allow_origin: Vec<String>,
+    /// Send traces of calls to the OpenTelemetry collector at URL, over OTLP/HTTP
+    /// [default: `$OTEL_EXPORTER_OTLP_ENDPOINT`, or none]
+    #[arg(long, value_name = "URL", value_parser = url)]
+    pub(crate) otlp_endpoint: Option<Url>,
     #[command(flatten)]
     pub(crate) platform: PlatformFlags,
     #[command(flatten)]

@@ -84,7 +84,7 @@ pub(crate) enum Asked {
 pub(crate) struct Told(clap::Error);
 
 /// Flags whose values are secrets, or may hold some.
-const SECRET: [&str; 4] = ["--token ", "--header ", "--url ", "--store "];
+const SECRET: [&str; 5] = ["--token ", "--header ", "--url ", "--store ", "--otlp-endpoint "];
 
 impl Told {
     /// An error that quotes no secret.

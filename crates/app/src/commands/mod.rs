@@ -15,4 +15,5 @@ mod runtime;
 pub(crate) mod serve;
 pub(crate) mod stdio;
 pub(crate) mod tools;
+mod traces;
 mod visit;

@@ -65,6 +65,7 @@ pub(super) fn settings(
             held.and_then(|(_, value)| value.to_str()).map(str::to_owned)
         }),
         health_interval: flags.health_interval,
+        tracer: None,
     })
 }
 

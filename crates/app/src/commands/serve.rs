@@ -2,14 +2,17 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 
-use trunkline_control::platform::Settings;
+use trunkline_control::platform::{Platform, Settings};
+use trunkline_control::trace::Tracer;
 use trunkline_gateway::{Declared, Gateway, HttpOptions, Restart};
 
 use crate::cli::{Serve, Token};
 use crate::commands::platform::{self, Beside};
 use crate::commands::reload::Reload;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
+use crate::commands::traces;
 use crate::environment::Environment;
 use crate::logging::NOTICE;
 use crate::settings::{self, TOKEN, Wanted};
@@ -48,9 +51,13 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
         Ok(address) => address,
         Err(error) => return broke(&error),
     };
-    let platform = match wanted_platform(serve, token.as_ref(), address, environment) {
-        Ok(settings) => settings,
-        Err(what) => return speak::problem(&format!("error: {what}\n"), USAGE),
+    let platform = wanted_platform(serve, token.as_ref(), address, environment);
+    let traced = traces::wanted(serve.otlp_endpoint.as_ref(), environment);
+    let (platform, traced) = match (platform, traced) {
+        (Ok(platform), Ok(traced)) => (platform, traced),
+        (Err(what), _) | (_, Err(what)) => {
+            return speak::problem(&format!("error: {what}\n"), USAGE);
+        }
     };
     let mut front = HttpOptions {
         listener,
@@ -62,15 +69,16 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
         attachment: None,
     };
     let served = block_on(async {
+        let tracer = traced.map(traces::start).transpose()?;
+        options.traces = tracer.clone().map(|tracer| Arc::new(tracer) as _);
         let beside = match platform {
             None => None,
             Some(settings) => {
+                let settings = Settings { tracer: tracer.clone(), ..settings };
                 Some(Beside::boot(settings, &mut options).await.map_err(io::Error::other)?)
             }
         };
-        if let Some(beside) = &beside {
-            beside.attach(&mut front);
-        }
+        beside.iter().for_each(|beside| beside.attach(&mut front));
         let gateway = Gateway::start(options)?;
         let fleet = gateway.fleet();
         let platform = beside.map(|beside| beside.attend(fleet.clone()));
@@ -87,15 +95,23 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
             never = reload.run(apply) => match never {},
             never = memory::give_back() => match never {},
         };
-        if let Some(platform) = &platform {
-            platform.close().await;
-        }
+        close(platform.as_ref(), tracer.as_ref()).await;
         served
     });
     match served.and_then(|served| served) {
         Ok(()) => OK,
         Err(error) => broke(&error),
     }
+}
+
+/// What is still to be written down or sent is; both at once, for both have their time.
+async fn close(platform: Option<&Platform>, tracer: Option<&Tracer>) {
+    let platform = async {
+        if let Some(platform) = platform {
+            platform.close().await;
+        }
+    };
+    tokio::join!(platform, traces::close(tracer));
 }
 
 /// What the platform is told, if there is to be one.

@@ -9,6 +9,7 @@ mod json;
 mod jwks;
 mod jwt;
 mod key;
+mod label;
 mod principal;
 mod refetch;
 mod resource;
@@ -24,6 +25,7 @@ pub use key::{
     ApiKey, KeyFault, KeyId, Mac, NoRandom, Pepper, Secret, Seed, Use, id_of, make_admin_token,
     make_key, random,
 };
+pub use label::{label, read_label};
 pub use principal::{Credential, Known, Principal, Refusal, WithoutToken, bearer_of, decide};
 pub use refetch::{
     BETWEEN_TRIES, Fetches, KeysDecision, LONGEST_USE, USUAL_USE, decide as decide_keys, is_due,

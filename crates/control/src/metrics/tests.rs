@@ -139,7 +139,7 @@ fn us5_ac7_what_happened_is_exposed_in_the_format() {
         sessions: 3,
         audit_waiting: 4,
         audit_lost: 5,
-        spans_dropped: 6,
+        traces_dropped: 6,
         events_lost: 8,
     };
     let families = read(&expose(&metrics, &platform));
@@ -161,7 +161,7 @@ fn us5_ac7_what_happened_is_exposed_in_the_format() {
         ("trunkline_sessions", &[], 3.0),
         ("trunkline_audit_waiting", &[], 4.0),
         ("trunkline_audit_lost_total", &[], 5.0),
-        ("trunkline_spans_dropped_total", &[], 6.0),
+        ("trunkline_traces_dropped_total", &[], 6.0),
         ("trunkline_events_lost_total", &[], 8.0),
     ] {
         let found = value(&families, name, labels);

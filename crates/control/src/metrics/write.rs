@@ -12,7 +12,7 @@ pub struct Platform<'a> {
     pub sessions: u64,
     pub audit_waiting: u64,
     pub audit_lost: u64,
-    pub spans_dropped: u64,
+    pub traces_dropped: u64,
     /// Events of the data plane that found no room.
     pub events_lost: u64,
 }
@@ -111,10 +111,10 @@ fn own(text: &mut Text, platform: &Platform<'_>) {
             platform.audit_lost,
         ),
         (
-            "trunkline_spans_dropped_total",
+            "trunkline_traces_dropped_total",
             Kind::Counter,
-            "Spans of traces that could not be sent.",
-            platform.spans_dropped,
+            "Requests whose spans could not be sent.",
+            platform.traces_dropped,
         ),
         (
             "trunkline_events_lost_total",

@@ -11,13 +11,13 @@ use trunkline_gateway::{CallEnded, Event, EventSink, Fleet, Outcome, ToolInfo};
 use trunkline_http::Url;
 use trunkline_store::{NewAudit, NewTool, StoreError};
 
-use super::gate::read_label;
 use super::roster::Entry;
 use super::{News, Platform, clock};
-use crate::access::Credential;
+use crate::access::{Credential, read_label};
 use crate::api::view::{Source, Status};
 use crate::health::{Checking, Later, Patient, Phase};
 use crate::metrics::{Outcome as Counted, Platform as Measured, ServerMetrics, expose};
+use crate::trace::Tracer;
 
 /// What was last seen of each server, so that changes can be told.
 #[derive(Debug, Default)]
@@ -232,6 +232,7 @@ impl Platform {
             audit_waiting: audit.waiting as u64,
             audit_lost: audit.lost,
             events_lost: self.0.sink.lock().as_ref().map_or(0, EventSink::lost),
+            traces_dropped: self.0.settings.tracer.as_ref().map_or(0, Tracer::dropped),
             ..Measured::default()
         };
         expose(&self.0.metrics, &measured)

@@ -3,10 +3,10 @@
 use trunkline_gateway::{CallFailure, FailureKind, ToolCall};
 use trunkline_store::NewAudit;
 
-use super::gate::label;
 use super::roster::Entry;
 use super::show::no_such_server;
 use super::{Platform, clock};
+use crate::access::label;
 use crate::api::input::CallTool;
 use crate::api::problem::{About, Kind, Problem};
 use crate::api::result::{self, Metadata};
@@ -17,8 +17,14 @@ use crate::keys::By;
 pub struct Called(pub Vec<u8>);
 
 impl Platform {
-    pub async fn call(&self, call: &CallTool<'_>, by: By<'_>) -> Result<Called, Problem> {
-        let called = self.call_named(call, by).await;
+    /// `traceparent`: what the request says about where it comes from.
+    pub async fn call(
+        &self,
+        call: &CallTool<'_>,
+        by: By<'_>,
+        traceparent: Option<&str>,
+    ) -> Result<Called, Problem> {
+        let called = self.call_named(call, by, traceparent).await;
         // What reached the data plane is recorded there.
         if let Err((problem, Some(refused))) = &called {
             self.0.audit.record(NewAudit {
@@ -43,6 +49,7 @@ impl Platform {
         &self,
         call: &CallTool<'_>,
         by: By<'_>,
+        traceparent: Option<&str>,
     ) -> Result<Called, (Problem, Option<Turned>)> {
         let roster = self.roster();
         let turned =
@@ -75,6 +82,7 @@ impl Platform {
                 &by.principal.credential().to_string(),
                 by.address.unwrap_or_default(),
             )),
+            traceparent: traceparent.map(str::to_owned),
             deadline: None,
         };
         match fleet.call(wanted).await {

@@ -8,7 +8,9 @@ use sha2::{Digest as _, Sha256};
 use trunkline_gateway::{Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 
 use super::clock;
-use crate::access::{Action, Credential, Grants, Principal, Refusal, bearer_of, challenge, decide};
+use crate::access::{
+    Action, Credential, Grants, Principal, Refusal, bearer_of, challenge, decide, label, read_label,
+};
 use crate::issuer::IssuerKeys;
 use crate::keys::Keyholder;
 
@@ -91,21 +93,6 @@ fn pass(principal: &Principal, peer: SocketAddr) -> Arc<Pass> {
         expires: end.and_then(|end| UNIX_EPOCH.checked_add(end)),
     })
 }
-
-/// Who calls and from where, as the data plane passes it on.
-pub(super) fn label(credential: &str, address: &str) -> Arc<str> {
-    format!("{credential}{FROM}{address}").into()
-}
-
-/// The way back.
-pub(super) fn read_label(label: &str) -> (&str, Option<&str>) {
-    match label.rsplit_once(FROM) {
-        Some((credential, address)) => (credential, Some(address)),
-        None => (label, None),
-    }
-}
-
-const FROM: &str = " from ";
 
 /// Some tools only.
 #[derive(Debug)]

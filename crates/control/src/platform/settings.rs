@@ -11,6 +11,7 @@ use trunkline_store::StoreUrl;
 use crate::access::WithoutToken;
 use crate::issuer::Trusted;
 use crate::secrets::{Allowed, KeySource};
+use crate::trace::Tracer;
 
 /// Everything the platform is told from outside.
 #[derive(Clone)]
@@ -33,6 +34,8 @@ pub struct Settings {
     /// Looks one up.
     pub environment: Lookup,
     pub health_interval: Duration,
+    /// Who follows requests, for what it has lost.
+    pub tracer: Option<Tracer>,
 }
 
 pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;

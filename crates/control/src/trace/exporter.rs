@@ -1,25 +1,23 @@
-//! `Tracer`: takes spans without waiting, and one task that sends them to a collector.
+//! `Exporter`: the one task that sends spans to a collector, many at a time.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
-use trunkline_http::{BadUrl, Url};
+use trunkline_gateway::Followed;
 
-use super::encode::encode;
-use super::span::Span;
+use super::choose::{Protocol, Settings};
+use super::span::{Span, spans};
+use super::{json, protobuf};
 use crate::net::{Client, Limits, Request, Response};
 
-/// Spans that wait: some seconds of a busy gateway, below a megabyte.
-const WAITING: usize = 4_096;
-/// Spans of one request.
+/// Requests whose spans are sent together.
 const BATCH: usize = 512;
-/// A span waits no longer than this for others.
-const LINGER: Duration = Duration::from_secs(5);
+/// None waits longer than this for others.
+const LINGER: Duration = Duration::from_secs(2);
 const LIMITS: Limits = Limits { deadline: Duration::from_secs(10), max_body: 64 * 1024 };
 /// A batch is sent again this often, after pauses doubled from the first on; then it is dropped.
 const REPEATS: u32 = 3;
@@ -27,178 +25,117 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Longer than that a collector does not make us wait, whatever it says.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-#[derive(Clone)]
-pub struct Settings {
-    /// Of the collector, as in `http://localhost:4318`; `/v1/traces` is added.
-    pub endpoint: Url,
-    /// Sent with every request; values may be secrets.
-    pub headers: Vec<(String, String)>,
-    /// Tells replicas apart.
-    pub instance: String,
-}
-
-impl Settings {
-    pub fn traces(&self) -> Result<Url, BadUrl> {
-        let base = self.endpoint.path().trim_end_matches('/');
-        self.endpoint.join(&format!("{base}/v1/traces"))
-    }
-}
-
-impl std::fmt::Debug for Settings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
-        f.debug_struct("Settings")
-            .field("endpoint", &self.endpoint)
-            .field("headers", &names)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Cheap to clone; all clones are one.
-#[derive(Debug, Clone)]
-pub struct Tracer {
-    spans: mpsc::Sender<Span>,
-    dropped: Arc<AtomicU64>,
-    closing: CancellationToken,
-    end: CancellationToken,
-    done: CancellationToken,
-}
-
-impl Tracer {
-    /// The sender runs on `tasks` until `close`.
-    pub fn start(settings: Settings, client: Client, tasks: &TaskTracker) -> Result<Self, BadUrl> {
-        let url = settings.traces()?;
-        let (sender, spans) = mpsc::channel(WAITING);
-        let tracer = Self {
-            spans: sender,
-            dropped: Arc::new(AtomicU64::new(0)),
-            closing: CancellationToken::new(),
-            end: CancellationToken::new(),
-            done: CancellationToken::new(),
-        };
-        let own = Line { url, settings, client, dropped: Arc::clone(&tracer.dropped) };
-        let (closing, end) = (tracer.closing.clone(), tracer.end.clone());
-        let done = tracer.done.clone();
-        tasks.spawn(async move {
-            tokio::select! {
-                () = own.run(spans, &closing) => {}
-                () = end.cancelled() => {}
-            }
-            done.cancel();
-        });
-        Ok(tracer)
-    }
-
-    /// Never waits: without room the span is dropped and counted.
-    pub fn record(&self, span: Span) {
-        if self.spans.try_send(span).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Spans that nobody gets to see.
-    pub fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
-    }
-
-    /// Sends what waits, as long as the deadline allows.
-    pub async fn close(&self, deadline: Instant) {
-        self.closing.cancel();
-        if timeout_at(deadline, self.done.cancelled()).await.is_err() {
-            self.end.cancel();
-            self.done.cancelled().await;
-        }
-    }
-}
-
-struct Line {
-    url: Url,
+pub(super) struct Exporter {
     settings: Settings,
     client: Client,
     dropped: Arc<AtomicU64>,
+    /// The last batch was dropped: that is said once, not each time.
+    is_failing: AtomicBool,
 }
 
-impl Line {
-    async fn run(&self, mut spans: mpsc::Receiver<Span>, closing: &CancellationToken) {
-        while let Some(batch) = gather(&mut spans, closing).await {
-            self.send(&batch, closing).await;
+impl Exporter {
+    pub(super) fn new(settings: Settings, client: Client, dropped: Arc<AtomicU64>) -> Self {
+        Self { settings, client, dropped, is_failing: AtomicBool::new(false) }
+    }
+
+    /// Until all who could tell are gone, or `closing`.
+    pub(super) async fn run(
+        &self,
+        mut waiting: mpsc::Receiver<Followed>,
+        closing: &CancellationToken,
+    ) {
+        while let Some(batch) = gather(&mut waiting, closing).await {
+            match self.send(&batch, closing).await {
+                Ok(()) => {
+                    if self.is_failing.swap(false, Ordering::Relaxed) {
+                        tracing::info!("the collector takes spans again");
+                    }
+                }
+                Err(why) => {
+                    let count = u64::try_from(batch.len()).unwrap_or(u64::MAX);
+                    self.dropped.fetch_add(count, Ordering::Relaxed);
+                    if !self.is_failing.swap(true, Ordering::Relaxed) {
+                        tracing::warn!("spans are dropped: {why}");
+                    }
+                }
+            }
         }
     }
 
-    async fn send(&self, batch: &[Span], closing: &CancellationToken) {
-        let body = encode(batch, &self.settings.instance);
+    async fn send(&self, batch: &[Followed], closing: &CancellationToken) -> Result<(), String> {
+        let (kind, body) = self.encoded(batch);
         let mut pause = FIRST_PAUSE;
-        for attempt in 0..=REPEATS {
-            let verdict = self.post(body.clone()).await;
-            let wait = match verdict {
-                Verdict::Taken => return,
-                Verdict::Refused => break,
-                Verdict::Later(asked) => asked.unwrap_or(pause).min(LONGEST_PAUSE),
+        let mut left = REPEATS;
+        loop {
+            let request = Request::post(self.settings.url.clone(), kind, body.clone());
+            let (why, asked) = match self.post(request).await {
+                Verdict::Taken => return Ok(()),
+                Verdict::Refused(why) => return Err(why),
+                Verdict::Later(why, asked) => (why, asked),
             };
-            if attempt == REPEATS || closing.is_cancelled() {
-                break;
+            if left == 0 || closing.is_cancelled() {
+                return Err(why);
             }
+            left -= 1;
             tokio::select! {
-                () = sleep(wait) => {}
+                () = sleep(asked.unwrap_or(pause).min(LONGEST_PAUSE)) => {}
                 // The last attempt is made at once.
                 () = closing.cancelled() => {}
             }
             pause *= 2;
         }
-        let count = u64::try_from(batch.len()).unwrap_or(u64::MAX);
-        self.dropped.fetch_add(count, Ordering::Relaxed);
     }
 
-    async fn post(&self, body: Vec<u8>) -> Verdict {
-        let mut request = Request::post(self.url.clone(), "application/json", body);
+    fn encoded(&self, batch: &[Followed]) -> (&'static str, Vec<u8>) {
+        let spans: Vec<Span> = batch.iter().flat_map(spans).collect();
+        let resource = &self.settings.resource;
+        match self.settings.protocol {
+            Protocol::Protobuf => ("application/x-protobuf", protobuf::encode(&spans, resource)),
+            Protocol::Json => ("application/json", json::encode(&spans, resource)),
+        }
+    }
+
+    async fn post(&self, mut request: Request) -> Verdict {
         for (name, value) in &self.settings.headers {
             request = request.header(name, value);
         }
         match self.client.send(request, LIMITS).await {
             Ok(answer) => verdict(&answer),
-            Err(error) if error.may_retry() => {
-                tracing::debug!(%error, "spans cannot be sent");
-                Verdict::Later(None)
-            }
-            Err(error) => {
-                tracing::warn!(%error, "spans cannot be sent");
-                Verdict::Refused
-            }
+            Err(error) if error.may_retry() => Verdict::Later(error.to_string(), None),
+            Err(error) => Verdict::Refused(error.to_string()),
         }
     }
 }
 
 enum Verdict {
     Taken,
-    Refused,
-    Later(Option<Duration>),
+    Refused(String),
+    Later(String, Option<Duration>),
 }
 
 /// As OTLP has it: these four may be sent again, all others not.
 fn verdict(answer: &Response) -> Verdict {
+    let why = || format!("the collector answers with status {}", answer.status);
     match answer.status {
         200..=299 => Verdict::Taken,
         429 | 502 | 503 | 504 => {
-            let seconds = answer.text("Retry-After").and_then(|text| text.parse().ok());
-            Verdict::Later(seconds.map(Duration::from_secs))
+            let seconds = answer.text("Retry-After").and_then(|text| text.trim().parse().ok());
+            Verdict::Later(why(), seconds.map(Duration::from_secs))
         }
-        status => {
-            tracing::warn!(status, "the collector does not take the spans");
-            Verdict::Refused
-        }
+        _ => Verdict::Refused(why()),
     }
 }
 
 /// As many as there are within `LINGER` of the first, or a full batch. None at the end.
 async fn gather(
-    spans: &mut mpsc::Receiver<Span>,
+    waiting: &mut mpsc::Receiver<Followed>,
     closing: &CancellationToken,
-) -> Option<Vec<Span>> {
+) -> Option<Vec<Followed>> {
     let first = tokio::select! {
-        span = spans.recv() => span,
+        one = waiting.recv() => one,
         () = closing.cancelled() => {
-            spans.close();
-            spans.recv().await
+            waiting.close();
+            waiting.recv().await
         }
     }?;
     let mut batch = vec![first];
@@ -206,13 +143,13 @@ async fn gather(
     while batch.len() < BATCH {
         let room = BATCH - batch.len();
         tokio::select! {
-            count = spans.recv_many(&mut batch, room) => {
+            count = waiting.recv_many(&mut batch, room) => {
                 if count == 0 {
                     break;
                 }
             }
             () = tokio::time::sleep_until(until) => break,
-            () = closing.cancelled(), if !spans.is_closed() => spans.close(),
+            () = closing.cancelled(), if !waiting.is_closed() => waiting.close(),
         }
     }
     Some(batch)

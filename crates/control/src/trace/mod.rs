@@ -1,13 +1,18 @@
-//! Traces: one span per call, sent to a collector over OTLP. Whoever calls does not wait for it.
+//! Traces: one span for each request and one for its way to the server, sent to a collector over OTLP.
+//! Whoever calls does not wait for it.
 
-mod encode;
+mod choose;
 mod exporter;
+mod ids;
+mod json;
 mod parent;
+mod protobuf;
+mod sampler;
 mod span;
 #[cfg(test)]
 mod tests;
+mod tracer;
 
-pub use encode::encode;
-pub use exporter::{Settings, Tracer};
-pub use parent::{Parent, SpanId, TraceId};
-pub use span::{Outcome, Span};
+pub use choose::{Chosen, HEADERS, Protocol, Settings, choose};
+pub use sampler::Sampler;
+pub use tracer::Tracer;

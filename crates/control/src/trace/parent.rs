@@ -1,26 +1,18 @@
 //! `traceparent` (W3C Trace Context): which trace a call belongs to, and which span it came from.
 
-use ring::rand::{SecureRandom, SystemRandom};
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct TraceId([u8; 16]);
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SpanId([u8; 8]);
-
 /// Where a call comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parent {
-    pub trace: TraceId,
-    pub span: SpanId,
+pub(super) struct Parent {
+    pub(super) trace: [u8; 16],
+    pub(super) span: [u8; 8],
     /// The caller wants it to be recorded.
-    pub is_sampled: bool,
+    pub(super) is_sampled: bool,
 }
 
 impl Parent {
     /// Strict: what is not exactly a `traceparent` is nobody's parent. A version that is not known
     /// yet may have more behind what is known of it.
-    pub fn read(header: &str) -> Option<Self> {
+    pub(super) fn read(header: &str) -> Option<Self> {
         let bytes = header.as_bytes();
         let (known, more) = bytes.split_at_checked(55)?;
         let version: [u8; 1] = hex(known.get(..2)?)?;
@@ -30,63 +22,11 @@ impl Parent {
             _ => more.is_empty() || more.starts_with(b"-"),
         };
         let dashes = [2, 35, 52].iter().all(|at| known.get(*at) == Some(&b'-'));
-        let trace = TraceId::new(hex(known.get(3..35)?)?)?;
-        let span = SpanId::new(hex(known.get(36..52)?)?)?;
+        let trace = hex(known.get(3..35)?).filter(|id| *id != [0; 16])?;
+        let span = hex(known.get(36..52)?).filter(|id| *id != [0; 8])?;
         let [flags] = hex(known.get(53..55)?)?;
         (fits && dashes).then_some(Self { trace, span, is_sampled: flags & 1 == 1 })
     }
-}
-
-impl TraceId {
-    /// None of zeros only: that means nothing.
-    pub fn new(bytes: [u8; 16]) -> Option<Self> {
-        (bytes != [0; 16]).then_some(Self(bytes))
-    }
-
-    /// None if the system gives no random bytes.
-    pub fn random() -> Option<Self> {
-        random().and_then(Self::new)
-    }
-}
-
-impl SpanId {
-    pub fn new(bytes: [u8; 8]) -> Option<Self> {
-        (bytes != [0; 8]).then_some(Self(bytes))
-    }
-
-    pub fn random() -> Option<Self> {
-        random().and_then(Self::new)
-    }
-}
-
-impl std::fmt::Display for TraceId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl std::fmt::Display for SpanId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl std::fmt::Debug for TraceId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "TraceId({self})")
-    }
-}
-
-impl std::fmt::Debug for SpanId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "SpanId({self})")
-    }
-}
-
-fn random<const N: usize>() -> Option<[u8; N]> {
-    let mut bytes = [0; N];
-    SystemRandom::new().fill(&mut bytes).ok()?;
-    Some(bytes)
 }
 
 /// Lowercase digits only, as the standard wants it.
@@ -121,8 +61,11 @@ mod tests {
             (format!("{}-more", GOOD.replacen("00-", "cc-", 1)), true),
         ] {
             let parent = Parent::read(&header).unwrap();
-            assert_eq!(parent.trace.to_string(), "0af7651916cd43dd8448eb211c80319c");
-            assert_eq!(parent.span.to_string(), "b7ad6b7169203331");
+            assert_eq!(
+                u128::from_be_bytes(parent.trace),
+                0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c
+            );
+            assert_eq!(u64::from_be_bytes(parent.span), 0xb7ad_6b71_6920_3331);
             assert_eq!(parent.is_sampled, sampled, "{header}");
         }
     }
@@ -147,11 +90,5 @@ mod tests {
         ] {
             assert_eq!(Parent::read(&header), None, "{header}");
         }
-    }
-
-    #[test]
-    fn random_ids_differ() {
-        assert_ne!(TraceId::random(), TraceId::random());
-        assert_ne!(SpanId::random(), SpanId::random());
     }
 }

@@ -2,86 +2,84 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
+use trunkline_gateway::{Followed, Hop, Outcome, Target, Traces as _, Trail};
 use trunkline_http::Url;
 
-use super::{Outcome, Parent, Settings, Span, SpanId, TraceId, Tracer, encode};
+use super::span::spans;
+use super::{Chosen, Sampler, Tracer, choose, json};
 use crate::net::Client;
 use crate::net::fake::{Answer, Asked, Fake};
 
-fn span(tool: Option<&str>, outcome: Outcome) -> Span {
-    let header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    let parent = Parent::read(header).unwrap();
-    Span {
-        trace: parent.trace,
-        id: SpanId::new([1, 2, 3, 4, 5, 6, 7, 0xab]).unwrap(),
-        parent: Some(parent.span),
+const GOOD: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+/// A call that took five milliseconds, and was with its server after one.
+pub(super) fn followed(outcome: Outcome) -> Followed {
+    Followed {
+        trail: Trail { trace: [9; 16], parent: Some([7; 8]), span: [1; 8], onward: [2; 8] },
         method: "tools/call".to_owned(),
-        tool: tool.map(str::to_owned),
-        server: "github".to_owned(),
+        target: Some(Target {
+            is_prompt: false,
+            asked: "github.create".to_owned(),
+            own: "create".to_owned(),
+        }),
+        server: "github".into(),
+        hop: Hop::Pipe,
+        who: Some("key:k1 from 127.0.0.1".into()),
         outcome,
-        start: 1_700_000_000_000_000_001,
-        end: 1_700_000_000_500_000_002,
+        started: UNIX_EPOCH + Duration::from_nanos(1_700_000_000_000_000_001),
+        handed: Some(Duration::from_millis(1)),
+        took: Duration::from_millis(5),
     }
 }
 
 #[test]
 fn spans_have_the_shape_of_otlp_in_json() {
-    let failed = Outcome::Failed("timeout".to_owned());
-    let orphan = Span {
-        parent: None,
-        trace: TraceId::new([0xff; 16]).unwrap(),
+    let orphan = Followed {
+        trail: Trail { trace: [0xff; 16], parent: None, span: [0xab; 8], onward: [2; 8] },
+        target: None,
         method: "resources/read".to_owned(),
-        ..span(None, failed)
+        handed: None,
+        who: None,
+        ..followed(Outcome::Timeout)
     };
-    let bytes = encode(&[span(Some("create \"issue\""), Outcome::Ok), orphan], "replica-1");
-    let document: Value = serde_json::from_slice(&bytes).unwrap();
-    let resource = &document["resourceSpans"][0];
+    let all: Vec<_> = [followed(Outcome::Ok), orphan].iter().flat_map(spans).collect();
+    let resource = [("service.name".to_owned(), "a \"b\"".to_owned())];
+    let document: Value = serde_json::from_slice(&json::encode(&all, &resource)).unwrap();
     let attribute = |key: &str, value: &str| json!({"key": key, "value": {"stringValue": value}});
-    let about = resource["resource"]["attributes"].as_array().unwrap();
-    assert!(about.contains(&attribute("service.name", "trunkline")));
-    assert!(about.contains(&attribute("service.instance.id", "replica-1")));
-    assert_eq!(resource["scopeSpans"][0]["scope"]["name"], "trunkline");
+    let sent = &document["resourceSpans"][0];
+    assert_eq!(sent["resource"]["attributes"], json!([attribute("service.name", "a \"b\"")]));
+    assert_eq!(sent["scopeSpans"][0]["scope"]["name"], "trunkline");
+    let sent = &sent["scopeSpans"][0]["spans"];
+    assert_eq!(sent[0]["traceId"], "09".repeat(16));
+    assert_eq!(sent[0]["parentSpanId"], "07".repeat(8));
+    assert_eq!(sent[1]["parentSpanId"], sent[0]["spanId"]);
+    assert_eq!((&sent[0]["status"], &sent[0]["kind"]), (&json!({}), &json!(2)));
     assert_eq!(
-        resource["scopeSpans"][0]["spans"],
-        json!([
-            {
-                "traceId": "0af7651916cd43dd8448eb211c80319c",
-                "spanId": "01020304050607ab",
-                "parentSpanId": "b7ad6b7169203331",
-                "name": "tools/call create \"issue\"",
-                "kind": 3,
-                "startTimeUnixNano": "1700000000000000001",
-                "endTimeUnixNano": "1700000000500000002",
-                "attributes": [
-                    attribute("mcp.method.name", "tools/call"),
-                    attribute("trunkline.server", "github"),
-                    attribute("trunkline.outcome", "ok"),
-                    attribute("mcp.tool.name", "create \"issue\""),
-                ],
-                "status": {"code": 0},
-            },
-            {
-                "traceId": "ffffffffffffffffffffffffffffffff",
-                "spanId": "01020304050607ab",
-                "name": "resources/read",
-                "kind": 3,
-                "startTimeUnixNano": "1700000000000000001",
-                "endTimeUnixNano": "1700000000500000002",
-                "attributes": [
-                    attribute("mcp.method.name", "resources/read"),
-                    attribute("trunkline.server", "github"),
-                    attribute("trunkline.outcome", "timeout"),
-                    attribute("error.type", "timeout"),
-                ],
-                "status": {"code": 2, "message": "timeout"},
-            },
-        ])
+        sent[2],
+        json!({
+            "traceId": "ff".repeat(16),
+            "spanId": "ab".repeat(8),
+            "flags": 0x101,
+            "name": "resources/read",
+            "kind": 2,
+            "startTimeUnixNano": "1700000000000000001",
+            "endTimeUnixNano": "1700000000005000001",
+            "attributes": [
+                attribute("mcp.method.name", "resources/read"),
+                attribute("trunkline.server", "github"),
+                attribute("trunkline.outcome", "timeout"),
+                attribute("error.type", "timeout"),
+                attribute("network.transport", "tcp"),
+                attribute("network.protocol.name", "http"),
+            ],
+            "status": {"code": 2, "message": "timeout"},
+        })
     );
 }
 
@@ -98,15 +96,50 @@ async fn collector(statuses: &'static [u16]) -> (Fake, Arc<Mutex<Vec<Asked>>>) {
     (fake, heard)
 }
 
+/// With a collector here that is spoken to in JSON.
 fn tracer(url: &str) -> Tracer {
-    let settings = Settings {
-        endpoint: Url::parse(url).unwrap(),
-        headers: vec![("X-Key".to_owned(), "canary".to_owned())],
-        instance: "i".to_owned(),
+    tracer_with(url, Sampler::default())
+}
+
+fn tracer_with(url: &str, sampler: Sampler) -> Tracer {
+    let variable = |name: &str| match name {
+        "OTEL_EXPORTER_OTLP_HEADERS" => Some("X-Key=canary".to_owned()),
+        "OTEL_EXPORTER_OTLP_PROTOCOL" => Some("http/json".to_owned()),
+        _ => None,
     };
-    assert!(!format!("{settings:?}").contains("canary"));
+    let url = Url::parse(url).unwrap();
+    let Chosen { mut settings, .. } = choose(Some(&url), variable).unwrap().unwrap();
+    settings.sampler = sampler;
     let client = Client::new(Arc::new(|_| Ok(())));
     Tracer::start(settings, client, &TaskTracker::new()).unwrap()
+}
+
+#[tokio::test]
+async fn a_request_belongs_to_its_parents_trace_and_its_own_word_goes_before_the_heads() {
+    let fake = Fake::start(|_| Answer::Silence).await;
+    let tracer = tracer(&fake.url(""));
+    let other = GOOD.replace("0af7", "1111");
+    let trace = |text: &str| text.get(3..35).unwrap().to_owned();
+    let hex = |id: [u8; 16]| format!("{:032x}", u128::from_be_bytes(id));
+    for (parents, expected) in [
+        ([Some(GOOD), None], GOOD),
+        ([Some(GOOD), Some(other.as_str())], GOOD),
+        ([None, Some(GOOD)], GOOD),
+        ([Some("nonsense"), Some(GOOD)], GOOD),
+    ] {
+        let trail = tracer.begin(parents).unwrap();
+        assert_eq!(hex(trail.trace), trace(expected), "{parents:?}");
+        assert_eq!(trail.parent, Some(0xb7ad_6b71_6920_3331_u64.to_be_bytes()));
+        assert_ne!(Some(trail.span), trail.parent);
+        assert_ne!(trail.span, trail.onward);
+    }
+    for parents in [[None, None], [Some("nonsense"), None]] {
+        assert_eq!(tracer.begin(parents).unwrap().parent, None);
+    }
+    assert_ne!(tracer.begin([None; 2]).unwrap().trace, tracer.begin([None; 2]).unwrap().trace);
+    assert_eq!(tracer.begin([Some(&GOOD.replace("-01", "-00")), None]), None);
+    let none = tracer_with(&fake.url(""), Sampler::read("always_off", None).unwrap());
+    assert_eq!(none.begin([Some(GOOD), None]), None);
 }
 
 async fn closed(tracer: &Tracer) {
@@ -123,12 +156,12 @@ async fn spans_are_sent_together_and_none_is_lost_at_the_end() {
     let (fake, heard) = collector(&[]).await;
     let tracer = tracer(&fake.url("/base/"));
     for _ in 0..1_100 {
-        tracer.record(span(Some("x"), Outcome::Ok));
+        tracer.ended(followed(Outcome::Ok));
     }
     closed(&tracer).await;
     let heard = heard.lock();
     let sizes: Vec<_> = heard.iter().map(count).collect();
-    assert_eq!(sizes, [512, 512, 76]);
+    assert_eq!(sizes, [1024, 1024, 152], "two spans for each");
     for asked in heard.iter() {
         assert_eq!((asked.method.as_str(), asked.target.as_str()), ("POST", "/base/v1/traces"));
         assert_eq!(asked.header("content-type"), Some("application/json"));
@@ -146,7 +179,7 @@ async fn a_collector_that_is_busy_is_asked_again_and_one_that_refuses_is_not() {
         let tracer = tracer(&fake.url(""));
         // A full batch, which does not wait for more.
         for _ in 0..512 {
-            tracer.record(span(None, Outcome::Ok));
+            tracer.ended(followed(Outcome::Ok));
         }
         let wait = async {
             while heard.lock().len() < attempts || tracer.dropped() < dropped {
@@ -164,7 +197,7 @@ async fn what_finds_no_room_is_counted_and_nobody_waits() {
     let fake = Fake::start(|_| Answer::Silence).await;
     let tracer = tracer(&fake.url(""));
     for _ in 0..5_000 {
-        tracer.record(span(None, Outcome::Ok));
+        tracer.ended(followed(Outcome::Ok));
     }
     assert_eq!(tracer.dropped(), 5_000 - 4_096);
     tracer.close(Instant::now()).await;

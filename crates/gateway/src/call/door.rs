@@ -62,6 +62,10 @@ pub(crate) trait Exit: Debug + Send + Sync {
     fn unanswered(&self, touched: &mut Touched);
     /// The request that came in here had to wait, and is with its server now.
     fn handed_over(&self) {}
+    /// The `traceparent` of the head that the request came under, where requests are followed.
+    fn parent(&self) -> Option<&str> {
+        None
+    }
 }
 
 impl Door {
@@ -132,6 +136,13 @@ impl Door {
     pub(crate) fn handed_over(&self) {
         if let Self::Exit(exit) = self {
             exit.handed_over();
+        }
+    }
+
+    pub(crate) fn parent(&self) -> Option<&str> {
+        match self {
+            Self::Line(_) => None,
+            Self::Exit(exit) => exit.parent(),
         }
     }
 

@@ -7,6 +7,7 @@ mod door;
 mod note;
 mod question;
 mod stateless;
+mod trace;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use trunkline_wire::{Edits, Id, Message, Span, write_result};
 pub(crate) use audience::Audience;
 pub(crate) use client::{Client, Ticket, Waiting};
 pub(crate) use door::{Door, Exit, Nowhere, Payload};
-pub(crate) use note::Note;
+pub(crate) use note::{Asker, Note, Watch};
 pub(crate) use question::{Ability, Level};
 pub(crate) use stateless::{Manner, Refused, Stateless};
 
@@ -60,7 +61,7 @@ pub(crate) struct ReturnPath {
     pub(crate) rounds: u8,
     /// What is needed to hand the call over again, where its server is expected back when it goes.
     pub(crate) again: Option<Box<Again>>,
-    /// What is told at its end, where somebody takes events.
+    /// What is told at its end, where somebody is told.
     pub(crate) note: Option<Arc<Note>>,
 }
 
@@ -156,6 +157,11 @@ impl ReturnPath {
         if let Some(note) = &self.note {
             note.ended(outcome, 0);
         }
+    }
+
+    /// Who asks, for whoever is told.
+    pub(crate) fn asker(&self) -> Asker<'_> {
+        Asker { client: &self.client, manner: &self.manner, door: &self.door }
     }
 
     /// May it have run on a server that went?

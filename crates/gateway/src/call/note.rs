@@ -1,5 +1,5 @@
-//! `Note`: what is written down about a call while it runs, for the event at its end. Only made where
-//! somebody takes events.
+//! `Note`: what is written down about a call while it runs, for those who are told of its end. Only
+//! made where somebody is.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,58 +8,110 @@ use memchr::memmem;
 use ring::digest::{SHA256, digest};
 use trunkline_wire::{Kind, Message, Span, decode, member, scan};
 
-use crate::call::{Client, Manner};
+use crate::call::trace::Trace;
+use crate::call::{Client, Door, Manner};
 use crate::error::CallError;
 use crate::events::{CallEnded, CallManner, Event, EventSink, Outcome};
+use crate::traces::{Hop, Traces};
+
+/// Who is told what becomes of calls.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub(crate) events: Option<EventSink>,
+    pub(crate) traces: Option<Arc<dyn Traces>>,
+}
+
+impl Watch {
+    /// `None`: nobody is.
+    pub(crate) fn new(
+        events: Option<EventSink>,
+        traces: Option<Arc<dyn Traces>>,
+    ) -> Option<Arc<Self>> {
+        (events.is_some() || traces.is_some()).then(|| Arc::new(Self { events, traces }))
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Note {
-    sink: EventSink,
     server: Arc<str>,
-    tool: String,
     who: Option<Arc<str>>,
     started: Instant,
+    /// For whoever counts calls of tools.
+    account: Option<Account>,
+    /// For whoever follows requests.
+    trace: Option<Trace>,
+}
+
+#[derive(Debug)]
+struct Account {
+    sink: EventSink,
+    tool: String,
     argument_hash: [u8; 32],
     bytes_in: usize,
     manner: CallManner,
 }
 
+/// Who asks, how, and where the answer leaves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) manner: &'a Manner,
+    pub(crate) door: &'a Door,
+}
+
 impl Note {
-    /// About a call of a tool that goes to this server with these changes; nothing else is noted.
+    /// About a request that goes to this server with these changes. Calls of tools are told to all,
+    /// other requests only to those who follow them.
     pub(crate) fn of(
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        server: &Arc<str>,
-        (client, manner): (&Client, &Manner),
-        sink: &EventSink,
+        (server, hop): (&Arc<str>, Hop),
+        asker: Asker<'_>,
+        watch: &Watch,
     ) -> Option<Arc<Self>> {
-        if *message.method() != *b"tools/call" {
-            return None;
-        }
         let changed = |span: Option<Span>| {
             let span = span?;
             let new = changes.iter().find(|(at, _)| *at == span).map(|(_, new)| *new);
             Some(new.unwrap_or_else(|| span.of(message.bytes)))
         };
-        let tool = changed(message.params.name).and_then(decode).unwrap_or_default().into_owned();
-        let arguments = changed(message.params.arguments).unwrap_or_default();
-        let mut argument_hash = [0; 32];
-        for (to, from) in argument_hash.iter_mut().zip(digest(&SHA256, arguments).as_ref()) {
-            *to = *from;
+        let name = changed(message.params.name);
+        let traces = watch.traces.as_ref();
+        let trace = traces.and_then(|traces| Trace::begin(traces, message, name, asker.door, hop));
+        let is_call = *message.method() == *b"tools/call";
+        let account = watch.events.as_ref().filter(|_| is_call).map(|sink| {
+            let arguments = changed(message.params.arguments).unwrap_or_default();
+            let mut argument_hash = [0; 32];
+            for (to, from) in argument_hash.iter_mut().zip(digest(&SHA256, arguments).as_ref()) {
+                *to = *from;
+            }
+            Account {
+                sink: sink.clone(),
+                tool: name.and_then(decode).unwrap_or_default().into_owned(),
+                argument_hash,
+                bytes_in: message.bytes.len(),
+                manner: match asker.manner {
+                    Manner::Session => CallManner::Session,
+                    Manner::Stateless(_) => CallManner::Stateless,
+                },
+            }
+        });
+        if account.is_none() && trace.is_none() {
+            return None;
         }
-        Some(Arc::new(Self {
-            sink: sink.clone(),
-            server: Arc::clone(server),
-            tool,
-            who: client.who(),
-            started: Instant::now(),
-            argument_hash,
-            bytes_in: message.bytes.len(),
-            manner: match manner {
-                Manner::Session => CallManner::Session,
-                Manner::Stateless(_) => CallManner::Stateless,
-            },
-        }))
+        let (server, who) = (Arc::clone(server), asker.client.who());
+        Some(Arc::new(Self { server, who, started: Instant::now(), account, trace }))
+    }
+
+    /// What is changed in the request so that its server knows where it comes from.
+    pub(crate) fn onward(&self, message: &Message<'_>) -> Option<(Span, Vec<u8>)> {
+        self.trace.as_ref()?.onward(message)
+    }
+
+    /// It is with its server.
+    pub(crate) fn handed(&self) {
+        if let Some(trace) = &self.trace {
+            trace.handed(self.started);
+        }
     }
 
     /// It has ended with this answer of its server's.
@@ -72,16 +124,21 @@ impl Note {
     }
 
     pub(crate) fn ended(&self, outcome: Outcome, bytes_out: usize) {
-        self.sink.put(Event::CallEnded(CallEnded {
+        let duration = self.started.elapsed();
+        if let Some(trace) = &self.trace {
+            trace.ended(&self.server, self.who.as_ref(), outcome, duration);
+        }
+        let Some(account) = &self.account else { return };
+        account.sink.put(Event::CallEnded(CallEnded {
             server: Arc::clone(&self.server),
-            tool: self.tool.clone(),
+            tool: account.tool.clone(),
             who: self.who.clone(),
             outcome,
-            duration: self.started.elapsed(),
-            argument_hash: self.argument_hash,
-            bytes_in: self.bytes_in,
+            duration,
+            argument_hash: account.argument_hash,
+            bytes_in: account.bytes_in,
             bytes_out,
-            manner: self.manner,
+            manner: account.manner,
         }));
     }
 }

@@ -27,6 +27,8 @@ pub struct ToolCall {
     pub meta: Option<Vec<u8>>,
     /// Who calls, to those who keep account.
     pub who: Option<Arc<str>>,
+    /// The `traceparent` it came with, if it came with one.
+    pub traceparent: Option<String>,
     /// When the answer is of no use any more; besides, what holds for every call holds.
     pub deadline: Option<Instant>,
 }
@@ -99,7 +101,11 @@ impl Fleet {
         }
         let (sender, receiver) = oneshot::channel();
         let handed = Arc::new(Mutex::new(None));
-        let exit = Return { sender: Mutex::new(Some(sender)), handed: Arc::clone(&handed) };
+        let exit = Return {
+            sender: Mutex::new(Some(sender)),
+            handed: Arc::clone(&handed),
+            parent: call.traceparent,
+        };
         let leaving = Leaving { client: Arc::clone(&client) };
         hand_over(&server, &message, client, &Arc::new(exit));
         let answer = match call.deadline {
@@ -183,12 +189,15 @@ fn hand_over(server: &Arc<Server>, message: &[u8], client: Arc<Client>, exit: &A
         again: None,
         note: None,
     };
-    path.note = server.note(&message, &[], (&path.client, &path.manner));
+    path.note = server.note(&message, &[], path.asker());
+    let onward = path.note.as_deref().and_then(|note| note.onward(&message));
+    let onward = onward.as_ref().map(|(at, new)| (*at, &new[..]));
+    let changes = onward.as_slice();
     let mut spare = path.unsent();
     exit.handed_over(); // at the latest now, unless it has to wait
     let connection = server.connection();
     let sent = match &connection {
-        Some(connection) => connection.submit(&message, &[], path, &mut touched),
+        Some(connection) => connection.submit(&message, changes, path, &mut touched),
         None => Err(absence(server)),
     };
     if let Err(error) = sent {
@@ -196,7 +205,7 @@ fn hand_over(server: &Arc<Server>, message: &[u8], client: Arc<Client>, exit: &A
             error,
             CallError::ServerAbsent { .. } | CallError::ServerGone { may_have_run: false, .. }
         );
-        spare.again = Some(Again::new(&message, &[]));
+        spare.again = Some(Again::new(&message, changes));
         let turned = match server.waiting_room().filter(|_| has_gone) {
             Some(room) => {
                 connection.iter().for_each(|connection| room.missed(connection));
@@ -296,6 +305,7 @@ struct Return {
     sender: Mutex<Option<oneshot::Sender<Returned>>>,
     /// When it was handed over to its server.
     handed: Arc<Mutex<Option<Instant>>>,
+    parent: Option<String>,
 }
 
 impl Return {
@@ -324,6 +334,10 @@ impl Exit for Return {
 
     fn handed_over(&self) {
         *self.handed.lock() = Some(Instant::now());
+    }
+
+    fn parent(&self) -> Option<&str> {
+        self.parent.as_deref()
     }
 }
 

@@ -136,6 +136,11 @@ impl Fleet {
         drop(self.supervisors.spawn_on(task, &self.runtime));
     }
 
+    /// Does anybody follow requests?
+    pub(crate) fn follows(&self) -> bool {
+        self.provisions.watch.as_ref().is_some_and(|watch| watch.traces.is_some())
+    }
+
     fn find(&self, key: &str) -> Option<Arc<Server>> {
         self.registry.servers().iter().find(|server| *server.key == *key).cloned()
     }

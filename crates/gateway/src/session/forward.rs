@@ -6,7 +6,7 @@ use trunkline_catalog::config::Share;
 use trunkline_catalog::{Route as Owner, ToolRoute};
 use trunkline_wire::{Edits, Id, Message, Span, decode, find};
 
-use crate::call::{Again, Note, Refused, ReturnPath};
+use crate::call::{Again, Asker, Note, Refused, ReturnPath};
 use crate::era::Era;
 use crate::error::CallError;
 use crate::pump::Touched;
@@ -266,6 +266,9 @@ fn submit(
     let mut path = way_back(asked);
     path.note = connection.note(message, changes, &path);
     let note = path.note.clone();
+    let onward = note.as_deref().and_then(|note| note.onward(message));
+    let both = with(changes, onward.as_ref());
+    let changes = both.as_deref().unwrap_or(changes);
     let Err(error) = connection.submit(message, changes, path, touched) else { return };
     let asked = Asked { message, id: Id::new(message.id()), door, snapshot, client, manner };
     let has_gone = matches!(error, CallError::ServerGone { may_have_run: false, .. });
@@ -286,7 +289,11 @@ fn hold(asked: Asked<'_>, server: &Arc<Server>, changes: Changes<'_>, touched: &
         // It has come while the request was read.
         Some(connection) => submit(asked, server, &connection, changes, touched),
         None => {
-            let note = server.note(asked.message, changes, (asked.client, asked.manner));
+            let Asked { message, client, manner, door, .. } = asked;
+            let note = server.note(message, changes, Asker { client, manner, door });
+            let onward = note.as_deref().and_then(|note| note.onward(message));
+            let both = with(changes, onward.as_ref());
+            let changes = both.as_deref().unwrap_or(changes);
             wait_for(asked, server, changes, note, touched);
         }
     }
@@ -305,6 +312,15 @@ fn wait_for(
         let (path, error) = *turned;
         path.fail_taken(&error, touched);
     }
+}
+
+/// The changes and one more, if there is one more.
+fn with<'a>(
+    changes: Changes<'a>,
+    more: Option<&'a (Span, Vec<u8>)>,
+) -> Option<Vec<(Span, &'a [u8])>> {
+    let (at, new) = more?;
+    Some([changes, &[(*at, &new[..])]].concat())
 }
 
 fn way_back(asked: Asked<'_>) -> ReturnPath {

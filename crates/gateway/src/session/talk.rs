@@ -42,6 +42,8 @@ pub(crate) struct SessionContext {
     pub(crate) exclusive: bool,
     /// What one client is shown is not for every other.
     pub(crate) private: bool,
+    /// Requests are followed: what a head says about where one comes from is kept.
+    pub(crate) follows: bool,
 }
 
 impl SessionContext {

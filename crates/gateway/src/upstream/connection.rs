@@ -13,11 +13,10 @@ use trunkline_wire::{
     Edits, Fault, FaultKind, Id, Kind, Message, Span, elements, encode_into, scan, upstream_id,
 };
 
-use crate::call::{Audience, Carrier, Payload, ReturnPath, Ticket};
+use crate::call::{Audience, Carrier, Payload, ReturnPath, Ticket, Watch};
 use crate::deadlines::Deadlines;
 use crate::era::{Era, Stamp};
 use crate::error::CallError;
-use crate::events::EventSink;
 use crate::limits::Limits;
 use crate::pump::{Refused, Touched};
 use crate::upstream::broken::BrokenLines;
@@ -73,7 +72,7 @@ pub(crate) struct Outfit {
     /// Where calls wait for the server.
     pub(crate) room: Option<Arc<Room>>,
     /// Who is told what became of calls.
-    pub(crate) events: Option<EventSink>,
+    pub(crate) watch: Option<Arc<Watch>>,
     /// When a call of this server's is late, if that is not the same for all.
     pub(crate) timeout: Option<Duration>,
 }
@@ -203,6 +202,9 @@ impl Connection {
     ) -> Result<(), CallError> {
         match sent {
             Ok(sent_at) => {
+                if let Some(note) = &path.note {
+                    note.handed();
+                }
                 let before = path.again.as_ref().and_then(|again| again.deadline);
                 let deadline = before.or_else(|| self.deadline());
                 pending.insert(id, Entry { waiter: Waiter::Client(path), deadline, sent_at });

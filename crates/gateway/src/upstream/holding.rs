@@ -14,8 +14,10 @@ use crate::deadlines::Tick;
 use crate::error::CallError;
 use crate::limits::{KEPT_REQUEST, LASTING_LIFE};
 use crate::pump::Touched;
+use crate::traces::Hop;
 use crate::upstream::connection::Connection;
 use crate::upstream::hints::Hints;
+use crate::upstream::line::Line;
 use crate::upstream::pending::{Entry, UpstreamId, Waiter};
 use crate::upstream::room::{Cause, Room};
 
@@ -159,8 +161,12 @@ impl Connection {
         changes: &[(Span, &[u8])],
         path: &ReturnPath,
     ) -> Option<Arc<Note>> {
-        let sink = self.outfit.events.as_ref()?;
-        Note::of(message, changes, &self.key, (&path.client, &path.manner), sink)
+        let watch = self.outfit.watch.as_ref()?;
+        let hop = match self.line {
+            Line::Pipe(_) => Hop::Pipe,
+            Line::Post(_) => Hop::Network,
+        };
+        Note::of(message, changes, (&self.key, hop), path.asker(), watch)
     }
 
     pub(super) fn note_time(&self) {

@@ -13,10 +13,11 @@ use trunkline_catalog::Listing;
 use trunkline_catalog::config::{CallRules, Secrets, ServerSpec, Share, ToolFilter, Transport};
 use trunkline_wire::{Message, Span};
 
-use crate::call::{Audience, Client, Manner, Note, ReturnPath};
+use crate::call::{Asker, Audience, Note, ReturnPath, Watch};
 use crate::error::CallError;
-use crate::events::{Event, EventSink};
+use crate::events::Event;
 use crate::pump::Touched;
+use crate::traces::Hop;
 use crate::upstream::breaker::Breaker;
 use crate::upstream::connection::{Connection, Outfit};
 use crate::upstream::handshake::Hello;
@@ -66,7 +67,8 @@ pub(crate) struct Server {
 /// What every server is given by its gateway.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Provisions {
-    pub(crate) events: Option<EventSink>,
+    /// Who is told what happens.
+    pub(crate) watch: Option<Arc<Watch>>,
     /// Calls wait while a server is away.
     pub(crate) holds: bool,
     /// When a call is late.
@@ -212,7 +214,8 @@ impl Server {
             }
         });
         self.provisions.news.send_replace(());
-        if let (Some(sink), Some((state, why))) = (&self.provisions.events, news) {
+        let events = self.provisions.watch.as_ref().and_then(|watch| watch.events.as_ref());
+        if let (Some(sink), Some((state, why))) = (events, news) {
             let server = Arc::clone(&self.key);
             sink.put(Event::ServerChanged { server, state, why });
         }
@@ -263,7 +266,7 @@ impl Server {
     pub(super) fn outfit(&self) -> Outfit {
         Outfit {
             room: self.room.clone(),
-            events: self.provisions.events.clone(),
+            watch: self.provisions.watch.clone(),
             timeout: self.calls.timeout,
         }
     }
@@ -322,10 +325,14 @@ impl Server {
         &self,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        asker: (&Client, &Manner),
+        asker: Asker<'_>,
     ) -> Option<Arc<Note>> {
-        let sink = self.provisions.events.as_ref()?;
-        Note::of(message, changes, &self.key, asker, sink)
+        let watch = self.provisions.watch.as_ref()?;
+        let hop = match self.transport {
+            Transport::Stdio { .. } => Hop::Pipe,
+            Transport::Remote { .. } => Hop::Network,
+        };
+        Note::of(message, changes, (&self.key, hop), asker, watch)
     }
 
     /// Calls that are with it, and calls that wait for it.

@@ -165,6 +165,7 @@ fn options() -> Options {
         declared: Declared::everything(),
         reach: Policy::default(),
         events: None,
+        traces: None,
     }
 }
 

@@ -159,6 +159,7 @@ fn options(servers: Vec<ServerSpec>, sink: EventSink) -> Options {
         inherited: Inherited::default(),
         declared: Declared::everything(),
         events: Some(sink),
+        traces: None,
     }
 }
 

@@ -22,6 +22,8 @@ pub(super) async fn call(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let body = asked.body();
     let call = CallTool::read(&body)?;
-    let called = asked.platform.call(&call, asked.by()).await?;
+    let parent = asked.visit.headers.get("traceparent");
+    let parent = parent.and_then(|parent| std::str::from_utf8(parent).ok());
+    let called = asked.platform.call(&call, asked.by(), parent).await?;
     Ok(Answer::json_bytes(200, called.0))
 }

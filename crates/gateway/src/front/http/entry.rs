@@ -71,6 +71,11 @@ impl Line {
                 return entry;
             }
         }
+        if front.context.follows {
+            let parent = request.headers.get("traceparent");
+            let parent = parent.and_then(|parent| std::str::from_utf8(parent).ok());
+            entry.manner.parent = parent.map(Into::into);
+        }
         let route = route_of(request, front.attachment.as_ref());
         if route.is_ok_and(Route::is_attached) {
             entry.manner.api = true;

@@ -11,6 +11,7 @@ use crate::front::http::conn::Open;
 use crate::front::http::events::{From, Stream};
 use crate::front::http::exchange::{Exchange, Kind};
 use crate::front::http::front::Front;
+use crate::front::http::parented::parented;
 use crate::front::http::posted::{Posted, check_type, read};
 use crate::front::http::refusal::Refusal;
 use crate::front::http::reply::Reply;
@@ -125,11 +126,12 @@ fn initialize(visit: &Visit<'_, '_>, message: &Message<'_>, reply: Reply, touche
 }
 
 /// The door through which the answer to a POST leaves.
-fn door(session: &Arc<HttpSession>, kind: Kind, reply: Reply) -> Door {
+fn door(session: &Arc<HttpSession>, kind: Kind, mut reply: Reply) -> Door {
+    let parent = reply.take_parent();
     let conn = Arc::clone(&reply.conn);
     let exchange = Exchange::new(&session.streams, kind, reply);
     conn.watch(Open::Exchange(Arc::downgrade(&exchange)));
-    Door::Exit(exchange)
+    parented(exchange, parent)
 }
 
 fn take(

@@ -20,6 +20,7 @@ mod listener;
 mod mcp;
 mod mirror;
 mod once;
+mod parented;
 mod posted;
 mod reader;
 mod refusal;

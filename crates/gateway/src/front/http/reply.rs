@@ -37,6 +37,8 @@ pub(super) struct Manner {
     pub(super) origin: Option<Box<str>>,
     /// It asked for no message: what is wrong is told in the way of the web.
     pub(super) api: bool,
+    /// The `traceparent` of its head, where requests are followed.
+    pub(super) parent: Option<Box<str>>,
 }
 
 impl Manner {
@@ -48,6 +50,7 @@ impl Manner {
         headless: false,
         origin: None,
         api: false,
+        parent: None,
     };
 
     pub(super) fn of(request: &Request<'_>, origin: Option<&str>) -> Self {
@@ -59,6 +62,7 @@ impl Manner {
             headless: request.method == "HEAD",
             origin: origin.map(Into::into),
             api: false,
+            parent: None,
         }
     }
 
@@ -153,6 +157,11 @@ impl Reply {
         }));
         // Writing to a vector does not fail.
         let _ = write!(out, "{length}\r\n\r\n");
+    }
+
+    /// Where its request comes from, as far as the head says so.
+    pub(super) fn take_parent(&mut self) -> Option<Box<str>> {
+        self.manner.parent.take()
     }
 
     pub(super) fn is_headless(&self) -> bool {

@@ -15,6 +15,7 @@ use crate::front::http::conn::Open;
 use crate::front::http::events::{COMMENT, around, comment, end, framed, put, stream_head};
 use crate::front::http::front::Front;
 use crate::front::http::mcp::EVENTS;
+use crate::front::http::parented::parented;
 use crate::front::http::posted::{Posted, check_type, read};
 use crate::front::http::refusal::Refusal;
 use crate::front::http::reply::Reply;
@@ -69,7 +70,7 @@ pub(super) fn open(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
 }
 
 /// `POST /messages`: one message, answered on the stream.
-pub(super) fn post(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
+pub(super) fn post(visit: &Visit<'_, '_>, mut reply: Reply, touched: &mut Touched) {
     let front = visit.front;
     let Some(id) = visit.request.query().and_then(session_id) else {
         return reply.refuse(Refusal::NoSessionQuery, b"null", touched);
@@ -82,7 +83,7 @@ pub(super) fn post(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
     }
     let session = &client.session;
     let snapshot = session.context.view.snapshot();
-    let door = Door::Exit(Arc::clone(&client) as _);
+    let door = parented(Arc::clone(&client) as _, reply.take_parent());
     let outcome = read(visit.body, |posted| match posted {
         Posted::Message(message) if front.is_draining() && message.kind == Kind::Request => {
             Err(Refusal::ShuttingDown)

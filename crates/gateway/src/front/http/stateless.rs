@@ -7,12 +7,13 @@ use trunkline_catalog::ToolRoute;
 use trunkline_http::Headers;
 use trunkline_wire::{Id, Kind, MODERN, Message, Revision, decode};
 
-use crate::call::{Door, Manner, Stateless};
+use crate::call::{Manner, Stateless};
 use crate::era::Era;
 use crate::error::CallError;
 use crate::front::http::conn::Open;
 use crate::front::http::mirror::{VERSION, check_params, check_standard, check_version};
 use crate::front::http::once::Once;
+use crate::front::http::parented::parented;
 use crate::front::http::posted::{Posted, read};
 use crate::front::http::refusal::Refusal;
 use crate::front::http::reply::Reply;
@@ -81,7 +82,7 @@ pub(super) fn take(
     }
 }
 
-fn request(visit: &Visit<'_, '_>, message: &Message<'_>, reply: Reply, touched: &mut Touched) {
+fn request(visit: &Visit<'_, '_>, message: &Message<'_>, mut reply: Reply, touched: &mut Touched) {
     let front = visit.front;
     let session = visit.stateless();
     let snapshot = session.context.view.snapshot();
@@ -94,11 +95,12 @@ fn request(visit: &Visit<'_, '_>, message: &Message<'_>, reply: Reply, touched: 
         }
     };
     let id = Id::new(message.id());
+    let parent = reply.take_parent();
     let conn = Arc::clone(&reply.conn);
     let once = Once::new(id.clone(), visit.caller, &front.clock, reply);
     conn.watch(Open::Once(Arc::downgrade(&once)));
     let client = Arc::clone(&once.client);
-    let door = Door::Exit(once);
+    let door = parented(once, parent);
     let (door, client, manner) = (&door, &client, &manner);
     session.asked(Asked { message, id, door, snapshot: &snapshot, client, manner }, touched);
 }
