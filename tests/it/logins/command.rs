@@ -74,7 +74,11 @@ fn a_server_of_a_config_is_logged_in_at_and_out_from() {
     stage.authority.expire();
     assert!(stage.output("call", &["docs:echo"]).status.success());
     assert!(stage.output("call", &["docs:echo"]).status.success());
-    assert_eq!((stage.authority.state().refreshes, stage.authority.state().reused), (1, 0));
+    let renewed = {
+        let state = stage.authority.state();
+        (state.refreshes, state.reused)
+    };
+    assert_eq!(renewed, (1, 0));
 
     let out = stage.output("logout", &["docs"]);
     assert!(out.status.success(), "{}", text(&out.stderr));

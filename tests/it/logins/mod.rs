@@ -38,7 +38,7 @@ impl Stage {
 
     fn of(wire: Wire, is_modern: bool) -> Self {
         let room = Room::new();
-        let fake = room.fake("behind").tool("echo", say::echo()).tool("other", say::echo());
+        let fake = room.fake("docs").tool("echo", say::echo()).tool("other", say::echo());
         let fake = if is_modern { fake.modern() } else { fake };
         let service = fake.listen(wire);
         let authority = Authority::start();

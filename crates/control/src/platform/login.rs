@@ -171,12 +171,10 @@ impl Platform {
         match transport {
             Transport::Remote { url, .. } if is_free => {
                 let scope = client.as_ref().map(|client| client.scopes.join(" "));
-                let client = client.and_then(|client| {
-                    Some(Registered {
-                        issuer: None,
-                        client_id: client.client_id?,
-                        client_secret: client.client_secret.map(Secret::new),
-                    })
+                let client = client.map(|client| Registered {
+                    issuer: None,
+                    client_id: client.client_id,
+                    client_secret: client.client_secret.map(Secret::new),
                 });
                 Ok(Place { url, client, scope: scope.filter(|scope| !scope.is_empty()) })
             }

@@ -6,13 +6,12 @@ use serde_json::{Value, json};
 use super::fields::Fields;
 use super::register::SECRET_SHOWN;
 use crate::api::fault::{Fault, Pointer};
-use crate::api::shape::{Form, Object, Shape, optional, text};
+use crate::api::shape::{Form, Object, Shape, optional, required, text};
 
 /// `Debug` shows no secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OAuthClient {
-    /// Without it, Trunkline makes itself known there.
-    pub client_id: Option<String>,
+    pub client_id: String,
     pub client_secret: Option<String>,
     /// Asked for at a login instead of what the server names.
     pub scopes: Vec<String>,
@@ -22,7 +21,7 @@ impl OAuthClient {
     pub(super) fn read(fields: &Fields<'_>) -> Self {
         let owned = |name| fields.text(name).map(str::to_owned);
         Self {
-            client_id: owned("client_id"),
+            client_id: owned("client_id").unwrap_or_default(),
             client_secret: owned("client_secret"),
             scopes: fields.texts("scopes").unwrap_or_default(),
         }
@@ -39,7 +38,7 @@ impl OAuthClient {
         let text = |name| shown.get(name).and_then(Value::as_str).map(str::to_owned);
         let scopes = shown.get("scopes").and_then(Value::as_array).into_iter().flatten();
         Self {
-            client_id: text("client_id"),
+            client_id: text("client_id").unwrap_or_default(),
             client_secret: text("client_secret"),
             scopes: scopes.filter_map(Value::as_str).map(str::to_owned).collect(),
         }
@@ -52,24 +51,12 @@ impl std::fmt::Debug for OAuthClient {
     }
 }
 
-/// What the shape cannot say: a secret needs somebody whose it is.
-pub(super) fn nobodys(fields: &Fields<'_>, faults: &mut Vec<Fault>) {
-    let client = fields.object("oauth");
-    if client.text("client_secret").is_some() && client.text("client_id").is_none() {
-        faults.push(Fault::at(&secret(), "is a secret of nobody: `client_id` is missing"));
-    }
-}
-
-/// The same, and that somebody has sent back what we had shown him.
+/// Somebody has sent back what we had shown him.
 pub(super) fn faults(fields: &Fields<'_>, faults: &mut Vec<Fault>) {
-    nobodys(fields, faults);
     if fields.object("oauth").text("client_secret") == Some(SECRET_SHOWN) {
-        faults.push(Fault::at(&secret(), "is not a value: secrets are shown so"));
+        let at = Pointer::root().key("oauth").key("client_secret");
+        faults.push(Fault::at(&at, "is not a value: secrets are shown so"));
     }
-}
-
-fn secret() -> Pointer {
-    Pointer::root().key("oauth").key("client_secret")
 }
 
 const ID: Shape = text(1, 2000, Form::Line);
@@ -80,7 +67,7 @@ pub(super) static OAUTH: Object = Object::request(
     "OAuthClient",
     "For servers that want a login: a client that was registered by hand, and what to ask for.",
     &[
-        optional("client_id", Shape::OrNull(&ID), "Without it, Trunkline registers itself."),
+        required("client_id", ID, "As the authorization server knows it."),
         optional(
             "client_secret",
             Shape::OrNull(&SECRET),
@@ -104,7 +91,7 @@ mod tests {
     #[test]
     fn a_secret_is_never_shown() {
         let client = OAuthClient {
-            client_id: Some("id".to_owned()),
+            client_id: "id".to_owned(),
             client_secret: Some("hunter2".to_owned()),
             scopes: vec!["read".to_owned()],
         };

@@ -10,7 +10,7 @@ use trunkline_catalog::config::Transport;
 
 use super::body::{Declared, none};
 use super::fields::Fields;
-use super::oauth::{self, OAUTH, OAUTH_DOC, OAuthClient};
+use super::oauth::{OAUTH, OAUTH_DOC, OAuthClient};
 use super::register::{
     ARGS, ARGS_DOC, COMMAND, COMMAND_DOC, CONCURRENCY_DOC, CWD, CWD_DOC, DESCRIPTION, HEADER_NAME,
     HEADER_VALUE, HEALTH_DOC, NAME, NAME_DOC, OPEN_CALLS, SECONDS, SECRET_SHOWN, TIMEOUT_DOC,
@@ -68,10 +68,9 @@ impl PatchServer {
             TransportType::Stdio => Shape::Object(&PATCH_STDIO),
             TransportType::Sse | TransportType::Http => Shape::Object(&PATCH_REMOTE),
         };
-        let (document, mut faults) = body.read(&shape)?;
-        let fields = Fields::of(&document.root);
-        oauth::nobodys(&fields, &mut faults);
+        let (document, faults) = body.read(&shape)?;
         none(faults)?;
+        let fields = Fields::of(&document.root);
         let client = fields.object("oauth");
         let client = fields.is_object("oauth").then(|| OAuthClient::read(&client));
         let config = fields.object("connection_config");
