@@ -89,6 +89,36 @@ fn k28_while_postgres_is_away_calls_are_served_and_changes_refused_until_it_is_b
     assert_eq!(platform.admin().get(SERVERS).is(200)["total"], 2, "refused is not half done");
 }
 
+/// Each change reads all servers again; of several at once an older reading must not come last.
+#[test]
+fn what_was_registered_is_there_at_once_however_many_register_beside_it() {
+    const WRITERS: usize = 6;
+    const EACH: usize = 25;
+    let database = Database::new();
+    let room = Room::new();
+    let platform = room.platform(&["--store", &database.direct_url()]);
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let platform = &platform;
+            scope.spawn(move || {
+                for number in 0..EACH {
+                    let shown = platform.register(&json!({
+                        "name": format!("w{writer}-{number}"),
+                        "transport_type": "HTTP",
+                        "connection_config": { "url": "https://example.com/mcp" },
+                        "auto_connect": false,
+                    }));
+                    let path = format!("{SERVERS}/{}", id_of(&shown));
+                    platform.admin().get(&path).is(200);
+                    platform.admin().delete(&path).is(204);
+                    platform.admin().get(&path).problem(404, "no-such-server");
+                }
+            });
+        }
+    });
+    assert_eq!(platform.admin().get(SERVERS).is(200)["total"], 0);
+}
+
 #[test]
 fn a_key_that_one_replica_revokes_is_refused_by_the_other() {
     let database = Database::new();

@@ -30,6 +30,7 @@ impl Platform {
 
     /// Reads the store again. What is known stays known if it cannot be read.
     pub(super) async fn reload(&self) -> Result<(), StoreError> {
+        let _turn = self.0.reloading.lock().await;
         let (mut records, mut after) = (Vec::new(), String::new());
         loop {
             let page = self.0.store.servers(&after, PAGE).await?;
