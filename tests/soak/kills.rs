@@ -11,7 +11,7 @@ use kit::room::Room;
 use kit::{LIMIT, process};
 use rustix::process::Signal;
 
-use crate::Scale;
+use crate::Size;
 use crate::house::verify;
 use crate::report::Report;
 use crate::truth::{Shown, Truth};
@@ -20,12 +20,12 @@ use crate::writer::{Change, write};
 const KILLS: u64 = 200;
 const WRITERS: usize = 2;
 
-pub fn run(report: &mut Report, scale: Scale) {
+pub fn run(report: &mut Report, size: Size) {
     let database = Database::new();
     let url = database.direct_url();
     let mut rows = Vec::new();
     for (label, store) in [("SQLite", None), ("Postgres", Some(&url[..]))] {
-        rows.push(on(report, label, store, scale.of(KILLS)));
+        rows.push(on(report, label, store, size.of(KILLS)));
     }
     report.table(
         "`serve` killed while it writes",

@@ -7,7 +7,7 @@ use kit::process;
 use kit::room::Room;
 use kit::service::Wire;
 
-use crate::Scale;
+use crate::Size;
 use crate::caller::Outcome;
 use crate::crowd::{Call, Crowd, Newest, Until};
 use crate::house::{arrived, echoing, stop, verify, with_command};
@@ -19,7 +19,7 @@ const SERVERS: [&str; 6] = ["h0", "h1", "h2", "h3", "p0", "p1"];
 /// The log may be behind by what its queue holds.
 const SETTLED: Duration = Duration::from_secs(60);
 
-pub fn run(report: &mut Report, scale: Scale) {
+pub fn run(report: &mut Report, size: Size) {
     let room = Room::new();
     let platform = room.platform(&["--allow-stdio-registration"]);
     for name in SERVERS {
@@ -33,7 +33,7 @@ pub fn run(report: &mut Report, scale: Scale) {
         }
     }
     let key = platform.key("caller");
-    let count = RATE * scale.of(SECONDS);
+    let count = RATE * size.of(SECONDS);
     let crowd = Crowd {
         platform: &platform,
         key: &key,

@@ -15,33 +15,38 @@ use std::process::ExitCode;
 
 use report::Report;
 
-const USAGE: &str = "usage: platform-soak [RUN]... [--scale N]
+const USAGE: &str = "usage: platform-soak [RUN]... [--scale N] [--rate N]
   load         1,000 calls a second for a minute, over MCP and REST
   restarts     a server killed and restarted 100 times under load, over HTTP and over stdio
   kills        `serve` killed at 200 moments while it writes, on SQLite and on Postgres
-  --scale N    a part of that: N percent";
+  --scale N    a part of that: N percent
+  --rate N     calls a second to the server that is killed, instead of 200";
 
-/// How much of each run, in percent.
+/// How much of each run.
 #[derive(Debug, Clone, Copy)]
-struct Scale(u64);
+struct Size {
+    percent: u64,
+    /// Calls a second to the server that is killed.
+    rate: u64,
+}
 
-impl Scale {
+impl Size {
     fn of(self, full: u64) -> u64 {
-        (full * self.0 / 100).max(1)
+        (full * self.percent / 100).max(1)
     }
 }
 
 fn main() -> ExitCode {
-    let Some((runs, scale)) = parse(&std::env::args().skip(1).collect::<Vec<_>>()) else {
+    let Some((runs, size)) = parse(&std::env::args().skip(1).collect::<Vec<_>>()) else {
         eprintln!("{USAGE}");
         return ExitCode::FAILURE;
     };
     let mut report = Report::default();
     for run in runs {
         match run {
-            Run::Load => load::run(&mut report, scale),
-            Run::Restarts => restarts::run(&mut report, scale),
-            Run::Kills => kills::run(&mut report, scale),
+            Run::Load => load::run(&mut report, size),
+            Run::Restarts => restarts::run(&mut report, size),
+            Run::Kills => kills::run(&mut report, size),
         }
     }
     match report.verdict() {
@@ -57,20 +62,22 @@ enum Run {
     Kills,
 }
 
-fn parse(args: &[String]) -> Option<(Vec<Run>, Scale)> {
-    let (mut runs, mut scale) = (Vec::new(), Scale(100));
+fn parse(args: &[String]) -> Option<(Vec<Run>, Size)> {
+    let (mut runs, mut size) = (Vec::new(), Size { percent: 100, rate: 200 });
     let mut args = args.iter();
+    let number = |arg: Option<&String>| arg?.parse().ok().filter(|number| *number > 0);
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "load" => runs.push(Run::Load),
             "restarts" => runs.push(Run::Restarts),
             "kills" => runs.push(Run::Kills),
-            "--scale" => scale = Scale(args.next()?.parse().ok().filter(|part| *part > 0)?),
+            "--scale" => size.percent = number(args.next())?,
+            "--rate" => size.rate = number(args.next())?,
             _ => return None,
         }
     }
     if runs.is_empty() {
         runs = vec![Run::Load, Run::Restarts, Run::Kills];
     }
-    Some((runs, scale))
+    Some((runs, size))
 }

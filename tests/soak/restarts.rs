@@ -11,7 +11,7 @@ use kit::room::Room;
 use kit::service::{Service, Wire};
 use rustix::process::Signal;
 
-use crate::Scale;
+use crate::Size;
 use crate::caller::Outcome;
 use crate::crowd::{Call, Crowd, Newest, Until};
 use crate::house::{arrived, echoing, with_command};
@@ -23,7 +23,6 @@ const QUIET_SECONDS: u64 = 20;
 const BACK: Duration = Duration::from_secs(10);
 const VICTIM: &str = "a";
 const OTHERS: [&str; 3] = ["b", "c", "d"];
-const VICTIM_RATE: u64 = 200;
 const OTHERS_RATE: u64 = 300;
 
 /// How the server that is killed is reached, and so who starts it again.
@@ -63,7 +62,7 @@ struct Kills {
     back: Vec<Option<Duration>>,
 }
 
-pub fn run(report: &mut Report, scale: Scale) {
+pub fn run(report: &mut Report, size: Size) {
     for over_http in [true, false] {
         let room = Room::new();
         let platform = room.platform(&["--allow-stdio-registration", "--health-interval", "1s"]);
@@ -84,13 +83,13 @@ pub fn run(report: &mut Report, scale: Scale) {
             room.keep(service);
         }
         with_command(&platform, &room, "d");
-        round(report, scale, (&room, &platform), victim);
+        round(report, size, (&room, &platform), victim);
     }
 }
 
 fn round(
     report: &mut Report,
-    scale: Scale,
+    size: Size,
     (room, platform): (&Room, &Platform),
     mut victim: Victim,
 ) {
@@ -104,11 +103,11 @@ fn round(
         first,
     };
     let (of_victim, of_others) = (&[VICTIM][..], &OTHERS[..]);
-    let seconds = scale.of(QUIET_SECONDS);
+    let seconds = size.of(QUIET_SECONDS);
     let (_, quiet) = std::thread::scope(|scope| {
-        let own = crowd(of_victim, VICTIM_RATE, 16, 0);
+        let own = crowd(of_victim, size.rate, 16, 0);
         let beside =
-            scope.spawn(move || own.run(Until::Calls(VICTIM_RATE * seconds), &Newest::new()));
+            scope.spawn(move || own.run(Until::Calls(size.rate * seconds), &Newest::new()));
         let others = crowd(of_others, OTHERS_RATE, 24, 10_000_000);
         let quiet = others.run(Until::Calls(OTHERS_RATE * seconds), &Newest::new());
         (beside.join().expect("no caller panics"), quiet)
@@ -117,12 +116,12 @@ fn round(
     let (kills, own, loud) = std::thread::scope(|scope| {
         let (over, newest, unheard) = (&over, &newest, &unheard);
         let (own, others) = (
-            crowd(of_victim, VICTIM_RATE, 64, 20_000_000),
+            crowd(of_victim, size.rate, 64, 20_000_000),
             crowd(of_others, OTHERS_RATE, 24, 30_000_000),
         );
         let own = scope.spawn(move || own.run(Until::Told(over), newest));
         let loud = scope.spawn(move || others.run(Until::Told(over), unheard));
-        let kills = kill(&mut victim, room, newest, scale.of(KILLS));
+        let kills = kill(&mut victim, room, newest, size.of(KILLS));
         over.store(true, Ordering::Relaxed);
         let joined =
             (own.join().expect("no caller panics"), loud.join().expect("no caller panics"));

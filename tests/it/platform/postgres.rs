@@ -144,6 +144,36 @@ fn what_one_replica_or_the_command_line_changes_the_other_is_told() {
     there.wait_status(&id, "CONNECTED");
 }
 
+/// Each change reads all servers again; of several at once an older reading must not come last.
+#[test]
+fn what_was_registered_is_there_at_once_however_many_register_beside_it() {
+    const WRITERS: usize = 6;
+    const EACH: usize = 25;
+    let database = Database::new();
+    let room = Room::new();
+    let platform = room.platform(&["--store", &database.direct_url()]);
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let platform = &platform;
+            scope.spawn(move || {
+                for number in 0..EACH {
+                    let shown = platform.register(&json!({
+                        "name": format!("w{writer}-{number}"),
+                        "transport_type": "HTTP",
+                        "connection_config": { "url": "https://example.com/mcp" },
+                        "auto_connect": false,
+                    }));
+                    let path = format!("{SERVERS}/{}", id_of(&shown));
+                    platform.admin().get(&path).is(200);
+                    platform.admin().delete(&path).is(204);
+                    platform.admin().get(&path).problem(404, "no-such-server");
+                }
+            });
+        }
+    });
+    assert_eq!(platform.admin().get(SERVERS).is(200)["total"], 0);
+}
+
 #[test]
 fn a_key_that_one_replica_revokes_is_refused_by_the_other() {
     let database = Database::new();

@@ -3,7 +3,7 @@
 mod crowd;
 mod platform;
 
-const USAGE: &str = "usage: cargo xtask soak [SECONDS], or soak platform [load|restarts|kills]... [--scale PERCENT]";
+const USAGE: &str = "usage: cargo xtask soak [SECONDS], or soak platform [load|restarts|kills]... [--scale PERCENT] [--rate CALLS]";
 
 /// `args`: which run, and what it takes.
 pub fn run(args: &[String]) -> Result<(), String> {

@@ -135,6 +135,7 @@ impl Platform {
             fleet: OnceLock::new(),
             file: Mutex::new(File::default()),
             roster: Mutex::new(Arc::new(Roster::default())),
+            reloading: tokio::sync::Mutex::default(),
             troubles: Mutex::new(HashMap::new()),
             specs: Mutex::new(HashMap::new()),
             health_urls: Mutex::new(HashMap::new()),

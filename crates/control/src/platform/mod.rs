@@ -76,6 +76,8 @@ struct Inner {
     /// What the config file asks for.
     file: Mutex<File>,
     roster: Mutex<Arc<Roster>>,
+    /// Held from reading the store to replacing the roster: an older reading must not come last.
+    reloading: tokio::sync::Mutex<()>,
     /// Why a registered server cannot even be tried, by its id.
     troubles: Mutex<HashMap<String, Trouble>>,
     /// How registered servers were last connected, by their ids; with their secrets.

@@ -31,6 +31,7 @@ impl Platform {
 
     /// Reads the store again. What is known stays known if it cannot be read.
     pub(super) async fn reload(&self) -> Result<(), StoreError> {
+        let _turn = self.0.reloading.lock().await;
         let records = self.0.store.all_servers().await?;
         let file = self.0.file.lock();
         let is_disconnected = |name: &str| file.disconnected.contains(name);
