@@ -165,6 +165,42 @@ fn the_state_of_a_server_of_this_era_goes_back_as_it_came() {
     });
 }
 
+/// However long it is: it is moved, not copied, from some length on.
+#[test]
+fn a_long_state_of_a_server_goes_back_as_it_came() {
+    kit::scene::each_modern(|front, upstream| {
+        let room = Room::new();
+        let ask = |length: usize| {
+            let state = format!("\"2:{}\"", "s".repeat(length));
+            let asked = [("k", "roots/list", "")];
+            say::modern::rounds([
+                say::steps([say::modern::input_required(&asked, Some(&state))]),
+                say::steps([say::text("without its state")]),
+                say::steps([say::result(r#"{"state":@STATE@}"#)]),
+            ])
+        };
+        // Over HTTP a request may be four megabytes long, the sealed state in it included.
+        let lengths = [300_000, 1_500_000, 10_000_000];
+        let lengths = &lengths[..if front.is_stdio() { 3 } else { 2 }];
+        let a = lengths
+            .iter()
+            .fold(room.fake("a"), |a, length| a.tool(&format!("ask-{length}"), ask(*length)));
+        room.config([("a", a.tool("echo", say::echo()).over(upstream))]);
+        let scene = room.open_with(front, &[], ABLE);
+        scene.list();
+        for length in lengths {
+            let name = scene.tool("a", &format!("ask-{length}"));
+            let call = format!(r#"{{"name":"{name}","arguments":{{}}}}"#);
+            let round = scene.ask("tools/call", &call).round();
+            let answer = scene.ask("tools/call", &round.again(&call, &[("k", r#"{"roots":[]}"#)]));
+            let state = scan::get(answer.result(), "state").expect("the state");
+            assert_eq!(state.len(), length + 4, "{front:?} {upstream:?}");
+            assert!(state.starts_with(b"\"2:s") && state.ends_with(b"s\""));
+        }
+        scene.assert_echo("a", "echo", "{}");
+    });
+}
+
 #[test]
 fn the_state_of_a_server_opens_nothing_at_another_nor_for_another_request() {
     kit::scene::each_modern(|front, upstream| {
