@@ -20,6 +20,7 @@ mod same;
 mod state;
 mod subscribe;
 mod unanswered;
+mod whose;
 
 /// What a client declares that can be asked everything.
 const ABLE: &str = r#"{"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}"#;

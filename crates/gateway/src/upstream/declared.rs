@@ -48,6 +48,12 @@ impl Declared {
         });
     }
 
+    /// The client says what it can do with each request: servers are told of everything that can be
+    /// passed on, and each question is checked against the call it belongs to.
+    pub(crate) fn settle_for_each(&self) {
+        self.settle(EVERYTHING);
+    }
+
     pub(crate) async fn get(&self) -> Arc<[u8]> {
         let mut declared = self.0.subscribe();
         let said = timeout(PATIENCE, declared.wait_for(Option::is_some)).await;
@@ -74,6 +80,18 @@ pub(crate) fn passed_on(capabilities: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn the_first_word_counts() {
+        let client = Declared::of_the_client();
+        client.settle(br#"{"roots":{}}"#);
+        client.settle_for_each();
+        assert_eq!(&*client.get().await, br#"{"roots":{}}"#);
+        let stateless = Declared::of_the_client();
+        stateless.settle_for_each();
+        stateless.settle(b"{}");
+        assert_eq!(&*stateless.get().await, EVERYTHING);
+    }
 
     #[test]
     fn what_can_be_passed_on_is_declared_as_the_client_spelt_it() {
