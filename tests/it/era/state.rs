@@ -241,3 +241,65 @@ fn the_state_of_a_server_opens_nothing_at_another_nor_for_another_request() {
         assert!(answer.to_string().contains("with its state"), "{answer}");
     });
 }
+
+/// A client that keeps its requests as values writes them anew: in another order, with other space.
+#[test]
+fn a_request_that_is_spelt_in_another_way_is_the_same() {
+    each_of(Front::MODERN, |front| {
+        let room = house();
+        let scene = room.open_with(front, &[], ABLE);
+        scene.list();
+        let name = scene.tool("a", "ask");
+        let call = format!(
+            r#"{{"name":"{name}","arguments":{{"a":{{"x":"\u00e9/","y":[1,{{"p":1,"q":2}}]}},"b":2}}}}"#
+        );
+        let round = scene.ask("tools/call", &call).round();
+        let anew = format!(
+            r#"{{ "arguments":{{"b":2,"a":{{"y":[1, {{"q":2,"p":1}}],"x":"é\/"}}}}, "name":"{name}" }}"#
+        );
+        let answer = scene.ask("tools/call", &round.answered(&anew, |_| RESULT.into()));
+        let heard = scan::path(answer.result(), &["heard", "result"]).map(String::from_utf8_lossy);
+        assert_eq!(heard.as_deref(), Some(RESULT), "{answer}");
+    });
+}
+
+#[test]
+fn answers_that_are_no_object_are_refused() {
+    let check = |front: Front, entry: &dyn Fn(&Room) -> serde_json::Value| {
+        let room = Room::new();
+        room.config([("a", entry(&room))]);
+        let scene = room.open_with(front, &[], ABLE);
+        scene.list();
+        let call = format!(r#"{{"name":"{}","arguments":{{}}}}"#, scene.tool("a", "ask"));
+        let round = scene.ask("tools/call", &call).round();
+        let state = round.state.as_deref().expect("a state");
+        for answers in ["7", "null", "[]", "\"x\"", "true"] {
+            for state in [format!(r#","requestState":{state}"#), String::new()] {
+                let open = &call[..call.len() - 1];
+                let again = format!(r#"{open},"inputResponses":{answers}{state}}}"#);
+                let answer = scene.ask("tools/call", &again);
+                assert_eq!(answer.code(), -32602, "{again}: {answer}");
+            }
+        }
+        let answer = scene.ask("tools/call", &round.answered(&call, |_| RESULT.into()));
+        assert!(answer.to_string().contains("done"), "{answer}");
+    };
+    let (method, params, _) = QUESTIONS[1];
+    each_of(Front::MODERN, |front| {
+        check(front, &|room| {
+            let ask = say::steps([say::ask(method, params), say::text("done")]);
+            room.fake("a").tool("ask", ask).entry()
+        });
+        check(front, &|room| {
+            let ask = say::modern::rounds([
+                say::steps([say::modern::input_required(
+                    &[("k", method, params)],
+                    Some("\"2:s\""),
+                )]),
+                say::steps([say::text("without its state")]),
+                say::steps([say::text("done")]),
+            ]);
+            room.fake("a").tool("ask", ask).over(kit::config::Upstream::ModernStdio)
+        });
+    });
+}

@@ -8,7 +8,7 @@ use trunkline_wire::{MODERN, Message, decode};
 use crate::call::question::Abilities;
 use crate::call::{Ability, Level};
 use crate::era::Era;
-use crate::error::CallError;
+use crate::error::{CallError, Missing};
 
 #[derive(Clone, Debug)]
 pub(crate) enum Manner {
@@ -148,11 +148,9 @@ impl Refused {
     }
 
     /// What the client would have had to be able to do.
-    pub(crate) fn missing(self) -> Vec<&'static str> {
+    pub(crate) fn missing(self) -> Vec<Missing> {
         let missing = Ability::ALL.into_iter().filter(|ability| self.0 & 1 << *ability as u8 != 0);
-        let mut words: Vec<_> = missing.map(Ability::word).collect();
-        words.dedup();
-        words
+        missing.map(Ability::declaration).collect()
     }
 }
 
@@ -224,7 +222,7 @@ mod tests {
         let mut refused = Refused::default();
         refused.add(Ability::Roots);
         refused.add(Ability::Elicitation);
-        assert_eq!(refused.missing(), ["elicitation", "roots"]);
+        assert_eq!(refused.missing(), [("elicitation", Some("form")), ("roots", None)]);
         let silent = read(&format!("{VERSION},{CAPABILITIES}")).unwrap();
         assert!(!silent.hears(Level::known("emergency")) && !silent.hears(None));
     }
