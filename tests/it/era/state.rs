@@ -191,8 +191,9 @@ fn a_long_state_of_a_server_goes_back_as_it_came() {
         for length in lengths {
             let name = scene.tool("a", &format!("ask-{length}"));
             let call = format!(r#"{{"name":"{name}","arguments":{{}}}}"#);
-            let round = scene.ask("tools/call", &call).round();
-            let answer = scene.ask("tools/call", &round.again(&call, &[("k", r#"{"roots":[]}"#)]));
+            let ask = |params: &str| scene.answer(&scene.start("tools/call", params), LIMIT * 4);
+            let round = ask(&call).round();
+            let answer = ask(&round.again(&call, &[("k", r#"{"roots":[]}"#)]));
             let state = scan::get(answer.result(), "state").expect("the state");
             assert_eq!(state.len(), length + 4, "{front:?} {upstream:?}");
             assert!(state.starts_with(b"\"2:s") && state.ends_with(b"s\""));

@@ -129,7 +129,8 @@ fn a_large_message_with_a_larger_change_goes_out_as_edited() {
         let (from, to) = pipe();
         let outbox = Outbox::default();
         let (old, rest) = ("o".repeat(old), "z".repeat(300_000));
-        let whole = format!(r#"{{"id":1,"result":{{"state":"{old}","rest":"{rest}"}}}}"#);
+        let whole =
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"state":"{old}","rest":"{rest}"}}}}"#);
         let whole = whole.into_bytes();
         let new = format!("\"{}\"", "n".repeat(new));
         let message = scan(&whole).unwrap();
