@@ -3,6 +3,7 @@
 mod again;
 mod cancel;
 mod capabilities;
+mod chosen;
 mod discover;
 mod fleet;
 mod headers;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use trunkline_catalog::config::{CallRules, CustomTool, ServerSpec, Share, ToolFilter};
+use trunkline_catalog::config::{CallRules, CustomTool, Era, ServerSpec, Share, ToolFilter};
 use trunkline_store::{ServerRecord, StoreError};
 
 use super::roster::{Entry, Origin, Roster};
@@ -138,6 +138,7 @@ impl Platform {
             secrets: resolved.secrets,
             filter: ToolFilter::default(),
             share: Share::default(),
+            era: Era::default(),
             guarded: true,
             calls: CallRules {
                 timeout: connection.call_timeout,

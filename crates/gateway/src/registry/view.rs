@@ -276,7 +276,9 @@ mod tests {
         let (secrets, filter, share) = (Secrets::new(), ToolFilter::default(), Share::Shared);
         let (guarded, calls) = (false, CallRules::default());
         let disabled = false;
-        let spec = ServerSpec { key, transport, disabled, secrets, filter, share, guarded, calls };
+        let era = Default::default();
+        let spec =
+            ServerSpec { key, transport, disabled, secrets, filter, share, era, guarded, calls };
         Arc::new(Server::new(spec, Arc::default(), &Provisions::default()))
     }
 

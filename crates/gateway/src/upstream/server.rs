@@ -10,7 +10,9 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use trunkline_catalog::Listing;
-use trunkline_catalog::config::{CallRules, Secrets, ServerSpec, Share, ToolFilter, Transport};
+use trunkline_catalog::config::{
+    CallRules, Era, Secrets, ServerSpec, Share, ToolFilter, Transport,
+};
 use trunkline_wire::{Message, Span};
 
 use crate::call::{Audience, Client, Manner, Note, ReturnPath};
@@ -31,6 +33,8 @@ pub(crate) struct Server {
     pub(crate) transport: Transport,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) share: Share,
+    /// In which era it is spoken to, if that is not to be found out.
+    pub(super) era: Era,
     pub(crate) guarded: bool,
     /// The clients it may speak to.
     pub(crate) audience: Arc<Audience>,
@@ -101,6 +105,7 @@ impl Server {
             transport: spec.transport,
             secrets: Arc::new(spec.secrets),
             share: spec.share,
+            era: spec.era,
             guarded: spec.guarded,
             audience,
             dismissed: CancellationToken::new(),
@@ -131,6 +136,7 @@ impl Server {
             transport: self.transport.clone(),
             secrets: Arc::clone(&self.secrets),
             share: self.share,
+            era: self.era,
             guarded: self.guarded,
             audience,
             dismissed: CancellationToken::new(),
@@ -165,6 +171,7 @@ impl Server {
         *self.key == *spec.key
             && self.transport == spec.transport
             && self.share == spec.share
+            && self.era == spec.era
             && self.guarded == spec.guarded
             && self.calls == spec.calls
     }

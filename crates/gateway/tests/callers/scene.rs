@@ -184,6 +184,7 @@ fn spec(key: &str, filter: ToolFilter) -> ServerSpec {
         secrets,
         filter,
         share: Share::Shared,
+        era: Default::default(),
         guarded: false,
         calls: CallRules::default(),
     }
