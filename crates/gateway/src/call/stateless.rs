@@ -9,6 +9,7 @@ use crate::call::question::Abilities;
 use crate::call::{Ability, Level};
 use crate::era::Era;
 use crate::error::{CallError, Missing};
+use crate::gate::{ANYONE, ONLY_CLIENT};
 
 #[derive(Clone, Debug)]
 pub(crate) enum Manner {
@@ -116,6 +117,16 @@ impl Stateless {
 
     pub(crate) fn can(&self, ability: Ability) -> bool {
         self.abilities.has(ability)
+    }
+
+    /// Is there nobody else who could have made it?
+    pub(crate) fn is_of_the_only_client(&self) -> bool {
+        *self.principal == *ONLY_CLIENT
+    }
+
+    /// Is nothing known of who made it?
+    pub(crate) fn is_anyones(&self) -> bool {
+        *self.principal == *ANYONE
     }
 
     /// Can it be asked anything at all?

@@ -4,7 +4,6 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 
 use crate::call::{Client, Manner};
-use crate::gate::{ANYONE, ONLY_CLIENT};
 use crate::upstream::pending::UpstreamId;
 
 /// Who is behind a call, as far as that can be told.
@@ -22,10 +21,8 @@ impl Who {
     pub(crate) fn of(client: &Arc<Client>, manner: &Manner) -> Self {
         match manner {
             Manner::Session => Self::session(client),
-            Manner::Stateless(how) if *how.principal == *ONLY_CLIENT => Self::session(client),
-            Manner::Stateless(how) if *how.principal == *ANYONE => {
-                Self::Anyone(Arc::downgrade(client))
-            }
+            Manner::Stateless(how) if how.is_of_the_only_client() => Self::session(client),
+            Manner::Stateless(how) if how.is_anyones() => Self::Anyone(Arc::downgrade(client)),
             Manner::Stateless(how) => Self::Holder(Arc::clone(&how.principal)),
         }
     }
