@@ -254,11 +254,11 @@ fn what_an_older_server_calls_its_result_is_not_passed_on() {
         });
         room.config([("a", a.over(upstream))]);
         let scene = room.open_ready(front, &[]);
-        for n in 0..odd.len() {
+        for (n, kind) in odd.iter().enumerate() {
             let answer = scene.call(&scene.tool("a", &format!("odd-{n}")), "{}");
             let result = String::from_utf8_lossy(answer.result()).into_owned();
             let expected = r#"{"content":[], "resultType" : "complete" ,"x":1.0}"#;
-            assert_eq!(result, expected, "{}", odd[n]);
+            assert_eq!(result, expected, "{kind}");
         }
     });
 }
