@@ -43,8 +43,8 @@ pub(crate) enum CallError {
     MissingMeta(&'static str),
     #[error("Unsupported protocol version: {requested}")]
     UnsupportedVersion { requested: String },
-    #[error("Missing client capability: {}", .0.join(", "))]
-    MissingCapability(Vec<&'static str>),
+    #[error("Missing client capability: {}", in_words(.0))]
+    MissingCapability(Vec<Missing>),
     #[error("Header mismatch: {0}")]
     HeaderMismatch(String),
     #[error("Invalid params: `requestState` is not accepted: {0}")]
@@ -271,17 +271,49 @@ fn versions(requested: &str) -> Vec<u8> {
     data
 }
 
-fn capabilities(names: &[&str]) -> Vec<u8> {
+/// A capability, and what has to stand in it if it is not enough to name it.
+pub(crate) type Missing = (&'static str, Option<&'static str>);
+
+fn capabilities(missing: &[Missing]) -> Vec<u8> {
     let mut data = b"{\"requiredCapabilities\":{".to_vec();
-    for (index, name) in names.iter().enumerate() {
+    for (index, name) in names(missing).into_iter().enumerate() {
         if index > 0 {
             data.push(b',');
         }
         encode_into(name, &mut data);
-        data.extend_from_slice(b":{}");
+        data.extend_from_slice(b":{");
+        let parts = missing.iter().filter(|(of, _)| *of == name).filter_map(|(_, part)| *part);
+        for (index, part) in parts.enumerate() {
+            if index > 0 {
+                data.push(b',');
+            }
+            encode_into(part, &mut data);
+            data.extend_from_slice(b":{}");
+        }
+        data.push(b'}');
     }
     data.extend_from_slice(b"}}");
     data
+}
+
+/// Each capability once.
+fn names(missing: &[Missing]) -> Vec<&'static str> {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in missing {
+        if !names.contains(name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The same for people.
+fn in_words(missing: &[Missing]) -> String {
+    let word = |(name, part): &Missing| match part {
+        Some(part) => format!("{name} ({part})"),
+        None => (*name).to_owned(),
+    };
+    missing.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -321,8 +353,20 @@ mod tests {
                 r#""code":-32022,"message":"Unsupported protocol version: v9","data":{"supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":"v9"}"#,
             ),
             (
-                CallError::MissingCapability(vec!["sampling"]),
+                CallError::MissingCapability(vec![("sampling", None)]),
                 r#""code":-32021,"message":"Missing client capability: sampling","data":{"requiredCapabilities":{"sampling":{}}}"#,
+            ),
+            (
+                CallError::MissingCapability(vec![("elicitation", Some("url"))]),
+                r#""code":-32021,"message":"Missing client capability: elicitation (url)","data":{"requiredCapabilities":{"elicitation":{"url":{}}}}"#,
+            ),
+            (
+                CallError::MissingCapability(vec![
+                    ("elicitation", Some("form")),
+                    ("elicitation", Some("url")),
+                    ("roots", None),
+                ]),
+                r#""code":-32021,"message":"Missing client capability: elicitation (form), elicitation (url), roots","data":{"requiredCapabilities":{"elicitation":{"form":{},"url":{}},"roots":{}}}"#,
             ),
             (
                 CallError::UnknownResource("a://x".to_owned()),

@@ -64,6 +64,12 @@ impl Debug for Admission {
     }
 }
 
+/// `Pass::who` of those of whom nothing is known: it does not make two requests the same person's.
+pub const ANYONE: &[u8] = b"anyone";
+
+/// The same of the one client over standard input and output.
+pub(crate) const ONLY_CLIENT: &[u8] = b"stdio";
+
 /// Somebody who may come in.
 #[derive(Clone, Debug)]
 pub struct Pass {

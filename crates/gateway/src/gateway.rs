@@ -63,7 +63,7 @@ pub struct Gateway {
     farewell: watch::Sender<Option<Farewell>>,
     logins: Option<Arc<dyn Logins>>,
     pump: Pump,
-    pump_thread: JoinHandle<()>,
+    pump_thread: JoinHandle<io::Result<()>>,
 }
 
 impl Gateway {
@@ -142,8 +142,7 @@ impl Gateway {
         let pump = self.pump.clone();
         let stop = async |farewell| self.stop_servers(farewell).await;
         let served = front::stdio::serve(session, message_limit, &pump, stop).await;
-        self.end();
-        served
+        self.end().and(served)
     }
 
     /// Serves clients over HTTP until a signal comes; then stops every server.
@@ -155,8 +154,7 @@ impl Gateway {
         let pump = self.pump.clone();
         let stop = async |farewell| self.stop_servers(farewell).await;
         let served = front::http::serve(options, context, message_limit, &pump, stop).await;
-        self.end();
-        served
+        self.end().and(served)
     }
 
     /// A client inside this process. `capabilities`: what it can do, as in `initialize`.
@@ -214,13 +212,24 @@ impl Gateway {
     /// Stops every server and waits until nothing of them is left.
     pub async fn stop(mut self) {
         self.stop_servers(ONE_SERVER).await;
-        self.end();
+        if let Err(error) = self.end() {
+            tracing::error!(%error, "an untimely end");
+        }
     }
 
-    fn end(self) {
+    /// An error if bytes were no longer moved before anybody wanted that.
+    fn end(self) -> io::Result<()> {
         self.pump.stop();
-        if self.pump_thread.join().is_err() {
-            tracing::error!("the pump's thread has panicked");
+        match self.pump_thread.join() {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => {
+                let why = format!("messages can no longer be moved: {error}");
+                Err(io::Error::new(error.kind(), why))
+            }
+            Err(_) => Err(io::Error::other(
+                "a defect of Trunkline has ended the thread that moves messages (its panic is \
+                 reported above)",
+            )),
         }
     }
 

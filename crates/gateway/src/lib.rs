@@ -32,7 +32,7 @@ pub use fleet::{
     Verdict,
 };
 pub use front::http::{Attachment, HttpOptions, WebHeaders, WebReply, WebStream, WebVisit};
-pub use gate::{Admission, Asking, Decision, Denied, Gate, Grant, Pass};
+pub use gate::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 pub use gateway::{Gateway, Options};
 pub use limits::Limits;
 pub use local::{LocalClient, LocalError, News, params_of};

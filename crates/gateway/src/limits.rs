@@ -267,8 +267,9 @@ pub(crate) const PARKED: Duration = Duration::from_secs(600);
 pub(crate) const PARKED_CALLS: usize = 10_000;
 /// For the same, if it is a server's own state that the client carries.
 pub(crate) const STATE: Duration = Duration::from_secs(3600);
-/// Rounds of questions in one call.
-pub(crate) const ROUNDS: u8 = 10;
+/// Rounds of questions in one call: a wizard has dozens of pages, or a job wants to be called again
+/// until it is done; a server that asks for ever has to end.
+pub(crate) const ROUNDS: u8 = 100;
 /// Tasks whose server is remembered.
 pub(crate) const KNOWN_TASKS: usize = 10_000;
 /// `subscriptions/listen` requests that may be open, all clients together: as many as connections.

@@ -111,21 +111,38 @@ impl<'a> Edits<'a> {
     /// Appends `bytes` with the replacements made.
     pub fn write(&self, bytes: &[u8], out: &mut Vec<u8>) {
         out.reserve(bytes.len() + 64);
-        self.pieces(bytes, |piece| out.extend_from_slice(piece));
+        self.pieces(bytes, |piece| out.extend_from_slice(piece.bytes()));
     }
 
     /// The pieces of the edited message in order, for a caller that gathers instead of copying.
-    pub fn pieces<'b>(&self, bytes: &'b [u8], mut each: impl FnMut(&'b [u8]))
+    pub fn pieces<'b>(&self, bytes: &'b [u8], mut each: impl FnMut(Piece<'b>))
     where
         'a: 'b,
     {
         let mut from = 0;
         for (span, new) in self.slots.iter().take(self.used).flatten() {
-            each(bytes.get(from..span.start()).unwrap_or_default());
-            each(new);
+            each(Piece::Kept(bytes.get(from..span.start()).unwrap_or_default()));
+            each(Piece::New(new));
             from = span.end();
         }
-        each(bytes.get(from..).unwrap_or_default());
+        each(Piece::Kept(bytes.get(from..).unwrap_or_default()));
+    }
+}
+
+/// A piece of an edited message. Which it is matters to whoever does not copy: only what was kept
+/// lies in the message's own bytes.
+#[derive(Clone, Copy, Debug)]
+pub enum Piece<'a> {
+    Kept(&'a [u8]),
+    New(&'a [u8]),
+}
+
+impl<'a> Piece<'a> {
+    #[inline]
+    pub fn bytes(self) -> &'a [u8] {
+        match self {
+            Self::Kept(bytes) | Self::New(bytes) => bytes,
+        }
     }
 }
 

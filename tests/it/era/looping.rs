@@ -173,7 +173,7 @@ fn a_server_that_asks_for_ever_is_given_up() {
         let answer = scene.call(&scene.tool("a", "ask"), "{}");
         assert!(answer.message().contains('a'), "{answer}");
         let calls = ledger::calls(&room.ledger("a")).len();
-        assert!((2..=50).contains(&calls), "{calls} calls");
+        assert!((90..=110).contains(&calls), "{calls} calls: a wizard may have many pages");
         scene.assert_echo("a", "echo", "{}");
     });
 }

@@ -3,6 +3,7 @@
 mod again;
 mod cancel;
 mod capabilities;
+mod chosen;
 mod discover;
 mod fleet;
 mod headers;
@@ -20,6 +21,7 @@ mod same;
 mod state;
 mod subscribe;
 mod unanswered;
+mod whose;
 
 /// What a client declares that can be asked everything.
 const ABLE: &str = r#"{"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}"#;

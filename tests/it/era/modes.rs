@@ -57,13 +57,19 @@ fn asks_in_a_result(params: &str) -> Value {
     ])
 }
 
-/// -32021 with the capability that is missing.
+/// -32021 with the capability that is missing, and of that only what is.
 #[track_caller]
-fn assert_missing(answer: &Line) {
+fn assert_missing(answer: &Line, missing: &[Mode]) {
     assert_eq!(answer.code(), -32021, "{answer}");
     let needed = scan::path(answer.error(), &["data", "requiredCapabilities"]);
     let needed: Vec<_> = needed.and_then(scan::members).into_iter().flatten().collect();
     assert!(matches!(needed[..], [ref one] if one.key == b"\"elicitation\""), "{answer}");
+    let modes: &str = match missing {
+        [Mode::Form] => r#"{"form":{}}"#,
+        [Mode::Url] => r#"{"url":{}}"#,
+        _ => r#"{"form":{},"url":{}}"#,
+    };
+    assert_eq!(String::from_utf8_lossy(needed[0].value), modes, "{answer}");
 }
 
 #[test]
@@ -118,7 +124,7 @@ fn a_stateless_caller_gets_no_result_that_asks_in_a_mode_it_does_not_know() {
                     let heard = scan::path(answer.result(), &["heard", "k"]);
                     assert_eq!(heard, Some(ACCEPT.as_bytes()), "{capabilities} {tool}: {answer}");
                 } else {
-                    assert_missing(&answer);
+                    assert_missing(&answer, &[mode]);
                 }
             }
         }
@@ -143,7 +149,7 @@ fn a_session_is_asked_in_the_modes_it_knows_and_told_of_the_others() {
                     assert_eq!(heard, Some(ACCEPT.as_bytes()), "{capabilities} {tool}: {answer}");
                     continue;
                 }
-                assert_missing(&scene.answer(&id, SOON));
+                assert_missing(&scene.answer(&id, SOON), &[mode]);
                 let calls = ledger::calls(&room.ledger("a")).len() - before;
                 assert_eq!(calls, 1, "{capabilities} {tool}: it is not made again");
             }
@@ -169,8 +175,10 @@ fn a_result_that_asks_in_both_modes_is_for_who_knows_both() {
             let scene = room.open_with(front, &[], capabilities);
             scene.list();
             let id = scene.begin(&scene.tool("a", "both"), "{}");
-            if modes.len() < 2 {
-                assert_missing(&scene.answer(&id, SOON));
+            let all = [Mode::Form, Mode::Url];
+            let missing: Vec<_> = all.into_iter().filter(|mode| !modes.contains(mode)).collect();
+            if !missing.is_empty() {
+                assert_missing(&scene.answer(&id, SOON), &missing);
                 let asked = scene.try_wait_for(Duration::ZERO, |line| line.method().is_some());
                 assert_eq!(asked, None, "{capabilities}");
             } else if front.is_modern() {

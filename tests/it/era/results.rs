@@ -240,3 +240,41 @@ fn tools_that_need_tasks_of_the_older_era_are_not_offered() {
         assert_eq!(scene.list_names(), [scene.tool("a", "may")]);
     });
 }
+
+/// A server of the older era may say what it likes of a result; to a client of the stateless one it
+/// is complete, and nothing else of it changes.
+#[test]
+fn what_an_older_server_calls_its_result_is_not_passed_on() {
+    each_modern_to_legacy(|front, upstream| {
+        let room = Room::new();
+        let odd = [r#""input_required""#, r#""weird""#, "7", r#""complete""#];
+        let a = odd.iter().enumerate().fold(room.fake("a"), |a, (n, kind)| {
+            let result = format!(r#"{{"content":[], "resultType" : {kind} ,"x":1.0}}"#);
+            a.tool(&format!("odd-{n}"), say::steps([say::result(&result)]))
+        });
+        room.config([("a", a.over(upstream))]);
+        let scene = room.open_ready(front, &[]);
+        for (n, kind) in odd.iter().enumerate() {
+            let answer = scene.call(&scene.tool("a", &format!("odd-{n}")), "{}");
+            let result = String::from_utf8_lossy(answer.result()).into_owned();
+            let expected = r#"{"content":[], "resultType" : "complete" ,"x":1.0}"#;
+            assert_eq!(result, expected, "{kind}");
+        }
+    });
+}
+
+#[test]
+fn a_result_that_asks_for_nothing_is_an_error_that_names_its_server() {
+    each_modern(|front, upstream| {
+        let room = Room::new();
+        let ask = say::steps([say::result(r#"{"resultType":"input_required"}"#)]);
+        let a = room.fake("a").tool("ask", ask).tool("echo", say::echo());
+        room.config([("a", a.over(upstream))]);
+        let scene = room.open_with(front, &[], super::ABLE);
+        scene.list();
+        let answer = scene.call(&scene.tool("a", "ask"), "{}");
+        let message = answer.message();
+        assert!(message.contains("`a`") && message.contains("does not say for what"), "{answer}");
+        scene.assert_echo("a", "echo", "{}");
+    });
+}

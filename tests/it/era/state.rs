@@ -165,6 +165,43 @@ fn the_state_of_a_server_of_this_era_goes_back_as_it_came() {
     });
 }
 
+/// However long it is: it is moved, not copied, from some length on.
+#[test]
+fn a_long_state_of_a_server_goes_back_as_it_came() {
+    kit::scene::each_modern(|front, upstream| {
+        let room = Room::new();
+        let ask = |length: usize| {
+            let state = format!("\"2:{}\"", "s".repeat(length));
+            let asked = [("k", "roots/list", "")];
+            say::modern::rounds([
+                say::steps([say::modern::input_required(&asked, Some(&state))]),
+                say::steps([say::text("without its state")]),
+                say::steps([say::result(r#"{"state":@STATE@}"#)]),
+            ])
+        };
+        // Over HTTP a request may be four megabytes long, the sealed state in it included.
+        let lengths = [300_000, 1_500_000, 10_000_000];
+        let lengths = &lengths[..if front.is_stdio() { 3 } else { 2 }];
+        let a = lengths
+            .iter()
+            .fold(room.fake("a"), |a, length| a.tool(&format!("ask-{length}"), ask(*length)));
+        room.config([("a", a.tool("echo", say::echo()).over(upstream))]);
+        let scene = room.open_with(front, &[], ABLE);
+        scene.list();
+        for length in lengths {
+            let name = scene.tool("a", &format!("ask-{length}"));
+            let call = format!(r#"{{"name":"{name}","arguments":{{}}}}"#);
+            let ask = |params: &str| scene.answer(&scene.start("tools/call", params), LIMIT * 4);
+            let round = ask(&call).round();
+            let answer = ask(&round.again(&call, &[("k", r#"{"roots":[]}"#)]));
+            let state = scan::get(answer.result(), "state").expect("the state");
+            assert_eq!(state.len(), length + 4, "{front:?} {upstream:?}");
+            assert!(state.starts_with(b"\"2:s") && state.ends_with(b"s\""));
+        }
+        scene.assert_echo("a", "echo", "{}");
+    });
+}
+
 #[test]
 fn the_state_of_a_server_opens_nothing_at_another_nor_for_another_request() {
     kit::scene::each_modern(|front, upstream| {
@@ -203,5 +240,67 @@ fn the_state_of_a_server_opens_nothing_at_another_nor_for_another_request() {
         );
         let answer = scene.ask("tools/call", &round.again(&right, &answers));
         assert!(answer.to_string().contains("with its state"), "{answer}");
+    });
+}
+
+/// A client that keeps its requests as values writes them anew: in another order, with other space.
+#[test]
+fn a_request_that_is_spelt_in_another_way_is_the_same() {
+    each_of(Front::MODERN, |front| {
+        let room = house();
+        let scene = room.open_with(front, &[], ABLE);
+        scene.list();
+        let name = scene.tool("a", "ask");
+        let call = format!(
+            r#"{{"name":"{name}","arguments":{{"a":{{"x":"\u00e9/","y":[1,{{"p":1,"q":2}}]}},"b":2}}}}"#
+        );
+        let round = scene.ask("tools/call", &call).round();
+        let anew = format!(
+            r#"{{ "arguments":{{"b":2,"a":{{"y":[1, {{"q":2,"p":1}}],"x":"é\/"}}}}, "name":"{name}" }}"#
+        );
+        let answer = scene.ask("tools/call", &round.answered(&anew, |_| RESULT.into()));
+        let heard = scan::path(answer.result(), &["heard", "result"]).map(String::from_utf8_lossy);
+        assert_eq!(heard.as_deref(), Some(RESULT), "{answer}");
+    });
+}
+
+#[test]
+fn answers_that_are_no_object_are_refused() {
+    let check = |front: Front, entry: &dyn Fn(&Room) -> serde_json::Value| {
+        let room = Room::new();
+        room.config([("a", entry(&room))]);
+        let scene = room.open_with(front, &[], ABLE);
+        scene.list();
+        let call = format!(r#"{{"name":"{}","arguments":{{}}}}"#, scene.tool("a", "ask"));
+        let round = scene.ask("tools/call", &call).round();
+        let state = round.state.as_deref().expect("a state");
+        for answers in ["7", "null", "[]", "\"x\"", "true"] {
+            for state in [format!(r#","requestState":{state}"#), String::new()] {
+                let open = &call[..call.len() - 1];
+                let again = format!(r#"{open},"inputResponses":{answers}{state}}}"#);
+                let answer = scene.ask("tools/call", &again);
+                assert_eq!(answer.code(), -32602, "{again}: {answer}");
+            }
+        }
+        let answer = scene.ask("tools/call", &round.answered(&call, |_| RESULT.into()));
+        assert!(answer.to_string().contains("done"), "{answer}");
+    };
+    let (method, params, _) = QUESTIONS[1];
+    each_of(Front::MODERN, |front| {
+        check(front, &|room| {
+            let ask = say::steps([say::ask(method, params), say::text("done")]);
+            room.fake("a").tool("ask", ask).entry()
+        });
+        check(front, &|room| {
+            let ask = say::modern::rounds([
+                say::steps([say::modern::input_required(
+                    &[("k", method, params)],
+                    Some("\"2:s\""),
+                )]),
+                say::steps([say::text("without its state")]),
+                say::steps([say::text("done")]),
+            ]);
+            room.fake("a").tool("ask", ask).over(kit::config::Upstream::ModernStdio)
+        });
     });
 }

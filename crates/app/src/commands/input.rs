@@ -28,7 +28,7 @@ pub(super) fn arguments(
 fn explain(problems: &[Problem], schema: Schema<'_>, name: &str) -> String {
     let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
     let table = parameters(schema, speak::width());
-    let takes = if table.is_empty() { "no arguments\n".to_owned() } else { format!("\n{table}") };
+    let takes = if table.is_empty() { " no arguments\n".to_owned() } else { format!("\n{table}") };
     format!("{}\n\n`{}` takes{takes}", said.join("\nerror: "), line(name)).trim_end().to_owned()
 }
 
@@ -70,6 +70,10 @@ mod tests {
         let text = arguments(None, Vec::new(), Schema::new(&schema), "s:echo").unwrap_err();
         let expected = "`message` is missing (string)\n\n`s:echo` takes\n  message  string  required  What to say";
         assert_eq!(text, expected);
+        let none = json!({ "type": "object", "additionalProperties": false });
+        let pairs = read_pairs(&["x=1".to_owned()]).unwrap();
+        let text = arguments(None, pairs, Schema::new(&none), "s:now").unwrap_err();
+        assert!(text.ends_with("`s:now` takes no arguments"), "{text}");
         let bad = read_pairs(&["x".to_owned()]).unwrap_err();
         assert!(bad.starts_with("`x` is not key=value"), "{bad}");
     }

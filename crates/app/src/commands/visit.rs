@@ -248,6 +248,7 @@ fn remote(url: &Url, target: &Target) -> ServerSpec {
         secrets,
         filter: Default::default(),
         share: Default::default(),
+        era: Default::default(),
         guarded: false,
         login: None,
         calls: Default::default(),

@@ -9,7 +9,7 @@ use super::harmless::shown_key;
 use super::load::Rules;
 use super::path::Path;
 use super::problem::Problem;
-use super::spec::{Exposed, Share, ToolFilter};
+use super::spec::{Era, Exposed, Share, ToolFilter};
 use crate::jsonc::{Member, Node, Value};
 use crate::name::admissible;
 
@@ -30,6 +30,8 @@ const EXPOSED_EXAMPLE: &str =
     "write \"TOOL\", or {\"original\": \"TOOL\", \"exposed\": \"NEW_NAME\"}";
 
 const SHARE_HELP: &str = "write \"shared\" or \"per-session\"";
+
+const ERA_HELP: &str = "write \"auto\", \"legacy\" or \"modern\"";
 
 /// What stands in a list of tools to be exposed.
 const EXPOSED_ITEM: &str = "a string or {\"original\": …, \"exposed\": …}";
@@ -66,6 +68,28 @@ impl Checker<'_> {
                 let problem = Problem::schema(&at, text.span, "this way to `share` is not known");
                 self.report(problem.help(SHARE_HELP));
                 Share::default()
+            }
+        }
+    }
+
+    pub(crate) fn era(&mut self, members: &[Member], at: &Path) -> Era {
+        let Some(member) = find(members, "era").filter(|_| self.rules == Rules::Full) else {
+            return Era::default();
+        };
+        let at = at.key("era");
+        let Value::String(text) = &member.value.value else {
+            let problem = wrong_type(&member.value, &at, "`era`", "a string");
+            self.report(problem.help(ERA_HELP));
+            return Era::default();
+        };
+        match text.value.as_str() {
+            "auto" => Era::Auto,
+            "legacy" => Era::Legacy,
+            "modern" => Era::Modern,
+            _ => {
+                let problem = Problem::schema(&at, text.span, "this `era` is not known");
+                self.report(problem.help(ERA_HELP));
+                Era::default()
             }
         }
     }

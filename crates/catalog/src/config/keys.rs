@@ -60,10 +60,10 @@ pub(crate) const REMOTE: Keys<'_> = Keys {
 };
 
 const ANY_SERVER: [&[&str]; 4] =
-    [&["type", "disabled", "enabled", "share"], &CALLS, &EXPOSE, &HIDE];
+    [&["type", "disabled", "enabled", "share", "era"], &CALLS, &EXPOSE, &HIDE];
 
 /// What people write, and the key they mean.
-pub(crate) const SPELLINGS: [(&str, &str); 31] = [
+pub(crate) const SPELLINGS: [(&str, &str); 32] = [
     ("command", "command"),
     ("cmd", "command"),
     ("args", "args"),
@@ -82,6 +82,7 @@ pub(crate) const SPELLINGS: [(&str, &str); 31] = [
     ("disabled", "disabled"),
     ("enabled", "enabled"),
     ("share", "share"),
+    ("era", "era"),
     ("callTimeout", "callTimeout"),
     ("maxConcurrency", "maxConcurrency"),
     ("exposedTools", "exposedTools"),

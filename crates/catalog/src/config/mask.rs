@@ -210,7 +210,7 @@ fn role(key: &str) -> Role {
         "command" | "args" => Role::CommandLine,
         "cwd" => Role::Path,
         "url" | "serverUrl" | "httpUrl" => Role::Address,
-        "type" | "share" | "disabled" | "enabled" => Role::Names,
+        "type" | "share" | "era" | "disabled" | "enabled" => Role::Names,
         key if EXPOSE.contains(&key) || HIDE.contains(&key) => Role::Names,
         key if is_secret_name(key) => Role::Secret,
         // A misspelt key is what the problem is about; its value is judged as strictly.

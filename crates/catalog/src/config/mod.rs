@@ -36,6 +36,6 @@ pub use render::Style;
 pub use secrets::Secrets;
 pub use server::is_own_header;
 pub use spec::{
-    CallRules, Config, CustomTool, Exposed, Note, RemoteKind, ServerSpec, Share, Subtool,
+    CallRules, Config, CustomTool, Era, Exposed, Note, RemoteKind, ServerSpec, Share, Subtool,
     ToolFilter, Transport,
 };

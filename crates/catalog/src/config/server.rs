@@ -44,7 +44,7 @@ impl Checker<'_> {
         self.other_keys(members, at, &keys, explained);
 
         let (filter, share) = (self.filter(members, at), self.share(members, at));
-        let calls = self.calls(members, at);
+        let (calls, era) = (self.calls(members, at), self.era(members, at));
         let disabled = self.disabled(members, at);
         let mut reader = Reader { check: self, secrets: Secrets::new(), disabled };
         let transport = match url {
@@ -60,7 +60,18 @@ impl Checker<'_> {
         let secrets = reader.secrets;
         let key = server.key.value.clone();
         let (guarded, login) = (false, None);
-        Some(ServerSpec { key, transport, disabled, secrets, filter, share, guarded, login, calls })
+        Some(ServerSpec {
+            key,
+            transport,
+            disabled,
+            secrets,
+            filter,
+            share,
+            era,
+            guarded,
+            login,
+            calls,
+        })
     }
 
     /// What `type` says. Under the simple rules the key itself is the error.

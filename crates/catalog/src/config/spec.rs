@@ -31,6 +31,7 @@ pub struct ServerSpec {
     pub secrets: Secrets,
     pub filter: ToolFilter,
     pub share: Share,
+    pub era: Era,
     /// Somebody named its address who may not reach everything that Trunkline can.
     pub guarded: bool,
     /// Under what its login is kept, where it may want one.
@@ -89,6 +90,18 @@ pub enum Share {
     Shared,
     /// Each client session has its own.
     PerSession,
+}
+
+/// Which revisions of the protocol a server is spoken to in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Era {
+    /// As it answers when it is asked.
+    #[default]
+    Auto,
+    /// Those that open with `initialize`, whatever else it can do.
+    Legacy,
+    /// The stateless one.
+    Modern,
 }
 
 /// A tool of the config file that stands for tools of several servers.

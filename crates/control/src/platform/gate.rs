@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use sha2::{Digest as _, Sha256};
-use trunkline_gateway::{Admission, Asking, Decision, Denied, Gate, Grant, Pass};
+use trunkline_gateway::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 
 use super::clock;
 use crate::access::{
@@ -82,7 +82,10 @@ fn pass(principal: &Principal, peer: SocketAddr) -> Arc<Pass> {
     // An end that no clock can show is none.
     let end = principal.good_until().map(Duration::from_secs);
     Arc::new(Pass {
-        who: credential.as_bytes().into(),
+        who: match principal.credential() {
+            Credential::Open => ANYONE.into(),
+            _ => credential.as_bytes().into(),
+        },
         label: label(&credential, &peer.ip().to_string()),
         grant: limited(principal.grants(), &credential),
         expires: end.and_then(|end| UNIX_EPOCH.checked_add(end)),

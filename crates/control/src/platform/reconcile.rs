@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 use std::time::Duration;
 
-use trunkline_catalog::config::{CallRules, CustomTool, ServerSpec, Share, ToolFilter};
+use trunkline_catalog::config::{CallRules, CustomTool, Era, ServerSpec, Share, ToolFilter};
 use trunkline_store::{ServerRecord, StoreError};
 
 use super::login::{may_log_in, with_logins};
@@ -160,6 +160,7 @@ impl Platform {
             secrets: resolved.secrets,
             filter: ToolFilter::default(),
             share: Share::default(),
+            era: Era::default(),
             guarded: true,
             login,
             calls: CallRules {

@@ -36,6 +36,15 @@ impl Ability {
         }
     }
 
+    /// How a client declares it: a member of its capabilities, and what has to stand in that.
+    pub(crate) fn declaration(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::Elicitation => (self.word(), Some("form")),
+            Self::Urls => (self.word(), Some("url")),
+            Self::Sampling | Self::Roots => (self.word(), None),
+        }
+    }
+
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Sampling => "sampling",

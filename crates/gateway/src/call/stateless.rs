@@ -8,7 +8,8 @@ use trunkline_wire::{MODERN, Message, decode};
 use crate::call::question::Abilities;
 use crate::call::{Ability, Level};
 use crate::era::Era;
-use crate::error::CallError;
+use crate::error::{CallError, Missing};
+use crate::gate::{ANYONE, ONLY_CLIENT};
 
 #[derive(Clone, Debug)]
 pub(crate) enum Manner {
@@ -118,6 +119,16 @@ impl Stateless {
         self.abilities.has(ability)
     }
 
+    /// Is there nobody else who could have made it?
+    pub(crate) fn is_of_the_only_client(&self) -> bool {
+        *self.principal == *ONLY_CLIENT
+    }
+
+    /// Is nothing known of who made it?
+    pub(crate) fn is_anyones(&self) -> bool {
+        *self.principal == *ANYONE
+    }
+
     /// Can it be asked anything at all?
     pub(crate) fn can_be_asked(&self) -> bool {
         Ability::ALL.into_iter().any(|ability| self.can(ability))
@@ -148,11 +159,9 @@ impl Refused {
     }
 
     /// What the client would have had to be able to do.
-    pub(crate) fn missing(self) -> Vec<&'static str> {
+    pub(crate) fn missing(self) -> Vec<Missing> {
         let missing = Ability::ALL.into_iter().filter(|ability| self.0 & 1 << *ability as u8 != 0);
-        let mut words: Vec<_> = missing.map(Ability::word).collect();
-        words.dedup();
-        words
+        missing.map(Ability::declaration).collect()
     }
 }
 
@@ -224,7 +233,7 @@ mod tests {
         let mut refused = Refused::default();
         refused.add(Ability::Roots);
         refused.add(Ability::Elicitation);
-        assert_eq!(refused.missing(), ["elicitation", "roots"]);
+        assert_eq!(refused.missing(), [("elicitation", Some("form")), ("roots", None)]);
         let silent = read(&format!("{VERSION},{CAPABILITIES}")).unwrap();
         assert!(!silent.hears(Level::known("emergency")) && !silent.hears(None));
     }

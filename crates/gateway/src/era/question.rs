@@ -14,6 +14,20 @@ pub(crate) struct InputRequest {
     pub(crate) params: Vec<u8>,
 }
 
+impl InputRequest {
+    /// The request of the older era, under this id as spelt.
+    pub(crate) fn text(&self, id: &[u8]) -> Vec<u8> {
+        let mut text = [b"{\"jsonrpc\":\"2.0\",\"id\":", id, b",\"method\":"].concat();
+        encode_into(&self.method, &mut text);
+        if self.params.starts_with(b"{") {
+            text.extend_from_slice(b",\"params\":");
+            text.extend_from_slice(&self.params);
+        }
+        text.push(b'}');
+        text
+    }
+}
+
 /// The result that asks a client of the stateless era.
 pub(crate) fn input_required(requests: &[InputRequest], state: Option<&str>) -> Vec<u8> {
     let mut out = br#"{"resultType":"input_required""#.to_vec();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ring::digest::{Context, SHA256};
-use trunkline_wire::{MODERN, Message, encode_into, members};
+use trunkline_wire::{MODERN, Message, decode, elements, encode_into, members};
 
 use crate::era::object::{Member, is_empty, rebuilt, with, without};
 
@@ -129,7 +129,11 @@ pub(super) fn with_params(message: &Message<'_>, params: &[u8]) -> Vec<u8> {
 pub(crate) fn digest(params: &[u8]) -> [u8; 32] {
     let mut parts: Vec<_> = members(params)
         .filter(|(key, _)| key != "_meta" && !AGAIN.contains(&&**key))
-        .map(|(key, value)| (key, squeezed(value.of(params))))
+        .map(|(key, value)| {
+            let mut canonical = Vec::new();
+            canonical_into(value.of(params), CANONICAL_DEPTH, &mut canonical);
+            (key, canonical)
+        })
         .collect();
     parts.sort();
     let mut context = Context::new(&SHA256);
@@ -140,6 +144,42 @@ pub(crate) fn digest(params: &[u8]) -> [u8; 32] {
         }
     }
     context.finish().as_ref().try_into().unwrap_or_default()
+}
+
+/// Deeper than any request is; what is deeper counts as it is spelt.
+const CANONICAL_DEPTH: u8 = 64;
+
+/// JSON with the members of objects in the order of their keys, without space between tokens and
+/// with every string spelt in one way: clients that keep a request as values write it anew.
+fn canonical_into(value: &[u8], depth: u8, out: &mut Vec<u8>) {
+    let value = value.trim_ascii();
+    match value.first() {
+        Some(b'{') if depth > 0 => {
+            let mut all: Vec<_> = members(value).collect();
+            all.sort_by(|(one, _), (other, _)| one.cmp(other));
+            out.push(b'{');
+            for (key, member) in all {
+                encode_into(&key, out);
+                out.push(b':');
+                canonical_into(member.of(value), depth - 1, out);
+                out.push(b',');
+            }
+            out.push(b'}');
+        }
+        Some(b'[') if depth > 0 => {
+            out.push(b'[');
+            for element in elements(value) {
+                canonical_into(element.of(value), depth - 1, out);
+                out.push(b',');
+            }
+            out.push(b']');
+        }
+        Some(b'"') => match decode(value) {
+            Some(text) => encode_into(&text, out),
+            None => out.extend_from_slice(value),
+        },
+        _ => out.extend(squeezed(value)),
+    }
 }
 
 /// JSON without the space between its tokens.
@@ -254,9 +294,27 @@ mod tests {
         for same in [
             r#"{"name":"x","arguments":{"a":"b c"}}"#,
             r#"{"arguments":{ "a" : "b c" },"name":"x","requestState":"s","inputResponses":{"k":{}}}"#,
+            r#"{"arguments":{"\u0061":"b\u0020c"},"name":"x"}"#,
         ] {
             assert_eq!(digest(first.as_bytes()), digest(same.as_bytes()), "{same}");
         }
+        let deep = r#"{"arguments":{"a":{"c":[1,{"e":1,"f":"\/"}],"d":2},"b":[ ]}}"#;
+        let same = r#"{"arguments":{"b":[],"a":{"d":2, "c":[1, {"f":"/","e":1}]}}}"#;
+        assert_eq!(digest(deep.as_bytes()), digest(same.as_bytes()));
+        for other in [
+            r#"{"arguments":{"b":[],"a":{"d":2, "c":[{"f":"/","e":1},1]}}}"#,
+            r#"{"arguments":{"b":[],"a":{"d":2, "c":[1, {"f":"/","e":1}]},"g":null}}"#,
+            r#"{"arguments":{"b":[[]],"a":{"d":2, "c":[1, {"f":"/","e":1}]}}}"#,
+            r#"{"arguments":{"b":[],"a":{"d":1, "c":[1, {"f":"/","e":2}]}}}"#,
+            r#"{"arguments":{"b":[],"a":{"d":"2", "c":[1, {"f":"/","e":1}]}}}"#,
+        ] {
+            assert_ne!(digest(deep.as_bytes()), digest(other.as_bytes()), "{other}");
+        }
+        let nested = |depth: usize, inner: &str| {
+            format!(r#"{{"a":{}{inner}{}}}"#, "[".repeat(depth), "]".repeat(depth))
+        };
+        assert_eq!(digest(nested(999, " 1").as_bytes()), digest(nested(999, "1").as_bytes()));
+        assert_ne!(digest(nested(999, "2").as_bytes()), digest(nested(999, "1").as_bytes()));
         for other in [
             r#"{"name":"y","arguments":{"a":"b c"}}"#,
             r#"{"name":"x","arguments":{"a":"bc"}}"#,

@@ -54,6 +54,7 @@ pub(crate) async fn serve(
         _ = timeout(farewell.drain, session.client.idle()) => {}
         () = outbox.closed() => {}
         () = signals.any() => farewell = SIGNALLED,
+        () = pump.ended() => {} // nothing more will be answered
     }
     source.forget();
     announcer.abort(); // that the servers go now is no news

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use tokio::sync::Notify;
-use trunkline_wire::Edits;
+use trunkline_wire::{Edits, Piece};
 
 use crate::limits::LARGE_MESSAGE;
 use crate::pump::queue::{Frame, LINE, Overflow, Queue, Refused, Segment};
@@ -85,11 +85,14 @@ impl Outbox {
         queue.joined().extend_from_slice(frame.head);
         let mut added = frame.head.len() + frame.tail.len();
         edits.pieces(&bytes, |piece| {
-            added += piece.len();
-            if piece.len() < LARGE_MESSAGE {
-                queue.joined().extend_from_slice(piece);
-            } else {
-                queue.segments.push_back(Segment::Whole(bytes.slice_ref(piece)));
+            added += piece.bytes().len();
+            match piece {
+                Piece::Kept(kept) if kept.len() >= LARGE_MESSAGE => {
+                    queue.segments.push_back(Segment::Whole(bytes.slice_ref(kept)));
+                }
+                // What is new is somewhere else, however long it is.
+                Piece::Kept(short) => queue.joined().extend_from_slice(short),
+                Piece::New(new) => queue.joined().extend_from_slice(new),
             }
         });
         queue.joined().extend_from_slice(frame.tail);

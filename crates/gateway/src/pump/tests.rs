@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use rustix::pipe::{PipeFlags, pipe_with};
-use trunkline_wire::{Edits, Line, Lines};
+use trunkline_wire::{Edits, Line, Lines, find, scan};
 
 use crate::pump::{LINE, Outbox, Pump, Reader, SourceHandle, Touched};
 use crate::stream::{Input, Sink};
@@ -78,7 +78,7 @@ fn what_was_written_before_the_end_is_read_before_the_end() {
         assert_eq!(heard.recv_timeout(LIMIT).unwrap(), "end:cut off");
     }
     pump.stop();
-    thread.join().unwrap();
+    thread.join().unwrap().unwrap();
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_full_stream_is_written_on_when_it_takes_more() {
     assert_eq!(heard.recv_timeout(LIMIT).unwrap(), "end:");
     assert_eq!((outbox.len(), outbox.written()), (0, expected.len() as u64));
     pump.stop();
-    thread.join().unwrap();
+    thread.join().unwrap().unwrap();
 }
 
 #[test]
@@ -119,7 +119,35 @@ fn a_large_message_and_small_ones_keep_their_order() {
     std::fs::File::from(from).read_exact(&mut got).unwrap();
     assert!(got.starts_with(b"first\nxxx") && got.ends_with(b"xxx\nlast\n"));
     pump.stop();
-    thread.join().unwrap();
+    thread.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_large_message_with_a_larger_change_goes_out_as_edited() {
+    for (old, new) in [(10, 3 << 20), (3 << 20, 10), (3 << 20, 3 << 20), (600_000, 300_000)] {
+        let (pump, thread) = Pump::start().unwrap();
+        let (from, to) = pipe();
+        let outbox = Outbox::default();
+        let (old, rest) = ("o".repeat(old), "z".repeat(300_000));
+        let whole =
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"state":"{old}","rest":"{rest}"}}}}"#);
+        let whole = whole.into_bytes();
+        let new = format!("\"{}\"", "n".repeat(new));
+        let message = scan(&whole).unwrap();
+        let state = find(&whole, message.result.unwrap(), &["state"]).unwrap();
+        let mut edits = Edits::one(message.id.unwrap(), b"77");
+        edits.add(state, new.as_bytes());
+        let mut expected = Vec::new();
+        edits.write(&whole, &mut expected);
+        outbox.put_owned(LINE, whole.clone(), &edits).unwrap();
+        outbox.connect(Sink::pipe(nonblocking(to)), &pump);
+        expected.push(b'\n');
+        let mut got = vec![0; expected.len()];
+        std::fs::File::from(from).read_exact(&mut got).unwrap();
+        assert!(got == expected, "{} {}", old.len(), new.len());
+        pump.stop();
+        thread.join().unwrap().unwrap();
+    }
 }
 
 #[test]
@@ -133,5 +161,32 @@ fn an_outbox_whose_stream_breaks_is_closed_without_being_used() {
     runtime.block_on(async { tokio::time::timeout(LIMIT, outbox.closed()).await.unwrap() });
     assert!(outbox.put(b"late", &Edits::new()).is_err());
     pump.stop();
-    thread.join().unwrap();
+    thread.join().unwrap().unwrap();
+}
+
+/// A reader with a defect.
+#[derive(Debug, Default)]
+struct Clumsy(Vec<u8>);
+
+impl Reader for Clumsy {
+    fn room(&mut self) -> &mut Vec<u8> {
+        &mut self.0
+    }
+
+    fn take(&mut self, _: &SourceHandle, _: &mut Touched) {
+        panic!("as it must never");
+    }
+
+    fn ended(&mut self, _: &mut Touched) {}
+}
+
+#[test]
+fn whoever_waits_for_the_end_learns_of_a_panic() {
+    let (pump, thread) = Pump::start().unwrap();
+    let (from, to) = pipe();
+    pump.read(Input::pipe(nonblocking(from)), Box::new(Clumsy::default()));
+    std::fs::File::from(to).write_all(b"x").unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(LIMIT, pump.ended()).await.unwrap() });
+    assert!(thread.join().is_err());
 }

@@ -26,8 +26,8 @@ const GONE: EventFlags = EventFlags::ERR.union(EventFlags::HUP);
 const CROWD: usize = 4;
 
 impl Pump {
-    /// Starts the thread.
-    pub(crate) fn start() -> io::Result<(Self, JoinHandle<()>)> {
+    /// Starts the thread. What it ends with is an error unless it was told to end.
+    pub(crate) fn start() -> io::Result<(Self, JoinHandle<io::Result<()>>)> {
         let pump = Self::new()?;
         let guard = pump.end_guard();
         let mut thread = Thread {
@@ -37,10 +37,8 @@ impl Pump {
             touched: Touched::default(),
         };
         let handle = Builder::new().name("pump".to_owned()).spawn(move || {
-            if let Err(error) = thread.run() {
-                tracing::error!(%error, "bytes are no longer moved");
-            }
-            drop(guard);
+            let _guard = guard; // dropped when it unwinds, too
+            thread.run()
         })?;
         Ok((pump, handle))
     }

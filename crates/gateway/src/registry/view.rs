@@ -275,9 +275,19 @@ mod tests {
         let transport = Transport::Stdio { command, args: vec![], env: vec![], cwd: None };
         let (secrets, filter, share) = (Secrets::new(), ToolFilter::default(), Share::Shared);
         let (guarded, calls) = (false, CallRules::default());
-        let (disabled, login) = (false, None);
-        let spec =
-            ServerSpec { key, transport, disabled, secrets, filter, share, guarded, login, calls };
+        let (disabled, login, era) = (false, None, Default::default());
+        let spec = ServerSpec {
+            key,
+            transport,
+            disabled,
+            secrets,
+            filter,
+            share,
+            era,
+            guarded,
+            login,
+            calls,
+        };
         Arc::new(Server::new(spec, Arc::default(), &Provisions::default()))
     }
 

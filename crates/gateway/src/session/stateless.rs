@@ -42,7 +42,13 @@ impl Session {
         let Asked { message, snapshot, .. } = asked;
         let is_first = !self.declared.load(Ordering::Relaxed);
         if is_first && !self.declared.swap(true, Ordering::Relaxed) {
-            self.context.declared.settle(message.text(message.params.meta_capabilities));
+            self.context.declared.settle_for_each();
+        }
+        if let Some(at) = message.params.input_responses
+            && !at.of(message.bytes).starts_with(b"{")
+        {
+            let why = "`inputResponses` is no object".to_owned();
+            return asked.refuse(&CallError::InvalidParams(why), touched);
         }
         if let (Some(_), Manner::Stateless(how)) = (message.params.request_state, asked.manner)
             && !asked.client.is_open(&asked.id)

@@ -16,7 +16,7 @@ use trunkline_wire::{Fault, FaultKind, Id, Kind, Message, scan};
 use crate::call::{Cancel, Client, Door, Manner, Ticket};
 use crate::error::CallError;
 use crate::face::Face;
-use crate::gate::{Grant, Pass};
+use crate::gate::{Grant, ONLY_CLIENT, Pass};
 use crate::pump::Touched;
 use crate::registry::{Registry, Snapshot, View};
 use crate::session::announce::Told;
@@ -101,9 +101,6 @@ pub(crate) struct Session {
     pub(crate) caller: Option<Arc<Pass>>,
 }
 
-/// There is one client, and what it is told is told to nobody else.
-const SELF: &[u8] = b"stdio";
-
 impl Session {
     pub(crate) fn new(context: Arc<SessionContext>) -> Arc<Self> {
         Self::of(context, None)
@@ -112,7 +109,8 @@ impl Session {
     /// The session of somebody who had to say who that is.
     pub(crate) fn of(context: Arc<SessionContext>, caller: Option<Arc<Pass>>) -> Arc<Self> {
         let grant = caller.as_ref().and_then(|caller| caller.grant.clone());
-        let principal = caller.as_ref().map_or_else(|| SELF.into(), |it| Arc::clone(&it.who));
+        let principal =
+            caller.as_ref().map_or_else(|| ONLY_CLIENT.into(), |it| Arc::clone(&it.who));
         let client = Arc::new(Client::restricted_to(grant));
         if let Some(caller) = &caller {
             client.is_known_as(Arc::clone(&caller.label));

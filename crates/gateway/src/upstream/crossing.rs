@@ -196,6 +196,10 @@ impl Connection {
                     return path.fail(&error, touched);
                 }
                 let state = find(bytes, result, &["requestState"]);
+                if asked.is_empty() && state.is_none() {
+                    let error = self.senseless("asks for something and does not say for what");
+                    return path.fail(&error, touched);
+                }
                 let sealed = state.and_then(|at| self.sealed(path, how, at.of(bytes)));
                 if let (Some(at), Some(sealed)) = (state, sealed) {
                     let edits: &[(Span, &[u8])] = &[(at, &sealed)];
@@ -204,7 +208,7 @@ impl Connection {
             }
             Some(b"\"task\"") => self.remember_task(result.of(bytes)),
             Some(_) => {}
-            None => return deliver_completed(path, how, shape.id, result, payload, touched),
+            None => return deliver_completed(path, how, shape, result, payload, touched),
         }
         path.deliver(shape.id, payload, touched);
     }
@@ -220,8 +224,8 @@ impl Connection {
             let Some(ability) = Ability::needed_for(method.as_bytes(), params) else {
                 return Err(self.senseless("asks for what no client can be asked for"));
             };
-            if !can(ability) && !missing.contains(&ability.word()) {
-                missing.push(ability.word());
+            if !can(ability) && !missing.contains(&ability.declaration()) {
+                missing.push(ability.declaration());
             }
         }
         if missing.is_empty() { Ok(()) } else { Err(CallError::MissingCapability(missing)) }
@@ -243,8 +247,8 @@ impl Connection {
     }
 }
 
-/// What a client that can be sent to a URL declares.
-const URLS: &str = "elicitation";
+/// What a result is that asks for nothing.
+const COMPLETE: &[u8] = b"\"complete\"";
 
 /// The code of an error response.
 fn code(shape: Shape, bytes: &[u8]) -> Option<i64> {
@@ -252,18 +256,26 @@ fn code(shape: Shape, bytes: &[u8]) -> Option<i64> {
     era::code_of(error.of(bytes)).or(Some(0))
 }
 
-/// A result with what the stateless era wants to know about it.
+/// A result with what the stateless era wants to know about it. Whatever an older one says of its
+/// own kind means nothing here.
 fn deliver_completed(
     path: &ReturnPath,
     how: &Stateless,
-    id: Span,
+    shape: Shape,
     result: Span,
     payload: Payload<'_>,
     touched: &mut Touched,
 ) {
     let new = era::additions(result.of(payload.bytes()), how.cacheable);
     let at = Span::at(result.start() + 1);
-    path.deliver_edited(None, id, payload, &[(at, &new)], touched);
+    let added: (Span, &[u8]) = (at, &new);
+    match shape.result_type {
+        Some(own) => {
+            let edits = [added, (own, COMPLETE)];
+            path.deliver_edited(None, shape.id, payload, &edits, touched);
+        }
+        None => path.deliver_edited(None, shape.id, payload, &[added], touched),
+    }
 }
 
 /// A response of the older era for a client of the stateless one.
@@ -276,7 +288,7 @@ fn deliver_to_modern(
 ) {
     let bytes = payload.bytes();
     if let Some(result) = shape.result {
-        return deliver_completed(path, how, shape.id, result, payload, touched);
+        return deliver_completed(path, how, shape, result, payload, touched);
     }
     let missing = path.refused.missing();
     if !missing.is_empty() {
@@ -285,7 +297,10 @@ fn deliver_to_modern(
     let error = shape.error.map(|span| span.of(bytes)).unwrap_or_default();
     match era::refusal_for_modern(error, how.can(Ability::Urls)) {
         Translated::Asks(result) => path.complete(&result, touched),
-        Translated::Cannot => path.fail(&CallError::MissingCapability(vec![URLS]), touched),
+        Translated::Cannot => {
+            let missing = vec![Ability::Urls.declaration()];
+            path.fail(&CallError::MissingCapability(missing), touched);
+        }
         Translated::Code(new) => {
             let at = shape.error.and_then(|error| find(bytes, error, &["code"]));
             let edit = at.map(|at| (at, new.as_bytes()));

@@ -49,6 +49,12 @@ impl Declared {
         });
     }
 
+    /// The client says what it can do with each request: servers are told of everything that can be
+    /// passed on, and each question is checked against the call it belongs to.
+    pub(crate) fn settle_for_each(&self) {
+        self.settle(EVERYTHING);
+    }
+
     pub(crate) async fn get(&self) -> Arc<[u8]> {
         let mut declared = self.0.subscribe();
         let said = timeout(PATIENCE, declared.wait_for(Option::is_some)).await;
@@ -81,6 +87,18 @@ pub(crate) fn object_of<'a>(members: impl Iterator<Item = (Cow<'a, str>, &'a [u8
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn the_first_word_counts() {
+        let client = Declared::of_the_client();
+        client.settle(br#"{"roots":{}}"#);
+        client.settle_for_each();
+        assert_eq!(&*client.get().await, br#"{"roots":{}}"#);
+        let stateless = Declared::of_the_client();
+        stateless.settle_for_each();
+        stateless.settle(b"{}");
+        assert_eq!(&*stateless.get().await, EVERYTHING);
+    }
 
     #[test]
     fn what_can_be_passed_on_is_declared_as_the_client_spelt_it() {

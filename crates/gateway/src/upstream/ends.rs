@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trunkline_wire::Edits;
 
-use crate::call::{Cancel, Carrier, Client};
+use crate::call::{Cancel, Carrier};
 use crate::deadlines::Tick;
 use crate::era::Era;
 use crate::error::CallError;
@@ -13,6 +13,7 @@ use crate::pump::Touched;
 use crate::upstream::connection::{Connection, with_digits};
 use crate::upstream::line::Line;
 use crate::upstream::pending::{Entry, UpstreamId, Waiter};
+use crate::upstream::whose::Who;
 
 impl Connection {
     /// Ends a call with an error, if it is still open. True if it was.
@@ -85,13 +86,13 @@ impl Connection {
         let expired = self.pending.lock().expired(now);
         let after = self.outfit.timeout.or(self.limits.call).unwrap_or_default();
         for id in expired {
-            let client = self.client_of(id);
+            let who = self.who_called(id);
             let error = CallError::Timeout { server: self.key.to_string(), after };
             if self.fail(id, &error) {
                 let mut touched = Touched::default();
                 self.call_off(id, "timed out", &mut touched);
-                if let Some(client) = client {
-                    self.gave_up(&client, &mut touched);
+                if let Some(who) = who {
+                    self.gave_up(who, &mut touched);
                 }
                 touched.flush();
             }
@@ -117,9 +118,11 @@ impl Connection {
         self.era() == Era::Legacy || matches!(self.line, Line::Pipe(_))
     }
 
-    fn client_of(&self, id: UpstreamId) -> Option<Arc<Client>> {
+    fn who_called(&self, id: UpstreamId) -> Option<Who> {
         match self.pending.lock().get(id) {
-            Some(Entry { waiter: Waiter::Client(path), .. }) => Some(Arc::clone(&path.client)),
+            Some(Entry { waiter: Waiter::Client(path), .. }) => {
+                Some(Who::of(&path.client, &path.manner))
+            }
             _ => None,
         }
     }
@@ -149,7 +152,7 @@ impl Carrier for Connection {
             }
             _ => self.call_off(id, "the client has gone", touched),
         }
-        self.gave_up(&path.client, touched);
+        self.gave_up(Who::of(&path.client, &path.manner), touched);
         self.made_room_in(touched);
     }
 

@@ -1,17 +1,14 @@
 //! Calls that were given up, for as long as their server may not know: what it asks meanwhile may be
 //! on behalf of one of them, and is nobody else's business.
 
-use std::ptr;
-use std::sync::{Arc, Weak};
-
 use trunkline_wire::Edits;
 
-use crate::call::Client;
 use crate::era::Era;
 use crate::pump::Touched;
 use crate::upstream::connection::Connection;
 use crate::upstream::line::Heading;
 use crate::upstream::pending::{Entry, Pending, UpstreamId, Waiter};
+use crate::upstream::whose::Who;
 
 /// A ping behind the cancellation is the fence: a server that has answered it has read, in order,
 /// that the call is not wanted any more. One fence stands for all that were given up before it was
@@ -20,17 +17,16 @@ use crate::upstream::pending::{Entry, Pending, UpstreamId, Waiter};
 pub(crate) struct GivenUp {
     fence: Option<UpstreamId>,
     /// Whose calls were cancelled before the fence was sent.
-    before: Vec<Weak<Client>>,
+    before: Vec<Who>,
     /// And since.
-    since: Vec<Weak<Client>>,
+    since: Vec<Who>,
 }
 
 impl GivenUp {
-    /// A call of this client's is being cancelled. True: a fence is to be sent.
-    pub(crate) fn add(&mut self, client: &Arc<Client>) -> bool {
-        let known = |weak: &Weak<Client>| ptr::eq(weak.as_ptr(), Arc::as_ptr(client));
-        if !self.since.iter().any(known) {
-            self.since.push(Arc::downgrade(client));
+    /// A call of this one's is being cancelled. True: a fence is to be sent.
+    pub(crate) fn add(&mut self, who: Who) -> bool {
+        if !self.since.contains(&who) {
+            self.since.push(who);
         }
         self.fence.is_none()
     }
@@ -51,10 +47,14 @@ impl GivenUp {
         !self.since.is_empty()
     }
 
-    /// Is this client the only one whom something unattributed may concern?
-    pub(crate) fn spares(&self, client: &Arc<Client>) -> bool {
-        let mut clients = self.before.iter().chain(&self.since);
-        clients.all(|weak| ptr::eq(weak.as_ptr(), Arc::as_ptr(client)))
+    /// Is this the only one whom something unattributed may concern?
+    pub(crate) fn spares(&self, who: &Who) -> bool {
+        self.all().all(|gone| gone == who)
+    }
+
+    /// Whose calls the server may still be about.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Who> {
+        self.before.iter().chain(&self.since)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -63,13 +63,13 @@ impl GivenUp {
 }
 
 impl Connection {
-    /// The server has just been told that this client's call is not wanted any more.
-    pub(super) fn gave_up(&self, client: &Arc<Client>, touched: &mut Touched) {
+    /// The server has just been told that a call of this one's is not wanted any more.
+    pub(super) fn gave_up(&self, who: Who, touched: &mut Touched) {
         if self.simple || self.era() == Era::Modern || self.line.says_whose() {
             return; // nobody is asked anything, or it is always clear who is
         }
         let mut pending = self.pending.lock();
-        if pending.given_up.add(client) {
+        if pending.given_up.add(who) {
             self.send_fence(&mut pending, touched);
         }
     }
@@ -96,19 +96,27 @@ impl Connection {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Weak};
+
     use super::*;
+    use crate::call::Client;
+
+    fn somebody() -> Who {
+        let client: Weak<Client> = Arc::downgrade(&Arc::default());
+        Who::Session(client)
+    }
 
     #[test]
     fn a_fence_stands_for_what_was_given_up_before_it() {
-        let (one, other) = (Arc::new(Client::default()), Arc::new(Client::default()));
+        let (one, other) = (somebody(), somebody());
         let mut given_up = GivenUp::default();
         assert!(given_up.spares(&one), "nothing was given up");
-        assert!(given_up.add(&one), "a fence is due");
+        assert!(given_up.add(one.clone()), "a fence is due");
         given_up.sent(Some(1));
         assert!(given_up.spares(&one), "its own");
         assert!(!given_up.spares(&other));
-        assert!(!given_up.add(&other), "one is on its way");
-        assert!(!given_up.add(&other));
+        assert!(!given_up.add(other.clone()), "one is on its way");
+        assert!(!given_up.add(other.clone()));
         assert!(!given_up.spares(&one));
         assert!(given_up.passed(), "what came since needs one of its own");
         assert!(given_up.spares(&other) && !given_up.spares(&one));
@@ -120,7 +128,7 @@ mod tests {
     #[test]
     fn without_a_fence_nothing_is_remembered() {
         let mut given_up = GivenUp::default();
-        assert!(given_up.add(&Arc::default()));
+        assert!(given_up.add(somebody()));
         given_up.sent(None);
         assert!(given_up.is_empty());
     }
@@ -128,7 +136,7 @@ mod tests {
     #[test]
     fn a_client_that_has_gone_is_still_somebody_else() {
         let mut given_up = GivenUp::default();
-        given_up.add(&Arc::default());
-        assert!(!given_up.spares(&Arc::default()));
+        given_up.add(somebody());
+        assert!(!given_up.spares(&somebody()));
     }
 }

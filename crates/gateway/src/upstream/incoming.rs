@@ -12,7 +12,8 @@ use crate::error::CallError;
 use crate::pump::Touched;
 use crate::upstream::connection::Connection;
 use crate::upstream::parking::Parked;
-use crate::upstream::pending::{Entry, UpstreamId, Waiter};
+use crate::upstream::pending::{Entry, Pending, UpstreamId, Waiter};
+use crate::upstream::whose::{Open, Place, Who, Whose, whose};
 
 /// The first word on a subscription of ours.
 const ACKNOWLEDGED: &[u8] = b"notifications/subscriptions/acknowledged";
@@ -195,23 +196,12 @@ impl Connection {
             return Err(CallError::UnknownMethod(method));
         }
         let unasked = |why: &str| CallError::Unaskable { method: method.clone(), why: why.into() };
-        let (client, cause) = match self.concern(origin) {
-            Concern::One(client, cause) => (client, cause),
-            Concern::Nobody => return Err(unasked("no client has a call open here")),
-            Concern::Unclear => {
-                return Err(unasked(
-                    "several clients have calls open here, and nothing says whose this is (give \
-                     the server `\"share\": \"per-session\"`)",
-                ));
-            }
-        };
+        let needed = Ability::needed_for(&message.method(), message.text(message.params.span));
+        let (client, cause) = self.asked_client(origin, needed).map_err(|why| unasked(&why))?;
         if let Some(Cause { id, manner: Manner::Stateless(how), .. }) = &cause {
             return self.park(*id, how, message).map_err(|why| unasked(&why));
         }
-        if let Some(ability) =
-            Ability::needed_for(&message.method(), message.text(message.params.span))
-            && !client.can(ability)
-        {
+        if let Some(ability) = needed.filter(|ability| !client.can(*ability)) {
             let why = format!("the client does not support {}", ability.word());
             return Err(unasked(&why));
         }
@@ -225,15 +215,45 @@ impl Connection {
         Err(unasked("the client has no stream open on which it could be asked"))
     }
 
+    /// The client a question is for that needs this of it, and the call it is about. `Err`: why
+    /// nobody can be asked.
+    fn asked_client(
+        &self,
+        origin: Option<UpstreamId>,
+        needed: Option<Ability>,
+    ) -> Result<(Arc<Client>, Option<Cause>), String> {
+        let pending = self.pending.lock();
+        if let Some(known) = origin.and_then(|id| pending.cause(id)) {
+            return Ok(known);
+        }
+        let open: Vec<Open> =
+            pending.iter().filter_map(|(id, waiter)| open_call(id, waiter, needed)).collect();
+        let gone: Vec<Who> = pending.given_up.all().cloned().collect();
+        let why = match whose(&open, &gone) {
+            Whose::Call(id) => return pending.cause(id).ok_or_else(|| NOBODY.to_owned()),
+            Whose::Nobodys => {
+                let sole = self.audience.sole();
+                let sole = sole.filter(|sole| pending.given_up.spares(&Who::session(sole)));
+                return match sole {
+                    Some(sole) => Ok((sole, None)),
+                    None if pending.given_up.is_empty() => Err(NOBODY.to_owned()),
+                    None => Err(UNCLEAR.to_owned()),
+                };
+            }
+            Whose::Unclear => UNCLEAR.to_owned(),
+            Whose::Unable => {
+                let what = needed.map_or("this", Ability::word);
+                format!("no client that has a call open here supports {what}")
+            }
+        };
+        Err(why)
+    }
+
     /// Whom something that came with `origin` concerns.
     fn concern(&self, origin: Option<UpstreamId>) -> Concern {
         let pending = self.pending.lock();
-        if let Some(id) = origin {
-            match pending.get(id) {
-                Some(Entry { waiter: Waiter::Client(path), .. }) => return Concern::of(id, path),
-                Some(Entry { waiter: Waiter::Parked(parked), .. }) => return parked.concern(id),
-                _ => {}
-            }
+        if let Some((client, cause)) = origin.and_then(|id| pending.cause(id)) {
+            return Concern::One(client, cause);
         }
         let mut paths = pending.iter().filter_map(|(id, waiter)| match waiter {
             Waiter::Client(path) => Some((id, path)),
@@ -251,31 +271,79 @@ impl Connection {
             let asking = parked().find(|(_, parked)| parked.is_being_asked());
             if let Some((id, first)) = asking.or_else(|| parked().next()) {
                 let one = parked().all(|(_, other)| other.is_of(&first.client));
-                return match one && pending.given_up.spares(&first.client) {
+                return match one && pending.given_up.spares(&first.who()) {
                     true => first.concern(id),
                     false => Concern::Unclear,
                 };
             }
             return match self.audience.sole() {
-                Some(sole) if pending.given_up.spares(&sole) => Concern::One(sole, None),
+                Some(sole) if pending.given_up.spares(&Who::session(&sole)) => {
+                    Concern::One(sole, None)
+                }
                 None if pending.given_up.is_empty() => Concern::Nobody,
                 _ => Concern::Unclear,
             };
         };
         let one = paths.all(|(_, path)| Arc::ptr_eq(&path.client, &first.client))
             && parked().all(|(_, parked)| parked.is_of(&first.client));
-        if !one || !pending.given_up.spares(&first.client) {
+        if !one || !pending.given_up.spares(&Who::of(&first.client, &first.manner)) {
             return Concern::Unclear;
         }
         Concern::of(id, first)
     }
 }
 
+const NOBODY: &str = "no client has a call open here";
+const UNCLEAR: &str = "several clients have calls open here, and nothing says whose this is (give \
+                       the server `\"share\": \"per-session\"`)";
+
+impl Pending {
+    /// The client and the way back of the call with this id.
+    fn cause(&self, id: UpstreamId) -> Option<(Arc<Client>, Option<Cause>)> {
+        let concern = match &self.get(id)?.waiter {
+            Waiter::Client(path) => Concern::of(id, path),
+            Waiter::Parked(parked) => parked.concern(id),
+            Waiter::Own(_) | Waiter::Listening(_) | Waiter::Fence => return None,
+        };
+        match concern {
+            Concern::One(client, cause) => Some((client, cause)),
+            Concern::Nobody | Concern::Unclear => None,
+        }
+    }
+}
+
+/// What is known of a client's call when its server asks for something that needs this.
+fn open_call(id: UpstreamId, waiter: &Waiter, needed: Option<Ability>) -> Option<Open> {
+    let (who, able, place) = match waiter {
+        Waiter::Client(path) => {
+            let can = |ability| match &path.manner {
+                Manner::Session => path.client.can(ability),
+                Manner::Stateless(how) => how.can(ability),
+            };
+            let who = Who::of(&path.client, &path.manner);
+            (who, needed.is_none_or(can), Place::Running)
+        }
+        Waiter::Parked(parked) => {
+            let able = needed.is_none_or(|ability| parked.how.can(ability));
+            (parked.who(), able, Place::Parked { asking: parked.is_being_asked() })
+        }
+        Waiter::Own(_) | Waiter::Listening(_) | Waiter::Fence => return None,
+    };
+    Some(Open { id, who, able, place })
+}
+
 impl Parked {
     fn concern(&self, id: UpstreamId) -> Concern {
-        let manner = Manner::Stateless(Arc::clone(&self.how));
-        let cause = Cause { id, door: Door::Exit(Arc::new(Nowhere)), manner };
+        let cause = Cause { id, door: Door::Exit(Arc::new(Nowhere)), manner: self.manner() };
         Concern::One(Arc::clone(&self.client), Some(cause))
+    }
+
+    fn manner(&self) -> Manner {
+        Manner::Stateless(Arc::clone(&self.how))
+    }
+
+    pub(super) fn who(&self) -> Who {
+        Who::of(&self.client, &self.manner())
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use trunkline_catalog::config::Era;
 use trunkline_keeper::{Custody, Tree};
 use trunkline_wire::{Line as Text, Lines};
 
@@ -103,9 +104,11 @@ impl<'a> Life<'a> {
 
     async fn run(&mut self, tree: &mut Tree) -> End {
         let give_up = self.supervisor.limits.give_up;
-        let opening = match self.supervisor.simple {
-            true => Opening::Initialize,
-            false => Opening::Find(&self.server.known),
+        let opening = match self.server.era {
+            _ if self.supervisor.simple => Opening::Initialize,
+            Era::Legacy => Opening::Initialize,
+            Era::Modern => Opening::Insist,
+            Era::Auto => Opening::Find(&self.server.known),
         };
         let (server, connection) = (self.server, &self.connection);
         let ready = become_ready(server, connection, self.supervisor, opening, self.started);

@@ -30,6 +30,7 @@ mod state;
 mod subscriptions;
 mod supervisor;
 mod tasks;
+mod whose;
 
 pub(crate) use connection::Connection;
 pub use declared::Declared;

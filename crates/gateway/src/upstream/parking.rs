@@ -263,7 +263,7 @@ impl Parking {
         parked.leave_questions(&connection, &mut touched);
         if entry.is_some() {
             connection.call_off(parked.id, "its client did not come again", &mut touched);
-            connection.gave_up(&parked.client, &mut touched);
+            connection.gave_up(parked.who(), &mut touched);
         }
         touched.flush();
     }
@@ -454,10 +454,23 @@ impl Connection {
                 drop(state);
                 self.parking.leave(parked);
                 self.deliver_across(path, shape, payload, touched);
-                // It did not wait for them, and its client will never be told.
-                parked.leave_questions(self, touched);
             }
-            None => state.outcome = Some(Outcome::Response(shape, payload.bytes().to_vec())),
+            None => {
+                state.outcome = Some(Outcome::Response(shape, payload.bytes().to_vec()));
+                drop(state);
+            }
+        }
+        self.ask_others(parked, touched);
+    }
+
+    /// A call is over that was asked something and has not answered: it was somebody else's question.
+    fn ask_others(self: &Arc<Self>, parked: &Parked, touched: &mut Touched) {
+        let questions = std::mem::take(&mut parked.state.lock().questions);
+        for Question { id, request } in questions {
+            let text = request.text(&id);
+            if let Ok(question) = scan(&text) {
+                self.asked(&question, None, touched);
+            }
         }
     }
 }

@@ -17,8 +17,10 @@ const DISCOVER: &str = "server/discover";
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Opening<'a> {
     Initialize,
-    /// It is of the stateless era, or nothing comes of it.
+    /// It is of the stateless era, or is to be asked in another way.
     Discover,
+    /// It is of the stateless era, however long it takes to say so.
+    Insist,
     /// As the server wants it; a process is started anew where the question has ended it.
     Find(&'a Known),
 }
@@ -122,6 +124,7 @@ pub(super) async fn open(
             let discovered = timeout(PROBE_REMOTE, prober.discover()).await;
             discovered.unwrap_or(Err(HandshakeError::OtherEra))
         }
+        Opening::Insist => prober.discover().await,
         Opening::Find(known) => {
             let opened = match known.get() {
                 Knowledge::Found(Era::Legacy) => prober.initialize_again().await,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use tokio::time::sleep;
-use trunkline_wire::{Edits, Kind, Message, decode, encode_into, member, scan, upstream_id};
+use trunkline_wire::{Edits, Kind, Message, decode, member, scan, upstream_id};
 
 use crate::call::{Cancel, Carrier, Payload, ReturnPath, Ticket};
 use crate::era::{self, InputRequest};
@@ -76,11 +76,7 @@ impl Rounds {
         let (client, door) = doors;
         let carrier: Arc<dyn Carrier> = Arc::clone(self) as Arc<dyn Carrier>;
         for (index, request) in self.requests.iter().enumerate() {
-            let mut text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{index},\"method\":").into_bytes();
-            encode_into(&request.method, &mut text);
-            text.extend_from_slice(b",\"params\":");
-            text.extend_from_slice(&request.params);
-            text.push(b'}');
+            let text = request.text(index.to_string().as_bytes());
             let Ok(question) = scan(&text) else { continue };
             let doors = [Some(door.clone()), client.stream()];
             let mut doors = doors.iter().flatten();

@@ -10,7 +10,9 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use trunkline_catalog::Listing;
-use trunkline_catalog::config::{CallRules, Secrets, ServerSpec, Share, ToolFilter, Transport};
+use trunkline_catalog::config::{
+    CallRules, Era, Secrets, ServerSpec, Share, ToolFilter, Transport,
+};
 use trunkline_wire::{Message, Span};
 
 use crate::call::{Asker, Audience, Note, ReturnPath, Watch};
@@ -33,6 +35,8 @@ pub(crate) struct Server {
     pub(crate) transport: Transport,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) share: Share,
+    /// In which era it is spoken to, if that is not to be found out.
+    pub(super) era: Era,
     pub(crate) guarded: bool,
     /// Under what its login is kept, and who knows it.
     login: Option<String>,
@@ -117,6 +121,7 @@ impl Server {
             transport: spec.transport,
             secrets: Arc::new(spec.secrets),
             share: spec.share,
+            era: spec.era,
             guarded: spec.guarded,
             login: spec.login,
             bearer,
@@ -150,6 +155,7 @@ impl Server {
             transport: self.transport.clone(),
             secrets: Arc::clone(&self.secrets),
             share: self.share,
+            era: self.era,
             guarded: self.guarded,
             login: self.login.clone(),
             bearer: self.bearer.clone(),
@@ -187,6 +193,7 @@ impl Server {
         *self.key == *spec.key
             && self.transport == spec.transport
             && self.share == spec.share
+            && self.era == spec.era
             && self.guarded == spec.guarded
             && self.login == spec.login
             && self.calls == spec.calls

@@ -186,6 +186,7 @@ fn spec(key: &str, filter: ToolFilter) -> ServerSpec {
         secrets,
         filter,
         share: Share::Shared,
+        era: Default::default(),
         guarded: false,
         login: None,
         calls: CallRules::default(),

@@ -144,6 +144,7 @@ fn spec(key: &str, place: &std::path::Path) -> ServerSpec {
         secrets: Secrets::new(),
         filter: Default::default(),
         share: Default::default(),
+        era: Default::default(),
         calls,
     }
 }

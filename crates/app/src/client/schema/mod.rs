@@ -70,7 +70,8 @@ impl<'s> Schema<'s> {
     /// What a property must be that is not declared; `None`: it may not be there.
     ///
     /// A schema that declares properties and says nothing of others is open by the letter; on a
-    /// command line another name there is a typing error.
+    /// command line another name there is a typing error. One that declares an empty list of them
+    /// has nothing that could be mistyped: many servers write that for "whatever you like".
     pub(crate) fn further(self) -> Option<Self> {
         let mut declares = false;
         for part in self.parts() {
@@ -79,7 +80,10 @@ impl<'s> Schema<'s> {
                 Some(Value::Bool(true)) => return Some(Self::anything()),
                 Some(here) => return Some(self.at(here)),
                 None if part.contains_key("patternProperties") => return Some(Self::anything()),
-                None => declares |= part.contains_key("properties"),
+                None => {
+                    let properties = part.get("properties").and_then(Value::as_object);
+                    declares |= properties.is_some_and(|properties| !properties.is_empty());
+                }
             }
         }
         (!declares).then(Self::anything)
@@ -210,7 +214,9 @@ mod tests {
         for (schema, may) in [
             (json!({}), true),
             (json!({ "type": "object" }), true),
-            (json!({ "properties": {} }), false),
+            (json!({ "properties": {} }), true),
+            (json!({ "properties": { "a": {} } }), false),
+            (json!({ "properties": {}, "additionalProperties": false }), false),
             (json!({ "properties": {}, "additionalProperties": true }), true),
             (json!({ "additionalProperties": false }), false),
             (json!({ "properties": {}, "patternProperties": {} }), true),

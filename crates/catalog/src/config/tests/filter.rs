@@ -2,7 +2,7 @@
 
 use super::{check, check_rows, read, server};
 use crate::config::Rules::{Full, Simple};
-use crate::config::{Exposed, ServerSpec, Share, ToolFilter};
+use crate::config::{Era, Exposed, ServerSpec, Share, ToolFilter};
 
 fn spec(members: &str) -> ServerSpec {
     let text = server(&format!("\"command\": \"a\", {members}"));
@@ -139,8 +139,29 @@ fn a_server_is_shared_unless_the_file_says_otherwise() {
 }
 
 #[test]
+fn the_era_of_a_server_is_found_out_unless_the_file_says_it() {
+    let table = [
+        (r#""args": []"#, Era::Auto),
+        (r#""era": "auto""#, Era::Auto),
+        (r#""era": "legacy""#, Era::Legacy),
+        (r#""era": "modern""#, Era::Modern),
+    ];
+    for (members, expected) in table {
+        assert_eq!(spec(members).era, expected, "{members}");
+    }
+    for (value, expected) in [
+        (r#""old""#, "invalid_schema $.mcpServers.s.era 1:46 this `era` is not known"),
+        ("5", "invalid_schema $.mcpServers.s.era 1:46 `era` must be a string, found a number"),
+    ] {
+        check(&server(&format!("\"command\": \"a\", \"era\": {value}")), Full, &[expected]);
+    }
+}
+
+#[test]
 fn the_simple_rules_refuse_filters_and_sharing() {
-    for key in ["exposedTools", "hiddenTools", "includeTools", "tools", "share", "maxConcurrency"] {
+    let keys =
+        ["exposedTools", "hiddenTools", "includeTools", "tools", "share", "era", "maxConcurrency"];
+    for key in keys {
         let expected = format!(
             "invalid_schema $.mcpServers.s.{key} 1:39 `{key}` is not in the standard config"
         );

@@ -82,6 +82,7 @@ pub(crate) async fn serve(
     tokio::select! {
         _ = timeout(HTTP_DRAIN, idle(&front)) => {}
         () = signals.any() => {}
+        () = pump.ended() => {} // nothing more will be answered
     }
     for session in front.sessions.all() {
         abandon(&session.client);

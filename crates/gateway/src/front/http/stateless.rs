@@ -18,6 +18,7 @@ use crate::front::http::posted::{Posted, read};
 use crate::front::http::refusal::Refusal;
 use crate::front::http::reply::Reply;
 use crate::front::http::routes::Visit;
+use crate::gate::ANYONE;
 use crate::pump::Touched;
 use crate::registry::Snapshot;
 use crate::session::Asked;
@@ -136,7 +137,7 @@ fn checked(
 
 thread_local! {
     /// Nothing is known about whoever asks.
-    static ANYONE: Arc<[u8]> = (*b"anyone").into();
+    static NOBODY_KNOWN: Arc<[u8]> = ANYONE.into();
 }
 
 /// Whoever asks, as far as that is known.
@@ -155,7 +156,7 @@ fn shown(headers: &Headers<'_>) -> Arc<[u8]> {
             let token = shown.trim_ascii().rsplit(u8::is_ascii_whitespace).next();
             digest(&SHA256, token.unwrap_or_default()).as_ref().into()
         }
-        None => ANYONE.with(Arc::clone),
+        None => NOBODY_KNOWN.with(Arc::clone),
     }
 }
 

@@ -26,7 +26,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use trunkline_catalog::config::RemoteKind;
+use trunkline_catalog::config::{Era, RemoteKind};
 
 use crate::upstream::remote::address::Address;
 use crate::upstream::remote::life::{Life, Parting};
@@ -56,7 +56,7 @@ impl Spoken {
 }
 
 /// The ways a server may be spoken to, the likeliest first.
-fn ways(kind: RemoteKind, simple: bool, spoken: Option<Dialect>) -> Vec<Dialect> {
+fn ways(kind: RemoteKind, simple: bool, era: Era, spoken: Option<Dialect>) -> Vec<Dialect> {
     let mut ways = match (kind, simple) {
         (RemoteKind::Sse, _) => vec![Dialect::Older],
         (RemoteKind::Http, true) => vec![Dialect::Streamable],
@@ -66,6 +66,11 @@ fn ways(kind: RemoteKind, simple: bool, spoken: Option<Dialect>) -> Vec<Dialect>
             vec![Dialect::Modern, Dialect::Streamable, Dialect::Older]
         }
     };
+    ways.retain(|way| match era {
+        Era::Auto => true,
+        Era::Legacy => *way != Dialect::Modern,
+        Era::Modern => *way == Dialect::Modern,
+    });
     ways.sort_by_key(|way| Some(*way) != spoken);
     ways
 }
@@ -79,7 +84,7 @@ pub(super) async fn live(server: &Arc<Server>, supervisor: &Supervisor, place: R
     mention_proxy(server, supervisor, &address);
     let spoken = *server.spoken.0.lock();
     let mut first = None;
-    for dialect in ways(place.kind, supervisor.simple, spoken) {
+    for dialect in ways(place.kind, supervisor.simple, server.era, spoken) {
         match Life::begin(server, supervisor, address.clone(), dialect).await {
             Parting::End(end) => return end,
             // In no way: what is said first is about the way that most servers speak today.
@@ -88,7 +93,10 @@ pub(super) async fn live(server: &Arc<Server>, supervisor: &Supervisor, place: R
         }
     }
     *server.spoken.0.lock() = None;
-    let nothing = || Trouble::new("cannot be spoken to", "");
+    let nothing = || {
+        let advice = "leave out `era`, or set `type` to `http`";
+        Trouble::new("cannot be spoken to: the older transport has no stateless era", advice)
+    };
     unusable(server, supervisor, &first.unwrap_or_else(nothing))
 }
 
@@ -124,7 +132,19 @@ mod ways_tests {
             (RemoteKind::Http, true, None, &[Streamable]),
             (RemoteKind::Sse, false, None, &[Older]),
         ] {
-            assert_eq!(ways(kind, simple, spoken), expected, "{kind:?} {simple} {spoken:?}");
+            let ways = ways(kind, simple, Era::Auto, spoken);
+            assert_eq!(ways, expected, "{kind:?} {simple} {spoken:?}");
+        }
+        for (kind, era, expected) in [
+            (RemoteKind::Detect, Era::Legacy, &[Streamable, Older][..]),
+            (RemoteKind::Detect, Era::Modern, &[Modern]),
+            (RemoteKind::Http, Era::Legacy, &[Streamable]),
+            (RemoteKind::Http, Era::Modern, &[Modern]),
+            (RemoteKind::Sse, Era::Legacy, &[Older]),
+            (RemoteKind::Sse, Era::Modern, &[]),
+        ] {
+            assert_eq!(ways(kind, false, era, None), expected, "{kind:?} {era:?}");
+            assert_eq!(ways(kind, false, era, Some(Older)).len(), expected.len());
         }
     }
 }

@@ -1,0 +1,237 @@
+//! Over a pipe nothing says for which call a server asks: whom it reaches while several are open.
+
+use kit::line::Line;
+use kit::mcp::Speak;
+use kit::modern::Modern;
+use kit::room::Room;
+use kit::scene::{Front, each_of};
+use kit::{LIMIT, ledger, process, say, scan};
+
+use super::{ABLE, QUESTIONS};
+
+const METHOD: &str = QUESTIONS[1].0;
+const PARAMS: &str = QUESTIONS[1].1;
+const RESULT: &str = QUESTIONS[1].2;
+
+/// `ask` asks at once, `late` when it may, `wait` answers when it may.
+fn house() -> Room {
+    let room = Room::new();
+    let ask = || say::steps([say::ask(METHOD, PARAMS), say::result(r#"{"heard":@ANSWER@}"#)]);
+    let late = say::steps([
+        say::gate(&room, "late"),
+        say::ask(METHOD, PARAMS),
+        say::result(r#"{"heard":@ANSWER@}"#),
+    ]);
+    let wait = say::steps([say::gate(&room, "go"), say::text("waited")]);
+    let a = room.fake("a").tool("ask", ask()).tool("late", late).tool("wait", wait);
+    room.config([("a", a.entry())]);
+    room
+}
+
+/// A client of the stateless era, and what it shows with each request.
+struct Caller<'a> {
+    client: &'a Modern,
+    shows: Option<&'a str>,
+    tool: fn(&str) -> String,
+}
+
+impl Caller<'_> {
+    /// Calls a tool; `more`: other members of `params`.
+    #[track_caller]
+    fn begin(&self, room: &Room, tool: &str, n: u8) -> (Vec<u8>, String) {
+        let before = ledger::calls(&room.ledger("a")).len();
+        let call = format!(r#"{{"name":"{}","arguments":{{"n":{n}}}}}"#, (self.tool)(tool));
+        let id = self.send(&call);
+        let there = || ledger::calls(&room.ledger("a")).len() > before;
+        process::wait_until("the call is open", LIMIT, there);
+        (id, call)
+    }
+
+    #[track_caller]
+    fn send(&self, params: &str) -> Vec<u8> {
+        let Some(shown) = self.shows else { return self.client.start("tools/call", params) };
+        let id = self.client.fresh_id();
+        let message =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#);
+        self.client.start_with(&message, &[("Authorization", shown)])
+    }
+
+    #[track_caller]
+    fn answer(&self, id: &[u8]) -> Line {
+        self.client.answer(id, LIMIT)
+    }
+
+    /// Answers what is asked, and what comes of that.
+    #[track_caller]
+    fn come_again(&self, asked: &Line, call: &str) -> Line {
+        let again = asked.round().answered(call, |_| RESULT.into());
+        self.answer(&self.send(&again))
+    }
+}
+
+#[track_caller]
+fn assert_heard(answer: &Line) {
+    let heard = scan::path(answer.result(), &["heard", "result"]).map(String::from_utf8_lossy);
+    assert_eq!(heard.as_deref(), Some(RESULT), "{answer}");
+}
+
+/// One person: over a pipe, and over HTTP with one key.
+#[track_caller]
+fn each_person(scenario: impl Fn(&Room, &Caller<'_>)) {
+    each_of([None, Some("Bearer one")], |shows| {
+        let room = house();
+        if shows.is_some() {
+            let serve = room.serve(&["--token", "one"]);
+            let client = serve.modern(ABLE);
+            let tool = |tool: &str| format!("a.{tool}");
+            let caller = Caller { client: &client, shows, tool };
+            let list = r#"{"jsonrpc":"2.0","id":"list","method":"tools/list","params":{}}"#;
+            let id = client.start_with(list, &[("Authorization", "Bearer one")]);
+            client.answer(&id, LIMIT).result();
+            scenario(&room, &caller);
+            return;
+        }
+        let scene = room.open_with(Front::ModernStdio, &[], ABLE);
+        scene.list();
+        let tool = |tool: &str| format!("a:{tool}");
+        scenario(&room, &Caller { client: scene.modern(), shows, tool });
+    });
+}
+
+#[test]
+fn of_one_callers_calls_the_newest_is_asked() {
+    each_person(|room, caller| {
+        let (wait, _) = caller.begin(room, "wait", 1);
+        let (ask, call) = caller.begin(room, "ask", 1);
+        assert_heard(&caller.come_again(&caller.answer(&ask), &call));
+        room.open_gate("go");
+        let waited = caller.answer(&wait);
+        assert_eq!(waited.result_type().as_deref(), Some("complete"), "{waited}");
+    });
+}
+
+#[test]
+fn a_question_moves_on_when_its_call_is_answered_first() {
+    each_person(|room, caller| {
+        let (late, late_call) = caller.begin(room, "late", 1);
+        let (wait, wait_call) = caller.begin(room, "wait", 1);
+        room.open_gate("late");
+        let guess = caller.answer(&wait);
+        guess.round();
+        room.open_gate("go");
+        let asked = caller.answer(&late);
+        assert_heard(&caller.come_again(&asked, &late_call));
+        let held = caller.come_again(&guess, &wait_call);
+        assert!(held.to_string().contains("waited"), "{held}");
+        let errors = ledger::received(&room.ledger("a"));
+        let errors = errors.iter().filter(|line| scan::get(line, "error").is_some()).count();
+        assert_eq!(errors, 0, "the server was refused nothing");
+    });
+}
+
+#[test]
+fn calls_of_one_caller_that_all_ask_are_all_answered() {
+    each_person(|room, caller| {
+        let calls: Vec<_> = (0..3).map(|n| caller.begin(room, "ask", n)).collect();
+        let asked: Vec<_> = calls.iter().map(|(id, _)| caller.answer(id)).collect();
+        for (asked, (_, call)) in asked.iter().zip(&calls) {
+            let again = asked.round().answered(call, |_| RESULT.into());
+            let mut answer = caller.answer(&caller.send(&again));
+            // Which of the questions is whose is not known: the next may come to this one.
+            while answer.result_type().as_deref() == Some("input_required") {
+                answer = caller.come_again(&answer, call);
+            }
+            assert_heard(&answer);
+        }
+    });
+}
+
+/// Two who show different things, or one who shows nothing twice.
+#[test]
+fn of_several_callers_nobody_is_asked() {
+    let rows = [(Some("Bearer one"), Some("Bearer two")), (Some("Bearer one"), None), (None, None)];
+    each_of(rows, |(one, other)| {
+        let room = house();
+        let serve = room.serve(&[]);
+        let client = serve.modern(ABLE);
+        client.list();
+        let tool = |tool: &str| format!("a.{tool}");
+        let one = Caller { client: &client, shows: one, tool };
+        let other = Caller { client: &client, shows: other, tool };
+        let (wait, _) = one.begin(&room, "wait", 1);
+        let (ask, _) = other.begin(&room, "ask", 1);
+        let answer = other.answer(&ask);
+        let told = scan::path(answer.result(), &["heard", "error", "message"]);
+        let told = told.and_then(scan::text).unwrap_or_default();
+        assert!(told.contains("nothing says whose this is"), "{answer}");
+        room.open_gate("go");
+        one.answer(&wait).result();
+    });
+}
+
+#[test]
+fn a_call_that_waits_for_its_client_blocks_nobody_who_could_be_the_same() {
+    for (one, other, asked) in [
+        (None, None, true),
+        (Some("Bearer one"), Some("Bearer one"), true),
+        (Some("Bearer one"), Some("Bearer two"), false),
+        (Some("Bearer one"), None, false),
+    ] {
+        let room = house();
+        let serve = room.serve(&[]);
+        let client = serve.modern(ABLE);
+        client.list();
+        let tool = |tool: &str| format!("a.{tool}");
+        let one = Caller { client: &client, shows: one, tool };
+        let other = Caller { client: &client, shows: other, tool };
+        let (id, first_call) = one.begin(&room, "ask", 1);
+        let first = one.answer(&id);
+        first.round();
+        let (id, call) = other.begin(&room, "ask", 2);
+        let second = other.answer(&id);
+        if asked {
+            assert_heard(&other.come_again(&second, &call));
+        } else {
+            assert!(scan::path(second.result(), &["heard", "error"]).is_some(), "{second}");
+        }
+        assert_heard(&one.come_again(&first, &first_call));
+    }
+}
+
+#[test]
+fn a_call_whose_client_cannot_answer_is_not_in_the_way() {
+    let room = house();
+    let serve = room.serve(&[]);
+    let (able, unable) = (serve.modern(ABLE), serve.modern("{}"));
+    able.list();
+    let tool = |tool: &str| format!("a.{tool}");
+    let unable = Caller { client: &unable, shows: None, tool };
+    let able = Caller { client: &able, shows: None, tool };
+    let (wait, _) = unable.begin(&room, "wait", 1);
+    let (ask, call) = able.begin(&room, "ask", 1);
+    assert_heard(&able.come_again(&able.answer(&ask), &call));
+    let (ask, _) = unable.begin(&room, "ask", 2);
+    let refused = unable.answer(&ask);
+    let told = scan::path(refused.result(), &["heard", "error", "message"]).and_then(scan::text);
+    let told = told.unwrap_or_default();
+    assert!(told.contains("supports elicitation"), "{refused}");
+    room.open_gate("go");
+    unable.answer(&wait).result();
+}
+
+/// What the first request can do says nothing about the next.
+#[test]
+fn a_server_is_told_of_everything_by_a_client_that_says_it_each_time() {
+    let room = house();
+    let mut scene = room.open_with(Front::ModernStdio, &[], "{}");
+    scene.list();
+    let opened = ledger::with_method(&room.ledger("a"), "initialize");
+    for name in ["elicitation", "sampling", "roots"] {
+        let told = scan::path(&opened[0], &["params", "capabilities", name]);
+        assert!(told.is_some(), "{name}: {}", String::from_utf8_lossy(&opened[0]));
+    }
+    scene.modern_mut().set_capabilities(ABLE);
+    let caller = Caller { client: scene.modern(), shows: None, tool: |tool| format!("a:{tool}") };
+    let (ask, call) = caller.begin(&room, "ask", 1);
+    assert_heard(&caller.come_again(&caller.answer(&ask), &call));
+}
