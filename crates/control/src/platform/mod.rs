@@ -85,6 +85,8 @@ struct Inner {
 struct File {
     servers: Vec<ServerSpec>,
     custom: Vec<CustomTool>,
+    /// It was read and has not been made so yet.
+    is_new: bool,
     /// Disconnected over REST, until they are connected again or Trunkline restarts.
     disconnected: HashSet<String>,
 }

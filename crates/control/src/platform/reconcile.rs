@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trunkline_catalog::config::{CallRules, CustomTool, ServerSpec, Share, ToolFilter};
+use trunkline_gateway::Verdict;
 use trunkline_store::{ServerRecord, StoreError};
 
 use super::roster::{Entry, Origin, Roster};
@@ -24,6 +25,7 @@ impl Platform {
         let mut file = self.0.file.lock();
         file.servers = servers;
         file.custom = custom;
+        file.is_new = true;
         drop(file);
         self.0.wish.notify_one();
     }
@@ -84,8 +86,17 @@ impl Platform {
         for entry in &roster.displaced {
             self.trouble(entry, "the config file has a server of this name".to_owned());
         }
-        let custom = self.0.file.lock().custom.clone();
+        let (custom, is_new) = {
+            let mut file = self.0.file.lock();
+            (file.custom.clone(), std::mem::take(&mut file.is_new))
+        };
         let applied = fleet.apply_within(specs, custom, PATIENCE);
+        if is_new {
+            // Whoever has changed the file wants to see what comes of it.
+            for spec in self.file_specs() {
+                fleet.mark(&spec.key, Verdict::Well);
+            }
+        }
         for name in &applied.started {
             tracing::info!(server = %name, "is being connected");
         }

@@ -77,13 +77,18 @@ impl Fleet {
         }
     }
 
-    /// Makes these the servers and custom tools. Only what changed is touched: a server that would
-    /// be started in the same way keeps running, with its calls. Calls to servers that go end at once.
+    /// Makes these the servers and custom tools, because somebody has changed something: those that
+    /// are down are tried again. Only what changed is touched: a server that would be started in the
+    /// same way keeps running, with its calls. Calls to servers that go end at once.
     pub fn apply(&self, servers: Vec<ServerSpec>, custom: Vec<CustomTool>) -> Applied {
-        self.apply_within(servers, custom, Duration::ZERO)
+        let applied = self.apply_within(servers, custom, Duration::ZERO);
+        let servers = self.registry.servers();
+        servers.iter().for_each(|server| server.try_again());
+        applied
     }
 
-    /// The same; servers that go have so long to end the calls they have.
+    /// The same; servers that go have so long to end the calls they have, and those that are down are
+    /// left to their pauses.
     pub fn apply_within(
         &self,
         servers: Vec<ServerSpec>,
@@ -98,7 +103,6 @@ impl Fleet {
             let key = spec.key.clone();
             if let Some(same) = before.iter().find(|server| server.is_same(&spec)) {
                 same.set_filter(&spec.filter);
-                same.try_again();
                 wanted.push(Arc::clone(same));
                 applied.kept.push(key);
             } else {
