@@ -33,7 +33,8 @@ fn is_open(platform: &Platform) -> bool {
 
 fn tries(platform: &Platform) -> String {
     let text = platform.admin().get("/metrics").response.text();
-    let is_it = |line: &&str| line.starts_with("trunkline_restarts_total") && line.contains("\"a\"");
+    let is_it =
+        |line: &&str| line.starts_with("trunkline_restarts_total") && line.contains("\"a\"");
     let line = text.lines().find(is_it);
     line.unwrap_or_else(|| panic!("no restarts of `a`: {text}")).to_owned()
 }

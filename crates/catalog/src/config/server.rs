@@ -59,7 +59,17 @@ impl Checker<'_> {
         };
         let secrets = reader.secrets;
         let key = server.key.value.clone();
-        Some(ServerSpec { key, transport, disabled, secrets, filter, share, guarded: false, calls })
+        Some(ServerSpec {
+            id: ServerSpec::file_id(&key),
+            key,
+            transport,
+            disabled,
+            secrets,
+            filter,
+            share,
+            guarded: false,
+            calls,
+        })
     }
 
     /// What `type` says. Under the simple rules the key itself is the error.

@@ -94,7 +94,7 @@ impl Platform {
         if is_new {
             // Whoever has changed the file wants to see what comes of it.
             for spec in self.file_specs() {
-                fleet.mark(&spec.key, Verdict::Well);
+                fleet.mark(&spec.id, Verdict::Well);
             }
         }
         for name in &applied.started {
@@ -143,6 +143,7 @@ impl Platform {
         let health = connection.health_check_url;
         inner.health_urls.lock().insert(record.id.clone(), health);
         Ok(ServerSpec {
+            id: record.id.clone(),
             key: record.name.clone(),
             transport: connection.transport,
             disabled: false,

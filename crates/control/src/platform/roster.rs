@@ -48,11 +48,6 @@ impl Entry {
     }
 }
 
-/// The id of a server of the config file: its name is all there is to know it by.
-pub(super) fn file_id(name: &str) -> String {
-    format!("file:{name}")
-}
-
 impl Roster {
     pub(super) fn new(
         file: &[ServerSpec],
@@ -62,7 +57,7 @@ impl Roster {
         let mut roster = Self::default();
         for spec in file.iter().filter(|spec| !spec.disabled) {
             let entry = Entry {
-                id: file_id(&spec.key),
+                id: spec.id.clone(),
                 name: spec.key.clone(),
                 wanted: !is_disconnected(&spec.key),
                 origin: Origin::File(spec.transport.clone()),
@@ -99,9 +94,13 @@ impl Roster {
         self.entries.get(name)
     }
 
+    pub(super) fn of_id(&self, id: &str) -> Option<&Entry> {
+        self.all().find(|entry| entry.id == id)
+    }
+
     /// By its id, or, because people remember those, by its name.
     pub(super) fn find(&self, id: &str) -> Option<&Entry> {
-        self.all().find(|entry| entry.id == id).or_else(|| self.named(id))
+        self.of_id(id).or_else(|| self.named(id))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -113,7 +112,7 @@ impl Roster {
         let dots = name.match_indices('.').map(|(at, _)| at);
         let mut fitting = dots.filter_map(|at| {
             let (server, tool) = name.split_at_checked(at)?;
-            let entry = self.named(server).or_else(|| self.all().find(|it| it.id == server))?;
+            let entry = self.named(server).or_else(|| self.of_id(server))?;
             Some((entry, tool.strip_prefix('.')?))
         });
         fitting.next_back()

@@ -11,11 +11,14 @@ use trunkline_wire::{Kind, Message, Span, decode, member, scan};
 use crate::call::{Client, Manner};
 use crate::error::CallError;
 use crate::events::{CallEnded, CallManner, Event, EventSink, Outcome};
+use crate::identity::Identity;
 
 #[derive(Debug)]
 pub(crate) struct Note {
     sink: EventSink,
+    /// What it was called then.
     server: Arc<str>,
+    id: Arc<str>,
     tool: String,
     who: Option<Arc<str>>,
     started: Instant,
@@ -29,7 +32,7 @@ impl Note {
     pub(crate) fn of(
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        server: &Arc<str>,
+        server: &Identity,
         (client, manner): (&Client, &Manner),
         sink: &EventSink,
     ) -> Option<Arc<Self>> {
@@ -49,7 +52,8 @@ impl Note {
         }
         Some(Arc::new(Self {
             sink: sink.clone(),
-            server: Arc::clone(server),
+            server: server.name(),
+            id: Arc::clone(server.id()),
             tool,
             who: client.who(),
             started: Instant::now(),
@@ -74,6 +78,7 @@ impl Note {
     pub(crate) fn ended(&self, outcome: Outcome, bytes_out: usize) {
         self.sink.put(Event::CallEnded(CallEnded {
             server: Arc::clone(&self.server),
+            id: Arc::clone(&self.id),
             tool: self.tool.clone(),
             who: self.who.clone(),
             outcome,

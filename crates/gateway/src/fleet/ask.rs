@@ -5,8 +5,8 @@ use crate::fleet::Fleet;
 
 impl Fleet {
     /// Asks it something that every server has to answer; any answer will do.
-    pub async fn ask(&self, key: &str) -> Result<(), String> {
-        let server = self.find(key).ok_or("there is no such server")?;
+    pub async fn ask(&self, id: &str) -> Result<(), String> {
+        let server = self.find(id).ok_or("there is no such server")?;
         let connection = server.connection().ok_or("it is not connected")?;
         let method = match connection.era() {
             Era::Legacy => "ping",

@@ -53,13 +53,13 @@ impl Fleet {
         self.registry.servers().iter().map(|server| info(server)).collect()
     }
 
-    pub fn server(&self, key: &str) -> Option<ServerInfo> {
-        self.find(key).map(|server| info(&server))
+    pub fn server(&self, id: &str) -> Option<ServerInfo> {
+        self.find(id).map(|server| info(&server))
     }
 
     /// The tools of a server that may be called. `None`: there is no such server.
-    pub fn tools(&self, key: &str) -> Option<Vec<ToolInfo>> {
-        let server = self.find(key)?;
+    pub fn tools(&self, id: &str) -> Option<Vec<ToolInfo>> {
+        let server = self.find(id)?;
         let Some(listing) = server.listing() else { return Some(Vec::new()) };
         let filter = server.filter();
         let tools = listing.tools().iter().filter(|tool| filter.shows(&tool.name));

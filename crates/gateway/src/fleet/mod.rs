@@ -103,6 +103,7 @@ impl Fleet {
             let key = spec.key.clone();
             if let Some(same) = before.iter().find(|server| server.is_same(&spec)) {
                 same.set_filter(&spec.filter);
+                same.key.rename(&spec.key);
                 wanted.push(Arc::clone(same));
                 applied.kept.push(key);
             } else {
@@ -140,14 +141,31 @@ impl Fleet {
         drop(self.supervisors.spawn_on(task, &self.runtime));
     }
 
-    fn find(&self, key: &str) -> Option<Arc<Server>> {
-        self.registry.servers().iter().find(|server| *server.key == *key).cloned()
+    fn find(&self, id: &str) -> Option<Arc<Server>> {
+        self.registry.servers().iter().find(|server| **server.key.id() == *id).cloned()
+    }
+
+    /// Calls a server something else from now on; everything else about it stays. False: there is none
+    /// of this id, or another one has the name.
+    pub fn rename(&self, id: &str, name: &str) -> bool {
+        let _one_at_a_time = self.changing.lock();
+        let servers = self.registry.servers();
+        let is_taken = |other: &Arc<Server>| **other.key.id() != *id && other.key.is_called(name);
+        let Some(server) = self.find(id) else { return false };
+        if servers.iter().any(is_taken) {
+            return false;
+        }
+        if server.key.rename(name) {
+            self.registry.changed();
+            self.provisions.news.send_replace(());
+        }
+        true
     }
 
     /// Tries a server that is down again, now, however often it has failed. False: there is none of
-    /// this key.
-    pub fn reconnect(&self, key: &str) -> bool {
-        let Some(server) = self.find(key) else { return false };
+    /// this id.
+    pub fn reconnect(&self, id: &str) -> bool {
+        let Some(server) = self.find(id) else { return false };
         if server.is_attended.swap(true, Ordering::Relaxed) {
             server.try_again();
         } else {
@@ -157,9 +175,9 @@ impl Fleet {
         true
     }
 
-    /// Somebody outside has found this out about a server. False: there is none of this key.
-    pub fn mark(&self, key: &str, verdict: Verdict) -> bool {
-        let Some(server) = self.find(key) else { return false };
+    /// Somebody outside has found this out about a server. False: there is none of this id.
+    pub fn mark(&self, id: &str, verdict: Verdict) -> bool {
+        let Some(server) = self.find(id) else { return false };
         match verdict {
             Verdict::Well => server.try_again(),
             Verdict::Useless(why) if self.supervisor.restarts(&server) => server.condemn(why),

@@ -18,6 +18,7 @@ use crate::deadlines::Deadlines;
 use crate::era::{Era, Stamp};
 use crate::error::CallError;
 use crate::events::EventSink;
+use crate::identity::Identity;
 use crate::limits::Limits;
 use crate::pump::{Refused, Touched};
 use crate::upstream::broken::BrokenLines;
@@ -31,7 +32,7 @@ use crate::upstream::subscriptions::Subscriptions;
 
 #[derive(Debug)]
 pub(crate) struct Connection {
-    pub(crate) key: Arc<str>,
+    pub(crate) key: Identity,
     pub(crate) limits: Limits,
     pub(crate) line: Line,
     pub(crate) pending: Mutex<Pending>,
@@ -81,7 +82,7 @@ pub(crate) struct Outfit {
 /// What a connection is made of.
 #[derive(Debug)]
 pub(crate) struct Parts {
-    pub(crate) key: Arc<str>,
+    pub(crate) key: Identity,
     pub(crate) limits: Limits,
     pub(crate) line: Line,
     pub(crate) broken: BrokenLines,

@@ -16,6 +16,7 @@ use trunkline_wire::{Message, Span};
 use crate::call::{Audience, Client, Manner, Note, ReturnPath};
 use crate::error::CallError;
 use crate::events::{Event, EventSink};
+use crate::identity::Identity;
 use crate::pump::Touched;
 use crate::upstream::breaker::Breaker;
 use crate::upstream::connection::{Connection, Outfit};
@@ -27,7 +28,7 @@ use crate::upstream::state::{State, Status};
 
 #[derive(Debug)]
 pub(crate) struct Server {
-    pub(crate) key: Arc<str>,
+    pub(crate) key: Identity,
     pub(crate) transport: Transport,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) share: Share,
@@ -90,11 +91,11 @@ pub(crate) struct Live {
 
 impl Server {
     pub(crate) fn new(spec: ServerSpec, audience: Arc<Audience>, provisions: &Provisions) -> Self {
-        let key: Arc<str> = spec.key.as_str().into();
+        let key = Identity::new(&spec.id, &spec.key);
         let (holds, at_once) = (provisions.holds, spec.calls.at_once);
         let room = (holds || at_once.is_some()).then(|| {
             let bell = Arc::clone(&provisions.bell);
-            Arc::new(Room::new(Arc::clone(&key), holds, at_once, bell))
+            Arc::new(Room::new(key.clone(), holds, at_once, bell))
         });
         Self {
             key,
@@ -127,7 +128,7 @@ impl Server {
     /// Another process of the same server, for one client alone.
     pub(crate) fn private(&self, audience: Arc<Audience>) -> Self {
         Self {
-            key: Arc::clone(&self.key),
+            key: self.key.clone(),
             transport: self.transport.clone(),
             secrets: Arc::clone(&self.secrets),
             share: self.share,
@@ -160,9 +161,9 @@ impl Server {
         *self.before.lock() = before;
     }
 
-    /// Would `spec` start the same thing?
+    /// Would `spec` start the same thing, by whatever name?
     pub(crate) fn is_same(&self, spec: &ServerSpec) -> bool {
-        *self.key == *spec.key
+        **self.key.id() == *spec.id
             && self.transport == spec.transport
             && self.share == spec.share
             && self.guarded == spec.guarded
@@ -213,7 +214,7 @@ impl Server {
         });
         self.provisions.news.send_replace(());
         if let (Some(sink), Some((state, why))) = (&self.provisions.events, news) {
-            let server = Arc::clone(&self.key);
+            let server = self.key.name();
             sink.put(Event::ServerChanged { server, state, why });
         }
         if self.is_settled() {

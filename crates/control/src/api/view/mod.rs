@@ -13,8 +13,8 @@ pub use health::{HEALTH, HEALTH_REPORT, HealthReport, HealthView, SampleView, Wi
 pub use key::{CREATED_KEY, KEY, KEY_LIST, KeyView, ME, MeView};
 pub use platform::{LIVE, PROBLEM, READY};
 pub use server::{
-    CONNECTING, DISCONNECTED, LastError, SERVER, SERVER_LIST, ServerView, Source, connecting,
-    disconnected, server_list, shown_config, shown_url,
+    CONNECTING, DISCONNECTED, LastError, SERVER, SERVER_LIST, ServerView, Source, connected,
+    connecting, disconnected, server_list, shown_config, shown_url,
 };
 pub use status::{HealthStatus, Status};
 pub use tools::{
