@@ -215,9 +215,8 @@ impl Platform {
 
     /// Known here at once, and made so soon.
     async fn changed(&self) {
-        if let Err(error) = self.reload().await {
-            tracing::warn!(%error, "the registered servers cannot be read");
-        }
+        let read = self.reload().await;
+        self.has_read(&read);
         self.0.wish.notify_one();
     }
 

@@ -7,6 +7,7 @@ mod call;
 mod change;
 mod clock;
 mod gate;
+mod made;
 mod maintain;
 mod news;
 mod reconcile;
@@ -16,6 +17,7 @@ mod show;
 mod tools;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -43,6 +45,7 @@ pub use settings::{Lookup, Settings, StdioRegistration};
 pub use show::{Shown, store_problem};
 
 use attend::Seen;
+use made::Made;
 use news::Newsroom;
 use roster::Roster;
 
@@ -71,6 +74,10 @@ struct Inner {
     troubles: Mutex<HashMap<String, Trouble>>,
     /// Where the health of a registered server is asked for, by its id; with its secrets.
     health_urls: Mutex<HashMap<String, Option<String>>>,
+    /// What the running servers were made of.
+    made: Mutex<Made>,
+    /// The store could not be read when it was last tried.
+    is_store_away: AtomicBool,
     seen: Mutex<Seen>,
     sink: Mutex<Option<EventSink>>,
     /// What is wanted has changed.

@@ -85,6 +85,11 @@ impl Roster {
         self.entries.values().chain(&self.displaced)
     }
 
+    /// What the store had to say.
+    pub(super) fn records(&self) -> Vec<ServerRecord> {
+        self.all().filter_map(Entry::record).cloned().collect()
+    }
+
     /// Those that can be reached under their name.
     pub(super) fn placed(&self) -> impl Iterator<Item = &Entry> {
         self.entries.values()
@@ -96,6 +101,12 @@ impl Roster {
 
     pub(super) fn of_id(&self, id: &str) -> Option<&Entry> {
         self.all().find(|entry| entry.id == id)
+    }
+
+    /// If it can be reached under its name.
+    pub(super) fn placed_of_id(&self, id: &str) -> Option<&Entry> {
+        let entry = self.of_id(id)?;
+        self.named(&entry.name).filter(|placed| placed.id == id)
     }
 
     /// By its id, or, because people remember those, by its name.

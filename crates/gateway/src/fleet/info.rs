@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::Instant;
+use trunkline_catalog::config::ServerSpec;
 
 use crate::era::Era;
 use crate::fleet::Fleet;
@@ -55,6 +56,11 @@ impl Fleet {
 
     pub fn server(&self, id: &str) -> Option<ServerInfo> {
         self.find(id).map(|server| info(&server))
+    }
+
+    /// How a server was started, or is going to be when it is tried again.
+    pub fn spec(&self, id: &str) -> Option<ServerSpec> {
+        self.find(id).map(|server| server.spec())
     }
 
     /// The tools of a server that may be called. `None`: there is no such server.

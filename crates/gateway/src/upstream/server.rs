@@ -170,6 +170,21 @@ impl Server {
             && self.calls == spec.calls
     }
 
+    /// What it was made of.
+    pub(crate) fn spec(&self) -> ServerSpec {
+        ServerSpec {
+            id: self.key.id().to_string(),
+            key: self.key.to_string(),
+            transport: self.transport.clone(),
+            disabled: false,
+            secrets: (*self.secrets).clone(),
+            filter: (*self.filter()).clone(),
+            share: self.share,
+            guarded: self.guarded,
+            calls: self.calls,
+        }
+    }
+
     pub(crate) fn filter(&self) -> Arc<ToolFilter> {
         Arc::clone(&self.filter.lock())
     }
