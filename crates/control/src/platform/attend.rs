@@ -7,7 +7,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use trunkline_gateway::{CallEnded, Event, EventSink, Fleet, Outcome, ToolInfo};
+use trunkline_gateway::{CallEnded, Event, EventSink, Fleet, Outcome, ToolInfo, Verdict};
 use trunkline_http::Url;
 use trunkline_store::{NewAudit, NewTool, StoreError};
 
@@ -256,6 +256,19 @@ impl Patient for Ward {
         let roster = self.platform.roster();
         let info = self.platform.info(roster.of_id(&self.id)?)?;
         info.last_message.map(|at| at.elapsed())
+    }
+
+    fn is_busy(&self) -> bool {
+        let roster = self.platform.roster();
+        let info = roster.of_id(&self.id).and_then(|entry| self.platform.info(entry));
+        info.is_some_and(|info| info.open_calls > 0)
+    }
+
+    fn condemn(&self, why: &str) {
+        if let Some(fleet) = self.platform.0.fleet.get() {
+            let why = format!("has failed too many checks in a row: {why}");
+            fleet.mark(&self.id, Verdict::Useless(why));
+        }
     }
 
     fn ask(&self) -> Later<'_, Result<(), String>> {

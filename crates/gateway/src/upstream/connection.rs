@@ -63,6 +63,8 @@ pub(crate) struct Connection {
     pub(super) repeatable: Mutex<HashSet<Box<[u8]>>>,
     /// It has answered a client.
     pub(super) was_of_use: AtomicBool,
+    /// Somebody has found out that it is of no use as it is.
+    pub(super) is_useless: AtomicBool,
     /// When it last said anything, in milliseconds since it was made; noted where calls are held.
     pub(super) heard: AtomicU64,
     pub(super) made: Instant,
@@ -119,6 +121,7 @@ impl Connection {
             outfit,
             repeatable: Mutex::default(),
             was_of_use: AtomicBool::new(false),
+            is_useless: AtomicBool::new(false),
             heard: AtomicU64::new(0),
             made: Instant::now(),
         }

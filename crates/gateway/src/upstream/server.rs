@@ -370,9 +370,10 @@ impl Server {
 
     /// Somebody says that it is of no use as it is.
     pub(crate) fn condemn(&self, why: String) {
-        if self.connection().is_none() {
+        let Some(connection) = self.connection() else {
             return; // that is known, and it is being tried
-        }
+        };
+        connection.condemn();
         *self.verdict.lock() = why;
         self.condemned.notify_one();
     }
