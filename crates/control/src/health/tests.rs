@@ -106,7 +106,7 @@ fn minutes(minutes: u64) -> Duration {
 #[tokio::test(start_paused = true)]
 async fn us5_ac1_a_server_is_checked_at_each_interval() {
     let mut scene = scene();
-    scene.pass(&Scripted::new(None), minutes(10)).await;
+    scene.pass(&Scripted::new(Some(Ok(()))), minutes(10)).await;
     let mut count = 0;
     while scene.samples.try_recv().is_ok() {
         count += 1;
