@@ -31,10 +31,17 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("gateway/stream", &[]),
     ("gateway/deadlines", &["stream"]),
     ("gateway/pump", &["limits", "stream"]),
-    ("gateway/call", &["deadlines", "era", "error", "events", "gate", "limits", "pump", "traces"]),
+    (
+        "gateway/call",
+        &["deadlines", "era", "error", "events", "gate", "identity", "limits", "pump", "traces"],
+    ),
     ("gateway/router", &["call", "error"]),
+    ("gateway/identity", &[]),
     ("gateway/instance", &[]),
-    ("gateway/registry", &["call", "deadlines", "era", "gate", "instance", "limits", "upstream"]),
+    (
+        "gateway/registry",
+        &["call", "deadlines", "era", "gate", "identity", "instance", "limits", "upstream"],
+    ),
     (
         "gateway/upstream",
         &[
@@ -43,6 +50,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "era",
             "error",
             "events",
+            "identity",
             "instance",
             "limits",
             "login",

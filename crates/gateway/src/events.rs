@@ -22,7 +22,10 @@ pub enum Event {
 /// One call of a tool and what came of it.
 #[derive(Clone, Debug)]
 pub struct CallEnded {
+    /// What it was called when the call was made.
     pub server: Arc<str>,
+    /// Which server that is, whatever it is called now.
+    pub id: Arc<str>,
     /// As its server calls it.
     pub tool: String,
     /// Who called, if that is known.

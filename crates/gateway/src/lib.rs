@@ -13,6 +13,7 @@ mod fleet;
 mod front;
 mod gate;
 mod gateway;
+mod identity;
 mod instance;
 mod limits;
 mod local;

@@ -47,7 +47,8 @@ fn us6_ac1_connect_is_answered_as_003_writes_it_and_connects() {
     platform.wait_status(&id, "CONNECTED");
     platform.call("a.echo", &json!({})).is(200);
     // A server that is connected stays as it is.
-    platform.act(&id, "connect").is(202);
+    let again = platform.act(&id, "connect").is(202);
+    assert_eq!(again["status"], "CONNECTED", "{again}");
     assert_eq!(platform.server(&id)["status"], "CONNECTED");
     assert_eq!(ledger::with_method(&room.ledger("a"), "tools/list").len(), 1);
 }

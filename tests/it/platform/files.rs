@@ -1,10 +1,10 @@
 //! A config file and the store together: what comes from the file is shown and not edited.
 
 use kit::mcp::Speak;
-use kit::platform::{ADMIN, SERVERS, id_of};
+use kit::platform::{ADMIN, CALL, SERVERS, id_of};
 use kit::room::Room;
 use kit::service::Wire;
-use kit::{LIMIT, process};
+use kit::{LIMIT, ledger, process};
 use serde_json::json;
 
 use super::echoing;
@@ -48,4 +48,42 @@ fn a_file_that_changes_leaves_registered_servers_alone() {
     });
     platform.call("a.echo", &json!({})).problem(404, "no-such-tool");
     platform.call("b.echo", &json!({})).is(200);
+}
+
+/// Its id is another one's than that of the server which has its name now.
+#[test]
+fn a_registered_server_whose_name_the_file_has_taken_is_not_the_one_of_the_file() {
+    let room = Room::new();
+    let own = echoing(&room, "own").listen(Wire::Http);
+    let config = room.config([]);
+    let platform = room.platform(&["--config", config.to_str().expect("UTF-8")]);
+    let id = platform.connected("x", &own);
+    room.config([("x", echoing(&room, "file").entry())]);
+    process::wait_until("the file is read", LIMIT, || {
+        platform.admin().get(&format!("{SERVERS}/file:x")).status() == 200
+    });
+    platform.wait_status("file:x", "CONNECTED");
+    let by_id = json!({ "name": "echo", "server_id": id });
+    let problem = platform.admin().post(CALL, &by_id).problem(503, "server-unavailable");
+    assert_eq!(
+        (problem["server"]["id"].as_str(), problem["server"]["name"].as_str()),
+        (Some(&id[..]), Some("x"))
+    );
+    assert_eq!(problem["server"]["status"], "ERROR", "{problem:#}");
+    let detail = problem["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains("the config file has a server of this name"), "{problem:#}");
+    assert!(ledger::calls(&room.ledger("file")).is_empty(), "it is not this one that was meant");
+    let tools = platform.admin().get(&format!("{SERVERS}/{id}/tools")).is(200);
+    assert_eq!(tools["total"], 0, "{tools:#}");
+    platform.act(&id, "disconnect").is(200);
+    assert_eq!(platform.server(&id)["status"], "DISCONNECTED");
+    assert_eq!(platform.server("file:x")["status"], "CONNECTED");
+    let result = platform.call("x.echo", &json!({})).is(200);
+    assert_eq!(result["structuredContent"]["from"], "file");
+    platform.act(&id, "connect").is(202);
+    // The name is free again.
+    room.config([]);
+    platform.wait_status(&id, "CONNECTED");
+    let result = platform.call("x.echo", &json!({})).is(200);
+    assert_eq!(result["structuredContent"]["from"], "own");
 }

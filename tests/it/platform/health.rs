@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use kit::page::{Page, Says};
-use kit::platform::{Platform, SERVERS, id_of, remote};
+use kit::platform::{Platform, SERVERS, id_of, remote, stdio};
 use kit::room::Room;
 use kit::service::Wire;
-use kit::{LIMIT, bin, process, run};
-use serde_json::Value;
+use kit::{LIMIT, bin, ledger, process, run};
+use rustix::process::Signal;
+use serde_json::{Value, json};
 
 use super::echoing;
 
@@ -88,6 +89,52 @@ fn us5_ac3_without_a_url_health_is_what_the_servers_messages_say() {
     platform.wait_server(&id, "failing", LIMIT, |server| {
         server["status"] == "ERROR" && server["health"]["status"] == "failing"
     });
+}
+
+/// Nobody calls it and it has nothing to say: only a question can show that it is gone.
+#[test]
+fn us5_ac3_a_silent_server_in_the_network_that_has_died_is_noticed_and_comes_back() {
+    let room = Room::new();
+    let silent = json!({ "get": false, "sessions": false, "close_each": "announced" });
+    let mut service = echoing(&room, "a").http(silent).listen(Wire::Http);
+    let platform = room.platform(&EACH_SECOND);
+    let id = platform.connected("a", &service);
+    service.kill();
+    platform.wait_status(&id, "ERROR");
+    service.restart();
+    platform.wait_status(&id, "CONNECTED");
+    platform.call("a.echo", &json!({})).is(200);
+}
+
+/// It is stopped in the middle of everything: its pipes are open, and nothing comes out of them.
+#[test]
+fn us5_ac3_ac5_a_process_that_does_not_answer_is_an_error_after_three_strikes_and_is_replaced() {
+    let room = Room::new();
+    let platform = room.platform(&["--allow-stdio-registration", "--health-interval", "1s"]);
+    let id = id_of(&platform.register(&stdio("a", &echoing(&room, "a").entry())));
+    platform.wait_status(&id, "CONNECTED");
+    process::wait_until("it is asked although nobody calls it", LIMIT, || {
+        !ledger::with_method(&room.ledger("a"), "ping").is_empty()
+    });
+    let [pid] = ledger::started(&room.ledger("a"))[..] else { panic!("one process") };
+    process::kill(pid, Signal::STOP);
+    platform.wait_server(&id, "an error", 2 * LIMIT, |server| server["status"] == "ERROR");
+    // Samples are written a moment later.
+    process::wait_until("three samples that say so", LIMIT, || {
+        let report = platform.admin().get(&format!("{SERVERS}/{id}/health?limit=50")).is(200);
+        let failed = |sample: &&Value| {
+            let detail = sample["detail"].as_str().unwrap_or_default();
+            sample["ok"] == false && detail.contains("no answer within 5 s")
+        };
+        report["samples"].as_array().expect("samples").iter().filter(failed).count() == 3
+    });
+    platform.wait_server(&id, "a new process", 2 * LIMIT, |server| server["status"] == "CONNECTED");
+    assert_eq!(ledger::started(&room.ledger("a")).len(), 2);
+    platform.call("a.echo", &json!({})).is(200);
+    // What is asked to see whether it lives is no call of anybody's.
+    platform.wait_audit("the call", |record| record["action"] == "call-tool");
+    let calls = platform.audit().into_iter().filter(|record| record["action"] == "call-tool");
+    assert_eq!(calls.count(), 1);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! Everything here goes through the real server, as its operators and their tools would.
 
 mod audit;
+mod breaker;
 mod calls;
 mod canaries;
 mod commands;

@@ -1,10 +1,12 @@
 //! US7: tools of the same name on two servers stay apart, and renaming a server renames its tools.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use kit::mcp::Speak;
-use kit::platform::{ADMIN, CALL, Platform, SERVERS};
+use kit::platform::{ADMIN, CALL, Platform, SERVERS, id_of, stdio};
 use kit::room::Room;
 use kit::service::Wire;
-use kit::{LIMIT, ledger, say};
+use kit::{LIMIT, ledger, process, say};
 use serde_json::{Value, json};
 
 /// 003's example: both have `create_issue`, and each a tool of its own.
@@ -120,6 +122,60 @@ fn us7_ac6_renaming_a_server_renames_its_tools_everywhere() {
     let by_id = json!({ "name": "create_issue", "server_id": id });
     platform.admin().post(CALL, &by_id).is(200);
     assert_eq!(ledger::started(&room.ledger("github-mcp")).len(), 1);
+}
+
+/// As the server sees it nothing happens, and whoever calls it by its id does not notice either.
+#[test]
+fn us7_ac6_renaming_keeps_the_process_its_open_calls_and_refuses_no_call() {
+    const RENAMES: usize = 10;
+    let room = Room::new();
+    let wait = say::steps([say::gate(&room, "go"), say::text("done")]);
+    let fake = room.fake("a").tool("echo", say::echo()).tool("wait", wait);
+    let platform = room.platform(&["--allow-stdio-registration"]);
+    let id = id_of(&platform.register(&stdio("r", &fake.entry())));
+    platform.wait_status(&id, "CONNECTED");
+    let client = platform.mcp(ADMIN);
+    let over = AtomicBool::new(false);
+    let served = std::thread::scope(|scope| {
+        let (platform, id, over) = (&platform, &id, &over);
+        let body = json!({ "name": "echo", "server_id": id });
+        let calls = scope.spawn(move || {
+            let mut served = 0;
+            while !over.load(Ordering::SeqCst) {
+                platform.admin().post(CALL, &body).is(200);
+                served += 1;
+            }
+            served
+        });
+        for n in 0..RENAMES {
+            let (name, path) = (format!("r{n}"), format!("{SERVERS}/{id}"));
+            platform.admin().patch(&path, &json!({ "name": name })).is(200);
+            assert_eq!(platform.server(id)["status"], "CONNECTED");
+            platform.call(&format!("{name}.echo"), &json!({})).is(200);
+            client.call(&format!("{name}.echo"), "{}").result();
+            assert_eq!(
+                platform.tool_names(ADMIN),
+                [format!("{name}.echo"), format!("{name}.wait")]
+            );
+        }
+        over.store(true, Ordering::SeqCst);
+        calls.join().expect("no call is refused")
+    });
+    assert!(served > 0);
+    // A call that is open while its server is renamed has its answer.
+    let mut open = platform.admin().begin(&Platform::call_ask("r9.wait", "{}"));
+    process::wait_until("the call is at the server", LIMIT, || {
+        ledger::calls(&room.ledger("a"))
+            .iter()
+            .any(|call| call.windows(6).any(|at| at == b"\"wait\""))
+    });
+    platform.admin().patch(&format!("{SERVERS}/{id}"), &json!({ "name": "z" })).is(200);
+    room.open_gate("go");
+    assert_eq!(open.response(LIMIT).status(), 200);
+    assert_eq!(client.list_names(), ["z.echo", "z.wait"]);
+    assert_eq!(ledger::started(&room.ledger("a")).len(), 1, "the same process");
+    let call = platform.wait_audit("the call", |record| record["tool"] == "wait");
+    assert_eq!((call["server_id"].as_str(), call["outcome"].as_str()), (Some(&id[..]), Some("ok")));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use kit::database::Database;
 use kit::mcp::Speak;
-use kit::platform::{ADMIN, KEYS, Platform, SERVERS, id_of, remote};
+use kit::platform::{ADMIN, KEYS, Platform, SERVERS, id_of, remote, stdio};
 use kit::room::Room;
 use kit::run;
 use kit::service::Wire;
@@ -172,6 +172,45 @@ fn what_was_registered_is_there_at_once_however_many_register_beside_it() {
         }
     });
     assert_eq!(platform.admin().get(SERVERS).is(200)["total"], 0);
+}
+
+/// A change of the config file makes Trunkline look at everything at once, and shows when it has.
+#[test]
+fn nfr_r1_while_postgres_is_away_no_server_is_stopped_and_the_log_says_it_once() {
+    let database = Database::new();
+    let way = Way::to(database.behind());
+    let room = Room::new();
+    let config = room.config([]);
+    let url = database.url(&way);
+    let config = config.to_str().expect("UTF-8");
+    let platform =
+        room.platform(&["--store", &url, "--config", config, "--allow-stdio-registration"]);
+    let mut body = stdio("a", &echoing(&room, "a").entry());
+    body["connection_config"]["env"]["SEALED"] = "s".into();
+    let id = id_of(&platform.register(&body));
+    platform.wait_status(&id, "CONNECTED");
+    way.cut();
+    for name in ["x", "y"] {
+        room.config([(name, echoing(&room, name).entry())]);
+        let added = format!("file:{name}");
+        process::wait_until("the file is read", LIMIT, || {
+            platform.admin().get(&format!("{SERVERS}/{added}")).status() == 200
+        });
+        platform.wait_status(&added, "CONNECTED");
+        platform.call(&format!("{name}.echo"), &json!({})).is(200);
+        platform.call("a.echo", &json!({})).is(200);
+        assert_eq!(platform.server(&id)["status"], "CONNECTED");
+    }
+    platform.serve().process().wait_stderr(&["the registered servers cannot be read"], LIMIT);
+    way.join();
+    platform
+        .serve()
+        .process()
+        .wait_stderr(&["the registered servers can be read again"], 2 * LIMIT);
+    let log = platform.serve().process().stderr();
+    assert_eq!(log.matches("the registered servers cannot be read").count(), 1, "{log}");
+    platform.call("a.echo", &json!({})).is(200);
+    assert_eq!(ledger::started(&room.ledger("a")).len(), 1, "the same process all the time");
 }
 
 #[test]

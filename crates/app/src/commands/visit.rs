@@ -242,6 +242,7 @@ fn remote(url: &Url, target: &Target) -> ServerSpec {
     }
     let transport = Transport::Remote { url: url.to_string(), kind: RemoteKind::Detect, headers };
     ServerSpec {
+        id: url.authority(),
         key: url.authority(),
         transport,
         disabled: false,

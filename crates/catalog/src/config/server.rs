@@ -59,8 +59,8 @@ impl Checker<'_> {
         };
         let secrets = reader.secrets;
         let key = server.key.value.clone();
-        let (guarded, login) = (false, None);
         Some(ServerSpec {
+            id: ServerSpec::file_id(&key),
             key,
             transport,
             disabled,
@@ -68,8 +68,8 @@ impl Checker<'_> {
             filter,
             share,
             era,
-            guarded,
-            login,
+            guarded: false,
+            login: None,
             calls,
         })
     }

@@ -23,6 +23,9 @@ pub struct Config {
 /// One server: references expanded, rules checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerSpec {
+    /// Which server it is, whatever it is called: one with the same id is the same one. In a config
+    /// file there is nothing but the key to know it by.
+    pub id: String,
     /// Exactly as written: it becomes the prefix of the server's tools.
     pub key: String,
     pub transport: Transport,
@@ -37,6 +40,13 @@ pub struct ServerSpec {
     /// Under what its login is kept, where it may want one.
     pub login: Option<String>,
     pub calls: CallRules,
+}
+
+impl ServerSpec {
+    /// The id of a server of a config file.
+    pub fn file_id(key: &str) -> String {
+        format!("file:{key}")
+    }
 }
 
 /// What holds for the calls of one server only; the default is what holds for all.

@@ -27,13 +27,35 @@ pub enum Inference {
     Ask,
 }
 
-/// `silent_for`: since its last successful message; none if there was never one.
-pub fn infer(silent_for: Option<Duration>, calls: u64, interval: Duration) -> Inference {
+/// `silent_for`: since it last said anything; none if it never did.
+pub fn infer(silent_for: Option<Duration>, interval: Duration) -> Inference {
     match silent_for {
-        Some(silence) if silence <= interval * 2 => Inference::Fine,
-        // Nobody has asked it anything, so it had no reason to say something.
-        _ if calls == 0 => Inference::Fine,
+        Some(silence) if silence <= interval => Inference::Fine,
+        // Also if nobody has called it: that it had no reason to say something proves nothing.
         _ => Inference::Ask,
+    }
+}
+
+/// What it means that a question was not answered for so long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Silence {
+    /// It has said something else meanwhile.
+    Fine,
+    /// It has a call to work on, and some do one thing at a time. A call that takes too long has a
+    /// deadline of its own.
+    Unknown,
+    Strike,
+}
+
+pub(super) fn unanswered(
+    silent_for: Option<Duration>,
+    is_busy: bool,
+    asked_for: Duration,
+) -> Silence {
+    match silent_for {
+        Some(silence) if silence < asked_for => Silence::Fine,
+        _ if is_busy => Silence::Unknown,
+        _ => Silence::Strike,
     }
 }
 
@@ -55,18 +77,36 @@ mod tests {
 
     const INTERVAL: Duration = Duration::from_secs(30);
 
+    fn seconds(seconds: u64) -> Option<Duration> {
+        Some(Duration::from_secs(seconds))
+    }
+
     #[test]
-    fn us5_ac3_health_is_inferred_from_the_last_message() {
-        let seconds = |seconds| Some(Duration::from_secs(seconds));
-        for (silent_for, calls, expected) in [
-            (seconds(0), 5, Inference::Fine),
-            (seconds(60), 5, Inference::Fine),
-            (seconds(61), 5, Inference::Ask),
-            (seconds(61), 0, Inference::Fine),
-            (None, 0, Inference::Fine),
-            (None, 1, Inference::Ask),
+    fn us5_ac3_health_is_inferred_from_the_last_message_and_silence_is_asked() {
+        for (silent_for, expected) in [
+            (seconds(0), Inference::Fine),
+            (seconds(30), Inference::Fine),
+            (seconds(31), Inference::Ask),
+            (None, Inference::Ask),
         ] {
-            assert_eq!(infer(silent_for, calls, INTERVAL), expected, "{silent_for:?} {calls}");
+            assert_eq!(infer(silent_for, INTERVAL), expected, "{silent_for:?}");
+        }
+    }
+
+    #[test]
+    fn us5_ac3_a_call_that_is_open_proves_neither_life_nor_death() {
+        let asked_for = Duration::from_secs(5);
+        for (silent_for, is_busy, expected) in [
+            (seconds(4), false, Silence::Fine),
+            (seconds(4), true, Silence::Fine),
+            (seconds(5), true, Silence::Unknown),
+            (seconds(500), true, Silence::Unknown),
+            (None, true, Silence::Unknown),
+            (seconds(5), false, Silence::Strike),
+            (None, false, Silence::Strike),
+        ] {
+            let got = unanswered(silent_for, is_busy, asked_for);
+            assert_eq!(got, expected, "{silent_for:?} {is_busy}");
         }
     }
 

@@ -12,9 +12,10 @@ use tokio_util::sync::CancellationToken;
 use trunkline_http::Url;
 use trunkline_store::HealthSample;
 
-use super::check::{Checkup, Inference, infer, is_checked, pause};
+use super::check::{Checkup, Inference, Silence, infer, is_checked, pause, unanswered};
 use super::judge::Phase;
 use super::wards::Wards;
+use crate::api::view::Status;
 use crate::net::{Client, FetchError, Limits, Redirects, Request};
 
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -28,11 +29,17 @@ const MOST_BODY: usize = 64 * 1024;
 pub trait Patient: Debug + Send + Sync {
     fn phase(&self) -> Phase;
 
-    /// Since its last successful message; none if there was never one.
+    /// Since it last said anything; none if it never did.
     fn silent_for(&self) -> Option<Duration>;
 
-    /// Asks it something it always has to answer: a ping, a list.
+    /// Does it have calls of clients to work on?
+    fn is_busy(&self) -> bool;
+
+    /// Asks it something it always has to answer: a ping, a list. Dropped, the question is taken back.
     fn ask(&self) -> Later<'_, Result<(), String>>;
+
+    /// It has not answered too often, the last time for this reason: it is of no use as it is.
+    fn condemn(&self, why: &str);
 }
 
 /// Whom to check, and how often.
@@ -78,11 +85,15 @@ impl Checker {
 
     async fn check(&self, checking: &Checking, patient: &dyn Patient) {
         let checkup = match &checking.url {
-            Some(url) => by_url(&self.client, url).await,
-            None => self.by_messages(checking, patient).await,
+            Some(url) => Some(by_url(&self.client, url).await),
+            None => by_messages(checking, patient).await,
         };
+        let Some(checkup) = checkup else { return };
         let at = (self.clock)();
         let Some(status) = self.wards.checked(&checking.server_id, &checkup, at) else { return };
+        if status == Status::Error && checking.url.is_none() {
+            patient.condemn(checkup.detail.as_deref().unwrap_or_default());
+        }
         let millis = |took: Duration| i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
         let sample = HealthSample {
             server_id: checking.server_id.clone(),
@@ -96,20 +107,22 @@ impl Checker {
             tracing::debug!(server = checking.server_id, "a health sample is not kept");
         }
     }
+}
 
-    async fn by_messages(&self, checking: &Checking, patient: &dyn Patient) -> Checkup {
-        let calls = self.wards.calls(&checking.server_id);
-        match infer(patient.silent_for(), calls, checking.interval) {
-            Inference::Fine => Checkup::inferred(),
-            Inference::Ask => {
-                let start = Instant::now();
-                match timeout(PATIENCE, patient.ask()).await {
-                    Ok(Ok(())) => answered(start, None),
-                    Ok(Err(why)) => failed(why),
-                    Err(_) => failed(format!("no answer within {} s", PATIENCE.as_secs())),
-                }
-            }
-        }
+/// None: nothing can be said.
+async fn by_messages(checking: &Checking, patient: &dyn Patient) -> Option<Checkup> {
+    if infer(patient.silent_for(), checking.interval) == Inference::Fine {
+        return Some(Checkup::inferred());
+    }
+    let start = Instant::now();
+    match timeout(PATIENCE, patient.ask()).await {
+        Ok(Ok(())) => Some(answered(start, None)),
+        Ok(Err(why)) => Some(failed(why)),
+        Err(_) => match unanswered(patient.silent_for(), patient.is_busy(), start.elapsed()) {
+            Silence::Fine => Some(Checkup::inferred()),
+            Silence::Unknown => None,
+            Silence::Strike => Some(failed(format!("no answer within {} s", PATIENCE.as_secs()))),
+        },
     }
 }
 

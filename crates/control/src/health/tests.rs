@@ -1,7 +1,7 @@
 //! Checks on a paused clock, by URL on loopback, and samples in a real store.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -25,6 +25,8 @@ struct Scripted {
     spoke: Mutex<Option<Instant>>,
     answer: Mutex<Option<Result<(), String>>>,
     asked: AtomicU32,
+    is_busy: AtomicBool,
+    condemned: AtomicU32,
 }
 
 impl Scripted {
@@ -35,6 +37,8 @@ impl Scripted {
             spoke: Mutex::new(None),
             answer: Mutex::new(answer),
             asked: AtomicU32::new(0),
+            is_busy: AtomicBool::new(false),
+            condemned: AtomicU32::new(0),
         }
     }
 }
@@ -46,6 +50,14 @@ impl Patient for Scripted {
 
     fn silent_for(&self) -> Option<Duration> {
         self.spoke.lock().map(|spoke| spoke.elapsed())
+    }
+
+    fn is_busy(&self) -> bool {
+        self.is_busy.load(Ordering::SeqCst)
+    }
+
+    fn condemn(&self, _: &str) {
+        self.condemned.fetch_add(1, Ordering::SeqCst);
     }
 
     fn ask(&self) -> Later<'_, Result<(), String>> {
@@ -94,7 +106,7 @@ fn minutes(minutes: u64) -> Duration {
 #[tokio::test(start_paused = true)]
 async fn us5_ac1_a_server_is_checked_at_each_interval() {
     let mut scene = scene();
-    scene.pass(&Scripted::new(None), minutes(10)).await;
+    scene.pass(&Scripted::new(Some(Ok(()))), minutes(10)).await;
     let mut count = 0;
     while scene.samples.try_recv().is_ok() {
         count += 1;
@@ -104,17 +116,37 @@ async fn us5_ac1_a_server_is_checked_at_each_interval() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn us5_ac3_messages_are_proof_enough_and_silence_without_calls_is_none() {
-    let scene = scene();
-    let patient = Scripted::new(Some(Err("must not be asked".to_owned())));
-    scene.pass(&patient, minutes(5)).await;
-    scene.wards.call_ended("s", true, Duration::from_millis(5));
-    *patient.spoke.lock() = Some(Instant::now());
-    scene.pass(&patient, Duration::from_secs(50)).await;
+async fn us5_ac3_a_message_is_proof_enough_and_silence_is_asked_whether_anybody_calls_or_not() {
+    let mut scene = scene();
+    let patient = Scripted::new(Some(Ok(())));
+    *patient.spoke.lock() = Some(Instant::now() + Duration::from_secs(5));
+    scene.pass(&patient, Duration::from_secs(34)).await;
     assert_eq!(patient.asked.load(Ordering::SeqCst), 0);
+    let sample = scene.samples.try_recv().unwrap();
+    assert_eq!((sample.ok, sample.response_ms), (true, None));
+    scene.pass(&patient, Duration::from_secs(34)).await;
+    assert_eq!(patient.asked.load(Ordering::SeqCst), 1);
+    let sample = scene.samples.try_recv().unwrap();
+    assert_eq!((sample.ok, sample.response_ms), (true, Some(0)));
     assert_eq!(scene.wards.status("s"), Some(Status::Connected));
     let ward = scene.wards.ward("s").unwrap();
     assert_eq!((ward.health.status, ward.health.last_check), (HealthStatus::Healthy, Some(7)));
+    assert_eq!(ward.window.calls, 0, "a question of ours is no call");
+}
+
+#[tokio::test(start_paused = true)]
+async fn us5_ac3_of_a_server_that_is_busy_and_silent_nothing_is_said() {
+    let mut scene = scene();
+    let patient = Scripted::new(None);
+    patient.is_busy.store(true, Ordering::SeqCst);
+    scene.pass(&patient, minutes(5)).await;
+    assert!(patient.asked.load(Ordering::SeqCst) > 3);
+    assert!(scene.samples.try_recv().is_err());
+    assert_eq!(patient.condemned.load(Ordering::SeqCst), 0);
+    assert_eq!(scene.wards.ward("s").unwrap().health.status, HealthStatus::Unknown);
+    patient.is_busy.store(false, Ordering::SeqCst);
+    scene.pass(&patient, minutes(2)).await;
+    assert_eq!(scene.wards.status("s"), Some(Status::Error));
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,7 +157,6 @@ async fn us5_ac5_three_failed_checks_are_an_error_and_one_good_one_ends_it() {
     ] {
         let mut scene = scene();
         let patient = Scripted::new(answer);
-        scene.wards.call_ended("s", false, Duration::from_secs(1));
         let mut statuses = Vec::new();
         for _ in 0..4 {
             let end = CancellationToken::new();
@@ -139,6 +170,7 @@ async fn us5_ac5_three_failed_checks_are_an_error_and_one_good_one_ends_it() {
             }
         }
         assert_eq!(statuses, ["CONNECTED", "CONNECTED", "ERROR", "ERROR"]);
+        assert_eq!(patient.condemned.load(Ordering::SeqCst), 2, "from the third on");
         let ward = scene.wards.ward("s").unwrap();
         assert_eq!(ward.health.status, HealthStatus::Failing);
         assert_eq!((ward.health.consecutive_failures, ward.window.failed_checks), (4, 4));

@@ -106,12 +106,6 @@ impl Wards {
         self.wards.lock().get(server_id).map(|case| case.status)
     }
 
-    /// Calls within the window.
-    pub fn calls(&self, server_id: &str) -> u64 {
-        let now = Instant::now() - self.start;
-        self.wards.lock().get(server_id).map_or(0, |case| case.window.summary(now).calls)
-    }
-
     /// The server is removed.
     pub fn forget(&self, server_id: &str) {
         self.wards.lock().remove(server_id);

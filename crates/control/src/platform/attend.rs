@@ -7,7 +7,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use trunkline_gateway::{CallEnded, Event, EventSink, Fleet, Outcome, ToolInfo};
+use trunkline_gateway::{CallEnded, Event, EventSink, Fleet, Outcome, ToolInfo, Verdict};
 use trunkline_http::Url;
 use trunkline_store::{NewAudit, NewTool, StoreError};
 
@@ -66,12 +66,13 @@ impl Platform {
     }
 
     fn call_ended(&self, call: &CallEnded) {
-        let id = self.roster().named(&call.server).map(|entry| entry.id.clone());
+        let roster = self.roster();
+        let entry = roster.of_id(&call.id);
         let counted = counted(call.outcome);
-        self.0.metrics.call(&call.server, counted, call.duration);
-        if let Some(id) = &id {
-            self.0.wards.call_ended(id, is_well(call.outcome), call.duration);
-        }
+        // It may have been renamed since.
+        let name = entry.map_or(&*call.server, |entry| &entry.name);
+        self.0.metrics.call(name, counted, call.duration);
+        self.0.wards.call_ended(&call.id, is_well(call.outcome), call.duration);
         let (credential, address) = match call.who.as_deref().map(read_label) {
             Some((credential, address)) => (Some(credential), address),
             None => (None, None),
@@ -84,7 +85,7 @@ impl Platform {
             credential_id: credential.map(str::to_owned),
             address: address.filter(|address| !address.is_empty()).map(str::to_owned),
             action: "call-tool".to_owned(),
-            server_id: id,
+            server_id: entry.map(|entry| entry.id.clone()),
             server_name: Some(call.server.to_string()),
             tool: Some(call.tool.clone()),
             argument_hash: Some(hash),
@@ -136,7 +137,7 @@ impl Platform {
         self.0.metrics.set_servers(roster.placed().map(|entry| entry.name.as_str()));
         let mut seen = self.0.seen.lock();
         let gone: Vec<String> =
-            seen.statuses.keys().filter(|id| roster.find(id).is_none()).cloned().collect();
+            seen.statuses.keys().filter(|id| roster.of_id(id).is_none()).cloned().collect();
         for id in gone {
             seen.statuses.remove(&id);
             seen.tools.remove(&id);
@@ -185,7 +186,7 @@ impl Platform {
         let roster = self.roster();
         let Some(fleet) = self.0.fleet.get() else { return };
         for entry in roster.placed().filter(|entry| self.phase(entry) == Phase::Connected) {
-            let Some(tools) = fleet.tools(&entry.name) else { continue };
+            let Some(tools) = fleet.tools(&entry.id) else { continue };
             let digest = digest(&tools);
             if self.0.seen.lock().tools.insert(entry.id.clone(), digest) == Some(digest) {
                 continue;
@@ -251,22 +252,32 @@ struct Ward {
 impl Patient for Ward {
     fn phase(&self) -> Phase {
         let roster = self.platform.roster();
-        roster.find(&self.id).map_or(Phase::Disconnected, |entry| self.platform.phase(entry))
+        roster.of_id(&self.id).map_or(Phase::Disconnected, |entry| self.platform.phase(entry))
     }
 
     fn silent_for(&self) -> Option<Duration> {
         let roster = self.platform.roster();
-        let info = self.platform.info(roster.find(&self.id)?)?;
+        let info = self.platform.info(roster.of_id(&self.id)?)?;
         info.last_message.map(|at| at.elapsed())
+    }
+
+    fn is_busy(&self) -> bool {
+        let roster = self.platform.roster();
+        let info = roster.of_id(&self.id).and_then(|entry| self.platform.info(entry));
+        info.is_some_and(|info| info.open_calls > 0)
+    }
+
+    fn condemn(&self, why: &str) {
+        if let Some(fleet) = self.platform.0.fleet.get() {
+            let why = format!("has failed too many checks in a row: {why}");
+            fleet.mark(&self.id, Verdict::Useless(why));
+        }
     }
 
     fn ask(&self) -> Later<'_, Result<(), String>> {
         Box::pin(async move {
-            let roster = self.platform.roster();
-            let name = roster.find(&self.id).map(|entry| entry.name.clone());
-            let fleet = self.platform.0.fleet.get().cloned();
-            match name.zip(fleet) {
-                Some((name, fleet)) => fleet.ask(&name).await,
+            match self.platform.0.fleet.get() {
+                Some(fleet) => fleet.ask(&self.id).await,
                 None => Err("it is not known any more".to_owned()),
             }
         })

@@ -6,6 +6,7 @@ use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -137,8 +138,9 @@ impl Platform {
             roster: Mutex::new(Arc::new(Roster::default())),
             reloading: tokio::sync::Mutex::default(),
             troubles: Mutex::new(HashMap::new()),
-            specs: Mutex::new(HashMap::new()),
             health_urls: Mutex::new(HashMap::new()),
+            made: Mutex::default(),
+            is_store_away: AtomicBool::new(false),
             seen: Mutex::default(),
             sink: Mutex::new(None),
             wish: Notify::new(),

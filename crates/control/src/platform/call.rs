@@ -63,18 +63,18 @@ impl Platform {
                 .split(&call.name)
                 .ok_or_else(|| (no_such_tool(&call.name), turned(None, &call.name)))?,
         };
-        let about = self.about(entry);
         // What may not be called is not there.
         if !by.principal.grants().allows(&entry.name, tool) {
             return Err((no_such_tool(&call.name), turned(None, &call.name)));
         }
         let Some(fleet) = self.0.fleet.get().filter(|_| entry.wanted) else {
+            let about = self.about(entry);
             let detail = format!("`{}` is disconnected", entry.name);
             let problem = Problem::new(Kind::ServerUnavailable, detail).server(about.clone());
             return Err((problem, turned(Some(about), tool)));
         };
         let wanted = ToolCall {
-            server: entry.name.clone(),
+            server: entry.id.clone(),
             tool: tool.to_owned(),
             arguments: call.arguments.unwrap_or_default().to_vec(),
             meta: None,
@@ -85,7 +85,10 @@ impl Platform {
             traceparent: traceparent.map(str::to_owned),
             deadline: None,
         };
-        match fleet.call(wanted).await {
+        let called = fleet.call(wanted).await;
+        // How it is now: that may be another thing than when the call was made.
+        let about = self.about_now(entry);
+        match called {
             Ok(answer) => {
                 let metadata = Metadata {
                     routed_to: &entry.name,
@@ -107,9 +110,19 @@ impl Platform {
         }
     }
 
+    /// It is wanted, and the data plane does not have it.
+    fn not_there(&self, about: About) -> Problem {
+        let trouble = self.0.troubles.lock().get(&about.id).map(|trouble| trouble.message.clone());
+        let detail = match trouble {
+            Some(why) => format!("`{}` cannot be connected: {why}", about.name),
+            None => format!("`{}` is not connected", about.name),
+        };
+        Problem::new(Kind::ServerUnavailable, detail).server(about)
+    }
+
     fn failed(&self, failure: &CallFailure, name: &str, about: About) -> Problem {
         let kind = match &failure.kind {
-            FailureKind::NoSuchServer => Kind::ServerUnavailable,
+            FailureKind::NoSuchServer => return self.not_there(about),
             FailureKind::NoSuchTool => return no_such_tool(name),
             FailureKind::Unreadable => Kind::Invalid,
             FailureKind::Unavailable { .. } | FailureKind::Busy => Kind::ServerUnavailable,

@@ -15,6 +15,7 @@ use crate::api::etag;
 use crate::api::fault::{Fault, Pointer};
 use crate::api::input::{Declared, PatchServer, RegisterServer, TransportType};
 use crate::api::problem::{Kind, Problem};
+use crate::health::Phase;
 use crate::keys::By;
 use crate::secrets::{self, Connection, SecretError};
 
@@ -102,6 +103,10 @@ impl Platform {
         self.commit(changes, audit, &record.name).await?;
         self.told(&record, "changed");
         self.changed().await;
+        if let Some(fleet) = self.0.fleet.get().filter(|_| record.name != before.name) {
+            // Whoever has the answer may use the new name.
+            fleet.rename(&record.id, &record.name);
+        }
         self.server(&record.id)
     }
 
@@ -130,23 +135,20 @@ impl Platform {
         Ok(())
     }
 
-    /// Wants it connected; one that is being waited for is tried at once.
-    pub async fn connect(&self, id: &str, by: By<'_>) -> Result<(), Problem> {
-        let name = self.want(id, true, by).await?;
+    /// Wants it connected; one that is being waited for is tried at once. Is it there already?
+    pub async fn connect(&self, id: &str, by: By<'_>) -> Result<bool, Problem> {
+        let id = self.want(id, true, by).await?;
         if let Some(fleet) = self.0.fleet.get() {
-            fleet.reconnect(&name);
+            fleet.reconnect(&id);
         }
-        Ok(())
+        let phase = self.roster().of_id(&id).map(|entry| self.phase(entry));
+        Ok(phase == Some(Phase::Connected))
     }
 
     /// Wants it disconnected; how many calls it still has, which may end.
     pub async fn disconnect(&self, id: &str, by: By<'_>) -> Result<usize, Problem> {
-        let roster = self.roster();
-        let name = roster.find(id).map(|entry| entry.name.clone());
-        let name = name.ok_or_else(|| no_such_server(id))?;
-        let fleet = self.0.fleet.get();
-        self.want(id, false, by).await?;
-        let retired = fleet.and_then(|fleet| fleet.retire(&name, PATIENCE));
+        let id = self.want(id, false, by).await?;
+        let retired = self.0.fleet.get().and_then(|fleet| fleet.retire(&id, PATIENCE));
         let Some(retired) = retired else { return Ok(0) };
         let began = Instant::now();
         retired.finished().await;
@@ -154,6 +156,7 @@ impl Platform {
         Ok(if began.elapsed() < PATIENCE { 0 } else { retired.pending })
     }
 
+    /// Its id.
     async fn want(&self, id: &str, connected: bool, by: By<'_>) -> Result<String, Problem> {
         let roster = self.roster();
         let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
@@ -173,7 +176,7 @@ impl Platform {
             }
         }
         self.changed().await;
-        Ok(entry.name.clone())
+        Ok(entry.id.clone())
     }
 
     async fn want_of_file(
@@ -220,9 +223,8 @@ impl Platform {
 
     /// Known here at once, and made so soon.
     async fn changed(&self) {
-        if let Err(error) = self.reload().await {
-            tracing::warn!(%error, "the registered servers cannot be read");
-        }
+        let read = self.reload().await;
+        self.has_read(&read);
         self.0.wish.notify_one();
     }
 

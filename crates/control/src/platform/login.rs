@@ -11,7 +11,7 @@ use trunkline_catalog::config::{ServerSpec, Transport};
 use trunkline_store::NewAudit;
 
 use super::change::audit;
-use super::roster::{Entry, Origin, file_id};
+use super::roster::{Entry, Origin};
 use super::show::no_such_server;
 use super::{News, Platform, clock};
 use crate::api::problem::{Kind, Problem};
@@ -164,7 +164,7 @@ impl Platform {
                 let opened = self.opened(record).await;
                 let opened = opened
                     .map_err(|why| about(Problem::new(Kind::StoreUnavailable, why.to_string())))?;
-                (opened.connection.transport, opened.connection.oauth)
+                (opened.0.connection.transport, opened.0.connection.oauth)
             }
         };
         let is_free = may_log_in(&transport);
@@ -204,7 +204,7 @@ fn vault(error: &VaultError) -> Problem {
 /// Says under what the logins of the config file's servers are kept, where they may want one.
 pub fn with_logins(servers: Vec<ServerSpec>) -> Vec<ServerSpec> {
     let named = |spec: ServerSpec| {
-        let login = may_log_in(&spec.transport).then(|| file_id(&spec.key));
+        let login = may_log_in(&spec.transport).then(|| spec.id.clone());
         ServerSpec { login, ..spec }
     };
     servers.into_iter().map(named).collect()

@@ -8,6 +8,7 @@ mod change;
 mod clock;
 mod gate;
 mod login;
+mod made;
 mod maintain;
 mod news;
 mod reconcile;
@@ -18,6 +19,7 @@ mod show;
 mod tools;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -50,6 +52,7 @@ use attend::Seen;
 use login::Begun;
 pub use login::with_logins;
 pub(crate) use login::{CALLBACK, DOCUMENT};
+use made::Made;
 use news::Newsroom;
 use roster::Roster;
 
@@ -80,10 +83,12 @@ struct Inner {
     reloading: tokio::sync::Mutex<()>,
     /// Why a registered server cannot even be tried, by its id.
     troubles: Mutex<HashMap<String, Trouble>>,
-    /// How registered servers were last connected, by their ids; with their secrets.
-    specs: Mutex<HashMap<String, ServerSpec>>,
     /// Where the health of a registered server is asked for, by its id; with its secrets.
     health_urls: Mutex<HashMap<String, Option<String>>>,
+    /// What the running servers were made of.
+    made: Mutex<Made>,
+    /// The store could not be read when it was last tried.
+    is_store_away: AtomicBool,
     seen: Mutex<Seen>,
     sink: Mutex<Option<EventSink>>,
     /// What is wanted has changed.
@@ -98,6 +103,8 @@ struct Inner {
 struct File {
     servers: Vec<ServerSpec>,
     custom: Vec<CustomTool>,
+    /// It was read and has not been made so yet.
+    is_new: bool,
     /// Disconnected over REST, until they are connected again or Trunkline restarts.
     disconnected: HashSet<String>,
 }

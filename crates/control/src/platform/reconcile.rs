@@ -1,18 +1,21 @@
 //! What is wanted becomes what runs: one task that looks at the store and at the config file and tells
 //! the data plane which servers there are to be.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use trunkline_catalog::config::{CallRules, CustomTool, Era, ServerSpec, Share, ToolFilter};
+use trunkline_gateway::{Fleet, Verdict};
 use trunkline_store::{ServerRecord, StoreError};
 
 use super::login::{may_log_in, with_logins};
+use super::made::Changed;
 use super::roster::{Entry, Origin, Roster};
 use super::{Platform, Trouble, clock};
-use crate::secrets::{self, Resolved, SecretError, Sources};
+use crate::secrets::{self, Resolved, Safe, SecretError, Sources};
 
 /// Others may have changed something, and not every store tells.
 const LOOK: Duration = Duration::from_secs(5);
@@ -25,20 +28,37 @@ impl Platform {
         let mut file = self.0.file.lock();
         file.servers = with_logins(servers);
         file.custom = custom;
+        file.is_new = true;
         drop(file);
         self.0.wish.notify_one();
     }
 
-    /// Reads the store again. What is known stays known if it cannot be read.
+    /// Reads the store again. What is known of it stays known if it cannot be read.
     pub(super) async fn reload(&self) -> Result<(), StoreError> {
         let _turn = self.0.reloading.lock().await;
-        let records = self.0.store.all_servers().await?;
+        let (records, read) = match self.0.store.all_servers().await {
+            Ok(records) => (records, Ok(())),
+            Err(error) => (self.roster().records(), Err(error)),
+        };
         let file = self.0.file.lock();
         let is_disconnected = |name: &str| file.disconnected.contains(name);
         let roster = Roster::new(&file.servers, is_disconnected, records);
         drop(file);
         *self.0.roster.lock() = Arc::new(roster);
-        Ok(())
+        read
+    }
+
+    /// Says it when the store cannot be read any more, and when it can again, each once. Serving goes
+    /// on with what is known.
+    pub(super) fn has_read(&self, read: &Result<(), StoreError>) {
+        let was_away = self.0.is_store_away.swap(read.is_err(), Ordering::Relaxed);
+        match read {
+            Err(error) if !was_away => {
+                tracing::warn!(%error, "the registered servers cannot be read; what runs goes on");
+            }
+            Ok(()) if was_away => tracing::warn!("the registered servers can be read again"),
+            _ => {}
+        }
     }
 
     pub(super) fn roster(&self) -> Arc<Roster> {
@@ -49,11 +69,8 @@ impl Platform {
     pub(super) async fn reconcile(&self) {
         let mut changes = self.0.store.changes();
         loop {
-            match self.reload().await {
-                Ok(()) => {}
-                // Serving goes on with what is known.
-                Err(error) => tracing::warn!(%error, "the registered servers cannot be read"),
-            }
+            let read = self.reload().await;
+            self.has_read(&read);
             self.settle().await;
             tokio::select! {
                 () = self.0.end.cancelled() => return,
@@ -69,48 +86,96 @@ impl Platform {
         let Some(fleet) = self.0.fleet.get() else { return };
         let roster = self.roster();
         self.forget_all_but(&roster);
-        let mut specs = self.file_specs();
-        for entry in roster.placed().filter(|entry| entry.wanted) {
+        let changed = self.changed_secrets().await;
+        let mut specs = Vec::new();
+        for entry in roster.placed() {
             let Origin::Api(record, _) = &entry.origin else { continue };
-            match self.spec(record).await {
+            let wish = match entry.wanted {
+                true => self.wish(fleet, record, &changed).await.map(Some),
+                false => Ok(None),
+            };
+            match wish {
                 Ok(spec) => {
                     self.0.troubles.lock().remove(&entry.id);
-                    self.0.specs.lock().insert(entry.id.clone(), spec.clone());
-                    specs.push(spec);
+                    specs.extend(spec);
                 }
-                // A store that is away takes no server along that is connected.
-                Err(NoSpec::Store(error)) => match self.last_spec(entry) {
-                    Some(spec) => specs.push(spec),
-                    None => self.trouble(entry, error.to_string()),
-                },
-                Err(NoSpec::Never(why)) => self.trouble(entry, why),
+                Err(why) => self.trouble(entry, why.to_string()),
             }
         }
         for entry in &roster.displaced {
             self.trouble(entry, "the config file has a server of this name".to_owned());
         }
-        let custom = self.0.file.lock().custom.clone();
-        let applied = fleet.apply_within(specs, custom, PATIENCE);
+        self.apply(fleet, specs);
+        self.look();
+    }
+
+    /// Makes these, besides those of the config file, the servers: as far as they are still wanted,
+    /// and under the names they have now. Much may have happened while the store was read.
+    fn apply(&self, fleet: &Fleet, mut specs: Vec<ServerSpec>) {
+        let roster = self.roster();
+        specs.retain_mut(|spec| {
+            let entry = roster.placed_of_id(&spec.id).filter(|entry| entry.wanted);
+            let Some(entry) = entry else { return false };
+            spec.key.clone_from(&entry.name);
+            true
+        });
+        let mut all = self.file_specs();
+        let of_file: Vec<String> = all.iter().map(|spec| spec.id.clone()).collect();
+        all.extend(specs);
+        let (custom, is_new) = {
+            let mut file = self.0.file.lock();
+            (file.custom.clone(), std::mem::take(&mut file.is_new))
+        };
+        let applied = fleet.apply_within(all, custom, PATIENCE);
+        if is_new {
+            // Whoever has changed the file wants to see what comes of it.
+            for id in &of_file {
+                fleet.mark(id, Verdict::Well);
+            }
+        }
         for name in &applied.started {
             tracing::info!(server = %name, "is being connected");
         }
         for name in &applied.stopped {
             tracing::info!(server = %name, "is disconnected");
         }
-        self.look();
+        self.0.made.lock().keep(|id| roster.of_id(id).is_some());
+    }
+
+    /// When the secrets that servers refer to were last changed, if any does and it can be read.
+    async fn changed_secrets(&self) -> Changed {
+        if !self.0.made.lock().names_secrets() {
+            return None;
+        }
+        let named = Safe::named(&self.0.store).await.ok()?;
+        Some(named.into_iter().map(|secret| (secret.name, secret.updated_at)).collect())
+    }
+
+    /// A registered server as it runs, if nothing about it has changed or nobody can say; otherwise
+    /// as its record has it.
+    async fn wish(
+        &self,
+        fleet: &Fleet,
+        record: &ServerRecord,
+        changed: &Changed,
+    ) -> Result<ServerSpec, NoSpec> {
+        let running = fleet.spec(&record.id);
+        let holds = self.0.made.lock().holds(record, changed);
+        if let Some(running) = running.as_ref().filter(|_| holds) {
+            return Ok(running.clone());
+        }
+        match (self.spec(record, changed).await, running) {
+            // What cannot be read does not stop what runs.
+            (Err(NoSpec::Store(_)), Some(running)) => Ok(running),
+            (made, _) => made,
+        }
     }
 
     /// What is remembered of servers goes with them.
     fn forget_all_but(&self, roster: &Roster) {
         let there: HashSet<&str> = roster.all().map(|entry| entry.id.as_str()).collect();
         self.0.troubles.lock().retain(|id, _| there.contains(id.as_str()));
-        self.0.specs.lock().retain(|id, _| there.contains(id.as_str()));
         self.0.health_urls.lock().retain(|id, _| there.contains(id.as_str()));
-    }
-
-    /// How it was last connected, if it still has that name.
-    fn last_spec(&self, entry: &Entry) -> Option<ServerSpec> {
-        self.0.specs.lock().get(&entry.id).filter(|spec| spec.key == entry.name).cloned()
     }
 
     fn file_specs(&self) -> Vec<ServerSpec> {
@@ -128,8 +193,12 @@ impl Platform {
         troubles.insert(entry.id.clone(), Trouble { at: clock::now(), message });
     }
 
-    /// How a registered server is reached: its secrets are opened here and nowhere else.
-    pub(super) async fn opened(&self, record: &ServerRecord) -> Result<Resolved, NoSpec> {
+    /// How a registered server is reached, and the secrets it refers to: they are opened here and
+    /// nowhere else.
+    pub(super) async fn opened(
+        &self,
+        record: &ServerRecord,
+    ) -> Result<(Resolved, BTreeSet<String>), NoSpec> {
         let inner = &self.0;
         let credentials = inner.store.credentials(&record.id).await.map_err(NoSpec::Store)?;
         let connection = inner.safe.open(record, &credentials)?;
@@ -140,20 +209,23 @@ impl Platform {
             allowed: &inner.settings.allowed,
             named: &named,
         };
-        secrets::resolve(&connection, sources).map_err(|faults| {
+        let resolved = secrets::resolve(&connection, sources).map_err(|faults| {
             let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
             NoSpec::Never(faults.join("; "))
-        })
+        })?;
+        Ok((resolved, names))
     }
 
     /// A registered server, ready to be connected.
-    async fn spec(&self, record: &ServerRecord) -> Result<ServerSpec, NoSpec> {
-        let resolved = self.opened(record).await?;
+    async fn spec(&self, record: &ServerRecord, changed: &Changed) -> Result<ServerSpec, NoSpec> {
+        let (resolved, names) = self.opened(record).await?;
+        self.0.made.lock().note(record, &names, changed);
         let connection = resolved.connection;
         let health = connection.health_check_url;
         self.0.health_urls.lock().insert(record.id.clone(), health);
         let login = may_log_in(&connection.transport).then(|| record.id.clone());
         Ok(ServerSpec {
+            id: record.id.clone(),
             key: record.name.clone(),
             transport: connection.transport,
             disabled: false,

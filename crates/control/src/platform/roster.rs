@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Place;
 
 use trunkline_catalog::config::{ServerSpec, Transport};
-use trunkline_store::{OF_THE_FILE, ServerRecord, Wanted};
+use trunkline_store::{ServerRecord, Wanted};
 
 use crate::api::view::Source;
 use crate::secrets::{self, Connection};
@@ -48,11 +48,6 @@ impl Entry {
     }
 }
 
-/// The id of a server of the config file: its name is all there is to know it by.
-pub(super) fn file_id(name: &str) -> String {
-    format!("{OF_THE_FILE}{name}")
-}
-
 impl Roster {
     pub(super) fn new(
         file: &[ServerSpec],
@@ -62,7 +57,7 @@ impl Roster {
         let mut roster = Self::default();
         for spec in file.iter().filter(|spec| !spec.disabled) {
             let entry = Entry {
-                id: file_id(&spec.key),
+                id: spec.id.clone(),
                 name: spec.key.clone(),
                 wanted: !is_disconnected(&spec.key),
                 origin: Origin::File(spec.transport.clone()),
@@ -90,6 +85,11 @@ impl Roster {
         self.entries.values().chain(&self.displaced)
     }
 
+    /// What the store had to say.
+    pub(super) fn records(&self) -> Vec<ServerRecord> {
+        self.all().filter_map(Entry::record).cloned().collect()
+    }
+
     /// Those that can be reached under their name.
     pub(super) fn placed(&self) -> impl Iterator<Item = &Entry> {
         self.entries.values()
@@ -99,9 +99,19 @@ impl Roster {
         self.entries.get(name)
     }
 
+    pub(super) fn of_id(&self, id: &str) -> Option<&Entry> {
+        self.all().find(|entry| entry.id == id)
+    }
+
+    /// If it can be reached under its name.
+    pub(super) fn placed_of_id(&self, id: &str) -> Option<&Entry> {
+        let entry = self.of_id(id)?;
+        self.named(&entry.name).filter(|placed| placed.id == id)
+    }
+
     /// By its id, or, because people remember those, by its name.
     pub(super) fn find(&self, id: &str) -> Option<&Entry> {
-        self.all().find(|entry| entry.id == id).or_else(|| self.named(id))
+        self.of_id(id).or_else(|| self.named(id))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -113,7 +123,7 @@ impl Roster {
         let dots = name.match_indices('.').map(|(at, _)| at);
         let mut fitting = dots.filter_map(|at| {
             let (server, tool) = name.split_at_checked(at)?;
-            let entry = self.named(server).or_else(|| self.all().find(|it| it.id == server))?;
+            let entry = self.named(server).or_else(|| self.of_id(server))?;
             Some((entry, tool.strip_prefix('.')?))
         });
         fitting.next_back()

@@ -121,11 +121,7 @@ impl Platform {
     }
 
     pub(super) fn info(&self, entry: &Entry) -> Option<ServerInfo> {
-        self.0.fleet.get()?.server(&entry.name).filter(|_| self.is_placed(entry))
-    }
-
-    fn is_placed(&self, entry: &Entry) -> bool {
-        self.roster().named(&entry.name).is_some_and(|placed| placed.id == entry.id)
+        self.0.fleet.get()?.server(&entry.id)
     }
 
     /// What has become of the connection.
@@ -163,6 +159,12 @@ impl Platform {
     pub(super) fn about(&self, entry: &Entry) -> About {
         let status = self.status(entry).as_str();
         About { id: entry.id.clone(), name: entry.name.clone(), status }
+    }
+
+    /// The same as it stands now, if it was looked up a while ago.
+    pub(super) fn about_now(&self, entry: &Entry) -> About {
+        let roster = self.roster();
+        self.about(roster.of_id(&entry.id).unwrap_or(entry))
     }
 
     /// How long its last checks and calls took and what they came to.

@@ -38,7 +38,7 @@ impl Platform {
     /// By name; nothing of a server that is not connected.
     fn offer(&self, entry: &Entry, grants: &Grants) -> Vec<ToolInfo> {
         let tools =
-            self.0.fleet.get().filter(|_| entry.wanted).and_then(|fleet| fleet.tools(&entry.name));
+            self.0.fleet.get().filter(|_| entry.wanted).and_then(|fleet| fleet.tools(&entry.id));
         let mut tools = tools.unwrap_or_default();
         tools.retain(|tool| grants.allows(&entry.name, &tool.name));
         tools.sort_by(|a, b| a.name.cmp(&b.name));

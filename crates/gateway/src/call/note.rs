@@ -12,6 +12,7 @@ use crate::call::trace::Trace;
 use crate::call::{Client, Door, Manner};
 use crate::error::CallError;
 use crate::events::{CallEnded, CallManner, Event, EventSink, Outcome};
+use crate::identity::Identity;
 use crate::traces::{Hop, Traces};
 
 /// Who is told what becomes of calls.
@@ -33,7 +34,9 @@ impl Watch {
 
 #[derive(Debug)]
 pub(crate) struct Note {
+    /// What it was called then.
     server: Arc<str>,
+    id: Arc<str>,
     who: Option<Arc<str>>,
     started: Instant,
     /// For whoever counts calls of tools.
@@ -65,7 +68,7 @@ impl Note {
     pub(crate) fn of(
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        (server, hop): (&Arc<str>, Hop),
+        (server, hop): (&Identity, Hop),
         asker: Asker<'_>,
         watch: &Watch,
     ) -> Option<Arc<Self>> {
@@ -98,8 +101,8 @@ impl Note {
         if account.is_none() && trace.is_none() {
             return None;
         }
-        let (server, who) = (Arc::clone(server), asker.client.who());
-        Some(Arc::new(Self { server, who, started: Instant::now(), account, trace }))
+        let (id, server, who) = (Arc::clone(server.id()), server.name(), asker.client.who());
+        Some(Arc::new(Self { server, id, who, started: Instant::now(), account, trace }))
     }
 
     /// What is changed in the request so that its server knows where it comes from.
@@ -131,6 +134,7 @@ impl Note {
         let Some(account) = &self.account else { return };
         account.sink.put(Event::CallEnded(CallEnded {
             server: Arc::clone(&self.server),
+            id: Arc::clone(&self.id),
             tool: account.tool.clone(),
             who: self.who.clone(),
             outcome,

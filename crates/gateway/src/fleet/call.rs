@@ -18,6 +18,7 @@ use crate::upstream::Server;
 /// What is to be called, and by whom.
 #[derive(Clone, Debug, Default)]
 pub struct ToolCall {
+    /// Its id.
     pub server: String,
     /// As its server calls it.
     pub tool: String,
@@ -125,9 +126,9 @@ impl Fleet {
 
     /// The server, and the request as it gets it.
     fn prepared(&self, call: &ToolCall) -> Result<(Arc<Server>, Vec<u8>), CallFailure> {
-        let ToolCall { server: key, tool, arguments, meta, .. } = call;
-        let Some(server) = self.find(key) else {
-            let words = format!("there is no server `{key}`");
+        let ToolCall { server: id, tool, arguments, meta, .. } = call;
+        let Some(server) = self.find(id) else {
+            let words = format!("there is no server `{id}`");
             return Err(failure(FailureKind::NoSuchServer, &words));
         };
         let Some(listing) = server.listing() else { return Err(absent(&server)) };
@@ -135,7 +136,7 @@ impl Fleet {
         let mut tools = listing.tools().iter();
         let known = tools.find(|known| known.name == *tool && filter.shows(tool));
         let Some(known) = known else {
-            let words = format!("server `{key}` has no tool `{tool}`");
+            let words = format!("server `{}` has no tool `{tool}`", server.key);
             return Err(failure(FailureKind::NoSuchTool, &words));
         };
         let message = request(known.name_token(), arguments, meta.as_deref());

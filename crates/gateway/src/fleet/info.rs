@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::Instant;
+use trunkline_catalog::config::ServerSpec;
 
 use crate::era::Era;
 use crate::fleet::Fleet;
@@ -53,13 +54,18 @@ impl Fleet {
         self.registry.servers().iter().map(|server| info(server)).collect()
     }
 
-    pub fn server(&self, key: &str) -> Option<ServerInfo> {
-        self.find(key).map(|server| info(&server))
+    pub fn server(&self, id: &str) -> Option<ServerInfo> {
+        self.find(id).map(|server| info(&server))
+    }
+
+    /// How a server was started, or is going to be when it is tried again.
+    pub fn spec(&self, id: &str) -> Option<ServerSpec> {
+        self.find(id).map(|server| server.spec())
     }
 
     /// The tools of a server that may be called. `None`: there is no such server.
-    pub fn tools(&self, key: &str) -> Option<Vec<ToolInfo>> {
-        let server = self.find(key)?;
+    pub fn tools(&self, id: &str) -> Option<Vec<ToolInfo>> {
+        let server = self.find(id)?;
         let Some(listing) = server.listing() else { return Some(Vec::new()) };
         let filter = server.filter();
         let tools = listing.tools().iter().filter(|tool| filter.shows(&tool.name));

@@ -28,9 +28,9 @@ impl Retired {
 impl Fleet {
     /// Takes a server away: out of the lists at once; the calls it has may take as long as `patience`,
     /// then they end with an error that says that they may have run. `None`: there is no such server.
-    pub fn retire(&self, key: &str, patience: Duration) -> Option<Retired> {
+    pub fn retire(&self, id: &str, patience: Duration) -> Option<Retired> {
         let _one_at_a_time = self.changing.lock();
-        let server = self.find(key)?;
+        let server = self.find(id)?;
         self.registry.remove(&server);
         let retired = self.dismiss(&server, patience);
         self.provisions.news.send_replace(());

@@ -77,13 +77,18 @@ impl Fleet {
         }
     }
 
-    /// Makes these the servers and custom tools. Only what changed is touched: a server that would
-    /// be started in the same way keeps running, with its calls. Calls to servers that go end at once.
+    /// Makes these the servers and custom tools, because somebody has changed something: those that
+    /// are down are tried again. Only what changed is touched: a server that would be started in the
+    /// same way keeps running, with its calls. Calls to servers that go end at once.
     pub fn apply(&self, servers: Vec<ServerSpec>, custom: Vec<CustomTool>) -> Applied {
-        self.apply_within(servers, custom, Duration::ZERO)
+        let applied = self.apply_within(servers, custom, Duration::ZERO);
+        let servers = self.registry.servers();
+        servers.iter().for_each(|server| server.try_again());
+        applied
     }
 
-    /// The same; servers that go have so long to end the calls they have.
+    /// The same; servers that go have so long to end the calls they have, and those that are down are
+    /// left to their pauses.
     pub fn apply_within(
         &self,
         servers: Vec<ServerSpec>,
@@ -98,7 +103,7 @@ impl Fleet {
             let key = spec.key.clone();
             if let Some(same) = before.iter().find(|server| server.is_same(&spec)) {
                 same.set_filter(&spec.filter);
-                same.try_again();
+                same.key.rename(&spec.key);
                 wanted.push(Arc::clone(same));
                 applied.kept.push(key);
             } else {
@@ -141,14 +146,31 @@ impl Fleet {
         self.provisions.watch.as_ref().is_some_and(|watch| watch.traces.is_some())
     }
 
-    fn find(&self, key: &str) -> Option<Arc<Server>> {
-        self.registry.servers().iter().find(|server| *server.key == *key).cloned()
+    fn find(&self, id: &str) -> Option<Arc<Server>> {
+        self.registry.servers().iter().find(|server| **server.key.id() == *id).cloned()
+    }
+
+    /// Calls a server something else from now on; everything else about it stays. False: there is none
+    /// of this id, or another one has the name.
+    pub fn rename(&self, id: &str, name: &str) -> bool {
+        let _one_at_a_time = self.changing.lock();
+        let servers = self.registry.servers();
+        let is_taken = |other: &Arc<Server>| **other.key.id() != *id && other.key.is_called(name);
+        let Some(server) = self.find(id) else { return false };
+        if servers.iter().any(is_taken) {
+            return false;
+        }
+        if server.key.rename(name) {
+            self.registry.changed();
+            self.provisions.news.send_replace(());
+        }
+        true
     }
 
     /// Tries a server that is down again, now, however often it has failed. False: there is none of
-    /// this key.
-    pub fn reconnect(&self, key: &str) -> bool {
-        let Some(server) = self.find(key) else { return false };
+    /// this id.
+    pub fn reconnect(&self, id: &str) -> bool {
+        let Some(server) = self.find(id) else { return false };
         if server.is_attended.swap(true, Ordering::Relaxed) {
             server.insist();
         } else {
@@ -158,9 +180,9 @@ impl Fleet {
         true
     }
 
-    /// Somebody outside has found this out about a server. False: there is none of this key.
-    pub fn mark(&self, key: &str, verdict: Verdict) -> bool {
-        let Some(server) = self.find(key) else { return false };
+    /// Somebody outside has found this out about a server. False: there is none of this id.
+    pub fn mark(&self, id: &str, verdict: Verdict) -> bool {
+        let Some(server) = self.find(id) else { return false };
         match verdict {
             Verdict::Well => server.try_again(),
             Verdict::Useless(why) if self.supervisor.restarts(&server) => server.condemn(why),

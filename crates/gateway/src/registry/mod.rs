@@ -93,7 +93,7 @@ impl Registry {
     /// understand them.
     fn extensions(&self, is_seen: impl Fn(&str) -> bool) -> Vec<u8> {
         let servers = self.servers();
-        let seen = servers.iter().filter(|server| is_seen(&server.key));
+        let seen = servers.iter().filter(|server| is_seen(&server.key.name()));
         let live: Vec<_> = seen.filter_map(|server| server.live()).collect();
         let modern = live.iter().filter(|live| live.connection.era() == Era::Modern);
         union(modern.filter_map(|live| live.hello.extensions.as_deref()))

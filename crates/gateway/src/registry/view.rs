@@ -11,6 +11,7 @@ use trunkline_catalog::name::Naming;
 use trunkline_catalog::{Catalog, ListKind, Offer, Scope, ServerWords, instructions};
 
 use crate::gate::Grant;
+use crate::identity::Identity;
 use crate::limits::KNOWN_NAMES;
 use crate::registry::{Registry, Wanted};
 use crate::upstream::{Connection, Live, Server};
@@ -63,7 +64,12 @@ impl Snapshot {
 
     /// Where the server of this key stands.
     pub(crate) fn place_of(&self, key: &str) -> Option<usize> {
-        self.servers.iter().position(|server| *server.key == *key)
+        self.servers.iter().position(|server| server.key.is_called(key))
+    }
+
+    /// The same by what it is, not by what it is called.
+    pub(crate) fn place_of_id(&self, id: &str) -> Option<usize> {
+        self.servers.iter().position(|server| **server.key.id() == *id)
     }
 
     /// May whoever sees this have anything of the server, not only some tools?
@@ -83,7 +89,7 @@ struct Current {
     /// The version of the registry it was made of; none yet is 0.
     version: u64,
     warned: Vec<String>,
-    /// Every name each server has offered so far, by its key.
+    /// Every name each server has offered so far, by its id.
     known: HashMap<Arc<str>, Known>,
 }
 
@@ -145,8 +151,9 @@ impl View {
         let live: Vec<_> = servers.iter().map(|server| server.live()).collect();
         let listings: Vec<_> = servers.iter().map(|server| server.listing()).collect();
         let filters: Vec<_> = servers.iter().map(|server| server.filter()).collect();
+        let names: Vec<_> = servers.iter().map(|server| server.key.name()).collect();
         for (server, live) in servers.iter().zip(&live) {
-            let known = known.entry(Arc::clone(&server.key)).or_default();
+            let known = known.entry(Arc::clone(server.key.id())).or_default();
             if let Some(live) = live {
                 known.extend(live);
             }
@@ -154,15 +161,17 @@ impl View {
         let nothing = Known::default();
         let sights: Vec<_> = servers
             .iter()
-            .map(|server| self.sight(&server.key, known.get(&server.key).unwrap_or(&nothing)))
+            .zip(&names)
+            .map(|(server, name)| self.sight(name, known.get(server.key.id()).unwrap_or(&nothing)))
             .collect();
-        let parts = servers.iter().zip(&listings).zip(filters.iter().zip(&sights)).enumerate();
+        let parts = servers.iter().zip(&names).zip(&listings).zip(filters.iter().zip(&sights));
         let offers: Vec<_> = parts
-            .map(|(place, ((server, listing), (filter, sight)))| {
-                let known = known.get(&server.key).unwrap_or(&nothing);
+            .enumerate()
+            .map(|(place, (((server, name), listing), (filter, sight)))| {
+                let known = known.get(server.key.id()).unwrap_or(&nothing);
                 Offer {
                     server: place,
-                    key: &server.key,
+                    key: name,
                     listing: listing.as_deref(),
                     known: &known.tools,
                     known_prompts: &known.prompts,
@@ -199,10 +208,10 @@ impl View {
     }
 
     /// Is anything of this server to be seen?
-    fn touches(&self, key: &str) -> bool {
+    fn touches(&self, server: &Identity, key: &str) -> bool {
         let Some(grant) = &self.grant else { return true };
         let current = self.current.lock();
-        let known = current.known.get(key);
+        let known = current.known.get(server.id());
         grant.all_of(key)
             || known.is_some_and(|known| known.tools.iter().any(|tool| grant.allows(key, tool)))
     }
@@ -216,13 +225,14 @@ impl View {
     pub(crate) fn instructions(&self) -> String {
         self.snapshot(); // servers that have just started are known from now on
         let servers = self.registry.servers();
-        let servers: Vec<_> = servers.iter().filter(|server| self.touches(&server.key)).collect();
-        let live: Vec<_> = servers.iter().map(|server| server.live()).collect();
-        let words: Vec<_> = servers
+        let named = servers.iter().map(|server| (server, server.key.name()));
+        let seen: Vec<_> = named.filter(|(server, name)| self.touches(&server.key, name)).collect();
+        let live: Vec<_> = seen.iter().map(|(server, _)| server.live()).collect();
+        let words: Vec<_> = seen
             .iter()
             .zip(&live)
-            .map(|(server, live)| ServerWords {
-                key: &server.key,
+            .map(|((_, name), live)| ServerWords {
+                key: name,
                 title: live.as_ref().and_then(|live| live.hello.title.as_deref()),
                 instructions: live.as_ref().and_then(|live| live.hello.instructions.as_deref()),
             })
@@ -233,17 +243,19 @@ impl View {
     /// The server whose key the exposed name starts with (the longest such key). One that is out of
     /// sight is none, but for a tool of it that may be called once it has started.
     pub(crate) fn by_prefix(&self, name: &str) -> Option<Arc<Server>> {
-        let may = |key: &str, tool: &str| {
-            self.touches(key) || self.grant.as_ref().is_some_and(|grant| grant.allows(key, tool))
+        let may = |server: &Server, key: &str, tool: &str| {
+            let is_granted = || self.grant.as_ref().is_some_and(|grant| grant.allows(key, tool));
+            self.touches(&server.key, key) || is_granted()
         };
-        let fits = |server: &Server| {
-            let rest = name.strip_prefix(&*server.key);
-            let tool = rest.and_then(|rest| rest.strip_prefix(self.naming.separator()));
-            tool.is_some_and(|tool| may(&server.key, tool))
+        // How much of the name is the server's, if it is one of its.
+        let fit = |server: &Server| {
+            let key = server.key.name();
+            let tool = name.strip_prefix(&*key)?.strip_prefix(self.naming.separator())?;
+            may(server, &key, tool).then_some(key.len())
         };
         let servers = self.registry.servers();
-        let matching = servers.iter().filter(|server| fits(server));
-        matching.max_by_key(|server| server.key.len()).cloned()
+        let matching = servers.iter().filter_map(|server| Some((fit(server)?, server)));
+        matching.max_by_key(|(length, _)| *length).map(|(_, server)| Arc::clone(server))
     }
 }
 
@@ -271,12 +283,13 @@ mod tests {
     }
 
     fn stopped(key: &str) -> Arc<Server> {
-        let (command, key) = ("x".to_owned(), key.to_owned());
+        let (command, id, key) = ("x".to_owned(), key.to_owned(), key.to_owned());
         let transport = Transport::Stdio { command, args: vec![], env: vec![], cwd: None };
         let (secrets, filter, share) = (Secrets::new(), ToolFilter::default(), Share::Shared);
         let (guarded, calls) = (false, CallRules::default());
         let (disabled, login, era) = (false, None, Default::default());
         let spec = ServerSpec {
+            id,
             key,
             transport,
             disabled,

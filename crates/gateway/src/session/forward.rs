@@ -191,8 +191,8 @@ impl Session {
             return None;
         }
         let task = find(message.bytes, message.params.span?, &["taskId"])?;
-        let key = self.context.registry.parking.tasks.owner(&decode(task.of(message.bytes))?)?;
-        snapshot.place_of(&key)
+        let id = self.context.registry.parking.tasks.owner(&decode(task.of(message.bytes))?)?;
+        snapshot.place_of_id(&id)
     }
 
     /// A notification Trunkline does not know, likewise. Nobody can be told that it found none.

@@ -74,7 +74,7 @@ impl Session {
         let servers = self.context.registry.servers();
         match &error {
             CallError::ServerAbsent { server, .. } => {
-                let server = servers.iter().find(|known| *known.key == **server);
+                let server = servers.iter().find(|known| known.key.is_called(server));
                 server.map_or(error, |server| absent(server))
             }
             // Of methods the simple product does not have, nothing can be wrong.

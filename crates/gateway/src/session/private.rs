@@ -27,7 +27,7 @@ impl Session {
             return if needs { self.free_process(server).map(Some) } else { Ok(None) };
         }
         let mut privates = self.privates.lock();
-        let held = privates.get(&server.key);
+        let held = privates.get(server.key.id());
         // The entry may have changed since, or the process may have ended for good.
         let held = held.filter(|held| held.transport == server.transport);
         let held = held.filter(|held| held.connection().is_some() || !held.is_settled());
@@ -38,7 +38,7 @@ impl Session {
         audience.make_exclusive();
         audience.join(&self.client);
         let own = self.start_private(server, audience)?;
-        if let Some(before) = privates.insert(Arc::clone(&server.key), Arc::clone(&own)) {
+        if let Some(before) = privates.insert(Arc::clone(server.key.id()), Arc::clone(&own)) {
             before.dismissed.cancel();
         }
         Ok(Some(own))

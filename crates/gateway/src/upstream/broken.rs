@@ -10,6 +10,7 @@ use trunkline_catalog::config::Secrets;
 use trunkline_wire::{Fault, FaultKind, salvage_id};
 
 use crate::error::CallError;
+use crate::identity::Identity;
 use crate::limits::{BROKEN_LINES, BROKEN_WINDOW};
 use crate::upstream::connection::Connection;
 use crate::upstream::shown::shown;
@@ -45,7 +46,7 @@ impl BrokenLines {
         shown(text, &self.secrets)
     }
 
-    fn warn(&self, server: &str, line: &[u8], what: &str) {
+    fn warn(&self, server: &Identity, line: &[u8], what: &str) {
         let mut seen = self.seen.lock();
         seen.lines += 1;
         if seen.lines > SAMPLES {
@@ -54,7 +55,7 @@ impl BrokenLines {
         let sample = String::from_utf8_lossy(line.get(..SAMPLE_BYTES).unwrap_or(line));
         let sample = self.shown(&sample);
         let last = if seen.lines == SAMPLES { " (further lines are not shown)" } else { "" };
-        tracing::warn!(server, "sent a line that {what}: {sample}{last}");
+        tracing::warn!(%server, "sent a line that {what}: {sample}{last}");
     }
 
     /// A broken message that is nobody's. True once too many of them came within the window.

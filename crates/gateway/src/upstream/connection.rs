@@ -17,6 +17,7 @@ use crate::call::{Audience, Carrier, Payload, ReturnPath, Ticket, Watch};
 use crate::deadlines::Deadlines;
 use crate::era::{Era, Stamp};
 use crate::error::CallError;
+use crate::identity::Identity;
 use crate::limits::Limits;
 use crate::pump::{Refused, Touched};
 use crate::upstream::broken::BrokenLines;
@@ -35,7 +36,7 @@ pub(crate) struct Connection {
     pub(super) outfit: Outfit,
     pub(super) deadlines: Arc<Deadlines>,
     pub(crate) pending: Mutex<Pending>,
-    pub(crate) key: Arc<str>,
+    pub(crate) key: Identity,
     pub(crate) limits: Limits,
     pub(crate) broken: BrokenLines,
     /// The clients it may speak to.
@@ -62,6 +63,8 @@ pub(crate) struct Connection {
     pub(super) repeatable: Mutex<HashSet<Box<[u8]>>>,
     /// It has answered a client.
     pub(super) was_of_use: AtomicBool,
+    /// Somebody has found out that it is of no use as it is.
+    pub(super) is_useless: AtomicBool,
     /// When it last said anything, in milliseconds since it was made; noted where calls are held.
     pub(super) heard: AtomicU64,
     pub(super) made: Instant,
@@ -81,7 +84,7 @@ pub(crate) struct Outfit {
 /// What a connection is made of.
 #[derive(Debug)]
 pub(crate) struct Parts {
-    pub(crate) key: Arc<str>,
+    pub(crate) key: Identity,
     pub(crate) limits: Limits,
     pub(crate) line: Line,
     pub(crate) broken: BrokenLines,
@@ -118,6 +121,7 @@ impl Connection {
             outfit,
             repeatable: Mutex::default(),
             was_of_use: AtomicBool::new(false),
+            is_useless: AtomicBool::new(false),
             heard: AtomicU64::new(0),
             made: Instant::now(),
         }

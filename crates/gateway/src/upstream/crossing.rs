@@ -71,7 +71,7 @@ impl Connection {
         method: &'a [u8],
         digest: &'a [u8],
     ) -> [&'a [u8]; 4] {
-        [&how.principal, self.key.as_bytes(), method, digest]
+        [&how.principal, self.key.id().as_bytes(), method, digest]
     }
 
     /// The server's state, sealed: a JSON string.
@@ -242,7 +242,7 @@ impl Connection {
         let task = member(result, "taskId");
         let task = task.or_else(|| member(member(result, "task")?, "taskId"));
         if let Some(task) = task.and_then(decode) {
-            self.parking.tasks.remember(task.into_owned(), &self.key);
+            self.parking.tasks.remember(task.into_owned(), self.key.id());
         }
     }
 }

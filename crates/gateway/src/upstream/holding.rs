@@ -182,8 +182,16 @@ impl Connection {
         }
     }
 
-    /// Has it answered anybody, or lasted a while?
+    /// Has it answered anybody, or lasted a while? One that was given up because it says nothing has
+    /// lasted only because nobody noticed earlier.
     pub(super) fn was_of_use(&self) -> bool {
-        self.was_of_use.load(Ordering::Relaxed) || self.made.elapsed() >= LASTING_LIFE
+        let lasted =
+            self.made.elapsed() >= LASTING_LIFE && !self.is_useless.load(Ordering::Relaxed);
+        self.was_of_use.load(Ordering::Relaxed) || lasted
+    }
+
+    /// It is given up as it is.
+    pub(super) fn condemn(&self) {
+        self.is_useless.store(true, Ordering::Relaxed);
     }
 }

@@ -121,7 +121,8 @@ impl Connection {
                 say(&client, cause.as_ref(), message, touched);
             }
             Concern::Nobody => {
-                for client in self.audience.of(&self.key).iter().filter(|it| it.hears(level)) {
+                for client in self.audience.of(&self.key.name()).iter().filter(|it| it.hears(level))
+                {
                     say(client, None, message, touched);
                 }
             }
@@ -157,7 +158,7 @@ impl Connection {
                 say(&client, cause.as_ref(), message, touched);
             }
             Concern::Nobody => {
-                for client in self.audience.of(&self.key) {
+                for client in self.audience.of(&self.key.name()) {
                     say(&client, None, message, touched);
                 }
             }

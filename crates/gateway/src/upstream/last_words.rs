@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use trunkline_catalog::config::Secrets;
 use trunkline_wire::{Line, Lines};
 
+use crate::identity::Identity;
 use crate::limits::{STDERR_BYTES, STDERR_LINE, STDERR_QUOTED};
 use crate::stream::Slow;
 use crate::upstream::shown::shown;
@@ -29,7 +30,7 @@ impl LastWords {
     }
 
     /// Reads until the stream ends.
-    pub(crate) async fn listen(&self, server: &str, mut stderr: Slow) {
+    pub(crate) async fn listen(&self, server: &Identity, mut stderr: Slow) {
         let mut lines = Lines::new(STDERR_LINE);
         while let Ok(1..) = stderr.read(lines.room()).await {
             while let Some(line) = lines.next_line() {
@@ -44,13 +45,13 @@ impl LastWords {
         }
     }
 
-    fn keep(&self, server: &str, line: &[u8]) {
+    fn keep(&self, server: &Identity, line: &[u8]) {
         let line = line.get(..STDERR_LINE).unwrap_or(line);
         let text = shown(String::from_utf8_lossy(line).trim_end(), &self.secrets);
         if text.is_empty() {
             return;
         }
-        tracing::debug!(server, "stderr: {text}");
+        tracing::debug!(%server, "stderr: {text}");
         let mut kept = self.kept.lock();
         kept.bytes += text.len();
         kept.lines.push_back(text);

@@ -51,7 +51,7 @@ impl<'a> Life<'a> {
         let started = Instant::now();
         let outbox = Outbox::default();
         let connection = Connection::new(Parts {
-            key: Arc::clone(&server.key),
+            key: server.key.clone(),
             limits: supervisor.limits,
             line: Line::Pipe(outbox.clone()),
             broken: BrokenLines::new(Arc::clone(&server.secrets)),
@@ -94,7 +94,7 @@ impl<'a> Life<'a> {
         let output = Output { lines: Lines::new(limit), connection, ended };
         self.output = Some(pump.read(stdout, Box::new(output)));
         self.outbox.connect(stdin, pump);
-        let (words, key) = (Arc::clone(&self.words), Arc::clone(&self.server.key));
+        let (words, key) = (Arc::clone(&self.words), self.server.key.clone());
         let ended = self.words_ended.clone().drop_guard();
         self.tasks.spawn(async move {
             words.listen(&key, stderr).await;

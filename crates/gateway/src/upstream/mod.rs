@@ -26,6 +26,7 @@ mod room;
 mod rounds;
 mod server;
 mod shown;
+mod sign;
 mod state;
 mod subscriptions;
 mod supervisor;

@@ -327,7 +327,7 @@ mod tests {
 
     fn connection() -> Arc<Connection> {
         Arc::new(Connection::new(Parts {
-            key: Arc::from("s"),
+            key: crate::identity::Identity::new("s", "s"),
             limits: Limits::default(),
             line: Line::Pipe(Outbox::default()),
             broken: BrokenLines::new(Arc::default()),

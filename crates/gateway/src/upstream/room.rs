@@ -13,13 +13,14 @@ use trunkline_wire::{Edits, scan};
 use crate::call::{Cancel, Carrier, ReturnPath, Ticket};
 use crate::error::CallError;
 use crate::events::Outcome;
+use crate::identity::Identity;
 use crate::limits::{LONGEST_TURN, WAITING_BYTES, WAITING_CALLS, WAITING_TIME};
 use crate::pump::Touched;
 use crate::upstream::connection::Connection;
 
 #[derive(Debug)]
 pub(crate) struct Room {
-    key: Arc<str>,
+    key: Identity,
     /// Calls are kept while their server is away.
     pub(super) holds: bool,
     /// How many calls the server is given at a time.
@@ -72,7 +73,7 @@ pub(crate) type Turned = Box<(ReturnPath, CallError)>;
 
 impl Room {
     pub(crate) fn new(
-        key: Arc<str>,
+        key: Identity,
         holds: bool,
         at_once: Option<usize>,
         bell: Arc<Notify>,
@@ -85,7 +86,7 @@ impl Room {
     /// The same for another process of the server, which nobody waits for when it is gone.
     pub(super) fn private(&self) -> Option<Self> {
         let at_once = self.at_once?;
-        Some(Self::new(Arc::clone(&self.key), false, Some(at_once), Arc::clone(&self.bell)))
+        Some(Self::new(self.key.clone(), false, Some(at_once), Arc::clone(&self.bell)))
     }
 
     pub(crate) fn len(&self) -> usize {

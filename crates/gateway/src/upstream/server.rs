@@ -18,6 +18,7 @@ use trunkline_wire::{Message, Span};
 use crate::call::{Asker, Audience, Note, ReturnPath, Watch};
 use crate::error::CallError;
 use crate::events::Event;
+use crate::identity::Identity;
 use crate::login::{Bearer, Logins};
 use crate::pump::Touched;
 use crate::traces::Hop;
@@ -31,7 +32,7 @@ use crate::upstream::state::{State, Status};
 
 #[derive(Debug)]
 pub(crate) struct Server {
-    pub(crate) key: Arc<str>,
+    pub(crate) key: Identity,
     pub(crate) transport: Transport,
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) share: Share,
@@ -104,17 +105,17 @@ pub(crate) struct Live {
 
 impl Server {
     pub(crate) fn new(spec: ServerSpec, audience: Arc<Audience>, provisions: &Provisions) -> Self {
-        let key: Arc<str> = spec.key.as_str().into();
+        let key = Identity::new(&spec.id, &spec.key);
         let bearer = match (&spec.login, &spec.transport, &provisions.logins) {
             (Some(login), Transport::Remote { url, .. }, Some(logins)) => {
-                Some(logins.bearer(login, &key, url))
+                Some(logins.bearer(login, &spec.key, url))
             }
             _ => None,
         };
         let (holds, at_once) = (provisions.holds, spec.calls.at_once);
         let room = (holds || at_once.is_some()).then(|| {
             let bell = Arc::clone(&provisions.bell);
-            Arc::new(Room::new(Arc::clone(&key), holds, at_once, bell))
+            Arc::new(Room::new(key.clone(), holds, at_once, bell))
         });
         Self {
             key,
@@ -151,7 +152,7 @@ impl Server {
     /// Another process of the same server, for one client alone.
     pub(crate) fn private(&self, audience: Arc<Audience>) -> Self {
         Self {
-            key: Arc::clone(&self.key),
+            key: self.key.clone(),
             transport: self.transport.clone(),
             secrets: Arc::clone(&self.secrets),
             share: self.share,
@@ -188,15 +189,32 @@ impl Server {
         *self.before.lock() = before;
     }
 
-    /// Would `spec` start the same thing?
+    /// Would `spec` start the same thing, by whatever name?
     pub(crate) fn is_same(&self, spec: &ServerSpec) -> bool {
-        *self.key == *spec.key
+        **self.key.id() == *spec.id
             && self.transport == spec.transport
             && self.share == spec.share
             && self.era == spec.era
             && self.guarded == spec.guarded
             && self.login == spec.login
             && self.calls == spec.calls
+    }
+
+    /// What it was made of.
+    pub(crate) fn spec(&self) -> ServerSpec {
+        ServerSpec {
+            id: self.key.id().to_string(),
+            key: self.key.to_string(),
+            transport: self.transport.clone(),
+            disabled: false,
+            secrets: (*self.secrets).clone(),
+            filter: (*self.filter()).clone(),
+            share: self.share,
+            era: self.era,
+            guarded: self.guarded,
+            login: self.login.clone(),
+            calls: self.calls,
+        }
     }
 
     pub(crate) fn filter(&self) -> Arc<ToolFilter> {
@@ -244,7 +262,7 @@ impl Server {
         self.provisions.news.send_replace(());
         let events = self.provisions.watch.as_ref().and_then(|watch| watch.events.as_ref());
         if let (Some(sink), Some((state, why))) = (events, news) {
-            let server = Arc::clone(&self.key);
+            let server = self.key.name();
             sink.put(Event::ServerChanged { server, state, why });
         }
         if self.is_settled() {
@@ -395,9 +413,10 @@ impl Server {
 
     /// Somebody says that it is of no use as it is.
     pub(crate) fn condemn(&self, why: String) {
-        if self.connection().is_none() {
+        let Some(connection) = self.connection() else {
             return; // that is known, and it is being tried
-        }
+        };
+        connection.condemn();
         *self.verdict.lock() = why;
         self.condemned.notify_one();
     }

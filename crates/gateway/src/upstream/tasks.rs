@@ -30,7 +30,7 @@ impl Tasks {
         }
     }
 
-    /// The key of the server that has this task.
+    /// The id of the server that has this task.
     pub(crate) fn owner(&self, task: &str) -> Option<Arc<str>> {
         self.0.lock().owners.get(task).cloned()
     }

@@ -180,6 +180,7 @@ fn spec(key: &str, filter: ToolFilter) -> ServerSpec {
     };
     let (key, secrets) = (key.to_owned(), Secrets::new());
     ServerSpec {
+        id: key.clone(),
         key,
         transport,
         disabled: false,

@@ -133,6 +133,7 @@ fn spec(key: &str, place: &std::path::Path) -> ServerSpec {
     ServerSpec {
         guarded: false,
         login: None,
+        id: key.to_owned(),
         key: key.to_owned(),
         transport: Transport::Stdio {
             command: program.to_str().unwrap().to_owned(),

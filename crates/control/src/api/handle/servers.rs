@@ -5,7 +5,7 @@ use super::answer::Answer;
 use crate::api::input::RegisterServer;
 use crate::api::paging::{self, List, cursor};
 use crate::api::problem::Problem;
-use crate::api::view::{connecting, disconnected};
+use crate::api::view::{connected, connecting, disconnected};
 use crate::api::{PREFIX, etag};
 
 pub(super) async fn register(asked: &Asked<'_>) -> Result<Answer, Problem> {
@@ -55,8 +55,8 @@ pub(super) async fn delete(asked: &Asked<'_>) -> Result<Answer, Problem> {
 
 pub(super) async fn connect(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
-    asked.platform.connect(asked.id(), asked.by()).await?;
-    Ok(Answer::json(202, &connecting()))
+    let is_there = asked.platform.connect(asked.id(), asked.by()).await?;
+    Ok(Answer::json(202, &if is_there { connected() } else { connecting() }))
 }
 
 pub(super) async fn disconnect(asked: &Asked<'_>) -> Result<Answer, Problem> {

@@ -19,7 +19,7 @@ pub(super) const ROUTES: &[Route] = &[
         tag: TAG,
         summary: "Connect a server",
         description: "The answer comes at once; `GET` the server to see what came of it. A server \
-                      that is connected already stays so.",
+                      that is connected already stays so, and the answer says CONNECTED.",
         parameters: &[SERVER_ID],
         body: None,
         answers: &[Answer {

@@ -16,7 +16,7 @@ pub use platform::{LIVE, PROBLEM, READY};
 pub use secret::{SECRET, SECRET_LIST, SecretView};
 pub use server::{
     AuthView, CONNECTING, DISCONNECTED, LOGIN, LastError, SERVER, SERVER_LIST, ServerView, Source,
-    connecting, disconnected, server_list, shown_config, shown_url,
+    connected, connecting, disconnected, server_list, shown_config, shown_url,
 };
 pub use status::{HealthStatus, Status};
 pub use tools::{

@@ -122,6 +122,11 @@ pub fn server_list<'a>(
     json!({"servers": servers, "total": total, "next_cursor": next_cursor})
 }
 
+/// The answer of `…/connect` if there is nothing to do.
+pub fn connected() -> Value {
+    json!({"status": Status::Connected.as_str(), "message": "Already connected"})
+}
+
 /// The answer of `…/connect`.
 pub fn connecting() -> Value {
     json!({"status": Status::Connecting.as_str(), "message": "Connection initiated"})
@@ -246,7 +251,7 @@ pub static SERVER_LIST: Object = Object::answer(
 
 pub static CONNECTING: Object = Object::answer(
     "Connecting",
-    "The connection is being made.",
+    "The connection is being made, or is there already.",
     &[required("status", Shape::Word(&STATUSES), ""), required("message", any_text(), "")],
 );
 
@@ -352,7 +357,9 @@ mod tests {
             disconnected(0).to_string(),
             r#"{"status":"DISCONNECTED","pending_requests":0}"#
         );
-        assert_fits(&connecting().to_string(), &Shape::Object(&CONNECTING));
+        for answer in [connecting(), connected()] {
+            assert_fits(&answer.to_string(), &Shape::Object(&CONNECTING));
+        }
         assert_fits(&disconnected(2).to_string(), &Shape::Object(&DISCONNECTED));
     }
 

@@ -58,7 +58,7 @@ impl<'a> Life<'a> {
         let line = HttpLine::new(&server.key, address, dialect, limits, &server.secrets);
         let line = Arc::new(if server.bearer.is_some() { line.with_login() } else { line });
         let connection = Arc::new(Connection::new(Parts {
-            key: Arc::clone(&server.key),
+            key: server.key.clone(),
             limits,
             line: Line::Post(Arc::clone(&line) as _),
             broken: BrokenLines::new(Arc::clone(&server.secrets)),

@@ -15,6 +15,7 @@ use trunkline_catalog::config::Secrets;
 use trunkline_http::Url;
 use trunkline_wire::{Edits, MODERN, Message, scan};
 
+use crate::identity::Identity;
 use crate::limits::Limits;
 use crate::pump::{Pump, Refused, Touched};
 use crate::upstream::connection::Connection;
@@ -33,7 +34,7 @@ use crate::upstream::remote::verdict::Dialect;
 #[derive(Debug)]
 pub(super) struct HttpLine {
     pub(super) dialect: Dialect,
-    pub(super) key: Arc<str>,
+    pub(super) key: Identity,
     pub(super) limits: Limits,
     pub(super) pool: Mutex<Pool>,
     pub(super) secrets: Arc<Secrets>,
@@ -58,7 +59,7 @@ pub(super) struct HttpLine {
 
 impl HttpLine {
     pub(super) fn new(
-        key: &Arc<str>,
+        key: &Identity,
         address: Address,
         dialect: Dialect,
         limits: Limits,
@@ -79,7 +80,7 @@ impl HttpLine {
         }
         Self {
             dialect,
-            key: Arc::clone(key),
+            key: key.clone(),
             limits,
             pool: Mutex::new(pool),
             secrets: Arc::clone(secrets),

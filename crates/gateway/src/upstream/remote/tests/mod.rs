@@ -16,6 +16,7 @@ use trunkline_wire::{Id, member, scan, upstream_id};
 use crate::call::{Door, ReturnPath};
 use crate::deadlines::Deadlines;
 use crate::era::Era;
+use crate::identity::Identity;
 use crate::instance::Instance;
 use crate::limits::Limits;
 use crate::pump::{Outbox, Pump, Touched};
@@ -51,11 +52,11 @@ impl Rig {
         let limits = Limits { message: 10_000, ..Limits::default() };
         let secrets = Arc::new(Secrets::new());
         let address = Address::new(place).unwrap();
-        let line = HttpLine::new(&Arc::from("s"), address, dialect, limits, &secrets);
+        let line = HttpLine::new(&Identity::new("s", "s"), address, dialect, limits, &secrets);
         line.pool.lock().gate = Gate::Open;
         let line = Arc::new(line);
         let connection = Arc::new(Connection::new(Parts {
-            key: Arc::from("s"),
+            key: Identity::new("s", "s"),
             limits,
             line: Line::Post(Arc::clone(&line) as _),
             broken: BrokenLines::new(secrets),
