@@ -14,6 +14,7 @@ mod grants;
 mod health;
 mod judged;
 mod keys;
+mod listed_commands;
 mod metrics;
 mod names;
 mod postgres;

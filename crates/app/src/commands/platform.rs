@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use trunkline_control::access::WithoutToken;
 use trunkline_control::api::handle::Api;
 use trunkline_control::issuer::Trusted;
-use trunkline_control::platform::{Booted, Platform, Settings, StdioRegistration};
+use trunkline_control::platform::{Booted, Platform, Settings, StdioRegistration, Surroundings};
 use trunkline_control::secrets::{Allowed, KeySource};
 use trunkline_gateway::{Event, EventSink, Fleet, HttpOptions, Options};
 use trunkline_http::Url;
@@ -59,6 +59,7 @@ pub(super) fn settings(
         issuer,
         stdio,
         reach: Policy { allowed: flags.allow_net.clone() },
+        own: surroundings(environment)?,
         allowed: allowed.map_err(|bad| format!("--allow-env: {bad}"))?,
         environment: Arc::new(move |name| {
             let held = variables.iter().find(|(held, _)| held == name);
@@ -66,6 +67,15 @@ pub(super) fn settings(
         }),
         health_interval: flags.health_interval,
     })
+}
+
+/// Where programs are looked for that may be registered.
+fn surroundings(environment: &Environment) -> Result<Surroundings, String> {
+    let directory = std::env::current_dir();
+    let directory = directory.map_err(|error| format!("the current directory: {error}"))?;
+    // Without PATH, exec searches there.
+    let path = environment.filled("PATH").unwrap_or_else(|| "/bin:/usr/bin".to_owned());
+    Ok(Surroundings { path, directory })
 }
 
 /// The issuer, if there is one, and what this Trunkline is for it.

@@ -128,7 +128,11 @@ impl Platform {
             let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
             faults.join("; ")
         })?;
-        let connection = resolved.connection;
+        let mut connection = resolved.connection;
+        let stdio = &inner.settings.stdio;
+        stdio
+            .settle(&mut connection.transport, &inner.settings.own)
+            .map_err(|why| why.to_string())?;
         let health = connection.health_check_url;
         inner.health_urls.lock().insert(record.id.clone(), health);
         Ok(ServerSpec {
