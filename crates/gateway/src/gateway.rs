@@ -180,6 +180,7 @@ impl Gateway {
             supervisor: self.fleet.supervisor.clone(),
             exclusive,
             private: false,
+            events: self.fleet.provisions.events.clone(),
         })
     }
 

@@ -26,6 +26,8 @@ mod roles;
 mod rotation;
 mod scale;
 mod store;
+mod strangers;
+mod tasks;
 
 use kit::config::Fake;
 use kit::room::Room;

@@ -5,6 +5,7 @@
 mod log;
 mod page;
 mod queue;
+mod strangers;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -12,4 +13,5 @@ mod writer;
 pub use log::{Later, Log};
 pub use page::{filter, page};
 pub use queue::Bounds;
+pub use strangers::Strangers;
 pub use writer::{Audit, AuditState};

@@ -20,7 +20,7 @@ use trunkline_store::{AuditKey, Options, Store, StoreError};
 use super::roster::Roster;
 use super::{File, Inner, Newsroom, Platform, Settings, clock};
 use crate::access::{Pepper, Secret, Use};
-use crate::audit::{Audit, Bounds};
+use crate::audit::{Audit, Bounds, Strangers};
 use crate::health::{self, Checker, Rules, Wards};
 use crate::issuer::{Clients, IssuerKeys};
 use crate::keys::{AdminTokenError, Fixed, Keyholder, KeysError, admin_token};
@@ -115,6 +115,7 @@ impl Platform {
             safe,
             keys,
             issuer,
+            strangers: Arc::new(Strangers::new(audit.clone())),
             audit,
             wards,
             metrics: Metrics::default(),

@@ -11,6 +11,7 @@ mod gate;
 mod maintain;
 mod news;
 mod reconcile;
+mod requests;
 mod roster;
 mod settings;
 mod show;
@@ -27,7 +28,7 @@ use trunkline_catalog::config::{CustomTool, ServerSpec};
 use trunkline_gateway::{EventSink, Fleet};
 use trunkline_store::Store;
 
-use crate::audit::Audit;
+use crate::audit::{Audit, Strangers};
 use crate::health::{Checker, Wards};
 use crate::issuer::IssuerKeys;
 use crate::keys::Keyholder;
@@ -61,6 +62,8 @@ struct Inner {
     /// The keys of whose tokens are taken.
     issuer: Option<Arc<IssuerKeys>>,
     audit: Audit,
+    /// Who came with a token that is none.
+    strangers: Arc<Strangers>,
     wards: Arc<Wards>,
     metrics: Metrics,
     checker: Checker,

@@ -62,6 +62,8 @@ pub(crate) struct ReturnPath {
     pub(crate) again: Option<Box<Again>>,
     /// What is told at its end, where somebody takes events.
     pub(crate) note: Option<Arc<Note>>,
+    /// It asks for a list of tasks, and is to be shown its client's own.
+    pub(crate) lists_tasks: bool,
 }
 
 /// A request that can be handed over again.
@@ -176,6 +178,7 @@ impl ReturnPath {
             rounds: 0,
             again: self.again.clone(),
             note: self.note.clone(),
+            lists_tasks: self.lists_tasks,
         }
     }
 

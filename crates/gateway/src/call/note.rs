@@ -2,15 +2,15 @@
 //! somebody takes events.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use memchr::memmem;
 use ring::digest::{SHA256, digest};
-use trunkline_wire::{Kind, Message, Span, decode, member, scan};
+use trunkline_wire::{Kind, Message, Span, decode, find, member, scan};
 
 use crate::call::{Client, Manner};
 use crate::error::CallError;
-use crate::events::{CallEnded, CallManner, Event, EventSink, Outcome};
+use crate::events::{CallEnded, CallManner, Event, EventSink, Outcome, RequestEnded};
 
 #[derive(Debug)]
 pub(crate) struct Note {
@@ -22,10 +22,13 @@ pub(crate) struct Note {
     argument_hash: [u8; 32],
     bytes_in: usize,
     manner: CallManner,
+    /// `None`: a call of a tool.
+    method: Option<String>,
 }
 
 impl Note {
-    /// About a call of a tool that goes to this server with these changes; nothing else is noted.
+    /// About a call of a tool that goes to this server with these changes. Of other requests, those
+    /// of somebody who had to say who that is.
     pub(crate) fn of(
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
@@ -34,7 +37,7 @@ impl Note {
         sink: &EventSink,
     ) -> Option<Arc<Self>> {
         if *message.method() != *b"tools/call" {
-            return None;
+            return Self::of_other(message, server, client, sink);
         }
         let changed = |span: Option<Span>| {
             let span = span?;
@@ -43,10 +46,7 @@ impl Note {
         };
         let tool = changed(message.params.name).and_then(decode).unwrap_or_default().into_owned();
         let arguments = changed(message.params.arguments).unwrap_or_default();
-        let mut argument_hash = [0; 32];
-        for (to, from) in argument_hash.iter_mut().zip(digest(&SHA256, arguments).as_ref()) {
-            *to = *from;
-        }
+        let argument_hash = hash(arguments);
         Some(Arc::new(Self {
             sink: sink.clone(),
             server: Arc::clone(server),
@@ -59,7 +59,50 @@ impl Note {
                 Manner::Session => CallManner::Session,
                 Manner::Stateless(_) => CallManner::Stateless,
             },
+            method: None,
         }))
+    }
+
+    fn of_other(
+        message: &Message<'_>,
+        server: &Arc<str>,
+        client: &Client,
+        sink: &EventSink,
+    ) -> Option<Arc<Self>> {
+        let who = client.principal().and_then(|_| client.who())?;
+        let method = message.method();
+        if !is_told_of(&method) {
+            return None;
+        }
+        Some(Arc::new(Self {
+            sink: sink.clone(),
+            server: Arc::clone(server),
+            tool: about(message).unwrap_or_default(),
+            who: Some(who),
+            started: Instant::now(),
+            argument_hash: hash(message.text(message.params.span)),
+            bytes_in: message.bytes.len(),
+            manner: CallManner::Session,
+            method: Some(String::from_utf8_lossy(&method).into_owned()),
+        }))
+    }
+
+    /// A request of somebody who had to say who that is goes to no server.
+    pub(crate) fn turned_away(message: &Message<'_>, client: &Client, sink: &EventSink) {
+        let method = message.method();
+        let known = *method == *b"tools/call" || is_told_of(&method);
+        let Some(who) = client.principal().filter(|_| known).and_then(|_| client.who()) else {
+            return;
+        };
+        sink.put(Event::RequestEnded(RequestEnded {
+            method: String::from_utf8_lossy(&method).into_owned(),
+            about: about(message),
+            server: None,
+            who,
+            outcome: Outcome::Refused,
+            duration: Duration::ZERO,
+            params_hash: hash(message.text(message.params.span)),
+        }));
     }
 
     /// It has ended with this answer of its server's.
@@ -72,6 +115,17 @@ impl Note {
     }
 
     pub(crate) fn ended(&self, outcome: Outcome, bytes_out: usize) {
+        if let (Some(method), Some(who)) = (&self.method, &self.who) {
+            return self.sink.put(Event::RequestEnded(RequestEnded {
+                method: method.clone(),
+                about: Some(self.tool.clone()).filter(|about| !about.is_empty()),
+                server: Some(Arc::clone(&self.server)),
+                who: Arc::clone(who),
+                outcome,
+                duration: self.started.elapsed(),
+                params_hash: self.argument_hash,
+            }));
+        }
         self.sink.put(Event::CallEnded(CallEnded {
             server: Arc::clone(&self.server),
             tool: self.tool.clone(),
@@ -84,6 +138,37 @@ impl Note {
             manner: self.manner,
         }));
     }
+}
+
+/// Requests that read or do something with a server, besides calls.
+fn is_told_of(method: &[u8]) -> bool {
+    matches!(method, b"resources/read" | b"prompts/get" | b"completion/complete")
+        || method.starts_with(b"tasks/")
+}
+
+/// What it is about, in the client's words.
+fn about(message: &Message<'_>) -> Option<String> {
+    let text = |span: Option<Span>| span.and_then(|at| decode(at.of(message.bytes)));
+    let within = |path: &[&str]| find(message.bytes, message.params.span?, path);
+    let said = text(message.params.name)
+        .or_else(|| text(message.params.uri))
+        .or_else(|| text(within(&["taskId"])))
+        .or_else(|| text(within(&["ref", "name"])))
+        .or_else(|| text(within(&["ref", "uri"])))?;
+    // What stands in the query of a URI is an argument.
+    let said = if said.contains("://") { said.split(['?', '#']).next()? } else { &*said };
+    Some(said.chars().take(MOST_ABOUT).collect())
+}
+
+/// Whoever writes it down need not keep what somebody made up at length.
+const MOST_ABOUT: usize = 256;
+
+fn hash(bytes: &[u8]) -> [u8; 32] {
+    let mut sum = [0; 32];
+    for (to, from) in sum.iter_mut().zip(digest(&SHA256, bytes).as_ref()) {
+        *to = *from;
+    }
+    sum
 }
 
 /// What a response says. Most say neither word, and are not read any further.
@@ -126,6 +211,21 @@ fn outcome_of(error: &CallError) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_request_is_about_has_no_arguments_in_it() {
+        for (params, expected) in [
+            (r#"{"uri":"file:///a/b?token=x#y"}"#, Some("file:///a/b")),
+            (r#"{"name":"what?"}"#, Some("what?")),
+            (r#"{"taskId":"t-1"}"#, Some("t-1")),
+            (r#"{"ref":{"type":"ref/prompt","name":"greet"}}"#, Some("greet")),
+            (r#"{"ref":{"type":"ref/resource","uri":"a://{b}"}}"#, Some("a://{b}")),
+            ("{}", None),
+        ] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{params}}}"#);
+            assert_eq!(about(&scan(text.as_bytes()).unwrap()).as_deref(), expected, "{params}");
+        }
+    }
 
     #[test]
     fn an_answer_is_judged_by_what_it_says_at_the_top() {

@@ -182,6 +182,7 @@ fn hand_over(server: &Arc<Server>, message: &[u8], client: Arc<Client>, exit: &A
         rounds: 0,
         again: None,
         note: None,
+        lists_tasks: false,
     };
     path.note = server.note(&message, &[], (&path.client, &path.manner));
     let mut spare = path.unsent();

@@ -31,7 +31,7 @@ pub struct Fleet {
     pub(crate) registry: Arc<Registry>,
     pub(crate) supervisor: Supervisor,
     pub(crate) supervisors: TaskTracker,
-    provisions: Provisions,
+    pub(crate) provisions: Provisions,
     /// Supervisors run here, whoever asks for them.
     runtime: Handle,
     /// Who calls from inside, as `clientInfo` says it.

@@ -11,6 +11,8 @@ mod private;
 mod stateless;
 mod tag;
 mod talk;
+mod tasks;
+mod turned_away;
 mod waiting;
 
 pub(crate) use asked::{Asked, refuse_oversize};

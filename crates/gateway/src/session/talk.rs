@@ -15,6 +15,7 @@ use trunkline_wire::{Fault, FaultKind, Id, Kind, Message, scan};
 
 use crate::call::{Cancel, Client, Door, Manner, Ticket};
 use crate::error::CallError;
+use crate::events::EventSink;
 use crate::face::Face;
 use crate::gate::{Grant, Pass};
 use crate::pump::Touched;
@@ -42,6 +43,8 @@ pub(crate) struct SessionContext {
     pub(crate) exclusive: bool,
     /// What one client is shown is not for every other.
     pub(crate) private: bool,
+    /// Who is told of what is turned away.
+    pub(crate) events: Option<EventSink>,
 }
 
 impl SessionContext {
@@ -113,7 +116,7 @@ impl Session {
         let principal = caller.as_ref().map_or_else(|| SELF.into(), |it| Arc::clone(&it.who));
         let client = Arc::new(Client::restricted_to(grant));
         if let Some(caller) = &caller {
-            client.is_known_as(Arc::clone(&caller.label));
+            client.belongs_to(caller);
         }
         Arc::new(Self {
             context,

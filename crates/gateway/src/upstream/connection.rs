@@ -49,6 +49,8 @@ pub(crate) struct Connection {
     /// It logs, and was told to from this level on (more than any: it was told nothing).
     pub(crate) logs: AtomicBool,
     pub(super) told_level: AtomicU8,
+    /// It has tasks: answers may tell of them.
+    pub(crate) has_tasks: AtomicBool,
     /// What stands in our own requests to it.
     stamp: Stamp,
     /// Where what takes time is done; none in tests without one.
@@ -110,6 +112,7 @@ impl Connection {
             modern: AtomicBool::new(false),
             logs: AtomicBool::new(false),
             told_level: AtomicU8::new(u8::MAX),
+            has_tasks: AtomicBool::new(false),
             stamp: own_stamp(b"{}"),
             runtime: Handle::try_current().ok(),
             stale: AtomicU8::new(0),
@@ -361,6 +364,9 @@ impl Connection {
             self.was_of_use.store(true, Ordering::Relaxed);
         }
         match entry.waiter {
+            Waiter::Client(path) if self.has_tasks.load(Ordering::Relaxed) => {
+                self.settle_of_tasks(path, shape, payload, touched);
+            }
             Waiter::Client(path) if path.manner.is_session() && self.era() == Era::Legacy => {
                 path.deliver(shape.id, payload, touched);
             }
