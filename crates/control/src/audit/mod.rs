@@ -2,6 +2,7 @@
 //!
 //! Changes by admins do not go through here: they are in the same transaction as the change.
 
+mod backlog;
 mod log;
 mod page;
 mod queue;
@@ -10,7 +11,8 @@ mod strangers;
 mod tests;
 mod writer;
 
-pub use log::{Later, Log};
+pub use backlog::Backlog;
+pub use log::{Later, LockedLog, Log};
 pub use page::{filter, page};
 pub use queue::Bounds;
 pub use strangers::Strangers;

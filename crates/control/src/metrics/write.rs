@@ -109,7 +109,7 @@ fn own(text: &mut Text, platform: &Platform<'_>) {
         (
             "trunkline_audit_lost_total",
             Kind::Counter,
-            "Audit records for which there was no room.",
+            "Audit records that were never written.",
             platform.audit_lost,
         ),
         (

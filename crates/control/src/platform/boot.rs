@@ -17,16 +17,17 @@ use tokio_util::task::TaskTracker;
 use trunkline_store::seal::{Key, Keyring};
 use trunkline_store::{AuditKey, Options, Store, StoreError};
 
+use super::occupancy::{MARK_EVERY, Occupancy, Occupied, leave_mark};
 use super::roster::Roster;
 use super::{File, Inner, Newsroom, Platform, Settings, clock};
 use crate::access::{Pepper, Secret, Use};
-use crate::audit::{Audit, Bounds, Strangers};
+use crate::audit::{Audit, Backlog, Bounds, LockedLog, Log, Strangers};
 use crate::health::{self, Checker, Rules, Wards};
 use crate::issuer::{Clients, IssuerKeys};
 use crate::keys::{AdminTokenError, Fixed, Keyholder, KeysError, admin_token};
 use crate::metrics::Metrics;
 use crate::net::Client;
-use crate::secrets::{KeySourceError, Safe, SecretError};
+use crate::secrets::{KeyFound, KeySource, KeySourceError, Safe, SecretError};
 
 /// A platform, and what its operator has to be told once.
 #[derive(Debug)]
@@ -45,6 +46,13 @@ pub enum BootError {
     Directory { path: PathBuf, error: io::Error },
     #[error(transparent)]
     Key(#[from] KeySourceError),
+    #[error(
+        "the store is sealed, and the file with its key is missing: put {path} back; nothing was \
+         changed"
+    )]
+    KeyMissing { path: PathBuf },
+    #[error(transparent)]
+    Occupied(#[from] Occupied),
     #[error("the store cannot be opened: {0}")]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -55,6 +63,9 @@ pub enum BootError {
     Keys(#[from] KeysError),
 }
 
+/// In the data directory: how many records could not be written.
+const AUDIT_LOST: &str = "audit-lost";
+
 /// What waits at the end may take so long.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -62,11 +73,16 @@ impl Platform {
     /// Opens everything; nothing is connected before `attend`.
     pub async fn boot(settings: Settings) -> Result<Booted, BootError> {
         make_directory(&settings)?;
-        let key = settings.key.resolve()?.key;
+        let occupancy = Occupancy::shared(&settings.store)?;
+        let KeyFound { key, is_new } = settings.key.resolve()?;
         let options = Options { audit_keys: vec![audit_key(&key)] };
         let store = Store::open(&settings.store, options).await?;
         let safe = Arc::new(Safe::unlock(&store, Keyring::new(key)).await?);
         let is_locked = safe.is_locked();
+        if is_new && is_locked {
+            store.close().await;
+            return Err(withdrawn(&settings.key));
+        }
         let pepper = pepper(&safe, &store).await?;
         let admin = admin_token(&settings.data_dir, settings.admin_token.as_deref(), &pepper)?;
         let fixed = Fixed {
@@ -77,16 +93,27 @@ impl Platform {
             is_locked,
         };
         let keys = Arc::new(Keyholder::open(store.clone(), fixed).await?);
-        let platform = Self::start(settings, store, safe, keys);
+        let platform = Self::start(settings, store, safe, keys, occupancy);
         platform.reload().await?;
         let admin_token = admin.fresh.zip(admin.file);
         Ok(Booted { platform, admin_token, is_locked })
     }
 
-    fn start(settings: Settings, store: Store, safe: Arc<Safe>, keys: Arc<Keyholder>) -> Self {
+    fn start(
+        settings: Settings,
+        store: Store,
+        safe: Arc<Safe>,
+        keys: Arc<Keyholder>,
+        occupancy: Occupancy,
+    ) -> Self {
         let tasks = TaskTracker::new();
         let end = CancellationToken::new();
-        let audit = Audit::start(Arc::new(store.clone()), Bounds::default(), &tasks);
+        let backlog = Backlog::at(settings.data_dir.join(AUDIT_LOST));
+        let log: Arc<dyn Log> = match safe.is_locked() {
+            true => Arc::new(LockedLog),
+            false => Arc::new(store.clone()),
+        };
+        let audit = Audit::start(log, Bounds::default(), Some(backlog), &tasks);
         let wards = Arc::new(Wards::new(Rules::default()));
         let policy = settings.reach.clone();
         let judge = move |address| policy.judge(address).map_err(|refused| refused.to_string());
@@ -109,8 +136,13 @@ impl Platform {
             let end = end.clone();
             tasks.spawn(async move { issuer.run(end).await });
         }
+        if settings.store.file().is_none() {
+            let marking = (store.clone(), end.clone());
+            tasks.spawn(async move { leave_marks(&marking.0, &marking.1).await });
+        }
         Self(Arc::new(Inner {
             settings,
+            _occupancy: occupancy,
             store,
             safe,
             keys,
@@ -143,6 +175,32 @@ impl Platform {
             tracing::warn!("some work of the control plane did not end");
         }
         self.0.store.close().await;
+    }
+}
+
+/// A key was made just now for a store that has another: it is taken back, lest it be mistaken for
+/// the right one.
+pub(super) fn withdrawn(key: &KeySource) -> BootError {
+    let path = match key {
+        KeySource::File(path) => path.clone(),
+        KeySource::Given(_) | KeySource::Keyring(_) => PathBuf::new(),
+    };
+    if let Err(error) = std::fs::remove_file(&path) {
+        tracing::warn!(%error, path = %path.display(), "a key that fits nothing is left there");
+    }
+    BootError::KeyMissing { path }
+}
+
+/// Until the end.
+async fn leave_marks(store: &Store, end: &CancellationToken) {
+    loop {
+        if let Err(error) = leave_mark(store).await {
+            tracing::debug!(%error, "the store does not know that it is being served");
+        }
+        tokio::select! {
+            () = end.cancelled() => return,
+            () = tokio::time::sleep(MARK_EVERY) => {}
+        }
     }
 }
 

@@ -203,6 +203,10 @@ impl Platform {
         audit: NewAudit,
         name: &str,
     ) -> Result<(), Problem> {
+        // Its log cannot be told from a damaged one, which it need not be.
+        if self.0.safe.is_locked() {
+            return Err(secret(&SecretError::Locked));
+        }
         let committed = self.0.store.commit(changes, vec![audit]).await;
         committed.map(drop).map_err(|error| match error {
             StoreError::Conflict { .. } => taken(name),

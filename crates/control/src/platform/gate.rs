@@ -92,6 +92,11 @@ impl Gate for KeyGate {
             lives && lasts
         })
     }
+
+    /// With another key than the store's nobody's key is known.
+    fn trouble(&self) -> Option<&'static str> {
+        self.keys.is_locked().then_some("locked")
+    }
 }
 
 fn pass(principal: &Principal, peer: SocketAddr) -> Arc<Pass> {
@@ -200,6 +205,7 @@ mod tests {
             strangers: Arc::new(Strangers::new(Audit::start(
                 Arc::new(Folder::new().store().await),
                 Bounds::default(),
+                None,
                 &TaskTracker::new(),
             ))),
         };

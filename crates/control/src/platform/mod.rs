@@ -10,6 +10,7 @@ mod command;
 mod gate;
 mod maintain;
 mod news;
+mod occupancy;
 mod reconcile;
 mod requests;
 mod roster;
@@ -42,11 +43,13 @@ pub use command::Surroundings;
 pub use gate::KeyGate;
 pub use maintain::{ChangeKeyError, change_key, verify_audit};
 pub use news::{News, Told};
+pub use occupancy::Occupied;
 pub use settings::{Lookup, Settings, StdioRegistration};
 pub use show::{Shown, store_problem};
 
 use attend::Seen;
 use news::Newsroom;
+use occupancy::Occupancy;
 use roster::Roster;
 
 /// Cheap to clone; all clones are one.
@@ -56,6 +59,8 @@ pub struct Platform(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     settings: Settings,
+    /// Nobody changes the key of the store meanwhile.
+    _occupancy: Occupancy,
     store: Store,
     safe: Arc<Safe>,
     keys: Arc<Keyholder>,
