@@ -7,6 +7,7 @@ mod calls;
 mod canaries;
 mod commands;
 mod connections;
+mod custom;
 mod durability;
 mod events;
 mod files;

@@ -133,7 +133,7 @@ struct Limited {
     id: u64,
 }
 
-fn limited(grants: &Grants, credential: &str) -> Option<Arc<dyn Grant>> {
+pub(super) fn limited(grants: &Grants, credential: &str) -> Option<Arc<dyn Grant>> {
     let Grants::Only(patterns) = grants else { return None };
     let mut sum = Sha256::new().chain_update(credential);
     for pattern in patterns {

@@ -7,6 +7,7 @@ mod call;
 mod change;
 mod clock;
 mod command;
+mod custom;
 mod gate;
 mod maintain;
 mod news;

@@ -27,6 +27,8 @@ pub struct ToolCall {
     pub meta: Option<Vec<u8>>,
     /// Who calls, to those who keep account.
     pub who: Option<Arc<str>>,
+    /// A tool that the config does not show by itself: it is behind a custom tool.
+    pub is_behind: bool,
     /// When the answer is of no use any more; besides, what holds for every call holds.
     pub deadline: Option<Instant>,
 }
@@ -119,7 +121,7 @@ impl Fleet {
 
     /// The server, and the request as it gets it.
     fn prepared(&self, call: &ToolCall) -> Result<(Arc<Server>, Vec<u8>), CallFailure> {
-        let ToolCall { server: key, tool, arguments, meta, .. } = call;
+        let ToolCall { server: key, tool, arguments, meta, is_behind, .. } = call;
         let Some(server) = self.find(key) else {
             let words = format!("there is no server `{key}`");
             return Err(failure(FailureKind::NoSuchServer, &words));
@@ -127,7 +129,7 @@ impl Fleet {
         let Some(listing) = server.listing() else { return Err(absent(&server)) };
         let filter = server.filter();
         let mut tools = listing.tools().iter();
-        let known = tools.find(|known| known.name == *tool && filter.shows(tool));
+        let known = tools.find(|known| known.name == *tool && (*is_behind || filter.shows(tool)));
         let Some(known) = known else {
             let words = format!("server `{key}` has no tool `{tool}`");
             return Err(failure(FailureKind::NoSuchTool, &words));

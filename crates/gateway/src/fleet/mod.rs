@@ -3,6 +3,7 @@
 
 mod ask;
 mod call;
+mod custom;
 mod info;
 mod leave;
 
