@@ -42,6 +42,8 @@ pub(crate) enum Cancel<'a> {
     Said(&'a Message<'a>),
     /// By not waiting any more.
     Left,
+    /// It has not: it may not be here any more, and still waits.
+    TurnedOut,
 }
 
 /// The way back of one call.
@@ -151,6 +153,21 @@ impl ReturnPath {
         let response = self.id.with_token(|id| error.response_in(era, id));
         let code = i64::from(error.code_in(era));
         self.door.refuse(code, Payload::Owned(response), &Edits::new(), touched);
+    }
+
+    /// The call was cancelled and has been taken out of its client. That has no answer, as the
+    /// protocol asks, but for a client that did not cancel it.
+    pub(crate) fn cancelled(&self, how: Cancel<'_>, touched: &mut Touched) {
+        self.noted(Outcome::Cancelled);
+        match how {
+            Cancel::Said(_) | Cancel::Left => self.door.unanswered(touched),
+            Cancel::TurnedOut => {
+                let (era, error) = (self.manner.era(), CallError::TurnedOut);
+                let response = self.id.with_token(|id| error.response_in(era, id));
+                let code = i64::from(error.code_in(era));
+                self.door.refuse(code, Payload::Owned(response), &Edits::new(), touched);
+            }
+        }
     }
 
     /// The call has ended without an answer.

@@ -16,4 +16,4 @@ mod turned_away;
 mod waiting;
 
 pub(crate) use asked::{Asked, refuse_oversize};
-pub(crate) use talk::{Session, SessionContext, abandon, leave};
+pub(crate) use talk::{Session, SessionContext, abandon, leave, turn_out};

@@ -281,12 +281,25 @@ pub(crate) fn leave(client: &Client, id: &Id, touched: &mut Touched) {
     cancel(client, id, Cancel::Left, touched);
 }
 
+/// The client may not be here any more: what it waits for ends with an error that says so.
+pub(crate) fn turn_out(client: &Client, touched: &mut Touched) {
+    for (id, _) in client.open_calls() {
+        cancel(client, &id, Cancel::TurnedOut, touched);
+    }
+}
+
 fn cancel(client: &Client, id: &Id, how: Cancel<'_>, touched: &mut Touched) {
     match client.take(id) {
         Some(Ticket::Sent { carrier, id }) => carrier.cancel(id, how, touched),
         Some(Ticket::Waiting(waiting)) => {
             waiting.cancelled.cancel();
-            waiting.door.unanswered(touched);
+            match how {
+                Cancel::Said(_) | Cancel::Left => waiting.door.unanswered(touched),
+                Cancel::TurnedOut => {
+                    let error = CallError::TurnedOut;
+                    id.with_token(|id| refuse(id, &error, &waiting.door, touched));
+                }
+            }
         }
         None => {}
     }
