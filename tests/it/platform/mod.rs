@@ -20,6 +20,7 @@ mod metrics;
 mod names;
 mod postgres;
 mod reach;
+mod refusals;
 mod registration;
 mod reliability;
 mod results;
