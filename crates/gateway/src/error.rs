@@ -13,6 +13,7 @@ const BUSY: i32 = -31003;
 const TOO_LARGE: i32 = -31004;
 const BROKEN_ANSWER: i32 = -31005;
 const SHUTTING_DOWN: i32 = -31006;
+const TURNED_OUT: i32 = -31007;
 
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
@@ -82,6 +83,12 @@ pub(crate) enum CallError {
     BrokenAnswer { server: String, fault: FaultKind },
     #[error("Trunkline is shutting down; the call {}", ran(*.may_have_run))]
     ShuttingDown { may_have_run: bool },
+    /// To a client that was let in and would not be now.
+    #[error(
+        "the token of this request was revoked or has expired; the request was cancelled, and may \
+         have run"
+    )]
+    TurnedOut,
 }
 
 fn ran(may_have_run: bool) -> &'static str {
@@ -150,6 +157,7 @@ impl CallError {
             Self::TooLarge { .. } => TOO_LARGE,
             Self::BrokenAnswer { .. } => BROKEN_ANSWER,
             Self::ShuttingDown { .. } => SHUTTING_DOWN,
+            Self::TurnedOut => TURNED_OUT,
         }
     }
 
@@ -182,7 +190,8 @@ impl CallError {
             | Self::MissingCapability(_)
             | Self::HeaderMismatch(_)
             | Self::BadState(_)
-            | Self::NoPrefix(_) => Blame::Client,
+            | Self::NoPrefix(_)
+            | Self::TurnedOut => Blame::Client,
             Self::ToolOfAbsentServer { .. }
             | Self::ServerAbsent { .. }
             | Self::ServerGone { .. }

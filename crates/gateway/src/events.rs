@@ -11,6 +11,8 @@ use tokio::sync::mpsc;
 #[derive(Clone, Debug)]
 pub enum Event {
     CallEnded(CallEnded),
+    /// Another request of somebody who had to say who that is, or one that was turned away.
+    RequestEnded(RequestEnded),
     /// The state of a server has changed: the word for it, and the reason if it has failed.
     ServerChanged {
         server: Arc<str>,
@@ -39,6 +41,21 @@ pub struct CallEnded {
     pub bytes_in: usize,
     pub bytes_out: usize,
     pub manner: CallManner,
+}
+
+/// A request other than a call of a tool, or a call that went to no server.
+#[derive(Clone, Debug)]
+pub struct RequestEnded {
+    pub method: String,
+    /// The tool, prompt, resource or task it is about, as it was written.
+    pub about: Option<String>,
+    /// `None`: it was turned away before it had one.
+    pub server: Option<Arc<str>>,
+    pub who: Arc<str>,
+    pub outcome: Outcome,
+    pub duration: Duration,
+    /// SHA-256 of the params as they were written.
+    pub params_hash: [u8; 32],
 }
 
 /// How a client makes its calls.

@@ -22,6 +22,11 @@ pub trait Gate: Debug + Send + Sync {
     /// Would who has this pass still get it? Asked of everything that is open when `version` has
     /// changed.
     fn holds(&self, pass: &Pass) -> bool;
+
+    /// Why nobody should be sent here, although everything runs: a word for `/readyz`.
+    fn trouble(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// What a request shows at the gate.

@@ -188,6 +188,7 @@ impl Gateway {
             exclusive,
             private: false,
             follows: self.fleet.follows(),
+            events: self.fleet.events(),
         })
     }
 

@@ -26,7 +26,7 @@ mod stream;
 mod traces;
 mod upstream;
 
-pub use events::{CallEnded, CallManner, Event, EventSink, Outcome};
+pub use events::{CallEnded, CallManner, Event, EventSink, Outcome, RequestEnded};
 pub use face::Face;
 pub use fleet::{
     Answer, Applied, CallFailure, FailureKind, Fleet, Retired, ServerInfo, ToolCall, ToolInfo,

@@ -54,6 +54,14 @@ pub enum UrlError {
 }
 
 impl StoreUrl {
+    /// Where it is on this machine, if it is a file here.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.0 {
+            Place::Sqlite(path) => Some(path),
+            Place::Postgres(_) => None,
+        }
+    }
+
     pub fn parse(text: &str) -> Result<Self, UrlError> {
         if let Some(path) = text.strip_prefix("sqlite:") {
             let path = path.strip_prefix("//").unwrap_or(path);

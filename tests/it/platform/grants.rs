@@ -134,3 +134,33 @@ fn a_renamed_server_leaves_the_list_of_a_key_for_its_old_name() {
     assert_eq!(platform.tool_names(&key), ["b.both"]);
     platform.rest(Some(&key)).post(CALL, &json!({ "name": "c.one" })).problem(404, "no-such-tool");
 }
+
+#[test]
+fn who_uses_servers_sees_those_with_a_tool_for_it_and_who_runs_them_sees_all() {
+    let room = Room::new();
+    let (platform, _) = house(&room);
+    let all = platform.admin().get(kit::platform::SERVERS).is(200);
+    let all = all["servers"].as_array().cloned().unwrap_or_default();
+    for (role, expected) in [
+        ("viewer", &["a"][..]),
+        ("caller", &["a"]),
+        ("operator", &["a", "b"]),
+        ("admin", &["a", "b"]),
+    ] {
+        let made = platform.make_key(&json!({ "name": role, "role": role, "tools": ["a.*"] }));
+        let rest = platform.rest(made["key"].as_str());
+        let list = rest.get(kit::platform::SERVERS).is(200);
+        let names: Vec<_> =
+            list["servers"].as_array().into_iter().flatten().map(|it| it["name"].clone()).collect();
+        assert_eq!(names, expected, "{role}");
+        assert_eq!(list["total"], expected.len(), "{role}");
+        for server in &all {
+            let is_seen = expected.iter().any(|name| server["name"] == *name);
+            let path = format!("{}/{}", kit::platform::SERVERS, kit::platform::id_of(server));
+            for path in [path.clone(), format!("{path}/health"), format!("{path}/tools")] {
+                let status = if is_seen { 200 } else { 404 };
+                assert_eq!(rest.get(&path).status(), status, "{role} {path}");
+            }
+        }
+    }
+}

@@ -4,10 +4,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use kit::http::Ask;
 use kit::mcp::Speak;
+use kit::modern::Modern;
 use kit::platform::{ADMIN, KEYS, Platform, id_of, remote};
+use kit::process::wait_until;
 use kit::room::Room;
 use kit::service::Wire;
-use kit::{LIMIT, mcp, process, run};
+use kit::{LIMIT, ledger, mcp, process, run};
 use serde_json::{Value, json};
 
 use super::echoing;
@@ -235,4 +237,26 @@ fn an_admin_token_that_can_be_guessed_is_refused() {
     assert_ne!(done.code, Some(0), "{done}");
     done.hides("hunter2");
     assert!(done.stderr.contains("16"), "it says how long: {done}");
+}
+
+#[test]
+fn a_call_of_a_key_that_is_revoked_ends_with_an_error_that_says_so() {
+    let room = Room::new();
+    let service = room.fake("a").tool("never", kit::say::never()).listen(Wire::Http);
+    let platform = room.platform(&[]);
+    platform.connected("a", &service);
+    let made = platform.make_key(&json!({ "name": "gone", "role": "caller" }));
+    let key = made["key"].as_str().expect("a key");
+    let session = platform.mcp(key);
+    let id = session.begin("a.never", "{}");
+    let bearer = format!("Bearer {key}");
+    let alone = Modern::http(platform.serve().address(), "{}");
+    let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a.never","arguments":{}}}"#;
+    let other = alone.start_with(call, &[("Authorization", &bearer)]);
+    wait_until("both are with the server", LIMIT, || ledger::calls(&room.ledger("a")).len() == 2);
+    revoke(&platform, &made);
+    for error in [session.answer(&id, LIMIT), alone.answer(&other, LIMIT)] {
+        assert!(error.message().contains("revoked"), "{error:?}");
+        assert_eq!(error.code(), -31007);
+    }
 }

@@ -20,7 +20,8 @@ pub(crate) struct PlatformFlags {
     /// Let admins register servers that are commands on this machine
     #[arg(long, help_heading = "Platform")]
     pub(crate) allow_stdio_registration: bool,
-    /// … but only those that run COMMAND, written like this (repeatable)
+    /// … but only those that run COMMAND, written like this: the program Trunkline itself finds
+    /// under that name (repeatable)
     #[arg(long, value_name = "COMMAND", help_heading = "Platform")]
     pub(crate) allow_stdio_command: Vec<String>,
     /// Registered servers may be in this private network, too (repeatable)

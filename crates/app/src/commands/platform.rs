@@ -8,7 +8,9 @@ use tokio::sync::mpsc;
 use trunkline_control::access::WithoutToken;
 use trunkline_control::api::handle::Api;
 use trunkline_control::issuer::Trusted;
-use trunkline_control::platform::{Booted, Platform, Settings, StdioRegistration, with_logins};
+use trunkline_control::platform::{
+    Booted, Platform, Settings, StdioRegistration, Surroundings, with_logins,
+};
 use trunkline_control::secrets::{Allowed, KeySource};
 use trunkline_gateway::{Event, EventSink, Fleet, HttpOptions, Options};
 use trunkline_http::Url;
@@ -60,6 +62,7 @@ pub(super) fn settings(
         stdio,
         public: public(&flags.issuer, address),
         reach: Policy { allowed: flags.allow_net.clone() },
+        own: surroundings(environment)?,
         allowed: allowed.map_err(|bad| format!("--allow-env: {bad}"))?,
         environment: Arc::new(move |name| {
             let held = variables.iter().find(|(held, _)| held == name);
@@ -76,6 +79,15 @@ fn public(flags: &IssuerFlags, address: SocketAddr) -> Option<String> {
         Some(public) => Some(public.to_string().trim_end_matches('/').to_owned()),
         None => address.ip().is_loopback().then(|| format!("http://{address}")),
     }
+}
+
+/// Where programs are looked for that may be registered.
+fn surroundings(environment: &Environment) -> Result<Surroundings, String> {
+    let directory = std::env::current_dir();
+    let directory = directory.map_err(|error| format!("the current directory: {error}"))?;
+    // Without PATH, exec searches there.
+    let path = environment.filled("PATH").unwrap_or_else(|| "/bin:/usr/bin".to_owned());
+    Ok(Surroundings { path, directory })
 }
 
 /// The issuer, if there is one, and what this Trunkline is for it.

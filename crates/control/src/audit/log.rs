@@ -5,6 +5,8 @@ use std::pin::Pin;
 
 use trunkline_store::{AuditFilter, NewAudit, Store, StoreError};
 
+use crate::secrets::SecretError;
+
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 pub trait Log: Debug + Send + Sync {
@@ -34,5 +36,26 @@ impl Log for Store {
             let mut runs = written.windows(records.len().max(1));
             Ok(runs.any(|run| run.iter().copied().eq(&records)))
         })
+    }
+}
+
+/// The log of a store that was sealed with another key: its end cannot be told from a forged one, and
+/// nothing is written behind it.
+#[derive(Debug)]
+pub struct LockedLog;
+
+impl LockedLog {
+    fn refused<T>() -> Result<T, StoreError> {
+        Err(StoreError::Unavailable { reason: SecretError::Locked.to_string() })
+    }
+}
+
+impl Log for LockedLog {
+    fn append(&self, _: Vec<NewAudit>) -> Later<'_, Result<(), StoreError>> {
+        Box::pin(std::future::ready(Self::refused()))
+    }
+
+    fn has<'a>(&'a self, _: &'a [NewAudit]) -> Later<'a, Result<bool, StoreError>> {
+        Box::pin(std::future::ready(Self::refused()))
     }
 }

@@ -2,14 +2,18 @@
 //!
 //! Changes by admins do not go through here: they are in the same transaction as the change.
 
+mod backlog;
 mod log;
 mod page;
 mod queue;
+mod strangers;
 #[cfg(test)]
 mod tests;
 mod writer;
 
-pub use log::{Later, Log};
+pub use backlog::Backlog;
+pub use log::{Later, LockedLog, Log};
 pub use page::{filter, page};
 pub use queue::Bounds;
+pub use strangers::Strangers;
 pub use writer::{Audit, AuditState};

@@ -28,11 +28,14 @@ pub(super) struct Queue {
     lost: u64,
     /// Of those, how many no record tells of yet.
     unsaid: u64,
+    /// And how many those being written tell of.
+    telling: u64,
 }
 
 impl Queue {
-    pub(super) fn new(bounds: Bounds) -> Self {
-        Self { bounds, records: VecDeque::new(), out: 0, lost: 0, unsaid: 0 }
+    /// `lost`: so many the one before has left.
+    pub(super) fn new(bounds: Bounds, lost: u64) -> Self {
+        Self { bounds, records: VecDeque::new(), out: 0, lost, unsaid: lost, telling: 0 }
     }
 
     /// False if there is no room: the record is counted and gone. What was lost is told in its
@@ -45,6 +48,8 @@ impl Queue {
             return false;
         }
         if room > 1 && self.unsaid > 0 {
+            // The record itself is counted as one that waits.
+            self.telling += self.unsaid.saturating_sub(1);
             self.records.push_back(loss(std::mem::take(&mut self.unsaid), record.at));
         }
         self.records.push_back(record);
@@ -58,6 +63,7 @@ impl Queue {
         let mut batch: Vec<_> = self.records.drain(..count).collect();
         self.out = batch.len();
         if self.unsaid > 0 && self.records.is_empty() {
+            self.telling += self.unsaid;
             batch.push(loss(std::mem::take(&mut self.unsaid), now));
         }
         batch
@@ -65,6 +71,14 @@ impl Queue {
 
     pub(super) fn written(&mut self) {
         self.out = 0;
+        if self.records.is_empty() {
+            self.telling = 0;
+        }
+    }
+
+    /// How many nobody would know of if it ended here.
+    pub(super) fn unwritten(&self) -> u64 {
+        self.waiting() as u64 + self.unsaid + self.telling
     }
 
     pub(super) fn waiting(&self) -> usize {
@@ -82,7 +96,7 @@ fn loss(count: u64, at: i64) -> NewAudit {
         principal: "trunkline".to_owned(),
         action: "lose-audit-records".to_owned(),
         outcome: "lost".to_owned(),
-        detail: Some(format!("{count} records were lost: too many waited to be written")),
+        detail: Some(format!("{count} records were lost: they could not be written")),
         ..NewAudit::default()
     }
 }
@@ -101,7 +115,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_counted_and_told_behind_what_did() {
-        let mut queue = Queue::new(Bounds { waiting: 3, batch: 2 });
+        let mut queue = Queue::new(Bounds { waiting: 3, batch: 2 }, 0);
         assert!(queue.batch(7).is_empty());
         for name in ["a", "b", "c", "d", "e"] {
             queue.push(record(name));
@@ -120,8 +134,23 @@ mod tests {
     }
 
     #[test]
+    fn what_the_one_before_has_left_is_told_first() {
+        let mut queue = Queue::new(Bounds { waiting: 3, batch: 2 }, 5);
+        assert_eq!((queue.lost(), queue.unwritten()), (5, 5));
+        let batch = queue.batch(7);
+        assert_eq!(actions(&batch), ["lose-audit-records"]);
+        assert!(batch[0].detail.as_deref().unwrap().starts_with("5 records"));
+        queue.push(record("a"));
+        assert_eq!(queue.unwritten(), 6, "until it is written");
+        queue.written();
+        queue.batch(8);
+        queue.written();
+        assert_eq!((queue.lost(), queue.unwritten()), (5, 0));
+    }
+
+    #[test]
     fn a_loss_is_told_even_if_the_queue_never_empties() {
-        let mut queue = Queue::new(Bounds { waiting: 3, batch: 2 });
+        let mut queue = Queue::new(Bounds { waiting: 3, batch: 2 }, 0);
         for name in ["a", "b", "c", "lost"] {
             queue.push(record(name));
         }

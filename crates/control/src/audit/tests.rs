@@ -83,7 +83,7 @@ fn record(action: &str) -> NewAudit {
 fn started(waiting: usize) -> (Arc<Memory>, Audit) {
     let log = Arc::new(Memory::default());
     let bounds = Bounds { waiting, batch: 2 };
-    let audit = Audit::start(Arc::clone(&log) as Arc<dyn Log>, bounds, &TaskTracker::new());
+    let audit = Audit::start(Arc::clone(&log) as Arc<dyn Log>, bounds, None, &TaskTracker::new());
     (log, audit)
 }
 
@@ -150,7 +150,7 @@ async fn the_end_does_not_wait_for_a_store_that_hangs() {
 
 async fn filled(store: &Store, count: usize) {
     let log: Arc<dyn Log> = Arc::new(store.clone());
-    let audit = Audit::start(log, Bounds::default(), &TaskTracker::new());
+    let audit = Audit::start(log, Bounds::default(), None, &TaskTracker::new());
     for number in 0..count {
         let principal = if number % 2 == 0 { "even" } else { "odd" }.to_owned();
         audit.record(NewAudit {

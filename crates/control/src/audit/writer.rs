@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use trunkline_store::{NewAudit, StoreError};
 
+use super::backlog::Backlog;
 use super::log::Log;
 use super::queue::{Bounds, Queue};
 
@@ -37,6 +38,8 @@ pub struct AuditState {
 #[derive(Debug)]
 struct Shared {
     queue: Mutex<Queue>,
+    /// Where it is kept how many are not written.
+    backlog: Option<Backlog>,
     trouble: Mutex<Option<String>>,
     filled: Notify,
     /// Write what there is, then stop.
@@ -48,9 +51,16 @@ struct Shared {
 
 impl Audit {
     /// The writer runs on `tasks` until `close`.
-    pub fn start(log: Arc<dyn Log>, bounds: Bounds, tasks: &TaskTracker) -> Self {
+    pub fn start(
+        log: Arc<dyn Log>,
+        bounds: Bounds,
+        backlog: Option<Backlog>,
+        tasks: &TaskTracker,
+    ) -> Self {
+        let left = backlog.as_ref().map_or(0, Backlog::left);
         let shared = Arc::new(Shared {
-            queue: Mutex::new(Queue::new(bounds)),
+            queue: Mutex::new(Queue::new(bounds, left)),
+            backlog,
             trouble: Mutex::new(None),
             filled: Notify::new(),
             closing: CancellationToken::new(),
@@ -99,7 +109,13 @@ impl Audit {
             self.shared.end.cancel();
             self.shared.done.cancelled().await;
         }
-        let left = self.shared.queue.lock().waiting();
+        let (left, unwritten) = {
+            let queue = self.shared.queue.lock();
+            (queue.waiting(), queue.unwritten())
+        };
+        if let Some(backlog) = &self.shared.backlog {
+            backlog.keep(unwritten);
+        }
         if left > 0 {
             tracing::error!(records = left, "audit records could not be written before the end");
         }
@@ -108,6 +124,8 @@ impl Audit {
 }
 
 async fn write(shared: &Shared, log: &dyn Log) {
+    // What was left by the one before is told with the first.
+    let mut is_first = true;
     loop {
         let batch = shared.queue.lock().batch(now());
         if batch.is_empty() {
@@ -120,18 +138,32 @@ async fn write(shared: &Shared, log: &dyn Log) {
             }
             continue;
         }
-        insist(shared, log, batch).await;
-        shared.queue.lock().written();
+        let kept = insist(shared, log, batch).await;
+        let unwritten = {
+            let mut queue = shared.queue.lock();
+            queue.written();
+            queue.unwritten()
+        };
+        if let Some(backlog) = shared.backlog.as_ref().filter(|_| kept || is_first) {
+            backlog.keep(unwritten);
+        }
+        is_first = false;
     }
 }
 
-/// Until it is written. Later records wait meanwhile, so that their order is kept.
-async fn insist(shared: &Shared, log: &dyn Log, batch: Vec<NewAudit>) {
+/// Until it is written. Later records wait meanwhile, so that their order is kept. Was it noted
+/// meanwhile how many wait?
+async fn insist(shared: &Shared, log: &dyn Log, batch: Vec<NewAudit>) -> bool {
+    let mut noted = false;
     let mut attempt = Attempt { pause: FIRST_PAUSE, may_be_there: false };
     while let Err(error) = attempt.append(log, &batch).await {
         let before = shared.trouble.lock().replace(error.to_string());
         if before.is_none() {
             tracing::error!(%error, "audit records cannot be written; they wait");
+        }
+        if let Some(backlog) = &shared.backlog {
+            backlog.keep(shared.queue.lock().unwritten());
+            noted = true;
         }
         sleep(attempt.pause).await;
         attempt.pause = (attempt.pause * 2).min(LAST_PAUSE);
@@ -139,6 +171,7 @@ async fn insist(shared: &Shared, log: &dyn Log, batch: Vec<NewAudit>) {
     if shared.trouble.lock().take().is_some() {
         tracing::info!("audit records are written again");
     }
+    noted
 }
 
 struct Attempt {

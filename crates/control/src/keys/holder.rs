@@ -85,6 +85,11 @@ impl Keyholder {
 
     /// A decision that was made at another version has to be made again. It also changes when a
     /// key expires. To be read before `known`: what is known is replaced first.
+    /// Nobody's key can be known here: see `Fixed`.
+    pub fn is_locked(&self) -> bool {
+        self.fixed.is_locked
+    }
+
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }

@@ -139,6 +139,7 @@ fn us5_ac7_what_happened_is_exposed_in_the_format() {
         sessions: 3,
         audit_waiting: 4,
         audit_lost: 5,
+        tokens_refused: 9,
         traces_dropped: 6,
         events_lost: 8,
     };
@@ -158,6 +159,7 @@ fn us5_ac7_what_happened_is_exposed_in_the_format() {
         ("trunkline_restarts_total", &[github], 2.0),
         ("trunkline_tools", &[github], 7.0),
         ("trunkline_open_calls", &[github], 1.0),
+        ("trunkline_tokens_refused_total", &[], 9.0),
         ("trunkline_sessions", &[], 3.0),
         ("trunkline_audit_waiting", &[], 4.0),
         ("trunkline_audit_lost_total", &[], 5.0),

@@ -12,6 +12,8 @@ pub struct Platform<'a> {
     pub sessions: u64,
     pub audit_waiting: u64,
     pub audit_lost: u64,
+    /// Requests with a token that is none.
+    pub tokens_refused: u64,
     pub traces_dropped: u64,
     /// Events of the data plane that found no room.
     pub events_lost: u64,
@@ -107,8 +109,14 @@ fn own(text: &mut Text, platform: &Platform<'_>) {
         (
             "trunkline_audit_lost_total",
             Kind::Counter,
-            "Audit records for which there was no room.",
+            "Audit records that were never written.",
             platform.audit_lost,
+        ),
+        (
+            "trunkline_tokens_refused_total",
+            Kind::Counter,
+            "Requests with a token that is not known, revoked or expired.",
+            platform.tokens_refused,
         ),
         (
             "trunkline_traces_dropped_total",

@@ -52,6 +52,7 @@ impl Platform {
             };
             match event {
                 Some(Event::CallEnded(call)) => self.call_ended(&call),
+                Some(Event::RequestEnded(request)) => self.request_ended(&request),
                 // What is told of a server is looked up: see `follow`.
                 Some(Event::ServerChanged { .. }) => {}
                 None => break,
@@ -59,8 +60,10 @@ impl Platform {
         }
         // What was told before the end is written down.
         while let Ok(event) = events.try_recv() {
-            if let Event::CallEnded(call) = event {
-                self.call_ended(&call);
+            match event {
+                Event::CallEnded(call) => self.call_ended(&call),
+                Event::RequestEnded(request) => self.request_ended(&request),
+                Event::ServerChanged { .. } => {}
             }
         }
     }
@@ -97,7 +100,7 @@ impl Platform {
     }
 
     /// The name that goes with a credential, as it was let in.
-    fn name_of(&self, credential: Option<&str>) -> String {
+    pub(super) fn name_of(&self, credential: Option<&str>) -> String {
         let Some(credential) = credential else { return "somebody".to_owned() };
         if let Some(id) = credential.strip_prefix("key:") {
             let known = self.0.keys.known();
@@ -234,6 +237,7 @@ impl Platform {
             servers: &servers,
             audit_waiting: audit.waiting as u64,
             audit_lost: audit.lost,
+            tokens_refused: self.0.strangers.refused(),
             events_lost: self.0.sink.lock().as_ref().map_or(0, EventSink::lost),
             traces_dropped: self.0.settings.tracer.as_ref().map_or(0, Tracer::dropped),
             ..Measured::default()
@@ -294,7 +298,7 @@ fn is_well(outcome: Outcome) -> bool {
     }
 }
 
-fn counted(outcome: Outcome) -> Counted {
+pub(super) fn counted(outcome: Outcome) -> Counted {
     match outcome {
         Outcome::Ok | Outcome::Asked => Counted::Ok,
         Outcome::ToolError => Counted::ToolError,
@@ -306,7 +310,7 @@ fn counted(outcome: Outcome) -> Counted {
     }
 }
 
-fn detail(outcome: Outcome) -> Option<String> {
+pub(super) fn detail(outcome: Outcome) -> Option<String> {
     match outcome {
         Outcome::RpcError(code) => Some(format!("code {code}")),
         Outcome::Gone { may_have_run: true } => Some("it may have run".to_owned()),
@@ -325,6 +329,6 @@ fn digest(tools: &[ToolInfo]) -> [u8; 32] {
     sum.finalize().into()
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

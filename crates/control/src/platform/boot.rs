@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -19,10 +19,11 @@ use trunkline_store::seal::Key;
 use trunkline_store::{AuditKey, Options, Store, StoreError};
 
 use super::login::{Begun, CLIENT_NAME, DOCUMENT};
+use super::occupancy::{MARK_EVERY, Occupancy, Occupied, leave_mark};
 use super::roster::Roster;
 use super::{File, Inner, Newsroom, Platform, Settings, clock};
 use crate::access::{Pepper, Secret, Use};
-use crate::audit::{Audit, Bounds};
+use crate::audit::{Audit, Backlog, Bounds, LockedLog, Log, Strangers};
 use crate::health::{self, Checker, Rules, Wards};
 use crate::issuer::{Clients, IssuerKeys};
 use crate::keys::{AdminTokenError, Fixed, Keyholder, KeysError, admin_token};
@@ -30,7 +31,7 @@ use crate::logins::{How, Logins, Lost};
 use crate::metrics::Metrics;
 use crate::net::Client;
 use crate::oauth::{self, OAuth};
-use crate::secrets::{KeyFound, KeySourceError, Safe, SecretError, StoredGrants};
+use crate::secrets::{KeyFound, KeySource, KeySourceError, Safe, SecretError, StoredGrants};
 
 /// A platform, and what its operator has to be told once.
 #[derive(Debug)]
@@ -51,6 +52,13 @@ pub enum BootError {
     Directory { path: PathBuf, error: io::Error },
     #[error(transparent)]
     Key(#[from] KeySourceError),
+    #[error(
+        "the store is sealed, and the file with its key is missing: put {path} back; nothing was \
+         changed"
+    )]
+    KeyMissing { path: PathBuf },
+    #[error(transparent)]
+    Occupied(#[from] Occupied),
     #[error("the store cannot be opened: {0}")]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -63,6 +71,9 @@ pub enum BootError {
 
 /// Another replica may have been logged in at.
 const LOOK: Duration = Duration::from_secs(5);
+/// In the data directory: how many records could not be written.
+const AUDIT_LOST: &str = "audit-lost";
+
 /// What waits at the end may take so long.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -70,10 +81,15 @@ impl Platform {
     /// Opens everything; nothing is connected before `attend`.
     pub async fn boot(settings: Settings) -> Result<Booted, BootError> {
         make_directory(&settings)?;
+        let occupancy = Occupancy::shared(&settings.store)?;
         let found = settings.key.resolve()?;
         let store = Store::open(&settings.store, options(&found)).await?;
         let safe = Arc::new(Safe::unlock(&store, found.keyring()).await?);
         let is_locked = safe.is_locked();
+        if found.is_new && is_locked {
+            store.close().await;
+            return Err(withdrawn(&settings.key));
+        }
         let pepper = pepper(&safe, &store).await?;
         let admin = admin_token(&settings.data_dir, settings.admin_token.as_deref(), &pepper)?;
         let fixed = Fixed {
@@ -84,17 +100,28 @@ impl Platform {
             is_locked,
         };
         let keys = Arc::new(Keyholder::open(store.clone(), fixed).await?);
-        let platform = Self::start(settings, store, safe, keys);
+        let platform = Self::start(settings, store, safe, keys, occupancy);
         platform.reload().await?;
         let admin_token = admin.fresh.zip(admin.file);
         let is_rotating = found.next.is_some();
         Ok(Booted { platform, admin_token, is_locked, is_rotating })
     }
 
-    fn start(settings: Settings, store: Store, safe: Arc<Safe>, keys: Arc<Keyholder>) -> Self {
+    fn start(
+        settings: Settings,
+        store: Store,
+        safe: Arc<Safe>,
+        keys: Arc<Keyholder>,
+        occupancy: Occupancy,
+    ) -> Self {
         let tasks = TaskTracker::new();
         let end = CancellationToken::new();
-        let audit = Audit::start(Arc::new(store.clone()), Bounds::default(), &tasks);
+        let backlog = Backlog::at(settings.data_dir.join(AUDIT_LOST));
+        let log: Arc<dyn Log> = match safe.is_locked() {
+            true => Arc::new(LockedLog),
+            false => Arc::new(store.clone()),
+        };
+        let audit = Audit::start(log, Bounds::default(), Some(backlog), &tasks);
         let wards = Arc::new(Wards::new(Rules::default()));
         let policy = settings.reach.clone();
         let judge = move |address| policy.judge(address).map_err(|refused| refused.to_string());
@@ -117,6 +144,10 @@ impl Platform {
             let end = end.clone();
             tasks.spawn(async move { issuer.run(end).await });
         }
+        if settings.store.file().is_none() {
+            let marking = (store.clone(), end.clone());
+            tasks.spawn(async move { leave_marks(&marking.0, &marking.1).await });
+        }
         let grants = Arc::new(StoredGrants::new(store.clone(), Arc::clone(&safe)));
         let (outside, oauth_settings) = (checker.client.clone(), oauth_settings(&settings));
         let oauth = OAuth::new(outside, grants, oauth_settings);
@@ -125,10 +156,12 @@ impl Platform {
             logins: Logins::new(oauth, how, LOOK, lost(inner.clone())),
             begun: Begun::default(),
             settings,
+            _occupancy: occupancy,
             store,
             safe,
             keys,
             issuer,
+            strangers: Arc::new(Strangers::new(audit.clone())),
             audit,
             wards,
             metrics: Metrics::default(),
@@ -136,7 +169,7 @@ impl Platform {
             fleet: OnceLock::new(),
             file: Mutex::new(File::default()),
             roster: Mutex::new(Arc::new(Roster::default())),
-            reloading: tokio::sync::Mutex::default(),
+            reloading: Semaphore::new(1),
             troubles: Mutex::new(HashMap::new()),
             health_urls: Mutex::new(HashMap::new()),
             made: Mutex::default(),
@@ -187,6 +220,32 @@ fn lost(inner: Weak<Inner>) -> Lost {
 pub(super) fn options(found: &KeyFound) -> Options {
     let keys = std::iter::once(&found.key).chain(&found.next);
     Options { audit_keys: keys.map(audit_key).collect() }
+}
+
+/// A key was made just now for a store that has another: it is taken back, lest it be mistaken for
+/// the right one.
+pub(super) fn withdrawn(key: &KeySource) -> BootError {
+    let path = match key {
+        KeySource::File(path) => path.clone(),
+        KeySource::Given(_) | KeySource::Keyring(_) => PathBuf::new(),
+    };
+    if let Err(error) = std::fs::remove_file(&path) {
+        tracing::warn!(%error, path = %path.display(), "a key that fits nothing is left there");
+    }
+    BootError::KeyMissing { path }
+}
+
+/// Until the end.
+async fn leave_marks(store: &Store, end: &CancellationToken) {
+    loop {
+        if let Err(error) = leave_mark(store).await {
+            tracing::debug!(%error, "the store does not know that it is being served");
+        }
+        tokio::select! {
+            () = end.cancelled() => return,
+            () = tokio::time::sleep(MARK_EVERY) => {}
+        }
+    }
 }
 
 /// The key that the end of the audit log is authenticated with: made of the operator's.

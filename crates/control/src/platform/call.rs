@@ -3,6 +3,7 @@
 use trunkline_gateway::{CallFailure, FailureKind, ToolCall};
 use trunkline_store::NewAudit;
 
+use super::custom::GROUP_ID;
 use super::roster::Entry;
 use super::show::no_such_server;
 use super::{Platform, clock};
@@ -54,12 +55,24 @@ impl Platform {
         let roster = self.roster();
         let turned =
             |server: Option<About>, tool: &str| Some(Turned { server, tool: tool.to_owned() });
-        let (entry, tool) = match &call.server_id {
-            Some(id) => match roster.find(id) {
+        let grants = by.principal.grants();
+        let is_theirs = call.server_id.as_deref().is_none_or(|id| id == GROUP_ID);
+        let chosen = match is_theirs.then(|| self.custom_call(&call.name, call.arguments, grants)) {
+            Some(Some(chosen)) => {
+                Some(chosen.map_err(|problem| (problem, turned(None, &call.name)))?)
+            }
+            _ => None,
+        };
+        let (entry, tool) = match (&chosen, &call.server_id) {
+            (Some(chosen), _) => match roster.named(&chosen.server) {
+                Some(entry) => (entry, chosen.tool.as_str()),
+                None => return Err((no_such_server(&chosen.server), turned(None, &call.name))),
+            },
+            (None, Some(id)) => match roster.find(id) {
                 Some(entry) => (entry, own_name(entry, &call.name)),
                 None => return Err((no_such_server(id), turned(None, &call.name))),
             },
-            None => roster
+            (None, None) => roster
                 .split(&call.name)
                 .ok_or_else(|| (no_such_tool(&call.name), turned(None, &call.name)))?,
         };
@@ -73,16 +86,19 @@ impl Platform {
             let problem = Problem::new(Kind::ServerUnavailable, detail).server(about.clone());
             return Err((problem, turned(Some(about), tool)));
         };
+        let arguments = chosen.as_ref().map(|chosen| chosen.arguments);
+        let arguments = arguments.or(call.arguments).unwrap_or_default();
         let wanted = ToolCall {
             server: entry.id.clone(),
             tool: tool.to_owned(),
-            arguments: call.arguments.unwrap_or_default().to_vec(),
+            arguments: arguments.to_vec(),
             meta: None,
             who: Some(label(
                 &by.principal.credential().to_string(),
                 by.address.unwrap_or_default(),
             )),
             traceparent: traceparent.map(str::to_owned),
+            is_behind: chosen.is_some(),
             deadline: None,
         };
         let called = fleet.call(wanted).await;

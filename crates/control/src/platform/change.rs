@@ -28,7 +28,7 @@ impl Platform {
             max_concurrency: new.max_concurrency,
             oauth: new.oauth,
         };
-        self.check_command(&connection.transport, by)?;
+        self.check_command(&connection.transport, Action::RegisterServer, &new.name, by)?;
         self.check_name(&new.name, None)?;
         self.check_places(&connection)?;
         let (id, at) = (new_id()?, clock::now());
@@ -76,7 +76,7 @@ impl Platform {
         connection.max_concurrency = patch.max_concurrency.of(connection.max_concurrency);
         connection.oauth = patch.oauth.of_client(connection.oauth);
         if connection.transport != opened.transport {
-            self.check_command(&connection.transport, by)?;
+            self.check_command(&connection.transport, Action::EditServer, &before.name, by)?;
         }
         let name = patch.name.unwrap_or_else(|| before.name.clone());
         self.check_name(&name, Some(&before.id))?;
@@ -214,6 +214,10 @@ impl Platform {
         audit: NewAudit,
         name: &str,
     ) -> Result<(), Problem> {
+        // Its log cannot be told from a damaged one, which it need not be.
+        if self.0.safe.is_locked() {
+            return Err(secret(&SecretError::Locked));
+        }
         let committed = self.0.store.commit(changes, vec![audit]).await;
         committed.map(drop).map_err(|error| match error {
             StoreError::Conflict { .. } => taken(name),
@@ -240,17 +244,29 @@ impl Platform {
         }
     }
 
-    /// A command runs on this machine: it takes an admin, and an operator who wants it so.
-    fn check_command(&self, transport: &Transport, by: By<'_>) -> Result<(), Problem> {
-        let Transport::Stdio { command, .. } = transport else { return Ok(()) };
-        let refused = |why: &str| Err(Problem::new(Kind::StdioForbidden, why));
-        if by.principal.require(Action::RegisterStdio).is_err() {
-            return refused("registering a command takes the role admin");
-        }
-        if !self.0.settings.stdio.allows(command) {
-            return refused("this Trunkline does not run commands that are registered over REST");
-        }
-        Ok(())
+    /// A command runs on this machine: it takes an admin, and an operator who wants it so. Who tried
+    /// is written down.
+    fn check_command(
+        &self,
+        transport: &Transport,
+        action: Action,
+        server: &str,
+        by: By<'_>,
+    ) -> Result<(), Problem> {
+        let Transport::Stdio { .. } = transport else { return Ok(()) };
+        let why = match by.principal.require(Action::RegisterStdio) {
+            Err(_) => "registering a command takes the role admin".to_owned(),
+            Ok(()) => match self.0.settings.stdio.judge(transport) {
+                Ok(()) => return Ok(()),
+                Err(forbidden) => forbidden.to_string(),
+            },
+        };
+        let mut record = audit(action.name(), by, clock::now());
+        record.server_name = Some(server.to_owned());
+        record.outcome = "refused".to_owned();
+        record.detail = Some(why.clone());
+        self.0.audit.record(record);
+        Err(Problem::new(Kind::StdioForbidden, why))
     }
 
     /// Where it leads, and what it refers to.

@@ -12,6 +12,7 @@ use crate::access::{
     Action, Credential, Grants, KeyId, Principal, Refusal, bearer_of, challenge, decide, label,
     read_label,
 };
+use crate::audit::Strangers;
 use crate::issuer::IssuerKeys;
 use crate::keys::Keyholder;
 
@@ -19,19 +20,27 @@ use crate::keys::Keyholder;
 pub struct KeyGate {
     keys: Arc<Keyholder>,
     issuer: Option<Arc<IssuerKeys>>,
+    strangers: Arc<Strangers>,
 }
 
 impl super::Platform {
     pub fn gate(&self) -> KeyGate {
-        KeyGate { keys: Arc::clone(&self.0.keys), issuer: self.0.issuer.clone() }
+        KeyGate {
+            keys: Arc::clone(&self.0.keys),
+            issuer: self.0.issuer.clone(),
+            strangers: Arc::clone(&self.0.strangers),
+        }
     }
 }
 
 impl KeyGate {
-    fn decide(&self, authorization: Option<&[u8]>) -> Result<Principal, Refusal> {
+    fn decide(&self, authorization: Option<&[u8]>, peer: SocketAddr) -> Result<Principal, Refusal> {
         let known = self.keys.known();
         let principal = decide(bearer_of(authorization)?, &known, clock::seconds())?;
-        principal.require(Action::UseMcp)?;
+        if let Err(refusal) = principal.require(Action::UseMcp) {
+            self.strangers.refused_mcp(&principal, &refusal.to_string(), peer, clock::now());
+            return Err(refusal);
+        }
         if let Credential::Key(id) = principal.credential() {
             self.keys.used(id, clock::now());
         }
@@ -40,6 +49,9 @@ impl KeyGate {
 
     fn told(&self, decided: Result<Principal, Refusal>, peer: SocketAddr) -> Decision {
         let resource = self.issuer.as_deref().map(IssuerKeys::resource);
+        if let Err(refusal) = &decided {
+            self.strangers.came(*refusal, peer.ip(), clock::now());
+        }
         decided.map(|principal| pass(&principal, peer)).map_err(|refusal| Denied {
             status: refusal.status(),
             challenge: Some(challenge(refusal, Action::UseMcp.least_role(), resource)),
@@ -50,19 +62,21 @@ impl KeyGate {
 
 impl Gate for KeyGate {
     fn admit(&self, asking: &Asking<'_>) -> Admission {
-        let decided = self.decide(asking.authorization);
+        let decided = self.decide(asking.authorization, asking.peer);
         if decided != Err(Refusal::NeedsKeys) {
             return Admission::Now(self.told(decided, asking.peer));
         }
         let Some(issuer) = self.issuer.clone().filter(|issuer| issuer.may_come()) else {
             // Keys may have come since they were missed: those are handed over before the fetch ends.
-            return Admission::Now(self.told(self.decide(asking.authorization), asking.peer));
+            return Admission::Now(
+                self.told(self.decide(asking.authorization, asking.peer), asking.peer),
+            );
         };
         let (gate, shown) = (self.clone(), asking.authorization.map(<[u8]>::to_vec));
         let peer = asking.peer;
         Admission::Later(Box::pin(async move {
             issuer.renewed().await;
-            gate.told(gate.decide(shown.as_deref()), peer)
+            gate.told(gate.decide(shown.as_deref(), peer), peer)
         }))
     }
 
@@ -74,6 +88,11 @@ impl Gate for KeyGate {
         let (credential, _) = read_label(&pass.label);
         let Some(id) = credential.strip_prefix("key:") else { return true };
         KeyId::read(id).is_some_and(|id| self.keys.is_good(&Credential::Key(id), clock::now()))
+    }
+
+    /// With another key than the store's nobody's key is known.
+    fn trouble(&self) -> Option<&'static str> {
+        self.keys.is_locked().then_some("locked")
     }
 }
 
@@ -99,7 +118,7 @@ struct Limited {
     id: u64,
 }
 
-fn limited(grants: &Grants, credential: &str) -> Option<Arc<dyn Grant>> {
+pub(super) fn limited(grants: &Grants, credential: &str) -> Option<Arc<dyn Grant>> {
     let Grants::Only(patterns) = grants else { return None };
     let mut sum = Sha256::new().chain_update(credential);
     for pattern in patterns {
@@ -131,10 +150,13 @@ mod tests {
     use serde_json::json;
     use tokio::task::JoinSet;
     use tokio_util::sync::CancellationToken;
+    use tokio_util::task::TaskTracker;
 
     use super::*;
     use crate::access::tests::{claims, header};
+    use crate::audit::{Audit, Bounds};
     use crate::issuer::tests::{OAUTH, World};
+    use crate::scratch::Folder;
 
     /// A good token by the clock of the wall.
     fn fresh(world: &World, kid: &str, subject: &str) -> (String, u64) {
@@ -162,7 +184,16 @@ mod tests {
     async fn the_gate_waits_for_keys_and_a_pass_is_as_good_as_its_token() {
         let world = World::described_at(OAUTH).await;
         let (keys, mut tasks) = (world.keys(None), JoinSet::new());
-        let gate = KeyGate { keys: Arc::clone(&world.holder), issuer: Some(Arc::clone(&keys)) };
+        let gate = KeyGate {
+            keys: Arc::clone(&world.holder),
+            issuer: Some(Arc::clone(&keys)),
+            strangers: Arc::new(Strangers::new(Audit::start(
+                Arc::new(Folder::new().store().await),
+                Bounds::default(),
+                None,
+                &TaskTracker::new(),
+            ))),
+        };
         let (token, end) = fresh(&world, "ed", "alice");
         let Admission::Later(later) = shown(&gate, &token) else { panic!("keys are not here yet") };
         let running = Arc::clone(&keys);

@@ -5,6 +5,7 @@ use std::path::Path;
 use trunkline_store::{NewAudit, Options, Store, StoreUrl, Verdict};
 
 use super::boot::{audit_key, options};
+use super::occupancy::{Occupancy, nobody_serves};
 use super::secrets::{self, NotRemoved, Removal, Written};
 use super::{BootError, clock};
 use crate::secrets::{
@@ -31,6 +32,12 @@ pub enum ChangeKeyError {
 /// A new key in the place of the one in this file. How many secrets it seals now. May be run again
 /// if it was interrupted.
 pub async fn change_key(url: &StoreUrl, path: &Path) -> Result<u64, ChangeKeyError> {
+    let _alone = Occupancy::alone(url).map_err(BootError::from)?;
+    let known = KeySource::File(path.to_owned()).existing().map_err(BootError::from)?;
+    let store = Store::open(url, options(&known)).await.map_err(BootError::from)?;
+    let nobody = nobody_serves(url, &store).await;
+    store.close().await;
+    nobody.map_err(BootError::from)?;
     let rotation = FileRotation::begin(path)?;
     let (old, new) = (rotation.old.clone(), rotation.new.clone());
     let audit_keys = vec![audit_key(&new), audit_key(&old)];

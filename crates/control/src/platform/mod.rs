@@ -6,12 +6,16 @@ mod boot;
 mod call;
 mod change;
 mod clock;
+mod command;
+mod custom;
 mod gate;
 mod login;
 mod made;
 mod maintain;
 mod news;
+mod occupancy;
 mod reconcile;
+mod requests;
 mod roster;
 mod secrets;
 mod settings;
@@ -23,14 +27,14 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::{Notify, Semaphore, broadcast};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::config::{CustomTool, ServerSpec};
 use trunkline_gateway::{EventSink, Fleet};
 use trunkline_store::Store;
 
-use crate::audit::Audit;
+use crate::audit::{Audit, Strangers};
 use crate::health::{Checker, Wards};
 use crate::issuer::IssuerKeys;
 use crate::keys::Keyholder;
@@ -41,9 +45,11 @@ use crate::secrets::Safe;
 pub use boot::{BootError, Booted};
 pub use call::Called;
 pub use clock::now;
+pub use command::Surroundings;
 pub use gate::KeyGate;
 pub use maintain::{ChangeKeyError, Secrets, SecretsError, change_key, verify_audit};
 pub use news::{News, Told};
+pub use occupancy::Occupied;
 pub use secrets::{NotRemoved, Removal, Written};
 pub use settings::{Lookup, Settings, StdioRegistration};
 pub use show::{Shown, store_problem};
@@ -54,6 +60,7 @@ pub use login::with_logins;
 pub(crate) use login::{CALLBACK, DOCUMENT};
 use made::Made;
 use news::Newsroom;
+use occupancy::Occupancy;
 use roster::Roster;
 
 /// Cheap to clone; all clones are one.
@@ -63,6 +70,8 @@ pub struct Platform(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     settings: Settings,
+    /// Nobody changes the key of the store meanwhile.
+    _occupancy: Occupancy,
     store: Store,
     safe: Arc<Safe>,
     keys: Arc<Keyholder>,
@@ -71,6 +80,8 @@ struct Inner {
     audit: Audit,
     logins: Logins,
     begun: Begun,
+    /// Who came with a token that is none.
+    strangers: Arc<Strangers>,
     wards: Arc<Wards>,
     metrics: Metrics,
     checker: Checker,
@@ -80,7 +91,7 @@ struct Inner {
     file: Mutex<File>,
     roster: Mutex<Arc<Roster>>,
     /// Held from reading the store to replacing the roster: an older reading must not come last.
-    reloading: tokio::sync::Mutex<()>,
+    reloading: Semaphore,
     /// Why a registered server cannot even be tried, by its id.
     troubles: Mutex<HashMap<String, Trouble>>,
     /// Where the health of a registered server is asked for, by its id; with its secrets.

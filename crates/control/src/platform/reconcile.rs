@@ -35,7 +35,7 @@ impl Platform {
 
     /// Reads the store again. What is known of it stays known if it cannot be read.
     pub(super) async fn reload(&self) -> Result<(), StoreError> {
-        let _turn = self.0.reloading.lock().await;
+        let _turn = self.0.reloading.acquire().await; // it is never closed
         let (records, read) = match self.0.store.all_servers().await {
             Ok(records) => (records, Ok(())),
             Err(error) => (self.roster().records(), Err(error)),
@@ -220,7 +220,11 @@ impl Platform {
     async fn spec(&self, record: &ServerRecord, changed: &Changed) -> Result<ServerSpec, NoSpec> {
         let (resolved, names) = self.opened(record).await?;
         self.0.made.lock().note(record, &names, changed);
-        let connection = resolved.connection;
+        let mut connection = resolved.connection;
+        let (stdio, own) = (&self.0.settings.stdio, &self.0.settings.own);
+        stdio
+            .settle(&mut connection.transport, own)
+            .map_err(|why| NoSpec::Never(why.to_string()))?;
         let health = connection.health_check_url;
         self.0.health_urls.lock().insert(record.id.clone(), health);
         let login = may_log_in(&connection.transport).then(|| record.id.clone());

@@ -8,6 +8,7 @@ use std::time::Duration;
 use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
 
+use super::Surroundings;
 use crate::access::WithoutToken;
 use crate::issuer::Trusted;
 use crate::secrets::{Allowed, KeySource};
@@ -35,6 +36,8 @@ pub struct Settings {
     pub allowed: Allowed,
     /// Looks one up.
     pub environment: Lookup,
+    /// Where Trunkline itself looks for programs.
+    pub own: Surroundings,
     pub health_interval: Duration,
     /// Who follows requests, for what it has lost.
     pub tracer: Option<Tracer>,
@@ -47,19 +50,9 @@ pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 pub enum StdioRegistration {
     #[default]
     Refused,
-    /// Those that run one of these programs, as they are written here.
+    /// Those that run one of these programs, as they are written here: see `command`.
     Only(Vec<String>),
     Allowed,
-}
-
-impl StdioRegistration {
-    pub(super) fn allows(&self, command: &str) -> bool {
-        match self {
-            Self::Refused => false,
-            Self::Only(commands) => commands.iter().any(|allowed| allowed == command),
-            Self::Allowed => true,
-        }
-    }
 }
 
 /// Without the tokens.

@@ -8,6 +8,7 @@ use super::Platform;
 use super::clock;
 use super::login::may_log_in;
 use super::roster::{Entry, Origin};
+use crate::access::{Principal, Role};
 use crate::api::problem::{About, Kind, Problem};
 use crate::api::view::{AuthView, HealthStatus, HealthView, LastError, ServerView, Status};
 use crate::health::Phase;
@@ -22,13 +23,25 @@ pub struct Shown {
 
 impl Platform {
     /// One page, by name: those after `after`; and how many there are in all.
-    pub fn servers(&self, after: Option<&str>, limit: usize) -> (Vec<(String, Value)>, usize) {
+    pub fn servers(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+        asker: &Principal,
+    ) -> (Vec<(String, Value)>, usize) {
         let roster = self.roster();
-        let mut all: Vec<&Entry> = roster.all().collect();
+        let mut all: Vec<&Entry> = roster.all().filter(|it| sees(asker, &it.name)).collect();
         all.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
         let later = |entry: &&&Entry| after.is_none_or(|after| *place(entry) > *after);
         let page = all.iter().filter(later).take(limit);
-        (page.map(|entry| (place(entry), self.show(entry).json)).collect(), roster.len())
+        (page.map(|entry| (place(entry), self.show(entry).json)).collect(), all.len())
+    }
+
+    /// What is not there for this asker is not there.
+    pub fn must_see(&self, id: &str, asker: &Principal) -> Result<(), Problem> {
+        let roster = self.roster();
+        let entry = roster.find(id).filter(|entry| sees(asker, &entry.name));
+        entry.map(drop).ok_or_else(|| no_such_server(id))
     }
 
     pub fn server(&self, id: &str) -> Result<Shown, Problem> {
@@ -205,6 +218,11 @@ fn unknown() -> HealthView {
         error_rate: None,
         consecutive_failures: 0,
     }
+}
+
+/// Who runs the servers sees all of them; who uses them, those with a tool that may be called.
+fn sees(asker: &Principal, server: &str) -> bool {
+    asker.role() >= Role::Operator || asker.grants().touches(server)
 }
 
 pub(super) fn no_such_server(id: &str) -> Problem {

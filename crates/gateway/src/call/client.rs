@@ -14,7 +14,7 @@ use trunkline_wire::{Edits, Id};
 use crate::call::question::{Abilities, Questions};
 use crate::call::{Carrier, Door, Level};
 use crate::era::Stamp;
-use crate::gate::Grant;
+use crate::gate::{Grant, Pass};
 use crate::pump::Touched;
 
 #[derive(Debug, Default)]
@@ -31,6 +31,8 @@ pub(crate) struct Client {
     said: Mutex<Said>,
     /// Who it is to those who keep account.
     who: OnceLock<Arc<str>>,
+    /// Whose it is, where clients have to say that: the same for the same caller.
+    principal: OnceLock<Arc<[u8]>>,
     /// `None`: nothing is kept from it.
     grant: Option<Arc<dyn Grant>>,
 }
@@ -133,6 +135,16 @@ impl Client {
 
     pub(crate) fn who(&self) -> Option<Arc<str>> {
         self.who.get().cloned()
+    }
+
+    /// It is this caller's.
+    pub(crate) fn belongs_to(&self, caller: &Pass) {
+        self.is_known_as(Arc::clone(&caller.label));
+        drop(self.principal.set(Arc::clone(&caller.who)));
+    }
+
+    pub(crate) fn principal(&self) -> Option<&Arc<[u8]>> {
+        self.principal.get()
     }
 
     /// From now on, what concerns no call leaves through this door.

@@ -43,6 +43,8 @@ pub(crate) enum Cancel<'a> {
     Said(&'a Message<'a>),
     /// By not waiting any more.
     Left,
+    /// It has not: it may not be here any more, and still waits.
+    TurnedOut,
 }
 
 /// The way back of one call.
@@ -63,6 +65,8 @@ pub(crate) struct ReturnPath {
     pub(crate) again: Option<Box<Again>>,
     /// What is told at its end, where somebody is told.
     pub(crate) note: Option<Arc<Note>>,
+    /// It asks for a list of tasks, and is to be shown its client's own.
+    pub(crate) lists_tasks: bool,
 }
 
 /// A request that can be handed over again.
@@ -152,6 +156,21 @@ impl ReturnPath {
         self.door.refuse(code, Payload::Owned(response), &Edits::new(), touched);
     }
 
+    /// The call was cancelled and has been taken out of its client. That has no answer, as the
+    /// protocol asks, but for a client that did not cancel it.
+    pub(crate) fn cancelled(&self, how: Cancel<'_>, touched: &mut Touched) {
+        self.noted(Outcome::Cancelled);
+        match how {
+            Cancel::Said(_) | Cancel::Left => self.door.unanswered(touched),
+            Cancel::TurnedOut => {
+                let (era, error) = (self.manner.era(), CallError::TurnedOut);
+                let response = self.id.with_token(|id| error.response_in(era, id));
+                let code = i64::from(error.code_in(era));
+                self.door.refuse(code, Payload::Owned(response), &Edits::new(), touched);
+            }
+        }
+    }
+
     /// The call has ended without an answer.
     pub(crate) fn noted(&self, outcome: Outcome) {
         if let Some(note) = &self.note {
@@ -182,6 +201,7 @@ impl ReturnPath {
             rounds: 0,
             again: self.again.clone(),
             note: self.note.clone(),
+            lists_tasks: self.lists_tasks,
         }
     }
 

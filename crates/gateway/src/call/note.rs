@@ -2,16 +2,16 @@
 //! made where somebody is.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use memchr::memmem;
 use ring::digest::{SHA256, digest};
-use trunkline_wire::{Kind, Message, Span, decode, member, scan};
+use trunkline_wire::{Kind, Message, Span, decode, find, member, scan};
 
 use crate::call::trace::Trace;
 use crate::call::{Client, Door, Manner};
 use crate::error::CallError;
-use crate::events::{CallEnded, CallManner, Event, EventSink, Outcome};
+use crate::events::{CallEnded, CallManner, Event, EventSink, Outcome, RequestEnded};
 use crate::identity::Identity;
 use crate::traces::{Hop, Traces};
 
@@ -52,6 +52,8 @@ struct Account {
     argument_hash: [u8; 32],
     bytes_in: usize,
     manner: CallManner,
+    /// `None`: a call of a tool.
+    method: Option<String>,
 }
 
 /// Who asks, how, and where the answer leaves.
@@ -62,9 +64,32 @@ pub(crate) struct Asker<'a> {
     pub(crate) door: &'a Door,
 }
 
+impl Account {
+    /// Of a request that is no call of a tool, if its client had to say who it is.
+    fn of_other(message: &Message<'_>, asker: Asker<'_>, sink: &EventSink) -> Option<Self> {
+        asker.client.principal().and_then(|_| asker.client.who())?;
+        let method = message.method();
+        is_told_of(&method).then(|| Self {
+            sink: sink.clone(),
+            tool: about(message).unwrap_or_default(),
+            argument_hash: hash(message.text(message.params.span)),
+            bytes_in: message.bytes.len(),
+            manner: manner_of(asker),
+            method: Some(String::from_utf8_lossy(&method).into_owned()),
+        })
+    }
+}
+
+fn manner_of(asker: Asker<'_>) -> CallManner {
+    match asker.manner {
+        Manner::Session => CallManner::Session,
+        Manner::Stateless(_) => CallManner::Stateless,
+    }
+}
+
 impl Note {
-    /// About a request that goes to this server with these changes. Calls of tools are told to all,
-    /// other requests only to those who follow them.
+    /// About a request that goes to this server with these changes. Calls of tools are told to all;
+    /// of other requests, those of somebody who had to say who that is, and those that are followed.
     pub(crate) fn of(
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
@@ -81,22 +106,19 @@ impl Note {
         let traces = watch.traces.as_ref();
         let trace = traces.and_then(|traces| Trace::begin(traces, message, name, asker.door, hop));
         let is_call = *message.method() == *b"tools/call";
-        let account = watch.events.as_ref().filter(|_| is_call).map(|sink| {
-            let arguments = changed(message.params.arguments).unwrap_or_default();
-            let mut argument_hash = [0; 32];
-            for (to, from) in argument_hash.iter_mut().zip(digest(&SHA256, arguments).as_ref()) {
-                *to = *from;
+        let account = watch.events.as_ref().and_then(|sink| {
+            if !is_call {
+                return Account::of_other(message, asker, sink);
             }
-            Account {
+            let arguments = changed(message.params.arguments).unwrap_or_default();
+            Some(Account {
                 sink: sink.clone(),
                 tool: name.and_then(decode).unwrap_or_default().into_owned(),
-                argument_hash,
+                argument_hash: hash(arguments),
                 bytes_in: message.bytes.len(),
-                manner: match asker.manner {
-                    Manner::Session => CallManner::Session,
-                    Manner::Stateless(_) => CallManner::Stateless,
-                },
-            }
+                manner: manner_of(asker),
+                method: None,
+            })
         });
         if account.is_none() && trace.is_none() {
             return None;
@@ -117,6 +139,24 @@ impl Note {
         }
     }
 
+    /// A request of somebody who had to say who that is goes to no server.
+    pub(crate) fn turned_away(message: &Message<'_>, client: &Client, sink: &EventSink) {
+        let method = message.method();
+        let known = *method == *b"tools/call" || is_told_of(&method);
+        let Some(who) = client.principal().filter(|_| known).and_then(|_| client.who()) else {
+            return;
+        };
+        sink.put(Event::RequestEnded(RequestEnded {
+            method: String::from_utf8_lossy(&method).into_owned(),
+            about: about(message),
+            server: None,
+            who,
+            outcome: Outcome::Refused,
+            duration: Duration::ZERO,
+            params_hash: hash(message.text(message.params.span)),
+        }));
+    }
+
     /// It has ended with this answer of its server's.
     pub(crate) fn answered(&self, answer: &[u8]) {
         self.ended(judged(answer), answer.len());
@@ -132,6 +172,17 @@ impl Note {
             trace.ended(&self.server, self.who.as_ref(), outcome, duration);
         }
         let Some(account) = &self.account else { return };
+        if let (Some(method), Some(who)) = (&account.method, &self.who) {
+            return account.sink.put(Event::RequestEnded(RequestEnded {
+                method: method.clone(),
+                about: Some(account.tool.clone()).filter(|about| !about.is_empty()),
+                server: Some(Arc::clone(&self.server)),
+                who: Arc::clone(who),
+                outcome,
+                duration,
+                params_hash: account.argument_hash,
+            }));
+        }
         account.sink.put(Event::CallEnded(CallEnded {
             server: Arc::clone(&self.server),
             id: Arc::clone(&self.id),
@@ -145,6 +196,37 @@ impl Note {
             manner: account.manner,
         }));
     }
+}
+
+/// Requests that read or do something with a server, besides calls.
+fn is_told_of(method: &[u8]) -> bool {
+    matches!(method, b"resources/read" | b"prompts/get" | b"completion/complete")
+        || method.starts_with(b"tasks/")
+}
+
+/// What it is about, in the client's words.
+fn about(message: &Message<'_>) -> Option<String> {
+    let text = |span: Option<Span>| span.and_then(|at| decode(at.of(message.bytes)));
+    let within = |path: &[&str]| find(message.bytes, message.params.span?, path);
+    let said = text(message.params.name)
+        .or_else(|| text(message.params.uri))
+        .or_else(|| text(within(&["taskId"])))
+        .or_else(|| text(within(&["ref", "name"])))
+        .or_else(|| text(within(&["ref", "uri"])))?;
+    // What stands in the query of a URI is an argument.
+    let said = if said.contains("://") { said.split(['?', '#']).next()? } else { &*said };
+    Some(said.chars().take(MOST_ABOUT).collect())
+}
+
+/// Whoever writes it down need not keep what somebody made up at length.
+const MOST_ABOUT: usize = 256;
+
+fn hash(bytes: &[u8]) -> [u8; 32] {
+    let mut sum = [0; 32];
+    for (to, from) in sum.iter_mut().zip(digest(&SHA256, bytes).as_ref()) {
+        *to = *from;
+    }
+    sum
 }
 
 /// What a response says. Most say neither word, and are not read any further.
@@ -187,6 +269,21 @@ fn outcome_of(error: &CallError) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_request_is_about_has_no_arguments_in_it() {
+        for (params, expected) in [
+            (r#"{"uri":"file:///a/b?token=x#y"}"#, Some("file:///a/b")),
+            (r#"{"name":"what?"}"#, Some("what?")),
+            (r#"{"taskId":"t-1"}"#, Some("t-1")),
+            (r#"{"ref":{"type":"ref/prompt","name":"greet"}}"#, Some("greet")),
+            (r#"{"ref":{"type":"ref/resource","uri":"a://{b}"}}"#, Some("a://{b}")),
+            ("{}", None),
+        ] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{params}}}"#);
+            assert_eq!(about(&scan(text.as_bytes()).unwrap()).as_deref(), expected, "{params}");
+        }
+    }
 
     #[test]
     fn an_answer_is_judged_by_what_it_says_at_the_top() {

@@ -30,6 +30,8 @@ pub struct ToolCall {
     pub who: Option<Arc<str>>,
     /// The `traceparent` it came with, if it came with one.
     pub traceparent: Option<String>,
+    /// A tool that the config does not show by itself: it is behind a custom tool.
+    pub is_behind: bool,
     /// When the answer is of no use any more; besides, what holds for every call holds.
     pub deadline: Option<Instant>,
 }
@@ -126,7 +128,7 @@ impl Fleet {
 
     /// The server, and the request as it gets it.
     fn prepared(&self, call: &ToolCall) -> Result<(Arc<Server>, Vec<u8>), CallFailure> {
-        let ToolCall { server: id, tool, arguments, meta, .. } = call;
+        let ToolCall { server: id, tool, arguments, meta, is_behind, .. } = call;
         let Some(server) = self.find(id) else {
             let words = format!("there is no server `{id}`");
             return Err(failure(FailureKind::NoSuchServer, &words));
@@ -134,7 +136,7 @@ impl Fleet {
         let Some(listing) = server.listing() else { return Err(absent(&server)) };
         let filter = server.filter();
         let mut tools = listing.tools().iter();
-        let known = tools.find(|known| known.name == *tool && filter.shows(tool));
+        let known = tools.find(|known| known.name == *tool && (*is_behind || filter.shows(tool)));
         let Some(known) = known else {
             let words = format!("server `{}` has no tool `{tool}`", server.key);
             return Err(failure(FailureKind::NoSuchTool, &words));
@@ -189,6 +191,7 @@ fn hand_over(server: &Arc<Server>, message: &[u8], client: Arc<Client>, exit: &A
         rounds: 0,
         again: None,
         note: None,
+        lists_tasks: false,
     };
     path.note = server.note(&message, &[], path.asker());
     let onward = path.note.as_deref().and_then(|note| note.onward(&message));

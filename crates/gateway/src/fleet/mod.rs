@@ -3,6 +3,7 @@
 
 mod ask;
 mod call;
+mod custom;
 mod info;
 mod leave;
 
@@ -21,6 +22,7 @@ pub use call::{Answer, CallFailure, FailureKind, ToolCall};
 pub use info::{ServerInfo, ToolInfo};
 pub use leave::Retired;
 
+use crate::events::EventSink;
 use crate::face::Face;
 use crate::registry::Registry;
 use crate::upstream::{Provisions, Server, Supervisor, supervise};
@@ -31,7 +33,7 @@ pub struct Fleet {
     pub(crate) registry: Arc<Registry>,
     pub(crate) supervisor: Supervisor,
     pub(crate) supervisors: TaskTracker,
-    provisions: Provisions,
+    pub(crate) provisions: Provisions,
     /// Supervisors run here, whoever asks for them.
     runtime: Handle,
     /// Who calls from inside, as `clientInfo` says it.
@@ -144,6 +146,11 @@ impl Fleet {
     /// Does anybody follow requests?
     pub(crate) fn follows(&self) -> bool {
         self.provisions.watch.as_ref().is_some_and(|watch| watch.traces.is_some())
+    }
+
+    /// Who is told what happens.
+    pub(crate) fn events(&self) -> Option<EventSink> {
+        self.provisions.watch.as_ref()?.events.clone()
     }
 
     fn find(&self, id: &str) -> Option<Arc<Server>> {

@@ -6,12 +6,13 @@ use trunkline_catalog::config::Share;
 use trunkline_catalog::{Route as Owner, ToolRoute};
 use trunkline_wire::{Edits, Id, Message, Span, decode, find};
 
-use crate::call::{Again, Asker, Note, Refused, ReturnPath};
+use crate::call::{Again, Asker, Client, Note, Refused, ReturnPath};
 use crate::era::Era;
 use crate::error::CallError;
 use crate::pump::Touched;
 use crate::registry::Snapshot;
 use crate::router::{Deed, Forward, Subtool};
+use crate::session::tasks::Shown;
 use crate::session::{Asked, Session};
 use crate::upstream::{Connection, Server};
 
@@ -25,7 +26,7 @@ impl Session {
     /// A tool call: the hot path.
     pub(super) fn call(self: &Arc<Self>, asked: Asked<'_>, owner: &Owner, touched: &mut Touched) {
         let Some(name_at) = asked.message.params.name else { return };
-        self.send(asked, owner.server, &[(name_at, &owner.name_token)], touched);
+        self.send(asked, owner.server, &[(name_at, &owner.name_token)], Shown::All, touched);
     }
 
     /// A call to a custom tool: the tool behind it gets its own name and its own arguments.
@@ -38,7 +39,7 @@ impl Session {
         let Some(name_at) = asked.message.params.name else { return };
         let changes: Changes<'_> =
             &[(name_at, &subtool.owner.name_token), (subtool.arguments, subtool.args)];
-        self.send(asked, subtool.owner.server, changes, touched);
+        self.send(asked, subtool.owner.server, changes, Shown::All, touched);
     }
 
     pub(super) fn forward(
@@ -60,7 +61,7 @@ impl Session {
             // Who wants to hear of what is noted with the connection, and there is none.
             return asked.refuse(&absent(server), touched);
         }
-        self.send(asked, to.server, &[(to.at, &to.token)], touched);
+        self.send(asked, to.server, &[(to.at, &to.token)], Shown::All, touched);
     }
 
     /// Passes the request on to the server at `place`.
@@ -69,6 +70,7 @@ impl Session {
         asked: Asked<'_>,
         place: usize,
         changes: Changes<'_>,
+        shown: Shown,
         touched: &mut Touched,
     ) {
         let Some(server) = asked.snapshot.server(place) else { return };
@@ -76,13 +78,13 @@ impl Session {
             if server.share == Share::PerSession {
                 return asked.refuse(&absent(server), touched); // its calls are with other processes
             }
-            return hold(asked, server, changes, touched);
+            return hold(asked, server, changes, shown, touched);
         };
         match self.own_process(server, Some(&asked)) {
             Err(error) => asked.refuse(&error, touched),
-            Ok(None) => submit(asked, server, connection, changes, touched),
+            Ok(None) => submit(asked, server, connection, (changes, shown), touched),
             Ok(Some(private)) => match private.connection() {
-                Some(connection) => submit(asked, &private, &connection, changes, touched),
+                Some(connection) => submit(asked, &private, &connection, (changes, shown), touched),
                 None if private.is_settled() => asked.refuse(&absent(&private), touched),
                 None => self.retry_when_ready(private, &asked),
             },
@@ -99,7 +101,7 @@ impl Session {
             Some(server) if self.may_wait() && !server.is_settled() => {
                 self.retry_when_ready(server, asked);
             }
-            _ => asked.refuse(&self.unknown_tool(name), touched),
+            _ => self.turn_away(asked, &self.unknown_tool(name), touched),
         }
     }
 
@@ -128,32 +130,42 @@ impl Session {
         if self.may_wait() && !self.context.registry.is_settled() {
             self.retry_when_settled(asked);
         } else {
-            asked.refuse(error, touched);
+            self.turn_away(asked, error, touched);
         }
     }
 
     /// A method Trunkline does not know goes to the one server it can be meant for.
     pub(super) fn unknown(self: &Arc<Self>, asked: Asked<'_>, touched: &mut Touched) {
-        let to = self.addressee(asked.message, asked.snapshot);
-        match to.filter(|to| asked.snapshot.is_whole(to.place)) {
+        let to = self.addressee(asked.message, asked.snapshot, asked.client);
+        let to = to.filter(|to| asked.snapshot.is_whole(to.place));
+        let shown = match self.judge_task(&asked, to.as_ref().map(|to| to.place)) {
+            Ok(shown) => shown,
+            Err(error) => return self.turn_away(&asked, &error, touched),
+        };
+        match to {
             Some(Addressee { place, change }) => {
                 let change = change.as_ref().map(|(at, token)| (*at, &**token));
                 let changes: Vec<(Span, &[u8])> = change.into_iter().collect();
-                self.send(asked, place, &changes, touched);
+                self.send(asked, place, &changes, shown, touched);
             }
             None if self.may_wait() && !self.context.registry.is_settled() => {
                 self.retry_when_settled(&asked);
             }
             None => {
                 let method = String::from_utf8_lossy(&asked.message.method()).into_owned();
-                asked.refuse(&CallError::Unaddressed { method }, touched);
+                self.turn_away(&asked, &CallError::Unaddressed { method }, touched);
             }
         }
     }
 
     /// The server a message of an unknown kind is for: by the name or URI in it, by the address in
     /// its `_meta`, or because there is only one.
-    fn addressee(&self, message: &Message<'_>, snapshot: &Snapshot) -> Option<Addressee> {
+    fn addressee(
+        &self,
+        message: &Message<'_>,
+        snapshot: &Snapshot,
+        client: &Client,
+    ) -> Option<Addressee> {
         let running = |place: &usize| snapshot.connection(*place).is_some();
         let text =
             |span: Option<Span>| span.and_then(|at| Some((at, decode(at.of(message.bytes))?)));
@@ -162,7 +174,7 @@ impl Session {
             let place = snapshot.place_of(&key)?;
             return Some(Addressee { place, change: None }).filter(|to| running(&to.place));
         }
-        if let Some(place) = self.task_place(message, snapshot) {
+        if let Some(place) = self.task_place(message, snapshot, client) {
             return Some(Addressee { place, change: None }).filter(|to| running(&to.place));
         }
         if let Some((at, name)) = text(message.params.name) {
@@ -185,16 +197,6 @@ impl Session {
             .filter(|to| running(&to.place))
     }
 
-    /// What is said about a task is for the server that has it.
-    fn task_place(&self, message: &Message<'_>, snapshot: &Snapshot) -> Option<usize> {
-        if !message.method().starts_with(b"tasks/") {
-            return None;
-        }
-        let task = find(message.bytes, message.params.span?, &["taskId"])?;
-        let id = self.context.registry.parking.tasks.owner(&decode(task.of(message.bytes))?)?;
-        snapshot.place_of_id(&id)
-    }
-
     /// A notification Trunkline does not know, likewise. Nobody can be told that it found none.
     pub(super) fn pass_notification(
         &self,
@@ -202,7 +204,8 @@ impl Session {
         snapshot: &Snapshot,
         touched: &mut Touched,
     ) {
-        let to = self.addressee(message, snapshot).filter(|to| snapshot.is_whole(to.place));
+        let to = self.addressee(message, snapshot, &self.client);
+        let to = to.filter(|to| snapshot.is_whole(to.place));
         let server = to.as_ref().and_then(|to| snapshot.server(to.place));
         let connection = server.and_then(|server| self.connection_of(server));
         let Some(connection) = connection else {
@@ -259,12 +262,13 @@ fn submit(
     asked: Asked<'_>,
     server: &Arc<Server>,
     connection: &Arc<Connection>,
-    changes: Changes<'_>,
+    (changes, shown): (Changes<'_>, Shown),
     touched: &mut Touched,
 ) {
     let Asked { message, door, snapshot, client, manner, .. } = asked;
     let mut path = way_back(asked);
     path.note = connection.note(message, changes, &path);
+    path.lists_tasks = shown == Shown::OwnTasks;
     let note = path.note.clone();
     let onward = note.as_deref().and_then(|note| note.onward(message));
     let both = with(changes, onward.as_ref());
@@ -274,7 +278,7 @@ fn submit(
     let has_gone = matches!(error, CallError::ServerGone { may_have_run: false, .. });
     if let Some(room) = server.waiting_room().filter(|_| has_gone) {
         room.missed(connection);
-        return wait_for(asked, server, changes, note, touched);
+        return wait_for(asked, server, (changes, shown), note, touched);
     }
     if let Some(note) = note {
         note.failed(&error);
@@ -284,17 +288,23 @@ fn submit(
 
 /// A request for a server that is not there: something may be called by its key although it does not
 /// run. One that is expected back is waited for.
-fn hold(asked: Asked<'_>, server: &Arc<Server>, changes: Changes<'_>, touched: &mut Touched) {
+fn hold(
+    asked: Asked<'_>,
+    server: &Arc<Server>,
+    changes: Changes<'_>,
+    shown: Shown,
+    touched: &mut Touched,
+) {
     match server.connection() {
         // It has come while the request was read.
-        Some(connection) => submit(asked, server, &connection, changes, touched),
+        Some(connection) => submit(asked, server, &connection, (changes, shown), touched),
         None => {
             let Asked { message, client, manner, door, .. } = asked;
             let note = server.note(message, changes, Asker { client, manner, door });
             let onward = note.as_deref().and_then(|note| note.onward(message));
             let both = with(changes, onward.as_ref());
             let changes = both.as_deref().unwrap_or(changes);
-            wait_for(asked, server, changes, note, touched);
+            wait_for(asked, server, (changes, shown), note, touched);
         }
     }
 }
@@ -302,12 +312,13 @@ fn hold(asked: Asked<'_>, server: &Arc<Server>, changes: Changes<'_>, touched: &
 fn wait_for(
     asked: Asked<'_>,
     server: &Server,
-    changes: Changes<'_>,
+    (changes, shown): (Changes<'_>, Shown),
     note: Option<Arc<Note>>,
     touched: &mut Touched,
 ) {
     let again = Again::new(asked.message, changes);
-    let path = ReturnPath { note, again: Some(again), ..way_back(asked) };
+    let lists_tasks = shown == Shown::OwnTasks;
+    let path = ReturnPath { note, again: Some(again), lists_tasks, ..way_back(asked) };
     if let Err(turned) = server.hold(path, touched) {
         let (path, error) = *turned;
         path.fail_taken(&error, touched);
@@ -339,6 +350,7 @@ fn way_back(asked: Asked<'_>) -> ReturnPath {
         rounds: 0,
         again: None,
         note: None,
+        lists_tasks: false,
     }
 }
 

@@ -11,7 +11,9 @@ mod private;
 mod stateless;
 mod tag;
 mod talk;
+mod tasks;
+mod turned_away;
 mod waiting;
 
 pub(crate) use asked::{Asked, refuse_oversize};
-pub(crate) use talk::{Session, SessionContext, abandon, leave};
+pub(crate) use talk::{Session, SessionContext, abandon, leave, turn_out};

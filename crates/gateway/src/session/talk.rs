@@ -15,6 +15,7 @@ use trunkline_wire::{Fault, FaultKind, Id, Kind, Message, scan};
 
 use crate::call::{Cancel, Client, Door, Manner, Ticket};
 use crate::error::CallError;
+use crate::events::EventSink;
 use crate::face::Face;
 use crate::gate::{Grant, ONLY_CLIENT, Pass};
 use crate::pump::Touched;
@@ -44,6 +45,8 @@ pub(crate) struct SessionContext {
     pub(crate) private: bool,
     /// Requests are followed: what a head says about where one comes from is kept.
     pub(crate) follows: bool,
+    /// Who is told of what is turned away.
+    pub(crate) events: Option<EventSink>,
 }
 
 impl SessionContext {
@@ -113,7 +116,7 @@ impl Session {
             caller.as_ref().map_or_else(|| ONLY_CLIENT.into(), |it| Arc::clone(&it.who));
         let client = Arc::new(Client::restricted_to(grant));
         if let Some(caller) = &caller {
-            client.is_known_as(Arc::clone(&caller.label));
+            client.belongs_to(caller);
         }
         Arc::new(Self {
             context,
@@ -279,12 +282,25 @@ pub(crate) fn leave(client: &Client, id: &Id, touched: &mut Touched) {
     cancel(client, id, Cancel::Left, touched);
 }
 
+/// The client may not be here any more: what it waits for ends with an error that says so.
+pub(crate) fn turn_out(client: &Client, touched: &mut Touched) {
+    for (id, _) in client.open_calls() {
+        cancel(client, &id, Cancel::TurnedOut, touched);
+    }
+}
+
 fn cancel(client: &Client, id: &Id, how: Cancel<'_>, touched: &mut Touched) {
     match client.take(id) {
         Some(Ticket::Sent { carrier, id }) => carrier.cancel(id, how, touched),
         Some(Ticket::Waiting(waiting)) => {
             waiting.cancelled.cancel();
-            waiting.door.unanswered(touched);
+            match how {
+                Cancel::Said(_) | Cancel::Left => waiting.door.unanswered(touched),
+                Cancel::TurnedOut => {
+                    let error = CallError::TurnedOut;
+                    id.with_token(|id| refuse(id, &error, &waiting.door, touched));
+                }
+            }
         }
         None => {}
     }

@@ -52,6 +52,8 @@ pub(crate) struct Connection {
     /// It logs, and was told to from this level on (more than any: it was told nothing).
     pub(crate) logs: AtomicBool,
     pub(super) told_level: AtomicU8,
+    /// It has tasks: answers may tell of them.
+    pub(crate) has_tasks: AtomicBool,
     /// What stands in our own requests to it.
     stamp: Stamp,
     /// Where what takes time is done; none in tests without one.
@@ -113,6 +115,7 @@ impl Connection {
             modern: AtomicBool::new(false),
             logs: AtomicBool::new(false),
             told_level: AtomicU8::new(u8::MAX),
+            has_tasks: AtomicBool::new(false),
             stamp: own_stamp(b"{}"),
             runtime: Handle::try_current().ok(),
             stale: AtomicU8::new(0),
@@ -374,10 +377,14 @@ impl Connection {
         if let Waiter::Client(path) = &entry.waiter
             && path.manner.is_session()
             && self.era() == Era::Legacy
+            && !self.has_tasks.load(Ordering::Relaxed)
         {
             return path.deliver(shape.id, payload, touched);
         }
         match entry.waiter {
+            Waiter::Client(path) if self.has_tasks.load(Ordering::Relaxed) => {
+                self.settle_of_tasks(path, shape, payload, touched);
+            }
             Waiter::Client(path) => self.deliver_across(path, shape, payload, touched),
             Waiter::Parked(parked) => self.settle_parked(&parked, shape, payload, touched),
             // If nobody waits any more, the handshake was given up.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use trunkline_wire::{Edits, Kind, Message, Span, decode, encode, find, member, scan};
+use trunkline_wire::{Edits, Kind, Message, Span, decode, encode, find, scan};
 
 use crate::call::{Ability, Carrier, Level, Manner, Payload, ReturnPath, Stateless, Ticket};
 use crate::era::{self, Era, InputRequest, Translated, Unsealable};
@@ -206,7 +206,7 @@ impl Connection {
                     return path.deliver_edited(None, shape.id, payload, edits, touched);
                 }
             }
-            Some(b"\"task\"") => self.remember_task(result.of(bytes)),
+            Some(b"\"task\"") => self.remember_task(result.of(bytes), &path.client),
             Some(_) => {}
             None => return deliver_completed(path, how, shape, result, payload, touched),
         }
@@ -235,15 +235,6 @@ impl Connection {
     pub(super) fn senseless(&self, what: &str) -> CallError {
         let (server, what) = (self.key.to_string(), what.to_owned());
         CallError::ServerGone { server, what, may_have_run: true, stderr: Vec::new() }
-    }
-
-    /// A task was started: what is asked about it later is for the same server.
-    fn remember_task(&self, result: &[u8]) {
-        let task = member(result, "taskId");
-        let task = task.or_else(|| member(member(result, "task")?, "taskId"));
-        if let Some(task) = task.and_then(decode) {
-            self.parking.tasks.remember(task.into_owned(), self.key.id());
-        }
     }
 }
 

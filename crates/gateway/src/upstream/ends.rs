@@ -8,7 +8,6 @@ use crate::call::{Cancel, Carrier};
 use crate::deadlines::Tick;
 use crate::era::Era;
 use crate::error::CallError;
-use crate::events::Outcome;
 use crate::pump::Touched;
 use crate::upstream::connection::{Connection, with_digits};
 use crate::upstream::line::Line;
@@ -140,8 +139,7 @@ impl Carrier for Connection {
             }
             _ => return,
         };
-        path.noted(Outcome::Cancelled);
-        path.door.unanswered(touched);
+        path.cancelled(how, touched);
         match how {
             Cancel::Said(message) if self.is_told() => {
                 let Some(span) = message.params.request_id else { return };

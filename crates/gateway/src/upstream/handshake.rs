@@ -23,6 +23,7 @@ pub(crate) struct Hello {
     pub(crate) title: Option<String>,
     pub(crate) instructions: Option<String>,
     pub(crate) logs: bool,
+    pub(crate) tasks: bool,
     /// It tells of updates to its resources.
     pub(crate) subscribes: bool,
     /// `capabilities.extensions` as the server wrote it.
@@ -59,6 +60,7 @@ impl Hello {
             title: title.map(Into::into),
             instructions: member(result, "instructions").and_then(decode).map(Into::into),
             logs: of("logging").is_some(),
+            tasks: of("tasks").is_some(),
             subscribes: says("resources", "subscribe"),
             extensions: of("extensions").filter(|it| it.starts_with(b"{")).map(<[u8]>::to_vec),
             instances,

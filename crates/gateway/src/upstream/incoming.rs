@@ -153,13 +153,16 @@ impl Connection {
 
     /// Something this version does not know: it goes where it can only be meant to go.
     fn announced(&self, message: &Message<'_>, origin: Option<UpstreamId>, touched: &mut Touched) {
+        let hears = |client: &Client| self.may_hear_of_task(message, client);
         match self.concern(origin) {
-            Concern::One(client, cause) => {
+            Concern::One(client, cause) if hears(&client) => {
                 say(&client, cause.as_ref(), message, touched);
             }
+            Concern::One(..) => {}
             Concern::Nobody => {
-                for client in self.audience.of(&self.key.name()) {
-                    say(&client, None, message, touched);
+                let all = self.audience.of(&self.key.name());
+                for client in all.iter().filter(|client| hears(client)) {
+                    say(client, None, message, touched);
                 }
             }
             Concern::Unclear => {

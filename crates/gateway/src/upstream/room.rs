@@ -12,7 +12,6 @@ use trunkline_wire::{Edits, scan};
 
 use crate::call::{Cancel, Carrier, ReturnPath, Ticket};
 use crate::error::CallError;
-use crate::events::Outcome;
 use crate::identity::Identity;
 use crate::limits::{LONGEST_TURN, WAITING_BYTES, WAITING_CALLS, WAITING_TIME};
 use crate::pump::Touched;
@@ -279,8 +278,7 @@ impl Room {
 
 /// Its client does not wait for it any more.
 fn cancelled(path: &ReturnPath, touched: &mut Touched) {
-    path.noted(Outcome::Cancelled);
-    path.door.unanswered(touched);
+    path.cancelled(Cancel::Left, touched);
 }
 
 /// Ends a call that was taken out of the room; at this moment its client may have cancelled it.
@@ -310,10 +308,10 @@ impl State {
 }
 
 impl Carrier for Room {
-    fn cancel(&self, id: u32, _: Cancel<'_>, touched: &mut Touched) {
+    fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut Touched) {
         let held = self.state.lock().remove(id);
         if let Some(Held { path, .. }) = held {
-            cancelled(&path, touched);
+            path.cancelled(how, touched);
         }
     }
 

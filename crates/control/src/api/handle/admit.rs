@@ -40,7 +40,10 @@ pub(super) async fn admitted(
     {
         platform.keys().used(id, now());
     }
-    principal.map_err(|refusal| refused(platform, refusal, needed, visit.path()))
+    principal.map_err(|refusal| {
+        platform.stranger(refusal, visit.peer.ip());
+        refused(platform, refusal, needed, visit.path())
+    })
 }
 
 fn decide_by(platform: &Platform, visit: &WebVisit) -> Result<Principal, Refusal> {

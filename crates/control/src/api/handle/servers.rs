@@ -21,7 +21,8 @@ pub(super) async fn register(asked: &Asked<'_>) -> Result<Answer, Problem> {
 
 pub(super) fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (_, page) = paging::query(asked.route, asked.raw_query(), List::Servers)?;
-    let (mut servers, total) = asked.platform.servers(page.after.as_deref(), page.limit + 1);
+    let (mut servers, total) =
+        asked.platform.servers(page.after.as_deref(), page.limit + 1, &asked.principal);
     let more = servers.len() > page.limit;
     servers.truncate(page.limit);
     let next = servers.last().filter(|_| more).map(|(place, _)| cursor(List::Servers, place));
@@ -32,6 +33,7 @@ pub(super) fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
 
 pub(super) fn get(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
+    asked.platform.must_see(asked.id(), &asked.principal)?;
     let shown = asked.platform.server(asked.id())?;
     let answer = Answer::json(200, &shown.json);
     let tag = etag::tag(shown.revision, answer.body());
@@ -67,6 +69,7 @@ pub(super) async fn disconnect(asked: &Asked<'_>) -> Result<Answer, Problem> {
 
 pub(super) async fn health(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (_, page) = paging::query(asked.route, asked.raw_query(), List::Health)?;
+    asked.platform.must_see(asked.id(), &asked.principal)?;
     let report = asked.platform.health(asked.id(), page.limit).await?;
     Ok(Answer::json(200, &report))
 }

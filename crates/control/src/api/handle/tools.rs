@@ -14,6 +14,7 @@ pub(super) fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
 
 pub(super) fn of_server(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (_, page) = paging::query(asked.route, asked.raw_query(), List::Tools)?;
+    asked.platform.must_see(asked.id(), &asked.principal)?;
     let body = asked.platform.tools_of(asked.id(), asked.principal.grants(), &page)?;
     Ok(asked.cached(Answer::json_bytes(200, body)))
 }

@@ -67,6 +67,7 @@ impl Line {
         match front.guard.check(request) {
             Ok(origin) => entry.manner = Manner::of(request, origin),
             Err(why) => {
+                entry.manner.api = self.is_attached(request);
                 entry.way = Err(why.into());
                 return entry;
             }
@@ -92,6 +93,11 @@ impl Line {
             }),
         };
         entry
+    }
+
+    /// Is it for one of the other routes? Those are refused in words of their own.
+    pub(super) fn is_attached(&self, request: &Request<'_>) -> bool {
+        route_of(request, self.front.attachment.as_ref()).is_ok_and(Route::is_attached)
     }
 
     fn caller(&self, request: &Request<'_>, version: &mut u64) -> Result<Caller, Stop> {

@@ -15,6 +15,9 @@ pub(super) fn ready(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) 
     if visit.front.is_draining() {
         return reply.json(503, br#"{"status":"draining"}"#, touched);
     }
+    if let Some(word) = visit.front.gate.as_ref().and_then(|gate| gate.trouble()) {
+        return reply.json(503, format!(r#"{{"status":"{word}"}}"#).as_bytes(), touched);
+    }
     let missing = visit.front.missing();
     if missing.is_empty() {
         return reply.json(200, br#"{"status":"ready"}"#, touched);

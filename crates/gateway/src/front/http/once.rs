@@ -45,7 +45,7 @@ impl Once {
         let (caller, clock) = (caller.cloned(), Arc::clone(clock));
         let client = Arc::<Client>::default();
         if let Some(caller) = &caller {
-            client.is_known_as(Arc::clone(&caller.label));
+            client.belongs_to(caller);
         }
         Arc::new(Self { client, caller, id, clock, state })
     }

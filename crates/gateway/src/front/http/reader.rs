@@ -133,7 +133,10 @@ impl HttpReader {
             Ok(Framing::Length(length)) => Some(usize::try_from(length).unwrap_or(usize::MAX)),
             Ok(Framing::None) => Some(0),
             Ok(Framing::Chunked | Framing::UntilClose) => None,
-            Err(bad) => return self.lose(&Refusal::from(bad).into(), Manner::lost(), touched),
+            Err(bad) => {
+                let manner = Manner { api: self.line.is_attached(request), ..Manner::lost() };
+                return self.lose(&Refusal::from(bad).into(), manner, touched);
+            }
         };
         let entry = self.line.enter(request);
         let too_long = length.is_some_and(|length| length > entry.limit);
@@ -177,10 +180,15 @@ impl HttpReader {
         };
         let used = match chunks.body.decode(bytes, &mut chunks.decoded) {
             Ok(used) => used,
-            Err(BadBody::TooLarge) => {
-                return self.lose(&chunks.too_long.into(), Manner::lost(), touched);
+            Err(bad) => {
+                let known = request(&chunks.head).ok().flatten();
+                let api = known.is_some_and(|(request, _)| self.line.is_attached(&request));
+                let why = match bad {
+                    BadBody::TooLarge => chunks.too_long,
+                    bad => Refusal::Body(bad),
+                };
+                return self.lose(&why.into(), Manner { api, ..Manner::lost() }, touched);
             }
-            Err(bad) => return self.lose(&Refusal::Body(bad).into(), Manner::lost(), touched),
         };
         if !chunks.body.is_complete() {
             if !chunks.share.grow(chunks.decoded.len()) {

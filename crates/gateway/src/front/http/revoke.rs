@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use crate::front::http::front::Front;
 use crate::gate::{Gate, Pass};
 use crate::pump::Touched;
+use crate::session::turn_out;
 
 /// What the sweeper knows of the gate.
 #[derive(Debug, Default)]
@@ -42,18 +43,20 @@ impl Front {
             |pass: Option<&Arc<Pass>>| pass.is_some_and(|pass| is_out(gate, pass, now, changed));
         for session in self.sessions.all_http() {
             if out(session.owner.pass().as_ref()) {
-                session.cancel_calls(&self.nowhere, touched);
+                turn_out(&session.session.client, touched);
                 self.sessions.end(&session);
             }
         }
         for client in self.sessions.all_sse() {
             if out(client.owner.pass().as_ref()) {
+                turn_out(&client.session.client, touched);
                 client.close(touched);
                 self.sse_left(&client);
             }
         }
         for once in self.conns().iter().filter_map(|conn| conn.once()) {
             if out(once.caller.as_ref()) {
+                turn_out(&once.client, touched);
                 once.left(touched);
             }
         }

@@ -101,6 +101,7 @@ impl Rig {
             rounds: 0,
             again: None,
             note: None,
+            lists_tasks: false,
             client: Arc::default(),
             id: Id::new(b"7"),
             progress_token: None,

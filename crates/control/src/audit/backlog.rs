@@ -1,0 +1,67 @@
+//! `Backlog`: how many records are not written, kept beside the store while it takes none, so that
+//! the next start can tell of those that were never written.
+
+use std::fs;
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+#[derive(Debug, Clone)]
+pub struct Backlog {
+    path: PathBuf,
+}
+
+impl Backlog {
+    pub fn at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Left by the one before. What cannot be read is at least one.
+    pub(super) fn left(&self) -> u64 {
+        match fs::read_to_string(&self.path) {
+            Ok(text) => text.trim().parse().unwrap_or(1),
+            Err(error) if error.kind() == ErrorKind::NotFound => 0,
+            Err(_) => 1,
+        }
+    }
+
+    pub(super) fn keep(&self, count: u64) {
+        let kept = if count == 0 { self.remove() } else { self.write(count) };
+        if let Err(error) = kept {
+            tracing::error!(%error, count, "how many audit records are lost cannot be kept");
+        }
+    }
+
+    fn write(&self, count: u64) -> io::Result<()> {
+        let mut options = fs::OpenOptions::new();
+        let mut file =
+            options.create(true).truncate(true).write(true).mode(0o600).open(&self.path)?;
+        writeln!(file, "{count}")?;
+        file.sync_all()
+    }
+
+    fn remove(&self) -> io::Result<()> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Folder;
+
+    #[test]
+    fn what_is_kept_is_there_until_nothing_is_left() {
+        let folder = Folder::new();
+        let backlog = Backlog::at(folder.path().join("audit-lost"));
+        for count in [0, 7, 3, 0, 0] {
+            backlog.keep(count);
+            assert_eq!(backlog.left(), count);
+        }
+        fs::write(folder.path().join("audit-lost"), "?").unwrap();
+        assert_eq!(backlog.left(), 1);
+    }
+}
