@@ -7,9 +7,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use sha2::{Digest as _, Sha256};
 use trunkline_gateway::{Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 
-use super::clock;
+use super::{Strangers, clock};
 use crate::access::{Action, Credential, Grants, Principal, Refusal, bearer_of, challenge, decide};
-use crate::audit::Strangers;
 use crate::issuer::IssuerKeys;
 use crate::keys::Keyholder;
 

@@ -17,6 +17,7 @@ mod requests;
 mod roster;
 mod settings;
 mod show;
+mod strangers;
 mod tools;
 
 use std::collections::{HashMap, HashSet};
@@ -30,7 +31,7 @@ use trunkline_catalog::config::{CustomTool, ServerSpec};
 use trunkline_gateway::{EventSink, Fleet};
 use trunkline_store::Store;
 
-use crate::audit::{Audit, Strangers};
+use crate::audit::Audit;
 use crate::health::{Checker, Wards};
 use crate::issuer::IssuerKeys;
 use crate::keys::Keyholder;
@@ -52,6 +53,7 @@ use attend::Seen;
 use news::Newsroom;
 use occupancy::Occupancy;
 use roster::Roster;
+use strangers::Strangers;
 
 /// Cheap to clone; all clones are one.
 #[derive(Debug, Clone)]
