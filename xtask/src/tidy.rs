@@ -63,8 +63,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "gateway/session",
         &[
-            "call", "era", "error", "face", "gate", "instance", "limits", "pump", "registry",
-            "router", "upstream",
+            "call", "era", "error", "events", "face", "gate", "instance", "limits", "pump",
+            "registry", "router", "upstream",
         ],
     ),
     (
@@ -92,7 +92,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     (
         "gateway/fleet",
-        &["call", "era", "error", "face", "limits", "pump", "registry", "session", "upstream"],
+        &[
+            "call", "era", "error", "face", "gate", "limits", "pump", "registry", "session",
+            "upstream",
+        ],
     ),
     ("app/install", &["moment"]),
     ("app/chain", &["environment"]),

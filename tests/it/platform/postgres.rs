@@ -228,3 +228,21 @@ fn a_key_that_one_replica_revokes_is_refused_by_the_other() {
     process::wait_until("the other refuses it", LIMIT, || there.get("/api/v1/me").status() == 401);
     assert_eq!(replicas[1].rest(Some(ADMIN)).get("/api/v1/me").is(200)["role"], "admin");
 }
+
+#[test]
+fn a_key_is_not_changed_while_a_replica_serves_from_postgres() {
+    let database = Database::new();
+    let way = Way::to(database.behind());
+    let (room, url) = (Room::new(), database.url(&way));
+    let rotate = || {
+        let mut rotate = Command::new(bin::trunkline());
+        rotate.args(["key", "rotate", "--store", &url, "--data-dir"]).arg(room.path("data"));
+        run::run(rotate, b"")
+    };
+    let platform = platform(&room, &url);
+    rotate().bad(1, &["trunkline serve", "stop it first"]);
+    assert_eq!(platform.admin().get(SERVERS).status(), 200);
+    stop(&platform);
+    let done = rotate();
+    assert_eq!(done.code, Some(0), "{done}");
+}

@@ -12,11 +12,11 @@ fn a_request_for_the_api_that_goes_no_further_than_the_door_gets_a_problem() {
     for (name, value, status) in [
         ("Origin", "https://evil.example", 403),
         ("Content-Length", "x", 400),
-        ("Transfer-Encoding", "gzip", 501),
+        ("Transfer-Encoding", "gzip", 400),
     ] {
         let ask = Ask::new("POST", SERVERS).header("Authorization", &bearer).header(name, value);
         let answer = platform.rest(None).send(&ask);
-        assert!(answer.status() == status || answer.status() == 400, "{name}: {answer}");
+        assert_eq!(answer.status(), status, "{name}: {answer}");
         assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{answer}");
         assert_eq!(answer.json()["status"], answer.status(), "{answer}");
         let mcp = Ask::new("POST", "/mcp").header("Authorization", &bearer).header(name, value);

@@ -5,8 +5,6 @@ use std::pin::Pin;
 
 use trunkline_store::{AuditFilter, NewAudit, Store, StoreError};
 
-use crate::secrets::SecretError;
-
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 pub trait Log: Debug + Send + Sync {
@@ -42,20 +40,22 @@ impl Log for Store {
 /// The log of a store that was sealed with another key: its end cannot be told from a forged one, and
 /// nothing is written behind it.
 #[derive(Debug)]
-pub struct LockedLog;
+pub struct LockedLog {
+    pub why: String,
+}
 
 impl LockedLog {
-    fn refused<T>() -> Result<T, StoreError> {
-        Err(StoreError::Unavailable { reason: SecretError::Locked.to_string() })
+    fn refused<T>(&self) -> Result<T, StoreError> {
+        Err(StoreError::Unavailable { reason: self.why.clone() })
     }
 }
 
 impl Log for LockedLog {
     fn append(&self, _: Vec<NewAudit>) -> Later<'_, Result<(), StoreError>> {
-        Box::pin(std::future::ready(Self::refused()))
+        Box::pin(std::future::ready(self.refused()))
     }
 
     fn has<'a>(&'a self, _: &'a [NewAudit]) -> Later<'a, Result<bool, StoreError>> {
-        Box::pin(std::future::ready(Self::refused()))
+        Box::pin(std::future::ready(self.refused()))
     }
 }

@@ -6,7 +6,6 @@ mod backlog;
 mod log;
 mod page;
 mod queue;
-mod strangers;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -15,5 +14,4 @@ pub use backlog::Backlog;
 pub use log::{Later, LockedLog, Log};
 pub use page::{filter, page};
 pub use queue::Bounds;
-pub use strangers::Strangers;
 pub use writer::{Audit, AuditState};

@@ -21,9 +21,9 @@ use trunkline_store::{AuditKey, Options, Store, StoreError};
 use super::login::{Begun, CLIENT_NAME, DOCUMENT};
 use super::occupancy::{MARK_EVERY, Occupancy, Occupied, leave_mark};
 use super::roster::Roster;
-use super::{File, Inner, Newsroom, Platform, Settings, clock};
+use super::{File, Inner, Newsroom, Platform, Settings, Strangers, clock};
 use crate::access::{Pepper, Secret, Use};
-use crate::audit::{Audit, Backlog, Bounds, LockedLog, Log, Strangers};
+use crate::audit::{Audit, Backlog, Bounds, LockedLog, Log};
 use crate::health::{self, Checker, Rules, Wards};
 use crate::issuer::{Clients, IssuerKeys};
 use crate::keys::{AdminTokenError, Fixed, Keyholder, KeysError, admin_token};
@@ -118,7 +118,7 @@ impl Platform {
         let end = CancellationToken::new();
         let backlog = Backlog::at(settings.data_dir.join(AUDIT_LOST));
         let log: Arc<dyn Log> = match safe.is_locked() {
-            true => Arc::new(LockedLog),
+            true => Arc::new(LockedLog { why: SecretError::Locked.to_string() }),
             false => Arc::new(store.clone()),
         };
         let audit = Audit::start(log, Bounds::default(), Some(backlog), &tasks);

@@ -7,12 +7,11 @@ use std::time::{Duration, UNIX_EPOCH};
 use sha2::{Digest as _, Sha256};
 use trunkline_gateway::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 
-use super::clock;
+use super::{Strangers, clock};
 use crate::access::{
     Action, Credential, Grants, KeyId, Principal, Refusal, bearer_of, challenge, decide, label,
     read_label,
 };
-use crate::audit::Strangers;
 use crate::issuer::IssuerKeys;
 use crate::keys::Keyholder;
 

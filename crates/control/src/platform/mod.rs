@@ -20,6 +20,7 @@ mod roster;
 mod secrets;
 mod settings;
 mod show;
+mod strangers;
 mod tools;
 
 use std::collections::{HashMap, HashSet};
@@ -34,7 +35,7 @@ use trunkline_catalog::config::{CustomTool, ServerSpec};
 use trunkline_gateway::{EventSink, Fleet};
 use trunkline_store::Store;
 
-use crate::audit::{Audit, Strangers};
+use crate::audit::Audit;
 use crate::health::{Checker, Wards};
 use crate::issuer::IssuerKeys;
 use crate::keys::Keyholder;
@@ -62,6 +63,7 @@ use made::Made;
 use news::Newsroom;
 use occupancy::Occupancy;
 use roster::Roster;
+use strangers::Strangers;
 
 /// Cheap to clone; all clones are one.
 #[derive(Debug, Clone)]

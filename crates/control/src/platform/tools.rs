@@ -18,7 +18,7 @@ impl Platform {
         let roster = self.roster();
         let placed = roster.placed().map(|entry| (self.shelf(entry), self.offer(entry, grants)));
         let custom = self.custom_offer(grants);
-        let custom = (!custom.is_empty()).then(|| (Shelf::CUSTOM, custom));
+        let custom = (!custom.is_empty()).then_some((Shelf::CUSTOM, custom));
         let is_asked = |(shelf, _): &(Shelf<'_>, _)| server.is_none_or(|name| shelf.name == name);
         let mut all: Vec<_> = placed.chain(custom).filter(is_asked).collect();
         // Servers are sorted already; pages go by this order.

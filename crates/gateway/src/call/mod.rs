@@ -160,15 +160,12 @@ impl ReturnPath {
     /// protocol asks, but for a client that did not cancel it.
     pub(crate) fn cancelled(&self, how: Cancel<'_>, touched: &mut Touched) {
         self.noted(Outcome::Cancelled);
-        match how {
-            Cancel::Said(_) | Cancel::Left => self.door.unanswered(touched),
-            Cancel::TurnedOut => {
-                let (era, error) = (self.manner.era(), CallError::TurnedOut);
-                let response = self.id.with_token(|id| error.response_in(era, id));
-                let code = i64::from(error.code_in(era));
-                self.door.refuse(code, Payload::Owned(response), &Edits::new(), touched);
-            }
+        if matches!(how, Cancel::TurnedOut) {
+            let era = self.manner.era();
+            let response = self.id.with_token(|id| CallError::TurnedOut.response_in(era, id));
+            self.door.say(&response, &Edits::new(), touched);
         }
+        self.door.unanswered(touched);
     }
 
     /// The call has ended without an answer.

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::name::{Client as ClientKind, Naming, refuses};
-use trunkline_wire::{Fault, FaultKind, Id, Kind, Message, scan};
+use trunkline_wire::{Edits, Fault, FaultKind, Id, Kind, Message, scan};
 
 use crate::call::{Cancel, Client, Door, Manner, Ticket};
 use crate::error::CallError;
@@ -294,13 +294,11 @@ fn cancel(client: &Client, id: &Id, how: Cancel<'_>, touched: &mut Touched) {
         Some(Ticket::Sent { carrier, id }) => carrier.cancel(id, how, touched),
         Some(Ticket::Waiting(waiting)) => {
             waiting.cancelled.cancel();
-            match how {
-                Cancel::Said(_) | Cancel::Left => waiting.door.unanswered(touched),
-                Cancel::TurnedOut => {
-                    let error = CallError::TurnedOut;
-                    id.with_token(|id| refuse(id, &error, &waiting.door, touched));
-                }
+            if matches!(how, Cancel::TurnedOut) {
+                let response = id.with_token(|id| CallError::TurnedOut.response(id));
+                waiting.door.say(&response, &Edits::new(), touched);
             }
+            waiting.door.unanswered(touched);
         }
         None => {}
     }

@@ -7,8 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 use parking_lot::Mutex;
 use trunkline_store::NewAudit;
 
-use super::Audit;
 use crate::access::{Principal, Refusal};
+use crate::audit::Audit;
 
 /// Between two records of one source, in milliseconds.
 const PAUSE: i64 = 60_000;
@@ -16,18 +16,18 @@ const PAUSE: i64 = 60_000;
 const SOURCES: usize = 1_024;
 
 #[derive(Debug)]
-pub struct Strangers {
+pub(super) struct Strangers {
     audit: Audit,
     seen: Mutex<Seen>,
 }
 
 impl Strangers {
-    pub fn new(audit: Audit) -> Self {
+    pub(super) fn new(audit: Audit) -> Self {
         Self { audit, seen: Mutex::default() }
     }
 
     /// Somebody was not let in. Who showed no token at all has not guessed one.
-    pub fn came(&self, refusal: Refusal, source: IpAddr, now: i64) {
+    pub(super) fn came(&self, refusal: Refusal, source: IpAddr, now: i64) {
         if refusal.status() != 401 || refusal == Refusal::Missing {
             return;
         }
@@ -45,7 +45,7 @@ impl Strangers {
     }
 
     /// Somebody who is known may not speak MCP. Once a minute for each key, too: clients try again.
-    pub fn refused_mcp(&self, principal: &Principal, why: &str, peer: SocketAddr, now: i64) {
+    pub(super) fn refused_mcp(&self, principal: &Principal, why: &str, peer: SocketAddr, now: i64) {
         let credential = principal.credential().to_string();
         if !self.seen.lock().is_due(&credential, now) {
             return;
@@ -63,7 +63,7 @@ impl Strangers {
     }
 
     /// In all.
-    pub fn refused(&self) -> u64 {
+    pub(super) fn refused(&self) -> u64 {
         self.seen.lock().all
     }
 }
@@ -134,7 +134,8 @@ mod tests {
     #[test]
     fn many_sources_are_told_of_as_one() {
         let mut seen = Seen::default();
-        let told = (0..10 * SOURCES as u32).filter_map(|number| seen.count(address(number), 0));
+        let all = u32::try_from(10 * SOURCES).unwrap();
+        let told = (0..all).filter_map(|number| seen.count(address(number), 0));
         assert_eq!(told.count(), SOURCES + 1);
         assert_eq!(seen.sources.len(), SOURCES + 1);
         assert_eq!(seen.all, 10 * SOURCES as u64);
