@@ -188,7 +188,7 @@ impl Gateway {
             exclusive,
             private: false,
             follows: self.fleet.follows(),
-            events: self.fleet.events(),
+            events: self.fleet.provisions.watch.as_ref().and_then(|watch| watch.events.clone()),
         })
     }
 

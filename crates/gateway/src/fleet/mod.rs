@@ -22,7 +22,6 @@ pub use call::{Answer, CallFailure, FailureKind, ToolCall};
 pub use info::{ServerInfo, ToolInfo};
 pub use leave::Retired;
 
-use crate::events::EventSink;
 use crate::face::Face;
 use crate::registry::Registry;
 use crate::upstream::{Provisions, Server, Supervisor, supervise};
@@ -146,11 +145,6 @@ impl Fleet {
     /// Does anybody follow requests?
     pub(crate) fn follows(&self) -> bool {
         self.provisions.watch.as_ref().is_some_and(|watch| watch.traces.is_some())
-    }
-
-    /// Who is told what happens.
-    pub(crate) fn events(&self) -> Option<EventSink> {
-        self.provisions.watch.as_ref()?.events.clone()
     }
 
     fn find(&self, id: &str) -> Option<Arc<Server>> {
