@@ -6,6 +6,7 @@ mod map;
 mod peers;
 mod postgres;
 mod run;
+mod search;
 mod soak;
 mod source;
 mod tidy;
@@ -23,6 +24,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   peers        only install the MCP servers and clients the tests talk to
   postgres     run a command with a throw-away Postgres (postgres COMMAND..., e.g. cargo test)
   bench        measure against the direct call, the floor and peers (bench --help)
+  search       measure the search: quality, skills, time (search eval --data DIR...)
   soak         200 clients on one `trunkline serve` for a minute, in release (soak [SECONDS])";
 
 fn main() -> ExitCode {
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         "peers" => peers::install(),
         "postgres" => postgres::run(rest),
         "bench" => bench::run(rest),
+        "search" => search::run(rest),
         "soak" => soak::run(rest),
         _ => Err(USAGE.to_owned()),
     };
