@@ -1,0 +1,407 @@
+//! All tools of all servers, and which of them a request means.
+
+use std::collections::{BTreeMap, HashMap};
+
+use foldhash::fast::FixedState;
+
+use crate::document::{self, Server, Tool};
+use crate::dot;
+use crate::fuse::Parts;
+use crate::lexical::Lexical;
+use crate::model::Model;
+use crate::top;
+use crate::vector::{self, Vector};
+
+/// A request.
+#[derive(Debug, Clone, Default)]
+pub struct Query<'a> {
+    pub text: &'a str,
+    pub limit: usize,
+    /// Only tools of these servers, by key; `None` means all.
+    pub servers: Option<&'a [&'a str]>,
+    /// Where an embedding endpoint says that the request points: compared with the tools that have
+    /// such a vector of the same length, while the model speaks for the others.
+    pub vector: Option<&'a Vector>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hit<'a> {
+    pub server: &'a str,
+    pub tool: &'a str,
+    pub score: f32,
+    pub parts: Parts,
+}
+
+#[derive(Debug)]
+pub struct Index {
+    model: &'static Model,
+    /// The slots of each server's tools.
+    servers: BTreeMap<Box<str>, Vec<u32>>,
+    slots: Vec<Option<Entry>>,
+    free: Vec<u32>,
+    /// One row a slot, and what a row's step is worth; 0 where the tool points nowhere.
+    rows: Vec<i8>,
+    scales: Vec<f32>,
+    lexical: Lexical,
+    /// Tools by name in lower case.
+    names: HashMap<Box<str>, Vec<u32>, FixedState>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    server: Box<str>,
+    name: Box<str>,
+    external: Option<Vector>,
+}
+
+impl Index {
+    #[must_use]
+    pub fn new(model: &'static Model) -> Self {
+        Self {
+            model,
+            servers: BTreeMap::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            rows: Vec::new(),
+            scales: Vec::new(),
+            lexical: Lexical::new(),
+            names: HashMap::default(),
+        }
+    }
+
+    /// How many tools there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// From now on the server under this key has these tools and no others.
+    pub fn replace_server(&mut self, key: &str, server: &Server<'_>, tools: &[Tool<'_>]) {
+        self.remove_server(key);
+        let slots = tools.iter().map(|tool| self.insert(key, server, tool)).collect();
+        self.servers.insert(key.into(), slots);
+    }
+
+    pub fn remove_server(&mut self, key: &str) {
+        let Some(slots) = self.servers.remove(key) else {
+            return;
+        };
+        self.lexical.remove(&slots);
+        for &slot in &slots {
+            let at = index(slot);
+            let Some(entry) = self.slots.get_mut(at).and_then(Option::take) else {
+                continue;
+            };
+            let name = entry.name.to_lowercase();
+            if let Some(same) = self.names.get_mut(name.as_str()) {
+                same.retain(|other| *other != slot);
+                if same.is_empty() {
+                    self.names.remove(name.as_str());
+                }
+            }
+            self.put_row(at, None);
+        }
+        self.free.extend(slots);
+    }
+
+    fn insert(&mut self, key: &str, server: &Server<'_>, tool: &Tool<'_>) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| self.new_slot());
+        let at = index(slot);
+        self.put_row(at, self.model.embed(&document::text(server, tool)).as_ref());
+        self.lexical.insert(slot, server, tool);
+        self.names.entry(tool.name.to_lowercase().into()).or_default().push(slot);
+        if let Some(place) = self.slots.get_mut(at) {
+            let external = tool.vector.clone();
+            *place = Some(Entry { server: key.into(), name: tool.name.into(), external });
+        }
+        slot
+    }
+
+    fn new_slot(&mut self) -> u32 {
+        let slot = u32::try_from(self.slots.len()).unwrap_or(u32::MAX);
+        self.slots.push(None);
+        self.scales.push(0.0);
+        self.rows.resize(self.rows.len() + self.model.width(), 0);
+        slot
+    }
+
+    fn put_row(&mut self, at: usize, vector: Option<&Vector>) {
+        let width = self.model.width();
+        if let Some(scale) = self.scales.get_mut(at) {
+            *scale = vector.map_or(0.0, |vector| vector.scale);
+        }
+        if let (Some(row), Some(vector)) = (self.rows.get_mut(at * width..(at + 1) * width), vector)
+        {
+            row.copy_from_slice(&vector.values);
+        }
+    }
+
+    /// The tools a request means, best first. What has nothing to do with it is not among them.
+    #[must_use]
+    pub fn search(&self, query: &Query<'_>) -> Vec<Hit<'_>> {
+        let found = self.lexical.search(query.text);
+        let near = self.near(query);
+        let exact = self.exact(query.text);
+        let parts = |slot: u32| {
+            let at = index(slot);
+            let word = found.scores.get(at).copied().unwrap_or(0.0);
+            let cosine = near.get(at).copied().unwrap_or(0.0);
+            Parts { exact: exact.contains(&slot), ..Parts::new(word, found.most, cosine) }
+        };
+        let scores = self.within(query).map(|slot| (slot, parts(slot).score()));
+        let place = |slot| self.entry(slot).map(|entry| (&entry.name, &entry.server));
+        top::best(scores, query.limit, place)
+            .into_iter()
+            .filter_map(|(slot, score)| {
+                let Entry { server, name, .. } = self.entry(slot)?;
+                Some(Hit { server, tool: name, score, parts: parts(slot) })
+            })
+            .collect()
+    }
+
+    /// The slots that may be found.
+    fn within(&self, query: &Query<'_>) -> Box<dyn Iterator<Item = u32> + '_> {
+        match query.servers {
+            Some(keys) => {
+                let mut keys = keys.to_vec();
+                keys.sort_unstable();
+                keys.dedup();
+                let slots = keys.into_iter().filter_map(|key| self.servers.get(key));
+                let slots: Vec<&Vec<u32>> = slots.collect();
+                Box::new(slots.into_iter().flatten().copied())
+            }
+            None => Box::new(
+                (0..).zip(&self.slots).filter(|(_, entry)| entry.is_some()).map(|(slot, _)| slot),
+            ),
+        }
+    }
+
+    /// The cosine with every slot's tool.
+    fn near(&self, query: &Query<'_>) -> Vec<f32> {
+        let mut near = Vec::new();
+        if let Some(vector) = self.model.embed(query.text) {
+            let mut products = Vec::new();
+            dot::products(&vector.values, &self.rows, &mut products);
+            let pairs = products.into_iter().zip(&self.scales);
+            near = pairs.map(|(sum, scale)| vector::cosine(sum, vector.scale, *scale)).collect();
+        }
+        near.resize(self.slots.len(), 0.0);
+        if let Some(vector) = query.vector {
+            self.near_outside(vector, &mut near);
+        }
+        near
+    }
+
+    fn near_outside(&self, query: &Vector, near: &mut [f32]) {
+        let mut product = Vec::new();
+        for (score, entry) in near.iter_mut().zip(&self.slots) {
+            let vector = entry.as_ref().and_then(|entry| entry.external.as_ref());
+            let Some(vector) = vector.filter(|vector| vector.width() == query.width()) else {
+                continue;
+            };
+            dot::products(&query.values, &vector.values, &mut product);
+            let sum = product.first().copied().unwrap_or(0);
+            *score = vector::cosine(sum, query.scale, vector.scale);
+        }
+    }
+
+    /// Tools whose name this is, alone or behind its server's key.
+    fn exact(&self, text: &str) -> Vec<u32> {
+        let text = text.trim().to_lowercase();
+        let named = |name: &str| self.names.get(name).into_iter().flatten().copied();
+        let mut slots: Vec<u32> = named(&text).collect();
+        for (at, between) in text.match_indices(['.', ':', '/', '_']) {
+            let (Some(server), Some(name)) = (text.get(..at), text.get(at + between.len()..))
+            else {
+                continue;
+            };
+            let name = name.trim_start_matches(['_', ':']);
+            let of_server = |slot: &u32| {
+                self.entry(*slot).is_some_and(|entry| entry.server.to_lowercase() == server)
+            };
+            slots.extend(named(name).filter(of_server));
+        }
+        slots
+    }
+
+    fn entry(&self, slot: u32) -> Option<&Entry> {
+        self.slots.get(index(slot))?.as_ref()
+    }
+}
+
+fn index(slot: u32) -> usize {
+    usize::try_from(slot).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    type Listing<'a> = (&'a str, &'a [(&'a str, &'a str)]);
+
+    const GITHUB: Listing<'_> = (
+        "github",
+        &[
+            ("create_issue", "Create a new issue in a repository"),
+            ("create_pull_request", "Propose changes of a branch for review and merging"),
+            ("search_code", "Search code across repositories"),
+        ],
+    );
+    const JIRA: Listing<'_> = (
+        "jira",
+        &[("create_issue", "Create a ticket in a project"), ("transition", "Move a ticket")],
+    );
+    const WEATHER: Listing<'_> =
+        ("open-meteo", &[("forecast", "Temperature and rain for the next days")]);
+
+    fn put(index: &mut Index, (key, tools): Listing<'_>) {
+        let tools: Vec<Tool<'_>> = tools
+            .iter()
+            .map(|&(name, description)| Tool { name, description, ..Tool::default() })
+            .collect();
+        index.replace_server(key, &Server { name: key, description: "" }, &tools);
+    }
+
+    fn filled(listings: &[Listing<'_>]) -> Index {
+        let mut index = Index::new(Model::embedded().unwrap());
+        listings.iter().for_each(|listing| put(&mut index, *listing));
+        index
+    }
+
+    fn asked<'a>(text: &'a str) -> Query<'a> {
+        Query { text, limit: 10, ..Query::default() }
+    }
+
+    fn first(index: &Index, text: &str) -> String {
+        let hits = index.search(&asked(text));
+        hits.first().map_or_else(String::new, |hit| format!("{}.{}", hit.server, hit.tool))
+    }
+
+    #[test]
+    fn a_request_finds_the_tool_it_means() {
+        let index = filled(&[GITHUB, JIRA, WEATHER]);
+        let cases = [
+            ("open a PR", "github.create_pull_request"),
+            ("will it be cold tomorrow? I need the temperature", "open-meteo.forecast"),
+            ("find code in my repos", "github.search_code"),
+            ("create a ticket in jira", "jira.create_issue"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(first(&index, text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_name_scores_one_alone_and_behind_its_server() {
+        let index = filled(&[GITHUB, JIRA, WEATHER]);
+        let exact = |text: &str| {
+            let hits = index.search(&asked(text));
+            let exact = hits.iter().filter(|hit| hit.parts.exact && hit.score >= 1.0);
+            exact.map(|hit| format!("{}.{}", hit.server, hit.tool)).collect::<Vec<_>>().join(" ")
+        };
+        let cases = [
+            ("Create_Issue", "github.create_issue jira.create_issue"),
+            (" forecast ", "open-meteo.forecast"),
+            ("jira.create_issue", "jira.create_issue"),
+            ("GitHub__create_issue", "github.create_issue"),
+            ("github:search_code", "github.search_code"),
+            ("gitlab.create_issue", ""),
+            ("create", ""),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(exact(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_filter_leaves_the_other_servers_out() {
+        let index = filled(&[GITHUB, JIRA, WEATHER]);
+        let query = Query { servers: Some(&["jira", "jira", "gone"]), ..asked("create an issue") };
+        let hits = index.search(&query);
+        assert!(!hits.is_empty());
+        assert!(hits.iter().all(|hit| hit.server == "jira"), "{hits:?}");
+        assert_eq!(index.search(&Query { servers: Some(&[]), ..asked("issue") }), []);
+    }
+
+    #[test]
+    fn what_was_removed_is_not_found_and_what_came_in_its_place_is() {
+        let mut index = filled(&[GITHUB, JIRA]);
+        index.remove_server("github");
+        index.remove_server("github");
+        assert_eq!(index.len(), 2);
+        assert!(index.search(&asked("search code")).iter().all(|hit| hit.server == "jira"));
+        put(&mut index, WEATHER);
+        assert_eq!(first(&index, "rain"), "open-meteo.forecast");
+        put(&mut index, ("jira", &[]));
+        assert_eq!(index.len(), 1);
+        assert!(index.search(&asked("ticket")).iter().all(|hit| hit.server != "jira"));
+    }
+
+    #[test]
+    fn a_vector_from_outside_counts_where_both_have_one() {
+        let mut index = Index::new(Model::embedded().unwrap());
+        let tool = |name, vector| Tool { name, vector, ..Tool::default() };
+        let north = Vector::new(&[0.0, 1.0]);
+        let tools = [
+            tool("alpha", north.clone()),
+            tool("beta", Vector::new(&[1.0, 0.0, 0.0])),
+            tool("gamma", None),
+        ];
+        index.replace_server("s", &Server::default(), &tools);
+        let query = Query { vector: north.as_ref(), ..asked("zzz") };
+        let hits = index.search(&query);
+        let near: Vec<&str> =
+            hits.iter().filter(|hit| hit.parts.semantic > 0.99).map(|hit| hit.tool).collect();
+        assert_eq!(near, ["alpha"]);
+    }
+
+    #[test]
+    fn nothing_is_found_for_nothing() {
+        let index = filled(&[GITHUB]);
+        for text in ["", "  ", "\u{1F980}", "the of a"] {
+            assert!(
+                index.search(&asked(text)).iter().all(|hit| hit.parts.lexical <= 0.0),
+                "{text:?}"
+            );
+        }
+        assert_eq!(filled(&[]).search(&asked("issue")), []);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn an_index_changed_step_by_step_says_what_a_new_one_says(
+            steps in prop::collection::vec((0usize..3, any::<bool>()), 0..12),
+            text in "(create|ticket|code|rain|pr|merge| ){1,4}",
+        ) {
+            let listings = [GITHUB, JIRA, WEATHER];
+            let mut changed = filled(&[]);
+            let mut there = [false; 3];
+            for (which, add) in steps {
+                match add {
+                    true => put(&mut changed, listings[which]),
+                    false => changed.remove_server(listings[which].0),
+                }
+                there[which] = add;
+            }
+            let kept: Vec<Listing<'_>> =
+                listings.iter().zip(there).filter(|(_, there)| *there).map(|(l, _)| *l).collect();
+            let built = filled(&kept);
+            prop_assert_eq!(changed.len(), built.len());
+            prop_assert_eq!(changed.search(&asked(&text)), built.search(&asked(&text)));
+        }
+
+        #[test]
+        fn any_request_scores_between_nothing_and_all(text in any::<String>()) {
+            for hit in filled(&[GITHUB, JIRA]).search(&asked(&text)) {
+                prop_assert!((0.0..=1.0).contains(&hit.score), "{:?}", hit);
+            }
+        }
+    }
+}

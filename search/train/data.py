@@ -1,0 +1,68 @@
+"""What training reads: sets with an open licence, from a folder that is not part of the project."""
+import json
+import re
+from pathlib import Path
+
+# Requests with the tools they are about; MIT or Apache-2.0 (docs/search.md). Everything else in the
+# folder is for measuring.
+REQUESTS = ("metatool", "sealtools_dev", "stabletoolbench")
+
+
+def lines(file):
+    with open(file, encoding="utf-8") as opened:
+        return [json.loads(line) for line in opened]
+
+
+def requests(folder, name):
+    corpus = {tool["id"]: tool for tool in lines(Path(folder) / name / "corpus.jsonl")}
+    queries = {query["id"]: query["text"] for query in lines(Path(folder) / name / "queries.jsonl")}
+    relevant = lines(Path(folder) / name / "qrels.jsonl")
+    return corpus, queries, [(row["qid"], row["did"]) for row in relevant if row["rel"] > 0]
+
+
+def servers(folder, held_out):
+    """The tools of the crawl, less those that the held-out sets have, too."""
+    taken = {fingerprint(tool) for name in held_out for tool in lines(Path(name) / "corpus.jsonl")}
+    tools = lines(Path(folder) / "toucan_servers" / "corpus.jsonl")
+    return [tool for tool in tools if fingerprint(tool) not in taken]
+
+
+def fingerprint(tool):
+    return tool["name"].lower(), re.sub(r"\W+", " ", tool["description"].lower())[:40]
+
+
+def first_sentence(text):
+    return re.split(r"(?<=[.!?。])\s|\n", text.strip(), maxsplit=1)[0]
+
+
+def pairs(folder, tools):
+    """(what somebody might ask, the tool's index in `documents`), and the documents."""
+    documents, asked = list(tools), []
+    for at, tool in enumerate(tools):
+        asked.extend((text, at) for text in said_of(tool))
+    for name in REQUESTS:
+        corpus, queries, relevant = requests(folder, name)
+        place = {}
+        for did, tool in corpus.items():
+            place[did] = len(documents)
+            documents.append(tool)
+        asked.extend((queries[qid], place[did]) for qid, did in relevant)
+    return documents, asked
+
+
+def said_of(tool):
+    """What a tool's own texts would make somebody ask for."""
+    description = tool["description"].strip()
+    first = first_sentence(description)
+    if len(first) > 12:
+        yield first
+        yield f"{tool['server']} {first}"
+    if len(description) > len(first) + 30:
+        yield description[len(first):].strip()[:300]
+    yield f"{tool['server']} {tool['name']}"
+    overview = first_sentence(tool["server_desc"] or "")
+    if len(overview) > 12:
+        yield f"{overview} {tool['name']}"
+    told = [text for _, text in tool["params"] if len(text) > 12][:3]
+    if told:
+        yield f"{tool['name']} " + " ".join(first_sentence(text) for text in told)
