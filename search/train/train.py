@@ -5,6 +5,7 @@
 DIR of `--data` holds the sets named in docs/search.md; DIR of `--held-out` what
 `search/eval/held_out.py` made, read only to keep its tools out of the training text.
 """
+import tempfile
 import argparse
 import time
 from pathlib import Path
@@ -26,7 +27,7 @@ def arguments():
     ask.add_argument("--data", type=Path, required=True)
     ask.add_argument("--held-out", type=Path, required=True)
     ask.add_argument("--out", type=Path, required=True)
-    ask.add_argument("--cache", type=Path, default=Path("/tmp/trunkline-search"), help="the teacher's answers")
+    ask.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "trunkline-search", help="the teacher's answers")
     ask.add_argument("--seed", type=int, default=7)
     ask.add_argument("--size", type=int, default=14_000, help="pieces in the vocabulary")
     ask.add_argument("--width", type=int, default=256)
