@@ -49,10 +49,12 @@ impl Declared {
         });
     }
 
-    /// The client says what it can do with each request: servers are told of everything that can be
-    /// passed on, and each question is checked against the call it belongs to.
-    pub(crate) fn settle_for_each(&self) {
-        self.settle(EVERYTHING);
+    /// The client says what it can do with each request. What it says first is most likely what it
+    /// can do; if that is nothing, it may only be finding out who is here, and servers are told of
+    /// everything that can be passed on: each question is checked against the call it belongs to.
+    pub(crate) fn settle_for_each(&self, capabilities: &[u8]) {
+        let says_nothing = members(capabilities).next().is_none();
+        self.settle(if says_nothing { EVERYTHING } else { capabilities });
     }
 
     pub(crate) async fn get(&self) -> Arc<[u8]> {

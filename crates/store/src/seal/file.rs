@@ -12,7 +12,7 @@ use crate::seal::key::{self, Key, KeyError};
 
 #[derive(Debug, Error)]
 pub enum KeyFileError {
-    #[error("{path}: there is no key file")]
+    #[error("{path}: there is no key file: it is missing, or elsewhere")]
     Missing { path: PathBuf },
     #[error("{path}: others can read this key (mode {mode:03o}): `chmod 600` it")]
     Open { path: PathBuf, mode: u32 },
