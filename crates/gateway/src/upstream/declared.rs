@@ -94,12 +94,16 @@ mod tests {
     async fn the_first_word_counts() {
         let client = Declared::of_the_client();
         client.settle(br#"{"roots":{}}"#);
-        client.settle_for_each();
+        client.settle_for_each(b"{}");
         assert_eq!(&*client.get().await, br#"{"roots":{}}"#);
-        let stateless = Declared::of_the_client();
-        stateless.settle_for_each();
-        stateless.settle(b"{}");
-        assert_eq!(&*stateless.get().await, EVERYTHING);
+        for (first, expected) in
+            [(&b"{}"[..], EVERYTHING), (br#"{"roots":{}}"#, br#"{"roots":{}}"#)]
+        {
+            let stateless = Declared::of_the_client();
+            stateless.settle_for_each(first);
+            stateless.settle(br#"{"sampling":{}}"#);
+            assert_eq!(&*stateless.get().await, expected);
+        }
     }
 
     #[test]
