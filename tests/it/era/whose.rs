@@ -218,20 +218,3 @@ fn a_call_whose_client_cannot_answer_is_not_in_the_way() {
     room.open_gate("go");
     unable.answer(&wait).result();
 }
-
-/// What the first request can do says nothing about the next.
-#[test]
-fn a_server_is_told_of_everything_by_a_client_that_says_it_each_time() {
-    let room = house();
-    let mut scene = room.open_with(Front::ModernStdio, &[], "{}");
-    scene.list();
-    let opened = ledger::with_method(&room.ledger("a"), "initialize");
-    for name in ["elicitation", "sampling", "roots"] {
-        let told = scan::path(&opened[0], &["params", "capabilities", name]);
-        assert!(told.is_some(), "{name}: {}", String::from_utf8_lossy(&opened[0]));
-    }
-    scene.modern_mut().set_capabilities(ABLE);
-    let caller = Caller { client: scene.modern(), shows: None, tool: |tool| format!("a:{tool}") };
-    let (ask, call) = caller.begin(&room, "ask", 1);
-    assert_heard(&caller.come_again(&caller.answer(&ask), &call));
-}

@@ -22,7 +22,7 @@ fn flags_that_cannot_be_meant_are_refused() {
         (&["--issuer", ISSUER, "--public-url", "tools.example.com"], "--public-url"),
         (&["--issuer", ISSUER, "--listen", "0.0.0.0:0"], "--public-url"),
         (&["--audience", "https://a/mcp"], "--issuer"),
-        (&["--public-url", "https://a"], "--issuer"),
+        (&["--public-url", "a"], "--public-url"),
         (&["--jwks-url", "https://a/keys"], "--issuer"),
     ] {
         run(command(&room, flags), b"").bad(2, &[words]);

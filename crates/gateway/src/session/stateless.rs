@@ -42,8 +42,7 @@ impl Session {
         let Asked { message, snapshot, .. } = asked;
         let is_first = !self.declared.load(Ordering::Relaxed);
         if is_first && !self.declared.swap(true, Ordering::Relaxed) {
-            let capabilities = message.text(message.params.meta_capabilities);
-            self.context.declared.settle_for_each(capabilities);
+            self.context.declared.settle(message.text(message.params.meta_capabilities));
         }
         if let Some(at) = message.params.input_responses
             && !at.of(message.bytes).starts_with(b"{")

@@ -49,14 +49,6 @@ impl Declared {
         });
     }
 
-    /// The client says what it can do with each request. What it says first is most likely what it
-    /// can do; if that is nothing, it may only be finding out who is here, and servers are told of
-    /// everything that can be passed on: each question is checked against the call it belongs to.
-    pub(crate) fn settle_for_each(&self, capabilities: &[u8]) {
-        let says_nothing = members(capabilities).next().is_none();
-        self.settle(if says_nothing { EVERYTHING } else { capabilities });
-    }
-
     pub(crate) async fn get(&self) -> Arc<[u8]> {
         let mut declared = self.0.subscribe();
         let said = timeout(PATIENCE, declared.wait_for(Option::is_some)).await;
@@ -92,17 +84,11 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_word_counts() {
-        let client = Declared::of_the_client();
-        client.settle(br#"{"roots":{}}"#);
-        client.settle_for_each(b"{}");
-        assert_eq!(&*client.get().await, br#"{"roots":{}}"#);
-        for (first, expected) in
-            [(&b"{}"[..], EVERYTHING), (br#"{"roots":{}}"#, br#"{"roots":{}}"#)]
-        {
-            let stateless = Declared::of_the_client();
-            stateless.settle_for_each(first);
-            stateless.settle(br#"{"sampling":{}}"#);
-            assert_eq!(&*stateless.get().await, expected);
+        for first in [&b"{}"[..], br#"{"roots":{}}"#] {
+            let client = Declared::of_the_client();
+            client.settle(first);
+            client.settle(br#"{"sampling":{}}"#);
+            assert_eq!(&*client.get().await, first);
         }
     }
 
