@@ -76,8 +76,8 @@ pub(crate) struct Again {
     pub(crate) request: Box<[u8]>,
     /// When it is late, however often it is handed over.
     pub(crate) deadline: Option<Tick>,
-    /// It was with a server that went: it may have run, and is made again only once.
-    pub(crate) has_run: bool,
+    /// How often it was with a server that went: it may have run.
+    pub(crate) cut_off: u8,
 }
 
 impl ReturnPath {
@@ -182,7 +182,7 @@ impl ReturnPath {
 
     /// May it have run on a server that went?
     pub(crate) fn has_run(&self) -> bool {
-        self.again.as_ref().is_some_and(|again| again.has_run)
+        self.again.as_ref().is_some_and(|again| again.cut_off > 0)
     }
 
     /// The same way back for a call that has not been sent yet.

@@ -30,9 +30,13 @@ impl Again {
         }
         let mut request = Vec::with_capacity(message.bytes.len() + 64);
         edits.write(message.bytes, &mut request);
-        Box::new(Self { request: request.into(), deadline: None, has_run: false })
+        Box::new(Self { request: request.into(), deadline: None, cut_off: 0 })
     }
 }
+
+/// A call that may be made again is made again so often: who comes back at once may meet the same
+/// server going.
+const MOST_REPEATS: u8 = 3;
 
 impl Connection {
     /// Passes a request on to a server whose calls may wait.
@@ -76,11 +80,11 @@ impl Connection {
         let Some((room, again)) = room.zip(path.again.as_mut()) else {
             return path.fail(error, touched);
         };
-        if may_have_run && (again.has_run || !self.may_repeat(&again.request)) {
+        if may_have_run && (again.cut_off >= MOST_REPEATS || !self.may_repeat(&again.request)) {
             return path.fail(error, touched);
         }
         again.deadline = deadline;
-        again.has_run |= may_have_run;
+        again.cut_off += u8::from(may_have_run);
         if path.client.take(&path.id).is_none() {
             return; // it has had its outcome
         }
