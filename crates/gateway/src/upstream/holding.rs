@@ -34,10 +34,6 @@ impl Again {
     }
 }
 
-/// A call that may be made again is made again so often: who comes back at once may meet the same
-/// server going.
-const MOST_REPEATS: u8 = 3;
-
 impl Connection {
     /// Passes a request on to a server whose calls may wait.
     pub(super) fn submit_held(
@@ -80,7 +76,9 @@ impl Connection {
         let Some((room, again)) = room.zip(path.again.as_mut()) else {
             return path.fail(error, touched);
         };
-        if may_have_run && (again.cut_off >= MOST_REPEATS || !self.may_repeat(&again.request)) {
+        if may_have_run
+            && (again.cut_off >= self.most_repeats() || !self.may_repeat(&again.request))
+        {
             return path.fail(error, touched);
         }
         again.deadline = deadline;
@@ -91,6 +89,15 @@ impl Connection {
         let left = deadline.map(|deadline| self.deadlines.left(deadline));
         if let Err(turned) = room.admit(path, Cause::Away, left) {
             turned.0.fail_taken(error, touched);
+        }
+    }
+
+    /// How often a call that may be made again is. A process that has gone is gone; in the network,
+    /// who comes back at once may meet the same server going.
+    fn most_repeats(&self) -> u8 {
+        match self.line {
+            Line::Pipe(_) => 1,
+            Line::Post(_) => 3,
         }
     }
 
