@@ -5,8 +5,8 @@
 DIR of `--data` holds the sets named in docs/search.md; DIR of `--held-out` what
 `search/eval/held_out.py` made, read only to keep its tools out of the training text.
 """
-import tempfile
 import argparse
+import tempfile
 import time
 from pathlib import Path
 

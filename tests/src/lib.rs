@@ -11,6 +11,7 @@ pub mod config;
 pub mod corpus;
 pub mod database;
 pub mod fake;
+pub mod foreign;
 pub mod http;
 pub mod inbox;
 pub mod ledger;

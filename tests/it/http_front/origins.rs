@@ -1,8 +1,8 @@
 //! Whose pages may talk to us: `Host` and `Origin` on every path, in every disguise.
 
 use kit::http::{Ask, Connection};
-use kit::ledger;
 use kit::mcp::{self, Speak};
+use kit::{foreign, ledger};
 
 use super::room;
 
@@ -23,21 +23,7 @@ fn foreign_hosts_are_refused_on_every_way_in() {
     let room = room();
     let serve = room.serve(&[]);
     let port = serve.address().port();
-    for host in [
-        "evil.example".to_owned(),
-        format!("evil.example:{port}"),
-        format!("127.0.0.1.evil.example:{port}"),
-        format!("localhost.evil.example:{port}"),
-        format!("evil-localhost:{port}"),
-        format!("localhost@evil.example:{port}"),
-        format!("evil.example#localhost:{port}"),
-        format!("localhost:{port}, evil.example"),
-        format!("localhost:{port}:80"),
-        "0x7f.1".to_owned(),
-        "192.168.0.1".to_owned(),
-        format!("0.0.0.0:{port}"),
-        String::new(),
-    ] {
+    for host in foreign::hosts(port) {
         for (way, ask) in ways() {
             let response = Connection::open(serve.address()).ask(&ask.header("Host", &host));
             let status = response.status();
@@ -52,24 +38,7 @@ fn foreign_origins_are_forbidden_on_every_way_in() {
     let room = room();
     let serve = room.serve(&[]);
     let port = serve.address().port();
-    for origin in [
-        "http://evil.example".to_owned(),
-        "https://evil.example".to_owned(),
-        format!("http://evil.example:{port}"),
-        "null".to_owned(),
-        "NULL".to_owned(),
-        format!("http://127.0.0.1.evil.example:{port}"),
-        format!("http://localhost.evil.example:{port}"),
-        format!("http://evil.example/http://localhost:{port}"),
-        format!("http://localhost:{port}@evil.example"),
-        format!("http://evil.example#http://localhost:{port}"),
-        "file://".to_owned(),
-        "chrome-extension://abcdefgh".to_owned(),
-        "http://".to_owned(),
-        "nonsense".to_owned(),
-        "http://192.168.0.1".to_owned(),
-        format!("http://localhost:{port} http://evil.example"),
-    ] {
+    for origin in foreign::origins(port) {
         for (way, ask) in ways() {
             let response = Connection::open(serve.address()).ask(&ask.header("Origin", &origin));
             assert_eq!(response.status(), 403, "{way}, Origin {origin:?}");

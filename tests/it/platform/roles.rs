@@ -7,7 +7,7 @@ use kit::http::Ask;
 use kit::platform::{ADMIN, KEYS, Platform, id_of};
 use kit::rest::Rest;
 use kit::room::Room;
-use kit::{mcp, scan};
+use kit::{foreign, mcp, scan};
 use serde_json::json;
 
 /// The least role for each route; `None` is open to all. A route that is missing here, or there,
@@ -188,44 +188,6 @@ fn nothing_beside_the_described_routes_answers_without_a_token() {
     }
 }
 
-/// Names that are not ours, however they are dressed.
-fn foreign_hosts(port: u16) -> [String; 13] {
-    [
-        "evil.example".to_owned(),
-        format!("evil.example:{port}"),
-        format!("127.0.0.1.evil.example:{port}"),
-        format!("localhost.evil.example:{port}"),
-        format!("evil-localhost:{port}"),
-        format!("localhost@evil.example:{port}"),
-        format!("evil.example#localhost:{port}"),
-        format!("localhost:{port}, evil.example"),
-        format!("localhost:{port}:80"),
-        "0x7f.1".to_owned(),
-        "10.0.0.1".to_owned(),
-        format!("0.0.0.0:{port}"),
-        String::new(),
-    ]
-}
-
-/// Pages that are not ours.
-fn foreign_origins(port: u16) -> [String; 13] {
-    [
-        "http://evil.example".to_owned(),
-        "https://evil.example".to_owned(),
-        format!("http://evil.example:{port}"),
-        "null".to_owned(),
-        format!("http://127.0.0.1.evil.example:{port}"),
-        format!("http://localhost.evil.example:{port}"),
-        format!("http://evil.example/http://localhost:{port}"),
-        format!("http://localhost:{port}@evil.example"),
-        format!("http://evil.example#http://localhost:{port}"),
-        "file://".to_owned(),
-        "chrome-extension://abcdefgh".to_owned(),
-        "nonsense".to_owned(),
-        format!("http://localhost:{port} http://evil.example"),
-    ]
-}
-
 /// A browser that asks beforehand (CORS) learns nothing but the methods, and is not allowed anything.
 fn says_only_allow(head: &str) -> bool {
     let head = head.to_ascii_lowercase();
@@ -240,8 +202,8 @@ fn foreign_hosts_and_origins_are_refused_whatever_the_token() {
     let room = Room::new();
     let platform = room.platform(&[]);
     let port = platform.serve().address().port();
-    let hosts = foreign_hosts(port).into_iter().map(|value| ("Host", value));
-    let origins = foreign_origins(port).into_iter().map(|value| ("Origin", value));
+    let hosts = foreign::hosts(port).into_iter().map(|value| ("Host", value));
+    let origins = foreign::origins(port).into_iter().map(|value| ("Origin", value));
     for (header, value) in hosts.chain(origins) {
         for path in ["/api/v1/me", "/api/v1/tools", KEYS, "/metrics", "/api/v1/events"] {
             let ask = Ask::get(path).header(header, &value);

@@ -219,12 +219,12 @@ impl Platform {
     /// A registered server, ready to be connected.
     async fn spec(&self, record: &ServerRecord, changed: &Changed) -> Result<ServerSpec, NoSpec> {
         let (resolved, names) = self.opened(record).await?;
-        self.0.made.lock().note(record, &names, changed);
         let mut connection = resolved.connection;
         let (stdio, own) = (&self.0.settings.stdio, &self.0.settings.own);
         stdio
             .settle(&mut connection.transport, own)
             .map_err(|why| NoSpec::Never(why.to_string()))?;
+        self.0.made.lock().note(record, &names, changed);
         let health = connection.health_check_url;
         self.0.health_urls.lock().insert(record.id.clone(), health);
         let login = may_log_in(&connection.transport).then(|| record.id.clone());
