@@ -122,12 +122,20 @@ pub fn wait_all_gone(
 
 /// Waits until `state` holds.
 #[track_caller]
-pub fn wait_until(what: &str, limit: Duration, mut state: impl FnMut() -> bool) {
+pub fn wait_until(what: &str, limit: Duration, state: impl FnMut() -> bool) {
+    assert!(comes_true(limit, state), "not within {limit:?}: {what}");
+}
+
+/// Looks again and again, until it is so or the time is over.
+pub fn comes_true(limit: Duration, mut state: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + limit;
     while !state() {
-        assert!(Instant::now() < deadline, "not within {limit:?}: {what}");
+        if Instant::now() >= deadline {
+            return false;
+        }
         std::thread::sleep(GLANCE);
     }
+    true
 }
 
 /// The most memory the process has ever had resident, in KiB.
