@@ -158,6 +158,10 @@ fn twenty_deaths_under_load() {
     Stage::run(&["a", "b"], async |stage| {
         let (mut answered, mut in_doubt) = (0, 0);
         for round in 0..20 {
+            // A life that answered nobody counts as a failure in a row with the one before, and
+            // five of those open the circuit: whether it gets to answer under load is chance.
+            let look = call("a", "look", &format!(r#"{{"life":{round}}}"#));
+            stage.fleet.call(look).await.unwrap();
             let calls = (0..40).map(|n| {
                 let (key, number) = (if n % 4 == 0 { "b" } else { "a" }, round * 40 + n);
                 let arguments = format!(r#"{{"n":{number}}}"#);
@@ -172,13 +176,15 @@ fn twenty_deaths_under_load() {
                     Err(other) => panic!("{other:?}"),
                 }
             }
-            stage.wait("it is back", || stage.state("a") == "running").await;
+            // One that has answered everything may be dead and not yet missed.
+            let is_another = || stage.fleet.server("a").unwrap().restarts == round + 1;
+            stage.wait("it is back", || is_another() && stage.state("a") == "running").await;
         }
         assert_eq!(answered + in_doubt, 800);
         assert!(stage.none_ran_twice("a") && stage.none_ran_twice("b"));
         stage.each_ran_once("b", 200);
         assert_eq!(stage.fleet.server("a").unwrap().restarts, 20);
-        assert_eq!(stage.ended(800).await.len(), 800, "one event for each");
+        assert_eq!(stage.ended(820).await.len(), 820, "one event for each");
     });
 }
 
@@ -276,8 +282,8 @@ fn so_many_calls_at_a_time_and_no_more() {
 }
 
 fn a_server_has_a_limit_of_its_own() {
-    Stage::run(&["limited"], async |stage| {
-        let late = stage.fleet.call(call("limited", "wait", "{}")).await.unwrap_err();
+    Stage::run(&["hasty"], async |stage| {
+        let late = stage.fleet.call(call("hasty", "wait", "{}")).await.unwrap_err();
         assert_eq!(late.kind, FailureKind::Timeout, "{late}");
         assert!(late.message.contains("within 2 s"), "{late}");
     });

@@ -127,7 +127,8 @@ fn spec(key: &str, place: &std::path::Path) -> ServerSpec {
     std::fs::create_dir_all(&own).unwrap();
     let program = std::env::current_exe().unwrap();
     let calls = match key {
-        "limited" => CallRules { timeout: Some(Duration::from_secs(2)), at_once: Some(2) },
+        "limited" => CallRules { timeout: None, at_once: Some(2) },
+        "hasty" => CallRules { timeout: Some(Duration::from_secs(2)), at_once: None },
         _ => CallRules::default(),
     };
     ServerSpec {
