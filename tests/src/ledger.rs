@@ -15,6 +15,8 @@ pub enum Record {
     /// This process has received an HTTP request with this head; its body, if it has one, is the
     /// next record.
     Asked { pid: i32, head: Head },
+    /// What this message asks for holds from now on: received is not yet done.
+    Settled { pid: i32, line: Vec<u8> },
     /// The client has closed the connection of the request with this raw id before its answer.
     Closed { pid: i32, id: Vec<u8> },
     /// This body was received and turned away, because the session it named is not known.
@@ -78,6 +80,18 @@ pub fn with_method(path: &Path, method: &str) -> Vec<Vec<u8>> {
     let mut lines = received(path);
     lines.retain(|line| scan::get(line, "method") == Some(&method));
     lines
+}
+
+/// The messages with this method (they begin or end subscriptions) that hold, in order. Over the
+/// network, what comes next may otherwise be done before what was received earlier.
+pub fn settled(path: &Path, method: &str) -> Vec<Vec<u8>> {
+    let method = scan::quote(method).into_bytes();
+    let line = |record| match record {
+        Record::Settled { line, .. } => Some(line),
+        _ => None,
+    };
+    let lines = read(path).into_iter().filter_map(line);
+    lines.filter(|line| scan::get(line, "method") == Some(&method)).collect()
 }
 
 /// The processes of this server so far, oldest first.
@@ -162,6 +176,10 @@ impl Ledger {
         self.write(&record);
     }
 
+    pub fn settled(&mut self, line: &[u8]) {
+        self.write(&self.record(b'D', &escape(line)));
+    }
+
     pub fn closed(&mut self, id: &[u8]) {
         self.write(&self.record(b'C', id));
     }
@@ -218,6 +236,7 @@ fn record(line: &[u8]) -> Option<Record> {
     match kind {
         b"S" => Some(Record::Started { pid }),
         b"C" => Some(Record::Closed { pid, id: parts.next()?.to_vec() }),
+        b"D" => Some(Record::Settled { pid, line: unescape(parts.next()?) }),
         b"T" => Some(Record::TurnedAway { pid, line: unescape(parts.next()?) }),
         b"R" => Some(Record::Received { pid, line: parts.next()?.to_vec() }),
         b"E" => Some(Record::Received { pid, line: unescape(parts.next()?) }),

@@ -47,7 +47,8 @@ impl Listener {
     }
 }
 
-/// Acknowledges a request to listen; it stays open.
+/// Acknowledges a request to listen; it stays open. Nothing is told in between: who reads the
+/// acknowledgement is listening.
 pub(super) fn open(server: &Server, request: &Request) {
     let filter = scan::get(&request.params, "notifications").unwrap_or(b"{}").to_vec();
     let listener = Listener { id: request.id.clone(), filter, outlet: request.outlet.clone() };
@@ -56,8 +57,11 @@ pub(super) fn open(server: &Server, request: &Request) {
         &listener.filter[..],
         b"}}",
     ];
+    let mut listeners = server.listeners.lock().expect("no holder panics");
     listener.outlet.message([&listener.tagged(&ack.concat())[..]]);
-    server.listeners.lock().expect("no holder panics").push(listener);
+    listeners.push(listener);
+    drop(listeners);
+    server.ledger.lock().expect("no holder panics").settled(&request.line);
 }
 
 /// The client listens no longer.

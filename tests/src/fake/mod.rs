@@ -238,8 +238,8 @@ impl Server {
 
     /// The client has closed the connection of this request.
     fn abandoned(&self, id: &[u8]) {
-        self.ledger.lock().expect("no holder panics").closed(id);
         listen::close(self, id);
+        self.ledger.lock().expect("no holder panics").closed(id);
         self.hear(|heard| {
             heard.cancelled.insert((String::new(), id.to_vec()));
         });
@@ -273,6 +273,8 @@ impl Server {
             true => subscribed.insert(key),
             false => subscribed.remove(&key),
         };
+        drop(subscribed);
+        self.ledger.lock().expect("no holder panics").settled(&request.line);
     }
 
     fn hear(&self, change: impl FnOnce(&mut Heard)) {
