@@ -4,13 +4,14 @@
 //! every way that escapes process groups and parent-death signals, all of them deaf to SIGTERM.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kit::client::Client;
 use kit::process::Process;
 use kit::rng::Rng;
 use kit::room::Room;
 use kit::say::{self, Kin};
+use kit::yardstick::Yardstick;
 use kit::{LIMIT, SOON, bin, ledger, process};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -74,11 +75,20 @@ fn household(client: &Client) -> Vec<i32> {
 }
 
 #[track_caller]
-fn assert_gone(room: &Room, household: &[i32], limit: Duration) {
-    match process::wait_all_gone(room.marker(), household, limit) {
-        Ok(time) => println!("gone after {time:?}"),
-        Err(left) => panic!("left after {limit:?}: {:#?}", command_lines(&left)),
+fn assert_gone(room: &Room, household: &[i32], promise: Duration) {
+    let yardstick = Yardstick::new();
+    match process::wait_all_gone(room.marker(), household, LIMIT) {
+        Ok(time) => yardstick.assert_kept(promise, time),
+        Err(left) => panic!("left after {LIMIT:?}: {:#?}", command_lines(&left)),
     }
+}
+
+/// Waits until this holds, which was promised within a time.
+#[track_caller]
+fn assert_within(what: &str, promise: Duration, state: impl FnMut() -> bool) {
+    let (yardstick, start) = (Yardstick::new(), Instant::now());
+    process::wait_until(what, LIMIT, state);
+    yardstick.assert_kept(promise, start.elapsed());
 }
 
 fn command_lines(processes: &[Process]) -> Vec<String> {
@@ -147,7 +157,7 @@ fn k11_nothing_is_left_2_s_after_sigkill_of_the_helper() {
         process::descendants(gateway).is_empty()
             && SERVERS.iter().all(|name| of_server(&room, name).is_empty())
     };
-    process::wait_until("every tree is gone", Duration::from_secs(2), gone);
+    assert_within("every tree is gone", Duration::from_secs(2), gone);
     client.wait_list("their tools have left", SOON, <[_]>::is_empty);
     for name in SERVERS {
         client.call_within(&format!("{name}:echo"), "{}", SOON).error();
@@ -167,7 +177,7 @@ fn k11_without_the_helper_the_servers_can_be_started_again() {
     let (before, helper) = (household(&client), keeper(&client, &room));
     process::kill(helper, Signal::KILL);
     let left = || before.iter().any(|pid| process::is_alive(*pid));
-    process::wait_until("every tree is gone", Duration::from_secs(2), || !left());
+    assert_within("every tree is gone", Duration::from_secs(2), || !left());
     for name in SERVERS {
         let again = || ledger::started(&room.ledger(name)).len() == 2;
         process::wait_until("it is started again", LIMIT, again);
@@ -187,7 +197,7 @@ fn k10_when_a_server_ends_its_descendants_end_too() {
     for name in SERVERS {
         client.call_within(&format!("{name}:die"), "{}", SOON).error();
         let gone = || of_server(&room, name).is_empty();
-        process::wait_until("its whole tree is gone", Duration::from_secs(6), gone);
+        assert_within("its whole tree is gone", Duration::from_secs(6), gone);
     }
     let pid = client.pid().as_raw_nonzero().get();
     let zombies = || process::descendants(pid).iter().filter(|p| p.is_zombie()).count();
@@ -205,7 +215,7 @@ fn k10_when_only_the_wrapper_dies_the_server_behind_it_does_not_stay() {
     };
     process::kill(wrapper, Signal::KILL);
     let gone = || of_server(&room, "polite").is_empty();
-    process::wait_until("its whole tree is gone", Duration::from_secs(6), gone);
+    assert_within("its whole tree is gone", Duration::from_secs(6), gone);
     client.call_within("polite:echo", "{}", SOON).error();
     client.assert_echo("plain", "echo", "{}");
 }
