@@ -1,13 +1,10 @@
 //! What a hostile reviewer found once, and must not find again.
 
 use std::fs::File;
-use std::time::Duration;
 
 use kit::client::Client;
 use kit::room::Room;
-use kit::{mcp, say};
-
-const LIMIT: Duration = Duration::from_secs(10);
+use kit::{LIMIT, mcp, say};
 
 #[test]
 fn k12_an_expanded_value_does_not_come_back_in_an_error_of_the_server() {

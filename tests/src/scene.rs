@@ -11,7 +11,7 @@ use crate::inbox::Inbox;
 use crate::legacy_sse::LegacySse;
 use crate::mcp::Speak;
 use crate::modern::Modern;
-use crate::room::Room;
+use crate::room::{Room, patient};
 use crate::serve::Serve;
 use crate::streamable::Streamable;
 
@@ -85,7 +85,8 @@ impl Room {
     }
 
     fn command(&self, front: Front, flags: &[&str]) -> Command {
-        if front.is_stdio() { self.trunkline(flags) } else { self.serve_command(flags) }
+        let flags = patient(flags);
+        if front.is_stdio() { self.trunkline(&flags) } else { self.serve_command(&flags) }
     }
 
     /// [`Room::open`], and every server has answered for its tools.

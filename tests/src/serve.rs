@@ -7,7 +7,7 @@ use crate::client::Client;
 use crate::legacy_sse::LegacySse;
 use crate::mcp::Speak;
 use crate::modern::Modern;
-use crate::room::{MARK, Room};
+use crate::room::{MARK, Room, patient};
 use crate::streamable::Streamable;
 use crate::{LIMIT, bin};
 
@@ -42,7 +42,7 @@ impl Room {
     /// `trunkline serve` on a free port of the loopback.
     #[track_caller]
     pub fn serve(&self, flags: &[&str]) -> Serve {
-        Serve::start(self.serve_command(flags))
+        Serve::start(self.serve_command(&patient(flags)))
     }
 }
 
