@@ -1,5 +1,4 @@
-//! Looks after what runs: hears what the data plane tells, writes it down, checks the servers, and tells
-//! whoever listens.
+//! Looks after what runs: checks the servers, keeps what they offer, and tells whoever listens.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,16 +6,16 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use trunkline_gateway::{CallEnded, Event, EventSink, Fleet, Outcome, ToolInfo, Verdict};
+use trunkline_gateway::{Event, EventSink, Fleet, ToolInfo, Verdict};
 use trunkline_http::Url;
-use trunkline_store::{NewAudit, NewTool, StoreError};
+use trunkline_store::{NewTool, StoreError};
 
+use super::hear::hex;
 use super::roster::Entry;
 use super::{News, Platform, clock};
-use crate::access::{Credential, read_label};
 use crate::api::view::{Source, Status};
 use crate::health::{Checking, Later, Patient, Phase};
-use crate::metrics::{Outcome as Counted, Platform as Measured, ServerMetrics, expose};
+use crate::metrics::{Platform as Measured, ServerMetrics, expose};
 use crate::trace::Tracer;
 
 /// What was last seen of each server, so that changes can be told.
@@ -41,82 +40,6 @@ impl Platform {
         self.0.tasks.spawn(async move { own.hear(events).await });
         let own = self.clone();
         self.0.tasks.spawn(async move { own.follow().await });
-    }
-
-    /// Everything the data plane tells, until the end.
-    async fn hear(&self, mut events: mpsc::Receiver<Event>) {
-        loop {
-            let event = tokio::select! {
-                event = events.recv() => event,
-                () = self.0.end.cancelled() => None,
-            };
-            match event {
-                Some(Event::CallEnded(call)) => self.call_ended(&call),
-                Some(Event::RequestEnded(request)) => self.request_ended(&request),
-                // What is told of a server is looked up: see `follow`.
-                Some(Event::ServerChanged { .. }) => {}
-                None => break,
-            }
-        }
-        // What was told before the end is written down.
-        while let Ok(event) = events.try_recv() {
-            match event {
-                Event::CallEnded(call) => self.call_ended(&call),
-                Event::RequestEnded(request) => self.request_ended(&request),
-                Event::ServerChanged { .. } => {}
-            }
-        }
-    }
-
-    fn call_ended(&self, call: &CallEnded) {
-        let roster = self.roster();
-        let entry = roster.of_id(&call.id);
-        let counted = counted(call.outcome);
-        // It may have been renamed since.
-        let name = entry.map_or(&*call.server, |entry| &entry.name);
-        self.0.metrics.call(name, counted, call.duration);
-        self.0.wards.call_ended(&call.id, is_well(call.outcome), call.duration);
-        let (credential, address) = match call.who.as_deref().map(read_label) {
-            Some((credential, address)) => (Some(credential), address),
-            None => (None, None),
-        };
-        let duration = i64::try_from(call.duration.as_micros()).unwrap_or(i64::MAX);
-        let hash = call.argument_hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        self.0.audit.record(NewAudit {
-            at: clock::now(),
-            principal: self.name_of(credential),
-            credential_id: credential.map(str::to_owned),
-            address: address.filter(|address| !address.is_empty()).map(str::to_owned),
-            action: "call-tool".to_owned(),
-            server_id: entry.map(|entry| entry.id.clone()),
-            server_name: Some(call.server.to_string()),
-            tool: Some(call.tool.clone()),
-            argument_hash: Some(hash),
-            outcome: counted.as_str().to_owned(),
-            detail: detail(call.outcome),
-            duration_us: Some(duration),
-            ..NewAudit::default()
-        });
-    }
-
-    /// The name that goes with a credential, as it was let in.
-    pub(super) fn name_of(&self, credential: Option<&str>) -> String {
-        let Some(credential) = credential else { return "somebody".to_owned() };
-        if let Some(id) = credential.strip_prefix("key:") {
-            let known = self.0.keys.known();
-            let key = known.keys.values().find(|key| key.id.as_str() == id);
-            return key.map_or(id, |key| &key.name).to_owned();
-        }
-        if let Some((_, subject)) =
-            credential.strip_prefix("jwt:").and_then(|it| it.split_once('#'))
-        {
-            return subject.to_owned();
-        }
-        match credential {
-            _ if credential == Credential::AdminToken.to_string() => "admin".to_owned(),
-            _ if credential == Credential::Open.to_string() => "local".to_owned(),
-            other => other.to_owned(),
-        }
     }
 
     /// Looks again whenever something has changed.
@@ -288,38 +211,6 @@ impl Patient for Ward {
     }
 }
 
-/// Did the server do what it is there for, if only to say that the arguments are wrong?
-fn is_well(outcome: Outcome) -> bool {
-    match outcome {
-        Outcome::Ok | Outcome::ToolError | Outcome::Asked | Outcome::Cancelled => true,
-        // Invalid arguments, an unknown tool: the caller's mistakes.
-        Outcome::RpcError(code) => matches!(code, -32602..=-32600),
-        Outcome::Timeout | Outcome::Gone { .. } | Outcome::Refused => false,
-    }
-}
-
-pub(super) fn counted(outcome: Outcome) -> Counted {
-    match outcome {
-        Outcome::Ok | Outcome::Asked => Counted::Ok,
-        Outcome::ToolError => Counted::ToolError,
-        Outcome::RpcError(_) => Counted::RpcError,
-        Outcome::Timeout => Counted::Timeout,
-        Outcome::Gone { .. } => Counted::Gone,
-        Outcome::Cancelled => Counted::Cancelled,
-        Outcome::Refused => Counted::Refused,
-    }
-}
-
-pub(super) fn detail(outcome: Outcome) -> Option<String> {
-    match outcome {
-        Outcome::RpcError(code) => Some(format!("code {code}")),
-        Outcome::Gone { may_have_run: true } => Some("it may have run".to_owned()),
-        Outcome::Gone { may_have_run: false } => Some("it did not run".to_owned()),
-        Outcome::Asked => Some("its client was asked something first".to_owned()),
-        _ => None,
-    }
-}
-
 fn digest(tools: &[ToolInfo]) -> [u8; 32] {
     let mut sum = Sha256::new();
     for tool in tools {
@@ -327,8 +218,4 @@ fn digest(tools: &[ToolInfo]) -> [u8; 32] {
         sum.update(&tool.definition);
     }
     sum.finalize().into()
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
