@@ -6,7 +6,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use trunkline_gateway::{Event, EventSink, Fleet, ToolInfo, Verdict};
+use trunkline_gateway::{Event, EventSink, Fleet, Offer, OfferMark, Verdict};
 use trunkline_http::Url;
 use trunkline_store::{NewTool, StoreError};
 
@@ -22,7 +22,7 @@ use crate::trace::Tracer;
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     statuses: HashMap<String, Status>,
-    tools: HashMap<String, [u8; 32]>,
+    tools: HashMap<String, (OfferMark, [u8; 32])>,
     checks: HashMap<String, (Option<String>, CancellationToken)>,
 }
 
@@ -112,24 +112,31 @@ impl Platform {
         let roster = self.roster();
         let Some(fleet) = self.0.fleet.get() else { return };
         for entry in roster.placed().filter(|entry| self.phase(entry) == Phase::Connected) {
-            let Some(tools) = fleet.tools(&entry.id) else { continue };
-            let digest = digest(&tools);
-            if self.0.seen.lock().tools.insert(entry.id.clone(), digest) == Some(digest) {
+            let Some(offer) = fleet.tools(&entry.id) else { continue };
+            let known = self.0.seen.lock().tools.get(&entry.id).cloned();
+            // Of most servers nothing has changed, and there may be thousands of tools.
+            if known.as_ref().is_some_and(|(mark, _)| mark.is_of(&offer)) {
                 continue;
             }
-            let (id, name) = (entry.id.clone(), entry.name.clone());
-            self.0.news.tell(News::Tools { id, name, tools: tools.len() });
+            let digest = digest(&offer);
+            let noted = (offer.mark(), digest);
+            self.0.seen.lock().tools.insert(entry.id.clone(), noted);
+            if known.is_some_and(|(_, before)| before == digest) {
+                continue;
+            }
+            let (id, name, tools) = (entry.id.clone(), entry.name.clone(), offer.tools().count());
+            self.0.news.tell(News::Tools { id, name, tools });
             if entry.source() == Source::Api {
-                self.keep(&entry.id, &tools).await;
+                self.keep(&entry.id, &offer).await;
             }
         }
     }
 
-    async fn keep(&self, id: &str, tools: &[ToolInfo]) {
-        let kept = tools.iter().map(|tool| NewTool {
-            original_name: tool.name.clone(),
-            definition: String::from_utf8_lossy(&tool.definition).into_owned(),
-            definition_hash: hex(&Sha256::digest(&tool.definition)),
+    async fn keep(&self, id: &str, offer: &Offer) {
+        let kept = offer.tools().map(|tool| NewTool {
+            original_name: tool.name.to_owned(),
+            definition: String::from_utf8_lossy(tool.definition).into_owned(),
+            definition_hash: hex(&Sha256::digest(tool.definition)),
         });
         match self.0.store.replace_tools(id, kept.collect(), clock::now()).await {
             // Removed meanwhile.
@@ -211,11 +218,11 @@ impl Patient for Ward {
     }
 }
 
-fn digest(tools: &[ToolInfo]) -> [u8; 32] {
+fn digest(offer: &Offer) -> [u8; 32] {
     let mut sum = Sha256::new();
-    for tool in tools {
+    for tool in offer.tools() {
         sum.update(tool.definition.len().to_le_bytes());
-        sum.update(&tool.definition);
+        sum.update(tool.definition);
     }
     sum.finalize().into()
 }
