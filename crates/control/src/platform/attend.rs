@@ -61,6 +61,7 @@ impl Platform {
     pub(super) fn look(&self) {
         let roster = self.roster();
         self.0.metrics.set_servers(roster.placed().map(|entry| entry.name.as_str()));
+        self.0.logins.keep_only(|login| roster.of_id(login).is_some());
         let mut seen = self.0.seen.lock();
         let gone: Vec<String> =
             seen.statuses.keys().filter(|id| roster.of_id(id).is_none()).cloned().collect();
