@@ -1,6 +1,7 @@
 //! Callers that call at given moments, whatever became of the calls before: a late answer counts
 //! from when its call was due.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ pub struct Call {
     /// Its place in [`Crowd::servers`].
     pub server: usize,
     pub over_mcp: bool,
+    pub due: Instant,
     /// From when it was due.
     pub time: Duration,
     pub outcome: Outcome,
@@ -22,14 +24,34 @@ pub struct Call {
 
 #[derive(Debug)]
 pub struct Crowd<'a> {
-    pub platform: &'a Platform,
-    pub key: &'a str,
+    pub whom: Whom<'a>,
     pub servers: &'a [&'a str],
-    /// Calls a second of all together; every second caller speaks MCP, the others REST.
+    /// Calls a second of all together.
     pub rate: u64,
     pub callers: u64,
     /// The number of the first call.
     pub first: u64,
+}
+
+/// Whom they ask.
+#[derive(Debug, Clone, Copy)]
+pub enum Whom<'a> {
+    /// The platform, with this key; every second caller speaks MCP, the others REST.
+    Platform(&'a Platform, &'a str),
+    /// One server itself: what is left of a call when Trunkline is taken away.
+    Server(SocketAddr),
+}
+
+impl<'a> Whom<'a> {
+    fn caller(self, place: u64) -> Caller<'a> {
+        match self {
+            Self::Platform(platform, key) if place.is_multiple_of(2) => {
+                Caller::over_mcp(platform, key)
+            }
+            Self::Platform(platform, key) => Caller::over_rest(platform, key),
+            Self::Server(address) => Caller::direct(address),
+        }
+    }
 }
 
 /// When they stop.
@@ -66,12 +88,8 @@ impl Newest {
 impl Crowd<'_> {
     /// Every call that was made.
     pub fn run(&self, until: Until<'_>, newest: &Newest) -> Vec<Call> {
-        let mut callers: Vec<Caller<'_>> = (0..self.callers)
-            .map(|number| match number % 2 {
-                0 => Caller::over_mcp(self.platform, self.key),
-                _ => Caller::over_rest(self.platform, self.key),
-            })
-            .collect();
+        let mut callers: Vec<Caller<'_>> =
+            (0..self.callers).map(|place| self.whom.caller(place)).collect();
         let begin = Instant::now() + Duration::from_millis(50);
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..)
@@ -113,7 +131,8 @@ impl Crowd<'_> {
                 newest.note(sent);
             }
             let over_mcp = place.is_multiple_of(2);
-            calls.push(Call { number, server, over_mcp, time: due.elapsed(), outcome });
+            let time = due.elapsed();
+            calls.push(Call { number, server, over_mcp, due, time, outcome });
         }
         calls
     }

@@ -9,7 +9,7 @@ use kit::service::Wire;
 
 use crate::Size;
 use crate::caller::Outcome;
-use crate::crowd::{Call, Crowd, Newest, Until};
+use crate::crowd::{Call, Crowd, Newest, Until, Whom};
 use crate::house::{arrived, echoing, stop, verify, with_command};
 use crate::report::{Report, millis, quantile};
 
@@ -35,8 +35,7 @@ pub fn run(report: &mut Report, size: Size) {
     let key = platform.key("caller");
     let count = RATE * size.of(SECONDS);
     let crowd = Crowd {
-        platform: &platform,
-        key: &key,
+        whom: Whom::Platform(&platform, &key),
         servers: &SERVERS,
         rate: RATE,
         callers: 64,

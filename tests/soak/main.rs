@@ -2,12 +2,14 @@
 //! and fails when a limit is broken; the suite has smaller versions of the same.
 
 mod caller;
+mod control;
 mod crowd;
 mod house;
 mod kills;
 mod load;
 mod report;
 mod restarts;
+mod timeline;
 mod truth;
 mod writer;
 

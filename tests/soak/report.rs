@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use crate::caller::Outcome;
+use crate::crowd::Call;
+
 #[derive(Debug, Default)]
 pub struct Report {
     checks: Vec<Vec<String>>,
@@ -15,6 +18,13 @@ impl Report {
         println!("{verdict:4} {what}: {seen}, limit {limit}");
         self.checks.push(vec![what.to_owned(), limit.to_owned(), seen, verdict.to_owned()]);
         self.broken += usize::from(!kept);
+    }
+
+    /// Something that nobody has promised, to be read beside what was.
+    pub fn note(&mut self, what: &str, seen: impl ToString) {
+        let seen = seen.to_string();
+        println!("     {what}: {seen}");
+        self.checks.push([what, "–", &seen, "–"].map(str::to_owned).to_vec());
     }
 
     /// None of these must be there; the first few are shown.
@@ -54,6 +64,24 @@ fn print(header: &[String], rows: &[Vec<String>]) {
             println!("|{}|", lines.collect::<Vec<_>>().join("|"));
         }
     }
+}
+
+/// A line about these calls: how many, how many rightly answered, and how fast.
+pub fn row(name: &str, calls: &[Call]) -> Vec<String> {
+    let right = calls.iter().filter(|call| call.outcome == Outcome::Right).count();
+    let figures = [0.5, 0.99, 1.0].map(|q| millis(quantile(&times(calls), q)));
+    let counts = [calls.len(), right].map(|count| count.to_string());
+    [vec![name.to_owned()], counts.to_vec(), figures.to_vec()].concat()
+}
+
+pub fn times(calls: &[Call]) -> Vec<Duration> {
+    calls.iter().map(|call| call.time).collect()
+}
+
+/// Of the p99 of the second to that of the first.
+pub fn ratio(quiet: &[Call], loud: &[Call]) -> f64 {
+    let p99 = |calls: &[Call]| quantile(&times(calls), 0.99).as_secs_f64();
+    p99(loud) / p99(quiet)
 }
 
 /// A quantile of some times.

@@ -13,9 +13,11 @@ use rustix::process::Signal;
 
 use crate::Size;
 use crate::caller::Outcome;
-use crate::crowd::{Call, Crowd, Newest, Until};
+use crate::control::{self, Control};
+use crate::crowd::{Call, Crowd, Newest, Until, Whom};
 use crate::house::{arrived, echoing, with_command};
-use crate::report::{Report, millis, quantile};
+use crate::report::{Report, millis, quantile, ratio, row, times};
+use crate::timeline::{self, Kill};
 
 const KILLS: u64 = 100;
 const QUIET_SECONDS: u64 = 20;
@@ -56,10 +58,17 @@ impl Victim {
     }
 }
 
-/// What the kills came to.
-struct Kills {
-    /// How long it took until a call made after the kill was answered; `None`: it was not.
-    back: Vec<Option<Duration>>,
+/// What was called, and what came of it.
+struct Seen {
+    /// Nobody is killed.
+    quiet: Vec<Call>,
+    /// Meanwhile.
+    loud: Vec<Call>,
+    /// The server that is killed.
+    own: Vec<Call>,
+    kills: Vec<Kill>,
+    /// A server that Trunkline has nothing to do with, called directly at the same times.
+    direct: Control,
 }
 
 pub fn run(report: &mut Report, size: Size) {
@@ -94,80 +103,74 @@ fn round(
     mut victim: Victim,
 ) {
     let key = platform.key("caller");
-    let crowd = |servers, rate, callers, first| Crowd {
-        platform,
-        key: &key,
-        servers,
-        rate,
-        callers,
-        first,
+    let untouched = echoing(room, "untouched").listen(Wire::Http);
+    let crowd = |servers, rate, callers, first| {
+        let whom = Whom::Platform(platform, &key);
+        Crowd { whom, servers, rate, callers, first }
     };
     let (of_victim, of_others) = (&[VICTIM][..], &OTHERS[..]);
     let seconds = size.of(QUIET_SECONDS);
-    let (_, quiet) = std::thread::scope(|scope| {
+    let (quiet, direct_quiet) = std::thread::scope(|scope| {
         let own = crowd(of_victim, size.rate, 16, 0);
-        let beside =
-            scope.spawn(move || own.run(Until::Calls(size.rate * seconds), &Newest::new()));
+        scope.spawn(move || own.run(Until::Calls(size.rate * seconds), &Newest::new()));
+        let direct = control::crowd(&untouched);
+        let direct =
+            scope.spawn(move || direct.run(Until::Calls(control::RATE * seconds), &Newest::new()));
         let others = crowd(of_others, OTHERS_RATE, 24, 10_000_000);
         let quiet = others.run(Until::Calls(OTHERS_RATE * seconds), &Newest::new());
-        (beside.join().expect("no caller panics"), quiet)
+        (quiet, direct.join().expect("no caller panics"))
     });
     let (over, newest, unheard) = (AtomicBool::new(false), Newest::new(), Newest::new());
-    let (kills, own, loud) = std::thread::scope(|scope| {
+    let (kills, own, loud, direct_loud) = std::thread::scope(|scope| {
         let (over, newest, unheard) = (&over, &newest, &unheard);
-        let (own, others) = (
-            crowd(of_victim, size.rate, 64, 20_000_000),
-            crowd(of_others, OTHERS_RATE, 24, 30_000_000),
-        );
+        let own = crowd(of_victim, size.rate, 64, 20_000_000);
+        let others = crowd(of_others, OTHERS_RATE, 24, 30_000_000);
+        let direct = control::crowd(&untouched);
         let own = scope.spawn(move || own.run(Until::Told(over), newest));
         let loud = scope.spawn(move || others.run(Until::Told(over), unheard));
+        let direct = scope.spawn(move || direct.run(Until::Told(over), unheard));
         let kills = kill(&mut victim, room, newest, size.of(KILLS));
         over.store(true, Ordering::Relaxed);
-        let joined =
-            (own.join().expect("no caller panics"), loud.join().expect("no caller panics"));
-        (kills, joined.0, joined.1)
+        let [own, loud, direct] =
+            [own, loud, direct].map(|thread| thread.join().expect("no caller panics"));
+        (kills, own, loud, direct)
     });
     let label = victim.label();
-    show(report, label, &kills, &own, [&quiet, &loud]);
-    let others: Vec<&Call> = quiet.iter().chain(&loud).collect();
-    judge(report, label, room, &own, &others);
+    drop(victim);
+    let direct = Control::with_bare_starts(room, &untouched, [direct_quiet, direct_loud], seconds);
+    let seen = Seen { quiet, loud, own, kills, direct };
+    show(report, label, &seen);
+    judge(report, label, room, &seen);
 }
 
 /// Kills it so often; each time it is given a moment to be of use.
-fn kill(victim: &mut Victim, room: &Room, newest: &Newest, count: u64) -> Kills {
+fn kill(victim: &mut Victim, room: &Room, newest: &Newest, count: u64) -> Vec<Kill> {
     let mut rng = Rng::new(7);
     process::wait_until("calls are answered", BACK, || newest.is_after(Instant::now() - BACK));
-    let back = (0..count)
+    let back = |killed: Instant| {
+        while killed.elapsed() < BACK {
+            if newest.is_after(killed) {
+                return Some(Instant::now());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        None
+    };
+    (0..count)
         .map(|_| {
             std::thread::sleep(Duration::from_millis(rng.number() % 200));
+            let at = Instant::now();
             victim.kill(room);
-            let killed = Instant::now();
-            while killed.elapsed() < BACK {
-                if newest.is_after(killed) {
-                    return Some(killed.elapsed());
-                }
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            None
+            Kill { at, back: back(Instant::now()) }
         })
-        .collect();
-    Kills { back }
+        .collect()
 }
 
-fn show(report: &mut Report, label: &str, kills: &Kills, own: &[Call], others: [&[Call]; 2]) {
-    let times = |calls: &[Call]| calls.iter().map(|call| call.time).collect::<Vec<_>>();
-    let row = |name: &str, calls: &[Call]| {
-        let right = calls.iter().filter(|call| call.outcome == Outcome::Right).count();
-        let figures = [0.5, 0.99, 1.0].map(|q| millis(quantile(&times(calls), q)));
-        let counts = [calls.len(), right].map(|count| count.to_string());
-        [vec![name.to_owned()], counts.to_vec(), figures.to_vec()].concat()
-    };
-    let [quiet, loud] = others;
+fn show(report: &mut Report, label: &str, seen: &Seen) {
+    let Seen { quiet, loud, own, kills, direct } = seen;
+    let title = format!("A server over {label} killed and restarted {} times", kills.len());
     report.table(
-        &format!(
-            "A server over {label} killed and restarted {} times; milliseconds",
-            kills.back.len()
-        ),
+        &format!("{title}; milliseconds"),
         &["calls to", "calls", "right", "p50", "p99", "longest"],
         &[
             row("the others, nobody is killed", quiet),
@@ -175,28 +178,41 @@ fn show(report: &mut Report, label: &str, kills: &Kills, own: &[Call], others: [
             row("the one that is killed", own),
         ],
     );
-    let back: Vec<Duration> = kills.back.iter().flatten().copied().collect();
+    report.table(
+        &format!("{title}: the same machine without Trunkline in between; milliseconds"),
+        &["one server, called directly", "calls", "right", "p50", "p99", "longest"],
+        &direct.rows(),
+    );
+    let quiet_p99 = quantile(&times(quiet), 0.99);
+    report.table(
+        &format!("{title}: when calls to the others were slow; milliseconds"),
+        &timeline::HEADER,
+        &timeline::rows(loud, kills, 2 * quiet_p99),
+    );
+    let back: Vec<Duration> = kills.iter().filter_map(Kill::away).collect();
     println!(
         "back after {} ms (p50), {} ms at most",
         millis(quantile(&back, 0.5)),
         millis(quantile(&back, 1.0))
     );
-    let share = 100.0 * back.len() as f64 / kills.back.len() as f64;
+    let share = 100.0 * back.len() as f64 / kills.len() as f64;
     let what = |what: &str| format!("restarts over {label}: {what}");
     report.check(&what("came back"), "> 95 %", format!("{share:.0} %"), share > 95.0);
-    let p99 = |calls: &[Call]| quantile(&times(calls), 0.99).as_secs_f64();
-    let ratio = p99(loud) / p99(quiet);
+    let ratio = ratio(quiet, loud);
     report.check(
         &what("p99 of the others, ratio to quiet"),
         "≤ 2×",
         format!("{ratio:.2}×"),
         ratio <= 2.0,
     );
+    direct.note(report, label);
 }
 
-fn judge(report: &mut Report, label: &str, room: &Room, own: &[Call], others: &[&Call]) {
+fn judge(report: &mut Report, label: &str, room: &Room, seen: &Seen) {
+    let own = &seen.own;
     let what = |what: &str| format!("restarts over {label}: {what}");
-    let bad: Vec<_> = others.iter().filter(|call| call.outcome != Outcome::Right).collect();
+    let others = seen.quiet.iter().chain(&seen.loud).chain(seen.direct.all());
+    let bad: Vec<_> = others.filter(|call| call.outcome != Outcome::Right).collect();
     report.none(&what("calls to the others without their own answer"), &bad);
     let lost: Vec<_> = own
         .iter()

@@ -196,6 +196,7 @@ impl Wanted<'_> {
             give_up: usual.give_up.max(start),
             call: self.bounds.call_timeout.map_or(usual.call, call),
             message: self.bounds.max_message.unwrap_or(usual.message),
+            body: self.bounds.max_message.unwrap_or(usual.body),
         }
     }
 }
@@ -250,7 +251,7 @@ mod tests {
         assert_eq!(usual.naming().exposed("a", "b"), "a.b");
         assert_eq!(wanted(&some, &identity, &bounds).naming().exposed("a", "b"), "a/b");
         let limits = usual.limits();
-        assert_eq!((limits.call, limits.message), (None, 4096));
+        assert_eq!((limits.call, limits.message, limits.body), (None, 4096, 4096));
         assert_eq!(limits.start, Duration::from_secs(30));
         let face = usual.face();
         assert_eq!((face.name.as_str(), face.version.as_str()), ("n", env!("CARGO_PKG_VERSION")));

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
@@ -33,6 +33,7 @@ pub struct CallEnded {
     /// Who called, if that is known.
     pub who: Option<Arc<str>>,
     pub outcome: Outcome,
+    pub ended: Instant,
     /// From the moment it was understood until its answer was on its way.
     pub duration: Duration,
     /// SHA-256 of the arguments as they were written.
@@ -53,6 +54,7 @@ pub struct RequestEnded {
     pub server: Option<Arc<str>>,
     pub who: Arc<str>,
     pub outcome: Outcome,
+    pub ended: Instant,
     pub duration: Duration,
     /// SHA-256 of the params as they were written.
     pub params_hash: [u8; 32],

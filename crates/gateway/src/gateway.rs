@@ -21,7 +21,7 @@ use crate::events::EventSink;
 use crate::face::Face;
 use crate::fleet::Fleet;
 use crate::front::{self, http::HttpOptions};
-use crate::limits::{Farewell, HTTP_BODY, LAST_GRANT, Limits, ONE_SERVER};
+use crate::limits::{Farewell, LAST_GRANT, Limits, ONE_SERVER};
 use crate::local::LocalClient;
 use crate::login::Logins;
 use crate::pump::Pump;
@@ -150,7 +150,7 @@ impl Gateway {
         let context = self.context(false);
         let latecomers = Arc::clone(&context);
         self.housekeeping.spawn(async move { report_latecomers(&latecomers).await });
-        let message_limit = body_limit(self.limits.message);
+        let message_limit = self.limits.body;
         let pump = self.pump.clone();
         let stop = async |farewell| self.stop_servers(farewell).await;
         let served = front::http::serve(options, context, message_limit, &pump, stop).await;
@@ -244,11 +244,6 @@ impl Gateway {
             drop(timeout(LAST_GRANT, logins.close()).await);
         }
     }
-}
-
-/// The longest body of an HTTP request: what was asked for, or else what is usual.
-fn body_limit(message: usize) -> usize {
-    if message == Limits::default().message { HTTP_BODY } else { message }
 }
 
 /// One line for each server that missed the start deadline, so that nobody wonders.

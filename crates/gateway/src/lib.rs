@@ -29,8 +29,8 @@ mod upstream;
 pub use events::{CallEnded, CallManner, Event, EventSink, Outcome, RequestEnded};
 pub use face::Face;
 pub use fleet::{
-    Answer, Applied, CallFailure, FailureKind, Fleet, Retired, ServerInfo, ToolCall, ToolInfo,
-    Verdict,
+    Answer, Applied, CallFailure, CustomInfo, FailureKind, Fleet, Offer, OfferMark, Retired,
+    ServerInfo, ToolCall, ToolInfo, Verdict,
 };
 pub use front::http::{Attachment, HttpOptions, WebHeaders, WebReply, WebStream, WebVisit};
 pub use gate::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};

@@ -13,6 +13,9 @@ pub struct Limits {
     pub call: Option<Duration>,
     /// The longest line accepted from a client or a server.
     pub message: usize,
+    /// The longest body of an HTTP request. Shorter than a message, unless that was asked for: whoever
+    /// reaches the port can make us hold that much, and MCP servers usually take no more.
+    pub body: usize,
 }
 
 impl Default for Limits {
@@ -22,6 +25,7 @@ impl Default for Limits {
             give_up: Duration::from_secs(120), // an `npx` that downloads first
             call: Some(Duration::from_secs(600)),
             message: 64 * 1024 * 1024,
+            body: 4 * 1024 * 1024,
         }
     }
 }
@@ -161,9 +165,6 @@ pub(crate) const IDLE_SECONDS: u32 = 75;
 pub(crate) const BODY_SECONDS: u32 = 30;
 /// Beyond those seconds a body has to come at least at the rate of a poor telephone line.
 pub(crate) const BODY_BYTES_PER_SECOND: usize = 8 * 1024;
-/// The longest body of an HTTP request, unless a longest message was asked for: whoever reaches the
-/// port can make us hold that much, and MCP servers usually take no more.
-pub(crate) const HTTP_BODY: usize = 4 * 1024 * 1024;
 pub(crate) const LEAVING_SECONDS: u32 = 2;
 /// An HTTP client that takes nothing of what waits for it for so long is gone.
 pub(crate) const CLIENT_STALL: Duration = Duration::from_secs(30);

@@ -28,7 +28,7 @@ pub(crate) const STATEMENT: &str = "15s";
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) const LAST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Rows in one INSERT: both databases bound the number of parameters, and fewer trips are faster.
+/// Rows in one INSERT to Postgres: it bounds the number of parameters, and fewer trips are faster.
 pub(crate) const ROWS_PER_INSERT: usize = 200;
 
 /// The most a page holds, whatever is asked for.

@@ -88,6 +88,18 @@ fn k31_the_body_limit_is_4_mib_on_both_fronts() {
 }
 
 #[test]
+fn k31_a_longest_message_that_was_asked_for_holds_for_bodies_too_also_if_it_is_the_usual_one() {
+    let room = room();
+    for (limit, body) in [("64M", 5 << 20), ("6M", 5 << 20)] {
+        let serve = room.serve(&["--max-message", limit]);
+        let client = serve.http();
+        client.list();
+        let fits = format!(r#"{{"text":"{}"}}"#, "y".repeat(body));
+        assert_eq!(client.call("a.mirror", &fits).result().len(), fits.len(), "{limit}");
+    }
+}
+
+#[test]
 fn k31_slow_heads_and_bodies_are_cut_off_and_hold_up_nobody() {
     let room = room();
     let serve = room.serve(&[]);

@@ -1,13 +1,19 @@
 //! `GET /events`: who listens hears of every change, and misses none.
 
+use std::time::Duration;
+
 use kit::LIMIT;
 use kit::http::{Ask, Connection, Event};
-use kit::platform::{ADMIN, Platform, SERVERS, id_of, remote};
+use kit::platform::{ADMIN, KEYS, Platform, SERVERS, id_of, remote};
+use kit::process::wait_until;
 use kit::room::Room;
 use kit::service::Wire;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::echoing;
+
+/// For one look.
+const MOMENT: Duration = Duration::from_millis(50);
 
 #[track_caller]
 fn listen(platform: &Platform, token: &str, last: Option<&str>) -> Connection {
@@ -84,4 +90,24 @@ fn a_key_that_is_made_meanwhile_costs_no_listener_an_event() {
     platform.key("caller");
     let id = id_of(&platform.register(&remote("a", &service)));
     until(&mut events, &[&id, "registered"]);
+}
+
+/// Nothing happens that it could be told of: it ends all the same.
+#[test]
+fn who_may_not_listen_any_more_hears_the_end_at_once() {
+    let room = Room::new();
+    let platform = room.platform(&[]);
+    let [kept, gone] =
+        ["kept", "gone"].map(|name| platform.make_key(&json!({ "name": name, "role": "viewer" })));
+    let key = |made: &Value| made["key"].as_str().expect("a key").to_owned();
+    let mut stays = listen(&platform, &key(&kept), None);
+    let mut ends = listen(&platform, &key(&gone), None);
+    assert_eq!(platform.admin().delete(&format!("{KEYS}/{}", id_of(&gone))).status(), 204);
+    wait_until("its stream is at its end", LIMIT, || {
+        assert_eq!(ends.event(MOMENT), None);
+        ends.is_free() || ends.is_closed_within(MOMENT)
+    });
+    let service = echoing(&room, "a").listen(Wire::Http);
+    let id = id_of(&platform.register(&remote("a", &service)));
+    until(&mut stays, &[&id, "registered"]);
 }

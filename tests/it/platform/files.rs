@@ -35,6 +35,18 @@ fn servers_of_the_file_stand_beside_registered_ones_and_cannot_be_edited_over_re
 }
 
 #[test]
+fn servers_of_the_file_are_there_for_whoever_comes_first() {
+    let room = Room::new();
+    let config = room.config([("a", echoing(&room, "a").entry())]);
+    // Which is first, the request or the first look at the store, is not decided: so several times.
+    for _ in 0..5 {
+        let platform = room.platform(&["--config", config.to_str().expect("UTF-8")]);
+        let server = platform.admin().get(&format!("{SERVERS}/a")).is(200);
+        assert_eq!((&server["name"], &server["source"]), (&json!("a"), &json!("file")));
+    }
+}
+
+#[test]
 fn a_file_that_changes_leaves_registered_servers_alone() {
     let room = Room::new();
     let b = echoing(&room, "b").listen(Wire::Http);

@@ -57,7 +57,7 @@ pub(crate) struct Bounds {
     /// How long a call may take before its caller gets an error; 0 = for ever [default: 600]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) call_timeout: Option<Duration>,
-    /// The longest message accepted from a client or a server [default: 64M]
+    /// The longest message accepted from a client or a server [default: 64M; over HTTP, of a client: 4M]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) max_message: Option<usize>,
 }

@@ -8,13 +8,13 @@ use trunkline_store::NewAudit;
 pub struct Bounds {
     /// Records that wait, those being written included. Some 300 bytes each.
     pub waiting: usize,
-    /// Records of one transaction.
+    /// Records of one transaction: a change that is to be acknowledged waits for it.
     pub batch: usize,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { waiting: 8_192, batch: 256 }
+        Self { waiting: 8_192, batch: 512 }
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
+use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use trunkline_store::{Store, StoreError};
@@ -56,6 +57,8 @@ pub struct Keyholder {
     /// Read for every request, replaced at every change.
     known: RwLock<Arc<Known>>,
     version: AtomicU64,
+    /// Rung when the version changes.
+    bell: watch::Sender<()>,
     /// Changes made here; counted under the lock of `known`.
     edits: AtomicU64,
     mark: Mutex<Option<Vec<u8>>>,
@@ -70,6 +73,7 @@ impl Keyholder {
             store,
             fixed,
             version: AtomicU64::new(1),
+            bell: watch::Sender::new(()),
             edits: AtomicU64::new(0),
             mark: Mutex::new(None),
             uses: Mutex::new(Uses::default()),
@@ -83,15 +87,20 @@ impl Keyholder {
         Arc::clone(&self.known.read())
     }
 
-    /// A decision that was made at another version has to be made again. It also changes when a
-    /// key expires. To be read before `known`: what is known is replaced first.
     /// Nobody's key can be known here: see `Fixed`.
     pub fn is_locked(&self) -> bool {
         self.fixed.is_locked
     }
 
+    /// A decision that was made at another version has to be made again. It also changes when a
+    /// key expires. To be read before `known`: what is known is replaced first.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
+    }
+
+    /// For those who wait for nothing else: it tells of every version from now on.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.bell.subscribe()
     }
 
     /// Would whoever was let in by this still be? A token of an issuer has its own end.
@@ -236,6 +245,7 @@ impl Keyholder {
 
     fn changed(&self) {
         self.version.fetch_add(1, Ordering::AcqRel);
+        self.bell.send_replace(());
     }
 }
 

@@ -1,15 +1,13 @@
 //! `Logins`: one for all servers. Who waits for a login learns of it here.
 
-use std::collections::HashMap;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use tokio::sync::watch;
 use trunkline_gateway::{Bearer, Later};
 
 use super::bearer::One;
+use super::marks::Marks;
 use super::words::How;
 use crate::oauth::{
     Callback, Challenge, Granted, Login, LoginError, OAuth, Registered, Started, VaultError,
@@ -28,20 +26,12 @@ struct Inner {
     /// How often to look whether somebody has logged in elsewhere.
     look: Duration,
     lost: Lost,
-    marks: Mutex<HashMap<String, Mark>>,
-}
-
-/// What is known of one login besides its grant.
-struct Mark {
-    version: watch::Sender<u64>,
-    /// What the server said when it last refused a request.
-    challenge: Option<Challenge>,
-    is_told: bool,
+    marks: Marks,
 }
 
 impl Logins {
     pub fn new(oauth: OAuth, how: How, look: Duration, lost: Lost) -> Self {
-        Self(Arc::new(Inner { oauth, how, look, lost, marks: Mutex::default() }))
+        Self(Arc::new(Inner { oauth, how, look, lost, marks: Marks::default() }))
     }
 
     pub fn oauth(&self) -> &OAuth {
@@ -61,7 +51,7 @@ impl Logins {
         client: Option<&Registered>,
         scope: Option<&str>,
     ) -> Result<Started, LoginError> {
-        let challenge = self.mark(login, |mark| mark.challenge.clone());
+        let challenge = self.0.marks.challenge(login);
         let challenge = challenge.as_ref();
         let server = login;
         self.0.oauth.begin(Login { server, url, challenge, redirect_uri, client, scope }).await
@@ -70,62 +60,52 @@ impl Logins {
     /// What they brought back. Whoever waits for the login learns of it.
     pub async fn finish(&self, callback: &Callback) -> Result<Granted, LoginError> {
         let granted = self.0.oauth.finish(callback).await?;
-        self.ring(&granted.server);
+        self.0.marks.ring(&granted.server);
         Ok(granted)
     }
 
     /// Forgets the login. Has the issuer heard of it?
     pub async fn forget(&self, login: &str) -> Result<bool, VaultError> {
         let told = self.0.oauth.forget(login).await?;
-        self.ring(login);
+        self.0.marks.ring(login);
         Ok(told)
     }
 
+    /// Only these are there still: nothing is remembered of the others.
+    pub fn keep_only(&self, is_there: impl Fn(&str) -> bool) {
+        self.0.marks.keep_only(is_there);
+    }
+
     pub(super) fn heard(&self, login: &str, challenge: Option<Challenge>) {
-        if challenge.is_some() {
-            self.mark(login, |mark| mark.challenge = challenge);
+        if let Some(challenge) = challenge {
+            self.0.marks.set_challenge(login, challenge);
         }
     }
 
     pub(super) fn version(&self, login: &str) -> u64 {
-        self.mark(login, |mark| *mark.version.borrow())
+        self.0.marks.version(login)
     }
 
     pub(super) async fn changed(&self, login: &str, since: u64) {
-        let mut version = self.mark(login, |mark| mark.version.subscribe());
         let elsewhere = async {
             loop {
                 tokio::time::sleep(self.0.look).await;
                 if self.0.oauth.is_outdated(login).await {
-                    return self.ring(login);
+                    return self.0.marks.ring(login);
                 }
             }
         };
         tokio::select! {
-            // The sender is in the map for as long as this is.
-            _ = version.wait_for(|version| *version != since) => {}
+            () = self.0.marks.changed(login, since) => {}
             () = elsewhere => {}
         }
     }
 
     /// It is of no use any more: told once for each login.
     pub(super) fn lost(&self, login: &str, why: &str) {
-        if !self.mark(login, |mark| std::mem::replace(&mut mark.is_told, true)) {
+        if self.0.marks.is_news(login) {
             (self.0.lost)(login, why);
         }
-    }
-
-    fn ring(&self, login: &str) {
-        self.mark(login, |mark| {
-            mark.is_told = false;
-            mark.version.send_modify(|version| *version += 1);
-        });
-    }
-
-    fn mark<T>(&self, login: &str, look: impl FnOnce(&mut Mark) -> T) -> T {
-        let mut marks = self.0.marks.lock();
-        let fresh = || Mark { version: watch::Sender::new(1), challenge: None, is_told: false };
-        look(marks.entry(login.to_owned()).or_insert_with(fresh))
     }
 }
 

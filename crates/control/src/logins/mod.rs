@@ -4,6 +4,7 @@
 mod bearer;
 mod desk;
 mod files;
+mod marks;
 mod words;
 
 pub use desk::{Logins, Lost};

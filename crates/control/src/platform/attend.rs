@@ -1,5 +1,4 @@
-//! Looks after what runs: hears what the data plane tells, writes it down, checks the servers, and tells
-//! whoever listens.
+//! Looks after what runs: checks the servers, keeps what they offer, and tells whoever listens.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,23 +6,23 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use trunkline_gateway::{CallEnded, Event, EventSink, Fleet, Outcome, ToolInfo, Verdict};
+use trunkline_gateway::{Event, EventSink, Fleet, Offer, OfferMark, Verdict};
 use trunkline_http::Url;
-use trunkline_store::{NewAudit, NewTool, StoreError};
+use trunkline_store::{NewTool, StoreError};
 
+use super::hear::hex;
 use super::roster::Entry;
 use super::{News, Platform, clock};
-use crate::access::{Credential, read_label};
 use crate::api::view::{Source, Status};
 use crate::health::{Checking, Later, Patient, Phase};
-use crate::metrics::{Outcome as Counted, Platform as Measured, ServerMetrics, expose};
+use crate::metrics::{Platform as Measured, ServerMetrics, expose};
 use crate::trace::Tracer;
 
 /// What was last seen of each server, so that changes can be told.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     statuses: HashMap<String, Status>,
-    tools: HashMap<String, [u8; 32]>,
+    tools: HashMap<String, (OfferMark, [u8; 32])>,
     checks: HashMap<String, (Option<String>, CancellationToken)>,
 }
 
@@ -41,82 +40,6 @@ impl Platform {
         self.0.tasks.spawn(async move { own.hear(events).await });
         let own = self.clone();
         self.0.tasks.spawn(async move { own.follow().await });
-    }
-
-    /// Everything the data plane tells, until the end.
-    async fn hear(&self, mut events: mpsc::Receiver<Event>) {
-        loop {
-            let event = tokio::select! {
-                event = events.recv() => event,
-                () = self.0.end.cancelled() => None,
-            };
-            match event {
-                Some(Event::CallEnded(call)) => self.call_ended(&call),
-                Some(Event::RequestEnded(request)) => self.request_ended(&request),
-                // What is told of a server is looked up: see `follow`.
-                Some(Event::ServerChanged { .. }) => {}
-                None => break,
-            }
-        }
-        // What was told before the end is written down.
-        while let Ok(event) = events.try_recv() {
-            match event {
-                Event::CallEnded(call) => self.call_ended(&call),
-                Event::RequestEnded(request) => self.request_ended(&request),
-                Event::ServerChanged { .. } => {}
-            }
-        }
-    }
-
-    fn call_ended(&self, call: &CallEnded) {
-        let roster = self.roster();
-        let entry = roster.of_id(&call.id);
-        let counted = counted(call.outcome);
-        // It may have been renamed since.
-        let name = entry.map_or(&*call.server, |entry| &entry.name);
-        self.0.metrics.call(name, counted, call.duration);
-        self.0.wards.call_ended(&call.id, is_well(call.outcome), call.duration);
-        let (credential, address) = match call.who.as_deref().map(read_label) {
-            Some((credential, address)) => (Some(credential), address),
-            None => (None, None),
-        };
-        let duration = i64::try_from(call.duration.as_micros()).unwrap_or(i64::MAX);
-        let hash = call.argument_hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        self.0.audit.record(NewAudit {
-            at: clock::now(),
-            principal: self.name_of(credential),
-            credential_id: credential.map(str::to_owned),
-            address: address.filter(|address| !address.is_empty()).map(str::to_owned),
-            action: "call-tool".to_owned(),
-            server_id: entry.map(|entry| entry.id.clone()),
-            server_name: Some(call.server.to_string()),
-            tool: Some(call.tool.clone()),
-            argument_hash: Some(hash),
-            outcome: counted.as_str().to_owned(),
-            detail: detail(call.outcome),
-            duration_us: Some(duration),
-            ..NewAudit::default()
-        });
-    }
-
-    /// The name that goes with a credential, as it was let in.
-    pub(super) fn name_of(&self, credential: Option<&str>) -> String {
-        let Some(credential) = credential else { return "somebody".to_owned() };
-        if let Some(id) = credential.strip_prefix("key:") {
-            let known = self.0.keys.known();
-            let key = known.keys.values().find(|key| key.id.as_str() == id);
-            return key.map_or(id, |key| &key.name).to_owned();
-        }
-        if let Some((_, subject)) =
-            credential.strip_prefix("jwt:").and_then(|it| it.split_once('#'))
-        {
-            return subject.to_owned();
-        }
-        match credential {
-            _ if credential == Credential::AdminToken.to_string() => "admin".to_owned(),
-            _ if credential == Credential::Open.to_string() => "local".to_owned(),
-            other => other.to_owned(),
-        }
     }
 
     /// Looks again whenever something has changed.
@@ -138,6 +61,7 @@ impl Platform {
     pub(super) fn look(&self) {
         let roster = self.roster();
         self.0.metrics.set_servers(roster.placed().map(|entry| entry.name.as_str()));
+        self.0.logins.keep_only(|login| roster.of_id(login).is_some());
         let mut seen = self.0.seen.lock();
         let gone: Vec<String> =
             seen.statuses.keys().filter(|id| roster.of_id(id).is_none()).cloned().collect();
@@ -189,24 +113,31 @@ impl Platform {
         let roster = self.roster();
         let Some(fleet) = self.0.fleet.get() else { return };
         for entry in roster.placed().filter(|entry| self.phase(entry) == Phase::Connected) {
-            let Some(tools) = fleet.tools(&entry.id) else { continue };
-            let digest = digest(&tools);
-            if self.0.seen.lock().tools.insert(entry.id.clone(), digest) == Some(digest) {
+            let Some(offer) = fleet.tools(&entry.id) else { continue };
+            let known = self.0.seen.lock().tools.get(&entry.id).cloned();
+            // Of most servers nothing has changed, and there may be thousands of tools.
+            if known.as_ref().is_some_and(|(mark, _)| mark.is_of(&offer)) {
                 continue;
             }
-            let (id, name) = (entry.id.clone(), entry.name.clone());
-            self.0.news.tell(News::Tools { id, name, tools: tools.len() });
+            let digest = digest(&offer);
+            let noted = (offer.mark(), digest);
+            self.0.seen.lock().tools.insert(entry.id.clone(), noted);
+            if known.is_some_and(|(_, before)| before == digest) {
+                continue;
+            }
+            let (id, name, tools) = (entry.id.clone(), entry.name.clone(), offer.tools().count());
+            self.0.news.tell(News::Tools { id, name, tools });
             if entry.source() == Source::Api {
-                self.keep(&entry.id, &tools).await;
+                self.keep(&entry.id, &offer).await;
             }
         }
     }
 
-    async fn keep(&self, id: &str, tools: &[ToolInfo]) {
-        let kept = tools.iter().map(|tool| NewTool {
-            original_name: tool.name.clone(),
-            definition: String::from_utf8_lossy(&tool.definition).into_owned(),
-            definition_hash: hex(&Sha256::digest(&tool.definition)),
+    async fn keep(&self, id: &str, offer: &Offer) {
+        let kept = offer.tools().map(|tool| NewTool {
+            original_name: tool.name.to_owned(),
+            definition: String::from_utf8_lossy(tool.definition).into_owned(),
+            definition_hash: hex(&Sha256::digest(tool.definition)),
         });
         match self.0.store.replace_tools(id, kept.collect(), clock::now()).await {
             // Removed meanwhile.
@@ -288,47 +219,11 @@ impl Patient for Ward {
     }
 }
 
-/// Did the server do what it is there for, if only to say that the arguments are wrong?
-fn is_well(outcome: Outcome) -> bool {
-    match outcome {
-        Outcome::Ok | Outcome::ToolError | Outcome::Asked | Outcome::Cancelled => true,
-        // Invalid arguments, an unknown tool: the caller's mistakes.
-        Outcome::RpcError(code) => matches!(code, -32602..=-32600),
-        Outcome::Timeout | Outcome::Gone { .. } | Outcome::Refused => false,
-    }
-}
-
-pub(super) fn counted(outcome: Outcome) -> Counted {
-    match outcome {
-        Outcome::Ok | Outcome::Asked => Counted::Ok,
-        Outcome::ToolError => Counted::ToolError,
-        Outcome::RpcError(_) => Counted::RpcError,
-        Outcome::Timeout => Counted::Timeout,
-        Outcome::Gone { .. } => Counted::Gone,
-        Outcome::Cancelled => Counted::Cancelled,
-        Outcome::Refused => Counted::Refused,
-    }
-}
-
-pub(super) fn detail(outcome: Outcome) -> Option<String> {
-    match outcome {
-        Outcome::RpcError(code) => Some(format!("code {code}")),
-        Outcome::Gone { may_have_run: true } => Some("it may have run".to_owned()),
-        Outcome::Gone { may_have_run: false } => Some("it did not run".to_owned()),
-        Outcome::Asked => Some("its client was asked something first".to_owned()),
-        _ => None,
-    }
-}
-
-fn digest(tools: &[ToolInfo]) -> [u8; 32] {
+fn digest(offer: &Offer) -> [u8; 32] {
     let mut sum = Sha256::new();
-    for tool in tools {
+    for tool in offer.tools() {
         sum.update(tool.definition.len().to_le_bytes());
-        sum.update(&tool.definition);
+        sum.update(tool.definition);
     }
     sum.finalize().into()
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -8,7 +8,7 @@ use super::gate::limited;
 use crate::access::Grants;
 use crate::api::fault::{Fault, Pointer};
 use crate::api::problem::Problem;
-use trunkline_gateway::ToolInfo;
+use trunkline_gateway::CustomInfo;
 
 /// The group they are shown in. No server has this id; one may have the name.
 pub(super) const GROUP_ID: &str = "custom-tools";
@@ -24,11 +24,11 @@ pub(super) struct Chosen<'a> {
 
 impl Platform {
     /// As the asker may see and call them, by name.
-    pub(super) fn custom_offer(&self, grants: &Grants) -> Vec<ToolInfo> {
+    pub(super) fn custom_offer(&self, grants: &Grants) -> Vec<CustomInfo> {
         let Some(fleet) = self.0.fleet.get() else { return Vec::new() };
         // Who sees the same is the same here.
         let mut tools = fleet.custom_tools(limited(grants, ""));
-        tools.sort_by(|a, b| a.name.cmp(&b.name));
+        tools.sort_by(|a, b| a.tool().name.cmp(b.tool().name));
         tools
     }
 

@@ -9,6 +9,7 @@ mod clock;
 mod command;
 mod custom;
 mod gate;
+mod hear;
 mod login;
 mod made;
 mod maintain;

@@ -14,7 +14,7 @@ use trunkline_store::{ServerRecord, StoreError};
 use super::login::{may_log_in, with_logins};
 use super::made::Changed;
 use super::roster::{Entry, Origin, Roster};
-use super::{Platform, Trouble, clock};
+use super::{File, Platform, Trouble, clock};
 use crate::secrets::{self, Resolved, Safe, SecretError, Sources};
 
 /// Others may have changed something, and not every store tells.
@@ -29,6 +29,8 @@ impl Platform {
         file.servers = with_logins(servers);
         file.custom = custom;
         file.is_new = true;
+        // Known at once: whoever asks over REST may be there before the store is read again.
+        self.enrol(&file, self.roster().records());
         drop(file);
         self.0.wish.notify_one();
     }
@@ -40,12 +42,15 @@ impl Platform {
             Ok(records) => (records, Ok(())),
             Err(error) => (self.roster().records(), Err(error)),
         };
-        let file = self.0.file.lock();
+        self.enrol(&self.0.file.lock(), records);
+        read
+    }
+
+    /// The file is locked until it is done: an older one must not come last.
+    fn enrol(&self, file: &File, records: Vec<ServerRecord>) {
         let is_disconnected = |name: &str| file.disconnected.contains(name);
         let roster = Roster::new(&file.servers, is_disconnected, records);
-        drop(file);
         *self.0.roster.lock() = Arc::new(roster);
-        read
     }
 
     /// Says it when the store cannot be read any more, and when it can again, each once. Serving goes

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use trunkline_gateway::RequestEnded;
 use trunkline_store::NewAudit;
 
-use super::attend::{counted, detail, hex};
+use super::hear::{at, counted, detail, hex};
 use super::{Platform, clock};
 use crate::access::{Refusal, read_label};
 
@@ -18,7 +18,7 @@ impl Platform {
         let duration = i64::try_from(request.duration.as_micros()).unwrap_or(i64::MAX);
         let nowhere = || Some("there is no such thing for this caller".to_owned());
         self.0.audit.record(NewAudit {
-            at: clock::now(),
+            at: at(request.ended),
             principal: self.name_of(Some(credential)),
             credential_id: Some(credential.to_owned()),
             address: address.filter(|address| !address.is_empty()).map(str::to_owned),

@@ -1,6 +1,6 @@
 //! The tools of all servers that run, as the API shows them: those the asker may call.
 
-use trunkline_gateway::ToolInfo;
+use trunkline_gateway::{CustomInfo, Offer, ToolInfo};
 use trunkline_wire::{decode, member};
 
 use super::Platform;
@@ -16,11 +16,17 @@ impl Platform {
     /// The body of `GET /tools`, of all servers or of the one with this name.
     pub fn tools(&self, server: Option<&str>, grants: &Grants, page: &Page) -> Vec<u8> {
         let roster = self.roster();
-        let placed = roster.placed().map(|entry| (self.shelf(entry), self.offer(entry, grants)));
-        let custom = self.custom_offer(grants);
+        let is_asked = |shelf: &Shelf<'_>| server.is_none_or(|name| shelf.name == name);
+        let shelves = roster.placed().map(|entry| (self.shelf(entry), self.offer(entry)));
+        let offers: Vec<_> = shelves.filter(|(shelf, _)| is_asked(shelf)).collect();
+        let placed = offers.iter().map(|(shelf, offer)| (*shelf, shown(shelf, offer, grants)));
+        let custom = match is_asked(&Shelf::CUSTOM) {
+            true => self.custom_offer(grants),
+            false => Vec::new(),
+        };
+        let custom: Vec<ToolInfo<'_>> = custom.iter().map(CustomInfo::tool).collect();
         let custom = (!custom.is_empty()).then_some((Shelf::CUSTOM, custom));
-        let is_asked = |(shelf, _): &(Shelf<'_>, _)| server.is_none_or(|name| shelf.name == name);
-        let mut all: Vec<_> = placed.chain(custom).filter(is_asked).collect();
+        let mut all: Vec<_> = placed.chain(custom).collect();
         // Servers are sorted already; pages go by this order.
         all.sort_by_key(|(shelf, _)| (shelf.name, shelf.is_custom));
         let total = all.iter().map(|(_, tools)| tools.len()).sum();
@@ -34,8 +40,8 @@ impl Platform {
     pub fn tools_of(&self, id: &str, grants: &Grants, page: &Page) -> Result<Vec<u8>, Problem> {
         let roster = self.roster();
         let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
-        let shelf = self.shelf(entry);
-        let all = [(shelf, self.offer(entry, grants))];
+        let (shelf, offer) = (self.shelf(entry), self.offer(entry));
+        let all = [(shelf, shown(&shelf, &offer, grants))];
         let total = all.iter().map(|(_, tools)| tools.len()).sum();
         let (groups, next) = cut(&all, page);
         let tools = groups.first().map(|(_, tools)| *tools).unwrap_or_default();
@@ -47,14 +53,9 @@ impl Platform {
         Shelf { id, name, status, is_custom: false }
     }
 
-    /// By name; nothing of a server that is not connected.
-    fn offer(&self, entry: &Entry, grants: &Grants) -> Vec<ToolInfo> {
-        let tools =
-            self.0.fleet.get().filter(|_| entry.wanted).and_then(|fleet| fleet.tools(&entry.id));
-        let mut tools = tools.unwrap_or_default();
-        tools.retain(|tool| grants.allows(&entry.name, &tool.name));
-        tools.sort_by(|a, b| a.name.cmp(&b.name));
-        tools
+    /// Nothing of a server that is not connected.
+    fn offer(&self, entry: &Entry) -> Option<Offer> {
+        self.0.fleet.get().filter(|_| entry.wanted).and_then(|fleet| fleet.tools(&entry.id))
     }
 
     /// As it is called by: `server.tool`; where that means another one, by the server's id.
@@ -70,17 +71,25 @@ impl Platform {
         }
     }
 
-    fn group<'a>(&self, shelf: Shelf<'a>, tools: &'a [ToolInfo]) -> Group<'a> {
-        let named = tools.iter().map(|tool| Named {
+    fn group<'a>(&self, shelf: Shelf<'a>, tools: &[ToolInfo<'a>]) -> Group<'a> {
+        let named = tools.iter().copied().map(|tool| Named {
             id: format!("{}/{}", shelf.id, tool.name),
-            name: self.full_name(shelf, &tool.name),
-            description: member(&tool.definition, "description")
+            name: self.full_name(shelf, tool.name),
+            description: member(tool.definition, "description")
                 .and_then(decode)
                 .map(std::borrow::Cow::into_owned),
             tool,
         });
         Group { shelf, tools: named.collect() }
     }
+}
+
+/// What of it the asker may call, by name.
+fn shown<'a>(shelf: &Shelf<'_>, offer: &'a Option<Offer>, grants: &Grants) -> Vec<ToolInfo<'a>> {
+    let tools = offer.iter().flat_map(Offer::tools);
+    let mut tools: Vec<_> = tools.filter(|tool| grants.allows(shelf.name, tool.name)).collect();
+    tools.sort_by_key(|tool| tool.name);
+    tools
 }
 
 /// Where tools stand: a server, or those that are made of tools of several.
@@ -108,7 +117,7 @@ struct Named<'a> {
     id: String,
     name: String,
     description: Option<String>,
-    tool: &'a ToolInfo,
+    tool: ToolInfo<'a>,
 }
 
 impl Group<'_> {
@@ -116,10 +125,10 @@ impl Group<'_> {
         let tools = self.tools.iter().map(|named| ToolView {
             id: &named.id,
             name: &named.name,
-            original_name: &named.tool.name,
+            original_name: named.tool.name,
             description: named.description.as_deref(),
-            input_schema: member(&named.tool.definition, "inputSchema"),
-            annotations: member(&named.tool.definition, "annotations"),
+            input_schema: member(named.tool.definition, "inputSchema"),
+            annotations: member(named.tool.definition, "annotations"),
         });
         ToolGroup {
             id: self.shelf.id,
@@ -130,18 +139,18 @@ impl Group<'_> {
     }
 }
 
-type Cut<'a> = (Vec<(Shelf<'a>, &'a [ToolInfo])>, Option<String>);
+type Cut<'a> = (Vec<(Shelf<'a>, &'a [ToolInfo<'a>])>, Option<String>);
 
 /// The page's part of it, and where the next one begins. Servers without tools are named on the
 /// first page.
-fn cut<'a>(all: &'a [(Shelf<'a>, Vec<ToolInfo>)], page: &Page) -> Cut<'a> {
+fn cut<'a>(all: &'a [(Shelf<'a>, Vec<ToolInfo<'a>>)], page: &Page) -> Cut<'a> {
     let mut groups = Vec::new();
     let mut left = page.limit;
     let mut last = None;
     for (shelf, tools) in all {
         // Behind the tools of a server of the same name.
         let mark = if shelf.is_custom { "\u{10ffff}" } else { "" };
-        let place = |tool: &ToolInfo| format!("{}\n{mark}{}", shelf.name, tool.name);
+        let place = |tool: &ToolInfo<'_>| format!("{}\n{mark}{}", shelf.name, tool.name);
         let from = match &page.after {
             None => 0,
             Some(after) => tools.partition_point(|tool| place(tool) <= *after),

@@ -152,6 +152,7 @@ impl Note {
             server: None,
             who,
             outcome: Outcome::Refused,
+            ended: Instant::now(),
             duration: Duration::ZERO,
             params_hash: hash(message.text(message.params.span)),
         }));
@@ -167,7 +168,8 @@ impl Note {
     }
 
     pub(crate) fn ended(&self, outcome: Outcome, bytes_out: usize) {
-        let duration = self.started.elapsed();
+        let ended = Instant::now();
+        let duration = ended - self.started;
         if let Some(trace) = &self.trace {
             trace.ended(&self.server, self.who.as_ref(), outcome, duration);
         }
@@ -179,6 +181,7 @@ impl Note {
                 server: Some(Arc::clone(&self.server)),
                 who: Arc::clone(who),
                 outcome,
+                ended,
                 duration,
                 params_hash: account.argument_hash,
             }));
@@ -189,6 +192,7 @@ impl Note {
             tool: account.tool.clone(),
             who: self.who.clone(),
             outcome,
+            ended,
             duration,
             argument_hash: account.argument_hash,
             bytes_in: account.bytes_in,

@@ -10,11 +10,23 @@ use trunkline_wire::{decode, elements, member};
 use super::{Fleet, ToolInfo};
 use crate::gate::Grant;
 use crate::registry::View;
-use crate::upstream::Hints;
+
+/// A custom tool as it is listed.
+#[derive(Clone, Debug)]
+pub struct CustomInfo {
+    name: String,
+    definition: Bytes,
+}
+
+impl CustomInfo {
+    pub fn tool(&self) -> ToolInfo<'_> {
+        ToolInfo { name: &self.name, definition: &self.definition }
+    }
+}
 
 impl Fleet {
     /// Those that can be called now, as they are listed to whoever has this grant, by name.
-    pub fn custom_tools(&self, grant: Option<Arc<dyn Grant>>) -> Vec<ToolInfo> {
+    pub fn custom_tools(&self, grant: Option<Arc<dyn Grant>>) -> Vec<CustomInfo> {
         if !self.registry.has_custom() {
             return Vec::new();
         }
@@ -29,9 +41,8 @@ impl Fleet {
         let entries = elements(list).map(|at| at.of(list)).filter_map(|definition| {
             let name = member(definition, "name").and_then(decode)?;
             let is_custom = matches!(catalog.route(&name), Some(ToolRoute::Custom(_)));
-            is_custom.then(|| ToolInfo {
+            is_custom.then(|| CustomInfo {
                 name: name.into_owned(),
-                hints: Hints::of(definition),
                 definition: Bytes::copy_from_slice(definition),
             })
         });

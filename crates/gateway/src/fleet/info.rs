@@ -1,10 +1,11 @@
 //! What is known about the servers of a fleet at one moment.
 
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::time::Instant;
-use trunkline_catalog::config::ServerSpec;
+use trunkline_catalog::Listing;
+use trunkline_catalog::config::{ServerSpec, ToolFilter};
 
 use crate::era::Era;
 use crate::fleet::Fleet;
@@ -39,13 +40,53 @@ pub struct ServerInfo {
     pub tools: usize,
 }
 
+/// The tools of a server that may be called, looked at where they are: there may be thousands.
 #[derive(Clone, Debug)]
-pub struct ToolInfo {
+pub struct Offer {
+    listing: Option<Arc<Listing>>,
+    filter: Arc<ToolFilter>,
+}
+
+/// Tells an offer from a later one, and keeps nothing of it.
+#[derive(Clone, Debug)]
+pub struct OfferMark {
+    listing: Weak<Listing>,
+    filter: Weak<ToolFilter>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct ToolInfo<'a> {
     /// As its server calls it.
-    pub name: String,
+    pub name: &'a str,
     /// Byte for byte, but for what strict clients would refuse.
-    pub definition: Bytes,
-    pub hints: Hints,
+    pub definition: &'a [u8],
+}
+
+impl ToolInfo<'_> {
+    pub fn hints(&self) -> Hints {
+        Hints::of(self.definition)
+    }
+}
+
+impl Offer {
+    pub fn tools(&self) -> impl Iterator<Item = ToolInfo<'_>> {
+        let listed = self.listing.iter().flat_map(|listing| listing.tools());
+        let shown = listed.filter(|tool| self.filter.shows(&tool.name));
+        shown.map(|tool| ToolInfo { name: &tool.name, definition: &tool.definition })
+    }
+
+    pub fn mark(&self) -> OfferMark {
+        let listing = self.listing.as_ref().map_or_else(Weak::new, Arc::downgrade);
+        OfferMark { listing, filter: Arc::downgrade(&self.filter) }
+    }
+}
+
+impl OfferMark {
+    /// The same, not only alike.
+    pub fn is_of(&self, offer: &Offer) -> bool {
+        let now = offer.mark();
+        self.listing.ptr_eq(&now.listing) && self.filter.ptr_eq(&now.filter)
+    }
 }
 
 impl Fleet {
@@ -64,17 +105,9 @@ impl Fleet {
     }
 
     /// The tools of a server that may be called. `None`: there is no such server.
-    pub fn tools(&self, id: &str) -> Option<Vec<ToolInfo>> {
+    pub fn tools(&self, id: &str) -> Option<Offer> {
         let server = self.find(id)?;
-        let Some(listing) = server.listing() else { return Some(Vec::new()) };
-        let filter = server.filter();
-        let tools = listing.tools().iter().filter(|tool| filter.shows(&tool.name));
-        let tools = tools.map(|tool| ToolInfo {
-            name: tool.name.clone(),
-            definition: Bytes::copy_from_slice(&tool.definition),
-            hints: Hints::of(&tool.definition),
-        });
-        Some(tools.collect())
+        Some(Offer { listing: server.listing(), filter: server.filter() })
     }
 }
 

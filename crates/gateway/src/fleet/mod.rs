@@ -19,7 +19,8 @@ use trunkline_catalog::config::{CustomTool, ServerSpec};
 use trunkline_wire::encode;
 
 pub use call::{Answer, CallFailure, FailureKind, ToolCall};
-pub use info::{ServerInfo, ToolInfo};
+pub use custom::CustomInfo;
+pub use info::{Offer, OfferMark, ServerInfo, ToolInfo};
 pub use leave::Retired;
 
 use crate::face::Face;

@@ -74,9 +74,10 @@ fn a_call_comes_back_byte_for_byte() {
         assert_eq!((info.state.clone(), info.tools, info.restarts), (State::Running, 5, 0));
         assert!(info.last_message.is_some() && info.started_in.is_some());
         let tools = stage.fleet.tools("a").unwrap();
-        let look = tools.iter().find(|tool| tool.name == "look").unwrap();
-        assert!(look.hints.read_only && look.hints.may_repeat());
-        assert!(text(&look.definition).contains("readOnlyHint"));
+        let look = tools.tools().find(|tool| tool.name == "look").unwrap();
+        assert!(look.hints().read_only && look.hints().may_repeat());
+        assert!(text(look.definition).contains("readOnlyHint"));
+        assert!(tools.mark().is_of(&stage.fleet.tools("a").unwrap()));
         assert!(stage.fleet.tools("b").is_none());
     });
 }
@@ -124,7 +125,7 @@ fn calls_wait_for_a_server_that_comes_back() {
         stage.fleet.call(call("a", "act", r#"{"n":0}"#)).await.unwrap();
         stage.kill("a");
         stage.wait("it is down", || stage.state("a") == "failed").await;
-        assert_eq!(stage.fleet.tools("a").unwrap().len(), 5, "its tools are still there");
+        assert_eq!(stage.fleet.tools("a").unwrap().tools().count(), 5, "its tools are still there");
         let calls =
             (1..=50).map(|n| stage.fleet.call(call("a", "act", &format!(r#"{{"n":{n}}}"#))));
         let calls: Vec<_> = calls.map(Box::pin).collect();
@@ -226,7 +227,11 @@ fn the_circuit_opens_and_a_word_closes_it() {
         stage.kill("a");
         let is_open = || stage.fleet.server("a").unwrap().retry.is_some_and(|retry| retry.is_open);
         stage.wait("the circuit is open", is_open).await;
-        assert!(stage.fleet.tools("a").unwrap().is_empty(), "nobody is asked to wait for it");
+        assert_eq!(
+            stage.fleet.tools("a").unwrap().tools().count(),
+            0,
+            "nobody is asked to wait for it"
+        );
         let down = stage.fleet.call(call("a", "look", "{}")).await.unwrap_err();
         assert_eq!(down.kind, FailureKind::Unavailable { state: "failed" });
         assert!(

@@ -76,19 +76,27 @@ impl Session {
         Ok(self.rows(sql, values).await?.into_iter().next())
     }
 
-    /// `head VALUES (…), (…) tail` for all rows, some hundred at a time.
+    /// `head VALUES (…), (…) tail` for all rows: to Postgres some hundred at a time, which saves trips;
+    /// to `SQLite` one by one, which saves making a statement for each number of rows.
     pub(crate) async fn insert(
         &mut self,
         head: &str,
         rows: Vec<Vec<Value>>,
         tail: &str,
     ) -> Result<u64, StoreError> {
-        let mut inserted = 0;
+        let most = match self {
+            Self::Sqlite(_) => 1,
+            Self::Postgres(_) => ROWS_PER_INSERT,
+        };
+        let (mut inserted, mut sql, mut made_for) = (0, String::new(), 0);
         let mut rows = rows.into_iter().peekable();
         while let Some(first) = rows.peek() {
             let width = first.len();
-            let chunk: Vec<Vec<Value>> = rows.by_ref().take(ROWS_PER_INSERT).collect();
-            let sql = format!("{head} VALUES {} {tail}", places(chunk.len(), width));
+            let chunk: Vec<Vec<Value>> = rows.by_ref().take(most).collect();
+            if chunk.len() != made_for {
+                sql = format!("{head} VALUES {} {tail}", places(chunk.len(), width));
+                made_for = chunk.len();
+            }
             inserted += self.execute(&sql, chunk.into_iter().flatten().collect()).await?;
         }
         Ok(inserted)

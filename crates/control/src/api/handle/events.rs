@@ -1,16 +1,25 @@
 //! `GET /events`: what happens, as it happens.
 
+use std::time::Duration;
+
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::sleep;
 use trunkline_gateway::{WebReply, WebStream};
 
 use super::Asked;
 use crate::platform::{Told, now};
 
+/// How often the clock is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// Tells until the listener has gone, or may not listen any more, or everything ends.
 pub(super) async fn stream(asked: &Asked<'_>, reply: WebReply) {
     let last = asked.visit.headers.text("last-event-id").and_then(|id| id.trim().parse().ok());
     let (missed, mut news) = asked.platform.listen(last);
-    let (keys, version) = (asked.platform.keys(), asked.platform.keys().version());
+    let keys = asked.platform.keys();
+    let mut changes = keys.changes();
+    // It was let in before this: what has changed since is looked at first.
+    changes.mark_changed();
     let ending = asked.platform.is_ending();
     let headers: [(&str, &[u8]); 3] = [
         ("Content-Type", b"text/event-stream"),
@@ -31,13 +40,13 @@ pub(super) async fn stream(asked: &Asked<'_>, reply: WebReply) {
             told = news.recv() => told,
             () = stream.closed() => return,
             () = ending.cancelled() => return,
+            () = over(asked.principal.good_until()) => return,
+            // The platform, which this holds, holds the sender.
+            _ = changes.changed() => match keys.is_good(asked.principal.credential(), now()) {
+                true => continue,
+                false => return,
+            },
         };
-        // Its key may have been revoked, its token be over: it comes again if it still may.
-        let changed =
-            keys.version() != version && !keys.is_good(asked.principal.credential(), now());
-        if changed || asked.principal.good_until().is_some_and(is_over) {
-            return;
-        }
         let open = match told {
             Ok(told) if asked.principal.grants().touches(told.1.server()) => tell(&stream, &told),
             Ok(_) => true,
@@ -52,8 +61,14 @@ pub(super) async fn stream(asked: &Asked<'_>, reply: WebReply) {
     }
 }
 
-fn is_over(end: u64) -> bool {
-    end <= super::seconds()
+/// When its token is over, if it has one: it comes again with another.
+async fn over(end: Option<u64>) {
+    let Some(end) = end else { return std::future::pending().await };
+    // The clock of the wall may jump.
+    while end > super::seconds() {
+        let left = Duration::from_secs(end.saturating_sub(super::seconds()));
+        sleep(left.min(LOOK)).await;
+    }
 }
 
 fn tell(stream: &WebStream, (number, news): &Told) -> bool {
