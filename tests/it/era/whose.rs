@@ -1,5 +1,7 @@
 //! Over a pipe nothing says for which call a server asks: whom it reaches while several are open.
 
+use std::time::Duration;
+
 use kit::line::Line;
 use kit::mcp::Speak;
 use kit::modern::Modern;
@@ -161,21 +163,26 @@ fn of_several_callers_nobody_is_asked() {
         let (wait, _) = one.begin(&room, "wait", 1);
         let (ask, _) = other.begin(&room, "ask", 1);
         let answer = other.answer(&ask);
-        let told = scan::path(answer.result(), &["heard", "error", "message"]);
-        let told = told.and_then(scan::text).unwrap_or_default();
-        assert!(told.contains("nothing says whose this is"), "{answer}");
+        assert!(refusal(&answer).contains("nothing says whose this is"), "{answer}");
         room.open_gate("go");
         one.answer(&wait).result();
     });
 }
 
+/// What the server heard instead of an answer to its question.
+#[track_caller]
+fn refusal(answer: &Line) -> String {
+    let told = scan::path(answer.result(), &["heard", "error", "message"]).and_then(scan::text);
+    told.unwrap_or_else(|| panic!("no error: {answer}"))
+}
+
 #[test]
-fn a_call_that_waits_for_its_client_blocks_nobody_who_could_be_the_same() {
+fn a_call_that_waits_for_its_client_blocks_everybody_but_that_one() {
     for (one, other, asked) in [
-        (None, None, true),
         (Some("Bearer one"), Some("Bearer one"), true),
         (Some("Bearer one"), Some("Bearer two"), false),
         (Some("Bearer one"), None, false),
+        (None, None, false),
     ] {
         let room = house();
         let serve = room.serve(&[]);
@@ -192,29 +199,105 @@ fn a_call_that_waits_for_its_client_blocks_nobody_who_could_be_the_same() {
         if asked {
             assert_heard(&other.come_again(&second, &call));
         } else {
-            assert!(scan::path(second.result(), &["heard", "error"]).is_some(), "{second}");
+            assert!(refusal(&second).contains("per-session"), "{second}");
         }
         assert_heard(&one.come_again(&first, &first_call));
     }
 }
 
+/// Who cannot be asked calls what asks: nobody else is asked for it.
 #[test]
-fn a_call_whose_client_cannot_answer_is_not_in_the_way() {
-    let room = house();
+fn a_question_for_one_who_cannot_be_asked_is_nobody_elses() {
+    let fronts = [Front::Http, Front::Sse, Front::ModernHttp];
+    each_of(fronts.into_iter().flat_map(|one| fronts.map(|other| (one, other))), |(one, other)| {
+        let room = house();
+        let serve = room.serve(&[]);
+        let (unable, able) = (serve.talk(one, "{}"), serve.talk(other, ABLE));
+        able.list();
+        let wait = able.begin("a.wait", "{}");
+        let there = || ledger::calls(&room.ledger("a")).len() == 1;
+        process::wait_until("a call is open", LIMIT, there);
+        let refused = unable.answer(&unable.begin("a.ask", "{}"), LIMIT);
+        assert!(refusal(&refused).contains("per-session"), "{refused}");
+        room.open_gate("go");
+        let waited = able.answer(&wait, LIMIT);
+        assert!(waited.to_string().contains("waited"), "{waited}");
+        let asked = able.try_wait_for(Duration::ZERO, |line| line.method().is_some());
+        assert_eq!(asked, None, "it was asked nothing");
+    });
+}
+
+/// The server asks something more for a call that waits for its client already, or asks again.
+#[test]
+fn what_is_asked_for_a_call_that_waits_already_is_nobody_elses() {
+    let question = |id: &str| {
+        let message =
+            format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"{METHOD}","params":{PARAMS}}}"#);
+        say::line(message)
+    };
+    let taken_back =
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"first"}}"#;
+    each_of([false, true], |takes_back| {
+        let room = Room::new();
+        let more = say::gate(&room, "more");
+        let ask = match takes_back {
+            false => say::steps([question("first"), more, question("second"), say::never()]),
+            true => say::steps([
+                question("first"),
+                more,
+                say::line(taken_back),
+                question("second"),
+                say::never(),
+            ]),
+        };
+        let wait = say::steps([say::gate(&room, "go"), say::text("waited")]);
+        room.config([("a", room.fake("a").tool("ask", ask).tool("wait", wait).entry())]);
+        let serve = room.serve(&[]);
+        let client = serve.modern(ABLE);
+        client.list();
+        client.ask("tools/call", r#"{"name":"a.ask","arguments":{}}"#).round();
+        let wait = client.begin("a.wait", "{}");
+        let there = || ledger::calls(&room.ledger("a")).len() == 2;
+        process::wait_until("the other's call is open", LIMIT, there);
+        room.open_gate("more");
+        wait_refused(&room, "second");
+        room.open_gate("go");
+        let waited = client.answer(&wait, LIMIT);
+        assert!(waited.to_string().contains("waited"), "{waited}");
+    });
+}
+
+/// The server has got an error for its question of this id.
+#[track_caller]
+fn wait_refused(room: &Room, id: &str) {
+    let refused = || {
+        let all = ledger::received(&room.ledger("a"));
+        let to =
+            |line: &&Vec<u8>| scan::get(line, "id").and_then(scan::text).as_deref() == Some(id);
+        all.iter().filter(to).any(|line| scan::get(line, "error").is_some())
+    };
+    process::wait_until("the server is refused", LIMIT, refused);
+}
+
+/// A question of a call that was answered first may not reach whoever has come since.
+#[test]
+fn a_question_moves_on_to_nobody_else() {
+    let room = Room::new();
+    let question = format!(r#"{{"jsonrpc":"2.0","id":"q","method":"{METHOD}","params":{PARAMS}}}"#);
+    let hasty = say::steps([say::line(question), say::gate(&room, "done"), say::text("done")]);
+    let wait = say::steps([say::gate(&room, "go"), say::text("waited")]);
+    room.config([("a", room.fake("a").tool("hasty", hasty).tool("wait", wait).entry())]);
     let serve = room.serve(&[]);
-    let (able, unable) = (serve.modern(ABLE), serve.modern("{}"));
-    able.list();
-    let tool = |tool: &str| format!("a.{tool}");
-    let unable = Caller { client: &unable, shows: None, tool };
-    let able = Caller { client: &able, shows: None, tool };
-    let (wait, _) = unable.begin(&room, "wait", 1);
-    let (ask, call) = able.begin(&room, "ask", 1);
-    assert_heard(&able.come_again(&able.answer(&ask), &call));
-    let (ask, _) = unable.begin(&room, "ask", 2);
-    let refused = unable.answer(&ask);
-    let told = scan::path(refused.result(), &["heard", "error", "message"]).and_then(scan::text);
-    let told = told.unwrap_or_default();
-    assert!(told.contains("supports elicitation"), "{refused}");
+    let client = serve.modern(ABLE);
+    client.list();
+    let call = |tool: &str| format!(r#"{{"name":"a.{tool}","arguments":{{}}}}"#);
+    client.ask("tools/call", &call("hasty")).round();
+    let wait = client.start("tools/call", &call("wait"));
+    let there = || ledger::calls(&room.ledger("a")).len() == 2;
+    process::wait_until("the other's call is open", LIMIT, there);
+    room.open_gate("done");
+    wait_refused(&room, "q");
     room.open_gate("go");
-    unable.answer(&wait).result();
+    let waited = client.answer(&wait, LIMIT);
+    assert!(waited.to_string().contains("waited"), "{waited}");
 }

@@ -1,9 +1,12 @@
 //! US4: a call finds its server by either name, and says clearly why it does not.
 
+use std::time::Duration;
+
 use kit::mcp::Speak;
 use kit::platform::{ADMIN, CALL, Platform, SERVERS, remote};
 use kit::room::Room;
 use kit::service::Wire;
+use kit::streamable::Streamable;
 use kit::{LIMIT, ledger, process, say};
 use serde_json::{Value, json};
 
@@ -174,4 +177,33 @@ fn calls_over_the_limit_of_a_server_wait_for_those_before_them() {
         let answer = connection.response(LIMIT);
         assert_eq!(answer.status(), 200, "{}", answer.text());
     }
+}
+
+/// Nobody can be asked for a call over REST: not whoever else has a call with the same server.
+#[test]
+fn what_a_call_over_rest_leads_to_is_asked_of_nobody_else() {
+    let room = Room::new();
+    let params = r#"{"message":"who?","requestedSchema":{"type":"object"}}"#;
+    let heard = say::result(r#"{"content":[],"structuredContent":{"heard":@ANSWER@}}"#);
+    let ask = say::steps([say::ask("elicitation/create", params), heard]);
+    let wait = say::steps([say::gate(&room, "go"), say::text("waited")]);
+    let entry = room.fake("a").tool("ask", ask).tool("wait", wait).entry();
+    let config = room.config([("a", entry)]);
+    let platform = room.platform(&["--config", config.to_str().expect("UTF-8")]);
+    process::wait_until("it runs", LIMIT, || platform.tool_names(ADMIN).len() == 2);
+    let bearer = format!("Bearer {}", platform.key("caller"));
+    let address = platform.serve().address();
+    let bob = Streamable::with_headers(address, "/mcp", &[("Authorization", &bearer)]);
+    bob.initialize_with("2025-11-25", r#"{"elicitation":{"form":{}}}"#).result();
+    let wait = bob.begin("a.wait", "{}");
+    let there = || ledger::calls(&room.ledger("a")).len() == 1;
+    process::wait_until("a call is open", LIMIT, there);
+    let answer = platform.call("a.ask", &json!({})).is(200);
+    let told = answer["structuredContent"]["heard"]["error"]["message"].as_str();
+    assert!(told.is_some_and(|told| told.contains("per-session")), "{answer:#}");
+    room.open_gate("go");
+    let waited = bob.answer(&wait, LIMIT);
+    assert!(waited.to_string().contains("waited"), "{waited}");
+    let asked = bob.try_wait_for(Duration::ZERO, |line| line.method().is_some());
+    assert_eq!(asked, None, "it was asked nothing");
 }

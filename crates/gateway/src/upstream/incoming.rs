@@ -184,7 +184,20 @@ impl Connection {
             write_result(message.id(), b"{}", &mut out);
             return self.tell(&out, &Edits::new(), touched);
         }
-        if let Err(error) = self.pass_question(message, origin, touched) {
+        if let Err(error) = self.pass_question(message, origin, None, touched) {
+            self.tell(&error.response(message.id()), &Edits::new(), touched);
+        }
+    }
+
+    /// What was asked of this one turned out to be for another call: for another one of the same
+    /// caller's, if there is one, and for nobody else.
+    pub(super) fn asked_on(
+        self: &Arc<Self>,
+        message: &Message<'_>,
+        who: &Who,
+        touched: &mut Touched,
+    ) {
+        if let Err(error) = self.pass_question(message, None, Some(who), touched) {
             self.tell(&error.response(message.id()), &Edits::new(), touched);
         }
     }
@@ -193,6 +206,7 @@ impl Connection {
         self: &Arc<Self>,
         message: &Message<'_>,
         origin: Option<UpstreamId>,
+        only: Option<&Who>,
         touched: &mut Touched,
     ) -> Result<(), CallError> {
         let method = String::from_utf8_lossy(&message.method()).into_owned();
@@ -201,7 +215,11 @@ impl Connection {
         }
         let unasked = |why: &str| CallError::Unaskable { method: method.clone(), why: why.into() };
         let needed = Ability::needed_for(&message.method(), message.text(message.params.span));
-        let (client, cause) = self.asked_client(origin, needed).map_err(|why| unasked(&why))?;
+        let found = self.asked_client(origin, needed);
+        let (client, cause) = found.map_err(|why| unasked(&why))?;
+        if only.is_some_and(|only| *only != who_of(&client, cause.as_ref())) {
+            return Err(unasked(NOBODY));
+        }
         if let Some(Cause { id, manner: Manner::Stateless(how), .. }) = &cause {
             return self.park(*id, how, message).map_err(|why| unasked(&why));
         }
@@ -230,8 +248,11 @@ impl Connection {
         if let Some(known) = origin.and_then(|id| pending.cause(id)) {
             return Ok(known);
         }
+        // What comes with a call that is over is about that one, and so about none that is open.
+        let is_over = origin.is_some_and(|id| pending.get(id).is_none());
+        let calls = pending.iter().filter(|_| !is_over);
         let open: Vec<Open> =
-            pending.iter().filter_map(|(id, waiter)| open_call(id, waiter, needed)).collect();
+            calls.filter_map(|(id, waiter)| open_call(id, waiter, needed)).collect();
         let gone: Vec<Who> = pending.given_up.all().cloned().collect();
         let why = match whose(&open, &gone) {
             Whose::Call(id) => return pending.cause(id).ok_or_else(|| NOBODY.to_owned()),
@@ -313,6 +334,13 @@ impl Pending {
             Concern::One(client, cause) => Some((client, cause)),
             Concern::Nobody | Concern::Unclear => None,
         }
+    }
+}
+
+fn who_of(client: &Arc<Client>, cause: Option<&Cause>) -> Who {
+    match cause {
+        Some(cause) => Who::of(client, &cause.manner),
+        None => Who::session(client),
     }
 }
 

@@ -469,7 +469,7 @@ impl Connection {
         for Question { id, request } in questions {
             let text = request.text(&id);
             if let Ok(question) = scan(&text) {
-                self.asked(&question, None, touched);
+                self.asked_on(&question, &parked.who(), touched);
             }
         }
     }

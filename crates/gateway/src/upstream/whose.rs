@@ -13,7 +13,7 @@ pub(crate) enum Who {
     Session(Weak<Client>),
     /// Whoever holds this: the same in every request that shows it.
     Holder(Arc<[u8]>),
-    /// A request that shows nothing: perhaps another's than the one before, perhaps not.
+    /// A request that shows nothing: for all that is known, each is another's.
     Anyone(Weak<Client>),
 }
 
@@ -29,11 +29,6 @@ impl Who {
 
     pub(crate) fn session(client: &Arc<Client>) -> Self {
         Self::Session(Arc::downgrade(client))
-    }
-
-    /// Might the other one be the same, for all that is known?
-    fn may_be(&self, other: &Self) -> bool {
-        self == other || matches!((self, other), (Self::Anyone(_), Self::Anyone(_)))
     }
 }
 
@@ -82,50 +77,34 @@ pub(super) enum Whose {
 /// For which of these calls a question is. `gone`: whose calls were given up, as long as the server
 /// may not know.
 ///
-/// A call whose client cannot answer is no candidate. Nor is one that waits for an answer: its
-/// server is busy with that; it counts if there is no other. One of several callers is nobody's
-/// guess; of one caller's calls it is the newest: servers mostly ask soon after a call began, and
-/// the same person is asked in any case.
+/// Every caller with a call here may be the one that is meant, also one that cannot be asked, or
+/// waits for its client already: servers ask without looking at what a client can do, and ask a
+/// second thing before the first is answered. So only where there is one caller is anybody asked. Of
+/// its calls it is the newest that can answer and does not wait itself: servers mostly ask soon after
+/// a call began, and the same person is asked in any case.
 pub(super) fn whose(open: &[Open], gone: &[Who]) -> Whose {
-    if open.is_empty() {
-        return Whose::Nobodys;
+    let Some(first) = open.first() else { return Whose::Nobodys };
+    let mut others = open.iter().map(|call| &call.who).chain(gone);
+    if others.all(|who| *who == first.who) {
+        return likeliest(open).map_or(Whose::Nobodys, Whose::Call);
     }
-    let able: Vec<&Open> = open.iter().filter(|call| call.able).collect();
-    if able.is_empty() {
-        let all: Vec<&Open> = open.iter().collect();
-        // If it is clear whose it is, that one's call learns what was missing.
-        return match pick(&all, gone) {
-            Some(id) => Whose::Call(id),
-            None => Whose::Unable,
+    match open.iter().any(|call| call.able) {
+        true => Whose::Unclear,
+        false => Whose::Unable,
+    }
+}
+
+/// Of one caller's calls. If none can answer, it learns what was missing.
+fn likeliest(open: &[Open]) -> Option<UpstreamId> {
+    let rank = |call: &&Open| {
+        let nearness = match call.place {
+            Place::Running => 2,
+            Place::Parked { asking: true } => 1,
+            Place::Parked { asking: false } => 0,
         };
-    }
-    pick(&able, gone).map_or(Whose::Unclear, Whose::Call)
-}
-
-/// The one among candidates, if there can only be one.
-fn pick(candidates: &[&Open], gone: &[Who]) -> Option<UpstreamId> {
-    let running = candidates.iter().copied().filter(|call| call.place == Place::Running);
-    let running: Vec<&Open> = running.collect();
-    let chosen: Vec<&Open> = if running.is_empty() {
-        let asking = Place::Parked { asking: true };
-        let asked = candidates.iter().copied().filter(|call| call.place == asking);
-        let asked: Vec<&Open> = asked.collect();
-        let all = || candidates.to_vec();
-        // All of them are candidates; the one that has just begun to ask is the likeliest.
-        if asked.is_empty() || !of_one(candidates) { all() } else { asked }
-    } else {
-        running
+        (call.able, nearness, call.id)
     };
-    let newest = chosen.iter().max_by_key(|call| call.id)?;
-    // Who is known is not asked on behalf of somebody else who waits, and not the other way round.
-    let clear = candidates.iter().all(|other| newest.who.may_be(&other.who))
-        && gone.iter().all(|gone| *gone == newest.who);
-    (of_one(&chosen) && clear).then_some(newest.id)
-}
-
-fn of_one(calls: &[&Open]) -> bool {
-    let mut whos = calls.iter().map(|call| &call.who);
-    whos.next().is_none_or(|first| whos.all(|who| who == first))
+    open.iter().max_by_key(rank).map(|call| call.id)
 }
 
 #[cfg(test)]
@@ -175,14 +154,18 @@ mod tests {
             ("s a", "", Whose::Unclear),
             ("? ?", "", Whose::Unclear),
             ("? a", "", Whose::Unclear),
-            // Who cannot answer is no candidate.
-            ("a b-", "", Whose::Call(1)),
+            // Who cannot be asked may be the one that is meant; of its own calls, one that can.
+            ("a b-", "", Whose::Unclear),
+            ("a- b", "", Whose::Unclear),
+            ("s t-", "", Whose::Unclear),
+            ("a s-", "", Whose::Unclear),
+            ("? ?- ?-", "", Whose::Unclear),
             ("a a-", "", Whose::Call(1)),
-            ("? ?- ?-", "", Whose::Call(1)),
+            ("a- a a-", "", Whose::Call(2)),
             ("a-", "", Whose::Call(1)),
             ("a- a-", "", Whose::Call(2)),
             ("a- b-", "", Whose::Unable),
-            // Who waits for an answer is one only if there is no other.
+            // Of one caller's, who waits for an answer is asked only if there is no other.
             ("a ap", "", Whose::Call(1)),
             ("ap a ap", "", Whose::Call(2)),
             ("a aP", "", Whose::Call(1)),
@@ -190,21 +173,24 @@ mod tests {
             ("aP ap", "", Whose::Call(1)),
             ("aP aP ap", "", Whose::Call(2)),
             ("ap a-", "", Whose::Call(1)),
-            // Nobody can be told from nobody: the one that does not wait is asked.
-            ("?p ?", "", Whose::Call(2)),
-            ("?p ?p ?", "", Whose::Call(3)),
-            ("?p ?p", "", Whose::Unclear),
-            ("?p ?P", "", Whose::Unclear),
-            // Somebody can.
+            ("?p", "", Whose::Call(1)),
+            // Who waits may be asked something more: nobody else is asked for that.
             ("ap b", "", Whose::Unclear),
+            ("ap b-", "", Whose::Unclear),
             ("ap ?", "", Whose::Unclear),
             ("?p s", "", Whose::Unclear),
-            ("ap b-", "", Whose::Call(1)),
+            // Each request that shows nothing is somebody's, and not the other's.
+            ("?p ?", "", Whose::Unclear),
+            ("?p ?p ?", "", Whose::Unclear),
+            ("?p ?p", "", Whose::Unclear),
+            ("?p ?P", "", Whose::Unclear),
+            ("?p ?-", "", Whose::Unclear),
             // What was given up may still be asked for.
             ("a", "a", Whose::Call(1)),
             ("a", "b", Whose::Unclear),
             ("s", "s", Whose::Call(1)),
             ("?", "?", Whose::Unclear),
+            ("a-", "b", Whose::Unable),
             ("", "a", Whose::Nobodys),
         ] {
             let gone: Vec<Who> = calls(gone, &sessions).into_iter().map(|call| call.who).collect();
