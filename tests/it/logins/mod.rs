@@ -5,6 +5,7 @@ mod authority;
 mod changes;
 mod command;
 mod flow;
+mod foreign;
 mod guarded;
 mod renewal;
 mod wire;
