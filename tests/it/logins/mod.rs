@@ -8,6 +8,7 @@ mod flow;
 mod foreign;
 mod guarded;
 mod renewal;
+mod replicas;
 mod wire;
 
 use std::net::SocketAddr;
