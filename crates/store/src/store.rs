@@ -1,6 +1,7 @@
 //! The store as the control plane sees it: one handle, whatever database is behind it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::audit::{self, AuditFilter, AuditHead, AuditKey, AuditRecord, NewAudit, Verdict};
 use crate::change::{self, Change, Committed};
@@ -10,7 +11,7 @@ use crate::limits::PAGE;
 use crate::postgres::Pool;
 use crate::records::{CredentialRecord, GrantRecord, HealthSample, KeyRecord, NewTool};
 use crate::records::{ServerRecord, ToolRecord};
-use crate::records::{credential, grant, health, key, server, setting, tool};
+use crate::records::{credential, grant, health, key, lease, server, setting, tool};
 use crate::session::{Doing, Mode, Session};
 use crate::sqlite::Worker;
 use crate::url::{Place, StoreUrl};
@@ -185,6 +186,30 @@ impl Store {
             Box::pin(async move { grant::under_other_keys(session, key_version, limit).await })
         })
         .await
+    }
+
+    // -- leases
+
+    /// The right to do something alone, for a while: it ends by itself, in case its holder dies. False
+    /// while another holder has it.
+    pub async fn take_lease(
+        &self,
+        name: &str,
+        holder: &str,
+        length: Duration,
+    ) -> Result<bool, StoreError> {
+        let (name, holder) = (name.to_owned(), holder.to_owned());
+        let length = i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
+        self.write(move |session| {
+            Box::pin(async move { lease::take(session, &name, &holder, length).await })
+        })
+        .await
+    }
+
+    pub async fn end_lease(&self, name: &str, holder: &str) -> Result<(), StoreError> {
+        let (name, holder) = (name.to_owned(), holder.to_owned());
+        self.write(|session| Box::pin(async move { lease::end(session, &name, &holder).await }))
+            .await
     }
 
     // -- tools

@@ -155,7 +155,10 @@ impl Authority {
                 return refused("invalid_grant");
             }
             if shown != state.refresh {
+                // Somebody has stolen it: whoever has the newer one loses it, too.
                 state.reused += 1;
+                state.refresh = None;
+                state.access.clear();
                 return refused("invalid_grant");
             }
             state.refreshes += 1;

@@ -11,7 +11,7 @@ use super::{Stage, consent};
 
 impl Stage {
     /// The same server in a config file.
-    fn configured() -> Self {
+    pub(super) fn configured() -> Self {
         let stage = Self::new();
         stage.room.config([("docs", json!({ "type": "http", "url": stage.server.url() }))]);
         stage
@@ -29,7 +29,7 @@ impl Stage {
     }
 
     /// `trunkline login docs`, with a person who agrees: its standard output.
-    fn log_in_here(&self) -> String {
+    pub(super) fn log_in_here(&self) -> String {
         let mut login = self.trunkline("login", &["docs"]);
         login.stderr(Stdio::piped()).stdout(Stdio::piped());
         let mut login = login.spawn().expect("trunkline runs");

@@ -5,8 +5,10 @@ mod authority;
 mod changes;
 mod command;
 mod flow;
+mod foreign;
 mod guarded;
 mod renewal;
+mod replicas;
 mod wire;
 
 use std::net::SocketAddr;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::oauth::{Grant, Kept, Later, Vault, VaultError};
+use crate::oauth::{Grant, Hold, Kept, Later, Vault, VaultError};
 
 /// Keyed by the address of the server; of one server there is one grant.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ impl GrantFiles {
 
     /// What happens between reading and writing happens once at a time, in all processes.
     fn locked<T>(&self, act: impl FnOnce() -> Result<T, VaultError>) -> Result<T, VaultError> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory).map_err(failed)?;
+        self.make_directory()?;
         let lock = private().open(self.directory.join("lock")).map_err(failed)?;
         let until = Instant::now() + PATIENCE;
         loop {
@@ -65,6 +65,22 @@ impl GrantFiles {
                 }
             }
         }
+    }
+
+    /// The kernel gives it back when a process dies. The file stays: whoever removed it would let in
+    /// two, one with the old and one with the new.
+    fn renewing(&self, server: &str) -> Result<Option<Box<dyn Hold>>, VaultError> {
+        self.make_directory()?;
+        let file = private().open(self.path(server).with_extension("renewal")).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Box::new(Renewing(file)))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(failed(error)),
+        }
+    }
+
+    fn make_directory(&self) -> Result<(), VaultError> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory).map_err(failed)
     }
 
     fn put(&self, server: &str, grant: &Grant, after: Option<i64>) -> Result<i64, VaultError> {
@@ -115,8 +131,21 @@ impl Vault for GrantFiles {
         Box::pin(async move { self.put(server, grant, after) })
     }
 
+    fn hold<'a>(&'a self, server: &'a str) -> Later<'a, Result<Option<Box<dyn Hold>>, VaultError>> {
+        Box::pin(async move { self.renewing(server) })
+    }
+
     fn delete<'a>(&'a self, server: &'a str, issuer: &'a str) -> Later<'a, Result<(), VaultError>> {
         Box::pin(async move { self.remove(server, issuer) })
+    }
+}
+
+struct Renewing(File);
+
+impl Hold for Renewing {
+    fn release(self: Box<Self>) -> Later<'static, ()> {
+        drop(self.0);
+        Box::pin(async {})
     }
 }
 
@@ -183,6 +212,19 @@ mod tests {
         assert_eq!(files.load(server).await.unwrap().unwrap().grant, other);
         assert_eq!(files.delete(server, "https://b").await, Ok(()));
         assert_eq!(files.load(server).await, Ok(None));
+    }
+
+    #[tokio::test]
+    async fn one_process_renews_at_a_time() {
+        let folder = Folder::new();
+        let [one, other] = [(); 2].map(|()| GrantFiles::new(folder.path().to_owned()));
+        let hold = one.hold("s").await.unwrap().expect("nobody has it");
+        assert!(other.hold("s").await.unwrap().is_none());
+        assert!(other.hold("t").await.unwrap().is_some(), "another server is another matter");
+        hold.release().await;
+        let dying = other.hold("s").await.unwrap().expect("it was given back");
+        drop(dying);
+        assert!(one.hold("s").await.unwrap().is_some(), "nobody can die with it");
     }
 
     #[tokio::test]

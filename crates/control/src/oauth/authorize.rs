@@ -30,6 +30,11 @@ pub(super) fn random() -> Option<[u8; 32]> {
     Some(bytes)
 }
 
+/// A name for somebody who holds something, unlike any other.
+pub fn holder() -> Option<String> {
+    random().map(|bytes| for_url(&bytes))
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ask<'a> {
     pub(super) client_id: &'a str,

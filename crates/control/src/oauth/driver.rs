@@ -81,7 +81,7 @@ impl OAuth {
             }
             Glance::Refuse(why) => return Err(why),
         };
-        Ok((self.token_for(&grant, url)?, renewal_at(&grant.held)))
+        Ok((self.token_for(&grant, url)?, renewal_at(&grant.held, self.shared.settings.early)))
     }
 
     /// Has somebody logged in or out elsewhere, with the same vault? What is known here is forgotten
@@ -152,7 +152,7 @@ impl OAuth {
     fn glance(&self, server: &str) -> Glance {
         let slots = self.shared.slots.lock();
         let Some(slot) = slots.get(server) else { return Glance::Renew };
-        slot.glance(self.shared.now(), Instant::now())
+        slot.glance(self.shared.settings.early, self.shared.now(), Instant::now())
     }
 
     /// A token goes to the server it was granted for: not to where somebody has moved its entry.

@@ -7,6 +7,19 @@ use crate::oauth::grant::Held;
 /// A token is renewed this long before its end, or a tenth of its life if that is less.
 const MARGIN: i64 = 60_000;
 
+/// By how much of that this process renews earlier, in thousandths: those that share a grant do not all
+/// come at the same moment, and who comes first has done it for the others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Early(i64);
+
+impl Early {
+    const MOST: u16 = 500;
+
+    pub(super) fn of(random: [u8; 2]) -> Self {
+        Self((u16::from_le_bytes(random) % (Self::MOST + 1)).into())
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Advice {
     Use,
@@ -19,9 +32,9 @@ pub(super) enum Advice {
 
 /// `now` in milliseconds of the wall clock: issuers count in it. When it is wrong, the server says
 /// so with a 401.
-pub(super) fn advise(held: &Held, now: i64) -> Advice {
+pub(super) fn advise(held: &Held, early: Early, now: i64) -> Advice {
     let Some(end) = held.expires_at else { return Advice::Use };
-    let margin = margin(held, end);
+    let margin = margin(held, early, end);
     match (now, held.refresh.is_some()) {
         (now, true) if now >= end => Advice::Renew,
         (now, false) if now >= end => Advice::Ended,
@@ -31,13 +44,14 @@ pub(super) fn advise(held: &Held, now: i64) -> Advice {
 }
 
 /// When (ms) to renew it, if it can be.
-pub(super) fn renewal_at(held: &Held) -> Option<i64> {
+pub(super) fn renewal_at(held: &Held, early: Early) -> Option<i64> {
     let end = held.expires_at.filter(|_| held.refresh.is_some())?;
-    Some(end.saturating_sub(margin(held, end)))
+    Some(end.saturating_sub(margin(held, early, end)))
 }
 
-fn margin(held: &Held, end: i64) -> i64 {
-    MARGIN.min(end.saturating_sub(held.issued_at).max(0) / 10)
+fn margin(held: &Held, early: Early, end: i64) -> i64 {
+    let least = MARGIN.min(end.saturating_sub(held.issued_at).max(0) / 10);
+    least + least * early.0 / 1000
 }
 
 pub(super) fn is_alive(held: &Held, now: i64) -> bool {
@@ -80,8 +94,28 @@ mod tests {
                 expires_at: life.map(|life| 1_000_000 + life * 1000),
             };
             let now = i64::saturating_mul(now, 1000);
-            assert_eq!(advise(&held, now), advice, "{life:?} {refresh} {now}");
+            assert_eq!(advise(&held, Early::default(), now), advice, "{life:?} {refresh} {now}");
             assert_eq!(is_alive(&held, now), matches!(advice, Use | UseAndRenew));
+        }
+    }
+
+    #[test]
+    fn processes_renew_at_different_times_and_none_too_late() {
+        let held = Held {
+            access: Secret::new("a"),
+            refresh: Some(Secret::new("r")),
+            issued_at: 0,
+            expires_at: Some(3_600_000),
+        };
+        for (random, at) in [(0_u16, 3_540_000), (250, 3_525_000), (500, 3_510_000)] {
+            let early = Early::of(random.to_le_bytes());
+            assert_eq!(renewal_at(&held, early), Some(at), "{random}");
+            assert_eq!(advise(&held, early, at - 1), Advice::Use);
+            assert_eq!(advise(&held, early, at), Advice::UseAndRenew);
+        }
+        for random in 0..=u16::MAX {
+            let at = renewal_at(&held, Early::of(random.to_le_bytes())).unwrap();
+            assert!((3_510_000..=3_540_000).contains(&at), "{random}");
         }
     }
 

@@ -10,7 +10,7 @@ use trunkline_http::Url;
 use crate::oauth::challenge::Challenge;
 use crate::oauth::driver::Shared;
 use crate::oauth::error::NoToken;
-use crate::oauth::expiry::{Advice, advise};
+use crate::oauth::expiry::{Advice, Early, advise};
 use crate::oauth::grant::Grant;
 use crate::oauth::refresh::renew;
 use crate::oauth::secret::Secret;
@@ -63,10 +63,10 @@ pub(super) enum Glance {
 }
 
 impl Slot {
-    pub(super) fn glance(&self, now: i64, moment: Instant) -> Glance {
+    pub(super) fn glance(&self, early: Early, now: i64, moment: Instant) -> Glance {
         let Some(known) = &self.known else { return Glance::Renew };
         let grant = Arc::clone(known);
-        match (advise(&grant.held, now), self.pause(moment)) {
+        match (advise(&grant.held, early, now), self.pause(moment)) {
             (Advice::Use, _) | (Advice::UseAndRenew, Some(_)) => Glance::Use(grant),
             (Advice::UseAndRenew, None) => Glance::UseAndRenew(grant),
             (Advice::Renew, Some(why)) => Glance::Refuse(why),

@@ -33,14 +33,16 @@ mod vault;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use authorize::holder;
 pub use callback::{BadCallback, Callback};
 pub use challenge::Challenge;
 pub use driver::{Known, OAuth};
 pub use error::{LoginError, NoToken, Reason};
+pub use expiry::Early;
 pub use grant::{Grant, Token};
 pub use login::{Granted, Login, Started};
 pub use loopback::{Loopback, LoopbackError};
 pub use registration::{Registered, document};
 pub use secret::Secret;
 pub use settings::{Clock, Settings};
-pub use vault::{Kept, Later, Vault, VaultError};
+pub use vault::{Hold, Kept, Later, Vault, VaultError};

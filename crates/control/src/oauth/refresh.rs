@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::oauth::discover;
 use crate::oauth::driver::Shared;
@@ -12,11 +12,16 @@ use crate::oauth::flight::{Order, Outcome, Slot, Trouble};
 use crate::oauth::grant::{Grant, Held};
 use crate::oauth::resource::covers;
 use crate::oauth::token::{self, Tokens, Verdict};
-use crate::oauth::vault::{Kept, VaultError};
+use crate::oauth::vault::{Hold, Kept, VaultError};
 
 /// A token that was renewed because the server rejected its predecessor, and is rejected as well:
 /// within this time it is the server that is wrong, and asking the issuer again does not help.
 const REJECTION: Duration = Duration::from_secs(60);
+
+/// How long to wait for another process that renews it, and how often to look: two requests of ours
+/// and what is written are done by then.
+const PATIENCE: Duration = Duration::from_secs(25);
+const LOOK: Duration = Duration::from_millis(100);
 
 pub(super) async fn renew(shared: &Shared, server: &str, order: &Order) -> Outcome {
     if let Err(error) = keep_unsaved(shared, server).await {
@@ -28,14 +33,55 @@ pub(super) async fn renew(shared: &Shared, server: &str, order: &Order) -> Outco
         Err(no) => return instead(shared, server, order, no),
     };
     let grant = shared.slot(server, |slot| slot.know(kept.grant.clone()));
-    match step(shared, server, order, &kept).await {
+    match step(shared, server, order, &kept) {
+        Step::Use => return Ok(grant),
+        Step::Login(reason) => return needs(reason),
+        Step::Lose(_) | Step::Ask => {}
+    }
+    if let Some(no) = shared.slot(server, |slot| slot.pause(Instant::now())) {
+        return instead(shared, server, order, no);
+    }
+    let hold = match hold(shared, server).await {
+        Ok(hold) => hold,
+        Err(no) => return instead(shared, server, order, no),
+    };
+    let outcome = alone(shared, server, order).await;
+    hold.release().await;
+    outcome
+}
+
+/// Waits for whoever else renews it.
+async fn hold(shared: &Shared, server: &str) -> Result<Box<dyn Hold>, NoToken> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match shared.vault.hold(server).await {
+            Ok(Some(hold)) => return Ok(hold),
+            Ok(None) if Instant::now() < until => sleep(LOOK).await,
+            Ok(None) => {
+                let why = "another process has not yet ended to renew it".to_owned();
+                return Err(NoToken::Unavailable { why, retry_in: Some(LOOK) });
+            }
+            Err(error) => return Err(unavailable(&error)),
+        }
+    }
+}
+
+/// Nobody else renews it now. Somebody may just have done.
+async fn alone(shared: &Shared, server: &str, order: &Order) -> Outcome {
+    let kept = match current(shared, server).await {
+        Ok(kept) => kept,
+        Err(no) => return instead(shared, server, order, no),
+    };
+    let grant = shared.slot(server, |slot| slot.know(kept.grant.clone()));
+    match step(shared, server, order, &kept) {
         Step::Use => Ok(grant),
         Step::Login(reason) => needs(reason),
         Step::Lose(why) => lose(shared, server, kept, why).await,
-        Step::Ask => match shared.slot(server, |slot| slot.pause(Instant::now())) {
-            Some(no) => instead(shared, server, order, no),
-            None => ask(shared, server, order, kept).await,
-        },
+        Step::Ask if !is_trusted(shared, order, &kept).await => {
+            let why = "the server now trusts another authorization server".to_owned();
+            lose(shared, server, kept, why).await
+        }
+        Step::Ask => ask(shared, server, order, kept).await,
     }
 }
 
@@ -46,19 +92,12 @@ enum Step {
     Lose(String),
 }
 
-async fn step(shared: &Shared, server: &str, order: &Order, kept: &Kept) -> Step {
+fn step(shared: &Shared, server: &str, order: &Order, kept: &Kept) -> Step {
     let held = &kept.grant.held;
     match order {
-        Order::Rejected { token, server: place, challenge } if held.access == *token => {
+        Order::Rejected { token, server: place, .. } if held.access == *token => {
             if !covers(&kept.grant.resource, place) {
                 return Step::Login(Reason::Moved);
-            }
-            // Before the issuer is asked: is it still the one the server trusts? If the server
-            // cannot say, the tokens still go only to the issuer that gave them.
-            let (net, limits) = (&shared.net, shared.settings.limits);
-            let named = discover::resource(net, limits, place, challenge.as_ref()).await;
-            if named.is_ok_and(|resource| !resource.issuers.contains(&kept.grant.issuer)) {
-                return Step::Lose("the server now trusts another authorization server".to_owned());
             }
             let again = shared.slot(server, |slot| slot.renewed_on_rejection);
             match held.refresh {
@@ -69,12 +108,21 @@ async fn step(shared: &Shared, server: &str, order: &Order, kept: &Kept) -> Step
                 Some(_) => Step::Ask,
             }
         }
-        _ => match advise(held, shared.now()) {
+        _ => match advise(held, shared.settings.early, shared.now()) {
             Advice::Use => Step::Use,
             Advice::UseAndRenew | Advice::Renew => Step::Ask,
             Advice::Ended => Step::Login(Reason::Ended),
         },
     }
+}
+
+/// Before the issuer is asked for a token that the server rejected: is it still the one the server
+/// trusts? If the server cannot say, the tokens still go only to the issuer that gave them.
+async fn is_trusted(shared: &Shared, order: &Order, kept: &Kept) -> bool {
+    let Order::Rejected { server, challenge, .. } = order else { return true };
+    let (net, limits) = (&shared.net, shared.settings.limits);
+    let named = discover::resource(net, limits, server, challenge.as_ref()).await;
+    named.map_or(true, |resource| resource.issuers.contains(&kept.grant.issuer))
 }
 
 /// The request itself: one, to the issuer that gave the grant.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::net::Limits;
+use crate::oauth::authorize::random;
+use crate::oauth::expiry::Early;
 
 /// Milliseconds since 1970.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
@@ -18,6 +20,8 @@ pub struct Settings {
     /// Of each request to a server or an issuer.
     pub limits: Limits,
     pub clock: Clock,
+    /// How much earlier than it must this process renews.
+    pub early: Early,
 }
 
 impl Default for Settings {
@@ -28,6 +32,7 @@ impl Default for Settings {
             // A person waits for a login, calls wait for a renewal; metadata is a few kilobytes.
             limits: Limits { deadline: Duration::from_secs(10), max_body: 256 * 1024 },
             clock: Arc::new(wall_clock),
+            early: random().map_or_else(Early::default, |[a, b, ..]| Early::of([a, b])),
         }
     }
 }

@@ -45,11 +45,11 @@ pub(super) fn request(endpoint: Url, client: &Client, fields: &[(&str, &str)]) -
     let mut fields = fields.to_vec();
     let id = client.id.as_str();
     let mut header = None;
+    // Also beside a header that says it: RFC 6749 allows it, and some look for it only here.
+    fields.push(("client_id", id));
     match &client.auth {
-        Auth::None => fields.push(("client_id", id)),
-        Auth::Post(secret) => {
-            fields.extend([("client_id", id), ("client_secret", secret.reveal())]);
-        }
+        Auth::None => {}
+        Auth::Post(secret) => fields.push(("client_secret", secret.reveal())),
         Auth::Basic(secret) => {
             // RFC 6749, 2.3.1: both are encoded like a form before they are joined.
             let pair = format!("{}:{}", form::escape(id), form::escape(secret.reveal()));
@@ -242,7 +242,11 @@ mod tests {
         for (auth, body, header) in [
             (Auth::None, "g=x&client_id=c%3A1", None),
             (Auth::Post(secret()), "g=x&client_id=c%3A1&client_secret=s%3A%2F%C3%A9", None),
-            (Auth::Basic(secret()), "g=x", Some("Basic YyUzQTE6cyUzQSUyRiVDMyVBOQ==")),
+            (
+                Auth::Basic(secret()),
+                "g=x&client_id=c%3A1",
+                Some("Basic YyUzQTE6cyUzQSUyRiVDMyVBOQ=="),
+            ),
         ] {
             let client =
                 Client { id: "c:1".to_owned(), auth, redirect_uri: None, expires_at: None };

@@ -23,8 +23,18 @@ pub trait Vault: Debug + Send + Sync {
         after: Option<i64>,
     ) -> Later<'a, Result<i64, VaultError>>;
 
+    /// The right to renew the server's grant: one process at a time has it, from reading the grant to
+    /// saving it, for a refresh token that is used twice is the end of most grants. `None` while
+    /// another has it. It does not outlive a process that dies, or not for long.
+    fn hold<'a>(&'a self, server: &'a str) -> Later<'a, Result<Option<Box<dyn Hold>>, VaultError>>;
+
     /// Nothing there is fine, too.
     fn delete<'a>(&'a self, server: &'a str, issuer: &'a str) -> Later<'a, Result<(), VaultError>>;
+}
+
+/// What `Vault::hold` gives; to be given back.
+pub trait Hold: Send {
+    fn release(self: Box<Self>) -> Later<'static, ()>;
 }
 
 /// A grant as it is kept.

@@ -1,14 +1,19 @@
 //! The grants of authorization servers in the store, sealed: the vault of `oauth`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use trunkline_store::{Change, GrantRecord, Store, StoreError};
 
 use super::safe::Safe;
-use crate::oauth::{Grant, Kept, Later, Vault, VaultError};
+use crate::oauth::{Grant, Hold, Kept, Later, Vault, VaultError, holder};
 
 /// For everybody: who may use a server's grant is not decided here.
 const EVERYBODY: &str = "-";
+
+/// How long a renewal may take: asking the server and its issuer, and writing down what came. If its
+/// process dies, others wait as long.
+const RENEWAL: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone)]
 pub struct StoredGrants {
@@ -63,6 +68,13 @@ impl StoredGrants {
         }
     }
 
+    async fn renewing(&self, server: &str) -> Result<Option<Box<dyn Hold>>, VaultError> {
+        let holder = holder().ok_or_else(|| unavailable("the system gives no random numbers"))?;
+        let (store, name) = (self.store.clone(), format!("renew {server}"));
+        let taken = store.take_lease(&name, &holder, RENEWAL).await.map_err(unavailable)?;
+        Ok(taken.then(|| Box::new(Renewing { store, name, holder }) as Box<dyn Hold>))
+    }
+
     async fn remove(&self, server: &str, issuer: &str) -> Result<(), VaultError> {
         let [server_id, issuer, principal] = [server, issuer, EVERYBODY].map(str::to_owned);
         let change = Change::DeleteGrant { server_id, issuer, principal };
@@ -87,8 +99,29 @@ impl Vault for StoredGrants {
         Box::pin(self.put(server, grant, after))
     }
 
+    fn hold<'a>(&'a self, server: &'a str) -> Later<'a, Result<Option<Box<dyn Hold>>, VaultError>> {
+        Box::pin(self.renewing(server))
+    }
+
     fn delete<'a>(&'a self, server: &'a str, issuer: &'a str) -> Later<'a, Result<(), VaultError>> {
         Box::pin(self.remove(server, issuer))
+    }
+}
+
+/// A lease: several processes may share the store.
+struct Renewing {
+    store: Store,
+    name: String,
+    holder: String,
+}
+
+impl Hold for Renewing {
+    fn release(self: Box<Self>) -> Later<'static, ()> {
+        Box::pin(async move {
+            if let Err(error) = self.store.end_lease(&self.name, &self.holder).await {
+                tracing::warn!(%error, "others wait until the lease of a renewal has ended");
+            }
+        })
     }
 }
 

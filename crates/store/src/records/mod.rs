@@ -4,6 +4,7 @@ pub(crate) mod credential;
 pub(crate) mod grant;
 pub(crate) mod health;
 pub(crate) mod key;
+pub(crate) mod lease;
 pub(crate) mod server;
 pub(crate) mod setting;
 pub(crate) mod tool;

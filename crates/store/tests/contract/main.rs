@@ -11,6 +11,7 @@ mod cluster;
 mod credentials;
 mod health;
 mod keys;
+mod leases;
 mod place;
 mod schema;
 mod servers;

@@ -1,10 +1,11 @@
 //! A vault in memory that can be told to fail.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::oauth::{Grant, Kept, Later, Vault, VaultError};
+use crate::oauth::{Grant, Hold, Kept, Later, Vault, VaultError};
 
 /// Server and issuer.
 type Key = (String, String);
@@ -14,6 +15,8 @@ type Row = (Vec<u8>, i64);
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     rows: Mutex<HashMap<Key, Row>>,
+    /// Servers whose grant somebody renews.
+    pub(super) held: Arc<Mutex<HashSet<String>>>,
     pub(super) refuses_to_save: Mutex<bool>,
     pub(super) refuses_to_load: Mutex<bool>,
 }
@@ -70,8 +73,26 @@ impl Vault for Memory {
         Box::pin(async move { self.put(server, grant, after) })
     }
 
+    fn hold<'a>(&'a self, server: &'a str) -> Later<'a, Result<Option<Box<dyn Hold>>, VaultError>> {
+        let taken = self.held.lock().insert(server.to_owned());
+        let held = Held { held: Arc::clone(&self.held), server: server.to_owned() };
+        Box::pin(async move { Ok(taken.then(|| Box::new(held) as Box<dyn Hold>)) })
+    }
+
     fn delete<'a>(&'a self, server: &'a str, issuer: &'a str) -> Later<'a, Result<(), VaultError>> {
         self.rows.lock().remove(&(server.to_owned(), issuer.to_owned()));
         Box::pin(async { Ok(()) })
+    }
+}
+
+struct Held {
+    held: Arc<Mutex<HashSet<String>>>,
+    server: String,
+}
+
+impl Hold for Held {
+    fn release(self: Box<Self>) -> Later<'static, ()> {
+        self.held.lock().remove(&self.server);
+        Box::pin(async {})
     }
 }

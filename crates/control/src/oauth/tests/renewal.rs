@@ -133,6 +133,34 @@ async fn what_another_process_has_renewed_is_used() {
     assert_eq!(world.refreshes(), ["refresh-2"]);
 }
 
+/// The issuer ends a grant whose refresh token comes twice.
+#[tokio::test]
+async fn processes_that_renew_at_the_same_moment_ask_once() {
+    let world = World::new().await;
+    world.log_in().await;
+    for round in 1..=5 {
+        world.pass(LIFE);
+        let mut processes = JoinSet::new();
+        for at in 0..8 {
+            let (oauth, url) = (world.another(), world.url());
+            processes.spawn(async move {
+                match at % 2 {
+                    0 => oauth.access_token(SERVER, &url).await,
+                    _ => {
+                        let token = oauth.fresh_token(SERVER, &url).await;
+                        token.map(|(token, _)| token)
+                    }
+                }
+            });
+        }
+        for token in processes.join_all().await {
+            assert_eq!(token.unwrap().value.reveal(), format!("access-{}", round + 2));
+        }
+        assert_eq!(world.refreshes().len(), round);
+    }
+    assert!(world.vault.held.lock().is_empty(), "it was given back");
+}
+
 /// With two replicas and one refresh token, one of them is refused or too late.
 #[tokio::test]
 async fn what_another_process_renews_at_the_same_time_is_used() {

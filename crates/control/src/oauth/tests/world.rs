@@ -13,8 +13,8 @@ use crate::net::{Client, Limits};
 use crate::oauth::base64::for_url;
 use crate::oauth::form;
 use crate::oauth::{
-    Callback, Challenge, Granted, Login, LoginError, NoToken, OAuth, Secret, Settings, Started,
-    Token,
+    Callback, Challenge, Early, Granted, Login, LoginError, NoToken, OAuth, Secret, Settings,
+    Started, Token,
 };
 
 pub(super) const SERVER: &str = "server-1";
@@ -59,8 +59,12 @@ impl World {
         let now = Arc::new(Mutex::new(1_000_000_000));
         let clock = Arc::clone(&now);
         let limits = Limits { deadline: Duration::from_secs(20), max_body: 64 * 1024 };
-        let mut settings =
-            Settings { limits, clock: Arc::new(move || *clock.lock()), ..Settings::default() };
+        let mut settings = Settings {
+            limits,
+            clock: Arc::new(move || *clock.lock()),
+            early: Early::default(),
+            ..Settings::default()
+        };
         change(&mut settings);
         let vault = Arc::new(Memory::default());
         let oauth = OAuth::new(loopback_only(), Arc::clone(&vault) as _, settings);

@@ -1,0 +1,73 @@
+//! Several processes with one grant: each refresh token is used once, whoever uses it.
+
+use kit::LIMIT;
+use kit::client::Client;
+use kit::database::Database;
+use kit::platform::Platform;
+use kit::process::wait_until;
+use kit::way::Way;
+use serde_json::json;
+
+use super::Stage;
+
+/// The authority ends a grant whose refresh token comes twice.
+#[track_caller]
+fn renew_together(stage: &Stage, flags: &[&str]) {
+    stage.authority.set(|state| state.lifetime = 2);
+    let replicas = [(); 2].map(|()| stage.room.platform(flags));
+    let id = stage.logged_in(&replicas[0]);
+    replicas[1].wait_status(&id, "CONNECTED");
+    wait_until("ten renewals", 2 * LIMIT, || {
+        for replica in &replicas {
+            replica.call("docs.echo", &json!({})).is(200);
+        }
+        stage.authority.state().refreshes >= 10
+    });
+    // Neither has anything to say that the server takes, and both are asked.
+    stage.authority.set(|state| state.lifetime = 3600);
+    stage.authority.expire();
+    let ask = Platform::call_ask("docs.echo", "{}");
+    let calls: Vec<_> = (0..20).map(|at| replicas[at % 2].admin().begin(&ask)).collect();
+    for mut call in calls {
+        let answer = call.response(LIMIT);
+        assert_eq!(answer.status(), 200, "{}", answer.text());
+    }
+    let state = stage.authority.state();
+    assert_eq!((state.reused, state.asked.len()), (0, 1));
+    drop(state);
+    for replica in &replicas {
+        assert_eq!(replica.server(&id)["auth"]["state"], "logged-in");
+        assert!(replica.audit().iter().all(|record| record["action"] != "lose-login"));
+    }
+}
+
+#[test]
+fn replicas_on_one_file_use_each_refresh_token_once() {
+    renew_together(&Stage::new(), &[]);
+}
+
+#[test]
+fn replicas_on_postgres_use_each_refresh_token_once() {
+    let database = Database::new();
+    let way = Way::to(database.behind());
+    renew_together(&Stage::new(), &["--store", &database.url(&way)]);
+}
+
+#[test]
+fn several_aggregators_of_one_user_use_each_refresh_token_once() {
+    let stage = Stage::configured();
+    stage.authority.set(|state| state.lifetime = 2);
+    stage.log_in_here();
+    let clients = [(); 3].map(|()| {
+        let mut command = stage.room.trunkline(&[]);
+        command.env("XDG_DATA_HOME", stage.room.path("own"));
+        let client = Client::spawn(command);
+        client.initialize("2025-11-25");
+        client
+    });
+    wait_until("ten renewals", 2 * LIMIT, || {
+        clients.iter().for_each(|client| client.assert_echo("docs", "echo", "{}"));
+        stage.authority.state().refreshes >= 10
+    });
+    assert_eq!(stage.authority.state().reused, 0);
+}
