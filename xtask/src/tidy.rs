@@ -38,9 +38,20 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("gateway/router", &["call", "error"]),
     ("gateway/identity", &[]),
     ("gateway/instance", &[]),
+    ("gateway/finder", &["limits", "upstream"]),
     (
         "gateway/registry",
-        &["call", "deadlines", "era", "gate", "identity", "instance", "limits", "upstream"],
+        &[
+            "call",
+            "deadlines",
+            "era",
+            "finder",
+            "gate",
+            "identity",
+            "instance",
+            "limits",
+            "upstream",
+        ],
     ),
     (
         "gateway/upstream",
@@ -93,11 +104,12 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "gateway/fleet",
         &[
-            "call", "era", "error", "face", "gate", "limits", "pump", "registry", "session",
-            "upstream",
+            "call", "era", "error", "face", "finder", "gate", "limits", "pump", "registry",
+            "session", "upstream",
         ],
     ),
     ("search/alias", &[]),
+    ("search/definition", &["document"]),
     ("search/bytes", &[]),
     ("search/document", &["Vector"]),
     ("search/dot", &[]),
@@ -106,7 +118,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("search/pieces", &["alias", "words"]),
     ("search/terms", &["alias", "words"]),
     ("search/vector", &["dot"]),
-    ("search/model", &["bytes", "pieces", "vector"]),
+    ("search/model", &["bytes", "document", "pieces", "vector"]),
     ("search/lexical", &["document", "nearby", "terms"]),
     ("search/skills", &["bytes", "document", "model"]),
     ("app/install", &["moment"]),
@@ -121,11 +133,11 @@ const MAY_DEPEND: &[(&str, &[&str])] = &[
     ("http", &[]),
     ("catalog", &["wire"]),
     ("keeper", &[]),
-    ("gateway", &["catalog", "http", "keeper", "wire"]),
-    ("search", &[]),
+    ("gateway", &["catalog", "http", "keeper", "search", "wire"]),
+    ("search", &["wire"]),
     ("store", &[]),
-    ("control", &["catalog", "gateway", "http", "store", "wire"]),
-    ("app", &["catalog", "control", "gateway", "http", "keeper", "store", "wire"]),
+    ("control", &["catalog", "gateway", "http", "search", "store", "wire"]),
+    ("app", &["catalog", "control", "gateway", "http", "keeper", "search", "store", "wire"]),
 ];
 
 pub fn run() -> Result<(), String> {

@@ -28,6 +28,7 @@ mod results;
 mod roles;
 mod rotation;
 mod scale;
+mod search;
 mod secrets;
 mod store;
 mod strangers;

@@ -17,6 +17,7 @@ mod occupancy;
 mod reconcile;
 mod requests;
 mod roster;
+mod search;
 mod secrets;
 mod settings;
 mod show;

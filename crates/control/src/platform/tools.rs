@@ -58,22 +58,22 @@ impl Platform {
     }
 
     /// As it is called by: `server.tool`; where that means another one, by the server's id.
-    fn full_name(&self, shelf: Shelf<'_>, tool: &str) -> String {
-        if shelf.is_custom {
+    pub(super) fn called(&self, id: &str, server: &str, tool: &str) -> String {
+        if id == GROUP_ID {
             return tool.to_owned();
         }
-        let name = format!("{}.{tool}", shelf.name);
+        let name = format!("{server}.{tool}");
         let roster = self.roster();
         match roster.split(&name) {
-            Some((found, rest)) if found.id == shelf.id && rest == tool => name,
-            _ => format!("{}.{tool}", shelf.id),
+            Some((found, rest)) if found.id == id && rest == tool => name,
+            _ => format!("{id}.{tool}"),
         }
     }
 
     fn group<'a>(&self, shelf: Shelf<'a>, tools: &'a [ToolInfo]) -> Group<'a> {
         let named = tools.iter().map(|tool| Named {
             id: format!("{}/{}", shelf.id, tool.name),
-            name: self.full_name(shelf, &tool.name),
+            name: self.called(shelf.id, shelf.name, &tool.name),
             description: member(&tool.definition, "description")
                 .and_then(decode)
                 .map(std::borrow::Cow::into_owned),

@@ -7,6 +7,7 @@ mod events;
 mod keys;
 mod logins;
 mod metadata;
+mod search;
 mod secrets;
 mod servers;
 mod tools;
@@ -121,6 +122,7 @@ async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
         Operation::ListServerTools => tools::of_server(asked),
         Operation::ListTools => tools::list(asked),
         Operation::CallTool => tools::call(asked).await,
+        Operation::SearchTools => search::search(asked).await,
         Operation::ListAudit => keys::audit(asked).await,
         Operation::CreateKey => keys::create(asked).await,
         Operation::ListKeys => keys::list(asked).await,

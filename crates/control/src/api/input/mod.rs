@@ -8,6 +8,7 @@ mod key;
 mod oauth;
 mod patch;
 mod register;
+mod search;
 mod secret;
 
 pub use body::{Declared, MOST_ARGUMENTS, MOST_BODY};
@@ -18,4 +19,5 @@ pub use patch::{Change, ConfigPatch, PATCH_REMOTE, PATCH_STDIO, Pairs, PatchServ
 pub use register::{
     REGISTER, RegisterServer, SECRET_SHOWN, TRANSPORTS, TransportType, server_name_fault,
 };
+pub use search::{SEARCH, SearchTools};
 pub use secret::{PUT_SECRET, PutSecret};

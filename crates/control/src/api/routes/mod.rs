@@ -1,11 +1,12 @@
 //! The table of routes. The router, `OpenAPI`, the docs and the test of who may do what read it.
 //!
-//! The rows stand by subject; `/search` and `/skills` will be a subject of their own.
+//! The rows stand by subject.
 
 mod about;
 mod keys;
 mod lifecycle;
 mod logins;
+mod search;
 mod secrets;
 mod servers;
 mod tools;
@@ -19,6 +20,7 @@ pub fn all() -> impl Iterator<Item = &'static Route> {
         lifecycle::ROUTES,
         logins::ROUTES,
         tools::ROUTES,
+        search::ROUTES,
         secrets::ROUTES,
         keys::ROUTES,
         about::ROUTES,

@@ -4,6 +4,7 @@ mod audit;
 mod health;
 mod key;
 mod platform;
+mod search;
 mod secret;
 mod server;
 mod status;
@@ -13,6 +14,7 @@ pub use audit::{AUDIT_LIST, AUDIT_RECORD, AuditView};
 pub use health::{HEALTH, HEALTH_REPORT, HealthReport, HealthView, SampleView, WindowView};
 pub use key::{CREATED_KEY, KEY, KEY_LIST, KeyView, ME, MeView};
 pub use platform::{LIVE, PROBLEM, READY};
+pub use search::{FOUND_LIST, FoundView, rounded};
 pub use secret::{SECRET, SECRET_LIST, SecretView};
 pub use server::{
     AuthView, CONNECTING, DISCONNECTED, LOGIN, LastError, SERVER, SERVER_LIST, ServerView, Source,
