@@ -74,8 +74,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "gateway/session",
         &[
-            "call", "era", "error", "events", "face", "gate", "instance", "limits", "pump",
-            "registry", "router", "upstream",
+            "call", "era", "error", "events", "face", "finder", "gate", "instance", "limits",
+            "pump", "registry", "router", "upstream",
         ],
     ),
     (
@@ -93,12 +93,14 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("control/audit", &["api", "scratch"]),
     ("control/health", &["api", "net", "scratch"]),
     ("control/metrics", &["api"]),
+    ("control/llm", &["access", "net", "skills"]),
+    ("control/skills", &[]),
     ("control/trace", &["access", "net"]),
     (
         "control/platform",
         &[
-            "access", "api", "audit", "health", "issuer", "keys", "logins", "metrics", "net",
-            "oauth", "secrets", "trace",
+            "access", "api", "audit", "health", "issuer", "keys", "llm", "logins", "metrics",
+            "net", "oauth", "secrets", "skills", "trace",
         ],
     ),
     (

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 pub(super) const SEARCH: &str = "/api/v1/search";
 
-type Tools = &'static [(&'static str, &'static str)];
+pub(super) type Tools = &'static [(&'static str, &'static str)];
 
 const GITHUB: (&str, Tools) = (
     "github-mcp",

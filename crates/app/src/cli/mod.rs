@@ -16,8 +16,8 @@ pub(crate) use front::{Serve, Stdio};
 pub(crate) use install::{Check, Install};
 pub(crate) use login::{At, Login, Logout};
 pub(crate) use platform::{
-    Audit, AuditCommand, IssuerFlags, Key, KeyCommand, Maintained, Place, PlatformFlags,
-    RemoveSecret, Secret, SecretCommand, SetSecret,
+    Audit, AuditCommand, IssuerFlags, Key, KeyCommand, Maintained, ModelFlags, Place,
+    PlatformFlags, RemoveSecret, Secret, SecretCommand, SetSecret,
 };
 pub(crate) use servers::{Bounds, Identity, Servers};
 pub(crate) use values::Token;
@@ -99,7 +99,8 @@ pub(crate) enum Asked {
 pub(crate) struct Told(clap::Error);
 
 /// Flags whose values are secrets, or may hold some.
-const SECRET: [&str; 5] = ["--token ", "--header ", "--url ", "--store ", "--otlp-endpoint "];
+const SECRET: [&str; 6] =
+    ["--token ", "--header ", "--url ", "--store ", "--otlp-endpoint ", "--llm-url "];
 
 impl Told {
     /// An error that quotes no secret.

@@ -41,6 +41,8 @@ impl Platform {
         self.0.tasks.spawn(async move { own.hear(events).await });
         let own = self.clone();
         self.0.tasks.spawn(async move { own.follow().await });
+        let own = self.clone();
+        self.0.tasks.spawn(async move { own.sort().await });
     }
 
     /// Everything the data plane tells, until the end.
@@ -320,7 +322,7 @@ pub(super) fn detail(outcome: Outcome) -> Option<String> {
     }
 }
 
-fn digest(tools: &[ToolInfo]) -> [u8; 32] {
+pub(super) fn digest(tools: &[ToolInfo]) -> [u8; 32] {
     let mut sum = Sha256::new();
     for tool in tools {
         sum.update(tool.definition.len().to_le_bytes());

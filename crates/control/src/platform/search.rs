@@ -99,6 +99,7 @@ impl Platform {
     fn found_view(&self, tool: &FoundTool, field: &Field) -> Option<Value> {
         let (server, status) = field.servers.get(&tool.server)?;
         let description = member(&tool.definition, "description").and_then(decode);
+        let assigned = self.skills_of(&tool.server, &tool.name);
         let view = FoundView {
             id: &format!("{}/{}", tool.server, tool.name),
             name: &self.called(&tool.server, server, &tool.name),
@@ -106,9 +107,7 @@ impl Platform {
             description: description.as_deref(),
             score: tool.score,
             server: (&tool.server, server, *status),
-            skills: &[],
-            primary_skill: None,
-            is_classified: false,
+            assigned: assigned.as_ref(),
         };
         Some(view.json())
     }

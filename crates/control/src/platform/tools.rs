@@ -11,6 +11,7 @@ use crate::access::Grants;
 use crate::api::paging::{List, Page, cursor};
 use crate::api::problem::Problem;
 use crate::api::view::{Status, ToolGroup, ToolView, server_tools, tool_list};
+use crate::skills::Assigned;
 
 impl Platform {
     /// The body of `GET /tools`, of all servers or of the one with this name.
@@ -77,6 +78,7 @@ impl Platform {
             description: member(&tool.definition, "description")
                 .and_then(decode)
                 .map(std::borrow::Cow::into_owned),
+            assigned: self.skills_of(shelf.id, &tool.name),
             tool,
         });
         Group { shelf, tools: named.collect() }
@@ -108,6 +110,7 @@ struct Named<'a> {
     id: String,
     name: String,
     description: Option<String>,
+    assigned: Option<Assigned>,
     tool: &'a ToolInfo,
 }
 
@@ -120,6 +123,7 @@ impl Group<'_> {
             description: named.description.as_deref(),
             input_schema: member(&named.tool.definition, "inputSchema"),
             annotations: member(&named.tool.definition, "annotations"),
+            assigned: named.assigned.as_ref(),
         });
         ToolGroup {
             id: self.shelf.id,

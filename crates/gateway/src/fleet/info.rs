@@ -63,6 +63,11 @@ impl Fleet {
         self.find(id).map(|server| server.spec())
     }
 
+    /// What a server says about how to use it, while it runs.
+    pub fn instructions(&self, id: &str) -> Option<String> {
+        self.find(id)?.live()?.hello.instructions.clone()
+    }
+
     /// The tools of a server that may be called. `None`: there is no such server.
     pub fn tools(&self, id: &str) -> Option<Vec<ToolInfo>> {
         let server = self.find(id)?;

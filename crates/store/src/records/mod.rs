@@ -6,6 +6,7 @@ pub(crate) mod health;
 pub(crate) mod key;
 pub(crate) mod server;
 pub(crate) mod setting;
+pub(crate) mod skill;
 pub(crate) mod tool;
 
 pub use credential::CredentialRecord;
@@ -13,6 +14,7 @@ pub use grant::GrantRecord;
 pub use health::{HealthSample, OF_THE_FILE};
 pub use key::KeyRecord;
 pub use server::{ServerRecord, Transport, Wanted};
+pub use skill::{BY_HAND, PENDING, SkillRecord, SuggestionRecord, ToolSkillsRecord};
 pub use tool::{NewTool, ToolRecord};
 
 use crate::limits::PAGE;

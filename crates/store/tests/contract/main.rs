@@ -14,6 +14,7 @@ mod keys;
 mod place;
 mod schema;
 mod servers;
+mod skills;
 mod tools;
 
 mod postgres;

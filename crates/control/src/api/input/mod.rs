@@ -10,6 +10,7 @@ mod patch;
 mod register;
 mod search;
 mod secret;
+mod skill;
 
 pub use body::{Declared, MOST_ARGUMENTS, MOST_BODY};
 pub use call::{CALL_TOOL, CallTool};
@@ -21,3 +22,4 @@ pub use register::{
 };
 pub use search::{SEARCH, SearchTools};
 pub use secret::{PUT_SECRET, PutSecret};
+pub use skill::{PUT_SKILL, PutSkill, SET_SKILLS, SetSkills};

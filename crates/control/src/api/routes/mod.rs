@@ -9,6 +9,7 @@ mod logins;
 mod search;
 mod secrets;
 mod servers;
+mod skills;
 mod tools;
 
 use super::route::{Content, Header, Parameter, Place, Route};
@@ -21,6 +22,7 @@ pub fn all() -> impl Iterator<Item = &'static Route> {
         logins::ROUTES,
         tools::ROUTES,
         search::ROUTES,
+        skills::ROUTES,
         secrets::ROUTES,
         keys::ROUTES,
         about::ROUTES,

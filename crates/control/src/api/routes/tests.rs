@@ -35,7 +35,9 @@ fn every_route_has_its_least_role() {
         | O::GetServerHealth
         | O::ListServerTools
         | O::ListTools
-        | O::SearchTools => Some(Viewer),
+        | O::SearchTools
+        | O::ListSkills
+        | O::GetToolSkills => Some(Viewer),
         O::CallTool => Some(Caller),
         O::RegisterServer
         | O::PatchServer
@@ -44,6 +46,14 @@ fn every_route_has_its_least_role() {
         | O::DisconnectServer
         | O::LoginServer
         | O::LogoutServer
+        | O::PutSkill
+        | O::DeleteSkill
+        | O::ListSuggestions
+        | O::ApproveSuggestion
+        | O::RejectSuggestion
+        | O::SetToolSkills
+        | O::ClearToolSkills
+        | O::ClassifyTool
         | O::ListSecrets
         | O::ListAudit => Some(Operator),
         O::CreateKey | O::ListKeys | O::RevokeKey => Some(Admin),

@@ -7,6 +7,7 @@ mod platform;
 mod search;
 mod secret;
 mod server;
+mod skill;
 mod status;
 mod tools;
 
@@ -19,6 +20,10 @@ pub use secret::{SECRET, SECRET_LIST, SecretView};
 pub use server::{
     AuthView, CONNECTING, DISCONNECTED, LOGIN, LastError, SERVER, SERVER_LIST, ServerView, Source,
     connected, connecting, disconnected, server_list, shown_config, shown_url,
+};
+pub use skill::{
+    SKILL, SKILL_LIST, SUGGESTION, SUGGESTION_LIST, SkillView, TOOL_SKILLS, ToolSkillsView,
+    skill_members, suggestion_view,
 };
 pub use status::{HealthStatus, Status};
 pub use tools::{

@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 
 use super::Status;
+use super::skill::{ASSIGNED, skill_members};
 use super::status::STATUSES;
 use crate::api::shape::{Object, Shape, any_text, count, optional, required};
+use crate::skills::Assigned;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundView<'a> {
@@ -15,25 +17,25 @@ pub struct FoundView<'a> {
     pub description: Option<&'a str>,
     pub score: f32,
     pub server: (&'a str, &'a str, Status),
-    pub skills: &'a [String],
-    pub primary_skill: Option<&'a str>,
-    pub is_classified: bool,
+    /// `None`: it was not judged yet.
+    pub assigned: Option<&'a Assigned>,
 }
 
 impl FoundView<'_> {
     pub fn json(&self) -> Value {
         let (id, name, status) = self.server;
-        json!({
+        let mut json = json!({
             "id": self.id,
             "name": self.name,
             "original_name": self.original_name,
             "description": self.description,
             "score": rounded(self.score),
             "source_server": { "id": id, "name": name, "status": status.as_str() },
-            "skill_ids": self.skills,
-            "primary_skill_id": self.primary_skill,
-            "is_classified": self.is_classified,
-        })
+        });
+        for (key, value) in skill_members(self.assigned) {
+            json[key] = value;
+        }
+        json
     }
 }
 
@@ -69,6 +71,11 @@ static FOUND: Object = Object::answer(
         required("skill_ids", SKILL_IDS, "The skills it has, the likeliest first."),
         required("primary_skill_id", Shape::OrNull(&any_text()), "The one it is mostly about."),
         required("is_classified", Shape::Flag, "Whether its skills are known."),
+        optional(
+            "skills",
+            Shape::List { of: &Shape::Object(&ASSIGNED), most: 3 },
+            "Its skills, with how sure each is.",
+        ),
     ],
 );
 
@@ -102,10 +109,12 @@ pub static FOUND_LIST: Object = Object::answer(
 mod tests {
     use super::*;
     use crate::api::view::tests::assert_fits;
+    use crate::skills::Source;
 
     #[test]
     fn what_is_found_has_its_shape() {
-        let skills = ["issue_tracking".to_owned()];
+        let skills = vec![("issue_tracking".to_owned(), 0.8)];
+        let assigned = Assigned { skills, source: Source::Head };
         let view = FoundView {
             id: "s/create_issue",
             name: "github-mcp.create_issue",
@@ -113,9 +122,7 @@ mod tests {
             description: None,
             score: 0.954_321,
             server: ("s", "github-mcp", Status::Connected),
-            skills: &skills,
-            primary_skill: Some("issue_tracking"),
-            is_classified: true,
+            assigned: Some(&assigned),
         };
         let json = view.json();
         assert_fits(&json.to_string(), &Shape::Object(&FOUND));
