@@ -17,6 +17,7 @@ pub mod inbox;
 pub mod ledger;
 pub mod legacy_sse;
 pub mod line;
+pub mod llm;
 pub mod mcp;
 pub mod modern;
 pub mod page;

@@ -38,9 +38,20 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("gateway/router", &["call", "error"]),
     ("gateway/identity", &[]),
     ("gateway/instance", &[]),
+    ("gateway/finder", &["limits", "upstream"]),
     (
         "gateway/registry",
-        &["call", "deadlines", "era", "gate", "identity", "instance", "limits", "upstream"],
+        &[
+            "call",
+            "deadlines",
+            "era",
+            "finder",
+            "gate",
+            "identity",
+            "instance",
+            "limits",
+            "upstream",
+        ],
     ),
     (
         "gateway/upstream",
@@ -63,8 +74,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "gateway/session",
         &[
-            "call", "era", "error", "events", "face", "gate", "instance", "limits", "pump",
-            "registry", "router", "upstream",
+            "call", "era", "error", "events", "face", "finder", "gate", "instance", "limits",
+            "pump", "registry", "router", "upstream",
         ],
     ),
     (
@@ -82,22 +93,25 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("control/audit", &["api", "scratch"]),
     ("control/health", &["api", "net", "scratch"]),
     ("control/metrics", &["api"]),
+    ("control/llm", &["access", "net", "skills"]),
+    ("control/skills", &[]),
     ("control/trace", &["access", "net"]),
     (
         "control/platform",
         &[
-            "access", "api", "audit", "health", "issuer", "keys", "logins", "metrics", "net",
-            "oauth", "secrets", "trace",
+            "access", "api", "audit", "health", "issuer", "keys", "llm", "logins", "metrics",
+            "net", "oauth", "secrets", "skills", "trace",
         ],
     ),
     (
         "gateway/fleet",
         &[
-            "call", "era", "error", "face", "gate", "limits", "pump", "registry", "session",
-            "upstream",
+            "call", "era", "error", "face", "finder", "gate", "limits", "pump", "registry",
+            "session", "upstream",
         ],
     ),
     ("search/alias", &[]),
+    ("search/definition", &["document"]),
     ("search/bytes", &[]),
     ("search/document", &["Vector"]),
     ("search/dot", &[]),
@@ -106,7 +120,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("search/pieces", &["alias", "words"]),
     ("search/terms", &["alias", "words"]),
     ("search/vector", &["dot"]),
-    ("search/model", &["bytes", "pieces", "vector"]),
+    ("search/model", &["bytes", "document", "pieces", "vector"]),
     ("search/lexical", &["document", "nearby", "terms"]),
     ("search/skills", &["bytes", "document", "model"]),
     ("app/install", &["moment"]),
@@ -121,11 +135,11 @@ const MAY_DEPEND: &[(&str, &[&str])] = &[
     ("http", &[]),
     ("catalog", &["wire"]),
     ("keeper", &[]),
-    ("gateway", &["catalog", "http", "keeper", "wire"]),
-    ("search", &[]),
+    ("gateway", &["catalog", "http", "keeper", "search", "wire"]),
+    ("search", &["wire"]),
     ("store", &[]),
-    ("control", &["catalog", "gateway", "http", "store", "wire"]),
-    ("app", &["catalog", "control", "gateway", "http", "keeper", "store", "wire"]),
+    ("control", &["catalog", "gateway", "http", "search", "store", "wire"]),
+    ("app", &["catalog", "control", "gateway", "http", "keeper", "search", "store", "wire"]),
 ];
 
 pub fn run() -> Result<(), String> {

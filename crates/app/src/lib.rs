@@ -43,6 +43,7 @@ pub fn main(program: Program) -> ExitCode {
         Ok(Asked::Stdio(stdio)) => commands::stdio::run(&stdio, &environment),
         Ok(Asked::Serve(serve)) => commands::serve::run(&serve, &environment),
         Ok(Asked::Tools(tools)) => commands::tools::run(&tools, &environment),
+        Ok(Asked::Search(search)) => commands::search::run(&search, &environment),
         Ok(Asked::Call(call)) => commands::call::run(&call, &environment),
         Ok(Asked::Resources(resources)) => commands::resources::run(&resources, &environment),
         Ok(Asked::Prompts(prompts)) => commands::prompts::run(&prompts, &environment),

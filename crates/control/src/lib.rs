@@ -6,12 +6,14 @@ pub mod audit;
 pub mod health;
 pub mod issuer;
 pub mod keys;
+pub mod llm;
 pub mod logins;
 pub mod metrics;
 pub mod net;
 pub mod oauth;
 pub mod platform;
 pub mod secrets;
+pub mod skills;
 pub mod trace;
 
 #[cfg(test)]

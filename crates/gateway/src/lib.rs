@@ -9,6 +9,7 @@ mod era;
 mod error;
 mod events;
 mod face;
+mod finder;
 mod fleet;
 mod front;
 mod gate;
@@ -28,6 +29,7 @@ mod upstream;
 
 pub use events::{CallEnded, CallManner, Event, EventSink, Outcome, RequestEnded};
 pub use face::Face;
+pub use finder::{Found, FoundTool, Sought};
 pub use fleet::{
     Answer, Applied, CallFailure, CustomInfo, FailureKind, Fleet, Offer, OfferMark, Retired,
     ServerInfo, ToolCall, ToolInfo, Verdict,

@@ -1,6 +1,7 @@
 //! All tools of all servers, and which of them a request means.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
@@ -12,8 +13,11 @@ use crate::model::Model;
 use crate::top;
 use crate::vector::{self, Vector};
 
+/// Is this tool, of the server under this key, there for whoever asks?
+pub type May<'a> = dyn Fn(&str, &str) -> bool + 'a;
+
 /// A request.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Query<'a> {
     pub text: &'a str,
     pub limit: usize,
@@ -22,6 +26,21 @@ pub struct Query<'a> {
     /// Where an embedding endpoint says that the request points: compared with the tools that have
     /// such a vector of the same length, while the model speaks for the others.
     pub vector: Option<&'a Vector>,
+    /// Which tools there are at all for whoever asks, by server's key and tool; `None` means all.
+    pub may: Option<&'a May<'a>>,
+}
+
+impl std::fmt::Debug for Query<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { text, limit, servers, vector, may } = self;
+        f.debug_struct("Query")
+            .field("text", text)
+            .field("limit", limit)
+            .field("servers", servers)
+            .field("vector", vector)
+            .field("may", &may.is_some())
+            .finish()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +69,8 @@ pub struct Index {
 #[derive(Debug)]
 struct Entry {
     server: Box<str>,
+    /// What the server is called, in lower case.
+    called: Arc<str>,
     name: Box<str>,
     external: Option<Vector>,
 }
@@ -83,7 +104,8 @@ impl Index {
     /// From now on the server under this key has these tools and no others.
     pub fn replace_server(&mut self, key: &str, server: &Server<'_>, tools: &[Tool<'_>]) {
         self.remove_server(key);
-        let slots = tools.iter().map(|tool| self.insert(key, server, tool)).collect();
+        let called: Arc<str> = server.name.to_lowercase().into();
+        let slots = tools.iter().map(|tool| self.insert(key, &called, server, tool)).collect();
         self.servers.insert(key.into(), slots);
     }
 
@@ -109,7 +131,13 @@ impl Index {
         self.free.extend(slots);
     }
 
-    fn insert(&mut self, key: &str, server: &Server<'_>, tool: &Tool<'_>) -> u32 {
+    fn insert(
+        &mut self,
+        key: &str,
+        called: &Arc<str>,
+        server: &Server<'_>,
+        tool: &Tool<'_>,
+    ) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| self.new_slot());
         let at = index(slot);
         self.put_row(at, self.model.embed(&document::text(server, tool)).as_ref());
@@ -117,7 +145,8 @@ impl Index {
         self.names.entry(tool.name.to_lowercase().into()).or_default().push(slot);
         if let Some(place) = self.slots.get_mut(at) {
             let external = tool.vector.clone();
-            *place = Some(Entry { server: key.into(), name: tool.name.into(), external });
+            let (server, called) = (key.into(), Arc::clone(called));
+            *place = Some(Entry { server, called, name: tool.name.into(), external });
         }
         slot
     }
@@ -153,7 +182,7 @@ impl Index {
             let cosine = near.get(at).copied().unwrap_or(0.0);
             Parts { exact: exact.contains(&slot), ..Parts::new(word, found.most, cosine) }
         };
-        let scores = self.within(query).map(|slot| (slot, parts(slot).score()));
+        let scores = self.open(query).map(|slot| (slot, parts(slot).score()));
         let place = |slot| self.entry(slot).map(|entry| (&entry.name, &entry.server));
         top::best(scores, query.limit, place)
             .into_iter()
@@ -164,7 +193,23 @@ impl Index {
             .collect()
     }
 
-    /// The slots that may be found.
+    /// How many tools a request is compared with.
+    #[must_use]
+    pub fn count(&self, query: &Query<'_>) -> usize {
+        self.open(query).count()
+    }
+
+    /// The slots that may be found by whoever asks.
+    fn open<'a>(&'a self, query: &Query<'a>) -> impl Iterator<Item = u32> + use<'a> {
+        let may = query.may;
+        self.within(query).filter(move |slot| {
+            may.is_none_or(|may| {
+                self.entry(*slot).is_some_and(|entry| may(&entry.server, &entry.name))
+            })
+        })
+    }
+
+    /// The slots of the servers that are asked for.
     fn within(&self, query: &Query<'_>) -> Box<dyn Iterator<Item = u32> + '_> {
         match query.servers {
             Some(keys) => {
@@ -210,7 +255,7 @@ impl Index {
         }
     }
 
-    /// Tools whose name this is, alone or behind its server's key.
+    /// Tools whose name this is, alone or behind its server's key or name.
     fn exact(&self, text: &str) -> Vec<u32> {
         let text = text.trim().to_lowercase();
         let named = |name: &str| self.names.get(name).into_iter().flatten().copied();
@@ -222,7 +267,9 @@ impl Index {
             };
             let name = name.trim_start_matches(['_', ':']);
             let of_server = |slot: &u32| {
-                self.entry(*slot).is_some_and(|entry| entry.server.to_lowercase() == server)
+                self.entry(*slot).is_some_and(|entry| {
+                    *entry.called == *server || entry.server.to_lowercase() == server
+                })
             };
             slots.extend(named(name).filter(of_server));
         }
@@ -327,6 +374,35 @@ mod tests {
         assert!(!hits.is_empty());
         assert!(hits.iter().all(|hit| hit.server == "jira"), "{hits:?}");
         assert_eq!(index.search(&Query { servers: Some(&[]), ..asked("issue") }), []);
+    }
+
+    #[test]
+    fn what_may_not_be_seen_is_neither_found_nor_counted() {
+        let index = filled(&[GITHUB, JIRA, WEATHER]);
+        let may = |server: &str, tool: &str| server == "github" && tool != "create_issue";
+        let query = Query { may: Some(&may), ..asked("create_issue") };
+        let found: Vec<&str> = index.search(&query).iter().map(|hit| hit.tool).collect();
+        assert!(!found.is_empty() && !found.contains(&"create_issue"), "{found:?}");
+        assert_eq!(index.count(&query), 2);
+        assert_eq!(index.count(&asked("create_issue")), 6);
+        let narrow = Query { servers: Some(&["jira"]), ..query };
+        assert_eq!((index.count(&narrow), index.search(&narrow)), (0, Vec::new()));
+    }
+
+    #[test]
+    fn a_server_is_known_by_its_key_and_by_its_name() {
+        let mut index = Index::new(Model::embedded().unwrap());
+        let tools = [Tool { name: "create_issue", ..Tool::default() }];
+        let server = Server { name: "GitHub-MCP", description: "" };
+        index.replace_server("4f1c", &server, &tools);
+        for (text, exact) in [
+            ("github-mcp.create_issue", true),
+            ("4F1C.create_issue", true),
+            ("x.create_issue", false),
+        ] {
+            let hits = index.search(&asked(text));
+            assert_eq!(hits.iter().any(|hit| hit.parts.exact), exact, "{text}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 mod alias;
 mod bytes;
+mod definition;
 mod document;
 mod dot;
 mod fuse;
@@ -22,9 +23,10 @@ mod vector;
 mod words;
 
 pub use bytes::ModelError;
+pub use definition::Definition;
 pub use document::{Parameter, Server, Tool};
 pub use fuse::Parts;
-pub use index::{Hit, Index, Query};
+pub use index::{Hit, Index, May, Query};
 pub use model::Model;
 pub use skills::{Classifier, Judgement, Skill};
 pub use vector::Vector;

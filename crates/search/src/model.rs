@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::bytes::{ModelError, Reader};
+use crate::document::{self, Server, Tool};
 use crate::pieces::Pieces;
 use crate::vector::Vector;
 
@@ -44,6 +45,12 @@ impl Model {
     #[must_use]
     pub fn embed(&self, text: &str) -> Option<Vector> {
         Vector::new(&self.sum(&self.pieces.of_text(text)))
+    }
+
+    /// Where a tool points, by all that is said about it.
+    #[must_use]
+    pub fn embed_tool(&self, server: &Server<'_>, tool: &Tool<'_>) -> Option<Vector> {
+        self.embed(&document::text(server, tool))
     }
 
     /// Whole numbers up to 256 × 127: a float holds them exactly.

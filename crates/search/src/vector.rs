@@ -27,6 +27,17 @@ impl Vector {
         self.values.len()
     }
 
+    /// How near the other one is: 1 for the same direction. 0 if they lie in different spaces.
+    #[must_use]
+    pub fn cosine(&self, other: &Self) -> f32 {
+        if self.width() != other.width() {
+            return 0.0;
+        }
+        let mut products = Vec::new();
+        crate::dot::products(&self.values, &other.values, &mut products);
+        cosine(products.first().copied().unwrap_or(0), self.scale, other.scale)
+    }
+
     /// As numbers again, of unit length but for rounding.
     pub fn numbers(&self) -> impl Iterator<Item = f32> + '_ {
         self.values.iter().map(|&value| f32::from(value) * self.scale)

@@ -3,7 +3,8 @@
 use crate::audit::{self, AuditKey, NewAudit};
 use crate::error::StoreError;
 use crate::records::{CredentialRecord, GrantRecord, KeyRecord, ServerRecord};
-use crate::records::{credential, grant, key, server, setting};
+use crate::records::{SkillRecord, ToolSkillsRecord};
+use crate::records::{credential, grant, key, server, setting, skill};
 use crate::session::Session;
 
 #[derive(Debug, Clone)]
@@ -45,6 +46,19 @@ pub enum Change {
     PutSetting {
         name: String,
         value: Vec<u8>,
+    },
+    PutSkill(SkillRecord),
+    PutToolSkills(ToolSkillsRecord),
+    DeleteToolSkills {
+        server_id: String,
+        name: String,
+    },
+    /// Stale if somebody has decided on it before.
+    DecideSuggestion {
+        id: String,
+        state: String,
+        at: i64,
+        by: String,
     },
 }
 
@@ -90,5 +104,13 @@ async fn apply(session: &mut Session, change: Change) -> Result<(), StoreError> 
             grant::delete(session, &server_id, &issuer, &principal).await
         }
         Change::PutSetting { name, value } => setting::put(session, &name, value).await,
+        Change::PutSkill(record) => skill::put(session, record).await,
+        Change::PutToolSkills(record) => skill::put_of_tools(session, vec![record]).await,
+        Change::DeleteToolSkills { server_id, name } => {
+            skill::forget_tool(session, &server_id, &name).await
+        }
+        Change::DecideSuggestion { id, state, at, by } => {
+            skill::decide(session, &id, &state, at, &by).await
+        }
     }
 }

@@ -13,6 +13,7 @@ mod records;
 mod schema;
 pub mod seal;
 mod session;
+mod skills;
 mod sqlite;
 mod store;
 mod url;
@@ -23,8 +24,8 @@ pub use change::{Change, Committed};
 pub use changes::Changes;
 pub use error::StoreError;
 pub use records::{
-    CredentialRecord, GrantRecord, HealthSample, KeyRecord, NewTool, OF_THE_FILE, ServerRecord,
-    ToolRecord, Transport, Wanted,
+    BY_HAND, CredentialRecord, GrantRecord, HealthSample, KeyRecord, NewTool, OF_THE_FILE, PENDING,
+    ServerRecord, SkillRecord, SuggestionRecord, ToolRecord, ToolSkillsRecord, Transport, Wanted,
 };
 pub use store::{Options, Store};
 pub use url::{StoreUrl, UrlError};

@@ -180,3 +180,24 @@ fn filters_and_custom_tools_hold_here_too() {
     let call = place.run(&[&["call", "desk", "--json"], &args[..]].concat());
     assert_eq!(call.text(), "{\"n\":1.0}\n");
 }
+
+#[test]
+fn a_search_finds_the_tool_that_does_it_and_says_how_sure_that_is() {
+    everywhere(library, |place| {
+        let found = place.run(&["search", "look for a ticket"]);
+        let found = found.text();
+        let first = found.lines().next().unwrap_or_default();
+        assert!(first.contains(&place.tool("search")), "{found}");
+        let out = place.run(&["search", &place.tool("close"), "--json", "--limit", "1"]);
+        let json: Value = serde_json::from_slice(out.good()).expect("JSON");
+        assert_eq!(json["tools"][0]["name"], place.tool("close"), "{json:#}");
+        assert_eq!(json["tools"].as_array().map(Vec::len), Some(1));
+        assert_eq!(json["metadata"]["total_tools_searched"], 2);
+    });
+    let place = Place::new(library);
+    let named = place.run(&["search", "ticket", "--server", "s", "--json"]);
+    let json: Value = serde_json::from_slice(named.good()).expect("JSON");
+    assert_eq!(json["tools"][0]["source_server"]["name"], "s");
+    let wrong = place.run(&["search", "ticket", "--server", "ss"]);
+    wrong.bad(1, &["there is no server `ss`"]);
+}

@@ -1,4 +1,4 @@
-//! The flags of the human's client: `tools`, `call`, `resources`, `prompts`.
+//! The flags of the human's client: `tools`, `search`, `call`, `resources`, `prompts`.
 
 use std::path::PathBuf;
 
@@ -61,6 +61,26 @@ pub(crate) struct Call {
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) target: Target,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Search {
+    /// What the tool should do, or its name
+    #[arg(value_name = "TEXT")]
+    pub(crate) text: String,
+    /// Show so many at most
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = many)]
+    pub(crate) limit: usize,
+    /// Only tools of this server (repeatable)
+    #[arg(long, value_name = "SERVER", conflicts_with = "url")]
+    pub(crate) server: Vec<String>,
+    #[command(flatten)]
+    pub(crate) target: Target,
+}
+
+fn many(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=1000).contains(number));
+    number.ok_or_else(|| "a whole number from 1 to 1000".to_owned())
 }
 
 #[derive(Args, Clone, Debug)]

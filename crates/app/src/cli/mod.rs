@@ -11,13 +11,13 @@ mod values;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-pub(crate) use client::{Call, Prompts, Resources, Target, Tools};
+pub(crate) use client::{Call, Prompts, Resources, Search, Target, Tools};
 pub(crate) use front::{Serve, Stdio};
 pub(crate) use install::{Check, Install};
 pub(crate) use login::{At, Login, Logout};
 pub(crate) use platform::{
-    Audit, AuditCommand, IssuerFlags, Key, KeyCommand, Maintained, Place, PlatformFlags,
-    RemoveSecret, Secret, SecretCommand, SetSecret,
+    Audit, AuditCommand, IssuerFlags, Key, KeyCommand, Maintained, ModelFlags, Place,
+    PlatformFlags, RemoveSecret, Secret, SecretCommand, SetSecret,
 };
 pub(crate) use servers::{Bounds, Identity, Servers};
 pub(crate) use values::Token;
@@ -50,6 +50,8 @@ enum Command {
     Serve(Box<Serve>),
     /// List the tools, or describe one
     Tools(Tools),
+    /// Find the tools that do something, in plain words
+    Search(Search),
     /// Call a tool
     Call(Call),
     /// List the resources and templates, or read one
@@ -78,6 +80,7 @@ pub(crate) enum Asked {
     Stdio(Stdio),
     Serve(Box<Serve>),
     Tools(Tools),
+    Search(Search),
     Call(Call),
     Resources(Resources),
     Prompts(Prompts),
@@ -96,7 +99,8 @@ pub(crate) enum Asked {
 pub(crate) struct Told(clap::Error);
 
 /// Flags whose values are secrets, or may hold some.
-const SECRET: [&str; 5] = ["--token ", "--header ", "--url ", "--store ", "--otlp-endpoint "];
+const SECRET: [&str; 6] =
+    ["--token ", "--header ", "--url ", "--store ", "--otlp-endpoint ", "--llm-url "];
 
 impl Told {
     /// An error that quotes no secret.
@@ -149,6 +153,7 @@ fn parse_from(
         Some(Command::Serve(serve)) if serve.identity.asks_for_version() => Asked::Version,
         Some(Command::Serve(serve)) => Asked::Serve(serve),
         Some(Command::Tools(tools)) => Asked::Tools(tools),
+        Some(Command::Search(search)) => Asked::Search(search),
         Some(Command::Call(call)) => Asked::Call(call),
         Some(Command::Resources(resources)) => Asked::Resources(resources),
         Some(Command::Prompts(prompts)) => Asked::Prompts(prompts),
@@ -182,8 +187,19 @@ fn simple(command: clap::Command) -> clap::Command {
 }
 
 /// Commands that only `trunkline` has.
-const NOT_SIMPLE: [&str; 10] =
-    ["serve", "tools", "call", "resources", "prompts", "login", "logout", "audit", "key", "secret"];
+const NOT_SIMPLE: [&str; 11] = [
+    "serve",
+    "tools",
+    "search",
+    "call",
+    "resources",
+    "prompts",
+    "login",
+    "logout",
+    "audit",
+    "key",
+    "secret",
+];
 
 fn not_simple(command: &mut clap::Command) -> Told {
     let what = "this is the simple aggregator; the program `trunkline` has that command";

@@ -36,6 +36,20 @@ pub(crate) struct PlatformFlags {
         help_heading = "Platform"
     )]
     pub(crate) health_interval: Duration,
+    #[command(flatten)]
+    pub(crate) models: ModelFlags,
+}
+
+/// Models elsewhere, which are asked before the one in the program is.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ModelFlags {
+    /// Ask the language model at URL (OpenAI-compatible, up to /v1) for the skills of tools; its key is
+    /// `$TRUNKLINE_LLM_KEY`
+    #[arg(long, value_name = "URL", value_parser = url, requires = "llm_model", help_heading = "Platform")]
+    pub(crate) llm_url: Option<Url>,
+    /// … by this name
+    #[arg(long, value_name = "NAME", requires = "llm_url", help_heading = "Platform")]
+    pub(crate) llm_model: Option<String>,
 }
 
 /// Whose access tokens are taken, beside keys.

@@ -13,6 +13,7 @@ pub(crate) mod prompts;
 mod reload;
 pub(crate) mod resources;
 mod runtime;
+pub(crate) mod search;
 pub(crate) mod secret;
 pub(crate) mod serve;
 pub(crate) mod stdio;

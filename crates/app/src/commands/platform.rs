@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use trunkline_control::access::WithoutToken;
 use trunkline_control::api::handle::Api;
 use trunkline_control::issuer::Trusted;
+use trunkline_control::llm::{self, Llm};
 use trunkline_control::platform::{
     Booted, Platform, Settings, StdioRegistration, Surroundings, with_logins,
 };
@@ -17,9 +18,9 @@ use trunkline_http::Url;
 use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
 
-use crate::cli::{IssuerFlags, Place, PlatformFlags, Token};
+use crate::cli::{IssuerFlags, ModelFlags, Place, PlatformFlags, Token};
 use crate::environment::Environment;
-use crate::settings::{ADMIN_TOKEN, KEY};
+use crate::settings::{ADMIN_TOKEN, KEY, LLM_KEY};
 use crate::{OK, speak};
 
 /// A control plane that waits for its data plane.
@@ -70,7 +71,16 @@ pub(super) fn settings(
         }),
         health_interval: flags.health_interval,
         tracer: None,
+        llm: llm(&flags.models, environment)?,
     })
+}
+
+/// The language model that is asked for skills, if one is named.
+fn llm(flags: &ModelFlags, environment: &Environment) -> Result<Option<Llm>, String> {
+    let (Some(url), Some(model)) = (&flags.llm_url, &flags.llm_model) else { return Ok(None) };
+    let key = environment.filled(LLM_KEY);
+    let place = llm::Place { url: url.clone(), model: model.clone(), key };
+    Llm::new(place).map(Some).map_err(|bad| format!("--llm-url: {bad}"))
 }
 
 /// How browsers reach this: as the operator says, or, on this machine, where it listens.

@@ -156,6 +156,11 @@ fn tell(trouble: Trouble, json: bool) -> u8 {
 }
 
 impl Visit<'_> {
+    /// What the servers are called.
+    pub(super) fn servers(&self) -> Vec<String> {
+        self.statuses.iter().map(|(key, _)| key.clone()).collect()
+    }
+
     /// Asks the servers something; `params` is a JSON object.
     pub(super) async fn ask(&self, method: &str, params: &[u8]) -> Result<Vec<u8>, Trouble> {
         let answered = self.client.request(method, params).await;

@@ -34,6 +34,7 @@ pub enum List {
     Keys,
     Secrets,
     Health,
+    Suggestions,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +89,7 @@ fn check(list: List, last: &str) -> String {
         List::Keys => b'k',
         List::Secrets => b'x',
         List::Health => b'h',
+        List::Suggestions => b'g',
     };
     let sum = Sha256::new().chain_update([list]).chain_update(last).finalize();
     hex(sum.get(..CHECK / 2).unwrap_or_default())

@@ -40,6 +40,8 @@ impl Platform {
         self.0.tasks.spawn(async move { own.hear(events).await });
         let own = self.clone();
         self.0.tasks.spawn(async move { own.follow().await });
+        let own = self.clone();
+        self.0.tasks.spawn(async move { own.sort().await });
     }
 
     /// Looks again whenever something has changed.
@@ -219,7 +221,7 @@ impl Patient for Ward {
     }
 }
 
-fn digest(offer: &Offer) -> [u8; 32] {
+pub(super) fn digest(offer: &Offer) -> [u8; 32] {
     let mut sum = Sha256::new();
     for tool in offer.tools() {
         sum.update(tool.definition.len().to_le_bytes());

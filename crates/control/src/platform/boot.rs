@@ -21,7 +21,7 @@ use trunkline_store::{AuditKey, Options, Store, StoreError};
 use super::login::{Begun, CLIENT_NAME, DOCUMENT};
 use super::occupancy::{MARK_EVERY, Occupancy, Occupied, leave_mark};
 use super::roster::Roster;
-use super::{File, Inner, Newsroom, Platform, Settings, Strangers, clock};
+use super::{Book, File, Inner, Newsroom, Platform, Settings, Strangers, clock};
 use crate::access::{Pepper, Secret, Use};
 use crate::audit::{Audit, Backlog, Bounds, LockedLog, Log};
 use crate::health::{self, Checker, Rules, Wards};
@@ -102,6 +102,7 @@ impl Platform {
         let keys = Arc::new(Keyholder::open(store.clone(), fixed).await?);
         let platform = Self::start(settings, store, safe, keys, occupancy);
         platform.reload().await?;
+        platform.read_taxonomy().await?;
         let admin_token = admin.fresh.zip(admin.file);
         let is_rotating = found.next.is_some();
         Ok(Booted { platform, admin_token, is_locked, is_rotating })
@@ -175,6 +176,8 @@ impl Platform {
             made: Mutex::default(),
             is_store_away: AtomicBool::new(false),
             seen: Mutex::default(),
+            book: Book::default(),
+            sort: Notify::new(),
             sink: Mutex::new(None),
             wish: Notify::new(),
             news: Newsroom::new(u64::try_from(clock::now()).unwrap_or_default()),

@@ -132,6 +132,7 @@ impl Platform {
         self.0.troubles.lock().remove(&record.id);
         self.told(&record, "removed");
         self.changed().await;
+        self.0.sort.notify_one();
         Ok(())
     }
 
@@ -326,7 +327,7 @@ pub(super) fn secret_problem(error: &SecretError, at: &Pointer) -> Problem {
 }
 
 /// Random, in the form of a UUID (version 4).
-fn new_id() -> Result<String, Problem> {
+pub(super) fn new_id() -> Result<String, Problem> {
     let random = access::random::<16>();
     let bytes = random.map_err(|error| Problem::new(Kind::Internal, error.to_string()))?;
     let number = u128::from_be_bytes(bytes);

@@ -1,7 +1,9 @@
 //! `Platform`: the control plane of a running `serve`. What was asked for is in the store; here it is
 //! made so, watched, and told to whoever may know.
 
+mod asking;
 mod attend;
+mod book;
 mod boot;
 mod call;
 mod change;
@@ -18,9 +20,12 @@ mod occupancy;
 mod reconcile;
 mod requests;
 mod roster;
+mod search;
 mod secrets;
 mod settings;
 mod show;
+mod skills;
+mod sorting;
 mod strangers;
 mod tools;
 
@@ -55,8 +60,10 @@ pub use occupancy::Occupied;
 pub use secrets::{NotRemoved, Removal, Written};
 pub use settings::{Lookup, Settings, StdioRegistration};
 pub use show::{Shown, store_problem};
+pub use skills::Decision;
 
 use attend::Seen;
+use book::Book;
 use login::Begun;
 pub use login::with_logins;
 pub(crate) use login::{CALLBACK, DOCUMENT};
@@ -104,6 +111,10 @@ struct Inner {
     /// The store could not be read when it was last tried.
     is_store_away: AtomicBool,
     seen: Mutex<Seen>,
+    /// What is known about skills.
+    book: Book,
+    /// Tools are to be given their skills.
+    sort: Notify,
     sink: Mutex<Option<EventSink>>,
     /// What is wanted has changed.
     wish: Notify,

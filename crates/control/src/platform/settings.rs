@@ -11,6 +11,7 @@ use trunkline_store::StoreUrl;
 use super::Surroundings;
 use crate::access::WithoutToken;
 use crate::issuer::Trusted;
+use crate::llm::Llm;
 use crate::secrets::{Allowed, KeySource};
 use crate::trace::Tracer;
 
@@ -41,6 +42,8 @@ pub struct Settings {
     pub health_interval: Duration,
     /// Who follows requests, for what it has lost.
     pub tracer: Option<Tracer>,
+    /// Who is asked for the skills of tools, before the model in the program is.
+    pub llm: Option<Llm>,
 }
 
 pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;

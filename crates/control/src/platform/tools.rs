@@ -11,6 +11,7 @@ use crate::access::Grants;
 use crate::api::paging::{List, Page, cursor};
 use crate::api::problem::Problem;
 use crate::api::view::{Status, ToolGroup, ToolView, server_tools, tool_list};
+use crate::skills::Assigned;
 
 impl Platform {
     /// The body of `GET /tools`, of all servers or of the one with this name.
@@ -59,25 +60,26 @@ impl Platform {
     }
 
     /// As it is called by: `server.tool`; where that means another one, by the server's id.
-    fn full_name(&self, shelf: Shelf<'_>, tool: &str) -> String {
-        if shelf.is_custom {
+    pub(super) fn called(&self, id: &str, server: &str, tool: &str) -> String {
+        if id == GROUP_ID {
             return tool.to_owned();
         }
-        let name = format!("{}.{tool}", shelf.name);
+        let name = format!("{server}.{tool}");
         let roster = self.roster();
         match roster.split(&name) {
-            Some((found, rest)) if found.id == shelf.id && rest == tool => name,
-            _ => format!("{}.{tool}", shelf.id),
+            Some((found, rest)) if found.id == id && rest == tool => name,
+            _ => format!("{id}.{tool}"),
         }
     }
 
     fn group<'a>(&self, shelf: Shelf<'a>, tools: &[ToolInfo<'a>]) -> Group<'a> {
         let named = tools.iter().copied().map(|tool| Named {
             id: format!("{}/{}", shelf.id, tool.name),
-            name: self.full_name(shelf, tool.name),
+            name: self.called(shelf.id, shelf.name, tool.name),
             description: member(tool.definition, "description")
                 .and_then(decode)
                 .map(std::borrow::Cow::into_owned),
+            assigned: self.skills_of(shelf.id, tool.name),
             tool,
         });
         Group { shelf, tools: named.collect() }
@@ -117,6 +119,7 @@ struct Named<'a> {
     id: String,
     name: String,
     description: Option<String>,
+    assigned: Option<Assigned>,
     tool: ToolInfo<'a>,
 }
 
@@ -129,6 +132,7 @@ impl Group<'_> {
             description: named.description.as_deref(),
             input_schema: member(named.tool.definition, "inputSchema"),
             annotations: member(named.tool.definition, "annotations"),
+            assigned: named.assigned.as_ref(),
         });
         ToolGroup {
             id: self.shelf.id,

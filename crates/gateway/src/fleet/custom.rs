@@ -22,6 +22,10 @@ impl CustomInfo {
     pub fn tool(&self) -> ToolInfo<'_> {
         ToolInfo { name: &self.name, definition: &self.definition }
     }
+
+    pub(super) fn into_parts(self) -> (String, Bytes) {
+        (self.name, self.definition)
+    }
 }
 
 impl Fleet {

@@ -41,7 +41,7 @@ pub struct ServerInfo {
 }
 
 /// The tools of a server that may be called, looked at where they are: there may be thousands.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Offer {
     listing: Option<Arc<Listing>>,
     filter: Arc<ToolFilter>,
@@ -102,6 +102,11 @@ impl Fleet {
     /// How a server was started, or is going to be when it is tried again.
     pub fn spec(&self, id: &str) -> Option<ServerSpec> {
         self.find(id).map(|server| server.spec())
+    }
+
+    /// What a server says about how to use it, while it runs.
+    pub fn instructions(&self, id: &str) -> Option<String> {
+        self.find(id)?.live()?.hello.instructions.clone()
     }
 
     /// The tools of a server that may be called. `None`: there is no such server.

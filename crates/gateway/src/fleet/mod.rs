@@ -4,6 +4,7 @@
 mod ask;
 mod call;
 mod custom;
+mod find;
 mod info;
 mod leave;
 

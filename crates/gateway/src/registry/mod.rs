@@ -15,6 +15,7 @@ use trunkline_wire::members;
 use crate::call::{Audience, Client};
 use crate::deadlines::Tick;
 use crate::era::Era;
+use crate::finder::Finder;
 use crate::instance::Instance;
 use crate::limits::{LISTENERS, PRIVATE_PROCESSES, WAITING_SWEEP};
 use crate::upstream::{Parking, Room, Server, object_of};
@@ -39,6 +40,8 @@ pub(crate) struct Registry {
     changes: watch::Sender<()>,
     /// Subscriptions that are open.
     listeners: Arc<AtomicUsize>,
+    /// Which tool is meant; empty until somebody asks.
+    finder: Finder,
 }
 
 /// One of the subscriptions that may be open; given back when dropped.
@@ -70,7 +73,14 @@ impl Registry {
             version: AtomicU64::new(1),
             changes: watch::Sender::new(()),
             listeners: Arc::default(),
+            finder: Finder::default(),
         }
+    }
+
+    /// The index beside the catalog. Waits for what it has to read: not for the thread that moves
+    /// bytes, nor for the runtime's.
+    pub(crate) fn finder(&self) -> &Finder {
+        &self.finder
     }
 
     /// A place for one more subscription, if there is one.

@@ -7,6 +7,7 @@ pub(crate) mod key;
 pub(crate) mod lease;
 pub(crate) mod server;
 pub(crate) mod setting;
+pub(crate) mod skill;
 pub(crate) mod tool;
 
 pub use credential::CredentialRecord;
@@ -14,6 +15,7 @@ pub use grant::GrantRecord;
 pub use health::{HealthSample, OF_THE_FILE};
 pub use key::KeyRecord;
 pub use server::{ServerRecord, Transport, Wanted};
+pub use skill::{BY_HAND, PENDING, SkillRecord, SuggestionRecord, ToolSkillsRecord};
 pub use tool::{NewTool, ToolRecord};
 
 use crate::limits::PAGE;

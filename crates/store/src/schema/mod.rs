@@ -3,15 +3,17 @@
 mod step_1;
 mod step_2;
 mod step_3;
+mod step_4;
 
 use crate::error::StoreError;
 use crate::session::{Lock, Mode, Session};
 
 /// The schema this version knows.
-pub(crate) const KNOWN: i64 = 3;
+pub(crate) const KNOWN: i64 = 4;
 
 /// In the order in which they are taken: the first leads to version 1.
-const STEPS: &[&[Statement]] = &[step_1::STATEMENTS, step_2::STATEMENTS, step_3::STATEMENTS];
+const STEPS: &[&[Statement]] =
+    &[step_1::STATEMENTS, step_2::STATEMENTS, step_3::STATEMENTS, step_4::STATEMENTS];
 
 /// Part of a step. Both databases get the same tables, in their own words.
 #[derive(Debug)]

@@ -15,6 +15,7 @@ mod leases;
 mod place;
 mod schema;
 mod servers;
+mod skills;
 mod tools;
 
 mod postgres;

@@ -8,7 +8,9 @@ mod key;
 mod oauth;
 mod patch;
 mod register;
+mod search;
 mod secret;
+mod skill;
 
 pub use body::{Declared, MOST_ARGUMENTS, MOST_BODY};
 pub use call::{CALL_TOOL, CallTool};
@@ -18,4 +20,6 @@ pub use patch::{Change, ConfigPatch, PATCH_REMOTE, PATCH_STDIO, Pairs, PatchServ
 pub use register::{
     REGISTER, RegisterServer, SECRET_SHOWN, TRANSPORTS, TransportType, server_name_fault,
 };
+pub use search::{SEARCH, SearchTools};
 pub use secret::{PUT_SECRET, PutSecret};
+pub use skill::{PUT_SKILL, PutSkill, SET_SKILLS, SetSkills};

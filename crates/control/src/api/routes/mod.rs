@@ -1,13 +1,15 @@
 //! The table of routes. The router, `OpenAPI`, the docs and the test of who may do what read it.
 //!
-//! The rows stand by subject; `/search` and `/skills` will be a subject of their own.
+//! The rows stand by subject.
 
 mod about;
 mod keys;
 mod lifecycle;
 mod logins;
+mod search;
 mod secrets;
 mod servers;
+mod skills;
 mod tools;
 
 use super::route::{Content, Header, Parameter, Place, Route};
@@ -19,6 +21,8 @@ pub fn all() -> impl Iterator<Item = &'static Route> {
         lifecycle::ROUTES,
         logins::ROUTES,
         tools::ROUTES,
+        search::ROUTES,
+        skills::ROUTES,
         secrets::ROUTES,
         keys::ROUTES,
         about::ROUTES,

@@ -4,8 +4,10 @@ mod audit;
 mod health;
 mod key;
 mod platform;
+mod search;
 mod secret;
 mod server;
+mod skill;
 mod status;
 mod tools;
 
@@ -13,10 +15,15 @@ pub use audit::{AUDIT_LIST, AUDIT_RECORD, AuditView};
 pub use health::{HEALTH, HEALTH_REPORT, HealthReport, HealthView, SampleView, WindowView};
 pub use key::{CREATED_KEY, KEY, KEY_LIST, KeyView, ME, MeView};
 pub use platform::{LIVE, PROBLEM, READY};
+pub use search::{FOUND_LIST, FoundView, rounded};
 pub use secret::{SECRET, SECRET_LIST, SecretView};
 pub use server::{
     AuthView, CONNECTING, DISCONNECTED, LOGIN, LastError, SERVER, SERVER_LIST, ServerView, Source,
     connected, connecting, disconnected, server_list, shown_config, shown_url,
+};
+pub use skill::{
+    SKILL, SKILL_LIST, SUGGESTION, SUGGESTION_LIST, SkillView, TOOL_SKILLS, ToolSkillsView,
+    skill_members, suggestion_view,
 };
 pub use status::{HealthStatus, Status};
 pub use tools::{

@@ -2,11 +2,13 @@
 
 use trunkline_wire::{encode_into, is_json};
 
+use super::skill::{ASSIGNED, skill_members};
 use super::status::STATUSES;
 use super::{NEXT_CURSOR, Status};
 use crate::api::shape::{Object, Shape, any_text, count, optional, required};
+use crate::skills::Assigned;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ToolView<'a> {
     pub id: &'a str,
     /// As clients say it: `server.tool`.
@@ -16,9 +18,11 @@ pub struct ToolView<'a> {
     /// JSON, as the server wrote it.
     pub input_schema: Option<&'a [u8]>,
     pub annotations: Option<&'a [u8]>,
+    /// `None`: they are not known (yet).
+    pub assigned: Option<&'a Assigned>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ToolGroup<'a> {
     pub id: &'a str,
     pub name: &'a str,
@@ -86,6 +90,11 @@ fn write_tool(tool: &ToolView<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(value);
         }
     }
+    if let Some(assigned) = tool.assigned {
+        for (key, value) in skill_members(Some(assigned)) {
+            out.extend_from_slice(format!(",\"{key}\":{value}").as_bytes());
+        }
+    }
     out.push(b'}');
 }
 
@@ -114,6 +123,14 @@ pub static TOOL: Object = Object::answer(
         required("description", Shape::OrNull(&any_text()), ""),
         optional("input_schema", Shape::AnyObject, "The JSON Schema of its arguments."),
         optional("annotations", Shape::AnyObject, "What its server says about what it does."),
+        optional("skill_ids", Shape::List { of: &any_text(), most: 3 }, "The likeliest first."),
+        optional("primary_skill_id", Shape::OrNull(&any_text()), "What it is mostly about."),
+        optional("is_classified", Shape::Flag, "Whether that is known."),
+        optional(
+            "skills",
+            Shape::List { of: &Shape::Object(&ASSIGNED), most: 3 },
+            "Its skills, with how sure each is.",
+        ),
     ],
 );
 
@@ -188,6 +205,7 @@ mod tests {
             description: Some("Create a \"new\" issue\n"),
             input_schema: Some(br#"{"type": "object", "maximum":1.0}"#),
             annotations: None,
+            assigned: None,
         };
         let odd = ToolView { description: None, input_schema: Some(b"{broken"), ..tool.clone() };
         ToolGroup { id: "s", name: "github-mcp", status: Status::Connected, tools: vec![tool, odd] }

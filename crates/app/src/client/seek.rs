@@ -1,0 +1,152 @@
+//! `trunkline search`: which of the tools that were listed are meant.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use trunkline_search::{Definition, Index, Model, Query, Server};
+use trunkline_wire::{elements, member};
+
+use crate::client::clean;
+use crate::client::table::columns;
+
+/// What is looked for in a list.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sought<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) limit: usize,
+    /// Only of these servers; all if there is none.
+    pub(crate) servers: &'a [String],
+    /// The servers that there are, by their keys: names of tools begin with them.
+    pub(crate) known: &'a [String],
+}
+
+/// A tool that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Found {
+    pub(crate) name: String,
+    pub(crate) server: String,
+    pub(crate) original: String,
+    pub(crate) description: String,
+    pub(crate) score: f32,
+}
+
+/// Looks for it in the result of `tools/list`. Why not, in words: the program is damaged.
+pub(crate) fn seek(list: &[u8], sought: &Sought<'_>) -> Result<(Vec<Found>, usize), String> {
+    let model = Model::embedded().map_err(ToString::to_string)?;
+    let tools = member(list, "tools").unwrap_or_default();
+    let mut shelves: BTreeMap<&str, Vec<(String, Definition)>> = BTreeMap::new();
+    for tool in elements(tools).map(|at| at.of(tools)) {
+        let listed = Definition::read(tool);
+        let (server, original) = cut(&listed.name, sought.known);
+        let definition = Definition { name: original.to_owned(), ..listed.clone() };
+        shelves.entry(server).or_default().push((listed.name.clone(), definition));
+    }
+    let mut index = Index::new(model);
+    for (server, tools) in &shelves {
+        let tools: Vec<_> = tools.iter().map(|(_, definition)| definition.tool()).collect();
+        index.replace_server(server, &Server { name: server, description: "" }, &tools);
+    }
+    let only: Vec<&str> = sought.servers.iter().map(String::as_str).collect();
+    let servers = (!only.is_empty()).then_some(only.as_slice());
+    let query = Query { text: sought.text, limit: sought.limit, servers, ..Query::default() };
+    let found = index.search(&query);
+    let found = found.iter().filter_map(|hit| {
+        let mut shelf = shelves.get(hit.server)?.iter();
+        let (name, definition) = shelf.find(|(_, definition)| definition.name == hit.tool)?;
+        Some(Found {
+            name: name.clone(),
+            server: hit.server.to_owned(),
+            original: hit.tool.to_owned(),
+            description: definition.description.clone(),
+            score: hit.score,
+        })
+    });
+    Ok((found.collect(), index.count(&query)))
+}
+
+/// The server a listed name begins with (the longest that fits) and the tool's own name.
+fn cut<'n, 'k>(name: &'n str, known: &'k [String]) -> (&'k str, &'n str) {
+    let fit = |key: &&String| {
+        let rest = name.strip_prefix(key.as_str());
+        rest.is_some_and(|rest| rest.starts_with([':', '.', '/', '_', '-']))
+    };
+    let Some(key) = known.iter().filter(fit).max_by_key(|key| key.len()) else { return ("", name) };
+    let rest = name.get(key.len()..).unwrap_or_default();
+    (key, rest.trim_start_matches([':', '.', '/', '_', '-']))
+}
+
+pub(crate) fn found_table(found: &[Found], width: usize) -> String {
+    let row = |it: &Found| {
+        let about = it.description.split(['\n', '.']).next().unwrap_or_default();
+        [format!("{:.2}", it.score), clean::line(&it.name), clean::line(about.trim())]
+    };
+    match found {
+        [] => "nothing found\n".to_owned(),
+        found => columns(&found.iter().map(row).collect::<Vec<_>>(), "", width),
+    }
+}
+
+/// In the words of `POST /api/v1/search`, as far as they are known here.
+pub(crate) fn found_json(text: &str, found: &[Found], searched: usize) -> Value {
+    let tool = |it: &Found| {
+        json!({
+            "name": it.name,
+            "original_name": it.original,
+            "description": it.description,
+            "score": (f64::from(it.score) * 10_000.0).round() / 10_000.0,
+            "source_server": { "name": it.server },
+        })
+    };
+    let tools: Vec<Value> = found.iter().map(tool).collect();
+    json!({ "query": text, "tools": tools, "metadata": { "total_tools_searched": searched } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &[u8] = br#"{"tools":[
+        {"name":"git:create_issue","description":"Create an issue. At once."},
+        {"name":"git:log","description":"Show commits"},
+        {"name":"meteo__forecast","description":"Rain and wind"},
+        {"name":"pick","description":"Picks one"}]}"#;
+
+    fn names(text: &str, servers: &[&str]) -> (Vec<String>, usize) {
+        let known = ["git", "meteo", "me"].map(str::to_owned);
+        let servers: Vec<String> = servers.iter().map(|name| (*name).to_owned()).collect();
+        let sought = Sought { text, limit: 2, servers: &servers, known: &known };
+        let (found, searched) = seek(LIST, &sought).unwrap();
+        (found.into_iter().map(|it| it.name).collect(), searched)
+    }
+
+    #[test]
+    fn tools_are_found_under_the_names_they_are_listed_by() {
+        for (text, first) in [
+            ("create an issue", "git:create_issue"),
+            ("will it rain", "meteo__forecast"),
+            ("meteo.forecast", "meteo__forecast"),
+            ("pick", "pick"),
+        ] {
+            assert_eq!(names(text, &[]).0[0], first, "{text}");
+        }
+        assert_eq!(names("rain", &["git"]).1, 2);
+        assert!(names("rain", &["git"]).0.iter().all(|name| name.starts_with("git:")));
+        assert_eq!(names("rain", &["nobody"]), (Vec::new(), 0));
+    }
+
+    #[test]
+    fn what_is_found_is_shown_with_its_score() {
+        let found = Found {
+            name: "git:log".to_owned(),
+            server: "git".to_owned(),
+            original: "log".to_owned(),
+            description: "Show commits. All.".to_owned(),
+            score: 0.514_9,
+        };
+        assert_eq!(found_table(std::slice::from_ref(&found), 80), "0.51  git:log  Show commits\n");
+        assert_eq!(found_table(&[], 80), "nothing found\n");
+        let json = found_json("x", &[found], 7);
+        assert_eq!(json["tools"][0]["source_server"]["name"], "git");
+        assert_eq!(json["metadata"]["total_tools_searched"], 7);
+    }
+}

@@ -1,0 +1,33 @@
+//! `trunkline search`: the tools that a request means.
+
+use crate::cli::Search;
+use crate::client::{self, Sought};
+use crate::commands::visit::{self, Manner, Trouble};
+use crate::environment::Environment;
+use crate::speak;
+
+pub(crate) fn run(asked: &Search, environment: &Environment) -> u8 {
+    let target = &asked.target;
+    let manner = Manner { target, wanted: None, person: speak::person_is_there() };
+    visit::run(&manner, environment, async |visit| {
+        let list = visit.ask("tools/list", b"{}").await?;
+        let known = match target.url {
+            // Its names are its own.
+            Some(_) => Vec::new(),
+            None => visit.servers(),
+        };
+        let sought =
+            Sought { text: &asked.text, limit: asked.limit, servers: &asked.server, known: &known };
+        if let Some(name) = asked.server.iter().find(|name| !known.contains(name)) {
+            return Err(visit.unknown("server", name, &known));
+        }
+        let (found, searched) = client::seek(&list, &sought).map_err(Trouble::Failed)?;
+        Ok(if target.json {
+            speak::out_line(
+                client::found_json(&asked.text, &found, searched).to_string().as_bytes(),
+            )
+        } else {
+            speak::out(&client::found_table(&found, speak::width()))
+        })
+    })
+}

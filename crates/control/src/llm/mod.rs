@@ -1,0 +1,10 @@
+//! A language model that the operator has named: asked which skills tools have. What tools say is
+//! other people's text, and so is what the model answers: neither is believed.
+
+mod answer;
+mod ask;
+mod prompt;
+
+pub use answer::{Suggested, Verdict};
+pub use ask::{Llm, Place, TOGETHER};
+pub use prompt::Described;

@@ -1,0 +1,173 @@
+//! `Book`: what is known about skills at one moment: which there are, which the tools have, and where
+//! each of them points.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use trunkline_search::Vector;
+
+use crate::skills::{Assigned, Embeddings, Source, Taxonomy};
+
+#[derive(Debug, Default)]
+pub(super) struct Book(Mutex<Pages>);
+
+#[derive(Debug, Default)]
+struct Pages {
+    taxonomy: Arc<Taxonomy>,
+    /// By the server's id and its own name for the tool.
+    tools: BTreeMap<String, BTreeMap<String, Known>>,
+    embeddings: Arc<Embeddings>,
+    /// When the embeddings were last made.
+    made_at: i64,
+    /// Something has changed since.
+    is_stale: bool,
+    /// What of each server was read last.
+    read: HashMap<String, [u8; 32]>,
+    /// What the store said then.
+    mark: Option<[i64; 4]>,
+}
+
+/// A tool that was judged.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Known {
+    pub(super) assigned: Assigned,
+    /// Where the tool points.
+    pub(super) vector: Option<Vector>,
+}
+
+impl Book {
+    pub(super) fn taxonomy(&self) -> Arc<Taxonomy> {
+        Arc::clone(&self.0.lock().taxonomy)
+    }
+
+    pub(super) fn embeddings(&self) -> (Arc<Embeddings>, i64) {
+        let pages = self.0.lock();
+        (Arc::clone(&pages.embeddings), pages.made_at)
+    }
+
+    pub(super) fn of_tool(&self, server: &str, tool: &str) -> Option<Assigned> {
+        let pages = self.0.lock();
+        pages.tools.get(server)?.get(tool).map(|known| known.assigned.clone())
+    }
+
+    /// Of each tool that was judged: server's id, name, skills.
+    pub(super) fn all(&self) -> Vec<(String, String, Assigned)> {
+        let pages = self.0.lock();
+        let of_server = |(server, tools): (&String, &BTreeMap<String, Known>)| {
+            let one = |(tool, known): (&String, &Known)| {
+                (server.clone(), tool.clone(), known.assigned.clone())
+            };
+            tools.iter().map(one).collect::<Vec<_>>()
+        };
+        pages.tools.iter().flat_map(of_server).collect()
+    }
+
+    /// Is the store as it was when this was last asked?
+    pub(super) fn is_marked(&self, mark: [i64; 4]) -> bool {
+        self.0.lock().mark.replace(mark) == Some(mark)
+    }
+
+    /// Other skills, or others' skills: everything has to be looked at again.
+    pub(super) fn set_taxonomy(&self, taxonomy: Taxonomy) {
+        let mut pages = self.0.lock();
+        pages.taxonomy = Arc::new(taxonomy);
+        pages.read.clear();
+        pages.is_stale = true;
+    }
+
+    /// Was this read of the server last?
+    pub(super) fn has_read(&self, server: &str, digest: [u8; 32]) -> bool {
+        self.0.lock().read.get(server) == Some(&digest)
+    }
+
+    /// The server's tools are these.
+    pub(super) fn set_server(
+        &self,
+        server: &str,
+        digest: [u8; 32],
+        tools: BTreeMap<String, Known>,
+    ) {
+        let mut pages = self.0.lock();
+        pages.read.insert(server.to_owned(), digest);
+        pages.tools.insert(server.to_owned(), tools);
+        pages.is_stale = true;
+    }
+
+    pub(super) fn set_tool(&self, server: &str, tool: &str, assigned: Assigned) {
+        let mut pages = self.0.lock();
+        let known = pages.tools.get_mut(server).and_then(|tools| tools.get_mut(tool));
+        if let Some(known) = known {
+            known.assigned = assigned;
+            pages.is_stale = true;
+        }
+    }
+
+    /// Unless a person has spoken meanwhile.
+    pub(super) fn set_tool_unless_by_hand(&self, server: &str, tool: &str, assigned: Assigned) {
+        let held = self.of_tool(server, tool);
+        if held.is_none_or(|held| held.source != Source::Manual) {
+            self.set_tool(server, tool, assigned);
+        }
+    }
+
+    /// Has to be looked at again.
+    pub(super) fn forget_reading(&self, server: &str) {
+        self.0.lock().read.remove(server);
+    }
+
+    /// Forgets all servers but these.
+    pub(super) fn keep_only(&self, is_there: impl Fn(&str) -> bool) {
+        let mut pages = self.0.lock();
+        let before = pages.tools.len();
+        pages.tools.retain(|server, _| is_there(server));
+        pages.read.retain(|server, _| is_there(server));
+        pages.is_stale |= pages.tools.len() < before;
+    }
+
+    /// Makes the embeddings anew of all tools, if anything has changed since they were. Takes a while
+    /// where there are many.
+    pub(super) fn make_embeddings(&self, now: i64) {
+        let (taxonomy, tools) = {
+            let mut pages = self.0.lock();
+            if !std::mem::take(&mut pages.is_stale) {
+                return;
+            }
+            let known = pages.tools.values().flat_map(BTreeMap::values);
+            let pointing = known.filter_map(|it| Some((it.vector.clone()?, it.assigned.clone())));
+            (Arc::clone(&pages.taxonomy), pointing.collect::<Vec<_>>())
+        };
+        let made = Embeddings::new(&taxonomy, tools.iter().map(|(at, skills)| (at, skills)));
+        let mut pages = self.0.lock();
+        pages.embeddings = Arc::new(made);
+        pages.made_at = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_gone_takes_its_tools_out_of_the_embeddings() {
+        let model = trunkline_search::Model::embedded().unwrap();
+        let known = Known {
+            assigned: Assigned { skills: vec![("database".to_owned(), 0.8)], source: Source::Head },
+            vector: model.embed("an abacus of amber beads"),
+        };
+        let book = Book::default();
+        book.set_taxonomy(Taxonomy::new(&[]));
+        book.make_embeddings(1);
+        let before = book.embeddings().0;
+        book.set_server("s", [1; 32], [("t".to_owned(), known)].into());
+        book.make_embeddings(2);
+        assert_ne!(book.embeddings().0, before);
+        assert!(book.has_read("s", [1; 32]) && !book.has_read("s", [2; 32]));
+        book.make_embeddings(3);
+        assert_eq!(book.embeddings().1, 2, "nothing has changed");
+        book.keep_only(|id| id != "s");
+        book.make_embeddings(4);
+        assert_eq!(book.embeddings(), (before, 4));
+        assert!(!book.has_read("s", [1; 32]));
+    }
+}

@@ -1,0 +1,124 @@
+//! `POST /search`: which tools of connected servers a question means, of those the asker may see.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use trunkline_gateway::{Found, FoundTool, Sought};
+use trunkline_wire::{decode, member};
+
+use super::custom::{GROUP_ID, GROUP_NAME};
+use super::roster::Entry;
+use super::{Platform, Roster};
+use crate::access::{Grants, Principal};
+use crate::api::input::SearchTools;
+use crate::api::problem::{Kind, Problem};
+use crate::api::view::{FoundView, Status};
+
+/// What is searched for one asker.
+#[derive(Debug, Clone, Default)]
+struct Field {
+    /// Servers by id, with their names and statuses.
+    servers: BTreeMap<String, (String, Status)>,
+    /// The custom tools that are there for the asker.
+    custom: BTreeSet<String>,
+    /// What was asked for and is not there.
+    unknown: Vec<String>,
+}
+
+impl Platform {
+    /// The body of the answer.
+    pub async fn search(&self, wanted: &SearchTools, asker: &Principal) -> Result<Value, Problem> {
+        let field = self.field(wanted, asker.grants());
+        let found = self.found(wanted, &field, asker.grants()).await?;
+        let tools: Vec<Value> =
+            found.tools.iter().filter_map(|tool| self.found_view(tool, &field)).collect();
+        let mut metadata = json!({
+            "servers_searched": field.servers.len(),
+            "total_tools_searched": found.compared,
+        });
+        if !field.unknown.is_empty() {
+            metadata["unknown_servers"] = json!(field.unknown);
+        }
+        Ok(json!({ "query": wanted.query, "tools": tools, "metadata": metadata }))
+    }
+
+    async fn found(
+        &self,
+        wanted: &SearchTools,
+        field: &Field,
+        grants: &Grants,
+    ) -> Result<Found, Problem> {
+        let Some(fleet) = self.0.fleet.get().cloned() else { return Ok(Found::default()) };
+        let (field, grants) = (field.clone(), grants.clone());
+        let (text, limit) = (wanted.query.clone(), wanted.limit);
+        // What has changed is read first, which may take a while.
+        let searching = self.0.tasks.spawn_blocking(move || {
+            let may = |server: &str, tool: &str| match server {
+                GROUP_ID => field.custom.contains(tool),
+                _ => field.servers.get(server).is_some_and(|(name, _)| grants.allows(name, tool)),
+            };
+            let servers: Vec<&str> = field.servers.keys().map(String::as_str).collect();
+            let servers = Some(servers.as_slice());
+            fleet.search_tools(&Sought { text: &text, limit, servers, may: &may, vector: None })
+        });
+        searching.await.map_err(|error| Problem::new(Kind::Internal, error.to_string()))
+    }
+
+    fn field(&self, wanted: &SearchTools, grants: &Grants) -> Field {
+        let roster = self.roster();
+        let names = wanted.server_filter.as_deref();
+        let is_asked = |id: &str, name: &str| {
+            names.is_none_or(|names| names.iter().any(|asked| asked == name || asked == id))
+        };
+        let mut field = Field { unknown: unknown(names, &roster, grants), ..Field::default() };
+        if is_asked(GROUP_ID, GROUP_NAME) {
+            let custom =
+                self.custom_offer(grants).into_iter().map(|tool| tool.tool().name.to_owned());
+            field.custom = custom.collect();
+        }
+        if !field.custom.is_empty() {
+            let place = (GROUP_NAME.to_owned(), Status::Connected);
+            field.servers.insert(GROUP_ID.to_owned(), place);
+        }
+        if wanted.include_external {
+            let asked = roster.placed().filter(|it| is_asked(&it.id, &it.name));
+            let seen = asked.filter(|entry| grants.touches(&entry.name));
+            let there = seen.filter_map(|entry| self.reachable(entry));
+            field.servers.extend(there);
+        }
+        field
+    }
+
+    /// A server whose tools can be called now.
+    fn reachable(&self, entry: &Entry) -> Option<(String, (String, Status))> {
+        let status = self.status(entry);
+        let is_there = entry.wanted && matches!(status, Status::Connected | Status::Degraded);
+        is_there.then(|| (entry.id.clone(), (entry.name.clone(), status)))
+    }
+
+    fn found_view(&self, tool: &FoundTool, field: &Field) -> Option<Value> {
+        let (server, status) = field.servers.get(&tool.server)?;
+        let description = member(&tool.definition, "description").and_then(decode);
+        let assigned = self.skills_of(&tool.server, &tool.name);
+        let view = FoundView {
+            id: &format!("{}/{}", tool.server, tool.name),
+            name: &self.called(&tool.server, server, &tool.name),
+            original_name: &tool.name,
+            description: description.as_deref(),
+            score: tool.score,
+            server: (&tool.server, server, *status),
+            assigned: assigned.as_ref(),
+        };
+        Some(view.json())
+    }
+}
+
+/// What of a filter is the name or the id of nothing that the asker can see.
+fn unknown(names: Option<&[String]>, roster: &Arc<Roster>, grants: &Grants) -> Vec<String> {
+    let is_known = |asked: &&String| {
+        let is_custom = *asked == GROUP_NAME || *asked == GROUP_ID;
+        is_custom || roster.find(asked).is_some_and(|entry| grants.touches(&entry.name))
+    };
+    names.unwrap_or_default().iter().filter(|asked| !is_known(asked)).cloned().collect()
+}
