@@ -266,6 +266,12 @@ pub(crate) const BUNDLE: Duration = Duration::from_millis(20);
 /// For a stateless client to come again with what its call's server asked: people are asked.
 pub(crate) const PARKED: Duration = Duration::from_secs(600);
 pub(crate) const PARKED_CALLS: usize = 10_000;
+/// A call that has waited so long for its client gives way when what its server asks could be
+/// another's: whoever reads a question and answers it has done so by then, mostly, and nobody else
+/// can be asked anything before.
+pub(crate) const GIVES_WAY: Duration = Duration::from_secs(120);
+/// Calls that gave way whose clients are told so when they come again after all.
+pub(crate) const REMEMBERED_WAITS: usize = 1024;
 /// For the same, if it is a server's own state that the client carries.
 pub(crate) const STATE: Duration = Duration::from_secs(3600);
 /// Rounds of questions in one call: a wizard has dozens of pages, or a job wants to be called again

@@ -6,6 +6,7 @@ mod capabilities;
 mod chosen;
 mod discover;
 mod fleet;
+mod giving_way;
 mod headers;
 mod levels;
 mod listen;

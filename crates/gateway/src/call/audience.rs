@@ -19,6 +19,10 @@ impl Audience {
         self.exclusive.store(true, Ordering::Relaxed);
     }
 
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.exclusive.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn join(&self, client: &Arc<Client>) {
         let mut clients = self.clients.lock();
         clients.retain(|known| known.strong_count() > 0);
@@ -43,7 +47,7 @@ impl Audience {
 
     /// The one client everything is meant for, if there is only ever one.
     pub(crate) fn sole(&self) -> Option<Arc<Client>> {
-        if !self.exclusive.load(Ordering::Relaxed) {
+        if !self.is_exclusive() {
             return None;
         }
         self.clients.lock().iter().find_map(Weak::upgrade)

@@ -18,7 +18,7 @@ use crate::era::Era;
 use crate::finder::Finder;
 use crate::instance::Instance;
 use crate::limits::{LISTENERS, PRIVATE_PROCESSES, WAITING_SWEEP};
-use crate::upstream::{Parking, Room, Server, object_of};
+use crate::upstream::{Parking, Room, Server, make_room, object_of};
 
 pub(crate) use view::{Snapshot, View};
 
@@ -133,6 +133,13 @@ impl Registry {
             privates.push(Arc::downgrade(server));
         }
         room
+    }
+
+    /// One of them ends for another, if one can: see `make_room`.
+    pub(crate) fn make_private_room(&self) -> bool {
+        let privates: Vec<_> = self.privates.lock().iter().filter_map(Weak::upgrade).collect();
+        let running: Vec<_> = privates.into_iter().filter(|private| !private.is_done()).collect();
+        make_room(&running)
     }
 
     /// The processes of this server that serve one client alone.

@@ -69,7 +69,10 @@ impl Session {
         audience: Arc<Audience>,
     ) -> Result<Arc<Server>, CallError> {
         let own = Arc::new(server.private(audience));
-        if !self.context.registry.add_private(&own) {
+        let registry = &self.context.registry;
+        let has_room = registry.add_private(&own)
+            || (registry.make_private_room() && registry.add_private(&own));
+        if !has_room {
             let why = "too many processes of servers that are not shared are running";
             return Err(CallError::Busy { server: server.key.to_string(), why });
         }

@@ -11,7 +11,8 @@ use crate::era;
 use crate::error::CallError;
 use crate::pump::Touched;
 use crate::upstream::connection::Connection;
-use crate::upstream::parking::Parked;
+use crate::upstream::giving_way::in_the_way;
+use crate::upstream::parked::Parked;
 use crate::upstream::pending::{Entry, Pending, UpstreamId, Waiter};
 use crate::upstream::whose::{Open, Place, Who, Whose, whose};
 
@@ -215,7 +216,7 @@ impl Connection {
         }
         let unasked = |why: &str| CallError::Unaskable { method: method.clone(), why: why.into() };
         let needed = Ability::needed_for(&message.method(), message.text(message.params.span));
-        let found = self.asked_client(origin, needed);
+        let found = self.asked_client(origin, needed, touched);
         let (client, cause) = found.map_err(|why| unasked(&why))?;
         if only.is_some_and(|only| *only != who_of(&client, cause.as_ref())) {
             return Err(unasked(NOBODY));
@@ -243,6 +244,7 @@ impl Connection {
         &self,
         origin: Option<UpstreamId>,
         needed: Option<Ability>,
+        touched: &mut Touched,
     ) -> Result<(Arc<Client>, Option<Cause>), String> {
         let pending = self.pending.lock();
         if let Some(known) = origin.and_then(|id| pending.cause(id)) {
@@ -252,7 +254,7 @@ impl Connection {
         let is_over = origin.is_some_and(|id| pending.get(id).is_none());
         let calls = pending.iter().filter(|_| !is_over);
         let open: Vec<Open> =
-            calls.filter_map(|(id, waiter)| open_call(id, waiter, needed)).collect();
+            calls.filter_map(|(id, waiter)| self.open_call(id, waiter, needed)).collect();
         let gone: Vec<Who> = pending.given_up.all().cloned().collect();
         let why = match whose(&open, &gone) {
             Whose::Call(id) => return pending.cause(id).ok_or_else(|| NOBODY.to_owned()),
@@ -265,13 +267,37 @@ impl Connection {
                     None => Err(UNCLEAR.to_owned()),
                 };
             }
-            Whose::Unclear => UNCLEAR.to_owned(),
+            Whose::Unclear => {
+                drop(pending);
+                self.clear_the_way(&in_the_way(&open), touched);
+                UNCLEAR.to_owned()
+            }
             Whose::Unable => {
                 let what = needed.map_or("this", Ability::word);
                 format!("no client that has a call open here supports {what}")
             }
         };
         Err(why)
+    }
+
+    /// What is known of a client's call when its server asks for something that needs this.
+    fn open_call(&self, id: UpstreamId, waiter: &Waiter, needed: Option<Ability>) -> Option<Open> {
+        let (who, able, place) = match waiter {
+            Waiter::Client(path) => {
+                let can = |ability| match &path.manner {
+                    Manner::Session => path.client.can(ability),
+                    Manner::Stateless(how) => how.can(ability),
+                };
+                let who = Who::of(&path.client, &path.manner);
+                (who, needed.is_none_or(can), Place::Running)
+            }
+            Waiter::Parked(parked) => {
+                let able = needed.is_none_or(|ability| parked.how.can(ability));
+                (parked.who(), able, parked.place(self.parking.millis()))
+            }
+            Waiter::Own(_) | Waiter::Listening(_) | Waiter::Fence => return None,
+        };
+        Some(Open { id, who, able, place })
     }
 
     /// Whom something that came with `origin` concerns.
@@ -342,26 +368,6 @@ fn who_of(client: &Arc<Client>, cause: Option<&Cause>) -> Who {
         Some(cause) => Who::of(client, &cause.manner),
         None => Who::session(client),
     }
-}
-
-/// What is known of a client's call when its server asks for something that needs this.
-fn open_call(id: UpstreamId, waiter: &Waiter, needed: Option<Ability>) -> Option<Open> {
-    let (who, able, place) = match waiter {
-        Waiter::Client(path) => {
-            let can = |ability| match &path.manner {
-                Manner::Session => path.client.can(ability),
-                Manner::Stateless(how) => how.can(ability),
-            };
-            let who = Who::of(&path.client, &path.manner);
-            (who, needed.is_none_or(can), Place::Running)
-        }
-        Waiter::Parked(parked) => {
-            let able = needed.is_none_or(|ability| parked.how.can(ability));
-            (parked.who(), able, Place::Parked { asking: parked.is_being_asked() })
-        }
-        Waiter::Own(_) | Waiter::Listening(_) | Waiter::Fence => return None,
-    };
-    Some(Open { id, who, able, place })
 }
 
 impl Parked {

@@ -1,21 +1,22 @@
 //! Calls of stateless clients whose server has asked something: they are parked until their client
 //! comes again with the answers, or for too long.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
-use trunkline_wire::{Edits, Message, decode, scan, write_error, write_result};
+use trunkline_wire::{Edits, Message, decode, scan, write_result};
 
-use crate::call::{Ability, Carrier, Client, Manner, Payload, ReturnPath, Stateless, Ticket};
-use crate::era::{self, InputRequest, Seal, Unsealable};
+use crate::call::{Ability, Carrier, Manner, Payload, ReturnPath, Stateless, Ticket};
+use crate::era::{self, Seal, Unsealable};
 use crate::error::CallError;
-use crate::limits::{BUNDLE, PARKED, PARKED_CALLS, STATE};
+use crate::limits::{BUNDLE, PARKED, PARKED_CALLS, REMEMBERED_WAITS, STATE};
 use crate::pump::Touched;
 use crate::upstream::connection::Connection;
 use crate::upstream::crossing::Shape;
+use crate::upstream::parked::{Outcome, Parked, Question, State, gone};
 use crate::upstream::pending::{Entry, UpstreamId, Waiter};
 use crate::upstream::tasks::Tasks;
 
@@ -33,44 +34,8 @@ pub(crate) struct Parking {
 struct Places {
     last: u64,
     parked: HashMap<u64, Arc<Parked>>,
-}
-
-/// One call that waits for its client.
-#[derive(Debug)]
-pub(crate) struct Parked {
-    handle: u64,
-    connection: Weak<Connection>,
-    id: UpstreamId,
-    pub(super) how: Arc<Stateless>,
-    pub(super) client: Arc<Client>,
-    method: Box<[u8]>,
-    digest: [u8; 32],
-    state: Mutex<State>,
-    /// Its client has been told what was asked first: what is asked later is told it another time.
-    told: AtomicBool,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    questions: Vec<Question>,
-    asked: usize,
-    /// The client's request, until it is told what is asked.
-    waiting: Option<ReturnPath>,
-    /// The server has answered although it was not.
-    outcome: Option<Outcome>,
-}
-
-#[derive(Debug)]
-struct Question {
-    /// The server's id for it, as spelt.
-    id: Box<[u8]>,
-    request: InputRequest,
-}
-
-#[derive(Debug)]
-enum Outcome {
-    Response(Shape, Vec<u8>),
-    Failure(CallError),
+    /// Those that gave way to others, the latest of them: who comes again for one is told.
+    gave_way: VecDeque<u64>,
 }
 
 impl Parking {
@@ -83,12 +48,22 @@ impl Parking {
         }
     }
 
+    /// One that began so long ago.
+    #[cfg(test)]
+    pub(super) fn begun(ago: std::time::Duration) -> Self {
+        Self { began: Instant::now().checked_sub(ago).unwrap(), ..Self::new() }
+    }
+
     fn now(&self) -> u64 {
         self.began.elapsed().as_secs()
     }
 
+    pub(super) fn millis(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX).max(1)
+    }
+
     /// What the client has to bring along when it comes again.
-    fn state_of(&self, parked: &Parked) -> Option<String> {
+    pub(super) fn state_of(&self, parked: &Parked) -> Option<String> {
         let expires = self.now() + PARKED.as_secs();
         self.seal.as_ref()?.seal(&parked.handle.to_le_bytes(), expires, &parked.bound())
     }
@@ -194,12 +169,17 @@ impl Parking {
         let handle = handle.map_err(|why| CallError::BadState(why.to_string()))?;
         let handle = handle.try_into().map(u64::from_le_bytes);
         let handle = handle.map_err(|_| gone("it is a server's own"))?;
-        let parked = self.places.lock().parked.get(&handle).cloned();
-        parked.ok_or_else(|| gone("the call does not wait any more"))
+        let places = self.places.lock();
+        match places.parked.get(&handle) {
+            Some(parked) => Ok(Arc::clone(parked)),
+            None if places.gave_way.contains(&handle) => Err(gone(GAVE_WAY)),
+            None => Err(gone("the call does not wait any more")),
+        }
     }
 
     /// Asks again for what is still open.
     fn ask_for(&self, parked: &Parked, state: &State, path: &ReturnPath, touched: &mut Touched) {
+        parked.told.store(self.millis(), Ordering::Relaxed);
         let requests: Vec<_> = state.questions.iter().map(|one| one.request.clone()).collect();
         let result = era::input_required(&requests, self.state_of(parked).as_deref());
         path.answer(&result, touched);
@@ -230,7 +210,7 @@ impl Parking {
             method: request.method().into(),
             digest: era::digest(request.text(request.params.span)),
             state: Mutex::new(State { waiting: Some(path), ..State::default() }),
-            told: AtomicBool::new(false),
+            told: AtomicU64::new(0),
         });
         places.parked.insert(parked.handle, Arc::clone(&parked));
         Ok(parked)
@@ -239,7 +219,7 @@ impl Parking {
     /// What was asked in the meantime is told to the client, all at once.
     fn tell(&self, parked: &Parked) {
         let mut touched = Touched::default();
-        parked.told.store(true, Ordering::Relaxed);
+        parked.told.store(self.millis(), Ordering::Relaxed);
         let mut state = parked.state.lock();
         if let Some(path) = state.waiting.take()
             && path.client.take(&path.id).is_some()
@@ -252,102 +232,31 @@ impl Parking {
 
     /// The client has not come again for too long.
     fn expire(&self, parked: &Parked) {
-        if !self.leave(parked) {
-            return;
-        }
-        let Some(connection) = parked.connection.upgrade() else { return };
-        let entry = connection.pending.lock().remove(parked.id);
         let mut touched = Touched::default();
-        // Who comes at this very moment finds no call, and nobody else who would answer.
-        parked.fail(&gone("it has waited for too long"), &mut touched);
-        parked.leave_questions(&connection, &mut touched);
-        if entry.is_some() {
-            connection.call_off(parked.id, "its client did not come again", &mut touched);
-            connection.gave_up(parked.who(), &mut touched);
+        if self.leave(parked) {
+            parked.end(&gone("it has waited for too long"), &mut touched);
         }
         touched.flush();
     }
+
+    /// Ends a call whose client has not come again, because others need its server. False: it does
+    /// not wait any more.
+    pub(super) fn give_way(&self, parked: &Parked, touched: &mut Touched) -> bool {
+        if !parked.end(&gone(GAVE_WAY), touched) {
+            return false;
+        }
+        let mut places = self.places.lock();
+        places.parked.remove(&parked.handle);
+        places.gave_way.push_back(parked.handle);
+        if places.gave_way.len() > REMEMBERED_WAITS {
+            places.gave_way.pop_front();
+        }
+        true
+    }
 }
 
-/// Outside the range JSON-RPC and MCP keep for themselves.
-const NOT_ANSWERED: i32 = -31007;
-
-fn gone(why: &str) -> CallError {
-    CallError::BadState(why.to_owned())
-}
-
-impl Parked {
-    /// What its seal is bound to.
-    fn bound(&self) -> [&[u8]; 3] {
-        [&self.how.principal, &self.method, &self.digest]
-    }
-
-    /// May its server still be asking what it asks at once?
-    pub(super) fn is_being_asked(&self) -> bool {
-        !self.told.load(Ordering::Relaxed)
-    }
-
-    /// Is this the client whose call it is?
-    pub(super) fn is_of(&self, client: &Arc<Client>) -> bool {
-        Arc::ptr_eq(&self.client, client)
-    }
-
-    /// What was asked may have been for something else: the server gets its answers all the same,
-    /// and learns what will not be answered any more.
-    fn pass_answers(&self, message: &Message<'_>, touched: &mut Touched) {
-        let responses = message.text(message.params.input_responses);
-        let Some(connection) = self.connection.upgrade() else { return };
-        self.state.lock().questions.retain(|question| {
-            match era::answered(responses, &question.request.key) {
-                Some(Ok(answer)) => connection.answer_question(&question.id, answer, touched),
-                _ => return true,
-            }
-            false
-        });
-        self.leave_questions(&connection, touched);
-    }
-
-    /// Nobody will answer: whoever asked learns that.
-    pub(super) fn leave_questions(&self, server: &Connection, touched: &mut Touched) {
-        let questions = std::mem::take(&mut self.state.lock().questions);
-        for question in questions {
-            let mut out = Vec::new();
-            write_error(&question.id, NOT_ANSWERED, "the client did not answer", b"", &mut out);
-            server.pass(&out, &Edits::new(), touched);
-        }
-    }
-
-    /// The call ends with an error.
-    pub(super) fn fail(&self, error: &CallError, touched: &mut Touched) {
-        let mut state = self.state.lock();
-        match state.waiting.take() {
-            Some(path) => path.fail(error, touched),
-            None => state.outcome = Some(Outcome::Failure(error.clone())),
-        }
-    }
-
-    fn deliver(
-        &self,
-        outcome: Outcome,
-        path: ReturnPath,
-        touched: &mut Touched,
-    ) -> Result<(), CallError> {
-        let connection = self.connection.upgrade();
-        match (outcome, connection) {
-            (Outcome::Failure(error), _) => Err(error),
-            (Outcome::Response(shape, bytes), Some(connection)) => {
-                // Nothing is open for it: it is answered as if it had been.
-                let carrier: Arc<dyn Carrier> = Arc::clone(&connection) as Arc<dyn Carrier>;
-                if !path.client.open(&path.id, Ticket::Sent { carrier, id: self.id }) {
-                    return Err(CallError::duplicate_id());
-                }
-                connection.deliver_across(path, shape, Payload::Owned(bytes), touched);
-                Ok(())
-            }
-            (Outcome::Response(..), None) => Err(gone("its server has gone")),
-        }
-    }
-}
+const GAVE_WAY: &str = "it has expired: its client had not come again when others needed the server, \
+                        and the call was cancelled (it may have run); make it again without the state";
 
 impl Connection {
     /// The server asks something for the call with this id, whose client is stateless. `Err`: why it
@@ -399,7 +308,7 @@ impl Connection {
     }
 
     /// A client's answer to a question the server asked under this id of its own.
-    fn answer_question(&self, id: &[u8], answer: &[u8], touched: &mut Touched) {
+    pub(super) fn answer_question(&self, id: &[u8], answer: &[u8], touched: &mut Touched) {
         let mut response = Vec::new();
         write_result(id, answer, &mut response);
         self.pass(&response, &Edits::new(), touched);
@@ -472,22 +381,5 @@ impl Connection {
                 self.asked_on(&question, &parked.who(), touched);
             }
         }
-    }
-}
-
-impl Parked {
-    /// The server takes the question with this id of its own back.
-    pub(super) fn unask(&self, id: &[u8]) {
-        self.state.lock().questions.retain(|question| *question.id != *id);
-    }
-
-    fn add(&self, message: &Message<'_>) {
-        let mut state = self.state.lock();
-        state.asked += 1;
-        let key = format!("question-{}", state.asked);
-        let method = String::from_utf8_lossy(&message.method()).into_owned();
-        let params = message.text(message.params.span).to_vec();
-        let request = InputRequest { key, method, params };
-        state.questions.push(Question { id: message.id().into(), request });
     }
 }

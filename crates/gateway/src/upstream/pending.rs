@@ -11,7 +11,7 @@ use crate::deadlines::Tick;
 use crate::limits::OPEN_CALLS;
 use crate::upstream::given_up::GivenUp;
 use crate::upstream::open::Open;
-use crate::upstream::parking::Parked;
+use crate::upstream::parked::Parked;
 
 /// An id of ours. Counts up from a random nine-digit number: a small number in some payload or a
 /// stray answer is not mistaken for one of ours, and a server that keeps ids in 32 bits, or prints

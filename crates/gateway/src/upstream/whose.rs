@@ -58,9 +58,12 @@ pub(super) struct Open {
 pub(super) enum Place {
     /// Its client waits for the answer.
     Running,
-    /// It waits for its client to answer something; `asking`: its client has not been told yet, and
-    /// what is asked at once is told at once.
-    Parked { asking: bool },
+    /// It waits for its client, who has not been told yet: what is asked at once is told at once.
+    Asking,
+    /// It waits for its client to answer something.
+    Waiting,
+    /// It has for long: see `giving_way`.
+    Late,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -99,8 +102,8 @@ fn likeliest(open: &[Open]) -> Option<UpstreamId> {
     let rank = |call: &&Open| {
         let nearness = match call.place {
             Place::Running => 2,
-            Place::Parked { asking: true } => 1,
-            Place::Parked { asking: false } => 0,
+            Place::Asking => 1,
+            Place::Waiting | Place::Late => 0,
         };
         (call.able, nearness, call.id)
     };
@@ -108,7 +111,7 @@ fn likeliest(open: &[Open]) -> Option<UpstreamId> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     fn client() -> Weak<Client> {
@@ -117,8 +120,9 @@ mod tests {
     }
 
     /// A word for each call: who (`a`, `b`: holders; `s`, `t`: sessions; `?`: anyone), `-` if it
-    /// cannot answer, `p` if it is parked, `P` if its client has not been told yet.
-    fn calls(words: &str, sessions: &[Weak<Client>; 2]) -> Vec<Open> {
+    /// cannot answer, `p` if it is parked, `P` if its client has not been told yet, `l` if it was long
+    /// ago.
+    pub(in crate::upstream) fn calls(words: &str, sessions: &[Weak<Client>; 2]) -> Vec<Open> {
         let [s, t] = sessions;
         let one = |(index, word): (usize, &str)| {
             let who = match word.chars().next().unwrap() {
@@ -127,9 +131,11 @@ mod tests {
                 '?' => Who::Anyone(client()),
                 other => Who::Holder(other.to_string().into_bytes().into()),
             };
-            let place = match (word.contains('p'), word.contains('P')) {
-                (false, false) => Place::Running,
-                (_, asking) => Place::Parked { asking },
+            let place = match word.chars().find(|letter| "pPl".contains(*letter)) {
+                Some('p') => Place::Waiting,
+                Some('P') => Place::Asking,
+                Some(_) => Place::Late,
+                None => Place::Running,
             };
             let id = UpstreamId::try_from(index).unwrap() + 1;
             Open { id, who, able: !word.contains('-'), place }
@@ -174,9 +180,11 @@ mod tests {
             ("aP aP ap", "", Whose::Call(2)),
             ("ap a-", "", Whose::Call(1)),
             ("?p", "", Whose::Call(1)),
+            ("al al", "", Whose::Call(2)),
             // Who waits may be asked something more: nobody else is asked for that.
             ("ap b", "", Whose::Unclear),
             ("ap b-", "", Whose::Unclear),
+            ("al b", "", Whose::Unclear),
             ("ap ?", "", Whose::Unclear),
             ("?p s", "", Whose::Unclear),
             // Each request that shows nothing is somebody's, and not the other's.

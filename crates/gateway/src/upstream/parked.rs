@@ -1,0 +1,181 @@
+//! One call of a stateless client that waits for its client: what is asked, and what came of it.
+
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use trunkline_wire::{Edits, Message, write_error};
+
+use crate::call::{Carrier, Client, Payload, ReturnPath, Stateless, Ticket};
+use crate::era::{self, InputRequest};
+use crate::error::CallError;
+use crate::pump::Touched;
+use crate::upstream::connection::Connection;
+use crate::upstream::crossing::Shape;
+use crate::upstream::pending::{Entry, UpstreamId, Waiter};
+
+/// One call that waits for its client.
+#[derive(Debug)]
+pub(crate) struct Parked {
+    pub(super) handle: u64,
+    pub(super) connection: Weak<Connection>,
+    pub(super) id: UpstreamId,
+    pub(super) how: Arc<Stateless>,
+    pub(super) client: Arc<Client>,
+    pub(super) method: Box<[u8]>,
+    pub(super) digest: [u8; 32],
+    pub(super) state: Mutex<State>,
+    /// When its client was told what is asked, in milliseconds since the gateway began; 0: not yet.
+    /// What is asked later is told it another time.
+    pub(super) told: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) questions: Vec<Question>,
+    pub(super) asked: usize,
+    /// The client's request, until it is told what is asked.
+    pub(super) waiting: Option<ReturnPath>,
+    /// The server has answered although it was not.
+    pub(super) outcome: Option<Outcome>,
+}
+
+#[derive(Debug)]
+pub(super) struct Question {
+    /// The server's id for it, as spelt.
+    pub(super) id: Box<[u8]>,
+    pub(super) request: InputRequest,
+}
+
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Response(Shape, Vec<u8>),
+    Failure(CallError),
+}
+
+/// Outside the range JSON-RPC and MCP keep for themselves.
+const NOT_ANSWERED: i32 = -31007;
+
+pub(super) fn gone(why: &str) -> CallError {
+    CallError::BadState(why.to_owned())
+}
+
+impl Parked {
+    /// What its seal is bound to.
+    pub(super) fn bound(&self) -> [&[u8]; 3] {
+        [&self.how.principal, &self.method, &self.digest]
+    }
+
+    /// May its server still be asking what it asks at once?
+    pub(super) fn is_being_asked(&self) -> bool {
+        self.told_at() == 0
+    }
+
+    pub(super) fn told_at(&self) -> u64 {
+        self.told.load(Ordering::Relaxed)
+    }
+
+    /// Ends it if it still waits for its client. Who comes at this very moment is told why.
+    pub(super) fn end(&self, error: &CallError, touched: &mut Touched) -> bool {
+        let Some(connection) = self.connection.upgrade() else { return false };
+        let mut state = self.state.lock();
+        {
+            let mut pending = connection.pending.lock();
+            if !pending.get(self.id).is_some_and(|entry| self.is_in(entry)) {
+                return false; // its client has come, or its answer
+            }
+            pending.remove(self.id);
+        }
+        match state.waiting.take() {
+            Some(path) => path.fail(error, touched),
+            None => state.outcome = Some(Outcome::Failure(error.clone())),
+        }
+        drop(state);
+        self.leave_questions(&connection, touched);
+        connection.call_off(self.id, "its client did not come again", touched);
+        connection.gave_up(self.who(), touched);
+        connection.made_room_in(touched);
+        true
+    }
+
+    fn is_in(&self, entry: &Entry) -> bool {
+        matches!(&entry.waiter, Waiter::Parked(parked) if ptr::eq(&**parked, self))
+    }
+
+    /// Is this the client whose call it is?
+    pub(super) fn is_of(&self, client: &Arc<Client>) -> bool {
+        Arc::ptr_eq(&self.client, client)
+    }
+
+    /// What was asked may have been for something else: the server gets its answers all the same,
+    /// and learns what will not be answered any more.
+    pub(super) fn pass_answers(&self, message: &Message<'_>, touched: &mut Touched) {
+        let responses = message.text(message.params.input_responses);
+        let Some(connection) = self.connection.upgrade() else { return };
+        self.state.lock().questions.retain(|question| {
+            match era::answered(responses, &question.request.key) {
+                Some(Ok(answer)) => connection.answer_question(&question.id, answer, touched),
+                _ => return true,
+            }
+            false
+        });
+        self.leave_questions(&connection, touched);
+    }
+
+    /// Nobody will answer: whoever asked learns that.
+    pub(super) fn leave_questions(&self, server: &Connection, touched: &mut Touched) {
+        let questions = std::mem::take(&mut self.state.lock().questions);
+        for question in questions {
+            let mut out = Vec::new();
+            write_error(&question.id, NOT_ANSWERED, "the client did not answer", b"", &mut out);
+            server.pass(&out, &Edits::new(), touched);
+        }
+    }
+
+    /// The call ends with an error.
+    pub(super) fn fail(&self, error: &CallError, touched: &mut Touched) {
+        let mut state = self.state.lock();
+        match state.waiting.take() {
+            Some(path) => path.fail(error, touched),
+            None => state.outcome = Some(Outcome::Failure(error.clone())),
+        }
+    }
+
+    pub(super) fn deliver(
+        &self,
+        outcome: Outcome,
+        path: ReturnPath,
+        touched: &mut Touched,
+    ) -> Result<(), CallError> {
+        let connection = self.connection.upgrade();
+        match (outcome, connection) {
+            (Outcome::Failure(error), _) => Err(error),
+            (Outcome::Response(shape, bytes), Some(connection)) => {
+                // Nothing is open for it: it is answered as if it had been.
+                let carrier: Arc<dyn Carrier> = Arc::clone(&connection) as Arc<dyn Carrier>;
+                if !path.client.open(&path.id, Ticket::Sent { carrier, id: self.id }) {
+                    return Err(CallError::duplicate_id());
+                }
+                connection.deliver_across(path, shape, Payload::Owned(bytes), touched);
+                Ok(())
+            }
+            (Outcome::Response(..), None) => Err(gone("its server has gone")),
+        }
+    }
+
+    /// The server takes the question with this id of its own back.
+    pub(super) fn unask(&self, id: &[u8]) {
+        self.state.lock().questions.retain(|question| *question.id != *id);
+    }
+
+    pub(super) fn add(&self, message: &Message<'_>) {
+        let mut state = self.state.lock();
+        state.asked += 1;
+        let key = format!("question-{}", state.asked);
+        let method = String::from_utf8_lossy(&message.method()).into_owned();
+        let params = message.text(message.params.span).to_vec();
+        let request = InputRequest { key, method, params };
+        state.questions.push(Question { id: message.id().into(), request });
+    }
+}
