@@ -8,6 +8,7 @@ mod change;
 mod clock;
 mod command;
 mod custom;
+mod entrust;
 mod gate;
 mod login;
 mod made;
