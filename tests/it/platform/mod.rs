@@ -10,6 +10,7 @@ mod commands;
 mod connections;
 mod custom;
 mod durability;
+mod entrust;
 mod events;
 mod files;
 mod grants;

@@ -46,6 +46,9 @@ pub enum Action {
     /// Register a server that is a command on this machine, or change what such a server runs.
     /// Wanted on top of `RegisterServer` or `EditServer`.
     RegisterStdio,
+    /// Have a secret or a variable of the environment sent to a server, by referring to it. Wanted on
+    /// top of `RegisterServer` or `EditServer`.
+    ReferToSecrets,
     ManageKeys,
     /// Put and remove secrets that any server may refer to.
     ManageSecrets,
@@ -79,11 +82,13 @@ impl Action {
             | Self::EditSkills
             | Self::ReadAudit
             | Self::ReadSecrets => Role::Operator,
-            Self::RegisterStdio | Self::ManageKeys | Self::ManageSecrets => Role::Admin,
+            Self::RegisterStdio | Self::ReferToSecrets | Self::ManageKeys | Self::ManageSecrets => {
+                Role::Admin
+            }
         }
     }
 
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::ReadSelf,
         Self::ReadOpenApi,
         Self::ReadServers,
@@ -105,6 +110,7 @@ impl Action {
         Self::ReadAudit,
         Self::ReadSecrets,
         Self::RegisterStdio,
+        Self::ReferToSecrets,
         Self::ManageKeys,
         Self::ManageSecrets,
     ];
@@ -133,6 +139,7 @@ impl Action {
             Self::ReadAudit => "read-audit",
             Self::ReadSecrets => "read-secrets",
             Self::RegisterStdio => "register-stdio",
+            Self::ReferToSecrets => "refer-to-secrets",
             Self::ManageKeys => "manage-keys",
             Self::ManageSecrets => "manage-secrets",
         }
@@ -200,6 +207,7 @@ mod tests {
             (Action::ReadAudit, [false, false, true, true]),
             (Action::ReadSecrets, [false, false, true, true]),
             (Action::RegisterStdio, [false, false, false, true]),
+            (Action::ReferToSecrets, [false, false, false, true]),
             (Action::ManageKeys, [false, false, false, true]),
             (Action::ManageSecrets, [false, false, false, true]),
         ];

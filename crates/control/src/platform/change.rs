@@ -6,6 +6,7 @@ use trunkline_catalog::config::Transport;
 use trunkline_http::reach::Refused;
 use trunkline_store::{Change, NewAudit, ServerRecord, StoreError, Wanted};
 
+use super::entrust::left_behind;
 use super::reconcile::PATIENCE;
 use super::roster::{Entry, Origin};
 use super::show::{no_such_server, store_problem};
@@ -29,6 +30,8 @@ impl Platform {
             oauth: new.oauth,
         };
         self.check_command(&connection.transport, Action::RegisterServer, &new.name, by)?;
+        let action = Action::RegisterServer;
+        self.check_references(None, &connection, action, &new.name, by)?;
         self.check_name(&new.name, None)?;
         self.check_places(&connection)?;
         let (id, at) = (new_id()?, clock::now());
@@ -70,14 +73,18 @@ impl Platform {
         let opened = self.0.safe.open(&before, &credentials).map_err(|error| secret(&error))?;
         let patch = PatchServer::read(body, TransportType::of(&opened.transport))?;
         let mut connection = opened.clone();
-        patch.config.apply(&mut connection.transport);
-        connection.health_check_url = patch.health_check_url.of(connection.health_check_url);
-        connection.call_timeout = patch.call_timeout.of(connection.call_timeout);
-        connection.max_concurrency = patch.max_concurrency.of(connection.max_concurrency);
-        connection.oauth = patch.oauth.of_client(connection.oauth);
+        patch.config.clone().apply(&mut connection.transport);
+        connection.health_check_url =
+            patch.health_check_url.clone().of(connection.health_check_url);
+        connection.call_timeout = patch.call_timeout.clone().of(connection.call_timeout);
+        connection.max_concurrency = patch.max_concurrency.clone().of(connection.max_concurrency);
+        connection.oauth = patch.oauth.clone().of_client(connection.oauth);
         if connection.transport != opened.transport {
             self.check_command(&connection.transport, Action::EditServer, &before.name, by)?;
         }
+        let action = Action::EditServer;
+        self.check_references(Some(&opened), &connection, action, &before.name, by)?;
+        left_behind(&patch, &opened, &connection)?;
         let name = patch.name.unwrap_or_else(|| before.name.clone());
         self.check_name(&name, Some(&before.id))?;
         self.check_places(&connection)?;
@@ -262,11 +269,7 @@ impl Platform {
                 Err(forbidden) => forbidden.to_string(),
             },
         };
-        let mut record = audit(action.name(), by, clock::now());
-        record.server_name = Some(server.to_owned());
-        record.outcome = "refused".to_owned();
-        record.detail = Some(why.clone());
-        self.0.audit.record(record);
+        self.turned_away(action, server, &why, by);
         Err(Problem::new(Kind::StdioForbidden, why))
     }
 
@@ -299,6 +302,15 @@ impl Platform {
 }
 
 impl Platform {
+    /// Somebody may do this, but not so.
+    pub(super) fn turned_away(&self, action: Action, server: &str, why: &str, by: By<'_>) {
+        let mut record = audit(action.name(), by, clock::now());
+        record.server_name = Some(server.to_owned());
+        record.outcome = "refused".to_owned();
+        record.detail = Some(why.to_owned());
+        self.0.audit.record(record);
+    }
+
     /// Somebody was refused what would have changed something.
     pub fn refused(&self, action: Action, detail: &str, by: By<'_>) {
         let record = audit(action.name(), by, clock::now());

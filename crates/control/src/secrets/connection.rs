@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use trunkline_catalog::config::{RemoteKind, Transport};
 
 use super::error::SecretError;
+use super::reference::{Piece, pieces};
 use crate::api::input::{OAuthClient, SECRET_SHOWN};
 use crate::api::view::shown_url;
 
@@ -78,6 +79,38 @@ impl Connection {
         let secret = self.oauth.as_ref().and_then(|client| client.client_secret.as_deref());
         values.extend(secret.map(|secret| (Part::ClientSecret, "", secret)));
         values
+    }
+
+    /// Every text that may hold a reference, with its place in words.
+    pub(super) fn texts(&self) -> Vec<(String, &str)> {
+        let mut texts: Vec<(String, &str)> = Vec::new();
+        match &self.transport {
+            Transport::Stdio { command, args, env, cwd } => {
+                texts.push(("the command".to_owned(), command));
+                texts.extend((1..).zip(args).map(|(n, arg)| (format!("argument {n}"), &**arg)));
+                texts.extend(cwd.as_deref().map(|cwd| ("the working directory".to_owned(), cwd)));
+                texts.extend(env.iter().map(|(name, value)| (Part::Variable.said(name), &**value)));
+            }
+            Transport::Remote { url, headers, .. } => {
+                texts.push((Part::Url.said(""), url));
+                let headers = headers.iter();
+                texts.extend(headers.map(|(name, value)| (Part::Header.said(name), &**value)));
+            }
+        }
+        let health = self.health_check_url.as_deref();
+        texts.extend(health.map(|url| (Part::HealthCheckUrl.said(""), url)));
+        let secret = self.oauth.as_ref().and_then(|client| client.client_secret.as_deref());
+        texts.extend(secret.map(|secret| (Part::ClientSecret.said(""), secret)));
+        texts
+    }
+
+    /// The texts that refer to a secret or a variable, with their places in words.
+    pub(crate) fn references(&self) -> Vec<(String, &str)> {
+        let refers = |text: &str| {
+            let pieces = pieces(text).into_iter();
+            pieces.into_iter().any(|it| matches!(it, Piece::Secret(_) | Piece::Variable { .. }))
+        };
+        self.texts().into_iter().filter(|(_, text)| refers(text)).collect()
     }
 
     /// Puts a value back where `public` has taken it from. False if there is no such place.

@@ -104,19 +104,8 @@ pub fn forbidden(connection: &Connection, allowed: &Allowed) -> Vec<Unresolved> 
 
 /// The secrets of their own that a connection refers to.
 pub fn secrets_named(connection: &Connection) -> BTreeSet<String> {
-    let mut texts: Vec<&str> = match &connection.transport {
-        Transport::Stdio { command, args, env, cwd } => {
-            let args = args.iter().chain(cwd).chain([command]);
-            args.chain(env.iter().map(|(_, value)| value)).map(String::as_str).collect()
-        }
-        Transport::Remote { url, headers, .. } => {
-            let values = headers.iter().map(|(_, value)| value);
-            values.chain([url]).map(String::as_str).collect()
-        }
-    };
-    texts.extend(connection.health_check_url.as_deref());
-    texts.extend(connection.oauth.as_ref().and_then(|client| client.client_secret.as_deref()));
-    let names = texts.into_iter().flat_map(pieces).filter_map(|piece| match piece {
+    let texts = connection.texts().into_iter().map(|(_, text)| text);
+    let names = texts.flat_map(pieces).filter_map(|piece| match piece {
         Piece::Secret(name) => Some(name.to_owned()),
         _ => None,
     });

@@ -100,10 +100,39 @@ impl PatchServer {
     }
 }
 
+impl PatchServer {
+    /// Does the secret of this client stay as it is?
+    pub fn leaves_client_secret(&self, client: Option<&OAuthClient>) -> bool {
+        let has_one = client.is_some_and(|client| client.client_secret.is_some());
+        has_one
+            && match &self.oauth {
+                Change::Keep => true,
+                Change::Set(new) => new.client_secret.as_deref() == Some(SECRET_SHOWN),
+                Change::Clear => false,
+            }
+    }
+}
+
 impl ConfigPatch {
     /// Does the server have to be connected anew?
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Those of these headers whose values stay as they are.
+    pub fn leaves_headers<'a>(
+        &'a self,
+        headers: &'a [(String, String)],
+    ) -> impl Iterator<Item = &'a str> {
+        left(&self.headers, headers, Case::Any)
+    }
+
+    /// The same for variables.
+    pub fn leaves_variables<'a>(
+        &'a self,
+        env: &'a [(String, String)],
+    ) -> impl Iterator<Item = &'a str> {
+        left(&self.env, env, Case::AsWritten)
     }
 
     pub fn apply(self, transport: &mut Transport) {
@@ -188,15 +217,32 @@ fn merge(pairs: &mut Vec<(String, String)>, change: Change<Pairs>, case: Case) {
         Change::Set(changes) => changes,
     };
     for (name, value) in changes {
-        let same = |known: &str| match case {
-            Case::AsWritten => known == name,
-            Case::Any => known.eq_ignore_ascii_case(&name),
-        };
+        let same = |known: &str| is_same(known, &name, case);
         match (pairs.iter_mut().find(|(known, _)| same(known)), value) {
             (Some(pair), Some(value)) => *pair = (name, value),
             (None, Some(value)) => pairs.push((name, value)),
             (_, None) => pairs.retain(|(known, _)| !same(known)),
         }
+    }
+}
+
+fn left<'a>(
+    change: &'a Change<Pairs>,
+    pairs: &'a [(String, String)],
+    case: Case,
+) -> impl Iterator<Item = &'a str> {
+    let stays = move |name: &&str| match change {
+        Change::Keep => true,
+        Change::Clear => false,
+        Change::Set(changes) => !changes.iter().any(|(given, _)| is_same(given, name, case)),
+    };
+    pairs.iter().map(|(name, _)| name.as_str()).filter(stays)
+}
+
+fn is_same(known: &str, name: &str, case: Case) -> bool {
+    match case {
+        Case::AsWritten => known == name,
+        Case::Any => known.eq_ignore_ascii_case(name),
     }
 }
 
