@@ -80,6 +80,9 @@ pub enum NoAuthorization {
     NeedsLogin { what: String, advice: String },
     /// The same, but for this request only: it wants more than was granted.
     NeedsMore { what: String, advice: String },
+    /// What is said should be good, and the server does not take it: it is the server that has to come
+    /// round.
+    Rejected { what: String, advice: String },
     /// There may be something later.
     Unavailable { what: String, retry_in: Option<Duration> },
 }

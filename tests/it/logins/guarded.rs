@@ -24,6 +24,8 @@ struct Shared {
     /// Whom its metadata names.
     trusts: Mutex<String>,
     refused: Mutex<usize>,
+    /// It takes no token at all.
+    is_confused: Mutex<bool>,
     /// A tool whose calls need more than is ever granted.
     too_much: Mutex<Option<String>>,
 }
@@ -38,6 +40,7 @@ impl Guarded {
             authority: authority.clone(),
             trusts: Mutex::new(authority.url()),
             refused: Mutex::new(0),
+            is_confused: Mutex::new(false),
             too_much: Mutex::new(None),
         });
         let own = Self { address, path, shared };
@@ -59,6 +62,10 @@ impl Guarded {
         *self.shared.trusts.lock().unwrap() = issuer.to_owned();
     }
 
+    pub(super) fn confuse(&self, is_confused: bool) {
+        *self.shared.is_confused.lock().unwrap() = is_confused;
+    }
+
     pub(super) fn wants_more_for(&self, tool: &str) {
         *self.shared.too_much.lock().unwrap() = Some(tool.to_owned());
     }
@@ -75,7 +82,9 @@ impl Guarded {
                 let trusts = self.shared.trusts.lock().unwrap().clone();
                 let body = json!({ "resource": self.url(), "authorization_servers": [trusts] });
                 respond(&mut stream, 200, "", &body.to_string());
-            } else if !self.shared.authority.takes(request.header("authorization")) {
+            } else if *self.shared.is_confused.lock().unwrap()
+                || !self.shared.authority.takes(request.header("authorization"))
+            {
                 *self.shared.refused.lock().unwrap() += 1;
                 respond(&mut stream, 401, &self.challenge(""), "");
             } else if self.is_too_much(&request.body) {

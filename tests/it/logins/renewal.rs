@@ -93,3 +93,24 @@ fn a_grant_that_is_gone_needs_a_login_and_says_so() {
     platform.wait_status(&id, "CONNECTED");
     platform.call("docs.echo", &json!({})).is(200);
 }
+
+/// A server that has, say, not loaded its keys yet: nobody has to log in for that.
+#[test]
+fn a_server_that_takes_no_token_for_a_while_comes_back_by_itself() {
+    let stage = Stage::new();
+    let platform = stage.room.platform(&[]);
+    let id = stage.logged_in(&platform);
+    stage.server.confuse(true);
+    let refused = platform.call("docs.echo", &json!({}));
+    assert_ne!(refused.status(), 200, "{refused}");
+    let shown = platform.wait_status(&id, "ERROR");
+    let error = shown["last_error"].to_string();
+    assert!(error.contains("does not take the token that was granted"), "{shown:#}");
+    assert_eq!(shown["auth"]["state"], "logged-in", "{shown:#}");
+    stage.server.confuse(false);
+    platform.wait_status(&id, "CONNECTED");
+    platform.call("docs.echo", &json!({})).is(200);
+    assert!(platform.audit().iter().all(|record| record["action"] != "lose-login"));
+    let state = stage.authority.state();
+    assert_eq!((state.refreshes, state.asked.len()), (1, 1), "it was renewed once, in vain");
+}

@@ -3,7 +3,7 @@
 use kit::LIMIT;
 use kit::client::Client;
 use kit::database::Database;
-use kit::platform::Platform;
+use kit::platform::{Platform, SERVERS};
 use kit::process::wait_until;
 use kit::way::Way;
 use serde_json::json;
@@ -16,6 +16,9 @@ fn renew_together(stage: &Stage, flags: &[&str]) {
     stage.authority.set(|state| state.lifetime = 2);
     let replicas = [(); 2].map(|()| stage.room.platform(flags));
     let id = stage.logged_in(&replicas[0]);
+    let there = format!("{SERVERS}/{id}");
+    let is_known = || replicas[1].admin().get(&there).status() == 200;
+    wait_until("the other one knows the server", LIMIT, is_known);
     replicas[1].wait_status(&id, "CONNECTED");
     wait_until("ten renewals", 2 * LIMIT, || {
         for replica in &replicas {

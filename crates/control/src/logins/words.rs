@@ -43,6 +43,11 @@ pub(super) fn said(no: NoToken, key: &str, login: &str, how: &How, status: u16) 
                 _ => NoAuthorization::NeedsLogin { what, advice },
             }
         }
+        NoToken::Rejected => {
+            let advice = format!("it is tried again; if it stays so, {}", how.advice(key, login));
+            let what = "does not take the token that was granted for it".to_owned();
+            NoAuthorization::Rejected { what, advice }
+        }
         NoToken::Unavailable { why, retry_in } => {
             let what = format!("cannot be shown who we are: {why}");
             NoAuthorization::Unavailable { what, retry_in }
@@ -75,11 +80,13 @@ mod tests {
             (needs(Reason::MoreScope), &How::Command, 403, "more run `trunkline login docs`"),
             (needs(Reason::MoreScope), &How::Command, 401, "login run"),
             (needs(Reason::Ended), &How::Command, 403, "login run"),
+            (NoToken::Rejected, &platform, 401, "again it is tried again; if it stays so, log in"),
             (away, &How::Command, 401, "later cannot be shown who we are: it answered 500"),
         ] {
             let told = match said(no.clone(), "docs", "7", how, status) {
                 NoAuthorization::NeedsLogin { advice, .. } => format!("login {advice}"),
                 NoAuthorization::NeedsMore { advice, .. } => format!("more {advice}"),
+                NoAuthorization::Rejected { advice, .. } => format!("again {advice}"),
                 NoAuthorization::Unavailable { what, .. } => format!("later {what}"),
             };
             assert!(told.contains(expected), "{no:?} {status}: {told}");

@@ -31,7 +31,7 @@ pub(super) fn random() -> Option<[u8; 32]> {
 }
 
 /// A name for somebody who holds something, unlike any other.
-pub fn holder() -> Option<String> {
+pub(crate) fn holder() -> Option<String> {
     random().map(|bytes| for_url(&bytes))
 }
 

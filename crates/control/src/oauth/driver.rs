@@ -135,7 +135,7 @@ impl OAuth {
                 return self.token_for(&grant, url);
             }
         }
-        Err(NoToken::NeedsAuth { reason: Reason::Rejected })
+        Err(NoToken::Rejected)
     }
 
     /// The clock that the times of tokens are counted with (ms).

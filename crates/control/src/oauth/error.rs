@@ -45,6 +45,10 @@ pub enum NoToken {
     /// Nothing helps but somebody logging in.
     #[error("needs a login: {reason}")]
     NeedsAuth { reason: Reason },
+    /// There is one that should be good, and the server does not take it. That may be the server's
+    /// trouble, and pass.
+    #[error("the server does not accept a token that its issuer has just given")]
+    Rejected,
     /// It may be there later.
     #[error("no token at the moment: {why}")]
     Unavailable { why: String, retry_in: Option<Duration> },
@@ -58,8 +62,6 @@ pub enum Reason {
     Ended,
     #[error("the grant is gone: {0}")]
     Lost(String),
-    #[error("the server does not accept the token it was given for")]
-    Rejected,
     #[error("the server wants more than was granted")]
     MoreScope,
     #[error("the server is not where it was when the grant was given")]

@@ -27,6 +27,8 @@ pub(super) struct Slot {
     /// The access token of a grant that the issuer refused, in case that cannot be written down.
     pub(super) dead: Option<(Secret, String)>,
     pub(super) trouble: Option<Trouble>,
+    /// The token that the server does not take, and since when.
+    pub(super) rejected: Option<(Secret, Instant)>,
     /// When a token was last renewed because the server did not take it.
     pub(super) renewed_on_rejection: Option<Instant>,
     flight: Option<watch::Receiver<Option<Outcome>>>,
@@ -79,6 +81,14 @@ impl Slot {
         let trouble = self.trouble.as_ref().filter(|trouble| moment < trouble.until)?;
         let left: Duration = trouble.until.duration_since(moment);
         Some(NoToken::Unavailable { why: trouble.why.clone(), retry_in: Some(left) })
+    }
+
+    /// For how long the server has not taken this token.
+    pub(super) fn rejected_for(&mut self, token: &Secret, now: Instant) -> Duration {
+        let same = self.rejected.take().filter(|(rejected, _)| rejected == token);
+        let (rejected, since) = same.unwrap_or_else(|| (token.clone(), now));
+        self.rejected = Some((rejected, since));
+        now.duration_since(since)
     }
 
     pub(super) fn know(&mut self, grant: Grant) -> Arc<Grant> {

@@ -15,7 +15,8 @@ use crate::oauth::token::{self, Tokens, Verdict};
 use crate::oauth::vault::{Hold, Kept, VaultError};
 
 /// A token that was renewed because the server rejected its predecessor, and is rejected as well:
-/// within this time it is the server that is wrong, and asking the issuer again does not help.
+/// within this time it is the server that is wrong, and asking the issuer again does not help. One that
+/// cannot be renewed is lost only after it: servers have bad moments.
 const REJECTION: Duration = Duration::from_secs(60);
 
 /// How long to wait for another process that renews it, and how often to look: two requests of ours
@@ -36,6 +37,7 @@ pub(super) async fn renew(shared: &Shared, server: &str, order: &Order) -> Outco
     match step(shared, server, order, &kept) {
         Step::Use => return Ok(grant),
         Step::Login(reason) => return needs(reason),
+        Step::Wait => return Err(NoToken::Rejected),
         Step::Lose(_) | Step::Ask => {}
     }
     if let Some(no) = shared.slot(server, |slot| slot.pause(Instant::now())) {
@@ -76,6 +78,7 @@ async fn alone(shared: &Shared, server: &str, order: &Order) -> Outcome {
     match step(shared, server, order, &kept) {
         Step::Use => Ok(grant),
         Step::Login(reason) => needs(reason),
+        Step::Wait => Err(NoToken::Rejected),
         Step::Lose(why) => lose(shared, server, kept, why).await,
         Step::Ask if !is_trusted(shared, order, &kept).await => {
             let why = "the server now trusts another authorization server".to_owned();
@@ -85,9 +88,12 @@ async fn alone(shared: &Shared, server: &str, order: &Order) -> Outcome {
     }
 }
 
+#[derive(Debug, PartialEq, Eq)]
 enum Step {
     Use,
     Ask,
+    /// The token should be good.
+    Wait,
     Login(Reason),
     Lose(String),
 }
@@ -99,20 +105,35 @@ fn step(shared: &Shared, server: &str, order: &Order, kept: &Kept) -> Step {
             if !covers(&kept.grant.resource, place) {
                 return Step::Login(Reason::Moved);
             }
-            let again = shared.slot(server, |slot| slot.renewed_on_rejection);
-            match held.refresh {
-                _ if again.is_some_and(|at| at.elapsed() < REJECTION) => {
-                    Step::Login(Reason::Rejected)
-                }
-                None => Step::Lose("the server does not take the token any more".to_owned()),
-                Some(_) => Step::Ask,
-            }
+            let now = Instant::now();
+            let (renewed, rejected) = shared.slot(server, |slot| {
+                let renewed = slot.renewed_on_rejection.map(|at| now.duration_since(at));
+                (renewed, slot.rejected_for(token, now))
+            });
+            on_rejection(held.refresh.is_some(), is_alive(held, shared.now()), renewed, rejected)
         }
         _ => match advise(held, shared.settings.early, shared.now()) {
             Advice::Use => Step::Use,
             Advice::UseAndRenew | Advice::Renew => Step::Ask,
             Advice::Ended => Step::Login(Reason::Ended),
         },
+    }
+}
+
+/// What to do about a token that the server does not take: for so long, and so long after one was
+/// renewed for the same reason.
+fn on_rejection(
+    can_renew: bool,
+    is_alive: bool,
+    renewed: Option<Duration>,
+    rejected: Duration,
+) -> Step {
+    match (can_renew, is_alive) {
+        (true, _) if renewed.is_some_and(|since| since < REJECTION) => Step::Wait,
+        (true, _) => Step::Ask,
+        (false, false) => Step::Login(Reason::Ended),
+        (false, true) if rejected < REJECTION => Step::Wait,
+        (false, true) => Step::Lose("the server does not take the token any more".to_owned()),
     }
 }
 
@@ -279,4 +300,30 @@ fn needs(reason: Reason) -> Outcome {
 
 fn unavailable(error: &VaultError) -> NoToken {
     NoToken::Unavailable { why: error.to_string(), retry_in: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_that_is_not_taken_is_lost_only_if_nothing_else_is_left() {
+        let lost = || Step::Lose("the server does not take the token any more".to_owned());
+        // Can it be renewed? Is it alive? How long ago was it renewed, and for how long is it refused?
+        for (can_renew, is_alive, renewed, rejected, step) in [
+            (true, true, None, 0, Step::Ask),
+            (true, false, None, 0, Step::Ask),
+            (true, true, Some(0), 0, Step::Wait),
+            (true, true, Some(59), 59, Step::Wait),
+            (true, true, Some(60), 600, Step::Ask),
+            (false, true, None, 0, Step::Wait),
+            (false, true, None, 59, Step::Wait),
+            (false, true, None, 60, lost()),
+            (false, false, None, 0, Step::Login(Reason::Ended)),
+        ] {
+            let renewed = renewed.map(Duration::from_secs);
+            let rejected = Duration::from_secs(rejected);
+            assert_eq!(on_rejection(can_renew, is_alive, renewed, rejected), step);
+        }
+    }
 }

@@ -200,8 +200,11 @@ fn deny(line: &HttpLine, refusal: &Refusal, no: &NoAuthorization) {
     for exchange in denied {
         line.fail(exchange, trouble.clone(), false, &mut touched);
     }
-    // A server that answers others who say nothing goes on doing so.
-    if matches!(no, NoAuthorization::NeedsLogin { .. }) && refusal.said.is_some() {
+    // A server that answers others who say nothing goes on doing so. One that does not take what is good
+    // is connected to again, with ever longer pauses.
+    let is_over =
+        matches!(no, NoAuthorization::NeedsLogin { .. } | NoAuthorization::Rejected { .. });
+    if is_over && refusal.said.is_some() {
         line.give_up(trouble);
     } else {
         line.pool.lock().offer_idle(&mut touched);
@@ -216,6 +219,7 @@ fn trouble(no: &NoAuthorization) -> Trouble {
         | NoAuthorization::NeedsMore { what, advice } => {
             Trouble { needs_login: true, ..Trouble::new(what, advice) }
         }
+        NoAuthorization::Rejected { what, advice } => Trouble::new(what, advice),
         NoAuthorization::Unavailable { what, .. } => Trouble::new(what, "try again later"),
     }
 }
