@@ -66,6 +66,35 @@ fn a_call_to_a_server_that_is_being_started_again_waits_and_runs_once() {
     });
 }
 
+/// A crowd is let in a few at a time. Posts of one session are taken one after the other, and so does
+/// the server read its input: what arrives there in another order was overtaken.
+#[test]
+fn whoever_calls_a_server_that_has_just_come_back_comes_behind_those_who_waited() {
+    let room = Room::new();
+    room.config([("a", room.fake("a").tool("echo", say::echo()).entry())]);
+    let scene = room.open_ready(Front::Sse, &[]);
+    let tool = scene.tool("a", "echo");
+    scene.call(&tool, &nonce(0)).result();
+    kill(&room, "a");
+    let mut calls: Vec<_> = (1..=200).map(|number| scene.begin(&tool, &nonce(number))).collect();
+    let arrived = || ledger::calls(&room.ledger("a"));
+    let mut begin_another = || calls.push(scene.begin(&tool, &nonce(calls.len() + 1)));
+    while arrived().len() < 2 {
+        begin_another();
+    }
+    for _ in 0..100 {
+        begin_another();
+    }
+    for id in &calls {
+        scene.answer(id, LIMIT);
+    }
+    let order: Vec<usize> =
+        arrived().into_iter().map(|call| nonce_of(call).parse().expect("a number")).collect();
+    assert!(order.is_sorted_by(|one, next| one < next), "{order:?}");
+    // The first may have met the end itself, and then it is not made again.
+    assert!(order.len() >= calls.len(), "{} of {}", order.len(), calls.len());
+}
+
 #[test]
 fn a_call_to_a_server_in_the_network_that_is_away_waits_and_runs_once() {
     each_of(WIRES, |wire| {

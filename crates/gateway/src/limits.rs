@@ -97,6 +97,14 @@ pub(crate) const WAITING_BYTES: usize = 32 * 1024 * 1024;
 pub(crate) const WAITING_TIME: Duration = Duration::from_secs(30);
 /// Whoever waits for a turn waits as long as a call may take; where that is for ever, a day.
 pub(crate) const LONGEST_TURN: Duration = Duration::from_secs(24 * 60 * 60);
+/// Those who waited for a server that is back are let in a few at a time: a pause between two steps; how
+/// many at least, and after how many steps one more each; at least this part of them; and the step at
+/// which all the rest follows. 64 calls take some 25 ms, after half a second of waiting at least.
+pub(crate) const STEP: Duration = Duration::from_millis(1);
+pub(crate) const LEAST_LET_IN: usize = 2;
+pub(crate) const STEPS_TO_ONE_MORE: u32 = 16;
+pub(crate) const PARTS: usize = 64;
+pub(crate) const LAST_STEP: u32 = 1000;
 /// How often it is looked at who has waited too long.
 pub(crate) const WAITING_SWEEP: Duration = Duration::from_millis(100);
 /// A longer request is not kept for another attempt: the copy would cost more than it helps.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use kit::http::Ask;
 use kit::page::{Page, Says};
-use kit::platform::{Platform, SERVERS, id_of, remote, stdio};
+use kit::platform::{ADMIN, Platform, SERVERS, id_of, remote, stdio};
 use kit::room::Room;
 use kit::service::Wire;
 use kit::{LIMIT, ledger, process, say};
@@ -307,4 +307,46 @@ fn what_was_read_and_has_not_changed_is_not_sent_again() {
     platform.connected("a", &a);
     let changed = platform.admin().send(&Ask::get(SERVERS).header("If-None-Match", &tag));
     assert_eq!(changed.status(), 200);
+}
+
+/// A page of tools is not made to find out that it is the same; so its tag must tell apart whatever
+/// makes another page.
+#[test]
+fn tools_have_another_tag_whenever_a_page_of_them_is_another() {
+    let room = Room::new();
+    let [a, b] = ["a", "b"].map(|name| {
+        let fake = room.fake(name).tool("look", say::echo()).tool("act", say::echo());
+        fake.listen(Wire::Http)
+    });
+    let platform = room.platform(&[]);
+    let id = platform.connected("a", &a);
+    let some = json!({ "name": "some", "role": "caller", "tools": ["a.look"] });
+    let some = platform.make_key(&some)["key"].as_str().expect("a key").to_owned();
+    let path = "/api/v1/tools";
+    let of_server = format!("{SERVERS}/{id}/tools");
+    let tag = |token: &str, path: &str| {
+        let first = platform.rest(Some(token)).get(path);
+        let tag = first.header("etag").expect("an ETag").to_owned();
+        let again = platform.rest(Some(token)).send(&Ask::get(path).header("If-None-Match", &tag));
+        assert_eq!((again.status(), again.header("etag")), (304, Some(&tag[..])), "{path}");
+        assert!(again.response.body.is_empty());
+        tag
+    };
+    let mut tags = vec![
+        tag(ADMIN, path),
+        tag(ADMIN, &format!("{path}?limit=1")),
+        tag(ADMIN, &of_server),
+        tag(&some, path),
+    ];
+    platform.connected("b", &b);
+    tags.extend([tag(ADMIN, path), tag(ADMIN, &format!("{path}?server=b"))]);
+    platform.admin().patch(&format!("{SERVERS}/{id}"), &json!({ "name": "c" })).is(200);
+    tags.push(tag(ADMIN, path));
+    platform.act(&id, "disconnect").is(200);
+    platform.wait_status(&id, "DISCONNECTED");
+    tags.extend([tag(ADMIN, path), tag(ADMIN, &of_server)]);
+    let count = tags.len();
+    tags.sort();
+    tags.dedup();
+    assert_eq!(tags.len(), count, "two pages have the same tag");
 }

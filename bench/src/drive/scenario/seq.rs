@@ -8,6 +8,7 @@ use crate::drive::affinity::Placement;
 use crate::drive::call::Ask;
 use crate::drive::contender::Kind;
 use crate::drive::expected::every_tool;
+use crate::drive::process;
 use crate::drive::report::{Report, Rows};
 use crate::drive::stats::{Series, micros};
 use std::time::Duration;
@@ -62,12 +63,12 @@ pub(super) fn measure(lane: &mut Lane, figures: &mut Figures) -> Result<(), Stri
     lane.sequential(warm, &mut samples)?;
     samples.clear();
     if is_written {
-        std::thread::sleep(WRITTEN);
+        process::pause(WRITTEN);
     }
     let cpu = own.cpu();
     lane.sequential(count, &mut samples)?;
     if is_written {
-        std::thread::sleep(WRITTEN);
+        process::pause(WRITTEN);
     }
     let cpu = own.cpu().saturating_sub(cpu);
     figures.p50.push(micros(&mut samples, 0.5));

@@ -18,6 +18,11 @@ pub fn list_tag(body: &[u8]) -> String {
     format!("\"{}\"", digest(body))
 }
 
+/// For a body that is not made to find its tag: `sum` is over everything that it is made of.
+pub fn tag_of(sum: &[u8]) -> String {
+    format!("\"{}\"", digits(sum))
+}
+
 /// May the answer be 304? `header` holds the values of `If-None-Match`.
 pub fn is_known<'a>(header: impl IntoIterator<Item = &'a [u8]>, tag: &str) -> bool {
     let strong = |given: &[u8]| given.strip_prefix(b"W/").unwrap_or(given) == tag.as_bytes();
@@ -57,7 +62,10 @@ fn revision_of(tag: &[u8]) -> Option<i64> {
 const DIGITS: usize = 16;
 
 fn digest(body: &[u8]) -> String {
-    let sum = Sha256::digest(body);
+    digits(&Sha256::digest(body))
+}
+
+fn digits(sum: &[u8]) -> String {
     sum.iter().take(DIGITS / 2).map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -135,6 +135,15 @@ impl Platform {
         }
     }
 
+    /// Of what a server offers: made once for each listing.
+    pub(super) fn digest_of(&self, id: &str, offer: &Offer) -> [u8; 32] {
+        let seen = self.0.seen.lock();
+        let known = seen.tools.get(id).filter(|(mark, _)| mark.is_of(offer));
+        let known = known.map(|(_, digest)| *digest);
+        drop(seen);
+        known.unwrap_or_else(|| digest(offer))
+    }
+
     async fn keep(&self, id: &str, offer: &Offer) {
         let kept = offer.tools().map(|tool| NewTool {
             original_name: tool.name.to_owned(),

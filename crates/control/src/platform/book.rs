@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
 use trunkline_search::Vector;
 
 use crate::skills::{Assigned, Embeddings, Source, Taxonomy};
@@ -26,6 +27,8 @@ struct Pages {
     read: HashMap<String, [u8; 32]>,
     /// What the store said then.
     mark: Option<[i64; 4]>,
+    /// A digest of the skills of each server's tools, made when it is asked for.
+    prints: HashMap<String, [u8; 32]>,
 }
 
 /// A tool that was judged.
@@ -49,6 +52,25 @@ impl Book {
     pub(super) fn of_tool(&self, server: &str, tool: &str) -> Option<Assigned> {
         let pages = self.0.lock();
         pages.tools.get(server)?.get(tool).map(|known| known.assigned.clone())
+    }
+
+    /// Tells the skills of a server's tools from those it had before.
+    pub(super) fn print(&self, server: &str) -> [u8; 32] {
+        let mut pages = self.0.lock();
+        if let Some(print) = pages.prints.get(server) {
+            return *print;
+        }
+        let mut sum = Sha256::new();
+        for (tool, known) in pages.tools.get(server).into_iter().flatten() {
+            for part in [tool, &known.assigned.json().to_string()] {
+                sum.update(part.len().to_le_bytes());
+                sum.update(part);
+            }
+            sum.update(known.assigned.source.as_str());
+        }
+        let print = sum.finalize().into();
+        pages.prints.insert(server.to_owned(), print);
+        print
     }
 
     /// Of each tool that was judged: server's id, name, skills.
@@ -91,6 +113,7 @@ impl Book {
         let mut pages = self.0.lock();
         pages.read.insert(server.to_owned(), digest);
         pages.tools.insert(server.to_owned(), tools);
+        pages.prints.remove(server);
         pages.is_stale = true;
     }
 
@@ -99,6 +122,7 @@ impl Book {
         let known = pages.tools.get_mut(server).and_then(|tools| tools.get_mut(tool));
         if let Some(known) = known {
             known.assigned = assigned;
+            pages.prints.remove(server);
             pages.is_stale = true;
         }
     }
@@ -122,6 +146,7 @@ impl Book {
         let before = pages.tools.len();
         pages.tools.retain(|server, _| is_there(server));
         pages.read.retain(|server, _| is_there(server));
+        pages.prints.retain(|server, _| is_there(server));
         pages.is_stale |= pages.tools.len() < before;
     }
 
@@ -162,6 +187,12 @@ mod tests {
         book.set_server("s", [1; 32], [("t".to_owned(), known)].into());
         book.make_embeddings(2);
         assert_ne!(book.embeddings().0, before);
+        let print = book.print("s");
+        let by_hand =
+            Assigned { skills: vec![("finance".to_owned(), 1.0)], source: Source::Manual };
+        book.set_tool("s", "t", by_hand);
+        assert_ne!(book.print("s"), print);
+        book.make_embeddings(2);
         assert!(book.has_read("s", [1; 32]) && !book.has_read("s", [2; 32]));
         book.make_embeddings(3);
         assert_eq!(book.embeddings().1, 2, "nothing has changed");

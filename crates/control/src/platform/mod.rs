@@ -73,6 +73,7 @@ use news::Newsroom;
 use occupancy::Occupancy;
 use roster::Roster;
 use strangers::Strangers;
+pub use tools::Tagged;
 
 /// Cheap to clone; all clones are one.
 #[derive(Debug, Clone)]

@@ -1,30 +1,51 @@
 //! The tools of all servers that run, as the API shows them: those the asker may call.
 
+use sha2::{Digest as _, Sha256};
 use trunkline_gateway::{CustomInfo, Offer, ToolInfo};
 use trunkline_wire::{decode, member};
 
 use super::Platform;
 use super::custom::{GROUP_ID, GROUP_NAME};
-use super::roster::Entry;
+use super::roster::{Entry, Roster};
 use super::show::no_such_server;
 use crate::access::Grants;
+use crate::api::etag;
 use crate::api::paging::{List, Page, cursor};
 use crate::api::problem::Problem;
 use crate::api::view::{Status, ToolGroup, ToolView, server_tools, tool_list};
 use crate::skills::Assigned;
 
+/// A page of tools, and the tag it goes by.
+#[derive(Debug)]
+pub struct Tagged {
+    pub tag: String,
+    /// `None`: whoever asks has it already, and it was not made.
+    pub body: Option<Vec<u8>>,
+}
+
 impl Platform {
-    /// The body of `GET /tools`, of all servers or of the one with this name.
-    pub fn tools(&self, server: Option<&str>, grants: &Grants, page: &Page) -> Vec<u8> {
+    /// The body of `GET /tools`, of all servers or of the one with this name. `is_known`: does the asker
+    /// have what goes by this tag?
+    pub fn tools(
+        &self,
+        server: Option<&str>,
+        grants: &Grants,
+        page: &Page,
+        is_known: impl Fn(&str) -> bool,
+    ) -> Tagged {
         let roster = self.roster();
         let is_asked = |shelf: &Shelf<'_>| server.is_none_or(|name| shelf.name == name);
         let shelves = roster.placed().map(|entry| (self.shelf(entry), self.offer(entry)));
         let offers: Vec<_> = shelves.filter(|(shelf, _)| is_asked(shelf)).collect();
-        let placed = offers.iter().map(|(shelf, offer)| (*shelf, shown(shelf, offer, grants)));
         let custom = match is_asked(&Shelf::CUSTOM) {
             true => self.custom_offer(grants),
             false => Vec::new(),
         };
+        let tag = self.tag(&roster, &offers, &custom, grants, page);
+        if is_known(&tag) {
+            return Tagged { tag, body: None };
+        }
+        let placed = offers.iter().map(|(shelf, offer)| (*shelf, shown(shelf, offer, grants)));
         let custom: Vec<ToolInfo<'_>> = custom.iter().map(CustomInfo::tool).collect();
         let custom = (!custom.is_empty()).then_some((Shelf::CUSTOM, custom));
         let mut all: Vec<_> = placed.chain(custom).collect();
@@ -32,21 +53,69 @@ impl Platform {
         all.sort_by_key(|(shelf, _)| (shelf.name, shelf.is_custom));
         let total = all.iter().map(|(_, tools)| tools.len()).sum();
         let (groups, next) = cut(&all, page);
-        let views: Vec<_> = groups.iter().map(|(shelf, tools)| self.group(*shelf, tools)).collect();
+        let views: Vec<_> =
+            groups.iter().map(|(shelf, tools)| self.group(&roster, *shelf, tools)).collect();
         let views: Vec<_> = views.iter().map(Group::view).collect();
-        tool_list(&views, total, next.as_deref())
+        Tagged { tag, body: Some(tool_list(&views, total, next.as_deref())) }
     }
 
     /// The body of `GET /aggregator/servers/{id}/tools`.
-    pub fn tools_of(&self, id: &str, grants: &Grants, page: &Page) -> Result<Vec<u8>, Problem> {
+    pub fn tools_of(
+        &self,
+        id: &str,
+        grants: &Grants,
+        page: &Page,
+        is_known: impl Fn(&str) -> bool,
+    ) -> Result<Tagged, Problem> {
         let roster = self.roster();
         let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
-        let (shelf, offer) = (self.shelf(entry), self.offer(entry));
-        let all = [(shelf, shown(&shelf, &offer, grants))];
+        let offered = [(self.shelf(entry), self.offer(entry))];
+        let tag = self.tag(&roster, &offered, &[], grants, page);
+        if is_known(&tag) {
+            return Ok(Tagged { tag, body: None });
+        }
+        let all = offered.each_ref().map(|(shelf, offer)| (*shelf, shown(shelf, offer, grants)));
         let total = all.iter().map(|(_, tools)| tools.len()).sum();
         let (groups, next) = cut(&all, page);
         let tools = groups.first().map(|(_, tools)| *tools).unwrap_or_default();
-        Ok(server_tools(&self.group(shelf, tools).view(), total, next.as_deref()))
+        let [(shelf, _)] = all;
+        let body = server_tools(&self.group(&roster, shelf, tools).view(), total, next.as_deref());
+        Ok(Tagged { tag, body: Some(body) })
+    }
+
+    /// Everything that a page is made of, so that it need not be made to know that it is the same: which
+    /// servers there are (they decide on the names of tools), what those that are asked for offer and
+    /// the skills of that, to whom, and which part of it.
+    fn tag(
+        &self,
+        roster: &Roster,
+        offers: &[(Shelf<'_>, Option<Offer>)],
+        custom: &[CustomInfo],
+        grants: &Grants,
+        page: &Page,
+    ) -> String {
+        let mut sum = Sha256::new();
+        let mut add = |part: &[u8]| {
+            sum.update(part.len().to_le_bytes());
+            sum.update(part);
+        };
+        for entry in roster.all() {
+            add(entry.id.as_bytes());
+            add(entry.name.as_bytes());
+        }
+        add(b"offers");
+        for (shelf, offer) in offers {
+            add(shelf.id.as_bytes());
+            add(shelf.status.as_str().as_bytes());
+            add(&offer.as_ref().map(|offer| self.digest_of(shelf.id, offer)).unwrap_or_default());
+            add(&self.0.book.print(shelf.id));
+        }
+        add(b"custom");
+        for tool in custom {
+            add(tool.tool().definition);
+        }
+        add(format!("{grants:?} {page:?}").as_bytes());
+        etag::tag_of(&sum.finalize())
     }
 
     fn shelf<'a>(&self, entry: &'a Entry) -> Shelf<'a> {
@@ -61,21 +130,13 @@ impl Platform {
 
     /// As it is called by: `server.tool`; where that means another one, by the server's id.
     pub(super) fn called(&self, id: &str, server: &str, tool: &str) -> String {
-        if id == GROUP_ID {
-            return tool.to_owned();
-        }
-        let name = format!("{server}.{tool}");
-        let roster = self.roster();
-        match roster.split(&name) {
-            Some((found, rest)) if found.id == id && rest == tool => name,
-            _ => format!("{id}.{tool}"),
-        }
+        called_by(&self.roster(), id, server, tool)
     }
 
-    fn group<'a>(&self, shelf: Shelf<'a>, tools: &[ToolInfo<'a>]) -> Group<'a> {
+    fn group<'a>(&self, roster: &Roster, shelf: Shelf<'a>, tools: &[ToolInfo<'a>]) -> Group<'a> {
         let named = tools.iter().copied().map(|tool| Named {
             id: format!("{}/{}", shelf.id, tool.name),
-            name: self.called(shelf.id, shelf.name, tool.name),
+            name: called_by(roster, shelf.id, shelf.name, tool.name),
             description: member(tool.definition, "description")
                 .and_then(decode)
                 .map(std::borrow::Cow::into_owned),
@@ -83,6 +144,17 @@ impl Platform {
             tool,
         });
         Group { shelf, tools: named.collect() }
+    }
+}
+
+fn called_by(roster: &Roster, id: &str, server: &str, tool: &str) -> String {
+    if id == GROUP_ID {
+        return tool.to_owned();
+    }
+    let name = format!("{server}.{tool}");
+    match roster.split(&name) {
+        Some((found, rest)) if found.id == id && rest == tool => name,
+        _ => format!("{id}.{tool}"),
     }
 }
 

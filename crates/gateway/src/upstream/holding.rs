@@ -52,12 +52,14 @@ impl Connection {
         if path.again.is_none() && (keeps || room.at_once.is_some()) {
             path.again = Some(Again::new(message, changes));
         }
-        if room.at_once.is_none() {
-            return self.submit_now(message, changes, path, touched);
-        }
+        let cause = match room.at_once {
+            Some(_) => Cause::Turn,
+            None if room.is_crowded() && path.again.is_some() => Cause::Away,
+            None => return self.submit_now(message, changes, path, touched),
+        };
         // Behind those who came before; whose turn it is, is decided in one place.
         let within = self.outfit.timeout.or(self.limits.call);
-        room.admit(path, Cause::Turn, within).map_err(|turned| turned.1)?;
+        room.admit(path, cause, within).map_err(|turned| turned.1)?;
         room.release(touched);
         Ok(())
     }

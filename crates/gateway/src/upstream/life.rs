@@ -125,6 +125,9 @@ impl<'a> Life<'a> {
             _ = self.supervisor.ending(self.server) => return End::Stopped,
         };
         let (server, connection) = (Arc::clone(self.server), Arc::clone(&self.connection));
+        if let Some(room) = server.room.clone() {
+            self.tasks.spawn(room.let_in());
+        }
         self.tasks.spawn(listen::keep(Arc::clone(&connection), Arc::clone(&hello)));
         self.tasks.spawn(follow_changes(server, connection, hello, self.supervisor.clone()));
         tokio::select! {

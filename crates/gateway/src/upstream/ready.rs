@@ -124,6 +124,9 @@ pub(super) async fn follow_changes(
             return; // it went while it was listing
         }
         publish(&server, &connection, &hello, listing, &supervisor);
+        if let Some(room) = server.room.clone() {
+            room.let_in().await;
+        }
         sleep(CHANGE_PAUSE).await;
     }
 }

@@ -2,18 +2,22 @@
 //! delivered once, or told why not.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use trunkline_wire::{Edits, scan};
 
 use crate::call::{Cancel, Carrier, ReturnPath, Ticket};
 use crate::error::CallError;
 use crate::identity::Identity;
-use crate::limits::{LONGEST_TURN, WAITING_BYTES, WAITING_CALLS, WAITING_TIME};
+use crate::limits::{
+    LAST_STEP, LEAST_LET_IN, LONGEST_TURN, PARTS, STEP, STEPS_TO_ONE_MORE, WAITING_BYTES,
+    WAITING_CALLS, WAITING_TIME,
+};
 use crate::pump::Touched;
 use crate::upstream::connection::Connection;
 
@@ -29,6 +33,8 @@ pub(crate) struct Room {
     connection: Mutex<Weak<Connection>>,
     /// One at a time lets calls in to a server that takes only so many.
     turnstile: Mutex<()>,
+    /// Those who waited for the server are let in a few at a time: others come behind them.
+    is_crowded: AtomicBool,
     /// Rung when somebody starts to wait.
     bell: Arc<Notify>,
 }
@@ -39,6 +45,8 @@ struct State {
     held: BTreeMap<u32, Held>,
     bytes: usize,
     last: u32,
+    /// The server has come back, and who waited for it is let in step by step: the next step.
+    step: Option<u32>,
 }
 
 /// How it stands with the server.
@@ -78,8 +86,8 @@ impl Room {
         bell: Arc<Notify>,
     ) -> Self {
         let (state, turnstile) = (Mutex::default(), Mutex::default());
-        let connection = Mutex::default();
-        Self { key, holds, at_once, state, connection, turnstile, bell }
+        let (connection, is_crowded) = (Mutex::default(), AtomicBool::new(false));
+        Self { key, holds, at_once, state, connection, turnstile, is_crowded, bell }
     }
 
     /// The same for another process of the server, which nobody waits for when it is gone.
@@ -154,21 +162,74 @@ impl Room {
         Ok(())
     }
 
-    /// The server is there: whoever waits for it is let in.
+    /// The server is there. Whoever waits for it is let in by `let_in`, if it was away, and else now.
     pub(super) fn welcome(self: &Arc<Self>, connection: &Arc<Connection>) {
         *self.connection.lock() = Arc::downgrade(connection);
-        self.state.lock().standing = Standing::Serving;
+        {
+            let mut state = self.state.lock();
+            if state.standing == Standing::Away && !state.held.is_empty() {
+                state.step = Some(0);
+                self.is_crowded.store(true, Ordering::Relaxed);
+            }
+            state.standing = Standing::Serving;
+        }
         let mut touched = Touched::default();
         self.release(&mut touched);
         touched.flush();
     }
 
-    /// Lets in whoever waits, in the order they came, as far as the server takes them.
+    /// Lets in those who have waited for the server to come back, a few each millisecond. All at once
+    /// they are as much work as the machine has, and every other call is late.
+    pub(super) async fn let_in(self: Arc<Self>) {
+        while let Some(most) = self.next_portion() {
+            let mut touched = Touched::default();
+            self.release_some(most, &mut touched);
+            touched.flush();
+            if self.is_through() {
+                return;
+            }
+            sleep(STEP).await;
+        }
+    }
+
+    /// How many are let in now; `None`: nobody has to be let in like this.
+    fn next_portion(&self) -> Option<usize> {
+        let mut state = self.state.lock();
+        let step = state.step?;
+        state.step = Some(step.saturating_add(1));
+        Some(portion(step, state.held.len()))
+    }
+
+    /// Whoever comes from now on goes straight to the server: nobody is left to be overtaken, or it was
+    /// the last step.
+    fn is_through(&self) -> bool {
+        let mut state = self.state.lock();
+        let is_through = state.held.is_empty() || state.step.is_none_or(|step| step > LAST_STEP);
+        if is_through {
+            state.step = None;
+            self.is_crowded.store(false, Ordering::Relaxed);
+        }
+        is_through
+    }
+
+    /// Has a call to wait behind others, although its server is there?
+    pub(super) fn is_crowded(&self) -> bool {
+        self.is_crowded.load(Ordering::Relaxed)
+    }
+
+    /// Lets in whoever waits, in the order they came, as far as the server takes them; unless that is
+    /// done step by step.
     pub(crate) fn release(self: &Arc<Self>, touched: &mut Touched) {
+        if self.state.lock().step.is_none() {
+            self.release_some(usize::MAX, touched);
+        }
+    }
+
+    fn release_some(self: &Arc<Self>, most: usize, touched: &mut Touched) {
         let connection = self.connection.lock().upgrade();
         let Some(connection) = connection else { return };
         let _one_at_a_time = self.turnstile.lock();
-        loop {
+        for _ in 0..most {
             if self.at_once.is_some_and(|most| connection.open_calls() >= most) {
                 return;
             }
@@ -276,6 +337,14 @@ impl Room {
     }
 }
 
+/// How many of those who wait are let in at this step. More and more: where new calls come as fast as
+/// these are let in, the crowd would never end.
+fn portion(step: u32, waiting: usize) -> usize {
+    let more = usize::try_from(step / STEPS_TO_ONE_MORE).unwrap_or(usize::MAX);
+    let most = LEAST_LET_IN.saturating_add(more).max(waiting / PARTS);
+    if step < LAST_STEP { most.min(waiting) } else { waiting }
+}
+
 /// Its client does not wait for it any more.
 fn cancelled(path: &ReturnPath, touched: &mut Touched) {
     path.cancelled(Cancel::Left, touched);
@@ -324,4 +393,39 @@ impl Carrier for Room {
 
     /// Nobody here asks anything.
     fn pass(&self, _: &[u8], _: &Edits<'_>, _: &mut Touched) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crowd_is_let_in_in_small_parts_and_has_an_end() {
+        for (step, waiting, expected) in [
+            (0, 0, 0),
+            (0, 1, 1),
+            (0, 64, 2),
+            (15, 64, 2),
+            (16, 64, 3),
+            (0, 4096, 64),
+            (160, 640, 12),
+            (LAST_STEP - 1, 640, 64),
+            (LAST_STEP, 64_000, 64_000),
+        ] {
+            assert_eq!(portion(step, waiting), expected, "{step} {waiting}");
+        }
+        // However many wait, and come meanwhile at each step: so many steps at most.
+        for (waiting, arriving, most) in [(64, 0, 28), (4096, 0, 250), (200, 5, 160), (64, 20, 700)]
+        {
+            let (mut left, mut step) = (waiting, 0);
+            while left > 0 {
+                left -= portion(step, left);
+                step += 1;
+                if left > 0 {
+                    left += arriving;
+                }
+            }
+            assert!(step <= most, "{waiting} with {arriving} each time took {step}");
+        }
+    }
 }

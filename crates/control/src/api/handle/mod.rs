@@ -198,8 +198,13 @@ impl Asked<'_> {
         self.tagged(answer, tag)
     }
 
+    /// Does the asker have what goes by this tag?
+    fn has(&self, tag: &str) -> bool {
+        super::etag::is_known(self.visit.headers.all("if-none-match"), tag)
+    }
+
     fn tagged(&self, answer: Answer, tag: String) -> Answer {
-        match super::etag::is_known(self.visit.headers.all("if-none-match"), &tag) {
+        match self.has(&tag) {
             true => Answer::empty(304).header("ETag", tag),
             false => answer.header("ETag", tag),
         }

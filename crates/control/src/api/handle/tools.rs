@@ -5,18 +5,27 @@ use super::answer::Answer;
 use crate::api::input::CallTool;
 use crate::api::paging::{self, List};
 use crate::api::problem::Problem;
+use crate::platform::Tagged;
 
 pub(super) fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (query, page) = paging::query(asked.route, asked.raw_query(), List::Tools)?;
-    let body = asked.platform.tools(query.text("server"), asked.principal.grants(), &page);
-    Ok(asked.cached(Answer::json_bytes(200, body)))
+    let (server, grants) = (query.text("server"), asked.principal.grants());
+    Ok(tagged(asked.platform.tools(server, grants, &page, |tag| asked.has(tag))))
 }
 
 pub(super) fn of_server(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (_, page) = paging::query(asked.route, asked.raw_query(), List::Tools)?;
     asked.platform.must_see(asked.id(), &asked.principal)?;
-    let body = asked.platform.tools_of(asked.id(), asked.principal.grants(), &page)?;
-    Ok(asked.cached(Answer::json_bytes(200, body)))
+    let grants = asked.principal.grants();
+    Ok(tagged(asked.platform.tools_of(asked.id(), grants, &page, |tag| asked.has(tag))?))
+}
+
+fn tagged(page: Tagged) -> Answer {
+    let answer = match page.body {
+        Some(body) => Answer::json_bytes(200, body),
+        None => Answer::empty(304),
+    };
+    answer.header("ETag", page.tag)
 }
 
 pub(super) async fn call(asked: &Asked<'_>) -> Result<Answer, Problem> {

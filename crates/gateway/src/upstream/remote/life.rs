@@ -130,6 +130,9 @@ impl<'a> Life<'a> {
         *self.server.spoken.0.lock() = Some(self.line.dialect);
         let (server, connection) = (Arc::clone(self.server), Arc::clone(&self.connection));
         let supervisor = self.supervisor.clone();
+        if let Some(room) = server.room.clone() {
+            self.tasks.spawn(room.let_in());
+        }
         self.tasks.spawn(follow_changes(server, connection, Arc::clone(&hello), supervisor));
         self.tasks.spawn(listen::keep(Arc::clone(&self.connection), Arc::clone(&hello)));
         let (connection, line) = (Arc::clone(&self.connection), Arc::clone(&self.line));
