@@ -6,17 +6,19 @@ use trunkline_wire::{decode, member};
 use super::Platform;
 use super::custom::{GROUP_ID, GROUP_NAME};
 use super::roster::Entry;
-use super::show::no_such_server;
-use crate::access::Grants;
+use super::show::{no_such_server, sees};
+use crate::access::{Grants, Principal};
 use crate::api::paging::{List, Page, cursor};
 use crate::api::problem::Problem;
 use crate::api::view::{Status, ToolGroup, ToolView, server_tools, tool_list};
 
 impl Platform {
-    /// The body of `GET /tools`, of all servers or of the one with this name.
-    pub fn tools(&self, server: Option<&str>, grants: &Grants, page: &Page) -> Vec<u8> {
+    /// The body of `GET /tools`, of all servers that the asker sees or of the one with this name.
+    pub fn tools(&self, server: Option<&str>, asker: &Principal, page: &Page) -> Vec<u8> {
         let roster = self.roster();
-        let placed = roster.placed().map(|entry| (self.shelf(entry), self.offer(entry, grants)));
+        let grants = asker.grants();
+        let seen = roster.placed().filter(|entry| sees(asker, &entry.name));
+        let placed = seen.map(|entry| (self.shelf(entry), self.offer(entry, grants)));
         let custom = self.custom_offer(grants);
         let custom = (!custom.is_empty()).then_some((Shelf::CUSTOM, custom));
         let is_asked = |(shelf, _): &(Shelf<'_>, _)| server.is_none_or(|name| shelf.name == name);

@@ -8,7 +8,7 @@ use crate::api::problem::Problem;
 
 pub(super) fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (query, page) = paging::query(asked.route, asked.raw_query(), List::Tools)?;
-    let body = asked.platform.tools(query.text("server"), asked.principal.grants(), &page);
+    let body = asked.platform.tools(query.text("server"), &asked.principal, &page);
     Ok(asked.cached(Answer::json_bytes(200, body)))
 }
 
