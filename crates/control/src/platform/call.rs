@@ -99,6 +99,7 @@ impl Platform {
                 by.address.unwrap_or_default(),
             )),
             traceparent: traceparent.map(str::to_owned),
+            asked: self.0.settings.tracer.is_some().then(|| call.name.clone()),
             is_behind: chosen.is_some(),
             deadline: None,
         };
