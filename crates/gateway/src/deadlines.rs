@@ -56,10 +56,16 @@ impl Deadlines {
 
     /// The same for a call that may take so long.
     pub(crate) fn within(&self, limit: Duration) -> Tick {
-        self.wanted_pause.fetch_min(pause(limit), Ordering::Relaxed);
-        self.tick();
+        let wanted = self.wanted_pause.fetch_min(pause(limit), Ordering::Relaxed).min(pause(limit));
+        // One that stood starts as fine as is wanted; one that runs ends its tick first.
+        let running = if self.tick() { wanted } else { self.pause.load(Ordering::Relaxed) };
         let now = self.now.load(Ordering::Relaxed);
-        tick(now.saturating_add(span(self.pause.load(Ordering::Relaxed), limit)))
+        tick(now.saturating_add(running.max(wanted)).saturating_add(behind(wanted, limit)))
+    }
+
+    /// Calls that may take so long are going to come: the clock is fine enough before the first does.
+    pub(crate) fn expect(&self, limit: Duration) {
+        self.wanted_pause.fetch_min(pause(limit), Ordering::Relaxed);
     }
 
     /// How long it is until then, as far as the clock knows.
@@ -68,12 +74,16 @@ impl Deadlines {
         Duration::from_millis(deadline.get().saturating_sub(now.get()))
     }
 
-    /// Starts the clock if it stands.
+    /// Starts the clock if it stands. Did it?
     #[inline]
-    fn tick(&self) {
-        if !self.ticking.load(Ordering::Relaxed) && !self.ticking.swap(true, Ordering::Relaxed) {
+    fn tick(&self) -> bool {
+        // What was wanted before is seen by whoever sees that it ticks.
+        let starts =
+            !self.ticking.load(Ordering::Relaxed) && !self.ticking.swap(true, Ordering::Release);
+        if starts {
             self.wanted.notify_one();
         }
+        starts
     }
 
     /// Runs the clock. `sweep` ends the calls that are late and says whether any is left open;
@@ -83,12 +93,13 @@ impl Deadlines {
         loop {
             self.wanted.notified().await;
             let mut pause = self.start(&timer)?;
-            while self.ticking.load(Ordering::Relaxed) {
-                timer.tick().await?;
-                let now = tick(self.now.fetch_add(pause, Ordering::Relaxed) + pause);
+            while self.ticking.load(Ordering::Acquire) {
+                // Before a tick, never within one: what it counts for was given to calls already.
                 if self.wanted_pause.load(Ordering::Relaxed) < pause {
                     pause = self.start(&timer)?;
                 }
+                timer.tick().await?;
+                let now = tick(self.now.fetch_add(pause, Ordering::Relaxed) + pause);
                 if sweep(now) {
                     continue;
                 }
@@ -127,8 +138,12 @@ const LONGEST_PAUSE: u64 = 1000;
 
 /// Never less than the limit: the running tick counts for nothing.
 fn span(pause: u64, limit: Duration) -> u64 {
-    let ticks = (millis(limit) + 1).div_ceil(pause) + 1;
-    ticks.saturating_mul(pause).min(u64::MAX / 4)
+    pause.saturating_add(behind(pause, limit))
+}
+
+/// From the end of the running tick on.
+fn behind(pause: u64, limit: Duration) -> u64 {
+    (millis(limit) + 1).div_ceil(pause).saturating_mul(pause).min(u64::MAX / 4)
 }
 
 fn millis(duration: Duration) -> u64 {
@@ -180,5 +195,21 @@ mod tests {
         assert_eq!(deadlines.for_call(), None);
         assert!(deadlines.within(Duration::from_millis(200)) >= tick(200));
         assert_eq!(deadlines.wanted_pause.load(Ordering::Relaxed), 20);
+    }
+
+    #[test]
+    fn the_first_call_with_a_short_limit_is_late_in_its_own_time() {
+        let limit = Duration::from_secs(2);
+        // The clock stood: it starts with the ticks of this call.
+        let deadlines = Deadlines::new(Some(Duration::from_secs(600)));
+        assert_eq!(deadlines.within(limit), tick(200 + 2200));
+        // It runs: the tick it is in may end at once, and counts for a second then.
+        let deadlines = Deadlines::new(Some(Duration::from_secs(600)));
+        deadlines.for_call();
+        assert_eq!(deadlines.within(limit), tick(1000 + 2200));
+        // Finer than that already.
+        let deadlines = Deadlines::new(Some(Duration::from_secs(1)));
+        deadlines.for_call();
+        assert_eq!(deadlines.within(limit), tick(100 + 2100));
     }
 }

@@ -164,3 +164,48 @@ fn who_uses_servers_sees_those_with_a_tool_for_it_and_who_runs_them_sees_all() {
         }
     }
 }
+
+/// What no pattern names is in no list, no number and no answer.
+#[test]
+fn a_server_that_no_pattern_names_is_nowhere_to_be_found() {
+    let room = Room::new();
+    let (platform, _) = house(&room);
+    let dead = json!({ "name": "dead", "transport_type": "HTTP", "auto_connect": true,
+        "connection_config": { "url": "http://127.0.0.1:1/mcp" } });
+    let dead = kit::platform::id_of(&platform.register(&dead));
+    platform.call("a.one", &json!({})).is(200);
+    for (role, tools, expected) in [
+        ("viewer", &["a.*"][..], &["a"][..]),
+        ("caller", &["a.one"], &["a"]),
+        ("caller", &["a.none"], &["a"]),
+        ("caller", &["nobody.*"], &[]),
+        ("caller", &["*.one"], &["a", "b", "dead"]),
+        ("caller", &["*"], &["a", "b", "dead"]),
+        ("operator", &["a.*"], &["a", "b", "dead"]),
+        ("admin", &["nobody.*"], &["a", "b", "dead"]),
+    ] {
+        let made = platform.make_key(&json!({ "name": role, "role": role, "tools": tools }));
+        let rest = platform.rest(made["key"].as_str());
+        let list = rest.get("/api/v1/tools").is(200);
+        let names: Vec<_> =
+            list["servers"].as_array().into_iter().flatten().map(|it| it["name"].clone()).collect();
+        assert_eq!(names, expected, "{role} {tools:?}");
+        let metrics = rest.get("/metrics");
+        assert_eq!(metrics.status(), 200, "{metrics}");
+        for server in ["a", "b", "dead"] {
+            let is_told = metrics.response.text().contains(&format!("server=\"{server}\""));
+            assert_eq!(is_told, expected.contains(&server), "{role} {tools:?} {server}");
+            let one = rest.get(&format!("/api/v1/tools?server={server}")).is(200);
+            let groups = one["servers"].as_array().map(Vec::len);
+            assert_eq!(groups, Some(usize::from(expected.contains(&server))), "{one:#}");
+        }
+        if role == "caller" && !expected.contains(&"dead") {
+            // By its name and by its id it is like one that never was.
+            for id in ["dead", &dead, "never"] {
+                let asked = json!({ "name": "x", "server_id": id });
+                let problem = rest.post(CALL, &asked).problem(404, "no-such-server");
+                assert!(problem.get("server").is_none(), "{problem:#}");
+            }
+        }
+    }
+}

@@ -266,3 +266,26 @@ fn a_call_of_a_key_that_is_revoked_ends_with_an_error_that_says_so() {
         assert_eq!(error.code(), -31007);
     }
 }
+
+/// Nobody tells the other one here (SQLite), and it has not looked yet.
+#[test]
+fn a_key_is_known_to_another_instance_when_it_is_first_shown() {
+    let room = Room::new();
+    let [here, there] = [room.platform(&[]), room.platform(&[])];
+    for n in 0..5 {
+        let key = key_of(&here.make_key(&json!({ "name": format!("k{n}"), "role": "caller" })));
+        let initialize = Ask::post("/mcp", mcp::initialize("1", "2025-11-25"));
+        match n % 2 {
+            0 => drop(there.rest(Some(&key)).get("/api/v1/me").is(200)),
+            _ => {
+                let head = there.rest(Some(&key)).begin(&initialize).head(LIMIT);
+                assert_eq!(head.status, 200, "{}", head.raw);
+            }
+        }
+    }
+    // One that is nobody's stays refused, however often it is shown.
+    let stranger = format!("tl_{}_{}", "abcdefghij", "A".repeat(43));
+    for _ in 0..5 {
+        there.rest(Some(&stranger)).get("/api/v1/me").problem(401, "unauthenticated");
+    }
+}

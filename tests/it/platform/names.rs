@@ -216,3 +216,32 @@ fn us7_ac1_names_with_dots_are_told_apart() {
     let same = names.iter().filter(|name| *name == "a.b.c").count();
     assert!(same <= 1, "one name is not two tools': {names:?}");
 }
+
+/// Servers are found by id and by name: one that is called like another's id would stand in its place.
+#[test]
+fn us7_ac1_no_server_is_called_like_another_ones_id_or_like_the_custom_tools() {
+    let room = Room::new();
+    let config = room.config([("filed", room.fake("f").tool("echo", say::echo()).entry())]);
+    let config = config.to_str().expect("a path");
+    let platform = room.platform(&["--config", config]);
+    let body = |name: &str| {
+        json!({ "name": name, "transport_type": "HTTP", "auto_connect": false,
+        "connection_config": { "url": "https://here.example.com/mcp" } })
+    };
+    let ids = ["a", "b"].map(|name| id_of(&platform.register(&body(name))));
+    let path = format!("{SERVERS}/{}", ids[0]);
+    for (name, status, kind) in [
+        (&ids[1][..], 409, "name-taken"),
+        ("b", 409, "name-taken"),
+        ("filed", 409, "name-taken"),
+        ("custom", 422, "invalid"),
+        ("custom-tools", 422, "invalid"),
+    ] {
+        platform.admin().post(SERVERS, &body(name)).problem(status, kind);
+        platform.admin().patch(&path, &json!({ "name": name })).problem(status, kind);
+        assert_eq!(platform.server(&ids[0])["name"], "a");
+    }
+    for name in ["a", "custom2", "Custom"] {
+        platform.admin().patch(&path, &json!({ "name": name, "description": "x" })).is(200);
+    }
+}

@@ -106,6 +106,9 @@ fn a_call_over_rest_comes_from_where_its_head_says_and_names_its_caller() {
     assert!(last_call(&room.ledger("a")).contains(&spans[1].traceparent()));
     assert!(spans[0].attribute("user.id").is_some(), "{spans:#?}");
     assert_eq!(spans[0].attribute("client.address"), Some("127.0.0.1"));
+    // As the client calls it, and as the server does.
+    let named = [0, 1].map(|at: usize| spans[at].attribute("gen_ai.tool.name"));
+    assert_eq!(named, [Some("a.echo"), Some("echo")]);
     // The same over MCP with a key.
     let key = platform.key("caller");
     platform.mcp(&key).call("a.echo", r#"{"k":"argument-canary"}"#).result();

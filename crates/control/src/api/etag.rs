@@ -39,12 +39,12 @@ pub fn may_change<'a>(
     if header.peek().is_none() {
         return Ok(());
     }
-    let mut given = header.flat_map(tags).peekable();
-    let fits = |tag: &[u8]| tag == b"*" || revision_of(tag) == Some(revision);
-    if given.peek().is_none() {
+    let given: Vec<&[u8]> = header.flat_map(tags).filter(|given| is_tag(given)).collect();
+    let fits = |tag: &&[u8]| *tag == b"*" || revision_of(tag) == Some(revision);
+    if given.is_empty() {
         return Err(Problem::new(Kind::BadHeader, "`If-Match` names no tag"));
     }
-    if given.any(fits) {
+    if given.iter().any(fits) {
         return Ok(());
     }
     let detail = format!("the revision is {revision} now, and `If-Match` names another");
@@ -69,9 +69,22 @@ fn digits(sum: &[u8]) -> String {
     sum.iter().take(DIGITS / 2).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Our tags hold no comma, so foreign ones may be cut wherever they have one.
+/// Cut at the commas that are in no tag.
 fn tags(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|tag| !tag.is_empty())
+    let mut is_inside = false;
+    let ends = move |byte: &u8| {
+        is_inside ^= *byte == b'"';
+        *byte == b',' && !is_inside
+    };
+    value.split(ends).map(<[u8]>::trim_ascii).filter(|tag| !tag.is_empty())
+}
+
+/// `*`, or a tag as RFC 9110 (8.8.3) writes it.
+fn is_tag(given: &[u8]) -> bool {
+    let strong = given.strip_prefix(b"W/").unwrap_or(given);
+    let inner = strong.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+    let belongs = |byte: &u8| matches!(byte, 0x21 | 0x23..=0x7e | 0x80..);
+    given == b"*" || inner.is_some_and(|inner| inner.iter().all(belongs))
 }
 
 #[cfg(test)]
@@ -124,11 +137,15 @@ mod tests {
             let values = header.iter().map(String::as_bytes);
             assert_eq!(may_change(values, 7).is_ok(), expected, "{header:?}");
         }
-        for nothing in ["", " ", ",", " , "] {
+        for nothing in
+            ["", " ", ",", " , ", "bogus", "7", "\"x", "x\"", "\"1\" \"2\"", "w/\"x\"", "a, b"]
+        {
             let problem = may_change([nothing.as_bytes()], 7).unwrap_err();
             assert_eq!((problem.kind, problem.status()), (Kind::BadHeader, 400), "{nothing:?}");
         }
-        let stale = may_change([b"\"x\"".as_slice()], 7).unwrap_err();
-        assert_eq!(stale.status(), 412);
+        for other in ["\"x\"", "\"\"", "\"a\",\"b\"", "W/\"1\"", "\"a,b\"", "bogus, \"x\""] {
+            let stale = may_change([other.as_bytes()], 7).unwrap_err();
+            assert_eq!((stale.kind, stale.status()), (Kind::Stale, 412), "{other}");
+        }
     }
 }

@@ -11,6 +11,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use trunkline_store::{Store, StoreError};
 
+use super::lookup::Looks;
 use super::record::{known, seconds};
 use super::uses::Uses;
 use crate::access::{
@@ -63,6 +64,7 @@ pub struct Keyholder {
     edits: AtomicU64,
     mark: Mutex<Option<Vec<u8>>>,
     uses: Mutex<Uses>,
+    pub(super) looks: Looks,
 }
 
 impl Keyholder {
@@ -77,6 +79,7 @@ impl Keyholder {
             edits: AtomicU64::new(0),
             mark: Mutex::new(None),
             uses: Mutex::new(Uses::default()),
+            looks: Looks::new(),
         };
         holder.reload().await?;
         Ok(holder)
@@ -219,6 +222,13 @@ impl Keyholder {
     }
 
     async fn look(&self, now: i64) {
+        self.see_changes().await;
+        let due = self.uses.lock().due(now);
+        self.write_down(due).await;
+    }
+
+    /// Reads the keys again if somebody has changed them.
+    pub(super) async fn see_changes(&self) {
         match self.store.setting(MARK).await {
             Ok(mark) if mark == *self.mark.lock() => {}
             Ok(_) => {
@@ -229,8 +239,6 @@ impl Keyholder {
             // Those we know count on; the store's own trouble is said elsewhere.
             Err(error) => tracing::debug!(%error, "the API keys cannot be looked at"),
         }
-        let due = self.uses.lock().due(now);
-        self.write_down(due).await;
     }
 
     async fn write_down(&self, uses: Vec<(String, i64)>) {

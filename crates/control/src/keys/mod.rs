@@ -3,6 +3,7 @@
 mod admin;
 mod holder;
 mod ledger;
+mod lookup;
 mod record;
 #[cfg(test)]
 mod tests;

@@ -28,18 +28,19 @@ pub struct ServerMetrics<'a> {
     pub open_calls: u64,
 }
 
-/// The body of `GET /metrics`.
-pub fn expose(metrics: &Metrics, platform: &Platform<'_>) -> String {
+/// The body of `GET /metrics`. `shows`: is the server with this name there for whoever asks?
+pub fn expose(metrics: &Metrics, platform: &Platform<'_>, shows: impl Fn(&str) -> bool) -> String {
     let mut text = Text::default();
-    calls(&mut text, metrics);
+    calls(&mut text, metrics, shows);
     servers(&mut text, platform);
     own(&mut text, platform);
     process(&mut text, &process::look());
     text.done()
 }
 
-fn calls(text: &mut Text, metrics: &Metrics) {
-    let servers = metrics.servers();
+fn calls(text: &mut Text, metrics: &Metrics, shows: impl Fn(&str) -> bool) {
+    let mut servers = metrics.servers();
+    servers.retain(|(name, _)| shows(name));
     let mut family =
         text.family("trunkline_calls_total", Kind::Counter, "Calls that have ended, by outcome.");
     for (name, calls) in &servers {

@@ -12,7 +12,9 @@ use trunkline_store::{NewTool, StoreError};
 
 use super::hear::hex;
 use super::roster::Entry;
+use super::show::sees;
 use super::{News, Platform, clock};
+use crate::access::Principal;
 use crate::api::view::{Source, Status};
 use crate::health::{Checking, Later, Patient, Phase};
 use crate::metrics::{Platform as Measured, ServerMetrics, expose};
@@ -160,10 +162,11 @@ impl Platform {
         }
     }
 
-    /// The body of `GET /metrics`.
-    pub fn metrics(&self) -> String {
+    /// The body of `GET /metrics`, with the servers that the asker sees.
+    pub fn metrics(&self, asker: &Principal) -> String {
         let roster = self.roster();
-        let entries: Vec<_> = roster.placed().map(|entry| (entry, self.info(entry))).collect();
+        let seen = roster.placed().filter(|entry| sees(asker, &entry.name));
+        let entries: Vec<_> = seen.map(|entry| (entry, self.info(entry))).collect();
         let servers: Vec<_> = entries
             .iter()
             .map(|(entry, info)| ServerMetrics {
@@ -184,7 +187,7 @@ impl Platform {
             traces_dropped: self.0.settings.tracer.as_ref().map_or(0, Tracer::dropped),
             ..Measured::default()
         };
-        expose(&self.0.metrics, &measured)
+        expose(&self.0.metrics, &measured, |name| sees(asker, name))
     }
 }
 

@@ -5,7 +5,7 @@ use trunkline_store::NewAudit;
 
 use super::custom::GROUP_ID;
 use super::roster::Entry;
-use super::show::no_such_server;
+use super::show::{no_such_server, sees};
 use super::{Platform, clock};
 use crate::access::label;
 use crate::api::input::CallTool;
@@ -68,7 +68,8 @@ impl Platform {
                 Some(entry) => (entry, chosen.tool.as_str()),
                 None => return Err((no_such_server(&chosen.server), turned(None, &call.name))),
             },
-            (None, Some(id)) => match roster.find(id) {
+            // Nobody learns by asking that there is a server they do not see.
+            (None, Some(id)) => match roster.find(id).filter(|it| sees(by.principal, &it.name)) {
                 Some(entry) => (entry, own_name(entry, &call.name)),
                 None => return Err((no_such_server(id), turned(None, &call.name))),
             },
@@ -98,6 +99,7 @@ impl Platform {
                 by.address.unwrap_or_default(),
             )),
             traceparent: traceparent.map(str::to_owned),
+            asked: self.0.settings.tracer.is_some().then(|| call.name.clone()),
             is_behind: chosen.is_some(),
             deadline: None,
         };

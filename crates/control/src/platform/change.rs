@@ -10,7 +10,7 @@ use super::entrust::left_behind;
 use super::reconcile::PATIENCE;
 use super::roster::{Entry, Origin};
 use super::show::{no_such_server, store_problem};
-use super::{News, Platform, Shown, clock};
+use super::{News, Platform, Shown, clock, custom};
 use crate::access::{self, Action};
 use crate::api::etag;
 use crate::api::fault::{Fault, Pointer};
@@ -32,7 +32,7 @@ impl Platform {
         self.check_command(&connection.transport, Action::RegisterServer, &new.name, by)?;
         let action = Action::RegisterServer;
         self.check_references(None, &connection, action, &new.name, by)?;
-        self.check_name(&new.name, None)?;
+        self.check_name(&new.name)?;
         self.check_places(&connection)?;
         let (id, at) = (new_id()?, clock::now());
         let kept = self.0.safe.seal(&id, &connection, at).map_err(|error| secret(&error))?;
@@ -86,7 +86,9 @@ impl Platform {
         self.check_references(Some(&opened), &connection, action, &before.name, by)?;
         left_behind(&patch, &opened, &connection)?;
         let name = patch.name.unwrap_or_else(|| before.name.clone());
-        self.check_name(&name, Some(&before.id))?;
+        if name != before.name {
+            self.check_name(&name)?;
+        }
         self.check_places(&connection)?;
         let at = clock::now();
         let kept = self.0.safe.seal(&before.id, &connection, at).map_err(|error| secret(&error))?;
@@ -245,11 +247,17 @@ impl Platform {
         self.0.news.tell(News::Changed { id, name, what });
     }
 
-    fn check_name(&self, name: &str, own: Option<&str>) -> Result<(), Problem> {
-        match self.roster().named(name) {
-            Some(entry) if own != Some(entry.id.as_str()) => Err(taken(name)),
-            _ => Ok(()),
+    /// Servers are found by id and by name, so neither may be another's; and the group of the custom
+    /// tools is shown among them.
+    fn check_name(&self, name: &str) -> Result<(), Problem> {
+        if self.roster().has(name) {
+            return Err(taken(name));
         }
+        if custom::is_reserved(name) {
+            let why = "is what the group of the custom tools is called";
+            return Err(Problem::invalid(vec![Fault::at(&Pointer::root().key("name"), why)]));
+        }
+        Ok(())
     }
 
     /// A command runs on this machine: it takes an admin, and an operator who wants it so. Who tried

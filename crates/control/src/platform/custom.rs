@@ -10,9 +10,13 @@ use crate::api::fault::{Fault, Pointer};
 use crate::api::problem::Problem;
 use trunkline_gateway::CustomInfo;
 
-/// The group they are shown in. No server has this id; one may have the name.
+/// The group they are shown in. No server that is registered is called so; one of the config file may be.
 pub(super) const GROUP_ID: &str = "custom-tools";
 pub(super) const GROUP_NAME: &str = "custom";
+
+pub(super) fn is_reserved(name: &str) -> bool {
+    name == GROUP_ID || name == GROUP_NAME
+}
 
 /// One of the tools behind a custom tool, and what it is called with.
 #[derive(Debug, PartialEq, Eq)]

@@ -62,6 +62,15 @@ impl KeyGate {
 impl Gate for KeyGate {
     fn admit(&self, asking: &Asking<'_>) -> Admission {
         let decided = self.decide(asking.authorization, asking.peer);
+        let bearer = || bearer_of(asking.authorization).ok().flatten();
+        if decided == Err(Refusal::Unknown) && self.keys.may_be_new(bearer()) {
+            let (gate, shown) = (self.clone(), asking.authorization.map(<[u8]>::to_vec));
+            let peer = asking.peer;
+            return Admission::Later(Box::pin(async move {
+                gate.keys.look_again().await;
+                gate.told(gate.decide(shown.as_deref(), peer), peer)
+            }));
+        }
         if decided != Err(Refusal::NeedsKeys) {
             return Admission::Now(self.told(decided, asking.peer));
         }

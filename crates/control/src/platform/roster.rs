@@ -114,6 +114,11 @@ impl Roster {
         self.of_id(id).or_else(|| self.named(id))
     }
 
+    /// Does anybody go by this, be it a name or an id?
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.named(name).is_some() || self.of_id(name).is_some()
+    }
+
     /// The server a namespaced name begins with, and the rest: the longest that fits.
     pub(super) fn split<'a>(&self, name: &'a str) -> Option<(&Entry, &'a str)> {
         let dots = name.match_indices('.').map(|(at, _)| at);

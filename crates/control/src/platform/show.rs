@@ -55,12 +55,13 @@ impl Platform {
         let status = self.status(entry);
         let health = ward.map_or_else(unknown, |ward| ward.health);
         let trouble = self.0.troubles.lock().get(&entry.id).cloned();
-        let failure = info.as_ref().and_then(|info| Some((info, info.last_failure.clone()?)));
+        let failure =
+            info.as_ref().and_then(|info| Some((info.failed_at?, info.last_failure.clone()?)));
         let (message, hint, at) = match (trouble, failure) {
             (Some(trouble), _) => (Some(trouble.message), None, trouble.at),
-            (None, Some((info, failure))) => {
+            (None, Some((at, failure))) => {
                 let hint = Some(failure.advice.clone()).filter(|advice| !advice.is_empty());
-                (Some(failure.to_string()), hint, clock::at(info.since))
+                (Some(failure.to_string()), hint, clock::at(at))
             }
             (None, None) => (None, None, 0),
         };
@@ -221,7 +222,7 @@ fn unknown() -> HealthView {
 }
 
 /// Who runs the servers sees all of them; who uses them, those with a tool that may be called.
-fn sees(asker: &Principal, server: &str) -> bool {
+pub(super) fn sees(asker: &Principal, server: &str) -> bool {
     asker.role() >= Role::Operator || asker.grants().touches(server)
 }
 

@@ -7,8 +7,8 @@ use trunkline_wire::{decode, member};
 use super::Platform;
 use super::custom::{GROUP_ID, GROUP_NAME};
 use super::roster::{Entry, Roster};
-use super::show::no_such_server;
-use crate::access::Grants;
+use super::show::{no_such_server, sees};
+use crate::access::{Grants, Principal};
 use crate::api::etag;
 use crate::api::paging::{List, Page, cursor};
 use crate::api::problem::Problem;
@@ -24,18 +24,19 @@ pub struct Tagged {
 }
 
 impl Platform {
-    /// The body of `GET /tools`, of all servers or of the one with this name. `is_known`: does the asker
-    /// have what goes by this tag?
+    /// The body of `GET /tools`, of all servers that the asker sees or of the one with this name.
+    /// `is_known`: does the asker have what goes by this tag?
     pub fn tools(
         &self,
         server: Option<&str>,
-        grants: &Grants,
+        asker: &Principal,
         page: &Page,
         is_known: impl Fn(&str) -> bool,
     ) -> Tagged {
-        let roster = self.roster();
+        let (roster, grants) = (self.roster(), asker.grants());
         let is_asked = |shelf: &Shelf<'_>| server.is_none_or(|name| shelf.name == name);
-        let shelves = roster.placed().map(|entry| (self.shelf(entry), self.offer(entry)));
+        let seen = roster.placed().filter(|entry| sees(asker, &entry.name));
+        let shelves = seen.map(|entry| (self.shelf(entry), self.offer(entry)));
         let offers: Vec<_> = shelves.filter(|(shelf, _)| is_asked(shelf)).collect();
         let custom = match is_asked(&Shelf::CUSTOM) {
             true => self.custom_offer(grants),

@@ -66,6 +66,10 @@ pub(crate) trait Exit: Debug + Send + Sync {
     fn parent(&self) -> Option<&str> {
         None
     }
+    /// What its client calls the tool, where the request itself does not say.
+    fn asked(&self) -> Option<&str> {
+        None
+    }
 }
 
 impl Door {
@@ -143,6 +147,13 @@ impl Door {
         match self {
             Self::Line(_) => None,
             Self::Exit(exit) => exit.parent(),
+        }
+    }
+
+    pub(crate) fn asked(&self) -> Option<&str> {
+        match self {
+            Self::Line(_) => None,
+            Self::Exit(exit) => exit.asked(),
         }
     }
 

@@ -40,7 +40,7 @@ impl Trace {
         let trail = traces.begin([said.as_deref(), door.parent()])?;
         let method = message.method();
         let method = String::from_utf8_lossy(&method).chars().take(LONGEST_METHOD).collect();
-        let target = target(message, own);
+        let target = target(message, own, door.asked());
         let (traces, began) = (Arc::clone(traces), SystemTime::now());
         Some(Self { traces, trail, method, target, hop, began, handed: AtomicU64::new(0) })
     }
@@ -83,13 +83,16 @@ impl Trace {
 /// The key in `_meta`, without a prefix: the protocol has reserved it for this.
 const PARENT: &str = "traceparent";
 
-fn target(message: &Message<'_>, own: Option<&[u8]>) -> Option<Target> {
+fn target(message: &Message<'_>, own: Option<&[u8]>, asked: Option<&str>) -> Option<Target> {
     let is_prompt = match &*message.method() {
         b"tools/call" => false,
         b"prompts/get" => true,
         _ => return None,
     };
-    let asked = decode(message.text(message.params.name))?.into_owned();
+    let asked = match asked {
+        Some(asked) => asked.to_owned(),
+        None => decode(message.text(message.params.name))?.into_owned(),
+    };
     let own = own.and_then(decode).unwrap_or_default().into_owned();
     Some(Target { is_prompt, asked, own })
 }

@@ -30,6 +30,8 @@ pub struct ToolCall {
     pub who: Option<Arc<str>>,
     /// The `traceparent` it came with, if it came with one.
     pub traceparent: Option<String>,
+    /// What its client calls it, if that is something else; for those who follow requests.
+    pub asked: Option<String>,
     /// A tool that the config does not show by itself: it is behind a custom tool.
     pub is_behind: bool,
     /// When the answer is of no use any more; besides, what holds for every call holds.
@@ -108,6 +110,7 @@ impl Fleet {
             sender: Mutex::new(Some(sender)),
             handed: Arc::clone(&handed),
             parent: call.traceparent,
+            asked: call.asked,
         };
         let leaving = Leaving { client: Arc::clone(&client) };
         hand_over(&server, &message, client, &Arc::new(exit));
@@ -310,6 +313,7 @@ struct Return {
     /// When it was handed over to its server.
     handed: Arc<Mutex<Option<Instant>>>,
     parent: Option<String>,
+    asked: Option<String>,
 }
 
 impl Return {
@@ -342,6 +346,10 @@ impl Exit for Return {
 
     fn parent(&self) -> Option<&str> {
         self.parent.as_deref()
+    }
+
+    fn asked(&self) -> Option<&str> {
+        self.asked.as_deref()
     }
 }
 

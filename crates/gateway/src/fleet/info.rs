@@ -31,6 +31,8 @@ pub struct ServerInfo {
     pub restarts: u32,
     /// Why it last failed, with its last words on stderr; also when it has come back since.
     pub last_failure: Option<Failure>,
+    /// And when.
+    pub failed_at: Option<Instant>,
     /// Calls that are with it, and calls that wait for it.
     pub open_calls: usize,
     pub waiting_calls: usize,
@@ -132,6 +134,7 @@ fn info(server: &Server) -> ServerInfo {
         started_in,
         restarts,
         last_failure: status.last_failure,
+        failed_at: status.failed_at,
         open_calls: server.open_calls(),
         waiting_calls: server.waiting_calls(),
         last_message: connection.and_then(|connection| connection.last_heard()),

@@ -101,6 +101,9 @@ impl Connection {
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts { key, limits, line, broken, audience, simple, deadlines, parking, outfit } =
             parts;
+        if let Some(timeout) = outfit.timeout {
+            deadlines.expect(timeout);
+        }
         Self {
             key,
             limits,

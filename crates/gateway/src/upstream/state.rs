@@ -110,6 +110,8 @@ pub struct Status {
     pub retry: Option<Retry>,
     /// Why it last failed, also when it has come back since.
     pub last_failure: Option<Failure>,
+    /// And when.
+    pub failed_at: Option<Instant>,
 }
 
 /// When a server that has failed is tried again.
@@ -147,6 +149,7 @@ impl Default for Status {
             since: Instant::now(),
             retry: None,
             last_failure: None,
+            failed_at: None,
         }
     }
 }

@@ -165,6 +165,7 @@ pub(super) fn announce(server: &Server, supervisor: &Supervisor, failure: &Failu
     server.update(|status| {
         status.state = State::Failed(failure.clone());
         status.last_failure = Some(failure.clone());
+        status.failed_at = Some(Instant::now());
         status.retry = retry;
     });
     // Whoever waits for a server that waits for a login is told what to do.

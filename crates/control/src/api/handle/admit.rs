@@ -26,6 +26,11 @@ pub(super) async fn admitted(
         issuer.renewed().await;
         decided = decide_by(platform, visit);
     }
+    let bearer = || bearer_of(visit.headers.only("authorization")).ok().flatten();
+    if decided == Err(Refusal::Unknown) && platform.keys().may_be_new(bearer()) {
+        platform.keys().look_again().await;
+        decided = decide_by(platform, visit);
+    }
     if let Ok(principal) = &decided
         && let Err(refusal) = principal.require(needed)
         && route.method != Method::Get

@@ -157,7 +157,7 @@ async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
         }
         Operation::GetMetrics => {
             asked.no_query()?;
-            let text = asked.platform.metrics();
+            let text = asked.platform.metrics(&asked.principal);
             Ok(Answer::text(200, metrics::MEDIA_TYPE, text.into_bytes()))
         }
         // Answered before anything comes here.

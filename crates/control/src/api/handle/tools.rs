@@ -9,8 +9,8 @@ use crate::platform::Tagged;
 
 pub(super) fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (query, page) = paging::query(asked.route, asked.raw_query(), List::Tools)?;
-    let (server, grants) = (query.text("server"), asked.principal.grants());
-    Ok(tagged(asked.platform.tools(server, grants, &page, |tag| asked.has(tag))))
+    let server = query.text("server");
+    Ok(tagged(asked.platform.tools(server, &asked.principal, &page, |tag| asked.has(tag))))
 }
 
 pub(super) fn of_server(asked: &Asked<'_>) -> Result<Answer, Problem> {
