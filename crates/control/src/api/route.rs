@@ -55,16 +55,7 @@ pub enum Operation {
     ListTools,
     CallTool,
     SearchTools,
-    ListSkills,
-    PutSkill,
-    DeleteSkill,
-    ListSuggestions,
-    ApproveSuggestion,
-    RejectSuggestion,
-    GetToolSkills,
-    SetToolSkills,
-    ClearToolSkills,
-    ClassifyTool,
+    Skills(SkillOperation),
     ListAudit,
     StreamEvents,
     CreateKey,
@@ -80,6 +71,20 @@ pub enum Operation {
     GetMetrics,
     GetLiveness,
     GetReadiness,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SkillOperation {
+    ListSkills,
+    PutSkill,
+    DeleteSkill,
+    ListSuggestions,
+    ApproveSuggestion,
+    RejectSuggestion,
+    GetToolSkills,
+    SetToolSkills,
+    ClearToolSkills,
+    ClassifyTool,
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -44,11 +44,12 @@ pub(super) fn body(
             { "role": "user", "content": user(server, tools, fence) },
         ],
     });
-    if form == Form::Schema {
-        body["response_format"] = json!({
+    if let (Form::Schema, Some(members)) = (form, body.as_object_mut()) {
+        let format = json!({
             "type": "json_schema",
             "json_schema": { "name": "skills", "strict": true, "schema": schema(taxonomy) },
         });
+        members.insert("response_format".to_owned(), format);
     }
     body
 }

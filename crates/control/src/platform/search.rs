@@ -13,7 +13,7 @@ use super::{Platform, Roster};
 use crate::access::{Grants, Principal};
 use crate::api::input::SearchTools;
 use crate::api::problem::{Kind, Problem};
-use crate::api::view::{FoundView, Status};
+use crate::api::view::{FoundView, Status, add};
 
 /// What is searched for one asker.
 #[derive(Debug, Clone, Default)]
@@ -38,7 +38,7 @@ impl Platform {
             "total_tools_searched": found.compared,
         });
         if !field.unknown.is_empty() {
-            metadata["unknown_servers"] = json!(field.unknown);
+            add(&mut metadata, "unknown_servers", json!(field.unknown));
         }
         Ok(json!({ "query": wanted.query, "tools": tools, "metadata": metadata }))
     }

@@ -46,7 +46,8 @@ impl Platform {
         if is_known(&tag) {
             return Tagged { tag, body: None };
         }
-        let placed = offers.iter().map(|(shelf, offer)| (*shelf, shown(shelf, offer, grants)));
+        let placed =
+            offers.iter().map(|(shelf, offer)| (*shelf, shown(shelf, offer.as_ref(), grants)));
         let custom: Vec<ToolInfo<'_>> = custom.iter().map(CustomInfo::tool).collect();
         let custom = (!custom.is_empty()).then_some((Shelf::CUSTOM, custom));
         let mut all: Vec<_> = placed.chain(custom).collect();
@@ -75,7 +76,8 @@ impl Platform {
         if is_known(&tag) {
             return Ok(Tagged { tag, body: None });
         }
-        let all = offered.each_ref().map(|(shelf, offer)| (*shelf, shown(shelf, offer, grants)));
+        let all =
+            offered.each_ref().map(|(shelf, offer)| (*shelf, shown(shelf, offer.as_ref(), grants)));
         let total = all.iter().map(|(_, tools)| tools.len()).sum();
         let (groups, next) = cut(&all, page);
         let tools = groups.first().map(|(_, tools)| *tools).unwrap_or_default();
@@ -160,8 +162,8 @@ fn called_by(roster: &Roster, id: &str, server: &str, tool: &str) -> String {
 }
 
 /// What of it the asker may call, by name.
-fn shown<'a>(shelf: &Shelf<'_>, offer: &'a Option<Offer>, grants: &Grants) -> Vec<ToolInfo<'a>> {
-    let tools = offer.iter().flat_map(Offer::tools);
+fn shown<'a>(shelf: &Shelf<'_>, offer: Option<&'a Offer>, grants: &Grants) -> Vec<ToolInfo<'a>> {
+    let tools = offer.into_iter().flat_map(Offer::tools);
     let mut tools: Vec<_> = tools.filter(|tool| grants.allows(shelf.name, tool.name)).collect();
     tools.sort_by_key(|tool| tool.name);
     tools

@@ -26,7 +26,7 @@ use super::{docs, openapi, query};
 use crate::access::Principal;
 use crate::keys::By;
 use crate::metrics;
-use crate::platform::{Decision, Platform, now};
+use crate::platform::{Platform, now};
 
 #[derive(Debug, Clone)]
 pub struct Api {
@@ -124,16 +124,7 @@ async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
         Operation::ListTools => tools::list(asked),
         Operation::CallTool => tools::call(asked).await,
         Operation::SearchTools => search::search(asked).await,
-        Operation::ListSkills => skills::list(asked),
-        Operation::PutSkill => skills::put(asked).await,
-        Operation::DeleteSkill => skills::delete(asked).await,
-        Operation::ListSuggestions => skills::suggestions(asked).await,
-        Operation::ApproveSuggestion => skills::decide(asked, Decision::Approve).await,
-        Operation::RejectSuggestion => skills::decide(asked, Decision::Reject).await,
-        Operation::GetToolSkills => skills::of_tool(asked),
-        Operation::SetToolSkills => skills::set(asked).await,
-        Operation::ClearToolSkills => skills::clear(asked).await,
-        Operation::ClassifyTool => skills::classify(asked).await,
+        Operation::Skills(of) => skills::answer(asked, of).await,
         Operation::ListAudit => keys::audit(asked).await,
         Operation::CreateKey => keys::create(asked).await,
         Operation::ListKeys => keys::list(asked).await,

@@ -6,7 +6,7 @@ use crate::api::input::{MOST_BODY, PUT_SKILL, SET_SKILLS};
 use crate::api::paging::{CURSOR, LIMIT};
 use crate::api::problem::Kind;
 use crate::api::route::{
-    Access, Answer, Body, Content, Method, Operation, Parameter, Place, Route,
+    Access, Answer, Body, Content, Method, Operation, Parameter, Place, Route, SkillOperation,
 };
 use crate::api::shape::{Case, Form, Object, Shape, Words, text};
 use crate::api::view::{SKILL, SKILL_LIST, SUGGESTION, SUGGESTION_LIST, TOOL_SKILLS};
@@ -15,7 +15,7 @@ const TAG: &str = "Search and skills";
 
 pub(super) const ROUTES: &[Route] = &[
     Route {
-        operation: Operation::ListSkills,
+        operation: Operation::Skills(SkillOperation::ListSkills),
         method: Method::Get,
         path: "/api/v1/skills",
         access: Access::Needs(Action::ReadSkills),
@@ -33,7 +33,7 @@ pub(super) const ROUTES: &[Route] = &[
         problems: &[],
     },
     Route {
-        operation: Operation::PutSkill,
+        operation: Operation::Skills(SkillOperation::PutSkill),
         method: Method::Put,
         path: "/api/v1/skills/{id}",
         access: Access::Needs(Action::EditSkills),
@@ -54,7 +54,7 @@ pub(super) const ROUTES: &[Route] = &[
         problems: &[Kind::StoreUnavailable, Kind::StoreFull],
     },
     Route {
-        operation: Operation::DeleteSkill,
+        operation: Operation::Skills(SkillOperation::DeleteSkill),
         method: Method::Delete,
         path: "/api/v1/skills/{id}",
         access: Access::Needs(Action::EditSkills),
@@ -72,7 +72,7 @@ pub(super) const ROUTES: &[Route] = &[
         problems: &[Kind::NoSuchSkill, Kind::StoreUnavailable, Kind::StoreFull],
     },
     Route {
-        operation: Operation::ListSuggestions,
+        operation: Operation::Skills(SkillOperation::ListSuggestions),
         method: Method::Get,
         path: "/api/v1/skills/suggestions",
         access: Access::Needs(Action::EditSkills),
@@ -94,19 +94,19 @@ pub(super) const ROUTES: &[Route] = &[
         problems: &[Kind::StoreUnavailable],
     },
     decision(
-        Operation::ApproveSuggestion,
+        Operation::Skills(SkillOperation::ApproveSuggestion),
         "/api/v1/skills/suggestions/{id}/approve",
         "Approve a suggested skill",
         "It is a skill from now on, and tools are given it.",
     ),
     decision(
-        Operation::RejectSuggestion,
+        Operation::Skills(SkillOperation::RejectSuggestion),
         "/api/v1/skills/suggestions/{id}/reject",
         "Reject a suggested skill",
         "It is not suggested again.",
     ),
     Route {
-        operation: Operation::GetToolSkills,
+        operation: Operation::Skills(SkillOperation::GetToolSkills),
         method: Method::Get,
         path: "/api/v1/tools/{id}/skills",
         access: Access::Needs(Action::ReadSkills),
@@ -119,7 +119,7 @@ pub(super) const ROUTES: &[Route] = &[
         problems: &[Kind::NoSuchTool],
     },
     Route {
-        operation: Operation::SetToolSkills,
+        operation: Operation::Skills(SkillOperation::SetToolSkills),
         method: Method::Put,
         path: "/api/v1/tools/{id}/skills",
         access: Access::Needs(Action::EditSkills),
@@ -137,7 +137,7 @@ pub(super) const ROUTES: &[Route] = &[
         problems: &[Kind::NoSuchTool, Kind::StoreUnavailable, Kind::StoreFull],
     },
     Route {
-        operation: Operation::ClearToolSkills,
+        operation: Operation::Skills(SkillOperation::ClearToolSkills),
         method: Method::Delete,
         path: "/api/v1/tools/{id}/skills",
         access: Access::Needs(Action::EditSkills),
@@ -150,7 +150,7 @@ pub(super) const ROUTES: &[Route] = &[
         problems: &[Kind::NoSuchTool, Kind::StoreUnavailable, Kind::StoreFull],
     },
     Route {
-        operation: Operation::ClassifyTool,
+        operation: Operation::Skills(SkillOperation::ClassifyTool),
         method: Method::Post,
         path: "/api/v1/tools/{id}/classify",
         access: Access::Needs(Action::EditSkills),

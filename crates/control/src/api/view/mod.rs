@@ -47,6 +47,13 @@ fn moment_or_null(millis: Option<i64>) -> Value {
     millis.map_or(Value::Null, moment)
 }
 
+/// One member more.
+pub(crate) fn add(object: &mut Value, key: &str, value: impl Into<Value>) {
+    if let Some(members) = object.as_object_mut() {
+        members.insert(key.to_owned(), value.into());
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use crate::api::fault::{Fault, Pointer};

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Status;
+use super::add;
 use super::skill::{ASSIGNED, skill_members};
 use super::status::STATUSES;
 use crate::api::shape::{Object, Shape, any_text, count, optional, required};
@@ -33,7 +34,7 @@ impl FoundView<'_> {
             "source_server": { "id": id, "name": name, "status": status.as_str() },
         });
         for (key, value) in skill_members(self.assigned) {
-            json[key] = value;
+            add(&mut json, key, value);
         }
         json
     }

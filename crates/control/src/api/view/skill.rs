@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use trunkline_store::SuggestionRecord;
 
 use super::search::rounded;
-use super::{MOMENT, NEXT_CURSOR, moment, moment_or_null};
+use super::{MOMENT, NEXT_CURSOR, add, moment, moment_or_null};
 use crate::api::shape::{Object, Shape, any_text, count, optional, required};
 use crate::skills::{Assigned, Skill};
 
@@ -33,7 +33,7 @@ impl SkillView<'_> {
             "embedding_updated_at": moment(self.made_at),
         });
         if let Some(similarity) = self.similarity {
-            json["similarity"] = rounded(similarity).into();
+            add(&mut json, "similarity", rounded(similarity));
         }
         json
     }
@@ -52,9 +52,9 @@ impl ToolSkillsView<'_> {
     pub fn json(&self) -> Value {
         let mut json = json!({ "id": self.id, "name": self.name });
         for (key, value) in skill_members(self.assigned) {
-            json[key] = value;
+            add(&mut json, key, value);
         }
-        json["source"] = self.assigned.map_or(Value::Null, |it| it.source.as_str().into());
+        add(&mut json, "source", self.assigned.map(|it| it.source.as_str()));
         json
     }
 }
