@@ -14,6 +14,7 @@ const TOO_LARGE: i32 = -31004;
 const BROKEN_ANSWER: i32 = -31005;
 const SHUTTING_DOWN: i32 = -31006;
 const TURNED_OUT: i32 = -31007;
+pub(crate) const TURNED_DOWN: i32 = -31008;
 
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
@@ -61,6 +62,11 @@ pub(crate) enum CallError {
     /// To a server, about something it wanted from a client.
     #[error("`{method}` cannot be passed on: {why}")]
     Unaskable { method: String, why: String },
+    /// To a client, about something its call's server wanted from it.
+    #[error(
+        "the client refused `{method}`, which the server asked for: {why}; the call may have run in part"
+    )]
+    NotAnswered { method: String, code: i32, why: String },
     #[error("Tool name must be prefixed with server key: {0}")]
     NoPrefix(String),
     #[error("{why}; the request did not reach it")]
@@ -151,6 +157,9 @@ impl CallError {
             Self::HeaderMismatch(_) => HEADER_MISMATCH,
             Self::UnknownResource(_) => RESOURCE_NOT_FOUND,
             Self::Unaskable { .. } | Self::Unaddressed { .. } => METHOD_NOT_FOUND,
+            // The method of the call is known: it must not be taken for one that is not.
+            Self::NotAnswered { code: METHOD_NOT_FOUND, .. } => TURNED_DOWN,
+            Self::NotAnswered { code, .. } => *code,
             Self::ServerGone { .. } | Self::ServerAbsent { .. } => SERVER_GONE,
             Self::Timeout { .. } => TIMEOUT,
             Self::Busy { .. } => BUSY,
@@ -184,6 +193,7 @@ impl CallError {
             | Self::UnknownResource(_)
             | Self::UnknownPrompt(_)
             | Self::Unaskable { .. }
+            | Self::NotAnswered { .. }
             | Self::Unaddressed { .. }
             | Self::MissingMeta(_)
             | Self::UnsupportedVersion { .. }
@@ -331,7 +341,9 @@ mod tests {
 
     #[test]
     fn our_own_codes_are_outside_the_reserved_range() {
-        for code in [SERVER_GONE, TIMEOUT, BUSY, TOO_LARGE, BROKEN_ANSWER, SHUTTING_DOWN] {
+        for code in
+            [SERVER_GONE, TIMEOUT, BUSY, TOO_LARGE, BROKEN_ANSWER, SHUTTING_DOWN, TURNED_DOWN]
+        {
             assert!(!(-32768..=-32000).contains(&code));
         }
     }
@@ -388,6 +400,14 @@ mod tests {
         ] {
             let text = String::from_utf8(error.response_in(Era::Modern, b"1")).unwrap();
             assert_eq!(text, format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{{expected}}}}}"#));
+        }
+    }
+
+    #[test]
+    fn what_a_client_refuses_keeps_its_code_but_for_one() {
+        for (code, expected) in [(-1, -1), (-32603, -32603), (-32601, TURNED_DOWN)] {
+            let (method, why) = ("m".to_owned(), "no".to_owned());
+            assert_eq!(CallError::NotAnswered { method, code, why }.code(), expected);
         }
     }
 

@@ -15,19 +15,26 @@ const CAPABILITIES: &str = r#"{"completions":{},"logging":{},"prompts":{"listCha
 
 impl Face {
     /// The result of `initialize`. No `instructions` if they are empty; `instances` are told to one
-    /// of our kind.
+    /// of our kind; `tasks` is one more capability, if there are servers that have it.
     pub(crate) fn initialize_result(
         &self,
         agreed: Revision,
         instructions: &str,
         instances: &[u8],
+        tasks: Option<&str>,
     ) -> Vec<u8> {
         let capabilities = if self.simple { r#"{"tools":{}}"# } else { CAPABILITIES };
+        let tasks = tasks.filter(|_| !self.simple).map(|tasks| format!(",{tasks}}}"));
+        let (known, more) = match (&tasks, capabilities.strip_suffix('}')) {
+            (Some(tasks), Some(open)) => (open, tasks.as_str()),
+            _ => (capabilities, ""),
+        };
         let mut out = [
             br#"{"protocolVersion":""#,
             agreed.as_str().as_bytes(),
             br#"","capabilities":"#,
-            capabilities.as_bytes(),
+            known.as_bytes(),
+            more.as_bytes(),
             br#","serverInfo":{"name":"#,
             &encode(&self.name),
             br#","version":"#,
@@ -111,8 +118,12 @@ mod tests {
             version: "1.0.0".to_owned(),
             simple: true,
         };
-        let text =
-            String::from_utf8(face.initialize_result(Revision::negotiate("2024-11-05"), "", b""));
+        let text = String::from_utf8(face.initialize_result(
+            Revision::negotiate("2024-11-05"),
+            "",
+            b"",
+            None,
+        ));
         assert_eq!(
             text.unwrap(),
             "{\"protocolVersion\":\"2024-11-05\",\"capabilities\":{\"tools\":{}},\"serverInfo\":\
@@ -145,9 +156,13 @@ mod tests {
     #[test]
     fn otherwise_changes_are_announced() {
         let face = Face { name: "t\"".to_owned(), version: "1".to_owned(), simple: false };
-        let text = String::from_utf8(face.initialize_result(LATEST_LEGACY, "a\nb", b"")).unwrap();
+        let text =
+            String::from_utf8(face.initialize_result(LATEST_LEGACY, "a\nb", b"", None)).unwrap();
         assert!(text.ends_with(r#","instructions":"a\nb"}"#), "{text}");
         assert!(text.contains(r#""tools":{"listChanged":true}"#), "{text}");
         assert!(text.contains(r#""name":"t\"""#), "{text}");
+        let with = face.initialize_result(LATEST_LEGACY, "", b"", Some(r#""tasks":{"x":{}}"#));
+        let with = String::from_utf8(with).unwrap();
+        assert!(with.contains(r#""tools":{"listChanged":true},"tasks":{"x":{}}},"serverInfo""#));
     }
 }

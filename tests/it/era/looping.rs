@@ -1,5 +1,6 @@
 //! Results that ask become questions to a session; the request is made again with its answers.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use kit::mcp::Speak;
@@ -195,7 +196,7 @@ fn a_result_that_asks_for_nothing_is_an_error() {
         let first = scene.wait_for("a question or the answer", LIMIT, |line| line.id().is_some());
         if first.method().is_some() {
             scene.reply(&first, r#""error":{"code":-32601,"message":"unknown"}"#);
-            scene.answer(&id, SOON).error();
+            assert_ne!(scene.answer(&id, SOON).code(), -32601, "the call's method is known");
         } else {
             first.error();
         }
@@ -211,14 +212,18 @@ fn a_url_elicitation_gets_the_id_the_older_era_wants() {
         let ask = asks(&[("k", "elicitation/create", params)]);
         room.config([("a", room.fake("a").tool("ask", ask).over(upstream))]);
         let scene = open(&room, front);
-        let id = scene.begin(&scene.tool("a", "ask"), "{}");
-        let question = scene.question("elicitation/create", LIMIT);
-        let asked = scan::get(&question.0, "params").expect("params");
-        let own = scan::get(asked, "elicitationId").and_then(scan::text);
-        assert!(own.is_some_and(|id| !id.is_empty()), "{question}");
-        assert_eq!(scan::get(asked, "url"), Some(&br#""https:\/\/example.org""#[..]), "{question}");
-        scene.reply(&question, r#""result":{"action":"accept"}"#);
-        scene.answer(&id, LIMIT).result();
+        let mut ids = HashSet::new();
+        for _ in 0..2 {
+            let id = scene.begin(&scene.tool("a", "ask"), "{}");
+            let question = scene.question("elicitation/create", LIMIT);
+            let asked = scan::get(&question.0, "params").expect("params");
+            let own = scan::get(asked, "elicitationId").and_then(scan::text).unwrap_or_default();
+            assert!(!own.is_empty() && ids.insert(own), "each has its own: {question}");
+            let url = scan::get(asked, "url");
+            assert_eq!(url, Some(&br#""https:\/\/example.org""#[..]), "{question}");
+            scene.reply(&question, r#""result":{"action":"accept"}"#);
+            scene.answer(&id, LIMIT).result();
+        }
     });
 }
 
@@ -236,6 +241,7 @@ fn a_session_that_refuses_to_answer_ends_the_call() {
         scene.reply(&question, r#""error":{"code":-1,"message":"User rejected"}"#);
         let answer = scene.answer(&id, SOON);
         assert!(answer.message().contains("User rejected"), "{answer}");
+        assert_eq!(answer.code(), -1, "{answer}");
         assert_eq!(ledger::calls(&room.ledger("a")).len(), 1, "it is not made again");
         scene.assert_echo("a", "echo", "{}");
     });
@@ -253,6 +259,9 @@ fn a_call_cancelled_while_its_client_is_asked_is_not_made_again() {
         let id = scene.begin(&scene.tool("a", "ask"), "{}");
         let question = scene.question(method, LIMIT);
         scene.cancel(&id);
+        let withdrawn = scene.notification("notifications/cancelled", LIMIT);
+        let reason = scan::path(&withdrawn.0, &["params", "reason"]).and_then(scan::text);
+        assert_eq!(reason.as_deref(), Some("the call was cancelled"), "{withdrawn}");
         scene.assert_echo("a", "echo", "{}");
         scene.reply(&question, &format!(r#""result":{result}"#));
         scene.assert_echo("a", "echo", "{}");

@@ -3,6 +3,7 @@
 use kit::mcp::Speak;
 use kit::room::Room;
 use kit::scene::{Front, each_legacy_to_modern, each_modern, each_modern_to_legacy, each_of};
+use kit::streamable::Streamable;
 use kit::{say, scan};
 use serde_json::Value;
 
@@ -238,6 +239,49 @@ fn tools_that_need_tasks_of_the_older_era_are_not_offered() {
         room.config([("a", a.entry())]);
         let scene = room.open(front, &[]);
         assert_eq!(scene.list_names(), [scene.tool("a", "may")]);
+    });
+}
+
+#[test]
+fn tasks_are_declared_where_a_server_has_them() {
+    const TASKS: &str = r#"{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#;
+    let with = format!(r#"{{"tools":{{}},"tasks":{TASKS}}}"#);
+    for (names, expected) in [
+        (&["b"][..], None),
+        (&["a"], Some(TASKS)),
+        // Nothing says of which server a list is wanted.
+        (&["a", "b"], Some(r#"{"cancel":{},"requests":{"tools":{"call":{}}}}"#)),
+    ] {
+        let room = Room::new();
+        let entry = |name: &str| {
+            let fake = room.fake(name).tool("one", say::echo());
+            if name == "a" { fake.capabilities(&with).entry() } else { fake.entry() }
+        };
+        room.config_of(names.iter().map(|name| ((*name).to_owned(), entry(name))).collect());
+        // What runs by now is told to whoever comes now.
+        let scene = room.open_ready(Front::Http, &[]);
+        for (revision, declared) in [("2025-11-25", expected), ("2025-06-18", None)] {
+            let client = Streamable::with_headers(scene.serve().address(), "/mcp", &[]);
+            let welcome = client.initialize(revision);
+            let tasks = scan::path(welcome.result(), &["capabilities", "tasks"]);
+            let tasks = tasks.map(String::from_utf8_lossy);
+            assert_eq!(tasks.as_deref(), declared, "{revision}: {welcome}");
+        }
+    }
+}
+
+#[test]
+fn listening_for_tasks_needs_the_extension() {
+    each_of(Front::MODERN, |front| {
+        let room = Room::new();
+        room.config([("a", room.fake("a").tool("one", say::echo()).entry())]);
+        let scene = room.open_ready(front, &[]);
+        let wanted = r#"{"notifications":{"taskIds":["t"]}}"#;
+        let refused = scene.ask("subscriptions/listen", wanted);
+        assert_eq!(refused.code(), -32021, "{refused}");
+        let needed = ["error", "data", "requiredCapabilities", "extensions"];
+        let needed = scan::path(&refused.0, &needed).map(String::from_utf8_lossy);
+        assert_eq!(needed.as_deref(), Some(r#"{"io.modelcontextprotocol/tasks":{}}"#), "{refused}");
     });
 }
 

@@ -215,14 +215,19 @@ impl Client {
         }
     }
 
-    /// A server has gone: what it asked is of no use any more.
-    pub(crate) fn forget_questions_of(&self, from: &Arc<dyn Carrier>, touched: &mut Touched) {
+    /// A server has gone, or its call: what it asked is of no use any more. `reason`: plain words.
+    pub(crate) fn forget_questions_of(
+        &self,
+        from: &Arc<dyn Carrier>,
+        reason: &str,
+        touched: &mut Touched,
+    ) {
         let theirs = self.questions.lock().of(&Arc::downgrade(from), None);
         for id in theirs {
             if self.questions.lock().open.remove(&id).is_some() {
                 let message = format!(
                     "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":\
-                     {{\"requestId\":{id},\"reason\":\"the server has gone\"}}}}"
+                     {{\"requestId\":{id},\"reason\":\"{reason}\"}}}}"
                 );
                 self.say(message.as_bytes(), &Edits::new(), touched);
             }

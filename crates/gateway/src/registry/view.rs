@@ -10,11 +10,12 @@ use trunkline_catalog::config::CustomTool;
 use trunkline_catalog::name::Naming;
 use trunkline_catalog::{Catalog, ListKind, Offer, Scope, ServerWords, instructions};
 
+use crate::era::Era;
 use crate::gate::Grant;
 use crate::identity::Identity;
 use crate::limits::KNOWN_NAMES;
 use crate::registry::{Registry, Wanted};
-use crate::upstream::{Connection, Live, Server};
+use crate::upstream::{Connection, Live, Server, TaskWork};
 
 #[derive(Debug)]
 pub(crate) struct View {
@@ -219,6 +220,18 @@ impl View {
     /// The extensions of the servers that are wholly seen and of the stateless era.
     pub(crate) fn extensions(&self) -> Vec<u8> {
         self.registry.extensions(|key| self.grant.as_ref().is_none_or(|grant| grant.all_of(key)))
+    }
+
+    /// What a client of the older era can do with tasks of the servers that are wholly seen.
+    pub(crate) fn tasks(&self) -> Option<TaskWork> {
+        let is_whole = |name: &str| self.grant.as_ref().is_none_or(|grant| grant.all_of(name));
+        let servers = self.registry.servers();
+        let seen = servers.iter().filter(|server| is_whole(&server.key.name()));
+        let work = |server: &Arc<Server>| {
+            let live = server.live().filter(|live| live.connection.era() == Era::Legacy)?;
+            live.hello.tasks
+        };
+        TaskWork::of_all(&seen.map(work).collect::<Vec<_>>())
     }
 
     /// What all servers together say about themselves.

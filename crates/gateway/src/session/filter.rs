@@ -18,8 +18,8 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// Reads `params.notifications`.
-    pub(super) fn read(params: &[u8]) -> Result<Self, CallError> {
+    /// Reads `params.notifications`. `capabilities`: what the client says it can do.
+    pub(super) fn read(params: &[u8], capabilities: &[u8]) -> Result<Self, CallError> {
         let bad = |why: &str| CallError::InvalidParams(why.to_owned());
         let wanted = member(params, "notifications").filter(|wanted| wanted.starts_with(b"{"));
         let wanted = wanted.ok_or_else(|| bad("`notifications` has to be an object"))?;
@@ -28,6 +28,10 @@ impl Filter {
             Some(b"true") => Ok(true),
             Some(_) => Err(bad(&format!("`notifications.{key}` has to be true or false"))),
         };
+        let of_tasks = member(wanted, "taskIds").is_some_and(|tasks| tasks != b"null");
+        if of_tasks && !has_tasks(capabilities) {
+            return Err(CallError::MissingCapability(vec![("extensions", Some(TASKS))]));
+        }
         Ok(Self {
             tools: flag("toolsListChanged")?,
             prompts: flag("promptsListChanged")?,
@@ -65,6 +69,14 @@ impl Filter {
         out.push(b'}');
         out
     }
+}
+
+/// The extension that tasks belong to since 2026-07-28.
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+fn has_tasks(capabilities: &[u8]) -> bool {
+    let extensions = member(capabilities, "extensions").unwrap_or_default();
+    member(extensions, TASKS).is_some_and(|tasks| tasks.starts_with(b"{"))
 }
 
 fn separate(out: &mut Vec<u8>) {
@@ -116,7 +128,7 @@ mod tests {
             (r#"{"resourceSubscriptions":[]}"#, r#"{"resourceSubscriptions":[]}"#),
         ] {
             let params = format!(r#"{{"notifications":{wanted}}}"#);
-            let written = Filter::read(params.as_bytes()).unwrap().written();
+            let written = Filter::read(params.as_bytes(), b"{}").unwrap().written();
             assert_eq!(String::from_utf8(written).unwrap(), expected, "{wanted}");
         }
     }
@@ -135,15 +147,29 @@ mod tests {
             &many,
         ] {
             let params = format!(r#"{{"notifications":{wanted}}}"#);
-            let refused = Filter::read(params.as_bytes()).unwrap_err();
+            let refused = Filter::read(params.as_bytes(), b"{}").unwrap_err();
             assert_eq!(refused.code(), -32602, "{wanted}");
         }
-        assert!(Filter::read(b"{}").is_err());
+        assert!(Filter::read(b"{}", b"{}").is_err());
+    }
+
+    #[test]
+    fn tasks_are_for_those_who_know_them() {
+        let wanted = br#"{"notifications":{"taskIds":["t"]}}"#;
+        for (capabilities, expected) in [
+            ("{}", Some(-32021)),
+            (r#"{"extensions":{}}"#, Some(-32021)),
+            (r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#, None),
+        ] {
+            let refused = Filter::read(wanted, capabilities.as_bytes()).err();
+            assert_eq!(refused.map(|error| error.code()), expected, "{capabilities}");
+        }
     }
 
     #[test]
     fn lists_are_told_apart() {
-        let filter = Filter::read(br#"{"notifications":{"resourcesListChanged":true}}"#).unwrap();
+        let filter = br#"{"notifications":{"resourcesListChanged":true}}"#;
+        let filter = Filter::read(filter, b"{}").unwrap();
         assert!(filter.wants(ListKind::Resources) && filter.wants(ListKind::Templates));
         assert!(!filter.wants(ListKind::Tools) && !filter.wants(ListKind::Prompts));
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use trunkline_catalog::ListKind;
-use trunkline_wire::{Message, Revision, decode, member};
+use trunkline_wire::{LATEST_LEGACY, Message, Revision, decode, member};
 
 use crate::call::Level;
 use crate::era::Era;
@@ -15,7 +15,7 @@ use crate::router::{Route, route};
 use crate::session::Session;
 use crate::session::asked::{Asked, unknown_method};
 use crate::session::forward::absent;
-use crate::upstream::passed_on;
+use crate::upstream::{TaskWork, passed_on};
 
 impl Session {
     /// A request made in a session.
@@ -152,7 +152,11 @@ impl Session {
             true => String::new(),
             false => self.context.view.instructions(),
         };
-        let result = self.context.face.initialize_result(agreed, &instructions, &instances);
+        // No other revision of this era has them.
+        let tasks = self.context.view.tasks().filter(|_| agreed == LATEST_LEGACY);
+        let tasks = tasks.map(TaskWork::written);
+        let face = &self.context.face;
+        let result = face.initialize_result(agreed, &instructions, &instances, tasks);
         asked.answer(&result, touched);
     }
 

@@ -51,7 +51,8 @@ impl Followed {
 impl Session {
     pub(super) fn listen(self: &Arc<Self>, asked: &Asked<'_>, touched: &mut Touched) {
         let message = asked.message;
-        let filter = match Filter::read(message.text(message.params.span)) {
+        let capabilities = message.text(message.params.meta_capabilities);
+        let filter = match Filter::read(message.text(message.params.span), capabilities) {
             Ok(filter) => self.honoured(filter, asked.snapshot),
             Err(error) => return asked.refuse(&error, touched),
         };

@@ -75,7 +75,7 @@ impl Connection {
         self.line.close();
         let carrier = Arc::clone(self) as Arc<dyn Carrier>;
         for client in self.audience.all() {
-            client.forget_questions_of(&carrier, &mut touched);
+            client.forget_questions_of(&carrier, "the server has gone", &mut touched);
         }
         touched.flush();
     }

@@ -14,6 +14,7 @@ use crate::pump::Touched;
 use crate::upstream::connection::{Answer, Connection};
 use crate::upstream::incoming::bit;
 use crate::upstream::line::Line;
+use crate::upstream::task_work::TaskWork;
 
 /// What a server told about itself.
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ pub(crate) struct Hello {
     pub(crate) title: Option<String>,
     pub(crate) instructions: Option<String>,
     pub(crate) logs: bool,
-    pub(crate) tasks: bool,
+    pub(crate) tasks: Option<TaskWork>,
     /// It tells of updates to its resources.
     pub(crate) subscribes: bool,
     /// `capabilities.extensions` as the server wrote it.
@@ -61,7 +62,7 @@ impl Hello {
             title: title.map(Into::into),
             instructions: member(result, "instructions").and_then(decode).map(Into::into),
             logs: of("logging").is_some(),
-            tasks: of("tasks").is_some(),
+            tasks: of("tasks").map(TaskWork::read),
             subscribes: says("resources", "subscribe"),
             extensions: of("extensions").filter(|it| it.starts_with(b"{")).map(<[u8]>::to_vec),
             instances,

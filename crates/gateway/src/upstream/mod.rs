@@ -32,6 +32,7 @@ mod sign;
 mod state;
 mod subscriptions;
 mod supervisor;
+mod task_work;
 mod tasks;
 mod whose;
 
@@ -48,3 +49,4 @@ pub(crate) use server::{Live, Provisions, Server};
 pub use state::{Failure, Phase, Retry, State, Status};
 pub use supervisor::Restart;
 pub(crate) use supervisor::{Supervisor, supervise};
+pub(crate) use task_work::TaskWork;

@@ -27,6 +27,8 @@ pub(crate) struct Parking {
     seal: Option<Seal>,
     began: Instant,
     places: Mutex<Places>,
+    /// Elicitations that were given an id of ours.
+    numbered: AtomicU64,
     pub(crate) tasks: Tasks,
 }
 
@@ -44,6 +46,7 @@ impl Parking {
             seal: Seal::new(),
             began: Instant::now(),
             places: Mutex::default(),
+            numbered: AtomicU64::new(0),
             tasks: Tasks::default(),
         }
     }
@@ -60,6 +63,11 @@ impl Parking {
 
     pub(super) fn millis(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX).max(1)
+    }
+
+    /// A number that nothing else of this gateway's has had.
+    pub(super) fn number(&self) -> u64 {
+        self.numbered.fetch_add(1, Ordering::Relaxed)
     }
 
     /// What the client has to bring along when it comes again.

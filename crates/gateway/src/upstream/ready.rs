@@ -30,7 +30,7 @@ pub(super) async fn become_ready(
     let instance = &supervisor.registry.instance;
     let hello = Arc::new(probe::open(connection, opening, &capabilities, instance).await?);
     connection.logs.store(hello.logs, Ordering::Relaxed);
-    connection.has_tasks.store(hello.tasks, Ordering::Relaxed);
+    connection.has_tasks.store(hello.tasks.is_some(), Ordering::Relaxed);
     connection.listen(&hello); // before its lists are read: no change of them is missed
     let listing = handshake::list_all(connection, &hello, supervisor.kinds(), instance).await?;
     let started_in = started.elapsed();

@@ -9,7 +9,7 @@ use trunkline_wire::{Edits, Kind, Message, decode, member, scan, upstream_id};
 
 use crate::call::{Cancel, Carrier, Payload, ReturnPath, Ticket};
 use crate::era::{self, InputRequest};
-use crate::error::CallError;
+use crate::error::{CallError, TURNED_DOWN};
 use crate::events::Outcome;
 use crate::limits::{OPEN_QUESTIONS, ROUNDS};
 use crate::pump::Touched;
@@ -45,7 +45,9 @@ impl Rounds {
             return; // it has had its outcome
         }
         path.rounds += 1;
-        let requests = era::requests_in(result, |key| format!("{}-{key}", connection.key));
+        // Clients tell elicitations apart by these, whichever servers and calls they come from.
+        let id = |key: &str| format!("{}-{key}-{}", connection.key, connection.parking.number());
+        let requests = era::requests_in(result, id);
         let state = member(result, "requestState").map(<[u8]>::to_vec);
         if let Err(error) = may_go_on(connection, &path, &requests, state.is_some()) {
             return path.fail_taken(&error, touched);
@@ -113,14 +115,14 @@ impl Rounds {
     fn end(&self, error: &CallError, touched: &mut Touched) {
         let open = self.open.lock().take();
         if let Some(Open { path, .. }) = open {
-            self.forget_questions(&path, touched);
+            self.forget_questions(&path, "the call has failed", touched);
             path.fail(error, touched);
         }
     }
 
-    fn forget_questions(&self, path: &ReturnPath, touched: &mut Touched) {
+    fn forget_questions(&self, path: &ReturnPath, reason: &str, touched: &mut Touched) {
         if let Some(itself) = self.itself.upgrade() {
-            path.client.forget_questions_of(&(itself as Arc<dyn Carrier>), touched);
+            path.client.forget_questions_of(&(itself as Arc<dyn Carrier>), reason, touched);
         }
     }
 
@@ -135,9 +137,10 @@ impl Rounds {
             sleep(limit).await;
             if let Some(rounds) = rounds.upgrade() {
                 let mut touched = Touched::default();
-                let why = "the client did not answer what the server asked".to_owned();
-                let method = "elicitation".to_owned();
-                rounds.end(&CallError::Unaskable { method, why }, &mut touched);
+                let why = "it did not answer in time".to_owned();
+                let method = rounds.requests.first().map(|request| request.method.clone());
+                let (method, code) = (method.unwrap_or_default(), TURNED_DOWN);
+                rounds.end(&CallError::NotAnswered { method, code, why }, &mut touched);
                 touched.flush();
             }
         }));
@@ -150,8 +153,10 @@ impl Rounds {
             let why = member(error, "message").and_then(decode).unwrap_or_default();
             let method = place.and_then(|place| self.requests.get(place));
             let method = method.map(|request| request.method.clone()).unwrap_or_default();
-            let why = format!("the client refused it: {why}");
-            return self.end(&CallError::Unaskable { method, why }, touched);
+            let code = member(error, "code").and_then(|code| std::str::from_utf8(code).ok());
+            let code = code.and_then(|code| code.parse().ok()).unwrap_or(TURNED_DOWN);
+            let why = why.into_owned();
+            return self.end(&CallError::NotAnswered { method, code, why }, touched);
         }
         if let Some(open) = &mut *self.open.lock()
             && let Some(held) = place.and_then(|place| open.answers.get_mut(place))
@@ -185,7 +190,7 @@ impl Carrier for Rounds {
     fn cancel(&self, _: u32, _: Cancel<'_>, touched: &mut Touched) {
         let open = self.open.lock().take();
         if let Some(Open { path, .. }) = open {
-            self.forget_questions(&path, touched);
+            self.forget_questions(&path, "the call was cancelled", touched);
             path.noted(Outcome::Cancelled);
             path.door.unanswered(touched);
         }
