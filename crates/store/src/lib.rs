@@ -23,8 +23,8 @@ pub use change::{Change, Committed};
 pub use changes::Changes;
 pub use error::StoreError;
 pub use records::{
-    CredentialRecord, GrantRecord, HealthSample, KeyRecord, NewTool, OF_THE_FILE, ServerRecord,
-    ToolRecord, Transport, Wanted,
+    CredentialRecord, GrantRecord, HealthSample, KeyRecord, NewTool, OF_THE_FILE, PendingLogin,
+    ServerRecord, ToolRecord, Transport, Wanted,
 };
 pub use store::{Options, Store};
 pub use url::{StoreUrl, UrlError};

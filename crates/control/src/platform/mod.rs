@@ -56,7 +56,6 @@ pub use settings::{Lookup, Settings, StdioRegistration};
 pub use show::{Shown, store_problem};
 
 use attend::Seen;
-use login::Begun;
 pub use login::with_logins;
 pub(crate) use login::{CALLBACK, DOCUMENT};
 use made::Made;
@@ -81,7 +80,6 @@ struct Inner {
     issuer: Option<Arc<IssuerKeys>>,
     audit: Audit,
     logins: Logins,
-    begun: Begun,
     /// Who came with a token that is none.
     strangers: Arc<Strangers>,
     wards: Arc<Wards>,

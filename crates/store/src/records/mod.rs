@@ -5,6 +5,7 @@ pub(crate) mod grant;
 pub(crate) mod health;
 pub(crate) mod key;
 pub(crate) mod lease;
+pub(crate) mod pending;
 pub(crate) mod server;
 pub(crate) mod setting;
 pub(crate) mod tool;
@@ -13,6 +14,7 @@ pub use credential::CredentialRecord;
 pub use grant::GrantRecord;
 pub use health::{HealthSample, OF_THE_FILE};
 pub use key::KeyRecord;
+pub use pending::PendingLogin;
 pub use server::{ServerRecord, Transport, Wanted};
 pub use tool::{NewTool, ToolRecord};
 

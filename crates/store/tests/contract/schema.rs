@@ -104,7 +104,7 @@ fn first_version(place: &Place) -> String {
         }
     };
     format!(
-        "{samples} ALTER TABLE credentials DROP COLUMN updated_by; DROP TABLE leases;
+        "{samples} ALTER TABLE credentials DROP COLUMN updated_by; DROP TABLE leases; DROP TABLE pending_logins;
          UPDATE schema_version SET version = 1"
     )
 }
