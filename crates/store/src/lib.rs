@@ -25,7 +25,8 @@ pub use changes::Changes;
 pub use error::StoreError;
 pub use records::{
     BY_HAND, CredentialRecord, GrantRecord, HealthSample, KeyRecord, NewTool, OF_THE_FILE, PENDING,
-    ServerRecord, SkillRecord, SuggestionRecord, ToolRecord, ToolSkillsRecord, Transport, Wanted,
+    PendingLogin, ServerRecord, SkillRecord, SuggestionRecord, ToolRecord, ToolSkillsRecord,
+    Transport, Wanted,
 };
 pub use store::{Options, Store};
 pub use url::{StoreUrl, UrlError};

@@ -10,8 +10,8 @@ use crate::error::StoreError;
 use crate::limits::PAGE;
 use crate::postgres::Pool;
 use crate::records::{CredentialRecord, GrantRecord, HealthSample, KeyRecord, NewTool};
-use crate::records::{ServerRecord, ToolRecord};
-use crate::records::{credential, grant, health, key, lease, server, setting, tool};
+use crate::records::{PendingLogin, ServerRecord, ToolRecord};
+use crate::records::{credential, grant, health, key, lease, pending, server, setting, tool};
 use crate::session::{Doing, Mode, Session};
 use crate::sqlite::Worker;
 use crate::url::{Place, StoreUrl};
@@ -186,6 +186,30 @@ impl Store {
             Box::pin(async move { grant::under_other_keys(session, key_version, limit).await })
         })
         .await
+    }
+
+    // -- logins under way
+
+    pub async fn put_pending_login(&self, login: PendingLogin, now: i64) -> Result<(), StoreError> {
+        self.write(move |session| Box::pin(async move { pending::put(session, login, now).await }))
+            .await
+    }
+
+    /// Once, and only in time.
+    pub async fn take_pending_login(
+        &self,
+        id: &str,
+        now: i64,
+    ) -> Result<Option<PendingLogin>, StoreError> {
+        let id = id.to_owned();
+        self.write(move |session| Box::pin(async move { pending::take(session, &id, now).await }))
+            .await
+    }
+
+    pub async fn forget_pending_logins(&self, server_id: &str) -> Result<(), StoreError> {
+        let server_id = server_id.to_owned();
+        self.write(|session| Box::pin(async move { pending::forget(session, &server_id).await }))
+            .await
     }
 
     // -- leases

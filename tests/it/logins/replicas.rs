@@ -3,12 +3,12 @@
 use kit::LIMIT;
 use kit::client::Client;
 use kit::database::Database;
-use kit::platform::{Platform, SERVERS};
+use kit::platform::{Platform, SERVERS, id_of};
 use kit::process::wait_until;
 use kit::way::Way;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::Stage;
+use super::{Stage, begin, come_back, consent, needs_login};
 
 /// The authority ends a grant whose refresh token comes twice.
 #[track_caller]
@@ -73,4 +73,30 @@ fn several_aggregators_of_one_user_use_each_refresh_token_once() {
         stage.authority.state().refreshes >= 10
     });
     assert_eq!(stage.authority.state().reused, 0);
+}
+
+/// A balancer may send the browser to any of them.
+#[test]
+fn a_login_is_finished_at_whichever_replica_the_browser_comes_back_to() {
+    let database = Database::new();
+    let way = Way::to(database.behind());
+    let stage = Stage::new();
+    let flags = ["--store", &database.url(&way)];
+    let replicas = [(); 2].map(|()| stage.room.platform(&flags));
+    let id = id_of(&replicas[0].register(&stage.registration()));
+    needs_login(&replicas[0], &id);
+    let location = consent(&begin(&replicas[0], &id));
+    let page = come_back(&replicas[1], &location);
+    assert_eq!(page.status(), 200, "{page}");
+    assert!(page.response.text().contains("docs"), "{page}");
+    for replica in &replicas {
+        let again = come_back(replica, &location);
+        assert_eq!(again.status(), 400, "{again}");
+        replica.wait_status(&id, "CONNECTED");
+        replica.call("docs.echo", &json!({})).is(200);
+    }
+    let is_login = |record: &Value| record["action"] == "login";
+    let record = replicas[1].wait_audit("the login", is_login);
+    assert_eq!((&record["outcome"], &record["principal"]), (&json!("ok"), &json!("admin")));
+    assert_eq!(record["server_name"], "docs", "{record:#}");
 }

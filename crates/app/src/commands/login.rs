@@ -112,7 +112,7 @@ fn here(name: &str, servers: &[ServerSpec], environment: &Environment) -> Result
 async fn with_browser(name: &str, logins: &Logins, url: &str) -> Result<String, String> {
     let loopback = Loopback::bind().await.map_err(|error| error.to_string())?;
     let redirect_uri = loopback.redirect_uri();
-    let begun = logins.begin(url, url, &redirect_uri, None, None).await;
+    let begun = logins.begin(url, url, &redirect_uri, None, None, None).await;
     let begun = begun.map_err(|error| error.to_string())?;
     if let Some(before) = &begun.previous_issuer {
         let now = &begun.issuer;

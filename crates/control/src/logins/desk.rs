@@ -10,7 +10,7 @@ use super::bearer::One;
 use super::marks::Marks;
 use super::words::How;
 use crate::oauth::{
-    Callback, Challenge, Granted, Login, LoginError, OAuth, Registered, Started, VaultError,
+    Back, Callback, Challenge, Granted, Login, LoginError, OAuth, Registered, Started, VaultError,
 };
 
 /// Told once when a login is of no use any more: under what it is kept, and why.
@@ -50,16 +50,23 @@ impl Logins {
         redirect_uri: &str,
         client: Option<&Registered>,
         scope: Option<&str>,
+        note: Option<&str>,
     ) -> Result<Started, LoginError> {
         let challenge = self.0.marks.challenge(login);
         let challenge = challenge.as_ref();
         let server = login;
-        self.0.oauth.begin(Login { server, url, challenge, redirect_uri, client, scope }).await
+        let login = Login { server, url, challenge, redirect_uri, client, scope };
+        self.0.oauth.begin_noted(login, note).await
     }
 
     /// What they brought back. Whoever waits for the login learns of it.
     pub async fn finish(&self, callback: &Callback) -> Result<Granted, LoginError> {
-        let granted = self.0.oauth.finish(callback).await?;
+        let back = self.0.oauth.came_back(&callback.state).await?;
+        self.complete(back, callback).await
+    }
+
+    pub async fn complete(&self, back: Back, callback: &Callback) -> Result<Granted, LoginError> {
+        let granted = self.0.oauth.complete(back, callback).await?;
         self.0.marks.ring(&granted.server);
         Ok(granted)
     }

@@ -58,7 +58,7 @@ impl Held {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the stored grant has no usable `{0}`")]
-pub struct BadGrant(&'static str);
+pub struct BadGrant(pub(super) &'static str);
 
 impl Grant {
     /// Who granted it, byte for byte as it spells itself: the key of the grant, with its server.
@@ -87,23 +87,12 @@ impl Grant {
 
     /// All of it, secrets included: to be sealed before it is stored.
     pub fn to_json(&self) -> Vec<u8> {
-        let (method, secret) = match &self.client.auth {
-            Auth::None => ("none", None),
-            Auth::Basic(secret) => ("client_secret_basic", Some(secret.reveal())),
-            Auth::Post(secret) => ("client_secret_post", Some(secret.reveal())),
-        };
         let document = json!({
             "issuer": self.issuer,
             "resource": self.resource,
             "token_endpoint": self.token_endpoint.to_string(),
             "revocation_endpoint": self.revocation_endpoint.as_ref().map(ToString::to_string),
-            "client": {
-                "id": self.client.id,
-                "auth": method,
-                "secret": secret,
-                "redirect_uri": self.client.redirect_uri,
-                "expires_at": self.client.expires_at,
-            },
+            "client": write_client(&self.client),
             "scope": self.scope,
             "access_token": self.held.access.reveal(),
             "refresh_token": self.held.refresh.as_ref().map(Secret::reveal),
@@ -141,7 +130,22 @@ impl Grant {
     }
 }
 
-fn read_client(document: &Value) -> Result<Client, BadGrant> {
+pub(super) fn write_client(client: &Client) -> Value {
+    let (method, secret) = match &client.auth {
+        Auth::None => ("none", None),
+        Auth::Basic(secret) => ("client_secret_basic", Some(secret.reveal())),
+        Auth::Post(secret) => ("client_secret_post", Some(secret.reveal())),
+    };
+    json!({
+        "id": client.id,
+        "auth": method,
+        "secret": secret,
+        "redirect_uri": client.redirect_uri,
+        "expires_at": client.expires_at,
+    })
+}
+
+pub(super) fn read_client(document: &Value) -> Result<Client, BadGrant> {
     let secret = || Ok(Secret::new(text(document, "secret")?));
     let auth = match text(document, "auth")?.as_str() {
         "none" => Auth::None,
@@ -157,11 +161,11 @@ fn read_client(document: &Value) -> Result<Client, BadGrant> {
     })
 }
 
-fn optional(document: &Value, name: &str) -> Option<String> {
+pub(super) fn optional(document: &Value, name: &str) -> Option<String> {
     document.get(name).and_then(Value::as_str).map(str::to_owned)
 }
 
-fn text(document: &Value, name: &'static str) -> Result<String, BadGrant> {
+pub(super) fn text(document: &Value, name: &'static str) -> Result<String, BadGrant> {
     optional(document, name).ok_or(BadGrant(name))
 }
 
@@ -169,7 +173,7 @@ fn number(document: &Value, name: &str) -> Option<i64> {
     document.get(name).and_then(Value::as_i64)
 }
 
-fn url(document: &Value, name: &'static str) -> Result<Option<Url>, BadGrant> {
+pub(super) fn url(document: &Value, name: &'static str) -> Result<Option<Url>, BadGrant> {
     optional(document, name).map(|text| Url::parse(&text).map_err(|_| BadGrant(name))).transpose()
 }
 

@@ -15,14 +15,15 @@ use crate::oauth::driver::{OAuth, Shared};
 use crate::oauth::error::LoginError;
 use crate::oauth::grant::{Grant, Held};
 use crate::oauth::issuer::Issuer;
-use crate::oauth::pending::Waiting;
+use crate::oauth::pending::PATIENCE;
 use crate::oauth::places::is_loopback;
 use crate::oauth::registration::{self, Client, Options, Registered, Way};
 use crate::oauth::resource::Resource;
 use crate::oauth::scope;
 use crate::oauth::secret::Secret;
 use crate::oauth::token::{self, Verdict};
-use crate::oauth::vault::VaultError;
+use crate::oauth::vault::{Parked, VaultError};
+use crate::oauth::waiting::Waiting;
 
 /// To keep a grant that others write to.
 const ATTEMPTS: usize = 3;
@@ -63,8 +64,28 @@ pub struct Granted {
     pub expires_at: Option<i64>,
 }
 
+/// A login that somebody has come back from.
+#[derive(Debug)]
+pub struct Back(Waiting);
+
+impl Back {
+    /// Of who began it.
+    pub fn note(&self) -> Option<&str> {
+        self.0.note.as_deref()
+    }
+}
+
 impl OAuth {
     pub async fn begin(&self, login: Login<'_>) -> Result<Started, LoginError> {
+        self.begin_noted(login, None).await
+    }
+
+    /// The note is there when the browser has come back, in whichever process that is.
+    pub async fn begin_noted(
+        &self,
+        login: Login<'_>,
+        note: Option<&str>,
+    ) -> Result<Started, LoginError> {
         let shared = &self.shared;
         let (net, limits) = (&shared.net, shared.settings.limits);
         let server = url("the server's address", login.url)?;
@@ -88,21 +109,44 @@ impl OAuth {
         let previous = earlier.filter(|grant| grant.issuer != issuer.id).map(|grant| grant.issuer);
         let waiting = Waiting {
             server: login.server.to_owned(),
-            issuer,
+            issuer: issuer.id.clone(),
+            says_iss: issuer.says_iss,
+            token_endpoint: issuer.token.clone(),
+            revocation_endpoint: issuer.revocation.clone(),
             client,
             verifier: Secret::new(""),
             redirect_uri: login.redirect_uri.to_owned(),
             resource: resource.id,
             scope,
+            note: note.map(str::to_owned),
+            is_shared: false,
         };
-        shared.wait_for_answer(waiting, previous)
+        shared.wait_for_answer(&issuer, waiting, previous).await
     }
 
     /// What the browser brought. A grant is kept before this says that there is one.
     pub async fn finish(&self, callback: &Callback) -> Result<Granted, LoginError> {
-        let waiting = self.shared.pending.lock().take(&callback.state, Instant::now());
-        let waiting = waiting.ok_or(LoginError::Unknown)?;
-        let code = callback.check(&waiting.issuer.id, waiting.issuer.says_iss)?.clone();
+        let back = self.came_back(&callback.state).await?;
+        self.complete(back, callback).await
+    }
+
+    /// The login that somebody has come back from: once, whichever process began it.
+    pub async fn came_back(&self, state: &str) -> Result<Back, LoginError> {
+        let shared = &self.shared;
+        let own = shared.pending.lock().take(state, Instant::now());
+        let waiting = match own.filter(|own| !own.is_shared) {
+            Some(own) => Some(own),
+            None => {
+                let kept = shared.vault.unpark(&id_of(state), shared.now()).await?;
+                kept.map(zeroize::Zeroizing::new).and_then(|kept| Waiting::from_json(&kept).ok())
+            }
+        };
+        waiting.map(Back).ok_or(LoginError::Unknown)
+    }
+
+    pub async fn complete(&self, back: Back, callback: &Callback) -> Result<Granted, LoginError> {
+        let waiting = back.0;
+        let code = callback.check(&waiting.issuer, waiting.says_iss)?.clone();
         let shared = Arc::clone(&self.shared);
         // A browser that hangs up does not take the grant with it.
         let task = self.shared.tasks.spawn(async move { shared.redeem(waiting, &code).await });
@@ -166,8 +210,9 @@ impl Shared {
         client.ok_or_else(|| refused("its answer holds no client that can be used".to_owned()))
     }
 
-    fn wait_for_answer(
+    async fn wait_for_answer(
         &self,
+        issuer: &Issuer,
         mut waiting: Waiting,
         previous_issuer: Option<String>,
     ) -> Result<Started, LoginError> {
@@ -182,13 +227,24 @@ impl Shared {
             scope: waiting.scope.as_deref(),
         };
         let started = Started {
-            authorization_url: link(&waiting.issuer, ask),
+            authorization_url: link(issuer, ask),
             state: state.clone(),
-            issuer: waiting.issuer.id.clone(),
+            issuer: waiting.issuer.clone(),
             previous_issuer,
             scope: waiting.scope.clone(),
         };
         waiting.verifier = proof.verifier;
+        let (secrets, now) = (zeroize::Zeroizing::new(waiting.to_json()), self.now());
+        let patience = i64::try_from(PATIENCE.as_millis()).unwrap_or(i64::MAX);
+        let parked = Parked {
+            id: &id_of(&state),
+            server: &waiting.server,
+            secrets: &secrets,
+            now,
+            until: now.saturating_add(patience),
+        };
+        waiting.is_shared = self.vault.park(parked).await?;
+        // Also if it is shared: who begins again needs no other client.
         self.pending.lock().add(state, waiting, Instant::now());
         Ok(started)
     }
@@ -201,7 +257,7 @@ impl Shared {
             ("code_verifier", waiting.verifier.reveal()),
             ("resource", waiting.resource.as_str()),
         ];
-        let request = token::request(waiting.issuer.token.clone(), &waiting.client, &fields);
+        let request = token::request(waiting.token_endpoint.clone(), &waiting.client, &fields);
         let now = self.now();
         let answer = self.net.send(request, self.settings.limits).await;
         let answer = answer.map_err(|error| LoginError::Fetch { what: "the token", error })?;
@@ -212,10 +268,10 @@ impl Shared {
             }
         };
         let grant = Grant {
-            issuer: waiting.issuer.id,
+            issuer: waiting.issuer,
             resource: waiting.resource,
-            token_endpoint: waiting.issuer.token,
-            revocation_endpoint: waiting.issuer.revocation,
+            token_endpoint: waiting.token_endpoint,
+            revocation_endpoint: waiting.revocation_endpoint,
             client: waiting.client,
             scope: tokens.scope.or(waiting.scope),
             held: Held::new(tokens.access, tokens.refresh, now, tokens.lifetime),
@@ -258,6 +314,11 @@ impl Shared {
         }
         Err(VaultError::Conflict)
     }
+}
+
+/// Under what a login is kept: whoever reads it there does not know its state.
+fn id_of(state: &str) -> String {
+    for_url(ring::digest::digest(&ring::digest::SHA256, state.as_bytes()).as_ref())
 }
 
 /// The one the client belongs to, or the one of before, or the server's first.

@@ -29,6 +29,7 @@ mod secret;
 mod settings;
 mod token;
 mod vault;
+mod waiting;
 
 #[cfg(test)]
 mod tests;
@@ -40,9 +41,9 @@ pub use driver::{Known, OAuth};
 pub use error::{LoginError, NoToken, Reason};
 pub use expiry::Early;
 pub use grant::{Grant, Token};
-pub use login::{Granted, Login, Started};
+pub use login::{Back, Granted, Login, Started};
 pub use loopback::{Loopback, LoopbackError};
 pub use registration::{Registered, document};
 pub use secret::Secret;
 pub use settings::{Clock, Settings};
-pub use vault::{Hold, Kept, Later, Vault, VaultError};
+pub use vault::{Hold, Kept, Later, Parked, Vault, VaultError};

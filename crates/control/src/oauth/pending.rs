@@ -5,26 +5,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::oauth::issuer::Issuer;
 use crate::oauth::registration::Client;
-use crate::oauth::secret::Secret;
+use crate::oauth::waiting::Waiting;
 
 /// How long a person may take.
-const PATIENCE: Duration = Duration::from_secs(10 * 60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10 * 60);
 /// Logins at once; the oldest one goes first.
 const MOST: usize = 256;
-
-/// Everything the answer is checked against, recorded before anybody is sent anywhere.
-#[derive(Debug, Clone)]
-pub(super) struct Waiting {
-    pub(super) server: String,
-    pub(super) issuer: Issuer,
-    pub(super) client: Client,
-    pub(super) verifier: Secret,
-    pub(super) redirect_uri: String,
-    pub(super) resource: String,
-    pub(super) scope: Option<String>,
-}
 
 #[derive(Debug, Default)]
 pub(super) struct Pending {
@@ -54,7 +41,7 @@ impl Pending {
         let mut waiting = self.by_state.values().map(|(_, waiting)| waiting);
         let same = waiting.find(|waiting| {
             waiting.server == server
-                && waiting.issuer.id == issuer
+                && waiting.issuer == issuer
                 && waiting.client.redirect_uri.as_deref() == Some(redirect_uri)
         });
         same.map(|waiting| waiting.client.clone())
@@ -68,36 +55,7 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oauth::registration::Auth;
-    use trunkline_http::Url;
-
-    fn waiting(server: &str) -> Waiting {
-        let url = || Url::parse("https://a/").unwrap();
-        Waiting {
-            server: server.to_owned(),
-            issuer: Issuer {
-                id: "https://a".to_owned(),
-                authorization: url(),
-                token: url(),
-                registration: None,
-                revocation: None,
-                auth_methods: None,
-                scopes: Vec::new(),
-                says_iss: false,
-                takes_documents: false,
-            },
-            client: Client {
-                id: "c".into(),
-                auth: Auth::None,
-                redirect_uri: None,
-                expires_at: None,
-            },
-            verifier: Secret::new("v"),
-            redirect_uri: String::new(),
-            resource: String::new(),
-            scope: None,
-        }
-    }
+    use crate::oauth::waiting::tests::waiting;
 
     #[test]
     fn a_state_is_good_once_and_for_ten_minutes() {

@@ -14,6 +14,7 @@ impl OAuth {
     pub async fn forget(&self, server: &str) -> Result<bool, VaultError> {
         let shared = &self.shared;
         shared.pending.lock().forget(server);
+        shared.vault.abandon(server).await?;
         let mut told = false;
         // Several only if a change of the issuer was interrupted.
         for _ in 0..MOST {

@@ -1,6 +1,6 @@
 //! `Vault`: where grants are kept. The store is one, tests have another.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::pin::Pin;
 
 use crate::oauth::grant::Grant;
@@ -28,8 +28,47 @@ pub trait Vault: Debug + Send + Sync {
     /// another has it. It does not outlive a process that dies, or not for long.
     fn hold<'a>(&'a self, server: &'a str) -> Later<'a, Result<Option<Box<dyn Hold>>, VaultError>>;
 
+    /// Keeps a login that waits for the browser, for whichever process it comes back to. False: this
+    /// vault does not, and the process has to.
+    fn park<'a>(&'a self, _login: Parked<'a>) -> Later<'a, Result<bool, VaultError>> {
+        Box::pin(async { Ok(false) })
+    }
+
+    /// What was kept under this id, once, if it is not late.
+    fn unpark<'a>(
+        &'a self,
+        _id: &'a str,
+        _now: i64,
+    ) -> Later<'a, Result<Option<Vec<u8>>, VaultError>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    /// Nobody waits for logins at this server any more.
+    fn abandon<'a>(&'a self, _server: &'a str) -> Later<'a, Result<(), VaultError>> {
+        Box::pin(async { Ok(()) })
+    }
+
     /// Nothing there is fine, too.
     fn delete<'a>(&'a self, server: &'a str, issuer: &'a str) -> Later<'a, Result<(), VaultError>>;
+}
+
+/// A login that waits: secrets, to be sealed.
+#[derive(Clone, Copy)]
+pub struct Parked<'a> {
+    /// Known to who comes back, and made so that it tells nobody else how to.
+    pub id: &'a str,
+    pub server: &'a str,
+    pub secrets: &'a [u8],
+    /// Milliseconds since 1970.
+    pub now: i64,
+    pub until: i64,
+}
+
+/// Without the secrets.
+impl Debug for Parked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parked").field("server", &self.server).finish_non_exhaustive()
+    }
 }
 
 /// What `Vault::hold` gives; to be given back.

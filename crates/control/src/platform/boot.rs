@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 use trunkline_store::seal::Key;
 use trunkline_store::{AuditKey, Options, Store, StoreError};
 
-use super::login::{Begun, CLIENT_NAME, DOCUMENT};
+use super::login::{CLIENT_NAME, DOCUMENT};
 use super::occupancy::{MARK_EVERY, Occupancy, Occupied, leave_mark};
 use super::roster::Roster;
 use super::{Book, File, Inner, Newsroom, Platform, Settings, Strangers, clock};
@@ -155,7 +155,6 @@ impl Platform {
         let how = How::Platform { base: settings.public.clone().unwrap_or_default() };
         Self(Arc::new_cyclic(|inner: &Weak<Inner>| Inner {
             logins: Logins::new(oauth, how, LOOK, lost(inner.clone())),
-            begun: Begun::default(),
             settings,
             _occupancy: occupancy,
             store,

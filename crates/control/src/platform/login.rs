@@ -1,12 +1,9 @@
 //! Logins at servers that want one: begun by an operator, ended by the browser that comes back,
 //! forgotten on request. Each leaves a record.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 use trunkline_catalog::config::{ServerSpec, Transport};
 use trunkline_store::NewAudit;
 
@@ -26,22 +23,6 @@ pub(crate) const CALLBACK: &str = "/oauth/callback";
 /// Where it is published who we are to authorization servers that take a document for it.
 pub(crate) const DOCUMENT: &str = "/oauth/client.json";
 pub(super) const CLIENT_NAME: &str = "Trunkline";
-
-/// Who has begun which login, by its state: for the record of its end.
-#[derive(Debug, Default)]
-pub(super) struct Begun(Mutex<HashMap<String, (Instant, NewAudit)>>);
-
-impl Begun {
-    fn add(&self, state: String, record: NewAudit) {
-        let mut begun = self.0.lock();
-        begun.retain(|_, (since, _)| since.elapsed() < PATIENCE);
-        begun.insert(state, (Instant::now(), record));
-    }
-
-    fn take(&self, state: &str) -> Option<NewAudit> {
-        self.0.lock().remove(state).map(|(_, record)| record)
-    }
-}
 
 /// What a login needs to know of its server.
 struct Place {
@@ -66,10 +47,11 @@ impl Platform {
         };
         let redirect_uri = format!("{base}{CALLBACK}");
         let (client, scope) = (place.client.as_ref(), place.scope.as_deref());
-        let started = self.0.logins.begin(&entry.id, &place.url, &redirect_uri, client, scope);
+        let note = noted(&self.record("login", entry, by));
+        let (url, note) = (&place.url, Some(&*note));
+        let started = self.0.logins.begin(&entry.id, url, &redirect_uri, client, scope, note);
         let started = started.await.map_err(|error| self.not_begun(entry, &error))?;
         let at = clock::now();
-        self.0.begun.add(started.state, self.record("login", entry, by));
         let until = at.saturating_add(i64::try_from(PATIENCE.as_millis()).unwrap_or(i64::MAX));
         Ok(json!({
             "authorization_url": started.authorization_url,
@@ -83,12 +65,11 @@ impl Platform {
     /// The browser has come back. The name of the server, or why it did not work.
     pub async fn logged_in(&self, query: &str) -> Result<String, String> {
         let callback = Callback::parse(query).map_err(|bad| bad.to_string())?;
-        let begun = self.0.begun.take(&callback.state);
-        let finished = self.0.logins.finish(&callback).await;
         // Nobody asked for an answer whose state is not known: there is nothing to be told.
-        let Some(record) = begun else {
-            return finished.map(|granted| granted.server).map_err(|error| error.to_string());
-        };
+        let back = self.0.logins.oauth().came_back(&callback.state).await;
+        let back = back.map_err(|error| error.to_string())?;
+        let record = record_of(back.note().unwrap_or_default());
+        let finished = self.0.logins.complete(back, &callback).await;
         let name = record.server_name.clone().unwrap_or_default();
         let (outcome, detail) = match &finished {
             Ok(Granted { issuer, .. }) => ("ok", format!("granted by {issuer}")),
@@ -194,6 +175,34 @@ impl Platform {
             error => Problem::new(Kind::LoginFailed, error.to_string()),
         };
         problem.server(self.about(entry))
+    }
+}
+
+/// Who began a login, for the record of its end: that may be another replica's to write.
+fn noted(record: &NewAudit) -> String {
+    json!({
+        "principal": record.principal,
+        "credential_id": record.credential_id,
+        "address": record.address,
+        "server_id": record.server_id,
+        "server_name": record.server_name,
+        "request_id": record.request_id,
+    })
+    .to_string()
+}
+
+fn record_of(note: &str) -> NewAudit {
+    let note: Value = serde_json::from_str(note).unwrap_or_default();
+    let text = |name: &str| note.get(name).and_then(Value::as_str).map(str::to_owned);
+    NewAudit {
+        principal: text("principal").unwrap_or_default(),
+        credential_id: text("credential_id"),
+        address: text("address"),
+        action: "login".to_owned(),
+        server_id: text("server_id"),
+        server_name: text("server_name"),
+        request_id: text("request_id"),
+        ..NewAudit::default()
     }
 }
 

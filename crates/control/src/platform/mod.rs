@@ -65,7 +65,6 @@ pub use skills::Decision;
 
 use attend::Seen;
 use book::Book;
-use login::Begun;
 pub use login::with_logins;
 pub(crate) use login::{CALLBACK, DOCUMENT};
 use made::Made;
@@ -91,7 +90,6 @@ struct Inner {
     issuer: Option<Arc<IssuerKeys>>,
     audit: Audit,
     logins: Logins,
-    begun: Begun,
     /// Who came with a token that is none.
     strangers: Arc<Strangers>,
     wards: Arc<Wards>,

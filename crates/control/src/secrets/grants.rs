@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use trunkline_store::{Change, GrantRecord, Store, StoreError};
+use trunkline_store::seal::Aad;
+use trunkline_store::{Change, GrantRecord, PendingLogin, Store, StoreError};
 
 use super::safe::Safe;
-use crate::oauth::{Grant, Hold, Kept, Later, Vault, VaultError, holder};
+use crate::oauth::{Grant, Hold, Kept, Later, Parked, Vault, VaultError, holder};
 
 /// For everybody: who may use a server's grant is not decided here.
 const EVERYBODY: &str = "-";
@@ -68,6 +69,27 @@ impl StoredGrants {
         }
     }
 
+    async fn put_login(&self, login: Parked<'_>) -> Result<bool, VaultError> {
+        let keys = self.safe.keys().map_err(unavailable)?;
+        let sealed = keys.seal(&aad(login.id, login.server), login.secrets).map_err(unavailable)?;
+        let pending = PendingLogin {
+            id: login.id.to_owned(),
+            server_id: login.server.to_owned(),
+            sealed,
+            expires_at: login.until,
+        };
+        self.store.put_pending_login(pending, login.now).await.map_err(unavailable)?;
+        Ok(true)
+    }
+
+    async fn take_login(&self, id: &str, now: i64) -> Result<Option<Vec<u8>>, VaultError> {
+        let taken = self.store.take_pending_login(id, now).await.map_err(unavailable)?;
+        let Some(pending) = taken else { return Ok(None) };
+        let keys = self.safe.keys().map_err(unavailable)?;
+        let opened = keys.open(&aad(id, &pending.server_id), &pending.sealed);
+        Ok(Some(opened.map_err(unavailable)?.to_vec()))
+    }
+
     async fn renewing(&self, server: &str) -> Result<Option<Box<dyn Hold>>, VaultError> {
         let holder = holder().ok_or_else(|| unavailable("the system gives no random numbers"))?;
         let (store, name) = (self.store.clone(), format!("renew {server}"));
@@ -99,6 +121,23 @@ impl Vault for StoredGrants {
         Box::pin(self.put(server, grant, after))
     }
 
+    fn park<'a>(&'a self, login: Parked<'a>) -> Later<'a, Result<bool, VaultError>> {
+        Box::pin(self.put_login(login))
+    }
+
+    fn unpark<'a>(
+        &'a self,
+        id: &'a str,
+        now: i64,
+    ) -> Later<'a, Result<Option<Vec<u8>>, VaultError>> {
+        Box::pin(self.take_login(id, now))
+    }
+
+    fn abandon<'a>(&'a self, server: &'a str) -> Later<'a, Result<(), VaultError>> {
+        let forgotten = self.store.forget_pending_logins(server);
+        Box::pin(async move { forgotten.await.map_err(unavailable) })
+    }
+
     fn hold<'a>(&'a self, server: &'a str) -> Later<'a, Result<Option<Box<dyn Hold>>, VaultError>> {
         Box::pin(self.renewing(server))
     }
@@ -123,6 +162,11 @@ impl Hold for Renewing {
             }
         })
     }
+}
+
+/// What the secrets of a login under way are bound to.
+fn aad<'a>(row: &'a str, owner: &'a str) -> Aad<'a> {
+    Aad { table: "pending_logins", row, column: "sealed", owner }
 }
 
 fn unavailable(error: impl std::fmt::Display) -> VaultError {

@@ -1,7 +1,7 @@
 //! Servers that were registered.
 
 use crate::error::StoreError;
-use crate::records::{page, skill};
+use crate::records::{page, pending, skill};
 use crate::session::Session;
 use crate::value::{Row, Value};
 
@@ -164,6 +164,7 @@ pub(crate) async fn delete(
     held(session, id, expected).await?;
     session.execute("DELETE FROM credentials WHERE owner = $1", vec![id.into()]).await?;
     session.execute("DELETE FROM grants WHERE server_id = $1", vec![id.into()]).await?;
+    pending::forget(session, id).await?;
     session.execute("DELETE FROM health_samples WHERE server_id = $1", vec![id.into()]).await?;
     skill::forget_server(session, id).await?;
     session.execute("DELETE FROM servers WHERE id = $1", vec![id.into()]).await?;

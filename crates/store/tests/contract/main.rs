@@ -12,6 +12,7 @@ mod credentials;
 mod health;
 mod keys;
 mod leases;
+mod pending;
 mod place;
 mod schema;
 mod servers;

@@ -105,7 +105,8 @@ fn first_version(place: &Place) -> String {
     };
     format!(
         "{samples} ALTER TABLE credentials DROP COLUMN updated_by;
-         DROP TABLE leases; DROP TABLE skills; DROP TABLE tool_skills; DROP TABLE skill_suggestions;
+         DROP TABLE leases; DROP TABLE pending_logins;
+         DROP TABLE skills; DROP TABLE tool_skills; DROP TABLE skill_suggestions;
          UPDATE schema_version SET version = 1"
     )
 }

@@ -22,6 +22,7 @@ fn every_operation_and_every_way_is_there_once() {
 fn every_route_has_its_least_role() {
     use Operation as O;
     use Role::{Admin, Caller, Operator, Viewer};
+    use SkillOperation as S;
     let least = |operation| match operation {
         O::GetLiveness | O::GetReadiness => None,
         O::GetMe
@@ -36,8 +37,8 @@ fn every_route_has_its_least_role() {
         | O::ListServerTools
         | O::ListTools
         | O::SearchTools
-        | O::ListSkills
-        | O::GetToolSkills => Some(Viewer),
+        | O::Skills(S::ListSkills)
+        | O::Skills(S::GetToolSkills) => Some(Viewer),
         O::CallTool => Some(Caller),
         O::RegisterServer
         | O::PatchServer
@@ -46,14 +47,14 @@ fn every_route_has_its_least_role() {
         | O::DisconnectServer
         | O::LoginServer
         | O::LogoutServer
-        | O::PutSkill
-        | O::DeleteSkill
-        | O::ListSuggestions
-        | O::ApproveSuggestion
-        | O::RejectSuggestion
-        | O::SetToolSkills
-        | O::ClearToolSkills
-        | O::ClassifyTool
+        | O::Skills(S::PutSkill)
+        | O::Skills(S::DeleteSkill)
+        | O::Skills(S::ListSuggestions)
+        | O::Skills(S::ApproveSuggestion)
+        | O::Skills(S::RejectSuggestion)
+        | O::Skills(S::SetToolSkills)
+        | O::Skills(S::ClearToolSkills)
+        | O::Skills(S::ClassifyTool)
         | O::ListSecrets
         | O::ListAudit => Some(Operator),
         O::CreateKey | O::ListKeys | O::RevokeKey => Some(Admin),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::world::{BACK, LIFE, SERVER, World, fields_of};
 use crate::net::fake::Answer;
-use crate::oauth::{Challenge, Login, NoToken, Reason, Registered, Secret, form};
+use crate::oauth::{Challenge, Login, LoginError, NoToken, Reason, Registered, Secret, form};
 
 fn query_of(link: &str) -> HashMap<String, String> {
     form::read(link.split_once('?').unwrap().1).unwrap().into_iter().collect()
@@ -178,4 +178,24 @@ async fn a_grant_is_gone_from_here_even_if_its_issuer_does_not_hear_of_it() {
     world.instead("/revoke", Answer::with(503, &[], ""));
     assert_eq!(world.oauth.forget(SERVER).await, Ok(false));
     assert!(world.vault.grants(SERVER).is_empty());
+}
+
+#[tokio::test]
+async fn a_login_is_finished_by_whichever_process_gets_the_answer_and_once() {
+    let world = World::new().await;
+    let other = world.another();
+    let started = world.begin().await.unwrap();
+    let answer = world.agree(&started);
+    assert_eq!(other.finish(&answer).await.unwrap().server, SERVER);
+    for oauth in [&world.oauth, &other] {
+        assert_eq!(oauth.finish(&answer).await, Err(LoginError::Unknown));
+    }
+    assert!(world.token().await.is_ok(), "the grant is everybody's");
+    // In time, and not after somebody has logged out.
+    let late = world.agree(&world.begin().await.unwrap());
+    world.pass(10 * 60);
+    assert_eq!(other.finish(&late).await, Err(LoginError::Unknown));
+    let void = world.agree(&world.begin().await.unwrap());
+    other.forget(SERVER).await.unwrap();
+    assert_eq!(world.oauth.finish(&void).await, Err(LoginError::Unknown));
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::oauth::{Grant, Hold, Kept, Later, Vault, VaultError};
+use crate::oauth::{Grant, Hold, Kept, Later, Parked, Vault, VaultError};
 
 /// Server and issuer.
 type Key = (String, String);
@@ -15,6 +15,8 @@ type Row = (Vec<u8>, i64);
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     rows: Mutex<HashMap<Key, Row>>,
+    /// Logins that wait, by their ids.
+    parked: Mutex<HashMap<String, (String, Vec<u8>, i64)>>,
     /// Servers whose grant somebody renews.
     pub(super) held: Arc<Mutex<HashSet<String>>>,
     pub(super) refuses_to_save: Mutex<bool>,
@@ -71,6 +73,26 @@ impl Vault for Memory {
         after: Option<i64>,
     ) -> Later<'a, Result<i64, VaultError>> {
         Box::pin(async move { self.put(server, grant, after) })
+    }
+
+    fn park<'a>(&'a self, login: Parked<'a>) -> Later<'a, Result<bool, VaultError>> {
+        let row = (login.server.to_owned(), login.secrets.to_vec(), login.until);
+        self.parked.lock().insert(login.id.to_owned(), row);
+        Box::pin(async { Ok(true) })
+    }
+
+    fn unpark<'a>(
+        &'a self,
+        id: &'a str,
+        now: i64,
+    ) -> Later<'a, Result<Option<Vec<u8>>, VaultError>> {
+        let row = self.parked.lock().remove(id).filter(|(_, _, until)| now < *until);
+        Box::pin(async move { Ok(row.map(|(_, secrets, _)| secrets)) })
+    }
+
+    fn abandon<'a>(&'a self, server: &'a str) -> Later<'a, Result<(), VaultError>> {
+        self.parked.lock().retain(|_, (own, _, _)| own != server);
+        Box::pin(async { Ok(()) })
     }
 
     fn hold<'a>(&'a self, server: &'a str) -> Later<'a, Result<Option<Box<dyn Hold>>, VaultError>> {
