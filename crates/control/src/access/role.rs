@@ -39,6 +39,8 @@ pub enum Action {
     Disconnect,
     /// Grant Trunkline access to a server that wants OAuth.
     Login,
+    /// Take it back.
+    Logout,
     EditSkills,
     ReadAudit,
     /// Names of secrets, and who uses them; values are shown to nobody.
@@ -76,6 +78,7 @@ impl Action {
             | Self::Connect
             | Self::Disconnect
             | Self::Login
+            | Self::Logout
             | Self::EditSkills
             | Self::ReadAudit
             | Self::ReadSecrets => Role::Operator,
@@ -83,7 +86,7 @@ impl Action {
         }
     }
 
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::ReadSelf,
         Self::ReadOpenApi,
         Self::ReadServers,
@@ -101,6 +104,7 @@ impl Action {
         Self::Connect,
         Self::Disconnect,
         Self::Login,
+        Self::Logout,
         Self::EditSkills,
         Self::ReadAudit,
         Self::ReadSecrets,
@@ -129,6 +133,7 @@ impl Action {
             Self::Connect => "connect",
             Self::Disconnect => "disconnect",
             Self::Login => "login",
+            Self::Logout => "logout",
             Self::EditSkills => "edit-skills",
             Self::ReadAudit => "read-audit",
             Self::ReadSecrets => "read-secrets",
@@ -196,6 +201,7 @@ mod tests {
             (Action::Connect, [false, false, true, true]),
             (Action::Disconnect, [false, false, true, true]),
             (Action::Login, [false, false, true, true]),
+            (Action::Logout, [false, false, true, true]),
             (Action::EditSkills, [false, false, true, true]),
             (Action::ReadAudit, [false, false, true, true]),
             (Action::ReadSecrets, [false, false, true, true]),

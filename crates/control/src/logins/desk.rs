@@ -27,6 +27,8 @@ struct Inner {
     how: How,
     /// How often to look whether somebody has logged in elsewhere.
     look: Duration,
+    /// Counts up when something may have happened elsewhere: then it is looked at once.
+    elsewhere: watch::Sender<u64>,
     lost: Lost,
     marks: Mutex<HashMap<String, Mark>>,
 }
@@ -41,7 +43,8 @@ struct Mark {
 
 impl Logins {
     pub fn new(oauth: OAuth, how: How, look: Duration, lost: Lost) -> Self {
-        Self(Arc::new(Inner { oauth, how, look, lost, marks: Mutex::default() }))
+        let elsewhere = watch::Sender::new(0);
+        Self(Arc::new(Inner { oauth, how, look, elsewhere, lost, marks: Mutex::default() }))
     }
 
     pub fn oauth(&self) -> &OAuth {
@@ -88,6 +91,11 @@ impl Logins {
         Ok(told)
     }
 
+    /// Somebody may have logged in or out elsewhere.
+    pub fn look(&self) {
+        self.0.elsewhere.send_modify(|count| *count += 1);
+    }
+
     pub(super) fn heard(&self, login: &str, challenge: Option<Challenge>) {
         if challenge.is_some() {
             self.mark(login, |mark| mark.challenge = challenge);
@@ -100,9 +108,11 @@ impl Logins {
 
     pub(super) async fn changed(&self, login: &str, since: u64) {
         let mut version = self.mark(login, |mark| mark.version.subscribe());
+        let mut told = self.0.elsewhere.subscribe();
         let elsewhere = async {
             loop {
-                tokio::time::sleep(self.0.look).await;
+                // Elapsed: not every vault tells.
+                drop(tokio::time::timeout(self.0.look, told.changed()).await);
                 if self.0.oauth.is_outdated(login).await {
                     return self.ring(login);
                 }
@@ -154,5 +164,38 @@ impl trunkline_gateway::Logins for Logins {
 impl Debug for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Logins").field("how", &self.how).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logins::GrantFiles;
+    use crate::net::Client;
+    use crate::oauth::{Grant, Settings, Vault as _};
+    use crate::scratch::Folder;
+
+    #[tokio::test]
+    async fn who_is_told_that_something_happened_elsewhere_looks_at_once() {
+        let folder = Folder::new();
+        let files = GrantFiles::new(folder.path().to_owned());
+        let client = Client::new(Arc::new(|_| Err("not in this test".to_owned())));
+        let oauth = OAuth::new(client, Arc::new(files.clone()), Settings::default());
+        let (never, lost) = (Duration::from_secs(3600), Arc::new(|_: &str, _: &str| {}));
+        let logins = Logins::new(oauth, How::Command, never, lost);
+        let since = logins.version("s");
+        let document = serde_json::json!({
+            "issuer": "https://a", "resource": "https://h/mcp", "token_endpoint": "https://a/token",
+            "client": {"id": "c", "auth": "none"}, "access_token": "a", "issued_at": 1,
+            "granted_at": 1,
+        });
+        let grant = Grant::from_json(document.to_string().as_bytes()).unwrap();
+        let login = async {
+            tokio::task::yield_now().await;
+            files.save("s", &grant, None).await.unwrap();
+            logins.look();
+        };
+        tokio::join!(logins.changed("s", since), login);
+        assert_ne!(logins.version("s"), since);
     }
 }
