@@ -7,6 +7,7 @@ use kit::client::Client;
 use kit::{LIMIT, bin};
 use serde_json::{Value, json};
 
+use super::authority::Authority;
 use super::{Stage, consent};
 
 impl Stage {
@@ -83,6 +84,8 @@ fn a_server_of_a_config_is_logged_in_at_and_out_from() {
     let out = stage.output("logout", &["docs"]);
     assert!(out.status.success(), "{}", text(&out.stderr));
     assert_eq!(stage.authority.state().revocations.len(), 2);
+    let again = text(&stage.output("logout", &["docs"]).stdout);
+    assert!(again.contains("nobody was logged in at docs"), "{again}");
     let refused = stage.output("call", &["docs:echo"]);
     assert!(!refused.status.success());
     assert!(text(&refused.stderr).contains("trunkline login docs"), "{}", text(&refused.stderr));
@@ -136,6 +139,13 @@ fn a_platform_is_asked_for_the_address() {
     let page = super::come_back(&platform, &consent(url.expect("an address")));
     assert_eq!(page.status(), 200, "{page}");
     platform.wait_status(&id, "CONNECTED");
+    // Whom the server trusts now is somebody else.
+    let other = Authority::start();
+    stage.server.trust(&other.url());
+    let warned = text(&ask("login").stderr);
+    let words =
+        format!("{} granted access before; now it is {}", stage.authority.url(), other.url());
+    assert!(warned.contains(&words), "{warned}");
     assert!(ask("logout").status.success());
     super::needs_login(&platform, &id);
 }

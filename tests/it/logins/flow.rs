@@ -3,7 +3,7 @@
 
 use kit::platform::{Platform, id_of};
 use kit::service::Wire;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Stage, begin, come_back, consent, log_in, needs_login, place};
 
@@ -20,6 +20,7 @@ fn nobody_gets_in_before_somebody_has_logged_in_and_then_everybody_does() {
         let refused = platform.call("docs.echo", &json!({})).problem(503, "server-unavailable");
         let why = refused["detail"].as_str().unwrap();
         assert!(why.contains("needs a login") && why.contains(&place(&id)), "{refused:#}");
+        assert!(refused["hint"].as_str().unwrap().contains(&place(&id)), "{refused:#}");
 
         let page = log_in(&platform, &id);
         assert_eq!(page.status(), 200, "{page}");
@@ -130,9 +131,11 @@ fn only_servers_in_the_network_without_a_header_of_their_own_have_logins() {
     assert_eq!(platform.server(&id)["auth"], json!(null));
     platform.act("nobody", "login").problem(404, "no-such-server");
     let viewer = platform.key("viewer");
-    for method in ["POST", "DELETE"] {
+    for (method, action) in [("POST", "login"), ("DELETE", "logout")] {
         let answer = platform.rest(Some(&viewer)).bare(method, &place(&id));
         answer.problem(403, "forbidden");
+        let is_refused = |record: &Value| record["outcome"] == "refused";
+        platform.wait_audit(action, |record| is_refused(record) && record["action"] == action);
     }
 }
 

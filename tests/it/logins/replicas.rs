@@ -8,7 +8,7 @@ use kit::process::wait_until;
 use kit::way::Way;
 use serde_json::{Value, json};
 
-use super::{Stage, begin, come_back, consent, needs_login};
+use super::{Stage, begin, come_back, consent, needs_login, place};
 
 /// The authority ends a grant whose refresh token comes twice.
 #[track_caller]
@@ -99,4 +99,9 @@ fn a_login_is_finished_at_whichever_replica_the_browser_comes_back_to() {
     let record = replicas[1].wait_audit("the login", is_login);
     assert_eq!((&record["outcome"], &record["principal"]), (&json!("ok"), &json!("admin")));
     assert_eq!(record["server_name"], "docs", "{record:#}");
+    // Nor does one of them go on with what was taken back at another.
+    replicas[0].admin().delete(&place(&id)).is(204);
+    for replica in &replicas {
+        needs_login(replica, &id);
+    }
 }

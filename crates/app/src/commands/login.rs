@@ -8,7 +8,7 @@ use trunkline_catalog::config::{ServerSpec, Transport};
 use trunkline_catalog::name::DEFAULT_SEPARATOR;
 use trunkline_control::logins::Logins;
 use trunkline_control::net::{Client, Limits, Request};
-use trunkline_control::oauth::Loopback;
+use trunkline_control::oauth::{self, Loopback};
 use trunkline_gateway::{Declared, Restart};
 use trunkline_http::Url;
 
@@ -22,8 +22,9 @@ pub(crate) fn login(login: &Login, environment: &Environment) -> u8 {
     at(&login.at, environment, async |place| match place {
         Place::Platform(platform) => {
             let begun = platform.ask("POST").await?;
-            let url = begun.get("authorization_url").and_then(Value::as_str).unwrap_or_default();
-            show(url);
+            let text = |name: &str| begun.get(name).and_then(Value::as_str);
+            warn_of(text("previous_issuer"), text("issuer").unwrap_or_default());
+            show(text("authorization_url").unwrap_or_default());
             Ok(String::new())
         }
         Place::Here(logins, url) => with_browser(&login.at.server, &logins, &url).await,
@@ -35,6 +36,10 @@ pub(crate) fn logout(logout: &Logout, environment: &Environment) -> u8 {
         let told = match place {
             Place::Platform(platform) => platform.ask("DELETE").await.map(|_| true)?,
             Place::Here(logins, url) => {
+                let kept = logins.oauth().kept(&url).await.map_err(|error| error.to_string())?;
+                if kept.is_none() {
+                    return Ok(format!("nobody was logged in at {}\n", logout.at.server));
+                }
                 logins.forget(&url).await.map_err(|error| error.to_string())?
             }
         };
@@ -112,18 +117,25 @@ fn here(name: &str, servers: &[ServerSpec], environment: &Environment) -> Result
 async fn with_browser(name: &str, logins: &Logins, url: &str) -> Result<String, String> {
     let loopback = Loopback::bind().await.map_err(|error| error.to_string())?;
     let redirect_uri = loopback.redirect_uri();
-    let begun = logins.begin(url, url, &redirect_uri, None, None, None).await;
+    let (client, scope, challenge) = (None, None, None);
+    let redirect_uri = &redirect_uri;
+    let login = oauth::Login { server: url, url, challenge, redirect_uri, client, scope };
+    let begun = logins.begin(login, None).await;
     let begun = begun.map_err(|error| error.to_string())?;
-    if let Some(before) = &begun.previous_issuer {
-        let now = &begun.issuer;
-        let words = format!("warning: {before} granted access before; now it is {now}\n");
-        speak::problem(&words, OK);
-    }
+    warn_of(begun.previous_issuer.as_deref(), &begun.issuer);
     show(&begun.authorization_url);
     let callback = loopback.receive(&begun.state, Loopback::PATIENCE).await;
     let callback = callback.map_err(|error| error.to_string())?;
     let granted = logins.finish(&callback).await.map_err(|error| error.to_string())?;
     Ok(format!("logged in at {name}; granted by {}\n", granted.issuer))
+}
+
+/// Another authorization server than before may be somebody else's.
+fn warn_of(before: Option<&str>, now: &str) {
+    if let Some(before) = before {
+        let words = format!("warning: {before} granted access before; now it is {now}\n");
+        speak::problem(&words, OK);
+    }
 }
 
 /// Nothing is started: whoever reads it opens it where they like.

@@ -39,6 +39,8 @@ pub enum Action {
     Disconnect,
     /// Grant Trunkline access to a server that wants OAuth.
     Login,
+    /// Take it back.
+    Logout,
     EditSkills,
     ReadAudit,
     /// Names of secrets, and who uses them; values are shown to nobody.
@@ -79,6 +81,7 @@ impl Action {
             | Self::Connect
             | Self::Disconnect
             | Self::Login
+            | Self::Logout
             | Self::EditSkills
             | Self::ReadAudit
             | Self::ReadSecrets => Role::Operator,
@@ -88,7 +91,7 @@ impl Action {
         }
     }
 
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::ReadSelf,
         Self::ReadOpenApi,
         Self::ReadServers,
@@ -106,6 +109,7 @@ impl Action {
         Self::Connect,
         Self::Disconnect,
         Self::Login,
+        Self::Logout,
         Self::EditSkills,
         Self::ReadAudit,
         Self::ReadSecrets,
@@ -135,6 +139,7 @@ impl Action {
             Self::Connect => "connect",
             Self::Disconnect => "disconnect",
             Self::Login => "login",
+            Self::Logout => "logout",
             Self::EditSkills => "edit-skills",
             Self::ReadAudit => "read-audit",
             Self::ReadSecrets => "read-secrets",
@@ -203,6 +208,7 @@ mod tests {
             (Action::Connect, [false, false, true, true]),
             (Action::Disconnect, [false, false, true, true]),
             (Action::Login, [false, false, true, true]),
+            (Action::Logout, [false, false, true, true]),
             (Action::EditSkills, [false, false, true, true]),
             (Action::ReadAudit, [false, false, true, true]),
             (Action::ReadSecrets, [false, false, true, true]),

@@ -4,13 +4,14 @@ use std::fmt::{self, Debug};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
 use trunkline_gateway::{Bearer, Later};
 
 use super::bearer::One;
 use super::marks::Marks;
 use super::words::How;
 use crate::oauth::{
-    Back, Callback, Challenge, Granted, Login, LoginError, OAuth, Registered, Started, VaultError,
+    Back, Callback, Challenge, Granted, Login, LoginError, OAuth, Started, VaultError,
 };
 
 /// Told once when a login is of no use any more: under what it is kept, and why.
@@ -25,13 +26,16 @@ struct Inner {
     how: How,
     /// How often to look whether somebody has logged in elsewhere.
     look: Duration,
+    /// Counts up when something may have happened elsewhere: then it is looked at once.
+    elsewhere: watch::Sender<u64>,
     lost: Lost,
     marks: Marks,
 }
 
 impl Logins {
     pub fn new(oauth: OAuth, how: How, look: Duration, lost: Lost) -> Self {
-        Self(Arc::new(Inner { oauth, how, look, lost, marks: Marks::default() }))
+        let (elsewhere, marks) = (watch::Sender::new(0), Marks::default());
+        Self(Arc::new(Inner { oauth, how, look, elsewhere, lost, marks }))
     }
 
     pub fn oauth(&self) -> &OAuth {
@@ -42,20 +46,10 @@ impl Logins {
         &self.0.how
     }
 
-    /// Where somebody has to go, for the server at `url`.
-    pub async fn begin(
-        &self,
-        login: &str,
-        url: &str,
-        redirect_uri: &str,
-        client: Option<&Registered>,
-        scope: Option<&str>,
-        note: Option<&str>,
-    ) -> Result<Started, LoginError> {
-        let challenge = self.0.marks.challenge(login);
-        let challenge = challenge.as_ref();
-        let server = login;
-        let login = Login { server, url, challenge, redirect_uri, client, scope };
+    /// Where somebody has to go. What the server said when it last refused a request is known here.
+    pub async fn begin(&self, login: Login<'_>, note: Option<&str>) -> Result<Started, LoginError> {
+        let challenge = self.0.marks.challenge(login.server);
+        let login = Login { challenge: challenge.as_ref(), ..login };
         self.0.oauth.begin_noted(login, note).await
     }
 
@@ -83,6 +77,11 @@ impl Logins {
         self.0.marks.keep_only(is_there);
     }
 
+    /// Somebody may have logged in or out elsewhere.
+    pub fn look(&self) {
+        self.0.elsewhere.send_modify(|count| *count += 1);
+    }
+
     pub(super) fn heard(&self, login: &str, challenge: Option<Challenge>) {
         if let Some(challenge) = challenge {
             self.0.marks.set_challenge(login, challenge);
@@ -94,9 +93,11 @@ impl Logins {
     }
 
     pub(super) async fn changed(&self, login: &str, since: u64) {
+        let mut told = self.0.elsewhere.subscribe();
         let elsewhere = async {
             loop {
-                tokio::time::sleep(self.0.look).await;
+                // Elapsed: not every vault tells.
+                drop(tokio::time::timeout(self.0.look, told.changed()).await);
                 if self.0.oauth.is_outdated(login).await {
                     return self.0.marks.ring(login);
                 }
@@ -134,5 +135,38 @@ impl trunkline_gateway::Logins for Logins {
 impl Debug for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Logins").field("how", &self.how).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logins::GrantFiles;
+    use crate::net::Client;
+    use crate::oauth::{Grant, Settings, Vault as _};
+    use crate::scratch::Folder;
+
+    #[tokio::test]
+    async fn who_is_told_that_something_happened_elsewhere_looks_at_once() {
+        let folder = Folder::new();
+        let files = GrantFiles::new(folder.path().to_owned());
+        let client = Client::new(Arc::new(|_| Err("not in this test".to_owned())));
+        let oauth = OAuth::new(client, Arc::new(files.clone()), Settings::default());
+        let (never, lost) = (Duration::from_secs(3600), Arc::new(|_: &str, _: &str| {}));
+        let logins = Logins::new(oauth, How::Command, never, lost);
+        let since = logins.version("s");
+        let document = serde_json::json!({
+            "issuer": "https://a", "resource": "https://h/mcp", "token_endpoint": "https://a/token",
+            "client": {"id": "c", "auth": "none"}, "access_token": "a", "issued_at": 1,
+            "granted_at": 1,
+        });
+        let grant = Grant::from_json(document.to_string().as_bytes()).unwrap();
+        let login = async {
+            tokio::task::yield_now().await;
+            files.save("s", &grant, None).await.unwrap();
+            logins.look();
+        };
+        tokio::join!(logins.changed("s", since), login);
+        assert_ne!(logins.version("s"), since);
     }
 }

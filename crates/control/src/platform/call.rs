@@ -1,6 +1,6 @@
 //! A call over REST: who is meant, whether the asker may, and what comes of it.
 
-use trunkline_gateway::{CallFailure, FailureKind, ToolCall};
+use trunkline_gateway::{CallFailure, FailureKind, State, ToolCall};
 use trunkline_store::NewAudit;
 
 use super::custom::GROUP_ID;
@@ -148,9 +148,13 @@ impl Platform {
             FailureKind::Gone { .. } => Kind::ServerUnavailable,
             FailureKind::Refused(error) => return result::refused(error, &about),
         };
-        let hint = match (&failure.kind, failure.may_retry) {
+        let login = self.login_wanted(&about.id);
+        let hint = match (&failure.kind, &login) {
             (FailureKind::Gone { may_have_run: true }, _) => {
                 Some("the call may have run: check before you repeat it")
+            }
+            (FailureKind::Gone { .. } | FailureKind::Unavailable { .. }, Some(login)) => {
+                Some(&**login)
             }
             (FailureKind::Gone { may_have_run: false } | FailureKind::Busy, _) => {
                 Some("the call did not run: it can be made again")
@@ -161,6 +165,14 @@ impl Platform {
         match hint {
             Some(hint) => problem.hint(hint),
             None => problem,
+        }
+    }
+
+    /// How to log in, if that is what the server waits for.
+    fn login_wanted(&self, id: &str) -> Option<String> {
+        match self.0.fleet.get()?.server(id)?.state {
+            State::Failed(failure) => failure.needs_login.then_some(failure.advice),
+            _ => None,
         }
     }
 }

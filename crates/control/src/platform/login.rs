@@ -46,11 +46,17 @@ impl Platform {
             return Err(Problem::new(Kind::NoLogin, why).hint("start it with --public-url URL"));
         };
         let redirect_uri = format!("{base}{CALLBACK}");
-        let (client, scope) = (place.client.as_ref(), place.scope.as_deref());
+        let login = oauth::Login {
+            server: &entry.id,
+            url: &place.url,
+            challenge: None,
+            redirect_uri: &redirect_uri,
+            client: place.client.as_ref(),
+            scope: place.scope.as_deref(),
+        };
         let note = noted(&self.record("login", entry, by));
-        let (url, note) = (&place.url, Some(&*note));
-        let started = self.0.logins.begin(&entry.id, url, &redirect_uri, client, scope, note);
-        let started = started.await.map_err(|error| self.not_begun(entry, &error))?;
+        let started = self.0.logins.begin(login, Some(&note)).await;
+        let started = started.map_err(|error| self.not_begun(entry, &error))?;
         let at = clock::now();
         let until = at.saturating_add(i64::try_from(PATIENCE.as_millis()).unwrap_or(i64::MAX));
         Ok(json!({

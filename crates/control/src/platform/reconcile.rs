@@ -80,7 +80,8 @@ impl Platform {
             tokio::select! {
                 () = self.0.end.cancelled() => return,
                 () = self.0.wish.notified() => {}
-                () = changes.next() => {}
+                // Also of logins: who has logged out at one replica is logged out at all.
+                () = changes.next() => self.0.logins.look(),
                 () = tokio::time::sleep(LOOK) => {}
             }
         }

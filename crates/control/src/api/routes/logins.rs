@@ -33,7 +33,7 @@ pub(super) const ROUTES: &[Route] = &[
         operation: Operation::LogoutServer,
         method: Method::Delete,
         path: "/api/v1/aggregator/servers/{id}/login",
-        access: Access::Needs(Action::Login),
+        access: Access::Needs(Action::Logout),
         tag: TAG,
         summary: "Log out from a server",
         description: "What was granted is forgotten, and the authorization server is told if it \

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::all;
 use crate::access::{Action, Role, allows};
 use crate::api::PREFIX;
-use crate::api::route::{Access, Content, Method, Operation, Place};
+use crate::api::route::{Access, Content, Method, Operation, Place, SkillOperation};
 use crate::api::shape::Shape;
 use crate::api::view::tests::assert_fits;
 

@@ -12,11 +12,14 @@ type Key = (String, String);
 /// Bytes, as a store has them, and their revision.
 type Row = (Vec<u8>, i64);
 
+/// Whose it is, what was sealed, and until when.
+type Waiting = (String, Vec<u8>, i64);
+
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     rows: Mutex<HashMap<Key, Row>>,
     /// Logins that wait, by their ids.
-    parked: Mutex<HashMap<String, (String, Vec<u8>, i64)>>,
+    parked: Mutex<HashMap<String, Waiting>>,
     /// Servers whose grant somebody renews.
     pub(super) held: Arc<Mutex<HashSet<String>>>,
     pub(super) refuses_to_save: Mutex<bool>,
