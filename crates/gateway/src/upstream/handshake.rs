@@ -257,7 +257,7 @@ impl<'a> List<'a> {
         let mut listing = empty_listing(connection);
         let mut seen = HashSet::new();
         let mut page = first;
-        for _ in 0..PAGES_PER_LISTING {
+        for left in (0..PAGES_PER_LISTING).rev() {
             let answer = match page {
                 Some(answer) => answer.await.ok(),
                 None => None,
@@ -287,6 +287,9 @@ impl<'a> List<'a> {
                      so far is used"
                 ));
                 return Ok(listing);
+            }
+            if left == 0 {
+                break;
             }
             let params = list_params(Some(cursor), names.as_deref());
             page = connection.begin(method, &params).map(|(_, answer)| answer);
