@@ -21,13 +21,7 @@ fn the_clients_see_this_without_a_gateway() {
     let servers = Servers::start();
     let targets = servers.targets();
     let report = play(&node(), "sdk1.mjs", &targets);
-    assert_reported(&report, &targets, |_| {
-        let mut expected = expected::report(Era::Legacy);
-        // Trunkline does not offer the experimental tasks.
-        let offered = ["completions", "logging", "prompts", "resources", "tasks", "tools"];
-        expected["initialize"]["capabilities"] = offered.as_slice().into();
-        expected
-    });
+    assert_reported(&report, &targets, |_| expected::report(Era::Legacy));
 }
 
 #[test]

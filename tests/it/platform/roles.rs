@@ -12,7 +12,7 @@ use serde_json::json;
 
 /// The least role for each route; `None` is open to all. A route that is missing here, or there,
 /// fails the test.
-const ROUTES: [(&str, &str, Option<&str>); 26] = [
+const ROUTES: [(&str, &str, Option<&str>); 37] = [
     ("GET", "/healthz", None),
     ("GET", "/readyz", None),
     ("GET", "/metrics", Some("viewer")),
@@ -26,7 +26,18 @@ const ROUTES: [(&str, &str, Option<&str>); 26] = [
     ("GET", "/api/v1/aggregator/servers/{id}/health", Some("viewer")),
     ("GET", "/api/v1/aggregator/servers/{id}/tools", Some("viewer")),
     ("GET", "/api/v1/tools", Some("viewer")),
+    ("GET", "/api/v1/tools/{id}/skills", Some("viewer")),
+    ("GET", "/api/v1/skills", Some("viewer")),
+    ("POST", "/api/v1/search", Some("viewer")),
     ("POST", "/api/v1/tools/call", Some("caller")),
+    ("PUT", "/api/v1/tools/{id}/skills", Some("operator")),
+    ("DELETE", "/api/v1/tools/{id}/skills", Some("operator")),
+    ("POST", "/api/v1/tools/{id}/classify", Some("operator")),
+    ("PUT", "/api/v1/skills/{id}", Some("operator")),
+    ("DELETE", "/api/v1/skills/{id}", Some("operator")),
+    ("GET", "/api/v1/skills/suggestions", Some("operator")),
+    ("POST", "/api/v1/skills/suggestions/{id}/approve", Some("operator")),
+    ("POST", "/api/v1/skills/suggestions/{id}/reject", Some("operator")),
     ("POST", "/api/v1/aggregator/servers", Some("operator")),
     ("PATCH", "/api/v1/aggregator/servers/{id}", Some("operator")),
     ("DELETE", "/api/v1/aggregator/servers/{id}", Some("operator")),

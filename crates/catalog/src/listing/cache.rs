@@ -1,6 +1,6 @@
 //! How long and for whom a list may be kept: what servers say with their lists, joined. Pure.
 
-use trunkline_wire::decode;
+use trunkline_wire::{decode, member};
 
 /// What is said with a list about keeping it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,11 +19,12 @@ impl Default for CacheHint {
 }
 
 impl CacheHint {
-    /// What one page says: its `ttlMs` and its `cacheScope`.
-    pub(super) fn read(ttl_ms: Option<&[u8]>, scope: Option<&[u8]>) -> Self {
+    /// What one page says.
+    pub(super) fn read(result: &[u8]) -> Self {
+        let scope = member(result, "cacheScope").and_then(decode);
         Self {
-            ttl_ms: ttl_ms.and_then(whole).unwrap_or_default(),
-            private: scope.and_then(decode).as_deref() != Some("public"),
+            ttl_ms: member(result, "ttlMs").and_then(whole).unwrap_or_default(),
+            private: scope.as_deref() != Some("public"),
         }
     }
 
@@ -64,8 +65,7 @@ mod tests {
             (r#"{"_meta":{"ttlMs":5,"cacheScope":"public"}}"#, 0, true),
         ];
         for (page, ttl_ms, private) in table {
-            let [ttl, scope] = trunkline_wire::pick(page.as_bytes(), ["ttlMs", "cacheScope"]);
-            assert_eq!(CacheHint::read(ttl, scope), CacheHint { ttl_ms, private }, "{page}");
+            assert_eq!(CacheHint::read(page.as_bytes()), CacheHint { ttl_ms, private }, "{page}");
         }
     }
 

@@ -7,7 +7,7 @@ mod repair;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use trunkline_wire::{Span, decode, elements, member, members, pick};
+use trunkline_wire::{Span, decode, elements, member, members};
 
 use crate::name::escaped;
 use repair::{Repaired, repair};
@@ -177,11 +177,9 @@ impl Listing {
         result: &'a [u8],
         most: usize,
     ) -> Result<Option<&'a [u8]>, NotAList> {
-        // One walk for all: lists are long.
-        let [list, cursor, ttl, scope] =
-            pick(result, [kind.member(), "nextCursor", "ttlMs", "cacheScope"]);
-        let list = list.filter(|list| list.starts_with(b"[")).ok_or(NotAList(kind))?;
-        self.list(kind).keep(CacheHint::read(ttl, scope));
+        let list = member(result, kind.member()).filter(|list| list.starts_with(b"["));
+        let list = list.ok_or(NotAList(kind))?;
+        self.list(kind).keep(CacheHint::read(result));
         let mut repairs = Repairs { kind, first: None, more: 0 };
         for element in elements(list) {
             if self.entries(kind).len() >= most {
@@ -198,7 +196,7 @@ impl Listing {
             }
         }
         self.warnings.extend(repairs.warning());
-        Ok(cursor.filter(|cursor| cursor.starts_with(b"\"")))
+        Ok(member(result, "nextCursor").filter(|cursor| cursor.starts_with(b"\"")))
     }
 
     /// Takes one list over from a fresh listing. The warnings are the fresh ones: a server that

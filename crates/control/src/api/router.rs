@@ -59,8 +59,11 @@ impl Params {
 
 /// `path` is the request's, without the query.
 pub fn find(method: &str, path: &str) -> Found {
-    let matching: Vec<_> =
+    let mut matching: Vec<_> =
         routes::all().filter_map(|route| Some((route, fit(route.path, path)?))).collect();
+    // What is spelt out is meant: `/skills/suggestions` is not the skill of that id.
+    let fewest = matching.iter().map(|(_, params)| params.0.len()).min();
+    matching.retain(|(_, params)| Some(params.0.len()) == fewest);
     if matching.is_empty() {
         return Found::NoSuchPath { nearest: nearest(path) };
     }

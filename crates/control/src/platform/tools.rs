@@ -42,7 +42,7 @@ impl Platform {
             true => self.custom_offer(grants),
             false => Vec::new(),
         };
-        let tag = self.tag(&roster, &offers, &custom, grants, page);
+        let tag = self.tag(&roster, &offers, Some(&custom), grants, page);
         if is_known(&tag) {
             return Tagged { tag, body: None };
         }
@@ -72,7 +72,7 @@ impl Platform {
         let roster = self.roster();
         let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
         let offered = [(self.shelf(entry), self.offer(entry))];
-        let tag = self.tag(&roster, &offered, &[], grants, page);
+        let tag = self.tag(&roster, &offered, None, grants, page);
         if is_known(&tag) {
             return Ok(Tagged { tag, body: None });
         }
@@ -93,7 +93,7 @@ impl Platform {
         &self,
         roster: &Roster,
         offers: &[(Shelf<'_>, Option<Offer>)],
-        custom: &[CustomInfo],
+        custom: Option<&[CustomInfo]>,
         grants: &Grants,
         page: &Page,
     ) -> String {
@@ -113,9 +113,9 @@ impl Platform {
             add(&offer.as_ref().map(|offer| self.digest_of(shelf.id, offer)).unwrap_or_default());
             add(&self.0.book.print(shelf.id));
         }
-        add(b"custom");
-        for tool in custom {
-            add(tool.tool().definition);
+        if let Some(custom) = custom {
+            add(b"custom");
+            custom.iter().for_each(|tool| add(tool.tool().definition));
         }
         add(format!("{grants:?} {page:?}").as_bytes());
         etag::tag_of(&sum.finalize())

@@ -142,19 +142,15 @@ impl Outbox {
 
     /// Connects the outbox to its stream and writes what is waiting.
     pub(crate) fn connect(&self, sink: Sink, pump: &Pump) {
-        if self.accept(sink) {
-            pump.write(self);
-            self.flush();
-        }
-    }
-
-    /// From now on this is the stream. False: there is nothing to be written any more.
-    pub(super) fn accept(&self, sink: Sink) -> bool {
-        let mut queue = self.0.queue.lock();
-        if !queue.closed {
+        {
+            let mut queue = self.0.queue.lock();
+            if queue.closed {
+                return;
+            }
             queue.sink = Some(sink);
         }
-        !queue.closed
+        pump.write(self.clone());
+        self.flush();
     }
 
     /// The pump has taken the stream into its care.

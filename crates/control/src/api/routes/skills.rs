@@ -51,7 +51,8 @@ pub(super) const ROUTES: &[Route] = &[
             ok("It is changed.", &SKILL, SKILL_EXAMPLE),
             Answer { status: 201, ..ok("It is new.", &SKILL, SKILL_EXAMPLE) },
         ],
-        problems: &[Kind::StoreUnavailable, Kind::StoreFull],
+        // An id with a control character is no path at all.
+        problems: &[Kind::NoSuchPath, Kind::StoreUnavailable, Kind::StoreFull],
     },
     Route {
         operation: Operation::Skills(SkillOperation::DeleteSkill),
@@ -194,8 +195,8 @@ static STATES: Words = Words { known: &["pending", "approved", "rejected"], case
 const SKILL_ID: Parameter = Parameter {
     name: "id",
     place: Place::Path,
-    shape: text(1, 64, Form::Line),
-    doc: "The skill's id: lower case letters, digits and `_`.",
+    shape: text(1, 64, Form::SkillId),
+    doc: "The skill's id: lower case letters, digits and `_`, a letter first.",
 };
 
 const SUGGESTION_ID: Parameter =

@@ -7,6 +7,7 @@ use trunkline_http::{BadUrl, Url, is_field_name, is_field_value};
 use crate::access::Pattern;
 use crate::api::time;
 use crate::secrets::{is_secret_name, is_variable};
+use crate::skills::is_skill_id;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -27,6 +28,7 @@ pub enum Form {
     Secret,
     /// What `${secret:NAME}` can name.
     SecretName,
+    SkillId,
     /// Which tools a key may see and call.
     ToolPattern,
     /// RFC 3339.
@@ -79,6 +81,11 @@ impl Form {
                 "letters, digits, `-`, `_` and `.`, no `.` at its beginning",
             ),
             Self::SecretName => None,
+            Self::SkillId if !is_skill_id(text) => with(
+                "is not an id a skill can have",
+                "lower case letters, digits and `_`, a letter first",
+            ),
+            Self::SkillId => None,
             Self::HeaderValue | Self::Value => {
                 reference_fault(text).map(|message| (message.to_owned(), REFERENCE))
             }
@@ -111,6 +118,7 @@ impl Form {
             Self::VariableName => Some(r"^[^=\u0000]+$"),
             Self::Value | Self::Secret => Some(r"^[^\u0000]*$"),
             Self::SecretName => Some(r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$"),
+            Self::SkillId => Some(r"^[a-z][a-z0-9_]*$"),
             Self::ToolPattern => Some(
                 r"^(\*|([^.\\\u0000-\u001f\u007f-\u009f]|\\[.*\\])+\.([^\\\u0000-\u001f\u007f-\u009f]|\\[.*\\])+)$",
             ),
