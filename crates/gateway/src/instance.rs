@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
+use memchr::memmem;
 use trunkline_wire::{Message, decode, elements, encode_all_into, find, member};
 
 /// Where `_meta` of `initialize` holds the names.
@@ -42,6 +43,11 @@ impl Instance {
 
 /// The names in the result of `initialize`, if there are any.
 pub(crate) fn read(result: &[u8]) -> Vec<String> {
+    // Lists are long, and next to no server is one of our kind. Without the slash, which may be
+    // written in two ways.
+    if memmem::find(result, b"instances").is_none() {
+        return Vec::new();
+    }
     let names = member(result, "_meta").and_then(|meta| member(meta, KEY)).unwrap_or_default();
     let names = elements(names).filter_map(|at| decode(at.of(names)));
     names.take(MOST + 1).map(Into::into).collect()

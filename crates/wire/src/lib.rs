@@ -23,5 +23,5 @@ pub use scan::{Fault, FaultKind, salvage_id, salvage_token, scan};
 pub use skip::is_json;
 pub use splice::{Edits, Piece, Span};
 pub use text::{decode, encode, encode_all_into, encode_into};
-pub use value::{elements, find, member, members};
+pub use value::{elements, find, member, members, pick};
 pub use version::{ALL_VERSIONS, LATEST_LEGACY, MODERN, Revision};

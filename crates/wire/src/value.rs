@@ -39,6 +39,19 @@ pub fn member<'a>(bytes: &'a [u8], key: &str) -> Option<&'a [u8]> {
     members(bytes).filter(|(name, _)| name == key).last().map(|(_, span)| span.of(bytes))
 }
 
+/// The values of several members of the object `bytes`, as written, in one walk: of each the last one.
+pub fn pick<'a, const N: usize>(bytes: &'a [u8], keys: [&str; N]) -> [Option<&'a [u8]>; N] {
+    let mut picked = [None; N];
+    for (name, at) in members(bytes) {
+        for (slot, key) in picked.iter_mut().zip(keys) {
+            if name == key {
+                *slot = Some(at.of(bytes));
+            }
+        }
+    }
+    picked
+}
+
 /// Where the value at `path` lies, from the object at `outer` in `bytes` inwards.
 pub fn find(bytes: &[u8], outer: Span, path: &[&str]) -> Option<Span> {
     path.iter().try_fold(outer, |outer, key| {
@@ -90,5 +103,7 @@ mod tests {
         assert_eq!(members(b"{}").count(), 0);
         assert_eq!(member(text, "a"), Some(&b"null"[..]));
         assert_eq!(member(text, "c"), None);
+        assert_eq!(pick(text, ["b", "c", "a"]), [Some(&b"[ ]"[..]), None, Some(b"null")]);
+        assert_eq!(pick(b"[]", ["a"]), [None]);
     }
 }

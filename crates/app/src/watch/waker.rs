@@ -55,6 +55,7 @@ impl Waker {
     }
 }
 
+#[derive(Debug, PartialEq, Eq)]
 enum Heard {
     Change,
     /// A directory is no longer watched.
@@ -80,13 +81,21 @@ fn listen(directories: &[PathBuf]) -> io::Result<Receiver> {
     Receiver::from_owned_fd_unchecked(events)
 }
 
-/// Waits for an event and takes all that are there.
+/// Waits for an event and takes those that are there.
 async fn drained(events: &Receiver) -> io::Result<Heard> {
     events.readable().await?;
+    drain(|buffer| events.try_read(buffer))
+}
+
+/// A file that is written to without end, a log beside the config, has a new event for each one that
+/// is read: what is still there after this many reads is for the next time.
+const MOST_READS: usize = 64;
+
+fn drain(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<Heard> {
     let mut heard = Heard::Change;
     let mut buffer = [0; 4096];
-    loop {
-        match events.try_read(&mut buffer) {
+    for _ in 0..MOST_READS {
+        match read(&mut buffer) {
             Ok(length) => {
                 let read = buffer.get(..length).unwrap_or_default();
                 if masks(read).any(|mask| mask & ReadFlags::IGNORED.bits() != 0) {
@@ -97,6 +106,7 @@ async fn drained(events: &Receiver) -> io::Result<Heard> {
             Err(error) => return Err(error),
         }
     }
+    Ok(heard)
 }
 
 /// What happened, of each event: `struct inotify_event { wd, mask, cookie, len: u32, name: [len] }`.
@@ -108,4 +118,44 @@ fn masks(mut events: &[u8]) -> impl Iterator<Item = u32> {
         events = events.get(16 + length..)?;
         Some(mask)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One event: something about a file called `log`.
+    fn event(mask: ReadFlags) -> Vec<u8> {
+        let head = [1, mask.bits(), 0, 16].map(u32::to_ne_bytes).concat();
+        [&head[..], b"log\0\0\0\0\0\0\0\0\0\0\0\0\0"].concat()
+    }
+
+    #[test]
+    fn a_file_that_is_written_to_without_end_does_not_hold_up_the_program() {
+        let event = event(ReadFlags::MODIFY);
+        let mut reads = 0;
+        let heard = drain(|buffer| {
+            reads += 1;
+            assert!(reads < 100_000, "it goes on reading");
+            buffer[..event.len()].copy_from_slice(&event);
+            Ok(event.len())
+        });
+        assert_eq!(heard.unwrap(), Heard::Change);
+    }
+
+    #[test]
+    fn the_end_of_a_directory_is_heard_among_other_events() {
+        for (events, expected) in [
+            (vec![ReadFlags::MODIFY], Heard::Change),
+            (vec![ReadFlags::MODIFY, ReadFlags::IGNORED, ReadFlags::MODIFY], Heard::End),
+        ] {
+            let mut events = events.into_iter();
+            let heard = drain(|buffer| {
+                let event = event(events.next().ok_or(io::ErrorKind::WouldBlock)?);
+                buffer[..event.len()].copy_from_slice(&event);
+                Ok(event.len())
+            });
+            assert_eq!(heard.unwrap(), expected);
+        }
+    }
 }

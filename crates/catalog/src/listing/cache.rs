@@ -1,6 +1,6 @@
 //! How long and for whom a list may be kept: what servers say with their lists, joined. Pure.
 
-use trunkline_wire::{decode, member};
+use trunkline_wire::decode;
 
 /// What is said with a list about keeping it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,12 +19,11 @@ impl Default for CacheHint {
 }
 
 impl CacheHint {
-    /// What one page says.
-    pub(super) fn read(result: &[u8]) -> Self {
-        let scope = member(result, "cacheScope").and_then(decode);
+    /// What one page says: its `ttlMs` and its `cacheScope`.
+    pub(super) fn read(ttl_ms: Option<&[u8]>, scope: Option<&[u8]>) -> Self {
         Self {
-            ttl_ms: member(result, "ttlMs").and_then(whole).unwrap_or_default(),
-            private: scope.as_deref() != Some("public"),
+            ttl_ms: ttl_ms.and_then(whole).unwrap_or_default(),
+            private: scope.and_then(decode).as_deref() != Some("public"),
         }
     }
 
@@ -65,7 +64,8 @@ mod tests {
             (r#"{"_meta":{"ttlMs":5,"cacheScope":"public"}}"#, 0, true),
         ];
         for (page, ttl_ms, private) in table {
-            assert_eq!(CacheHint::read(page.as_bytes()), CacheHint { ttl_ms, private }, "{page}");
+            let [ttl, scope] = trunkline_wire::pick(page.as_bytes(), ["ttlMs", "cacheScope"]);
+            assert_eq!(CacheHint::read(ttl, scope), CacheHint { ttl_ms, private }, "{page}");
         }
     }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
+use memchr::memmem;
 use trunkline_wire::{Span, decode, elements, members};
 
 use crate::name::escaped;
@@ -133,10 +134,8 @@ impl<'s> Walk<'s> {
 /// Whether the keyword may be in these bytes: as it is, or with escapes, which for its letters all
 /// begin alike. Most schemas are done with this.
 fn may_have_keyword(bytes: &[u8]) -> bool {
-    let after = |first: u8, rest: &[u8]| {
-        bytes.split(|byte| *byte == first).skip(1).any(|after| after.starts_with(rest))
-    };
-    after(b'x', b"-mcp-header") || after(b'\\', b"u00")
+    let has = |what: &[u8]| memmem::find(bytes, what).is_some();
+    has(KEYWORD.as_bytes()) || has(br"\u00")
 }
 
 /// A field name by RFC 9110 section 5.1.

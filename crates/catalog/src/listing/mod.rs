@@ -7,7 +7,7 @@ mod repair;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use trunkline_wire::{Span, decode, elements, member, members};
+use trunkline_wire::{Span, decode, elements, member, members, pick};
 
 use crate::name::escaped;
 use repair::{Repaired, repair};
@@ -177,9 +177,11 @@ impl Listing {
         result: &'a [u8],
         most: usize,
     ) -> Result<Option<&'a [u8]>, NotAList> {
-        let list = member(result, kind.member()).filter(|list| list.starts_with(b"["));
-        let list = list.ok_or(NotAList(kind))?;
-        self.list(kind).keep(CacheHint::read(result));
+        // One walk for all: lists are long.
+        let [list, cursor, ttl, scope] =
+            pick(result, [kind.member(), "nextCursor", "ttlMs", "cacheScope"]);
+        let list = list.filter(|list| list.starts_with(b"[")).ok_or(NotAList(kind))?;
+        self.list(kind).keep(CacheHint::read(ttl, scope));
         let mut repairs = Repairs { kind, first: None, more: 0 };
         for element in elements(list) {
             if self.entries(kind).len() >= most {
@@ -196,7 +198,7 @@ impl Listing {
             }
         }
         self.warnings.extend(repairs.warning());
-        Ok(member(result, "nextCursor").filter(|cursor| cursor.starts_with(b"\"")))
+        Ok(cursor.filter(|cursor| cursor.starts_with(b"\"")))
     }
 
     /// Takes one list over from a fresh listing. The warnings are the fresh ones: a server that

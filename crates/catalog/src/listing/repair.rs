@@ -4,7 +4,7 @@
 //! protocol requires and that is missing, or one of the wrong type, gets the plainest value that is
 //! valid. Clients check the whole list at once, so one bad entry would cost them every server.
 
-use trunkline_wire::{Edits, Span, decode, encode, members};
+use trunkline_wire::{Edits, Span, decode, encode, members, pick};
 
 use super::ListKind;
 
@@ -21,6 +21,9 @@ pub(crate) struct Repaired {
 
 /// `None`: it is fine as it is. `name` is what the entry is called for by.
 pub(crate) fn repair(kind: ListKind, name: &str, definition: &[u8]) -> Option<Repaired> {
+    if is_fine(kind, definition) {
+        return None;
+    }
     let mut work = Work { definition: definition.to_vec(), why: Vec::new() };
     if kind == ListKind::Tools {
         work.schema();
@@ -32,10 +35,22 @@ pub(crate) fn repair(kind: ListKind, name: &str, definition: &[u8]) -> Option<Re
         work.optional(member, "a string", is_text, b"\"\"");
     }
     if kind == ListKind::Prompts {
-        work.optional("arguments", "an array", |value| value.starts_with(b"["), b"[]");
+        work.optional("arguments", "an array", is_array, b"[]");
     }
     let why = work.why.join(", ");
     (!why.is_empty()).then_some(Repaired { definition: work.definition, why })
+}
+
+/// Nearly every definition is, and one walk tells.
+fn is_fine(kind: ListKind, definition: &[u8]) -> bool {
+    let keys = ["inputSchema", "name", "arguments", "title", "description"];
+    let [schema, name, arguments, title, description] = pick(definition, keys);
+    let own = match kind {
+        ListKind::Tools => schema.is_some_and(is_schema),
+        ListKind::Resources | ListKind::Templates => name.is_some_and(is_text),
+        ListKind::Prompts => arguments.is_none_or(is_array),
+    };
+    own && title.is_none_or(is_text) && description.is_none_or(is_text)
 }
 
 struct Work {
@@ -49,9 +64,7 @@ impl Work {
             self.why.push("has no `inputSchema`".to_owned());
             return self.add("inputSchema", ANY_OBJECT);
         };
-        // Any object, and the two words that are schemas, are the server's own business.
-        let schema = at.of(&self.definition);
-        if !schema.starts_with(b"{") && !matches!(schema, b"true" | b"false") {
+        if !is_schema(at.of(&self.definition)) {
             self.why.push("has an `inputSchema` that is not a schema".to_owned());
             self.replace(at, ANY_OBJECT);
         }
@@ -97,6 +110,15 @@ impl Work {
         self.definition.extend_from_slice(value);
         self.definition.push(b'}');
     }
+}
+
+/// Any object, and the two words that are schemas, are the server's own business.
+fn is_schema(value: &[u8]) -> bool {
+    value.starts_with(b"{") || matches!(value, b"true" | b"false")
+}
+
+fn is_array(value: &[u8]) -> bool {
+    value.starts_with(b"[")
 }
 
 /// A string that can be read: one with half a surrogate pair is refused by clients, too.

@@ -12,7 +12,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::pump::outbox::Outbox;
 use crate::pump::source::{Reader, Source, SourceHandle};
-use crate::stream::Input;
+use crate::stream::{Input, Sink};
 
 /// A cloneable handle to the thread.
 #[derive(Clone, Debug)]
@@ -62,28 +62,50 @@ impl Pump {
 
     /// Reads `input` from now on; `reader` gets what comes.
     pub(crate) fn read(&self, input: Input, reader: Box<dyn Reader>) -> SourceHandle {
-        let handle = SourceHandle::new(self.clone(), self.token(), input);
-        self.order(Order::Read(Source::new(handle.clone(), reader)));
+        let (handle, order) = self.order_to_read(input, reader);
+        self.order([order]);
+        handle
+    }
+
+    /// The same, and connects `outbox` to `sink`: the thread is woken up once for both.
+    pub(crate) fn attend(
+        &self,
+        input: Input,
+        reader: Box<dyn Reader>,
+        outbox: &Outbox,
+        sink: Sink,
+    ) -> SourceHandle {
+        let (handle, read) = self.order_to_read(input, reader);
+        let write = outbox.accept(sink).then(|| self.order_to_write(outbox));
+        self.order([read].into_iter().chain(write));
+        outbox.flush();
         handle
     }
 
     /// Cares for an outbox whose stream may get stuck or break.
-    pub(super) fn write(&self, outbox: Outbox) -> u64 {
-        let token = self.token();
-        self.order(Order::Write { token, outbox });
-        token
+    pub(super) fn write(&self, outbox: &Outbox) {
+        self.order([self.order_to_write(outbox)]);
+    }
+
+    fn order_to_read(&self, input: Input, reader: Box<dyn Reader>) -> (SourceHandle, Order) {
+        let handle = SourceHandle::new(self.clone(), self.token(), input);
+        (handle.clone(), Order::Read(Source::new(handle, reader)))
+    }
+
+    fn order_to_write(&self, outbox: &Outbox) -> Order {
+        Order::Write { token: self.token(), outbox: outbox.clone() }
     }
 
     pub(super) fn poke(&self, token: u64) {
-        self.order(Order::Poke(token));
+        self.order([Order::Poke(token)]);
     }
 
     pub(super) fn forget(&self, token: u64) {
-        self.order(Order::Forget(token));
+        self.order([Order::Forget(token)]);
     }
 
     pub(crate) fn stop(&self) {
-        self.order(Order::Stop);
+        self.order([Order::Stop]);
     }
 
     /// Waits until the thread has ended, which it does only when told to.
@@ -99,8 +121,8 @@ impl Pump {
         self.0.tokens.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn order(&self, order: Order) {
-        self.0.orders.lock().push(order);
+    fn order(&self, orders: impl IntoIterator<Item = Order>) {
+        self.0.orders.lock().extend(orders);
         if !self.0.has_orders.swap(true, Ordering::AcqRel) {
             // Full: it is awake already.
             let _ = rustix::io::write(&self.0.wake, &1_u64.to_ne_bytes());

@@ -142,15 +142,19 @@ impl Outbox {
 
     /// Connects the outbox to its stream and writes what is waiting.
     pub(crate) fn connect(&self, sink: Sink, pump: &Pump) {
-        {
-            let mut queue = self.0.queue.lock();
-            if queue.closed {
-                return;
-            }
+        if self.accept(sink) {
+            pump.write(self);
+            self.flush();
+        }
+    }
+
+    /// From now on this is the stream. False: there is nothing to be written any more.
+    pub(super) fn accept(&self, sink: Sink) -> bool {
+        let mut queue = self.0.queue.lock();
+        if !queue.closed {
             queue.sink = Some(sink);
         }
-        pump.write(self.clone());
-        self.flush();
+        !queue.closed
     }
 
     /// The pump has taken the stream into its care.

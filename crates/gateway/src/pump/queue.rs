@@ -31,6 +31,8 @@ pub(super) struct Queue {
     pub(super) bytes: usize,
     /// Bytes written since the beginning.
     pub(super) written: u64,
+    /// The stream was full and has been given more room, if there was any.
+    pub(super) widened: bool,
     /// When the stream last took anything, while it does not take everything.
     pub(super) progress: Option<Instant>,
     /// Somebody waits for room.
@@ -151,6 +153,7 @@ impl Queue {
         while !self.segments.is_empty() && self.sink.is_some() {
             match self.write_some() {
                 Ok(()) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) if self.widen() => {}
                 Err(error) => return Err(error),
             }
         }
@@ -158,6 +161,12 @@ impl Queue {
             Some(sink) => sink.flush(),
             None => Ok(()),
         }
+    }
+
+    /// Makes room in a pipe that is full for the first time.
+    fn widen(&mut self) -> bool {
+        let is_first = !std::mem::replace(&mut self.widened, true);
+        is_first && self.sink.as_ref().is_some_and(Sink::widen)
     }
 
     pub(super) fn call_back_when_writable(&mut self) {

@@ -10,7 +10,7 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 
 use crate::pump::{Pump, Touched};
-use crate::stream::{Input, Nature};
+use crate::stream::{Input, Nature, USUAL_PIPE_BYTES, widen};
 
 /// Who gets what is read. Called on the pump's thread: must not wait.
 pub(crate) trait Reader: Debug + Send {
@@ -80,6 +80,8 @@ impl Shared {
 pub(super) struct Source {
     handle: SourceHandle,
     reader: Box<dyn Reader>,
+    /// It has been full, and has been given more room if there was any.
+    widened: bool,
 }
 
 /// A stream that always has more must not keep the others waiting.
@@ -94,7 +96,7 @@ pub(super) enum More {
 
 impl Source {
     pub(super) fn new(handle: SourceHandle, reader: Box<dyn Reader>) -> Self {
-        Self { handle, reader }
+        Self { handle, reader, widened: false }
     }
 
     pub(super) fn token(&self) -> u64 {
@@ -128,6 +130,9 @@ impl Source {
             match rustix::io::read(&self.handle.0.fd, spare_capacity(room)) {
                 Ok(0) => return self.end(touched),
                 Ok(count) => {
+                    if count >= USUAL_PIPE_BYTES {
+                        self.was_full();
+                    }
                     self.reader.take(&self.handle, touched);
                     let is_pipe = self.handle.0.nature == Nature::Pipe;
                     if !hung_up && (count < space || !is_pipe) || self.is_held() {
@@ -145,6 +150,14 @@ impl Source {
         // The others' turn; this one is told of again at once.
         self.handle.resume();
         More::Maybe
+    }
+
+    #[cold]
+    fn was_full(&mut self) {
+        let shared = &self.handle.0;
+        if !std::mem::replace(&mut self.widened, true) && shared.nature == Nature::Pipe {
+            widen(&shared.fd);
+        }
     }
 
     /// The reader was asked to look again.

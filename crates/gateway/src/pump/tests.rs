@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::pipe::{PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
 use trunkline_wire::{Edits, Line, Lines, find, scan};
 
 use crate::pump::{LINE, Outbox, Pump, Reader, SourceHandle, Touched};
@@ -148,6 +148,33 @@ fn a_large_message_with_a_larger_change_goes_out_as_edited() {
         pump.stop();
         thread.join().unwrap().unwrap();
     }
+}
+
+#[test]
+fn a_pipe_gets_more_room_when_it_has_been_full() {
+    let (pump, thread) = Pump::start().unwrap();
+    let ((spare, _writer), (from, to), (heard_from, heard_to)) = (pipe(), pipe(), pipe());
+    let usual = fcntl_getpipe_size(&spare).unwrap();
+    // A user may have had all that is allowed.
+    let most = fcntl_setpipe_size(&spare, 1 << 20).unwrap_or(usual);
+    let size = |fd: &OwnedFd| fcntl_getpipe_size(fd).unwrap();
+    // One we write to,
+    let outbox = Outbox::default();
+    outbox.connect(Sink::pipe(nonblocking(to)), &pump);
+    for (length, expected) in [(100, usual), (usual, most)] {
+        outbox.put(&vec![b'x'; length], &Edits::new()).unwrap();
+        outbox.flush();
+        assert_eq!(size(&from), expected, "after {length} bytes");
+    }
+    // and one we read from: full before anybody looks.
+    let mut writer = std::fs::File::from(heard_to);
+    let line = [&vec![b'x'; usual - 1][..], b"\n"].concat();
+    writer.write_all(&line).unwrap();
+    let heard = listen(&pump, heard_from, None);
+    assert_eq!(heard.recv_timeout(LIMIT).unwrap().len(), usual - 1);
+    assert_eq!(size(&writer.into()), most);
+    pump.stop();
+    thread.join().unwrap().unwrap();
 }
 
 #[test]

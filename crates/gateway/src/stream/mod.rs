@@ -45,7 +45,6 @@ impl Input {
 
     /// A pipe that is already non-blocking.
     pub(crate) fn pipe(fd: OwnedFd) -> Self {
-        widen(&fd);
         Self { fd, nature: Nature::Pipe }
     }
 
@@ -78,6 +77,11 @@ impl Slow {
         Ok(Self(pipe::Receiver::from_file_unchecked(File::from(fd))?))
     }
 
+    /// Waits until there is something to read, or may be.
+    pub(crate) async fn readable(&self) -> io::Result<()> {
+        self.0.readable().await
+    }
+
     /// Appends what is there to `buffer`, waiting until something is. 0 = the stream has ended.
     /// Cancel-safe: nothing is lost when the future is dropped.
     pub(crate) async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
@@ -104,8 +108,15 @@ impl Sink {
 
     /// A pipe that is already non-blocking.
     pub(crate) fn pipe(fd: OwnedFd) -> Self {
-        widen(&fd);
         Self::File(fd)
+    }
+
+    /// Makes room in a pipe that is full. False: there is no more than before.
+    pub(crate) fn widen(&self) -> bool {
+        match self {
+            Self::File(fd) => widen(fd),
+            Self::Socket(_) | Self::Tls(_) => false,
+        }
     }
 
     /// Writes some of `slices` if the stream takes any now.
@@ -149,12 +160,16 @@ impl Sink {
 }
 
 /// Gives a pipe more room, if the system lets us: a large message then needs a sixteenth of the
-/// switches between writer and reader. The memory is used only while bytes wait in the pipe.
-fn widen(fd: &OwnedFd) {
-    let _ = rustix::pipe::fcntl_setpipe_size(fd, PIPE_BYTES);
+/// switches between writer and reader. The memory is used only while bytes wait in the pipe, but all
+/// pipes of a user together may have 64 MiB of room; so those of servers are widened only when they
+/// have been full.
+pub(crate) fn widen(fd: &OwnedFd) -> bool {
+    rustix::pipe::fcntl_setpipe_size(fd, PIPE_BYTES).is_ok()
 }
 
 const PIPE_BYTES: usize = 1024 * 1024;
+/// What a pipe takes when nobody has asked for more.
+pub(crate) const USUAL_PIPE_BYTES: usize = 64 * 1024;
 
 /// A descriptor of our own for a stream that others may share, non-blocking where it matters.
 fn own(fd: BorrowedFd<'_>, mode: OFlags) -> io::Result<(OwnedFd, Nature)> {

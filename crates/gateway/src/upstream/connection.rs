@@ -242,6 +242,11 @@ impl Connection {
         }
     }
 
+    /// A request of our own whose answer nobody needs.
+    pub(crate) fn mention(&self, method: &str, params: &[u8]) {
+        drop(self.begin(method, params));
+    }
+
     /// A request of our own; the answer is the whole response, or why it is no good. `None`: there
     /// will be none.
     pub(crate) async fn request(
@@ -252,38 +257,41 @@ impl Connection {
         self.begin(method, params)?.1.await.ok()
     }
 
-    /// A request of our own whose answer nobody needs.
-    pub(crate) fn mention(&self, method: &str, params: &[u8]) {
-        drop(self.begin(method, params));
-    }
-
     /// The same; its id, and where the answer comes.
     pub(super) fn begin(&self, method: &str, params: &[u8]) -> Option<(UpstreamId, Answer)> {
+        let mut touched = Touched::default();
+        let begun = self.put_request(method, params, &mut touched);
+        touched.flush();
+        begun
+    }
+
+    /// The same, to be written together with others.
+    pub(super) fn put_request(
+        &self,
+        method: &str,
+        params: &[u8],
+        touched: &mut Touched,
+    ) -> Option<(UpstreamId, Answer)> {
         let (sender, receiver) = oneshot::channel();
         let stamped = (self.era() == Era::Modern).then(|| self.stamp.on(params));
         let params = stamped.as_deref().unwrap_or(params);
         let heading = Heading { method: method.as_bytes(), name: None, arguments: None };
-        let mut touched = Touched::default();
-        let id = {
-            let mut pending = self.pending.lock();
-            let id = pending.next_id()?;
-            let mut message = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":").into_bytes();
-            encode_into(method, &mut message);
-            if !params.is_empty() {
-                message.extend_from_slice(b",\"params\":");
-                message.extend_from_slice(params);
-            }
-            message.push(b'}');
-            let sent = self.line.request(id, &heading, &message, &Edits::new(), &mut touched);
-            let sent_at = sent.ok()?;
-            let waiter = match method {
-                "subscriptions/listen" => Waiter::Listening(sender),
-                _ => Waiter::Own(sender),
-            };
-            pending.insert(id, Entry { waiter, deadline: None, sent_at });
-            id
+        let mut pending = self.pending.lock();
+        let id = pending.next_id()?;
+        let mut message = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":").into_bytes();
+        encode_into(method, &mut message);
+        if !params.is_empty() {
+            message.extend_from_slice(b",\"params\":");
+            message.extend_from_slice(params);
+        }
+        message.push(b'}');
+        let sent = self.line.request(id, &heading, &message, &Edits::new(), touched);
+        let sent_at = sent.ok()?;
+        let waiter = match method {
+            "subscriptions/listen" => Waiter::Listening(sender),
+            _ => Waiter::Own(sender),
         };
-        touched.flush();
+        pending.insert(id, Entry { waiter, deadline: None, sent_at });
         Some((id, receiver))
     }
 
@@ -292,6 +300,14 @@ impl Connection {
         let mut touched = Touched::default();
         self.tell(message, &Edits::new(), &mut touched);
         touched.flush();
+    }
+
+    /// The same, before a request that follows at once: down a pipe they are written together.
+    pub(crate) fn notify_before_request(&self, message: &[u8]) {
+        match self.line {
+            Line::Pipe(_) => self.tell(message, &Edits::new(), &mut Touched::default()),
+            Line::Post(_) => self.notify(message),
+        }
     }
 
     pub(super) fn tell(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) {

@@ -10,7 +10,8 @@ use trunkline_wire::{Kind, LATEST_LEGACY, MODERN, Revision, decode, member, scan
 use crate::era::Era;
 use crate::instance::{self, Instance};
 use crate::limits::{ENTRIES_PER_LISTING, PAGES_PER_LISTING};
-use crate::upstream::connection::Connection;
+use crate::pump::Touched;
+use crate::upstream::connection::{Answer, Connection};
 use crate::upstream::incoming::bit;
 use crate::upstream::line::Line;
 use crate::upstream::task_work::TaskWork;
@@ -115,7 +116,7 @@ pub(crate) enum HandshakeError {
 
 pub(crate) const LOOP_ADVICE: &str = "remove it from one of the configs in the circle";
 
-/// `initialize` and `notifications/initialized`.
+/// `initialize` and `notifications/initialized`; to be followed by `list_all`.
 pub(crate) async fn initialize(
     connection: &Connection,
     capabilities: &[u8],
@@ -148,7 +149,8 @@ pub(crate) async fn initialize(
     }
     let info = member(&result, "serverInfo").unwrap_or_default();
     let hello = Hello::read(protocol.into_owned(), Era::Legacy, info, &result, instances);
-    connection.notify(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    let initialized = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    connection.notify_before_request(initialized); // its tools are asked for in any case
     Ok(hello)
 }
 
@@ -166,17 +168,25 @@ pub(crate) async fn list_all(
     kinds: &[ListKind],
     instance: &Instance,
 ) -> Result<Listing, HandshakeError> {
-    let wanted = |kind| hello.lists(kind) && kinds.contains(&kind);
-    let one = async |kind| match wanted(kind) {
-        true => list(connection, hello, kind, instance).await,
-        false => Ok(Listing::default()),
+    // One write for all that is asked: the server wakes up once.
+    let mut touched = Touched::default();
+    let mut begin = |kind| {
+        let is_wanted = hello.lists(kind) && kinds.contains(&kind);
+        is_wanted.then(|| List::begin(connection, hello, kind, instance, &mut touched))
     };
-    let (tools, resources, templates, prompts) = tokio::join!(
-        one(ListKind::Tools),
-        one(ListKind::Resources),
-        one(ListKind::Templates),
-        one(ListKind::Prompts),
-    );
+    let [tools, resources, templates, prompts] = [
+        begin(ListKind::Tools),
+        begin(ListKind::Resources),
+        begin(ListKind::Templates),
+        begin(ListKind::Prompts),
+    ];
+    touched.flush();
+    let one = async |list: Option<List<'_>>| match list {
+        Some(list) => list.read().await,
+        None => Ok(Listing::default()),
+    };
+    let (tools, resources, templates, prompts) =
+        tokio::join!(one(tools), one(resources), one(templates), one(prompts));
     let mut listing = tools?;
     let mut warnings = std::mem::take(&mut listing.warnings);
     let others = [
@@ -208,45 +218,87 @@ pub(crate) async fn list(
     kind: ListKind,
     instance: &Instance,
 ) -> Result<Listing, HandshakeError> {
-    let method = kind.method();
-    let mut listing = empty_listing(connection);
-    let mut seen = HashSet::new();
-    let kin = connection.era() == Era::Modern && !hello.instances.is_empty();
-    let names = kin.then(|| instance.with(std::iter::empty()));
-    let mut params = list_params(None, names.as_deref());
-    for _ in 0..PAGES_PER_LISTING {
-        let result = match ask(connection, method, &params).await {
-            Ok(result) => result,
-            Err(HandshakeError::Refused { .. }) if kind == ListKind::Tools && !hello.tools => {
+    let mut touched = Touched::default();
+    let list = List::begin(connection, hello, kind, instance, &mut touched);
+    touched.flush();
+    list.read().await
+}
+
+/// A list whose first page has been asked for.
+struct List<'a> {
+    connection: &'a Connection,
+    hello: &'a Hello,
+    kind: ListKind,
+    instance: &'a Instance,
+    /// Who we are, where every request says so.
+    names: Option<Vec<u8>>,
+    first: Option<Answer>,
+}
+
+impl<'a> List<'a> {
+    fn begin(
+        connection: &'a Connection,
+        hello: &'a Hello,
+        kind: ListKind,
+        instance: &'a Instance,
+        touched: &mut Touched,
+    ) -> Self {
+        let kin = connection.era() == Era::Modern && !hello.instances.is_empty();
+        let names = kin.then(|| instance.with(std::iter::empty()));
+        let params = list_params(None, names.as_deref());
+        let begun = connection.put_request(kind.method(), &params, touched);
+        let first = begun.map(|(_, answer)| answer);
+        Self { connection, hello, kind, instance, names, first }
+    }
+
+    async fn read(self) -> Result<Listing, HandshakeError> {
+        let Self { connection, hello, kind, instance, names, first } = self;
+        let method = kind.method();
+        let mut listing = empty_listing(connection);
+        let mut seen = HashSet::new();
+        let mut page = first;
+        for left in (0..PAGES_PER_LISTING).rev() {
+            let answer = match page {
+                Some(answer) => answer.await.ok(),
+                None => None,
+            };
+            let result = match result_of(method, answer) {
+                Ok(result) => result,
+                Err(HandshakeError::Refused { .. }) if kind == ListKind::Tools && !hello.tools => {
+                    return Ok(listing);
+                }
+                Err(error) => return Err(error),
+            };
+            if instance.is_among(&instance::read(&result)) {
+                return Err(HandshakeError::Loop);
+            }
+            let cursor = match listing.add_page(kind, &result, ENTRIES_PER_LISTING) {
+                Ok(cursor) => cursor,
+                Err(_) if kind == ListKind::Tools && !hello.tools => return Ok(listing),
+                Err(why) => return Err(HandshakeError::Senseless(method, why.to_string())),
+            };
+            let Some(cursor) = cursor else {
+                return Ok(listing);
+            };
+            if !seen.insert(cursor.to_vec()) {
+                let shown = String::from_utf8_lossy(cursor);
+                listing.warnings.push(format!(
+                    "its answer to {method} goes in circles (cursor {shown} came twice); what came \
+                     so far is used"
+                ));
                 return Ok(listing);
             }
-            Err(error) => return Err(error),
-        };
-        if instance.is_among(&instance::read(&result)) {
-            return Err(HandshakeError::Loop);
+            if left == 0 {
+                break;
+            }
+            let params = list_params(Some(cursor), names.as_deref());
+            page = connection.begin(method, &params).map(|(_, answer)| answer);
         }
-        let cursor = match listing.add_page(kind, &result, ENTRIES_PER_LISTING) {
-            Ok(cursor) => cursor,
-            Err(_) if kind == ListKind::Tools && !hello.tools => return Ok(listing),
-            Err(why) => return Err(HandshakeError::Senseless(method, why.to_string())),
-        };
-        let Some(cursor) = cursor else {
-            return Ok(listing);
-        };
-        if !seen.insert(cursor.to_vec()) {
-            let shown = String::from_utf8_lossy(cursor);
-            listing.warnings.push(format!(
-                "its answer to {method} goes in circles (cursor {shown} came twice); what came so \
-                 far is used"
-            ));
-            return Ok(listing);
-        }
-        params = list_params(Some(cursor), names.as_deref());
+        listing.warnings.push(format!(
+            "its answer to {method} has more than {PAGES_PER_LISTING} pages; the rest is left out"
+        ));
+        Ok(listing)
     }
-    listing.warnings.push(format!(
-        "its answer to {method} has more than {PAGES_PER_LISTING} pages; the rest is left out"
-    ));
-    Ok(listing)
 }
 
 /// `names`: one of our kind, to which no session says who asks, is told so each time.
@@ -276,7 +328,14 @@ async fn ask(
     method: &'static str,
     params: &[u8],
 ) -> Result<Vec<u8>, HandshakeError> {
-    let answer = connection.request(method, params).await;
+    result_of(method, connection.request(method, params).await)
+}
+
+/// The result in an answer, as written. `None`: there will be no answer.
+fn result_of(
+    method: &'static str,
+    answer: Option<Result<Vec<u8>, String>>,
+) -> Result<Vec<u8>, HandshakeError> {
     let answer = answer.ok_or(HandshakeError::Silent(method))?;
     let answer = answer.map_err(|error| HandshakeError::Unusable(method, error))?;
     let message =

@@ -32,6 +32,8 @@ impl LastWords {
     /// Reads until the stream ends.
     pub(crate) async fn listen(&self, server: &Identity, mut stderr: Slow) {
         let mut lines = Lines::new(STDERR_LINE);
+        // Most servers say nothing here: a buffer is made for those that do.
+        let _ = stderr.readable().await; // an error is met again below
         while let Ok(1..) = stderr.read(lines.room()).await {
             while let Some(line) = lines.next_line() {
                 match line {

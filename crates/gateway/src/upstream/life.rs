@@ -92,8 +92,7 @@ impl<'a> Life<'a> {
         let (connection, ended) = (Arc::clone(&self.connection), self.output_ended.clone());
         let limit = self.supervisor.limits.message;
         let output = Output { lines: Lines::new(limit), connection, ended };
-        self.output = Some(pump.read(stdout, Box::new(output)));
-        self.outbox.connect(stdin, pump);
+        self.output = Some(pump.attend(stdout, Box::new(output), &self.outbox, stdin));
         let (words, key) = (Arc::clone(&self.words), self.server.key.clone());
         let ended = self.words_ended.clone().drop_guard();
         self.tasks.spawn(async move {

@@ -36,7 +36,8 @@ pub(super) fn spawn(
         stdio: stdio.each_ref().map(AsRawFd::as_raw_fd),
         failure: AtomicI32::new(0),
     };
-    let mut stack = vec![0_u128; STACK_WORDS];
+    let mut room = Vec::<u128>::with_capacity(STACK_WORDS);
+    let stack = room.spare_capacity_mut().as_mut_ptr_range();
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
     let argument: *const Plan<'_> = &raw const plan;
     // A handler must not run in the child while it borrows our memory.
@@ -45,9 +46,7 @@ pub(super) fn spawn(
     // does not go on before the child has executed a program or ended (CLONE_VFORK), so that the
     // stack, the plan and what it borrows outlive their use. The keeper has no other threads. The
     // child changes nothing in our memory but `failure` and `errno`.
-    let pid = unsafe {
-        libc::clone(child, stack.as_mut_ptr_range().end.cast(), flags, argument.cast_mut().cast())
-    };
+    let pid = unsafe { libc::clone(child, stack.end.cast(), flags, argument.cast_mut().cast()) };
     let refused = io::Error::last_os_error();
     set_signal_mask(&unblocked);
     let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else { return Err(refused) };

@@ -1,12 +1,12 @@
 //! The owner's end of a control socket.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixStream as StdUnixStream;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 
 use rustix::net::{Shutdown, send, shutdown};
-use tokio::io::Interest;
-use tokio::net::UnixStream;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe;
 
 use crate::descriptors;
 use crate::message::{Order, RECORD_BYTES, Record, Report};
@@ -15,20 +15,25 @@ use crate::system;
 /// When this is dropped, or its process dies, the keeper kills the tree.
 #[derive(Debug)]
 pub(super) struct Control {
-    socket: UnixStream,
-    /// A record of which `filled` bytes have arrived; kept here so that reading can be cancelled.
-    record: Record,
+    /// Not a pipe, but read like one: watched for what the keeper says only. That it has read what we
+    /// said would wake us up for nothing, once for each server.
+    socket: pipe::Receiver,
+    /// What has arrived and was not taken yet; kept here so that reading can be cancelled.
+    arrived: [u8; ARRIVALS],
     filled: usize,
     ended: bool,
 }
 
+/// Room for more than can come at once: then a read that leaves room has taken everything.
+const ARRIVALS: usize = 8 * RECORD_BYTES;
+
 impl Control {
     /// Our end and the keeper's.
     pub(super) fn pair() -> io::Result<(Control, OwnedFd)> {
-        let (ours, keepers) = StdUnixStream::pair()?;
+        let (ours, keepers) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        let socket = UnixStream::from_std(ours)?;
-        Ok((Control { socket, record: [0; RECORD_BYTES], filled: 0, ended: false }, keepers.into()))
+        let socket = pipe::Receiver::from_owned_fd_unchecked(ours.into())?;
+        Ok((Control { socket, arrived: [0; ARRIVALS], filled: 0, ended: false }, keepers.into()))
     }
 
     /// Sends as much of the parcel as fits, with the descriptors, and says how much that was. To be
@@ -41,13 +46,13 @@ impl Control {
         Ok(descriptors::send(&self.socket, parcel, &stdio)?)
     }
 
-    pub(super) async fn finish_parcel(&self, mut rest: &[u8]) -> io::Result<()> {
-        while !rest.is_empty() {
-            let send = || Ok(send(&self.socket, rest, system::SEND)?);
-            let sent = self.socket.async_io(Interest::WRITABLE, send).await?;
-            rest = rest.get(sent..).unwrap_or_default();
+    pub(super) async fn finish_parcel(&self, rest: &[u8]) -> io::Result<()> {
+        if rest.is_empty() {
+            return Ok(()); // as nearly always
         }
-        Ok(())
+        // A descriptor of its own: this one is watched for something else.
+        let socket = self.socket.as_fd().try_clone_to_owned()?;
+        pipe::Sender::from_owned_fd_unchecked(socket)?.write_all(rest).await
     }
 
     /// Never waits. If the order cannot be delivered, the keeper is gone, or it sees the end of the
@@ -60,23 +65,34 @@ impl Control {
 
     /// `None`: the keeper has nothing more to say, now or before. Cancel-safe.
     pub(super) async fn next_report(&mut self) -> Option<Report> {
-        while !self.ended {
-            let Ok(()) = self.socket.readable().await else {
-                break;
-            };
-            let rest = self.record.get_mut(self.filled..).unwrap_or_default();
-            match self.socket.try_read(rest) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // An error is a keeper that closed with an order unread.
-                Ok(0) | Err(_) => self.ended = true,
-                Ok(count) => self.filled += count,
+        loop {
+            if let Some(record) = self.take() {
+                return Report::unpack(record);
             }
-            if self.filled == RECORD_BYTES {
-                self.filled = 0;
-                return Report::unpack(self.record);
+            if self.ended {
+                return None;
             }
+            self.fill().await;
         }
-        None
+    }
+
+    /// The first record, if it has arrived completely.
+    fn take(&mut self) -> Option<Record> {
+        let arrived = self.arrived.get_mut(..self.filled)?;
+        let record = *arrived.first_chunk()?;
+        arrived.rotate_left(RECORD_BYTES);
+        self.filled -= RECORD_BYTES;
+        Some(record)
+    }
+
+    /// Waits for more.
+    async fn fill(&mut self) {
+        let room = self.arrived.get_mut(self.filled..).unwrap_or_default();
+        match self.socket.read(room).await {
+            // An error is a keeper that closed with an order unread.
+            Ok(0) | Err(_) => self.ended = true,
+            Ok(count) => self.filled += count,
+        }
     }
 }
 

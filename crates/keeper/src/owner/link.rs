@@ -1,13 +1,14 @@
 //! The connection to the keeper process, which is started again when it has died.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
+use rustix::io::Errno;
 use rustix::process::{Pid, getpid};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
@@ -31,8 +32,8 @@ pub(super) struct Known {
 
 #[derive(Debug)]
 pub(super) struct Link {
-    /// When this closes, the keeper ends, after the last of its trees.
-    socket: UnixStream,
+    /// When this closes, the keeper ends, after the last of its trees. Nothing is heard through it.
+    socket: StdUnixStream,
     pub(super) keeper: Pid,
 }
 
@@ -75,16 +76,21 @@ impl Known {
 impl Link {
     /// Asks the keeper for a tree: what to start will come through the control socket.
     pub(super) async fn hand_over(&self, control: OwnedFd) -> io::Result<()> {
-        let send = || Ok(descriptors::send(&self.socket, &[0], &[control.as_fd()])?);
-        self.socket.async_io(Interest::WRITABLE, send).await.map(|_one| ())
+        let send = |socket: BorrowedFd<'_>| descriptors::send(socket, &[0], &[control.as_fd()]);
+        match send(self.socket.as_fd()) {
+            Err(Errno::AGAIN) => {}
+            sent => return Ok(sent.map(|_one| ())?),
+        }
+        // Hundreds are asked for at once: the keeper has to take some first.
+        let socket = UnixStream::from_std(self.socket.try_clone()?)?;
+        socket.async_io(Interest::WRITABLE, || Ok(send(socket.as_fd())?)).await.map(|_one| ())
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the process that starts all others")]
 fn start_keeper() -> io::Result<Link> {
-    let (ours, keepers) = StdUnixStream::pair()?;
-    ours.set_nonblocking(true)?;
-    let socket = UnixStream::from_std(ours)?;
+    let (socket, keepers) = StdUnixStream::pair()?;
+    socket.set_nonblocking(true)?;
     let child = Command::new(system::OWN_PROGRAM)
         .arg0(KEEPER_NAME)
         .arg(KEEPER_WORD)
@@ -100,4 +106,37 @@ fn start_keeper() -> io::Result<Link> {
     let keeper = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let keeper = keeper.ok_or_else(|| io::Error::other("a process number that is none"))?;
     Ok(Link { socket, keeper })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn more_than_the_socket_takes_are_handed_over_when_there_is_room() {
+        let (socket, keepers) = StdUnixStream::pair().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let link = Link { socket, keeper: getpid() };
+        let control = || OwnedFd::from(StdUnixStream::pair().unwrap().0);
+        let mut handed_over = 0;
+        let received = loop {
+            let mut last = pin!(link.hand_over(control()));
+            if last.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+                handed_over += 1;
+                continue;
+            }
+            let mut received = 0;
+            while let Ok((1.., passed)) = descriptors::receive(&keepers, &mut [0]) {
+                received += passed.len();
+            }
+            last.await.unwrap();
+            break received;
+        };
+        assert_eq!(received, handed_over, "what was taken before");
+        assert_eq!(descriptors::receive(&keepers, &mut [0]).unwrap().1.len(), 1, "and the last");
+    }
 }
