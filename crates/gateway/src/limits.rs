@@ -268,6 +268,9 @@ pub(crate) const REFUSAL_QUOTED: usize = 200;
 pub(crate) const PROBE: Duration = Duration::from_secs(3);
 /// The same in the network, where the first answer may take its time.
 pub(crate) const PROBE_REMOTE: Duration = Duration::from_secs(10);
+/// For servers to take that somebody wants to hear of a resource, before it is told that it will:
+/// longer than they have for `subscriptions/listen`, so that theirs is what is waited for.
+pub(crate) const SUBSCRIBED: Duration = Duration::from_secs(5);
 /// How long a server's further questions are waited for before its client is told: they come at once
 /// or after an answer.
 pub(crate) const BUNDLE: Duration = Duration::from_millis(20);

@@ -111,3 +111,22 @@ fn who_may_not_listen_any_more_hears_the_end_at_once() {
     let id = id_of(&platform.register(&remote("a", &service)));
     until(&mut stays, &[&id, "registered"]);
 }
+
+/// As in the list of servers: who runs them is told of all, whatever its key may call.
+#[test]
+fn an_operator_whose_key_has_few_tools_hears_of_every_server() {
+    let room = Room::new();
+    let services = ["a", "b"].map(|name| echoing(&room, name).listen(Wire::Http));
+    let platform = room.platform(&[]);
+    let key = |role: &str| {
+        let made = platform.make_key(&json!({ "name": role, "role": role, "tools": ["b.*"] }));
+        made["key"].as_str().expect("a key").to_owned()
+    };
+    let mut runs = listen(&platform, &key("operator"), None);
+    let mut uses = listen(&platform, &key("caller"), None);
+    let a = platform.connected("a", &services[0]);
+    let b = platform.connected("b", &services[1]);
+    until(&mut runs, &[&a, "registered"]);
+    let heard = until(&mut uses, &[&b, "registered"]);
+    assert!(heard.iter().all(|event| data(event)["id"] != a.as_str()), "{heard:?}");
+}

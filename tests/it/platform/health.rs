@@ -75,6 +75,27 @@ fn us5_ac2_the_health_check_url_is_asked() {
     assert!(head.starts_with("GET /health HTTP/1.1\r\n"), "{head}");
 }
 
+/// A server can be read, changed and sent back without its health check losing its key.
+#[test]
+fn us5_ac2_a_health_check_url_that_comes_back_as_it_was_shown_stays() {
+    let room = Room::new();
+    let page = Page::new(Says::Status(204));
+    let service = echoing(&room, "a").listen(Wire::Http);
+    let platform = room.platform(&EACH_SECOND);
+    let mut body = remote("a", &service);
+    body["health_check_url"] = format!("{}?token=geheim", page.url()).into();
+    let id = id_of(&platform.register(&body));
+    let shown = platform.wait_status(&id, "CONNECTED")["health_check_url"].clone();
+    assert!(shown.as_str().is_some_and(|it| it.ends_with("?token=***")), "{shown}");
+    let back = json!({ "description": "new", "health_check_url": shown });
+    platform.admin().patch(&format!("{SERVERS}/{id}"), &back).is(200);
+    let before = page.heads().len();
+    process::wait_until("a check after that", LIMIT, || page.heads().len() > before + 1);
+    for head in page.heads() {
+        assert!(head.starts_with("GET /health?token=geheim HTTP/1.1\r\n"), "{head}");
+    }
+}
+
 #[test]
 fn us5_ac3_without_a_url_health_is_what_the_servers_messages_say() {
     let room = Room::new();

@@ -75,7 +75,7 @@ impl Platform {
         let mut connection = opened.clone();
         patch.config.clone().apply(&mut connection.transport);
         connection.health_check_url =
-            patch.health_check_url.clone().of(connection.health_check_url);
+            patch.health_check_url.clone().of_url(connection.health_check_url);
         connection.call_timeout = patch.call_timeout.clone().of(connection.call_timeout);
         connection.max_concurrency = patch.max_concurrency.clone().of(connection.max_concurrency);
         connection.oauth = patch.oauth.clone().of_client(connection.oauth);

@@ -60,6 +60,7 @@ pub use news::{News, Told};
 pub use occupancy::Occupied;
 pub use secrets::{NotRemoved, Removal, Written};
 pub use settings::{Lookup, Settings, StdioRegistration};
+pub(crate) use show::sees;
 pub use show::{Shown, store_problem};
 pub use skills::Decision;
 

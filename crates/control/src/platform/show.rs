@@ -222,7 +222,7 @@ fn unknown() -> HealthView {
 }
 
 /// Who runs the servers sees all of them; who uses them, those with a tool that may be called.
-pub(super) fn sees(asker: &Principal, server: &str) -> bool {
+pub(crate) fn sees(asker: &Principal, server: &str) -> bool {
     asker.role() >= Role::Operator || asker.grants().touches(server)
 }
 

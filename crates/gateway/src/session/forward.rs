@@ -50,9 +50,14 @@ impl Session {
     ) {
         if let Some(connection) = asked.snapshot.connection(to.server)
             && let Some(uri) = decode(&to.token)
-            && !passes_on(&asked, to, connection, &uri)
         {
-            return asked.answer(b"{}", touched);
+            match noted(&asked, to, connection, &uri) {
+                Noted::PassOn => {}
+                Noted::Done => return asked.answer(b"{}", touched),
+                Noted::ServerAsked => {
+                    return self.confirm_when_asked(connection, uri.into_owned(), &asked);
+                }
+            }
         }
         if let (Some(server), None) =
             (asked.snapshot.server(to.server), asked.snapshot.connection(to.server))
@@ -231,28 +236,37 @@ impl Session {
     }
 }
 
-/// Notes who wants to hear of a resource. False: the server need not be told that by the client.
-fn passes_on(asked: &Asked<'_>, to: &Forward<'_>, connection: &Connection, uri: &str) -> bool {
+/// What is left to do once it is noted who wants to hear of a resource.
+enum Noted {
+    /// The client tells the server itself.
+    PassOn,
+    /// The server has been asked in its own way; the client may rely on it when it has taken that.
+    ServerAsked,
+    Done,
+}
+
+/// Notes who wants to hear of a resource.
+fn noted(asked: &Asked<'_>, to: &Forward<'_>, connection: &Connection, uri: &str) -> Noted {
     let subscriptions = &connection.subscriptions;
     match to.deed {
-        Deed::Plain => true,
+        Deed::Plain => Noted::PassOn,
         Deed::Subscribe => {
             let is_first = !subscriptions.uris().iter().any(|known| known == uri);
             subscriptions.add(uri, asked.client, to.at.of(asked.message.bytes));
             if connection.era() == Era::Legacy {
-                return true;
+                return Noted::PassOn;
             }
             if is_first {
-                connection.follow(uri);
+                drop(connection.follow(uri));
             }
-            false
+            Noted::ServerAsked
         }
         // Others still want to hear of it: the server goes on telling.
-        Deed::Unsubscribe if !subscriptions.remove(uri, asked.client) => false,
-        Deed::Unsubscribe if connection.era() == Era::Legacy => true,
+        Deed::Unsubscribe if !subscriptions.remove(uri, asked.client) => Noted::Done,
+        Deed::Unsubscribe if connection.era() == Era::Legacy => Noted::PassOn,
         Deed::Unsubscribe => {
             connection.unfollow(uri);
-            false
+            Noted::Done
         }
     }
 }

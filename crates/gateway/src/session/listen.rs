@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use trunkline_catalog::ListKind;
 use trunkline_wire::{Edits, Id, decode, encode, write_result};
 
 use crate::call::{Client, Door, Payload, Ticket, Waiting};
 use crate::error::CallError;
-use crate::limits::{CHANGE_PAUSE, LISTENERS};
+use crate::limits::{CHANGE_PAUSE, LISTENERS, SUBSCRIBED};
 use crate::pump::Touched;
 use crate::registry::{Place, Snapshot};
 use crate::session::announce::{Told, announce};
 use crate::session::filter::Filter;
 use crate::session::tag::{Tagged, mark};
 use crate::session::{Asked, Session};
-use crate::upstream::Connection;
+use crate::upstream::{Answer, Connection};
 
 /// One open `subscriptions/listen`.
 #[derive(Debug)]
@@ -45,6 +45,20 @@ struct Followed {
 impl Followed {
     fn is(&self, connection: &Arc<Connection>, uri: &str) -> bool {
         Arc::ptr_eq(&self.connection, connection) && self.uri == uri
+    }
+}
+
+/// What a server has been asked for somebody who wants to hear of a resource.
+#[derive(Debug)]
+struct Request {
+    connection: Arc<Connection>,
+    uri: String,
+    answer: Option<Answer>,
+}
+
+async fn all_asked(requests: Vec<Request>) {
+    for Request { connection, uri, answer } in requests {
+        connection.has_been_asked(&uri, answer).await;
     }
 }
 
@@ -78,10 +92,12 @@ impl Session {
             door: asked.door.clone(),
             _place: place,
         };
-        listener.acknowledge(message.id(), cancelled.clone(), touched);
-        listener.follow(asked.snapshot);
+        let requests = listener.follow(asked.snapshot);
+        if requests.is_empty() {
+            listener.acknowledge(cancelled.clone(), touched);
+        }
         let session = Arc::clone(self);
-        let task = async move { session.look_after(listener, cancelled).await };
+        let task = async move { session.look_after(listener, requests, cancelled).await };
         drop(self.context.tasks.spawn_on(task, &self.context.runtime));
     }
 
@@ -102,13 +118,28 @@ impl Session {
         filter
     }
 
-    async fn look_after(&self, listener: Listener, cancelled: CancellationToken) {
+    async fn look_after(
+        &self,
+        listener: Listener,
+        requests: Vec<Request>,
+        cancelled: CancellationToken,
+    ) {
+        let telling = async {
+            if !requests.is_empty() {
+                // What changes after the acknowledgement is told.
+                drop(timeout(SUBSCRIBED, all_asked(requests)).await);
+                let mut touched = Touched::default();
+                listener.acknowledge(cancelled.clone(), &mut touched);
+                touched.flush();
+            }
+            self.keep_telling(&listener).await;
+        };
         let in_order = tokio::select! {
             biased;
             () = cancelled.cancelled() => false,
             () = self.ended.cancelled() => false,
             () = self.closing.cancelled() => true,
-            () = self.keep_telling(&listener) => true,
+            () = telling => true,
         };
         self.context.registry.unsubscribe(&listener.ear);
         if listener.asker.take(&listener.id).is_some() && in_order {
@@ -125,7 +156,7 @@ impl Session {
         listener.told.lock().begin(&snapshot);
         loop {
             let snapshot = self.context.view.snapshot();
-            listener.follow(&snapshot);
+            drop(listener.follow(&snapshot));
             if listener.announce(&snapshot) {
                 sleep(CHANGE_PAUSE).await;
             }
@@ -139,21 +170,24 @@ impl Session {
 
 impl Listener {
     /// The first word of a subscription. What follows leaves marked by the same id.
-    fn acknowledge(&self, id: &[u8], cancelled: CancellationToken, touched: &mut Touched) {
-        let words = [
-            br#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"#,
-            &mark(id)[..],
-            br#"},"notifications":"#,
-            &self.filter.written(),
-            b"}}",
-        ];
-        self.door.say(&words.concat(), &Edits::new(), touched);
-        let tagged = Tagged { door: self.door.clone(), id: id.into(), cancelled };
-        self.ear.set_stream(Some(Door::Exit(Arc::new(tagged))));
+    fn acknowledge(&self, cancelled: CancellationToken, touched: &mut Touched) {
+        self.id.with_token(|id| {
+            let words = [
+                br#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"#,
+                &mark(id)[..],
+                br#"},"notifications":"#,
+                &self.filter.written(),
+                b"}}",
+            ];
+            self.door.say(&words.concat(), &Edits::new(), touched);
+            let tagged = Tagged { door: self.door.clone(), id: id.into(), cancelled };
+            self.ear.set_stream(Some(Door::Exit(Arc::new(tagged))));
+        });
     }
 
-    /// Listens to the servers that have the resources now.
-    fn follow(&self, snapshot: &Snapshot) {
+    /// Listens to the servers that have the resources now; what they have been asked for that.
+    fn follow(&self, snapshot: &Snapshot) -> Vec<Request> {
+        let mut requests = Vec::new();
         let mut followed = self.followed.lock();
         let mut now = Vec::new();
         for uri in self.filter.uris.iter().flatten() {
@@ -164,9 +198,9 @@ impl Listener {
                 let subscriptions = &connection.subscriptions;
                 let is_first = !subscriptions.uris().iter().any(|known| **known == *own);
                 subscriptions.add(&own, &self.ear, &encode(uri));
-                if is_first {
-                    connection.follow(&own);
-                }
+                let answer = is_first.then(|| connection.follow(&own)).flatten();
+                let connection = Arc::clone(connection);
+                requests.push(Request { connection, uri: own.clone().into_owned(), answer });
             }
             now.push(Followed { connection: Arc::clone(connection), uri: own.into_owned() });
         }
@@ -179,6 +213,7 @@ impl Listener {
                 gone.connection.unfollow(&gone.uri);
             }
         }
+        requests
     }
 
     /// True if there was something to tell.

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use trunkline_catalog::ListKind;
 use trunkline_wire::{Revision, scan};
 
 use crate::call::{Ticket, Waiting};
 use crate::error::CallError;
-use crate::limits::{INTRODUCTION, WELCOME};
+use crate::limits::{INTRODUCTION, SUBSCRIBED, WELCOME};
 use crate::pump::Touched;
 use crate::session::{Asked, Session};
-use crate::upstream::Server;
+use crate::upstream::{Connection, Server};
 
 impl Session {
     /// Answers a list request once every server is up or has failed, or the deadline has passed.
@@ -41,6 +41,21 @@ impl Session {
 
     fn words_known(&self, within: Duration) -> impl Future<Output = ()> + Send + 'static {
         self.all_settled(self.context.start_deadline.min(Instant::now() + within))
+    }
+
+    /// Confirms a subscription once the server has been asked to tell, so that nothing is missed
+    /// from then on; soon in any case.
+    pub(super) fn confirm_when_asked(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+        uri: String,
+        asked: &Asked<'_>,
+    ) {
+        let connection = Arc::clone(connection);
+        let ready = async move {
+            drop(timeout(SUBSCRIBED, connection.has_been_asked(&uri, None)).await);
+        };
+        self.wait(asked, ready, |_, asked, touched| asked.answer(b"{}", touched));
     }
 
     /// Looks at a request again once its server is up.

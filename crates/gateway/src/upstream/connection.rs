@@ -435,7 +435,7 @@ pub(super) fn under_our_id<'a>(
 }
 
 /// Where an answer to a request of our own comes: the whole response, or why it is no good.
-pub(super) type Answer = oneshot::Receiver<Result<Vec<u8>, String>>;
+pub(crate) type Answer = oneshot::Receiver<Result<Vec<u8>, String>>;
 
 /// What Trunkline says about itself in its own requests of the stateless era.
 pub(super) fn own_stamp(capabilities: &[u8]) -> Stamp {

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 use trunkline_catalog::ListKind;
 use trunkline_wire::{Kind, Message, encode, encode_into, member, scan, upstream_id};
@@ -36,6 +36,30 @@ pub(crate) struct Listens {
     turn: Mutex<Turn>,
     /// Others are wanted of its resources than before.
     wanted: Notify,
+    /// The resources it has been asked to tell of, and has taken as far as it ever will.
+    told: watch::Sender<Told>,
+}
+
+#[derive(Debug)]
+enum Told {
+    Of(Vec<String>),
+    /// It tells of none.
+    Nothing,
+}
+
+impl Default for Told {
+    fn default() -> Self {
+        Self::Of(Vec::new())
+    }
+}
+
+impl Told {
+    fn settles(&self, uri: &str) -> bool {
+        match self {
+            Self::Of(uris) => uris.iter().any(|told| told == uri),
+            Self::Nothing => true,
+        }
+    }
 }
 
 /// When others are wanted of its resources, two requests are open for a moment, and both tell.
@@ -91,23 +115,40 @@ impl Listens {
 }
 
 impl Connection {
-    /// Somebody wants to hear of this resource, the server's own URI, and nobody did before.
-    pub(crate) fn follow(&self, uri: &str) {
-        self.want(uri, "resources/subscribe");
+    /// Somebody wants to hear of this resource, the server's own URI, and nobody did before. The
+    /// answer, where that is a request of its own.
+    pub(crate) fn follow(&self, uri: &str) -> Option<Answer> {
+        self.want(uri, "resources/subscribe")
     }
 
     /// Nobody wants to hear of it any more.
     pub(crate) fn unfollow(&self, uri: &str) {
-        self.want(uri, "resources/unsubscribe");
+        drop(self.want(uri, "resources/unsubscribe"));
     }
 
-    fn want(&self, uri: &str, method: &str) {
+    fn want(&self, uri: &str, method: &str) -> Option<Answer> {
         match self.era() {
-            Era::Modern => self.listens.wanted.notify_one(),
+            Era::Modern => {
+                self.listens.wanted.notify_one();
+                None
+            }
             Era::Legacy => {
                 let params = [b"{\"uri\":", &encode(uri)[..], b"}"].concat();
-                self.mention(method, &params);
+                self.begin(method, &params).map(|(_, answer)| answer)
             }
+        }
+    }
+
+    /// Until the server has been asked to tell of a resource and has said something to it; `answer`
+    /// is what `follow` gave. It may never do so.
+    pub(crate) async fn has_been_asked(&self, uri: &str, answer: Option<Answer>) {
+        match (self.era(), answer) {
+            (Era::Modern, _) => {
+                let mut told = self.listens.told.subscribe();
+                drop(told.wait_for(|told| told.settles(uri)).await);
+            }
+            (Era::Legacy, Some(answer)) => drop(answer.await),
+            (Era::Legacy, None) => {}
         }
     }
 
@@ -267,6 +308,7 @@ async fn keep_resources(connection: &Connection) {
             }
         } else {
             let replaced = replace(connection, &mut held, &wanted).await;
+            connection.listens.told.send_replace(Told::Of(wanted.clone()));
             told = wanted;
             match replaced {
                 Ok(()) => continue,
@@ -277,6 +319,7 @@ async fn keep_resources(connection: &Connection) {
             Ended::Gone => return,
             Ended::Unknown => {
                 tracing::debug!(server = %connection.key, "does not tell of updates to resources");
+                connection.listens.told.send_replace(Told::Nothing);
                 return;
             }
             // Others may be taken.

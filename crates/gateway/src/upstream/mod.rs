@@ -36,7 +36,7 @@ mod task_work;
 mod tasks;
 mod whose;
 
-pub(crate) use connection::Connection;
+pub(crate) use connection::{Answer, Connection};
 pub use declared::Declared;
 pub(crate) use declared::{object_of, passed_on};
 pub(crate) use giving_way::make_room;

@@ -96,7 +96,7 @@ pub(super) fn remind(connection: &Connection, hello: &Hello) {
         connection.mention("logging/setLevel", params.as_bytes());
     }
     for uri in connection.subscriptions.uris() {
-        connection.follow(&uri);
+        drop(connection.follow(&uri));
     }
 }
 

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use trunkline_gateway::{WebReply, WebStream};
 
 use super::Asked;
-use crate::platform::{Told, now};
+use crate::platform::{Told, now, sees};
 
 /// How often the clock is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ pub(super) async fn stream(asked: &Asked<'_>, reply: WebReply) {
         return;
     }
     for told in &missed {
-        if asked.principal.grants().touches(told.1.server()) && !tell(&stream, told) {
+        if sees(&asked.principal, told.1.server()) && !tell(&stream, told) {
             return;
         }
     }
@@ -48,7 +48,7 @@ pub(super) async fn stream(asked: &Asked<'_>, reply: WebReply) {
             },
         };
         let open = match told {
-            Ok(told) if asked.principal.grants().touches(told.1.server()) => tell(&stream, &told),
+            Ok(told) if sees(&asked.principal, told.1.server()) => tell(&stream, &told),
             Ok(_) => true,
             Err(RecvError::Lagged(missed)) => {
                 stream.write(format!("event: missed\ndata: {{\"count\":{missed}}}\n\n").as_bytes())

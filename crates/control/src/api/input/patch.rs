@@ -148,8 +148,7 @@ impl ConfigPatch {
                 }
             }
             Transport::Remote { url, headers, .. } => {
-                // What we had shown was sent back.
-                set(url, self.url.filter(|new| *new != shown_url(url)));
+                set(url, self.url.filter(|new| !is_as_shown(new, url)));
                 merge(headers, self.headers, Case::Any);
             }
         }
@@ -177,6 +176,16 @@ impl<T> Change<T> {
     }
 }
 
+impl Change<String> {
+    /// The same; an address that comes back as it was shown stays.
+    pub fn of_url(self, before: Option<String>) -> Option<String> {
+        match (self, before) {
+            (Self::Set(new), Some(url)) if is_as_shown(&new, &url) => Some(url),
+            (change, before) => change.of(before),
+        }
+    }
+}
+
 impl Change<OAuthClient> {
     /// The same; a secret that comes back as it was shown stays.
     pub fn of_client(self, before: Option<OAuthClient>) -> Option<OAuthClient> {
@@ -195,6 +204,11 @@ fn change<T>(fields: &Fields<'_>, name: &str, value: Option<T>) -> Change<T> {
         Some(value) => Change::Set(value),
         None => Change::Keep,
     }
+}
+
+/// What we had shown of this address was sent back.
+fn is_as_shown(new: &str, url: &str) -> bool {
+    new == shown_url(url)
 }
 
 fn set(value: &mut String, new: Option<String>) {
