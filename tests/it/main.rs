@@ -23,6 +23,7 @@ mod real;
 mod relay;
 mod reload;
 mod review;
+mod schema;
 mod sharing;
 mod simple;
 mod traces;

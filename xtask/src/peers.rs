@@ -30,6 +30,8 @@ const PYPI: &[&str] = &[
     // what reads the OpenAPI document: a fuzzer of the API, and a generator of clients for it
     "schemathesis==4.32.5",
     "openapi-python-client==0.29.1",
+    // what reads the schema of the config file
+    "jsonschema==4.26.0",
     // what reads traces: the message types of OpenTelemetry
     "opentelemetry-proto==1.45.2",
 ];

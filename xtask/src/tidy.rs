@@ -124,6 +124,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("search/lexical", &["document", "nearby", "terms"]),
     ("search/skills", &["bytes", "document", "model"]),
     ("app/install", &["moment"]),
+    ("app/schema", &[]),
     ("app/chain", &["environment"]),
     ("app/logins", &["environment"]),
     ("app/settings", &["chain", "cli", "environment", "logins"]),

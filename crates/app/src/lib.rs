@@ -11,6 +11,7 @@ mod logging;
 mod logins;
 mod memory;
 mod moment;
+mod schema;
 mod settings;
 mod speak;
 mod terminal;
@@ -54,6 +55,7 @@ pub fn main(program: Program) -> ExitCode {
         Ok(Asked::Secret(secret)) => commands::secret::run(&secret, &environment),
         Ok(Asked::Check(check)) => commands::check::run(&check, &environment),
         Ok(Asked::Install(install)) => commands::install::run(&install, &environment),
+        Ok(Asked::Schema) => speak::out(&schema::document()),
         Ok(Asked::Version) => speak::out(&format!("{}\n", cli::version_line(program))),
         Err(message) => message.tell(),
     };

@@ -72,6 +72,8 @@ enum Command {
     Key(Key),
     /// The secrets of a platform that servers refer to with `${secret:NAME}`
     Secret(Secret),
+    /// Print the JSON Schema of the config file, for editors
+    Schema,
 }
 
 /// What the user wants.
@@ -91,6 +93,7 @@ pub(crate) enum Asked {
     Audit(Audit),
     Key(Key),
     Secret(Secret),
+    Schema,
     Version,
 }
 
@@ -162,6 +165,7 @@ fn parse_from(
         Some(Command::Audit(audit)) => Asked::Audit(audit),
         Some(Command::Key(key)) => Asked::Key(key),
         Some(Command::Secret(secret)) => Asked::Secret(secret),
+        Some(Command::Schema) => Asked::Schema,
         None if cli.stdio.identity.asks_for_version() => Asked::Version,
         None => Asked::Stdio(Stdio { simple: cli.stdio.simple || simple, ..cli.stdio }),
     })
@@ -187,7 +191,7 @@ fn simple(command: clap::Command) -> clap::Command {
 }
 
 /// Commands that only `trunkline` has.
-const NOT_SIMPLE: [&str; 11] = [
+const NOT_SIMPLE: [&str; 12] = [
     "serve",
     "tools",
     "search",
@@ -199,6 +203,7 @@ const NOT_SIMPLE: [&str; 11] = [
     "audit",
     "key",
     "secret",
+    "schema",
 ];
 
 fn not_simple(command: &mut clap::Command) -> Told {

@@ -211,7 +211,7 @@ fn role(key: &str) -> Role {
         "cwd" => Role::Path,
         "url" | "serverUrl" | "httpUrl" => Role::Address,
         "type" | "share" | "era" | "disabled" | "enabled" => Role::Names,
-        key if EXPOSE.contains(&key) || HIDE.contains(&key) => Role::Names,
+        key if EXPOSE.iter().chain(&HIDE).any(|known| known.name == key) => Role::Names,
         key if is_secret_name(key) => Role::Secret,
         // A misspelt key is what the problem is about; its value is judged as strictly.
         key => match nearest(key, &SPELLINGS) {
