@@ -4,6 +4,7 @@ mod cli;
 mod comeback;
 mod coordinator;
 mod crowd;
+mod demo;
 mod era;
 mod faults;
 mod fidelity;

@@ -4,6 +4,7 @@ mod chain;
 mod cli;
 mod client;
 mod commands;
+mod demo;
 mod environment;
 mod install;
 mod listen;
@@ -55,6 +56,7 @@ pub fn main(program: Program) -> ExitCode {
         Ok(Asked::Secret(secret)) => commands::secret::run(&secret, &environment),
         Ok(Asked::Check(check)) => commands::check::run(&check, &environment),
         Ok(Asked::Install(install)) => commands::install::run(&install, &environment),
+        Ok(Asked::DemoServer(asked)) => demo::run(asked.name),
         Ok(Asked::Schema) => speak::out(&schema::document()),
         Ok(Asked::Version) => speak::out(&format!("{}\n", cli::version_line(program))),
         Err(message) => message.tell(),

@@ -6,6 +6,7 @@ use trunkline_http::Url;
 use super::platform::PlatformFlags;
 use super::servers::{Bounds, Identity, Servers};
 use super::values::{Token, host, origin, url};
+use crate::demo::Name;
 use crate::listen::Listen;
 
 /// Without a command.
@@ -30,6 +31,9 @@ pub(crate) struct Stdio {
 pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) servers: Servers,
+    /// Show everything with servers inside the program, and keep nothing
+    #[arg(long, conflicts_with = "config")]
+    pub(crate) demo: bool,
     /// Where to listen: ADDRESS:PORT, ADDRESS or PORT [default: 127.0.0.1, `$PORT` or 3006]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<Listen>,
@@ -53,4 +57,10 @@ pub(crate) struct Serve {
     pub(crate) identity: Identity,
     #[command(flatten)]
     pub(crate) bounds: Bounds,
+}
+
+/// `demo-server`: what `serve --demo` starts.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct DemoServer {
+    pub(crate) name: Name,
 }

@@ -12,7 +12,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 pub(crate) use client::{Call, Prompts, Resources, Search, Target, Tools};
-pub(crate) use front::{Serve, Stdio};
+pub(crate) use front::{DemoServer, Serve, Stdio};
 pub(crate) use install::{Check, Install};
 pub(crate) use login::{At, Login, Logout};
 pub(crate) use platform::{
@@ -74,6 +74,9 @@ enum Command {
     Secret(Secret),
     /// Print the JSON Schema of the config file, for editors
     Schema,
+    /// One of the servers of `serve --demo`, on standard input and output
+    #[command(hide = true)]
+    DemoServer(DemoServer),
 }
 
 /// What the user wants.
@@ -94,6 +97,7 @@ pub(crate) enum Asked {
     Key(Key),
     Secret(Secret),
     Schema,
+    DemoServer(DemoServer),
     Version,
 }
 
@@ -166,6 +170,7 @@ fn parse_from(
         Some(Command::Key(key)) => Asked::Key(key),
         Some(Command::Secret(secret)) => Asked::Secret(secret),
         Some(Command::Schema) => Asked::Schema,
+        Some(Command::DemoServer(demo)) => Asked::DemoServer(demo),
         None if cli.stdio.identity.asks_for_version() => Asked::Version,
         None => Asked::Stdio(Stdio { simple: cli.stdio.simple || simple, ..cli.stdio }),
     })
@@ -191,7 +196,7 @@ fn simple(command: clap::Command) -> clap::Command {
 }
 
 /// Commands that only `trunkline` has.
-const NOT_SIMPLE: [&str; 12] = [
+const NOT_SIMPLE: [&str; 13] = [
     "serve",
     "tools",
     "search",
@@ -204,6 +209,7 @@ const NOT_SIMPLE: [&str; 12] = [
     "key",
     "secret",
     "schema",
+    "demo-server",
 ];
 
 fn not_simple(command: &mut clap::Command) -> Told {

@@ -14,6 +14,7 @@ use crate::commands::platform::{self, Beside};
 use crate::commands::reload::Reload;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::commands::traces;
+use crate::demo::House;
 use crate::environment::Environment;
 use crate::logging::NOTICE;
 use crate::settings::{self, TOKEN, Wanted};
@@ -23,6 +24,25 @@ use crate::{FAILED, OK, USAGE, logging, memory, speak};
 const SEPARATOR: &str = ".";
 
 pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
+    if serve.demo {
+        return demo(serve, environment);
+    }
+    listen(serve, environment, &|_| {})
+}
+
+/// In a house of its own, which is gone afterwards.
+fn demo(serve: &Serve, environment: &Environment) -> u8 {
+    let house = std::env::current_exe().and_then(|program| House::open(&program));
+    match house {
+        Ok(house) => listen(&house.furnish(serve), environment, &|address| {
+            speak::problem(&house.welcome(address), OK);
+        }),
+        Err(error) => speak::problem(&format!("error: the demo has no place: {error}\n"), FAILED),
+    }
+}
+
+/// Serves until it is told to end; `greet` says where, once it is ready.
+fn listen(serve: &Serve, environment: &Environment, greet: &dyn Fn(SocketAddr)) -> u8 {
     if let Err(code) = start_logging(serve.servers.debug, environment) {
         return code;
     }
@@ -83,7 +103,7 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
         let gateway = Gateway::start(options)?;
         let fleet = gateway.fleet();
         let platform = beside.map(|beside| beside.attend(fleet.clone()));
-        tracing::info!(target: NOTICE, "listening on http://{address}");
+        ready(address, greet);
         let apply = |servers, custom| match &platform {
             None => Some(fleet.apply(servers, custom)),
             Some(platform) => {
@@ -103,6 +123,12 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
         Ok(()) => OK,
         Err(error) => broke(&error),
     }
+}
+
+/// Says where, in a line that programs wait for, and then to people.
+fn ready(address: SocketAddr, greet: &dyn Fn(SocketAddr)) {
+    tracing::info!(target: NOTICE, "listening on http://{address}");
+    greet(address);
 }
 
 /// What is still to be written down or sent is; both at once, for both have their time.
