@@ -3,6 +3,7 @@
 mod bench;
 mod conformance;
 mod coverage;
+mod dist;
 mod map;
 mod peers;
 mod postgres;
@@ -21,6 +22,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                a throw-away Postgres)
   conformance  only the official conformance suite (conformance [RUN]..., e.g. modern-stdio)
   tidy         the laws the compiler does not know: door plates, who may import whom
+  dist         the packages that are shipped, in release (dist --help)
   map          the tree with each file's first line
   peers        only install the MCP servers and clients the tests talk to
   postgres     run a command with a throw-away Postgres (postgres COMMAND..., e.g. cargo test)
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         "test" => test(),
         "conformance" => conformance::run(rest),
         "tidy" => tidy::run(),
+        "dist" => dist::run(rest),
         "map" => map::run(),
         "peers" => peers::install(),
         "postgres" => postgres::run(rest),
@@ -74,5 +77,6 @@ fn test() -> Result<(), String> {
     let arguments = format!("test --workspace --locked -- --test-threads {threads}");
     run::cargo_with(&arguments, &[(postgres::VARIABLE, postgres.url())])?;
     drop(postgres);
-    conformance::judge(&[])
+    conformance::judge(&[])?;
+    dist::judge(&dist::built())
 }

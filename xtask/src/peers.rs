@@ -18,6 +18,8 @@ const NPM: &[&str] = &[
     "@modelcontextprotocol/sdk@1.32.2",
     "@modelcontextprotocol/inspector@2.12.0",
     "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+    // what reads the manifest of our bundle
+    "@anthropic-ai/mcpb@2.1.2",
     // the Inspector and the suite need a newer Node than many machines have
     "node@24.9.0",
 ];
