@@ -16,6 +16,7 @@ mod ledger;
 mod logins;
 mod matrix;
 mod orphans;
+mod pages;
 mod peers;
 mod platform;
 mod platform_foreign;
