@@ -16,6 +16,7 @@ mod logins;
 mod matrix;
 mod orphans;
 mod peers;
+mod people;
 mod platform;
 mod platform_foreign;
 mod platform_issuer;

@@ -5,8 +5,12 @@ use std::time::Duration;
 use trunkline_catalog::name::Client;
 use trunkline_http::{BadUrl, Url};
 
+use crate::client::did_you_mean;
+
 pub(super) fn client(text: &str) -> Result<Client, String> {
-    text.parse().map_err(|unknown: trunkline_catalog::name::UnknownClient| unknown.to_string())
+    text.parse().map_err(|unknown: trunkline_catalog::name::UnknownClient| {
+        format!("{unknown}{}", did_you_mean(text, Client::ALL.map(Client::id)))
+    })
 }
 
 pub(super) fn variable(text: &str) -> Result<String, String> {

@@ -30,6 +30,7 @@ mod tests;
 pub use crate::place::{Place, Span};
 pub use expand::Environment;
 pub use load::{Rules, Source, load};
+pub use mask::masked;
 pub use near::letters_apart;
 pub use problem::{Code, Problem, Problems, Severity};
 pub use render::Style;

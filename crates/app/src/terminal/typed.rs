@@ -1,41 +1,8 @@
-//! The person at the terminal: a line that is written over, and lines that are typed.
+//! Lines that a person types.
 
-use std::cell::Cell;
 use std::io;
 
 use tokio::net::unix::pipe::{OpenOptions, Receiver};
-
-use crate::speak;
-
-/// A status line on stderr, where stderr is a terminal.
-#[derive(Debug)]
-pub(crate) struct StatusLine {
-    on: bool,
-    shown: Cell<bool>,
-}
-
-impl StatusLine {
-    pub(crate) fn new() -> Self {
-        Self { on: speak::stderr_is_terminal(), shown: Cell::new(false) }
-    }
-
-    pub(crate) fn show(&self, text: &str) {
-        if self.on {
-            self.shown.set(true);
-            speak::problem(&format!("{ERASE}{text}"), 0);
-        }
-    }
-
-    /// To be called before anything else is written.
-    pub(crate) fn clear(&self) {
-        if self.shown.replace(false) {
-            speak::problem(ERASE, 0);
-        }
-    }
-}
-
-/// To the line's start, and forget the rest.
-const ERASE: &str = "\r\u{1b}[K";
 
 /// Lines typed at the terminal. It is opened anew: waiting without blocking is a property of the
 /// opened file, and standard input is shared with the shell.
