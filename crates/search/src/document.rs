@@ -28,7 +28,8 @@ pub struct Parameter<'a> {
 const MOST_PARAMETERS: usize = 12;
 
 /// What is embedded: where the tool is, what it is called, what it does, what it takes.
-pub(crate) fn text(server: &Server<'_>, tool: &Tool<'_>) -> String {
+#[must_use]
+pub fn text(server: &Server<'_>, tool: &Tool<'_>) -> String {
     let mut text = format!("{} {}: {}", server.name, tool.name, tool.description);
     for parameter in tool.parameters.iter().take(MOST_PARAMETERS) {
         text.push(' ');
