@@ -5,6 +5,7 @@ mod comeback;
 mod coordinator;
 mod crowd;
 mod era;
+mod exposure;
 mod faults;
 mod fidelity;
 mod http_front;

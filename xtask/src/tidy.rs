@@ -18,7 +18,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("catalog/name", &[]),
     ("catalog/listing", &["name"]),
     ("catalog/template", &[]),
-    ("catalog/instructions", &["name"]),
+    ("catalog/instructions", &["assemble", "name"]),
     ("catalog/assemble", &["config", "listing", "name", "template"]),
     ("gateway/limits", &[]),
     ("gateway/era", &[]),
@@ -38,7 +38,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("gateway/router", &["call", "error"]),
     ("gateway/identity", &[]),
     ("gateway/instance", &[]),
-    ("gateway/finder", &["limits", "upstream"]),
+    ("gateway/embedder", &[]),
+    ("gateway/finder", &["embedder", "limits", "upstream"]),
     (
         "gateway/registry",
         &[
@@ -93,21 +94,22 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("control/audit", &["api", "scratch"]),
     ("control/health", &["api", "net", "scratch"]),
     ("control/metrics", &["api"]),
+    ("control/embed", &["net"]),
     ("control/llm", &["access", "net", "skills"]),
     ("control/skills", &[]),
     ("control/trace", &["access", "net"]),
     (
         "control/platform",
         &[
-            "access", "api", "audit", "health", "issuer", "keys", "llm", "logins", "metrics",
-            "net", "oauth", "secrets", "skills", "trace",
+            "access", "api", "audit", "embed", "health", "issuer", "keys", "llm", "logins",
+            "metrics", "net", "oauth", "secrets", "skills", "trace",
         ],
     ),
     (
         "gateway/fleet",
         &[
-            "call", "era", "error", "face", "finder", "gate", "limits", "pump", "registry",
-            "session", "upstream",
+            "call", "embedder", "era", "error", "face", "finder", "gate", "limits", "pump",
+            "registry", "session", "upstream",
         ],
     ),
     ("search/alias", &[]),

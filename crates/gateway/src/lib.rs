@@ -5,6 +5,7 @@
 
 mod call;
 mod deadlines;
+mod embedder;
 mod era;
 mod error;
 mod events;
@@ -27,6 +28,7 @@ mod stream;
 mod traces;
 mod upstream;
 
+pub use embedder::{Asked as AskedEmbedder, Embedder};
 pub use events::{CallEnded, CallManner, Event, EventSink, Outcome, RequestEnded};
 pub use face::Face;
 pub use finder::{Found, FoundTool, Sought};

@@ -12,6 +12,7 @@ mod custom;
 mod durability;
 mod entrust;
 mod events;
+mod exposure;
 mod files;
 mod grants;
 mod health;

@@ -99,8 +99,15 @@ pub(crate) enum Asked {
 pub(crate) struct Told(clap::Error);
 
 /// Flags whose values are secrets, or may hold some.
-const SECRET: [&str; 6] =
-    ["--token ", "--header ", "--url ", "--store ", "--otlp-endpoint ", "--llm-url "];
+const SECRET: [&str; 7] = [
+    "--token ",
+    "--header ",
+    "--url ",
+    "--store ",
+    "--otlp-endpoint ",
+    "--llm-url ",
+    "--embed-url ",
+];
 
 impl Told {
     /// An error that quotes no secret.
@@ -183,6 +190,7 @@ fn simple(command: clap::Command) -> clap::Command {
     };
     plain(command)
         .mut_subcommand("check", plain)
+        .mut_arg("expose", |flag| flag.hide(true))
         .mut_arg("name", |flag| flag.help(format!("The name told to clients [default: {name}]")))
 }
 

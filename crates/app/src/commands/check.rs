@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use trunkline_catalog::Exposure;
 use trunkline_catalog::config::Style;
 use trunkline_catalog::name::DEFAULT_SEPARATOR;
 use trunkline_gateway::{Declared, Failure, Gateway, Restart, State, Status};
@@ -59,6 +60,7 @@ fn examine(
         declared: Declared::nothing(),
         separator: DEFAULT_SEPARATOR,
         patience: Some(PATIENCE),
+        exposure: Exposure::Auto,
     };
     let config = settings::load(path, &wanted, environment)?;
     if !config.warnings.is_empty() {

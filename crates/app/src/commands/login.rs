@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{ServerSpec, Transport};
 use trunkline_catalog::name::DEFAULT_SEPARATOR;
 use trunkline_control::logins::Logins;
@@ -92,6 +93,7 @@ fn place(at: &At, environment: &Environment) -> Result<Result<Place, String>, Se
         declared: Declared::nothing(),
         separator: DEFAULT_SEPARATOR,
         patience: None,
+        exposure: Exposure::Full,
     };
     let path = settings::config_path(at.config.as_deref(), environment)?;
     let config = settings::load(&path, &wanted, environment)?;

@@ -30,16 +30,7 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
         Ok(opened) => opened,
         Err(code) => return code,
     };
-    let wanted = Wanted {
-        servers: &serve.servers,
-        identity: &serve.identity,
-        bounds: &serve.bounds,
-        simple: false,
-        restart: Restart::Always,
-        declared: Declared::everything(),
-        separator: SEPARATOR,
-        patience: None,
-    };
+    let wanted = wanted(serve);
     let mut reload = Reload::prepare(&wanted, environment);
     let mut options = match reload
         .first(serve.platform.is_wanted())
@@ -102,6 +93,20 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
     match served.and_then(|served| served) {
         Ok(()) => OK,
         Err(error) => broke(&error),
+    }
+}
+
+fn wanted(serve: &Serve) -> Wanted<'_> {
+    Wanted {
+        servers: &serve.servers,
+        identity: &serve.identity,
+        bounds: &serve.bounds,
+        simple: false,
+        restart: Restart::Always,
+        declared: Declared::everything(),
+        separator: SEPARATOR,
+        patience: None,
+        exposure: serve.expose,
     }
 }
 

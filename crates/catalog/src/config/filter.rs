@@ -21,6 +21,9 @@ pub(crate) const EXPOSE: [&str; 5] =
 pub(crate) const HIDE: [&str; 4] =
     ["hiddenTools", "excludeTools", "disabled_tools", "disabledTools"];
 
+/// Ours alone.
+pub(crate) const PIN: [&str; 1] = ["pinnedTools"];
+
 /// Names or `"*"` here, permissions in Claude Code's files, settings for each tool in Codex's.
 const COPILOT: &str = "tools";
 
@@ -44,11 +47,14 @@ impl Checker<'_> {
         let exposed = self.exposed(members, at);
         let mut hidden: Vec<String> = Vec::new();
         for member in HIDE.iter().filter_map(|key| find(members, key)) {
-            hidden.extend(self.hidden(member, &at.key(&member.key.value)));
+            hidden.extend(self.names(member, &at.key(&member.key.value)));
         }
         let mut seen = HashSet::new();
         hidden.retain(|name| seen.insert(name.clone()));
-        ToolFilter { exposed, hidden }
+        let pinned = PIN.iter().filter_map(|key| find(members, key));
+        let pinned =
+            pinned.flat_map(|member| self.names(member, &at.key(&member.key.value))).collect();
+        ToolFilter { exposed, hidden, pinned }
     }
 
     pub(crate) fn share(&mut self, members: &[Member], at: &Path) -> Share {
@@ -198,7 +204,8 @@ impl Checker<'_> {
         Some(name)
     }
 
-    fn hidden(&mut self, member: &Member, at: &Path) -> Vec<String> {
+    /// A list of names.
+    fn names(&mut self, member: &Member, at: &Path) -> Vec<String> {
         let key = &member.key.value;
         let Value::Array(items) = &member.value.value else {
             self.not_a_list(member, at, key);

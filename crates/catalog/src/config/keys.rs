@@ -2,7 +2,7 @@
 
 use super::calls::CALLS;
 use super::check::{Checker, find};
-use super::filter::{EXPOSE, HIDE};
+use super::filter::{EXPOSE, HIDE, PIN};
 use super::harmless::shown_key;
 use super::load::Rules;
 use super::near::{Spellings, nearest};
@@ -59,11 +59,11 @@ pub(crate) const REMOTE: Keys<'_> = Keys {
     elsewhere: &["args", "env", "cwd"],
 };
 
-const ANY_SERVER: [&[&str]; 4] =
-    [&["type", "disabled", "enabled", "share", "era"], &CALLS, &EXPOSE, &HIDE];
+const ANY_SERVER: [&[&str]; 5] =
+    [&["type", "disabled", "enabled", "share", "era"], &CALLS, &EXPOSE, &HIDE, &PIN];
 
 /// What people write, and the key they mean.
-pub(crate) const SPELLINGS: [(&str, &str); 32] = [
+pub(crate) const SPELLINGS: [(&str, &str); 34] = [
     ("command", "command"),
     ("cmd", "command"),
     ("args", "args"),
@@ -96,6 +96,8 @@ pub(crate) const SPELLINGS: [(&str, &str); 32] = [
     ("blockedTools", "hiddenTools"),
     ("excludeTools", "excludeTools"),
     ("disabledTools", "disabledTools"),
+    ("pinnedTools", "pinnedTools"),
+    ("pinTools", "pinnedTools"),
 ];
 
 /// Keys with a meaning that is not built yet: ignoring them silently would mislead.

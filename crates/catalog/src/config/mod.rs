@@ -37,5 +37,5 @@ pub use secrets::Secrets;
 pub use server::is_own_header;
 pub use spec::{
     CallRules, Config, CustomTool, Era, Exposed, Note, RemoteKind, ServerSpec, Share, Subtool,
-    ToolFilter, Transport,
+    ToolFilter, Transport, fits,
 };

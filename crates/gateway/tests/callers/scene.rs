@@ -142,7 +142,7 @@ fn options() -> Options {
     let plain = |name: &str| Exposed { original: name.to_owned(), exposed: None };
     let filter = ToolFilter {
         exposed: Some(vec![rename, plain("read"), plain("shout"), plain("wait")]),
-        hidden: Vec::new(),
+        ..ToolFilter::default()
     };
     let subtool = |server: &str, tool: &str| Subtool {
         server: server.to_owned(),
@@ -158,6 +158,7 @@ fn options() -> Options {
         servers: vec![spec("alpha", filter), spec("beta", ToolFilter::default())],
         custom: vec![custom],
         naming: Naming::default(),
+        exposure: trunkline_catalog::Exposure::Full,
         face: Face { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),
         restart: Restart::Always,

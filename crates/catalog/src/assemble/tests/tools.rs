@@ -9,6 +9,7 @@ fn route(catalog: &Catalog, name: &str) -> Option<String> {
     match catalog.route(name)? {
         ToolRoute::Server(route) => Some(leads(route)),
         ToolRoute::Custom(_) => Some("custom".to_owned()),
+        ToolRoute::Meta(_) => Some("own".to_owned()),
     }
 }
 

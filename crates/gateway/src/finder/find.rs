@@ -1,18 +1,21 @@
-//! `Finder`: the index beside the catalog: which tool is meant, of those that servers list now.
+//! `Finder`: reads what has changed, and answers.
 //!
 //! Nothing is read before the first question. From then on only servers whose list, filter, name or
 //! description is another one are read again, where the question is asked: never on the thread that
 //! moves bytes.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
-use trunkline_catalog::Listing;
-use trunkline_catalog::config::ToolFilter;
-use trunkline_search::{Definition, Index, May, Model, Query, Server as Words, Vector};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use trunkline_search::{Index, May, Model, Query, Vector};
 
+use crate::embedder::Embedder;
+use crate::finder::read::{Read, put, texts};
+use crate::limits::SEEKERS;
 use crate::upstream::Server;
 
 /// A question.
@@ -42,6 +45,8 @@ pub struct Found {
     pub tools: Vec<FoundTool>,
     /// With how many tools the question was compared.
     pub compared: usize,
+    /// The word of the embedding endpoint counted.
+    pub by_endpoint: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -64,6 +69,21 @@ pub(crate) struct Finder {
     state: RwLock<Option<State>>,
     /// What somebody else says about servers, by id: before what they say about themselves.
     described: Mutex<Arc<HashMap<String, String>>>,
+    /// For those who search on behalf of clients.
+    turns: Turns,
+    /// Somebody has read, or will.
+    begun: AtomicBool,
+    /// Who is asked before the model in the program is.
+    embedder: OnceLock<Arc<dyn Embedder>>,
+}
+
+#[derive(Debug)]
+struct Turns(Semaphore);
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self(Semaphore::new(SEEKERS))
+    }
 }
 
 #[derive(Debug)]
@@ -71,84 +91,22 @@ struct State {
     index: Index,
     /// What the index was made of, by the server's id.
     read: HashMap<String, Read>,
-}
-
-#[derive(Clone, Debug)]
-struct Read {
-    source: Source,
-    name: Arc<str>,
-    description: String,
-}
-
-#[derive(Clone, Debug)]
-enum Source {
-    Server(Arc<Listing>, Arc<ToolFilter>),
-    /// Tools that are made of those of servers: names and definitions.
-    Custom(Vec<(String, Bytes)>),
-}
-
-impl Source {
-    fn is(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Server(list, filter), Self::Server(other, filter_of_other)) => {
-                Arc::ptr_eq(list, other) && Arc::ptr_eq(filter, filter_of_other)
-            }
-            (Self::Custom(tools), Self::Custom(others)) => tools == others,
-            _ => false,
-        }
-    }
-
-    /// Those that are there for clients.
-    fn tools(&self) -> Vec<(&str, &[u8])> {
-        let mut known = HashSet::new();
-        let mut tools: Vec<(&str, &[u8])> = match self {
-            Self::Server(listing, filter) => {
-                let shown = listing.tools().iter().filter(|tool| filter.shows(&tool.name));
-                shown.map(|tool| (tool.name.as_str(), &*tool.definition)).collect()
-            }
-            Self::Custom(tools) => tools.iter().map(|(name, it)| (name.as_str(), &**it)).collect(),
-        };
-        // A server that names a tool twice means the first.
-        tools.retain(|(name, _)| known.insert(*name));
-        tools
-    }
-
-    fn definition(&self, name: &str) -> Option<Bytes> {
-        match self {
-            Self::Server(listing, _) => {
-                let tool = listing.tools().iter().find(|tool| tool.name == name)?;
-                Some(Bytes::copy_from_slice(&tool.definition))
-            }
-            Self::Custom(tools) => {
-                tools.iter().find(|(known, _)| known == name).map(|(_, it)| it.clone())
-            }
-        }
-    }
-}
-
-impl Read {
-    fn of(server: &Server, described: &HashMap<String, String>) -> Option<Self> {
-        let said = described.get(&**server.key.id()).filter(|text| !text.is_empty()).cloned();
-        let own = || server.live().and_then(|live| live.hello.instructions.clone());
-        Some(Self {
-            source: Source::Server(server.listing()?, server.filter()),
-            name: server.key.name(),
-            description: said.or_else(own).unwrap_or_default(),
-        })
-    }
-
-    fn is(&self, other: &Self) -> bool {
-        let same_words = self.name == other.name && self.description == other.description;
-        same_words && self.source.is(&other.source)
-    }
-
-    fn custom(tools: Vec<(String, Bytes)>) -> Self {
-        let (source, name) = (Source::Custom(tools), "custom".into());
-        Self { source, name, description: String::new() }
-    }
+    /// The version of the embedder when it was last asked; and whether it knew everything.
+    asked: Option<u64>,
+    covered: bool,
 }
 
 impl Finder {
+    /// Waits until few enough others search. Dropped, it is somebody else's turn.
+    pub(crate) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        self.turns.0.acquire().await.ok() // it is never closed
+    }
+
+    /// True for the first who asks: nobody has read anything yet.
+    pub(crate) fn is_asked_first(&self) -> bool {
+        !self.begun.swap(true, Ordering::Relaxed)
+    }
+
     /// What is said about servers, by id.
     pub(crate) fn describe(&self, described: HashMap<String, String>) {
         *self.described.lock() = Arc::new(described);
@@ -164,25 +122,42 @@ impl Finder {
         if !custom.is_empty() {
             now.insert(CUSTOM.to_owned(), Read::custom(custom));
         }
-        if self.state.read().as_ref().is_some_and(|state| state.is(&now)) {
+        let embedder = self.embedder.get();
+        let version = embedder.map(|embedder| embedder.version());
+        let knows_more = |state: &State| !state.covered && state.asked != version;
+        if self.state.read().as_ref().is_some_and(|state| state.is(&now) && !knows_more(state)) {
             return;
         }
         let Ok(model) = Model::embedded() else { return };
         let mut held = self.state.write();
-        let state =
-            held.get_or_insert_with(|| State { index: Index::new(model), read: HashMap::new() });
+        let state = held.get_or_insert_with(|| State::new(model));
         state.turn_into(now);
+        if let Some(embedder) = embedder {
+            state.ask(&**embedder, version);
+        }
+    }
+
+    /// From now on this one is asked where texts point.
+    pub(crate) fn set_embedder(&self, embedder: Arc<dyn Embedder>) {
+        drop(self.embedder.set(embedder)); // one is enough
+    }
+
+    /// Where a question points, if somebody outside says so.
+    pub(crate) async fn question(&self, text: &str) -> Option<Vector> {
+        self.embedder.get()?.question(text).await
     }
 
     /// Of what was read last.
     pub(crate) fn search(&self, sought: &Sought<'_>) -> Found {
         let held = self.state.read();
         let Some(state) = held.as_ref() else { return Found::default() };
+        // Angles of two models cannot be compared: its word counts once it has spoken of all tools.
+        let vector = sought.vector.filter(|_| state.covered);
         let query = Query {
             text: sought.text,
             limit: sought.limit,
             servers: sought.servers,
-            vector: sought.vector,
+            vector,
             may: Some(sought.may),
         };
         let found = |hit: &trunkline_search::Hit<'_>| {
@@ -192,11 +167,27 @@ impl Finder {
             Some(FoundTool { server, name, definition, score: hit.score })
         };
         let tools = state.index.search(&query).iter().filter_map(found).collect();
-        Found { tools, compared: state.index.count(&query) }
+        let compared = state.index.count(&query);
+        Found { tools, compared, by_endpoint: vector.is_some() }
     }
 }
 
 impl State {
+    fn new(model: &'static Model) -> Self {
+        Self { index: Index::new(model), read: HashMap::new(), asked: None, covered: false }
+    }
+
+    /// Gives every tool the vector that the embedder has for it.
+    fn ask(&mut self, embedder: &dyn Embedder, version: Option<u64>) {
+        self.covered = true;
+        for (id, read) in &self.read {
+            let vectors = embedder.tools(&texts(read));
+            self.covered &= vectors.iter().all(Option::is_some);
+            self.index.set_vectors(id, vectors);
+        }
+        self.asked = version;
+    }
+
     fn is(&self, now: &HashMap<String, Read>) -> bool {
         let same = |(id, read): (&String, &Read)| now.get(id).is_some_and(|now| now.is(read));
         self.read.len() == now.len() && self.read.iter().all(same)
@@ -217,16 +208,4 @@ impl State {
             self.read.insert(id, read);
         }
     }
-}
-
-fn put(index: &mut Index, id: &str, read: &Read) {
-    let definitions: Vec<Definition> = read
-        .source
-        .tools()
-        .into_iter()
-        .map(|(name, json)| Definition { name: name.to_owned(), ..Definition::read(json) })
-        .collect();
-    let tools: Vec<_> = definitions.iter().map(Definition::tool).collect();
-    let words = Words { name: &read.name, description: &read.description };
-    index.replace_server(id, &words, &tools);
 }

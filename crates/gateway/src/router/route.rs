@@ -7,6 +7,7 @@ use trunkline_wire::{Message, Span, decode, find};
 
 use crate::call::Level;
 use crate::error::CallError;
+use crate::router::meta::{Seek, meta};
 
 #[derive(Debug)]
 pub(crate) enum Route<'a> {
@@ -20,6 +21,15 @@ pub(crate) enum Route<'a> {
     Subtool(Subtool<'a>),
     /// A call under a name the catalog does not have (now).
     UnknownTool(Cow<'a, str>),
+    /// The same through one of Trunkline's own tools.
+    UnknownBehind(Cow<'a, str>),
+    /// A call of one of Trunkline's own tools that is answered here.
+    Seek(Seek),
+    /// One that cannot be carried out: the tool it is about, and why.
+    Mistaken {
+        about: Option<String>,
+        why: String,
+    },
     /// Anything else for one server.
     Forward(Forward<'a>),
     /// A resource or prompt the catalog does not have (now), and what to say then.
@@ -100,7 +110,13 @@ fn call<'a>(message: &Message<'a>, catalog: &'a Catalog) -> Result<Route<'a>, Ca
     let name = text(token);
     match catalog.route(&name) {
         Some(ToolRoute::Server(owner)) => Ok(Route::Call(owner)),
-        Some(ToolRoute::Custom(custom)) => subtool(message, custom),
+        Some(ToolRoute::Custom(custom)) => {
+            let arguments =
+                message.params.span.and_then(|at| find(message.bytes, at, &["arguments"]));
+            let replaced = arguments.ok_or_else(|| CallError::InvalidParams(CUSTOM.to_owned()))?;
+            subtool(message, custom, replaced, arguments)
+        }
+        Some(ToolRoute::Meta(tool)) => Ok(meta(message, *tool, catalog)),
         None => Ok(Route::UnknownTool(name)),
     }
 }
@@ -110,15 +126,21 @@ fn text(token: &[u8]) -> Cow<'_, str> {
     decode(token).unwrap_or_else(|| String::from_utf8_lossy(token))
 }
 
-fn subtool<'a>(message: &Message<'a>, custom: &'a CustomRoute) -> Result<Route<'a>, CallError> {
-    let needed = "a custom tool needs `arguments`: {\"server\": …, \"tool\": …, \"args\": {…}}";
-    let arguments =
-        message.params.span.and_then(|params| find(message.bytes, params, &["arguments"]));
-    let arguments = arguments.ok_or_else(|| CallError::InvalidParams(needed.to_owned()))?;
+const CUSTOM: &str = "a custom tool needs `arguments`: {\"server\": …, \"tool\": …, \"args\": {…}}";
+
+/// `replaced`: where the subtool's arguments go; `arguments`: where those of the custom tool are.
+pub(super) fn subtool<'a>(
+    message: &Message<'a>,
+    custom: &'a CustomRoute,
+    replaced: Span,
+    arguments: Option<Span>,
+) -> Result<Route<'a>, CallError> {
+    let needed = || CallError::InvalidParams(CUSTOM.to_owned());
+    let arguments = arguments.ok_or_else(needed)?;
     let name =
         |key| find(message.bytes, arguments, &[key]).and_then(|at| decode(at.of(message.bytes)));
     let (Some(server), Some(tool)) = (name("server"), name("tool")) else {
-        return Err(CallError::InvalidParams(needed.to_owned()));
+        return Err(needed());
     };
     let owner = custom.subtool(&server, &tool).map_err(|refusal| match refusal {
         Refusal::NotRunning { .. } => {
@@ -131,7 +153,7 @@ fn subtool<'a>(message: &Message<'a>, custom: &'a CustomRoute) -> Result<Route<'
     if !args.starts_with(b"{") {
         return Err(CallError::InvalidParams("`args` of a custom tool is an object".to_owned()));
     }
-    Ok(Route::Subtool(Subtool { owner, arguments, args }))
+    Ok(Route::Subtool(Subtool { owner, arguments: replaced, args }))
 }
 
 fn resource<'a>(
@@ -214,124 +236,5 @@ fn set_level<'a>(message: &Message<'a>) -> Result<Route<'a>, CallError> {
              or emergency"
                 .to_owned(),
         )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use trunkline_catalog::name::Naming;
-    use trunkline_catalog::{Listing, Offer, Scope};
-    use trunkline_wire::scan;
-
-    use super::*;
-
-    const PAGES: [(ListKind, &str); 4] = [
-        (ListKind::Tools, r#"{"tools":[{"name":"log"}]}"#),
-        (ListKind::Resources, r#"{"resources":[{"uri":"a://x","name":"x"}]}"#),
-        (ListKind::Templates, r#"{"resourceTemplates":[{"uriTemplate":"a://t/{id}","name":"t"}]}"#),
-        (ListKind::Prompts, r#"{"prompts":[{"name":"hi"}]}"#),
-    ];
-
-    /// The one place that knows how to ask; the tests below are data.
-    #[track_caller]
-    fn check(method: &str, params: &str, expected: &str) {
-        let mut listing = Listing::default();
-        for (kind, page) in PAGES {
-            listing.add_page(kind, page.as_bytes(), 9).unwrap();
-        }
-        let (known, filter) = (BTreeSet::new(), trunkline_catalog::config::ToolFilter::default());
-        let offer = Offer {
-            server: 7,
-            key: "git",
-            listing: Some(&listing),
-            known: &known,
-            known_prompts: &known,
-            filter: &filter,
-            scope: Scope::Whole,
-        };
-        let catalog = Catalog::assemble(&[offer], &[], &Naming::default());
-        let params =
-            if params.is_empty() { String::new() } else { format!(",\"params\":{params}") };
-        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"{params}}}"#);
-        let message = scan(text.as_bytes()).unwrap();
-        let got = match route(&message, &catalog) {
-            Ok(Route::Call(route)) => format!("server {}", route.server),
-            Ok(Route::Forward(to)) => format!(
-                "{} -> {} at {} {:?}",
-                String::from_utf8_lossy(to.at.of(text.as_bytes())),
-                String::from_utf8_lossy(&to.token),
-                to.server,
-                to.deed
-            ),
-            Ok(route) => format!("{route:?}"),
-            Err(error) => error.to_string(),
-        };
-        assert_eq!(got, expected);
-    }
-
-    #[test]
-    fn what_is_answered_here() {
-        check("initialize", "{}", "Initialize");
-        check("ping", "", "Ping");
-        check("tools/list", "", "List(Tools)");
-        check("tools/list", "{}", "List(Tools)");
-        check("tools/list", r#"{"cursor":null}"#, "List(Tools)");
-        check("tools/list", r#"{"cursor":"x"}"#, "Invalid params: unknown cursor");
-        check("tools/list", r#"{"cursor":""}"#, "Invalid params: unknown cursor");
-        check("resources/list", "{}", "List(Resources)");
-        check("resources/templates/list", "{}", "List(Templates)");
-        check("prompts/list", "{}", "List(Prompts)");
-        check("logging/setLevel", r#"{"level":"debug"}"#, "SetLevel(Level(0))");
-        check("tasks/get", "{}", "Other");
-        check("server/discover", "{}", "Method not found: server/discover");
-        check("subscriptions/listen", "{}", "Method not found: subscriptions/listen");
-    }
-
-    #[test]
-    fn a_call_goes_to_its_owner() {
-        check("tools/call", r#"{"name":"git:log"}"#, "server 7");
-        check("tools/call", r#"{"name":"git:\u006cog"}"#, "server 7");
-    }
-
-    #[test]
-    fn what_is_no_call_goes_to_its_owner() {
-        check("resources/read", r#"{"uri":"a://x"}"#, r#""a://x" -> "a://x" at 7 Plain"#);
-        check("resources/read", r#"{"uri":"a://t/5"}"#, r#""a://t/5" -> "a://t/5" at 7 Plain"#);
-        check("resources/subscribe", r#"{"uri":"a://x"}"#, r#""a://x" -> "a://x" at 7 Subscribe"#);
-        let alias = r#"{"uri":"trunkline://git/a://x"}"#;
-        let expected = r#""trunkline://git/a://x" -> "a://x" at 7 Unsubscribe"#;
-        check("resources/unsubscribe", alias, expected);
-        check("prompts/get", r#"{"name":"hi"}"#, r#""hi" -> "hi" at 7 Plain"#);
-        check("prompts/get", r#"{"name":"git:hi"}"#, r#""git:hi" -> "hi" at 7 Plain"#);
-        check(
-            "completion/complete",
-            r#"{"ref":{"type":"ref/prompt","name":"git:hi"}}"#,
-            r#""git:hi" -> "hi" at 7 Plain"#,
-        );
-        check(
-            "completion/complete",
-            r#"{"ref":{"type":"ref/resource","uri":"a://t/{id}"}}"#,
-            r#""a://t/{id}" -> "a://t/{id}" at 7 Plain"#,
-        );
-    }
-
-    #[test]
-    fn what_is_wrong_with_a_request() {
-        check("tools/call", r#"{"name":"git:nope"}"#, r#"UnknownTool("git:nope")"#);
-        check("tools/call", "", "Invalid params: tools/call needs `params`, an object");
-        check("tools/call", "[]", "Invalid params: tools/call needs `params`, an object");
-        check("tools/call", "{}", "Invalid params: tools/call needs `name`, a string");
-        check("tools/call", r#"{"name":5}"#, "Invalid params: tools/call needs `name`, a string");
-        check("prompts/get", r#"{"name":"no"}"#, r#"Missing(UnknownPrompt("no"))"#);
-        check("prompts/get", "", "Invalid params: prompts/get needs `name`, a string");
-        check("resources/read", "{}", "Invalid params: resources/read needs `uri`, a string");
-        let level = "Invalid params: logging/setLevel needs `level`: debug, info, notice, warning, \
-                     error, critical, alert or emergency";
-        check("logging/setLevel", r#"{"level":"loud"}"#, level);
-        let completion =
-            "Invalid params: completion/complete needs `ref` of type ref/prompt or ref/resource";
-        check("completion/complete", r#"{"ref":{}}"#, completion);
     }
 }
