@@ -10,6 +10,7 @@ mod commands;
 mod connections;
 mod custom;
 mod durability;
+mod embeddings;
 mod entrust;
 mod events;
 mod exposure;

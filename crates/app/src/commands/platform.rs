@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use trunkline_control::access::WithoutToken;
 use trunkline_control::api::handle::Api;
+use trunkline_control::embed::{self, Embeddings};
 use trunkline_control::issuer::Trusted;
 use trunkline_control::llm::{self, Llm};
 use trunkline_control::platform::{
@@ -20,7 +21,7 @@ use trunkline_store::StoreUrl;
 
 use crate::cli::{IssuerFlags, ModelFlags, Place, PlatformFlags, Token};
 use crate::environment::Environment;
-use crate::settings::{ADMIN_TOKEN, KEY, LLM_KEY};
+use crate::settings::{ADMIN_TOKEN, EMBED_KEY, KEY, LLM_KEY};
 use crate::{OK, speak};
 
 /// A control plane that waits for its data plane.
@@ -72,6 +73,7 @@ pub(super) fn settings(
         health_interval: flags.health_interval,
         tracer: None,
         llm: llm(&flags.models, environment)?,
+        embeddings: embeddings(&flags.models, environment)?,
     })
 }
 
@@ -81,6 +83,14 @@ fn llm(flags: &ModelFlags, environment: &Environment) -> Result<Option<Llm>, Str
     let key = environment.filled(LLM_KEY);
     let place = llm::Place { url: url.clone(), model: model.clone(), key };
     Llm::new(place).map(Some).map_err(|bad| format!("--llm-url: {bad}"))
+}
+
+/// The embedding endpoint that is asked before the model in the program is, if one is named.
+fn embeddings(flags: &ModelFlags, environment: &Environment) -> Result<Option<Embeddings>, String> {
+    let (Some(url), Some(model)) = (&flags.embed_url, &flags.embed_model) else { return Ok(None) };
+    let key = environment.filled(EMBED_KEY);
+    let place = embed::Place { url: url.clone(), model: model.clone(), key };
+    Embeddings::new(place).map(Some).map_err(|bad| format!("--embed-url: {bad}"))
 }
 
 /// How browsers reach this: as the operator says, or, on this machine, where it listens.

@@ -10,6 +10,7 @@ mod change;
 mod clock;
 mod command;
 mod custom;
+mod embedding;
 mod entrust;
 mod gate;
 mod hear;

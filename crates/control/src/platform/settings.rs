@@ -10,6 +10,7 @@ use trunkline_store::StoreUrl;
 
 use super::Surroundings;
 use crate::access::WithoutToken;
+use crate::embed::Embeddings;
 use crate::issuer::Trusted;
 use crate::llm::Llm;
 use crate::secrets::{Allowed, KeySource};
@@ -44,6 +45,8 @@ pub struct Settings {
     pub tracer: Option<Tracer>,
     /// Who is asked for the skills of tools, before the model in the program is.
     pub llm: Option<Llm>,
+    /// Who is asked where tools and questions point, before the model in the program is.
+    pub embeddings: Option<Embeddings>,
 }
 
 pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
