@@ -133,6 +133,11 @@ impl Catalog {
         self.tools.routes.get(name)
     }
 
+    /// Does any tool want arguments of its calls in headers, too?
+    pub fn mirrors_arguments(&self) -> bool {
+        self.tools.mirrors_arguments
+    }
+
     /// How many of a server's tools can be called by name.
     pub fn tools_of(&self, server: usize) -> usize {
         let routes = self.tools.routes.values().filter_map(|route| match route {

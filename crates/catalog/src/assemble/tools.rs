@@ -17,6 +17,8 @@ use crate::name::{Assigned, Identity, Naming, ToolName, assign, escaped};
 pub(super) struct Tools {
     pub(super) routes: HashMap<ToolName, ToolRoute, RandomState>,
     pub(super) page: Page,
+    /// Some want arguments in headers, too.
+    pub(super) mirrors_arguments: bool,
 }
 
 /// A running server's tool that clients may see.
@@ -75,7 +77,8 @@ impl Tools {
                 routes.add(names, ToolRoute::Custom(route));
             }
         }
-        Self { routes: routes.0, page: Page::of(ListKind::Tools, lines) }
+        let mirrors_arguments = tools.iter().any(|tool| tool.tool.headers.is_some());
+        Self { routes: routes.0, page: Page::of(ListKind::Tools, lines), mirrors_arguments }
     }
 }
 

@@ -131,6 +131,9 @@ fn a_route_knows_the_headers_of_its_tool() {
             headers.map(|header| format!("{} {}", header.name, header.path.join("."))).collect();
         assert_eq!(headers.join(","), expected, "{name}");
     }
+    assert!(catalog.mirrors_arguments());
+    let servers = [server("s", Tools, page).exposing(&["b", "c"])];
+    assert!(!assemble_with(&servers, &[], &naming).mirrors_arguments());
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! A connection lives on the pump like any other stream: its requests are read, handled and answered
 //! on one thread, and a call passes from socket to pipe and back without a switch.
 
+mod alone;
 mod attach;
 mod budget;
 mod caller;
