@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
-use crate::document::{self, Server, Tool};
+use crate::document::{Server, Tool};
 use crate::dot;
 use crate::fuse::Parts;
 use crate::lexical::Lexical;
@@ -140,7 +140,7 @@ impl Index {
     ) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| self.new_slot());
         let at = index(slot);
-        self.put_row(at, self.model.embed(&document::text(server, tool)).as_ref());
+        self.put_row(at, self.model.embed_tool(server, tool).as_ref());
         self.lexical.insert(slot, server, tool);
         self.names.entry(tool.name.to_lowercase().into()).or_default().push(slot);
         if let Some(place) = self.slots.get_mut(at) {

@@ -7,6 +7,7 @@
 
 mod alias;
 mod bytes;
+mod calibration;
 mod definition;
 mod document;
 mod dot;
