@@ -25,7 +25,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   peers        only install the MCP servers and clients the tests talk to
   postgres     run a command with a throw-away Postgres (postgres COMMAND..., e.g. cargo test)
   bench        measure against the direct call, the floor and peers (bench --help)
-  search       measure the search: quality, skills, time (search eval --data DIR...)
+  eval-search  measure the search: quality beside BM25F and a MiniLM hybrid, skills, time
+               (eval-search --data DIR...; installs the teacher's weights under target/search)
   soak         200 clients on one `trunkline serve` for a minute, in release (soak [SECONDS])
   soak platform  the platform at full size, in release (soak platform [load|restarts|kills]...)
   coverage     how many lines the tests run through, by crate (coverage [--all])";
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         "peers" => peers::install(),
         "postgres" => postgres::run(rest),
         "bench" => bench::run(rest),
+        "eval-search" => search::eval(rest),
         "search" => search::run(rest),
         "soak" => soak::run(rest),
         "coverage" => coverage::run(rest),
