@@ -1,9 +1,11 @@
 //! The promises, black-box: the shipped programs, scripted servers, and a client of raw bytes.
 
+mod browser;
 mod cli;
 mod comeback;
 mod coordinator;
 mod crowd;
+mod dashboard;
 mod era;
 mod faults;
 mod fidelity;

@@ -110,6 +110,14 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "session", "upstream",
         ],
     ),
+    ("dashboard/assets", &[]),
+    ("dashboard/chart", &[]),
+    ("dashboard/doorman", &[]),
+    ("dashboard/form", &[]),
+    ("dashboard/outcome", &[]),
+    ("dashboard/session", &[]),
+    ("dashboard/tryit", &[]),
+    ("dashboard/words", &[]),
     ("search/alias", &[]),
     ("search/definition", &["document"]),
     ("search/bytes", &[]),
@@ -139,7 +147,21 @@ const MAY_DEPEND: &[(&str, &[&str])] = &[
     ("search", &["wire"]),
     ("store", &[]),
     ("control", &["catalog", "gateway", "http", "search", "store", "wire"]),
-    ("app", &["catalog", "control", "gateway", "http", "keeper", "search", "store", "wire"]),
+    ("dashboard", &["catalog", "control", "gateway", "http", "wire"]),
+    (
+        "app",
+        &[
+            "catalog",
+            "control",
+            "dashboard",
+            "gateway",
+            "http",
+            "keeper",
+            "search",
+            "store",
+            "wire",
+        ],
+    ),
 ];
 
 pub fn run() -> Result<(), String> {

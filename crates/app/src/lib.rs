@@ -1,5 +1,6 @@
 //! The program: command line, wiring, exit codes. `main` is a match on what was asked for.
 
+mod attached;
 mod chain;
 mod cli;
 mod client;

@@ -95,7 +95,7 @@ impl Gateway {
             ..Provisions::default()
         };
         let bell = Arc::clone(&provisions.bell);
-        let fleet = Fleet::new(registry, supervisor, provisions, &options.face);
+        let fleet = Fleet::new(registry, supervisor, provisions, &options.face, &options.naming);
         fleet.apply(options.servers, options.custom);
         let view = Arc::new(View::new(Arc::clone(&fleet.registry), options.naming));
         let mut housekeeping = JoinSet::new();

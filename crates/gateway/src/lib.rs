@@ -31,10 +31,12 @@ pub use events::{CallEnded, CallManner, Event, EventSink, Outcome, RequestEnded}
 pub use face::Face;
 pub use finder::{Found, FoundTool, Sought};
 pub use fleet::{
-    Answer, Applied, CallFailure, CustomInfo, FailureKind, Fleet, Offer, OfferMark, Retired,
-    ServerInfo, ToolCall, ToolInfo, Verdict,
+    Answer, Applied, CallFailure, CustomInfo, FailureKind, Fleet, Listed, Offer, OfferMark,
+    Retired, ServerInfo, ToolCall, ToolInfo, Verdict,
 };
-pub use front::http::{Attachment, HttpOptions, WebHeaders, WebReply, WebStream, WebVisit};
+pub use front::http::{
+    Attachment, Guest, Guests, HttpOptions, Way, WebHeaders, WebReply, WebStream, WebVisit,
+};
 pub use gate::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 pub use gateway::{Gateway, Options};
 pub use limits::Limits;

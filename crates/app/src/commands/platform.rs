@@ -13,11 +13,13 @@ use trunkline_control::platform::{
     Booted, Platform, Settings, StdioRegistration, Surroundings, with_logins,
 };
 use trunkline_control::secrets::{Allowed, KeySource};
-use trunkline_gateway::{Event, EventSink, Fleet, HttpOptions, Options};
+use trunkline_dashboard::Dashboard;
+use trunkline_gateway::{Event, EventSink, Fleet, Guests, HttpOptions, Options};
 use trunkline_http::Url;
 use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
 
+use crate::attached::Attached;
 use crate::cli::{IssuerFlags, ModelFlags, Place, PlatformFlags, Token};
 use crate::environment::Environment;
 use crate::settings::{ADMIN_TOKEN, KEY, LLM_KEY};
@@ -61,6 +63,8 @@ pub(super) fn settings(
         without_token: if is_open { WithoutToken::MayUseMcp } else { WithoutToken::Refused },
         issuer,
         stdio,
+        listen: address,
+        guests: Guests::default(),
         public: public(&flags.issuer, address),
         reach: Policy { allowed: flags.allow_net.clone() },
         own: surroundings(environment)?,
@@ -197,8 +201,12 @@ impl Beside {
 
     /// Puts the API and its gate on the listener.
     pub(super) fn attach(&self, front: &mut HttpOptions) {
+        front.guests = self.platform.guests();
         front.gate = Some(Arc::new(self.platform.gate()));
-        front.attachment = Some(Arc::new(Api::new(self.platform.clone())));
+        front.attachment = Some(Arc::new(Attached {
+            api: Api::new(self.platform.clone()),
+            dashboard: Dashboard::new(self.platform.clone()),
+        }));
         // The gate knows it.
         front.token = None;
     }

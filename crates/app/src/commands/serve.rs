@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use trunkline_control::platform::{Platform, Settings};
 use trunkline_control::trace::Tracer;
-use trunkline_gateway::{Declared, Gateway, HttpOptions, Restart};
+use trunkline_gateway::{Declared, Gateway, Guests, HttpOptions, Restart};
 use trunkline_http::Url;
 
 use crate::cli::{Serve, Token};
@@ -60,15 +60,7 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
             return speak::problem(&format!("error: {what}\n"), USAGE);
         }
     };
-    let mut front = HttpOptions {
-        listener,
-        token: token.map(|token| token.reveal().to_owned()),
-        hosts: hosts(serve),
-        origins: serve.allow_origin.clone(),
-        stay: stays(environment.filled("KEEP_SERVER_OPEN").as_deref()),
-        gate: None,
-        attachment: None,
-    };
+    let mut front = front(serve, listener, token, environment);
     let served = block_on(async {
         let tracer = traced.map(traces::start).transpose()?;
         options.traces = tracer.clone().map(|tracer| Arc::new(tracer) as _);
@@ -102,6 +94,25 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
     match served.and_then(|served| served) {
         Ok(()) => OK,
         Err(error) => broke(&error),
+    }
+}
+
+/// Without a platform, which has a gate and routes of its own.
+fn front(
+    serve: &Serve,
+    listener: TcpListener,
+    token: Option<Token>,
+    environment: &Environment,
+) -> HttpOptions {
+    HttpOptions {
+        listener,
+        token: token.map(|token| token.reveal().to_owned()),
+        hosts: hosts(serve),
+        origins: serve.allow_origin.clone(),
+        stay: stays(environment.filled("KEEP_SERVER_OPEN").as_deref()),
+        gate: None,
+        attachment: None,
+        guests: Guests::default(),
     }
 }
 

@@ -80,6 +80,11 @@ impl Llm {
         })))
     }
 
+    /// What it is called there.
+    pub fn model(&self) -> &str {
+        &self.0.place.model
+    }
+
     /// What it says about each of these tools, at most `TOGETHER`; or why it says nothing.
     pub async fn classify(
         &self,

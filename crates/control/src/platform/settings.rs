@@ -1,10 +1,12 @@
 //! What the operator has decided.
 
 use std::fmt::{self, Debug};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use trunkline_gateway::Guests;
 use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
 
@@ -29,6 +31,10 @@ pub struct Settings {
     /// Whose access tokens are taken.
     pub issuer: Option<Trusted>,
     pub stdio: StdioRegistration,
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Who is connected there.
+    pub guests: Guests,
     /// How browsers and authorization servers reach this, without a slash at the end.
     pub public: Option<String>,
     /// Where registered servers may be.

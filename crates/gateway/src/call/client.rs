@@ -179,6 +179,11 @@ impl Client {
         self.said.lock().is_quiet = true;
     }
 
+    /// Who the client says it is: an object as it wrote it, or nothing.
+    pub(crate) fn info(&self) -> Vec<u8> {
+        self.said.lock().info.clone()
+    }
+
     /// What stands in its requests to servers of the stateless era.
     pub(crate) fn stamp(&self) -> Stamp {
         let level = self.level().map(Level::name);

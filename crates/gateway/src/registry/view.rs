@@ -117,6 +117,11 @@ impl View {
         Self { registry, naming, grant: None, current: Mutex::default() }
     }
 
+    /// For whoever sees it with this grant.
+    pub(crate) fn seen_by(registry: Arc<Registry>, naming: Naming, grant: Arc<dyn Grant>) -> Self {
+        Self { registry, naming, grant: Some(grant), current: Mutex::default() }
+    }
+
     /// The same for those who may not see all of it, under the same names.
     pub(crate) fn narrowed(&self, grant: Arc<dyn Grant>) -> Self {
         self.snapshot(); // what there is now is known from now on

@@ -12,7 +12,7 @@ use trunkline_catalog::config::{
 };
 use trunkline_catalog::name::Naming;
 use trunkline_gateway::{
-    Declared, Face, Gateway, HttpOptions, Inherited, Limits, Options, Restart,
+    Declared, Face, Gateway, Guests, HttpOptions, Inherited, Limits, Options, Restart,
 };
 use trunkline_http::reach::Policy;
 
@@ -57,6 +57,7 @@ impl Scene {
             stay: true,
             gate: Some(Arc::clone(&keys) as _),
             attachment: Some(Arc::clone(&pages) as _),
+            guests: Guests::default(),
         };
         thread::spawn(move || {
             let mut runtime = tokio::runtime::Builder::new_current_thread();

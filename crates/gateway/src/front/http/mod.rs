@@ -15,6 +15,7 @@ mod events;
 mod exchange;
 mod front;
 mod guard;
+mod guests;
 mod health;
 mod listener;
 mod mcp;
@@ -37,6 +38,7 @@ mod sweep;
 mod web;
 
 pub use attach::{Attachment, WebHeaders, WebVisit};
+pub use guests::{Guest, Guests, Way};
 pub use serve::HttpOptions;
 pub(crate) use serve::serve;
 pub use web::{WebReply, WebStream};

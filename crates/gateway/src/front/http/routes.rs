@@ -132,7 +132,7 @@ pub(super) fn follow(
         Route::PostSse => sse::post(visit, reply, touched),
         Route::Health => health::alive(reply, touched),
         Route::Ready => health::ready(visit, reply, touched),
-        Route::Front => health::welcome(reply, touched),
+        Route::Front => health::welcome(visit, reply, touched),
         // Pages may try a method that is not there: the refusal tells them more than their browser.
         Route::Preflight(allowed) => {
             let ways = (allowed.as_bytes(), METHODS, HEADERS);

@@ -4,7 +4,7 @@
 const DEEPEST: usize = 32;
 
 /// `raw` is one JSON value.
-pub(super) fn pretty(raw: &[u8]) -> String {
+pub fn pretty(raw: &[u8]) -> String {
     let mut printer = Printer { out: Vec::with_capacity(raw.len() * 2), depth: 0, opened: false };
     let mut rest = raw.iter().copied();
     while let Some(byte) = rest.next() {
