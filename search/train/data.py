@@ -7,6 +7,13 @@ from pathlib import Path
 # folder is for measuring.
 REQUESTS = ("metatool", "sealtools_dev", "stabletoolbench")
 
+# One server in thirteen of the crawl is what `search/eval/natural.jsonl` asks for.
+NATURAL_OF, NATURAL = 13, 5
+
+# What stands around a tool on the pages that were crawled, and says nothing about it.
+FURNITURE = re.compile(r"^Deploy Server\b.*?Try in Playground\s*", re.S)
+NO_WORDS = ("description not available", "access and manage servers by signing in.")
+
 
 def lines(file):
     with open(file, encoding="utf-8") as opened:
@@ -25,6 +32,31 @@ def servers(folder, held_out):
     taken = {fingerprint(tool) for name in held_out for tool in lines(Path(name) / "corpus.jsonl")}
     tools = lines(Path(folder) / "toucan_servers" / "corpus.jsonl")
     return [tool for tool in tools if fingerprint(tool) not in taken]
+
+
+def natural(folder):
+    """The tools that the natural requests are about, without the furniture of the crawled pages."""
+    tools = lines(Path(folder) / "toucan_servers" / "corpus.jsonl")
+    return [plain(tool) for tool in tools if is_natural(tool) and tool["name"] != "Optional Settings"]
+
+
+def plain(tool):
+    description = FURNITURE.sub("", tool["description"]).strip()
+    if description.lower() in NO_WORDS or description == tool["name"]:
+        description = ""
+    return {**tool, "description": description}
+
+
+def is_natural(tool):
+    return fnv(tool["id"].split("::")[0]) % NATURAL_OF == NATURAL
+
+
+def fnv(text):
+    """FNV-1a: the measuring side and the runtime have the same few lines."""
+    hashed = 0x811C9DC5
+    for byte in text.encode():
+        hashed = ((hashed ^ byte) * 0x01000193) & 0xFFFFFFFF
+    return hashed
 
 
 def fingerprint(tool):

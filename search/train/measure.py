@@ -7,7 +7,7 @@ from scipy.sparse import csr_matrix
 
 from data import requests
 from static import bag, vectors
-from text import ALIASES, tool_text, words
+from text import ALIASES, TOLD_SHARE, told, tool_text, words
 
 FIELDS = (("name", 2.0), ("description", 1.0), ("server", 1.0), ("names", 0.5), ("told", 0.3), ("server_desc", 0.3))
 STOP = set("a an and are as at be by for from has have i in is it its me my of on or so that the their them this to was we were will with you your can could would please want need do does how what which".split())
@@ -31,6 +31,7 @@ class Set:
         if not self.bags:
             self.bags["q"] = bag(pieces, self.asked)
             self.bags["d"] = bag(pieces, [tool_text(tool) for tool in self.tools])
+            self.bags["d"] += TOLD_SHARE * bag(pieces, [told(tool) for tool in self.tools])
         near = np.maximum(0, vectors(table, self.bags["q"]) @ vectors(table, self.bags["d"]).T)
         return [quality(self.gold, near), quality(self.gold, share * self.lexical + (1 - share) * near)]
 
@@ -56,7 +57,7 @@ def stems(text):
     return found
 
 
-def lexical(tools, asked, k1=1.2, b=0.75):
+def lexical(tools, asked, gain=1.5, k1=1.2, b=0.75):
     ids, rows, columns, values = {}, [], [], []
     for at, tool in enumerate(tools):
         tool = {**tool, "names": " ".join(n for n, _ in tool["params"]), "told": " ".join(d for _, d in tool["params"])}
@@ -80,4 +81,5 @@ def lexical(tools, asked, k1=1.2, b=0.75):
             rows.append(at), columns.append(ids[stem]), values.append(times * idf[ids[stem]])
     query = csr_matrix((values, (rows, columns)), shape=(len(asked), len(ids)))
     best = np.maximum(np.asarray(query.sum(1)).ravel() * (k1 + 1), 1e-9)
-    return np.minimum(1, 1.5 * (query @ counts.T).toarray() / best[:, None])
+    found = (query @ counts.T).toarray() / best[:, None]
+    return np.minimum(1, gain * found) if gain else found

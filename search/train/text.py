@@ -3,6 +3,7 @@
 `crates/search/src/{words,pieces,document}.rs` do the same; the fixture that `fixture.py` writes
 holds both sides to it.
 """
+import re
 import unicodedata
 
 # Longest texts are cut; a description says what the tool does in its first sentences.
@@ -151,6 +152,21 @@ def tool_text(tool):
     return f"{tool['server']} {tool['name']}: {tool['description']} {names}"
 
 
-def skill_text(tool):
-    """What a tool is classified by: its server says more about its field than it does itself."""
-    return f"{tool['server']} {tool['server_desc']} {tool_text(tool)}"
+# What a piece of `told` counts against one of `tool_text` when a tool is searched for. Training does
+# without: chosen for the finished table.
+TOLD_SHARE = 0.5
+
+
+def told(tool):
+    """What a tool's parameters are for."""
+    return " ".join(text for _, text in tool["params"][:MOST_PARAMETERS])
+
+
+def server_text(tool):
+    """What a tool's server says of itself: more about the tool's field than the tool does."""
+    return f"{tool['server']} {tool['server_desc'] or ''}"
+
+
+def teacher_text(text):
+    """A text as the teacher reads it best: it does not know that identifiers have parts."""
+    return re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text.replace("_", " "))

@@ -3,7 +3,8 @@
     OPENBLAS_NUM_THREADS=1 python train.py --data DIR --held-out DIR --out ../../crates/search/data
 
 DIR of `--data` holds the sets named in docs/search.md; DIR of `--held-out` what
-`search/eval/held_out.py` made, read only to keep its tools out of the training text.
+`search/eval/held_out.py` made, read only to keep its tools out of the training text. With
+`--head-only` the table in `--out` stays as it is and the classifier is made anew for it.
 """
 import argparse
 import tempfile
@@ -25,9 +26,10 @@ HELD_OUT = ("livemcp_task", "mcptoolbenchpp")
 def arguments():
     ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ask.add_argument("--data", type=Path, required=True)
-    ask.add_argument("--held-out", type=Path, required=True)
+    ask.add_argument("--held-out", type=Path)
     ask.add_argument("--out", type=Path, required=True)
     ask.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "trunkline-search", help="the teacher's answers")
+    ask.add_argument("--head-only", action="store_true")
     ask.add_argument("--seed", type=int, default=7)
     ask.add_argument("--size", type=int, default=14_000, help="pieces in the vocabulary")
     ask.add_argument("--width", type=int, default=256)
@@ -36,7 +38,10 @@ def arguments():
     ask.add_argument("--scale", type=float, default=16.0)
     ask.add_argument("--distil-epochs", type=int, default=8)
     ask.add_argument("--distil-rate", type=float, default=0.03)
-    return ask.parse_args()
+    given = ask.parse_args()
+    if not given.head_only and given.held_out is None:
+        ask.error("--held-out is needed: its tools must not be trained on")
+    return given
 
 
 def say(text, start=time.monotonic()):
@@ -83,5 +88,8 @@ if __name__ == "__main__":
     import pack
 
     given = arguments()
-    material = Material(given)
-    pack.everything(given, material, table_of(material, given), say)
+    if given.head_only:
+        pack.classifier(given, *pack.unpacked(given.out / "toolvec.bin"), say)
+    else:
+        material = Material(given)
+        pack.everything(given, material.vocabulary, table_of(material, given), say)

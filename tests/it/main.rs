@@ -1,10 +1,14 @@
 //! The promises, black-box: the shipped programs, scripted servers, and a client of raw bytes.
 
+mod browser;
 mod cli;
 mod comeback;
 mod coordinator;
 mod crowd;
+mod dashboard;
+mod demo;
 mod era;
+mod exposure;
 mod faults;
 mod fidelity;
 mod http_front;
@@ -15,7 +19,9 @@ mod ledger;
 mod logins;
 mod matrix;
 mod orphans;
+mod pages;
 mod peers;
+mod people;
 mod platform;
 mod platform_foreign;
 mod platform_issuer;
@@ -23,6 +29,7 @@ mod real;
 mod relay;
 mod reload;
 mod review;
+mod schema;
 mod sharing;
 mod simple;
 mod traces;

@@ -5,10 +5,12 @@
 
 pub mod apart;
 pub mod bin;
+pub mod browser;
 pub mod client;
 pub mod collector;
 pub mod config;
 pub mod corpus;
+pub mod dashboard;
 pub mod database;
 pub mod fake;
 pub mod foreign;

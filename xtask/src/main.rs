@@ -1,12 +1,16 @@
 //! Every command of this repository; `cargo xtask` alone lists them.
 
 mod bench;
+mod browser;
 mod conformance;
 mod coverage;
+mod dist;
 mod map;
+mod packages;
 mod peers;
 mod postgres;
 mod run;
+mod screenshots;
 mod search;
 mod soak;
 mod source;
@@ -17,15 +21,19 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask COMMAND
 
   ci           everything a change must pass: tidy, format, lints, all tests
-  test         all tests (installs the MCP peers they talk to under target/peers, and starts
-               a throw-away Postgres)
+  test         all tests (installs the MCP peers they talk to under target/peers and a browser,
+               and starts a throw-away Postgres)
   conformance  only the official conformance suite (conformance [RUN]..., e.g. modern-stdio)
   tidy         the laws the compiler does not know: door plates, who may import whom
+  dist         the packages that are shipped, in release (dist --help)
   map          the tree with each file's first line
   peers        only install the MCP servers and clients the tests talk to
   postgres     run a command with a throw-away Postgres (postgres COMMAND..., e.g. cargo test)
+  browser      only install the browser that the tests of the dashboard drive
+  screenshots  take the pictures of the dashboard anew: docs/images (screenshots [SCREEN]...)
   bench        measure against the direct call, the floor and peers (bench --help)
-  search       measure the search: quality, skills, time (search eval --data DIR...)
+  eval-search  measure the search: quality beside BM25F and a MiniLM hybrid, skills, time
+               (eval-search --data DIR...; installs the teacher's weights under target/search)
   soak         200 clients on one `trunkline serve` for a minute, in release (soak [SECONDS])
   soak platform  the platform at full size, in release (soak platform [load|restarts|kills]...)
   coverage     how many lines the tests run through, by crate (coverage [--all])";
@@ -38,10 +46,14 @@ fn main() -> ExitCode {
         "test" => test(),
         "conformance" => conformance::run(rest),
         "tidy" => tidy::run(),
+        "dist" => dist::run(rest),
         "map" => map::run(),
         "peers" => peers::install(),
         "postgres" => postgres::run(rest),
+        "browser" => browser::install(),
+        "screenshots" => screenshots::run(rest),
         "bench" => bench::run(rest),
+        "eval-search" => search::eval(rest),
         "search" => search::run(rest),
         "soak" => soak::run(rest),
         "coverage" => coverage::run(rest),
@@ -67,6 +79,7 @@ fn ci() -> Result<(), String> {
 
 fn test() -> Result<(), String> {
     peers::install()?;
+    browser::install()?;
     run::cargo("build --workspace --bins --examples --locked")?;
     // Most tests wait for processes most of the time.
     let threads = 2 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -74,5 +87,6 @@ fn test() -> Result<(), String> {
     let arguments = format!("test --workspace --locked -- --test-threads {threads}");
     run::cargo_with(&arguments, &[(postgres::VARIABLE, postgres.url())])?;
     drop(postgres);
-    conformance::judge(&[])
+    conformance::judge(&[])?;
+    dist::judge(&dist::built())
 }

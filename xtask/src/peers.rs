@@ -18,6 +18,8 @@ const NPM: &[&str] = &[
     "@modelcontextprotocol/sdk@1.32.2",
     "@modelcontextprotocol/inspector@2.12.0",
     "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+    // what reads the manifest of our bundle
+    "@anthropic-ai/mcpb@2.1.2",
     // the Inspector and the suite need a newer Node than many machines have
     "node@24.9.0",
 ];
@@ -30,6 +32,8 @@ const PYPI: &[&str] = &[
     // what reads the OpenAPI document: a fuzzer of the API, and a generator of clients for it
     "schemathesis==4.32.5",
     "openapi-python-client==0.29.1",
+    // what reads the schema of the config file
+    "jsonschema==4.26.0",
     // what reads traces: the message types of OpenTelemetry
     "opentelemetry-proto==1.45.2",
 ];

@@ -4,13 +4,13 @@
 use std::fs::{self, File, Permissions};
 use std::io::Read;
 use std::net::TcpListener;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::run;
+use crate::{packages, run};
 
 /// What the tests read.
 pub const VARIABLE: &str = "TRUNKLINE_TEST_POSTGRES";
@@ -140,23 +140,8 @@ fn wait(programs: &Path, port: u16, server: &mut Child) -> Result<(), String> {
 
 /// The folder of the server's programs; they are installed if they are missing and we may.
 fn programs() -> Result<PathBuf, String> {
-    if let Some(found) = installed() {
-        return Ok(found);
-    }
-    let advice = format!(
-        "the tests of the store need Postgres' server programs (initdb, postgres): install the \
-         package `{PACKAGE}`"
-    );
-    if User::ours().is_none_or(|uid| uid != 0) {
-        return Err(advice);
-    }
-    let mut update = Command::new("apt-get");
-    run::checked(update.args(["update", "-q"]), "apt-get update")?;
-    let mut install = Command::new("apt-get");
-    install.args(["install", "-q", "-y", "--no-install-recommends", PACKAGE]);
-    install.env("DEBIAN_FRONTEND", "noninteractive");
-    run::checked(&mut install, &format!("apt-get install {PACKAGE}"))?;
-    installed().ok_or(advice)
+    let why = "the tests of the store need Postgres' server programs (initdb, postgres)";
+    packages::ensure(why, &[PACKAGE], installed)
 }
 
 /// The newest version, or wherever the PATH leads.
@@ -180,12 +165,8 @@ enum User {
 }
 
 impl User {
-    fn ours() -> Option<u32> {
-        fs::metadata("/proc/self").ok().map(|metadata| metadata.uid())
-    }
-
     fn find() -> Result<Self, String> {
-        if Self::ours() != Some(0) {
+        if packages::our_user() != Some(0) {
             return Ok(Self::Ourselves);
         }
         let users = fs::read_to_string("/etc/passwd").map_err(|error| error.to_string())?;

@@ -3,21 +3,24 @@
 use std::ffi::OsString;
 
 use crate::speak;
+use crate::terminal::{Colour, Paint};
 
 #[derive(Debug)]
 pub(crate) struct Environment {
     all: Vec<(OsString, OsString)>,
+    /// What the command line said.
+    colour: Colour,
 }
 
 impl Environment {
     pub(crate) fn read() -> Self {
-        Self { all: std::env::vars_os().collect() }
+        Self { all: std::env::vars_os().collect(), colour: Colour::default() }
     }
 
     #[cfg(test)]
     pub(crate) fn of(variables: &[(&str, &str)]) -> Self {
         let owned = |(name, value): &(&str, &str)| (OsString::from(name), OsString::from(value));
-        Self { all: variables.iter().map(owned).collect() }
+        Self { all: variables.iter().map(owned).collect(), colour: Colour::Never }
     }
 
     /// The value of a variable; one that is not valid UTF-8 counts as not set.
@@ -42,7 +45,27 @@ impl Environment {
         self.all.clone()
     }
 
+    pub(crate) fn choose(&mut self, colour: Colour) {
+        self.colour = colour;
+    }
+
+    /// Whether standard error has colours.
     pub(crate) fn colours(&self) -> bool {
-        self.filled("NO_COLOR").is_none() && speak::stderr_is_terminal()
+        self.coloured(speak::stderr_is_terminal())
+    }
+
+    /// For what goes to standard output.
+    pub(crate) fn paint(&self) -> Paint {
+        Paint::new(self.coloured(speak::stdout_is_terminal()))
+    }
+
+    /// For what goes to standard error.
+    pub(crate) fn paint_stderr(&self) -> Paint {
+        Paint::new(self.colours())
+    }
+
+    fn coloured(&self, terminal: bool) -> bool {
+        let forced = self.filled("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+        self.colour.is_on(terminal, forced, self.filled("NO_COLOR").is_some())
     }
 }

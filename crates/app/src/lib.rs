@@ -1,16 +1,24 @@
 //! The program: command line, wiring, exit codes. `main` is a match on what was asked for.
 
+mod attached;
 mod chain;
 mod cli;
 mod client;
 mod commands;
+mod consolidate;
+mod demo;
+mod doctor;
 mod environment;
+mod import;
 mod install;
 mod listen;
 mod logging;
 mod logins;
 mod memory;
 mod moment;
+mod overview;
+mod rest;
+mod schema;
 mod settings;
 mod speak;
 mod terminal;
@@ -38,8 +46,12 @@ pub fn main(program: Program) -> ExitCode {
     if let Some(code) = trunkline_keeper::run_if_asked() {
         return code;
     }
-    let environment = Environment::read();
-    let code = match cli::parse(program) {
+    let mut environment = Environment::read();
+    let parsed = cli::parse(program).map(|(asked, colour)| {
+        environment.choose(colour);
+        asked
+    });
+    let code = match parsed {
         Ok(Asked::Stdio(stdio)) => commands::stdio::run(&stdio, &environment),
         Ok(Asked::Serve(serve)) => commands::serve::run(&serve, &environment),
         Ok(Asked::Tools(tools)) => commands::tools::run(&tools, &environment),
@@ -53,9 +65,22 @@ pub fn main(program: Program) -> ExitCode {
         Ok(Asked::Key(key)) => commands::maintain::key(&key, &environment),
         Ok(Asked::Secret(secret)) => commands::secret::run(&secret, &environment),
         Ok(Asked::Check(check)) => commands::check::run(&check, &environment),
+        Ok(Asked::Doctor(doctor)) => commands::doctor::run(&doctor, &environment),
         Ok(Asked::Install(install)) => commands::install::run(&install, &environment),
+        Ok(Asked::DemoServer(asked)) => demo::run(asked.name),
+        Ok(Asked::Schema) => speak::out(&schema::document()),
+        Ok(Asked::Import(import)) => commands::import::run(&import, &environment),
+        Ok(Asked::Consolidate(asked)) => commands::install::consolidate(&asked, &environment),
+        Ok(Asked::Status(asked)) => commands::status::run(&asked, &environment),
+        Ok(Asked::Logs(asked)) => commands::logs::run(&asked, &environment),
+        Ok(Asked::Top(asked)) => commands::top::run(&asked, &environment),
+        Ok(Asked::Servers(asked)) => commands::servers::run(&asked, &environment),
+        Ok(Asked::Completions(asked)) => commands::shell::completions(&asked),
+        Ok(Asked::Man(asked)) => commands::shell::man(&asked),
+        Ok(Asked::Uninstall(uninstall)) => commands::install::uninstall(&uninstall, &environment),
+        Ok(Asked::Restore(restore)) => commands::install::restore(&restore, &environment),
         Ok(Asked::Version) => speak::out(&format!("{}\n", cli::version_line(program))),
-        Err(message) => message.tell(),
+        Err(message) => message.tell(&environment),
     };
     ExitCode::from(code)
 }

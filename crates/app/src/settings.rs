@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{self, Config, Problems, Rules, ServerSpec, Source};
 use trunkline_catalog::name::Naming;
 use trunkline_control::trace::HEADERS;
@@ -59,6 +60,8 @@ pub(crate) struct Wanted<'w> {
     /// Where the command line says nothing.
     pub(crate) separator: &'static str,
     pub(crate) patience: Option<Duration>,
+    /// Which tools clients are shown.
+    pub(crate) exposure: Exposure,
 }
 
 /// Reads and validates the config. Nothing is started or changed before this has succeeded.
@@ -112,6 +115,7 @@ pub(crate) fn options(
         servers: config.servers,
         custom: config.custom,
         naming: wanted.naming(),
+        exposure: if wanted.simple { Exposure::Full } else { wanted.exposure },
         face: wanted.face(),
         limits: wanted.limits(),
         restart: wanted.restart,
@@ -134,6 +138,7 @@ pub(crate) fn remote_options(
         servers: vec![server],
         custom: Vec::new(),
         naming,
+        exposure: wanted.exposure,
         face: wanted.face(),
         limits: wanted.limits(),
         restart: wanted.restart,
@@ -155,12 +160,13 @@ fn inherited(wanted: &Wanted<'_>, environment: &Environment) -> Inherited {
 
 /// What nobody but Trunkline needs to know. A server that has to send traces with the same headers is
 /// given them in its own `env`.
-const OWN: [&str; 6] = [TOKEN, KEY, ADMIN_TOKEN, LLM_KEY, HEADERS[0], HEADERS[1]];
+const OWN: [&str; 7] = [TOKEN, KEY, ADMIN_TOKEN, LLM_KEY, EMBED_KEY, HEADERS[0], HEADERS[1]];
 
 /// The variables of the platform.
 pub(crate) const KEY: &str = "TRUNKLINE_KEY";
 pub(crate) const ADMIN_TOKEN: &str = "TRUNKLINE_ADMIN_TOKEN";
 pub(crate) const LLM_KEY: &str = "TRUNKLINE_LLM_KEY";
+pub(crate) const EMBED_KEY: &str = "TRUNKLINE_EMBED_KEY";
 
 /// The variable for the token of `serve`.
 pub(crate) const TOKEN: &str = "TRUNKLINE_TOKEN";
@@ -227,6 +233,7 @@ mod tests {
             declared: Declared::nothing(),
             separator: ".",
             patience: Some(Duration::from_secs(30)),
+            exposure: Exposure::Full,
         }
     }
 

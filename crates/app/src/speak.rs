@@ -23,6 +23,11 @@ pub(crate) fn out_bytes(bytes: &[u8]) -> u8 {
     }
 }
 
+/// Writes to standard output; whether somebody still reads there.
+pub(crate) fn reaches(text: &str) -> bool {
+    write(&mut std::io::stdout().lock(), text.as_bytes()).is_ok()
+}
+
 /// `Err`: what to say about it. Nothing where the reader has gone (`trunkline check | head`): it has
 /// seen enough.
 fn write(to: &mut impl std::io::Write, bytes: &[u8]) -> Result<(), Option<String>> {
@@ -60,6 +65,12 @@ pub(crate) fn width() -> usize {
 /// The same of standard error.
 pub(crate) fn stderr_width() -> usize {
     width_of(&std::io::stderr())
+}
+
+/// Lines of the terminal that standard output is; a few where it is none.
+pub(crate) fn height() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
+    size.map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0).unwrap_or(24)
 }
 
 fn width_of(stream: &impl std::os::fd::AsFd) -> usize {

@@ -1,5 +1,6 @@
 //! What clients tell their model about everything behind Trunkline: one short, stable text.
 
+use crate::assemble::{MetaNames, MetaTool};
 use crate::name::{Naming, is_hidden};
 
 /// What one server says about itself.
@@ -19,12 +20,16 @@ const SHORTEST_LINE: usize = 8;
 
 /// One line about names, one for each server in config order; nothing without servers. Who says
 /// little leaves room for the others. No counts and no states: the same servers always give the same
-/// bytes.
-pub fn instructions(servers: &[ServerWords<'_>], naming: &Naming) -> String {
+/// bytes. `found_with`: most tools are not listed, and this is how they are found.
+pub fn instructions(
+    servers: &[ServerWords<'_>],
+    naming: &Naming,
+    found_with: Option<&MetaNames>,
+) -> String {
     if servers.is_empty() {
         return String::new();
     }
-    let mut text = opening(naming);
+    let mut text = opening(naming, found_with);
     let room = MOST.saturating_sub(text.chars().count());
     let most_lines = room / (SHORTEST_LINE + 1);
     let mut lines: Vec<String> = servers.iter().take(most_lines).map(line).collect();
@@ -41,11 +46,18 @@ pub fn instructions(servers: &[ServerWords<'_>], naming: &Naming) -> String {
     text
 }
 
-fn opening(naming: &Naming) -> String {
+fn opening(naming: &Naming, found_with: Option<&MetaNames>) -> String {
     let separator = naming.profile().map_or(naming.separator(), |_| "__");
+    let separator = clean(separator);
+    let found = found_with.map_or_else(String::new, |own| {
+        let [search, describe, call, read] = MetaTool::ALL.map(|tool| own.name(tool));
+        format!(
+            " Most of them are not listed: find them with {search}, see their arguments with \
+             {describe}, call them with {call}, or with {read} if they only read."
+        )
+    });
     format!(
-        "Tools of several MCP servers. A tool's name is SERVER{}TOOL. The servers:",
-        clean(separator)
+        "Tools of several MCP servers. A tool's name is SERVER{separator}TOOL.{found} The servers:"
     )
 }
 
@@ -131,22 +143,26 @@ mod tests {
             (words("a\u{202e}b", "", "x\u{1b}[31m \u{200b} y\u{2028}z"), "- ab: x[31m y z"),
         ];
         for (server, expected) in table {
-            let text = instructions(&[server], &Naming::default());
+            let text = instructions(&[server], &Naming::default(), None);
             assert_eq!(text, format!("{OPENING}\n{expected}"));
         }
         let two = [words("z", "", "one"), words("a", "", "two")];
-        let text = instructions(&two, &Naming::default());
+        let text = instructions(&two, &Naming::default(), None);
         assert_eq!(text, format!("{OPENING}\n- z: one\n- a: two"));
-        assert_eq!(instructions(&[], &Naming::default()), "");
+        assert_eq!(instructions(&[], &Naming::default(), None), "");
     }
 
     #[test]
     fn the_first_line_says_how_tools_are_named() {
         let server = [words("a", "", "")];
         let named = |naming: &Naming| {
-            let text = instructions(&server, naming);
+            let text = instructions(&server, naming, None);
             text.split("name is ").nth(1).unwrap().split(". ").next().unwrap().to_owned()
         };
+        let own = MetaNames::default();
+        let found = instructions(&server, &Naming::default(), Some(&own));
+        assert!(found.contains("find them with search_tools, see"), "{found}");
+        assert!(found.ends_with("if they only read. The servers:\n- a"), "{found}");
         assert_eq!(named(&Naming::canonical(".")), "SERVER.TOOL");
         assert_eq!(named(&Naming::for_client(".", Client::ClaudeDesktop)), "SERVER__TOOL");
     }
@@ -155,7 +171,7 @@ mod tests {
     fn who_says_little_leaves_room_for_the_others() {
         let long = "Some words and more. ".repeat(400);
         let servers = [words("a", "", &long), words("b", "", "short"), words("c", "", &long)];
-        let text = instructions(&servers, &Naming::default());
+        let text = instructions(&servers, &Naming::default(), None);
         let lengths: Vec<usize> = text.lines().skip(1).map(|line| line.chars().count()).collect();
         assert!(text.contains("\n- b: short\n"));
         assert!(lengths[0] > 1_900 && lengths[2] == lengths[0], "{lengths:?}");
@@ -167,7 +183,7 @@ mod tests {
         let keys: Vec<String> = (0..200).map(|n| format!("server-{n}")).collect();
         let long = "word ".repeat(2_000);
         let servers: Vec<_> = keys.iter().map(|key| words(key, "Title", &long)).collect();
-        let text = instructions(&servers, &Naming::default());
+        let text = instructions(&servers, &Naming::default(), None);
         assert!(text.chars().count() <= MOST, "{}", text.chars().count());
         for (line, key) in std::iter::zip(text.lines().skip(1), &keys) {
             assert!(line.starts_with(&format!("- {key}:")) && line.ends_with('…'), "{line}");
@@ -183,14 +199,14 @@ mod tests {
         ) {
             let all: Vec<_> = said.iter().map(|(key, said)| words(key, said, said)).collect();
             let all: Vec<_> = all.iter().cycle().take(all.len() * copies).copied().collect();
-            let text = instructions(&all, &Naming::default());
+            let text = instructions(&all, &Naming::default(), None);
             prop_assert!(text.chars().count() <= MOST);
             prop_assert!(!text.chars().any(|c| c != '\n' && is_hidden(c)));
             let lines = text.lines().count() - 1;
             let first = line(&all[0]);
             prop_assert!(first.chars().count() > 8 || text.lines().nth(1) == Some(first.as_str()));
             prop_assert!(lines == all.len() || (all.len() > 200 && text.ends_with("- …")));
-            prop_assert_eq!(instructions(&all, &Naming::default()), text);
+            prop_assert_eq!(instructions(&all, &Naming::default(), None), text);
         }
     }
 }

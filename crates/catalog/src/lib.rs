@@ -9,7 +9,10 @@ pub mod name;
 pub mod place;
 mod template;
 
-pub use assemble::{Catalog, CustomRoute, Offer, Refusal, Route, Scope, ToolRoute};
+pub use assemble::{
+    Behind, Catalog, CustomRoute, Exposure, MetaNames, MetaTool, Offer, Origin, Refusal, Route,
+    Scope, ToolRoute,
+};
 pub use instructions::{ServerWords, instructions};
 pub use listing::{
     CacheHint, Entry, ListKind, Listing, NotAList, ParamHeader, Tool, param_headers,

@@ -3,6 +3,7 @@
 pub mod access;
 pub mod api;
 pub mod audit;
+pub mod embed;
 pub mod health;
 pub mod issuer;
 pub mod keys;

@@ -51,8 +51,9 @@ pub(crate) enum CallError {
     HeaderMismatch(String),
     #[error("Invalid params: `requestState` is not accepted: {0}")]
     BadState(String),
-    #[error("Tool not found: {0}")]
-    UnknownTool(String),
+    /// `hint`: which were perhaps meant, ready to be put behind.
+    #[error("Tool not found: {tool}{hint}")]
+    UnknownTool { tool: String, hint: String },
     #[error("Tool not found: {tool} ({why})")]
     ToolOfAbsentServer { tool: String, server: String, why: String },
     #[error("Resource not found: {0}")]
@@ -67,8 +68,8 @@ pub(crate) enum CallError {
         "the client refused `{method}`, which the server asked for: {why}; the call may have run in part"
     )]
     NotAnswered { method: String, code: i32, why: String },
-    #[error("Tool name must be prefixed with server key: {0}")]
-    NoPrefix(String),
+    #[error("Tool name must be prefixed with server key: {tool}{hint}")]
+    NoPrefix { tool: String, hint: String },
     #[error("{why}; the request did not reach it")]
     ServerAbsent { server: String, why: String },
     #[error("server `{server}` {what}; the call {}", ran(*.may_have_run))]
@@ -144,11 +145,11 @@ impl CallError {
         match self {
             Self::Unreadable(_) => PARSE_ERROR,
             Self::InvalidRequest(_) => INVALID_REQUEST,
-            Self::UnknownMethod(_) | Self::UnknownTool(_) | Self::ToolOfAbsentServer { .. } => {
+            Self::UnknownMethod(_) | Self::UnknownTool { .. } | Self::ToolOfAbsentServer { .. } => {
                 METHOD_NOT_FOUND
             }
             Self::InvalidParams(_)
-            | Self::NoPrefix(_)
+            | Self::NoPrefix { .. }
             | Self::UnknownPrompt(_)
             | Self::MissingMeta(_)
             | Self::BadState(_) => INVALID_PARAMS,
@@ -174,7 +175,9 @@ impl CallError {
     /// method, not a tool, and there is no code for resources.
     pub(crate) fn code_in(&self, era: Era) -> i32 {
         match self {
-            Self::UnknownTool(_) | Self::ToolOfAbsentServer { .. } | Self::UnknownResource(_)
+            Self::UnknownTool { .. }
+            | Self::ToolOfAbsentServer { .. }
+            | Self::UnknownResource(_)
                 if era == Era::Modern =>
             {
                 INVALID_PARAMS
@@ -189,7 +192,7 @@ impl CallError {
             | Self::InvalidRequest(_)
             | Self::UnknownMethod(_)
             | Self::InvalidParams(_)
-            | Self::UnknownTool(_)
+            | Self::UnknownTool { .. }
             | Self::UnknownResource(_)
             | Self::UnknownPrompt(_)
             | Self::Unaskable { .. }
@@ -200,7 +203,7 @@ impl CallError {
             | Self::MissingCapability(_)
             | Self::HeaderMismatch(_)
             | Self::BadState(_)
-            | Self::NoPrefix(_)
+            | Self::NoPrefix { .. }
             | Self::TurnedOut => Blame::Client,
             Self::ToolOfAbsentServer { .. }
             | Self::ServerAbsent { .. }
@@ -339,6 +342,10 @@ fn in_words(missing: &[Missing]) -> String {
 mod tests {
     use super::*;
 
+    fn unknown_tool(tool: &str) -> CallError {
+        CallError::UnknownTool { tool: tool.to_owned(), hint: String::new() }
+    }
+
     #[test]
     fn our_own_codes_are_outside_the_reserved_range() {
         for code in
@@ -393,10 +400,7 @@ mod tests {
                 CallError::UnknownResource("a://x".to_owned()),
                 r#""code":-32602,"message":"Resource not found: a://x","data":{"uri":"a://x"}"#,
             ),
-            (
-                CallError::UnknownTool("x".to_owned()),
-                r#""code":-32602,"message":"Tool not found: x""#,
-            ),
+            (unknown_tool("x"), r#""code":-32602,"message":"Tool not found: x""#),
         ] {
             let text = String::from_utf8(error.response_in(Era::Modern, b"1")).unwrap();
             assert_eq!(text, format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{{expected}}}}}"#));
@@ -413,7 +417,7 @@ mod tests {
 
     #[test]
     fn a_clients_own_error_carries_no_data() {
-        let text = String::from_utf8(CallError::UnknownTool("a:b".to_owned()).response(b"1"));
+        let text = String::from_utf8(unknown_tool("a:b").response(b"1"));
         assert_eq!(
             text.unwrap(),
             r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Tool not found: a:b"}}"#

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
+use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{CustomTool, ServerSpec};
 use trunkline_catalog::name::Naming;
 use trunkline_http::reach::Policy;
@@ -36,6 +37,8 @@ pub struct Options {
     pub servers: Vec<ServerSpec>,
     pub custom: Vec<CustomTool>,
     pub naming: Naming,
+    /// How many tools lists show.
+    pub exposure: Exposure,
     pub face: Face,
     pub limits: Limits,
     pub restart: Restart,
@@ -95,9 +98,10 @@ impl Gateway {
             ..Provisions::default()
         };
         let bell = Arc::clone(&provisions.bell);
-        let fleet = Fleet::new(registry, supervisor, provisions, &options.face);
+        let fleet = Fleet::new(registry, supervisor, provisions, &options.face, &options.naming);
         fleet.apply(options.servers, options.custom);
-        let view = Arc::new(View::new(Arc::clone(&fleet.registry), options.naming));
+        let view = View::new(Arc::clone(&fleet.registry), options.naming);
+        let view = Arc::new(view.exposing(options.exposure));
         let mut housekeeping = JoinSet::new();
         let swept = Arc::clone(&fleet.registry);
         housekeeping.spawn(async move { swept.sweep_waiting(&bell).await });

@@ -5,6 +5,7 @@
 
 mod call;
 mod deadlines;
+mod embedder;
 mod era;
 mod error;
 mod events;
@@ -27,14 +28,17 @@ mod stream;
 mod traces;
 mod upstream;
 
+pub use embedder::{Asked as AskedEmbedder, Embedder};
 pub use events::{CallEnded, CallManner, Event, EventSink, Outcome, RequestEnded};
 pub use face::Face;
 pub use finder::{Found, FoundTool, Sought};
 pub use fleet::{
-    Answer, Applied, CallFailure, CustomInfo, FailureKind, Fleet, Offer, OfferMark, Retired,
-    ServerInfo, ToolCall, ToolInfo, Verdict,
+    Answer, Applied, CallFailure, CustomInfo, FailureKind, Fleet, Listed, Offer, OfferMark,
+    Retired, ServerInfo, ToolCall, ToolInfo, Verdict,
 };
-pub use front::http::{Attachment, HttpOptions, WebHeaders, WebReply, WebStream, WebVisit};
+pub use front::http::{
+    Attachment, Guest, Guests, HttpOptions, Way, WebHeaders, WebReply, WebStream, WebVisit,
+};
 pub use gate::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 pub use gateway::{Gateway, Options};
 pub use limits::Limits;

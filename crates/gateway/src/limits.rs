@@ -72,6 +72,15 @@ pub(crate) const WELCOME: Duration = Duration::from_secs(3);
 /// the older era, and some remember that for days.
 pub(crate) const INTRODUCTION: Duration = Duration::from_secs(2);
 
+/// Names that a wrong one is compared with where it came in: some microseconds each. Where there are
+/// more, that is done beside the thread that moves bytes.
+pub(crate) const NAMES_AT_ONCE: usize = 256;
+
+/// Searches of clients at a time: each takes a whole processor for some milliseconds; and how long one
+/// may take with all that it waits for. The first has to read every tool.
+pub(crate) const SEEKERS: usize = 2;
+pub(crate) const SEEK_TIME: Duration = Duration::from_secs(30);
+
 /// Messages in one batch of a client.
 pub(crate) const BATCH_MEMBERS: usize = 100;
 

@@ -28,7 +28,8 @@ pub struct Parameter<'a> {
 const MOST_PARAMETERS: usize = 12;
 
 /// What is embedded: where the tool is, what it is called, what it does, what it takes.
-pub(crate) fn text(server: &Server<'_>, tool: &Tool<'_>) -> String {
+#[must_use]
+pub fn text(server: &Server<'_>, tool: &Tool<'_>) -> String {
     let mut text = format!("{} {}: {}", server.name, tool.name, tool.description);
     for parameter in tool.parameters.iter().take(MOST_PARAMETERS) {
         text.push(' ');
@@ -37,9 +38,18 @@ pub(crate) fn text(server: &Server<'_>, tool: &Tool<'_>) -> String {
     text
 }
 
-/// What is classified: the server says more about a tool's field than the tool does.
-pub(crate) fn skill_text(server: &Server<'_>, tool: &Tool<'_>) -> String {
-    format!("{} {} {}", server.name, server.description, text(server, tool))
+/// What a piece of [`told`] counts against one of [`text`].
+pub(crate) const TOLD_SHARE: f32 = 0.5;
+
+/// What is embedded besides, at less weight: what the parameters are for.
+pub(crate) fn told(tool: &Tool<'_>) -> String {
+    let parameters = tool.parameters.iter().take(MOST_PARAMETERS);
+    parameters.map(|parameter| parameter.description).collect::<Vec<_>>().join(" ")
+}
+
+/// What a tool is classified by, besides: the server says more about its field than the tool does.
+pub(crate) fn server_text(server: &Server<'_>) -> String {
+    format!("{} {}", server.name, server.description)
 }
 
 /// Each text with its weight in tenths: whole numbers, so that sums do not depend on their order.
@@ -68,6 +78,7 @@ mod tests {
             Tool { name: "createIssue", description: "Create an issue", parameters, vector: None };
         let server = Server { name: "github", description: "Code hosting" };
         assert_eq!(text(&server, &tool), fixture["said"]["tool"].as_str().unwrap());
-        assert_eq!(skill_text(&server, &tool), fixture["said"]["skill"].as_str().unwrap());
+        assert_eq!(told(&tool), ["about it"; MOST_PARAMETERS].join(" "));
+        assert_eq!(server_text(&server), fixture["said"]["server"].as_str().unwrap());
     }
 }

@@ -1,5 +1,7 @@
 //! Words and meaning → one score in [0, 1] that means the same for every request.
 
+use fearless_simd::{Level, dispatch};
+
 /// How a score came about.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parts {
@@ -17,6 +19,7 @@ const LEXICAL_SHARE: f32 = 0.5;
 
 impl Parts {
     /// `found` of the words' weight of `most` that a tool could have; the cosine of the meanings.
+    #[inline(always)]
     pub(crate) fn new(found: f32, most: f32, cosine: f32) -> Self {
         let lexical = if most > 0.0 { (LEXICAL_GAIN * found / most).clamp(0.0, 1.0) } else { 0.0 };
         Self { lexical, semantic: cosine.clamp(0.0, 1.0), exact: false }
@@ -25,11 +28,26 @@ impl Parts {
     /// Not relative to the best hit, as fusing by ranks or by the maximum is: nothing that fits is
     /// then a low score and not the best of a bad lot.
     #[must_use]
+    #[inline(always)]
     pub fn score(&self) -> f32 {
         if self.exact {
             return 1.0;
         }
         LEXICAL_SHARE * self.lexical + (1.0 - LEXICAL_SHARE) * self.semantic
+    }
+}
+
+/// The scores of all tools, by slot: how much of `most` each has, and how near it is.
+pub(crate) fn scores(words: &[f32], most: f32, cosines: &[f32], scores: &mut Vec<f32>) {
+    scores.clear();
+    scores.resize(words.len().min(cosines.len()), 0.0);
+    dispatch!(Level::new(), _simd => kernel(words, most, cosines, scores));
+}
+
+#[inline(always)]
+fn kernel(words: &[f32], most: f32, cosines: &[f32], scores: &mut [f32]) {
+    for ((score, word), cosine) in scores.iter_mut().zip(words).zip(cosines) {
+        *score = Parts::new(*word, most, *cosine).score();
     }
 }
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
-use crate::document::{self, Server, Tool};
+use crate::document::{Server, Tool};
 use crate::dot;
-use crate::fuse::Parts;
+use crate::fuse::{self, Parts};
 use crate::lexical::Lexical;
 use crate::model::Model;
+use crate::scratch::{Pool, Scratch};
 use crate::top;
 use crate::vector::{self, Vector};
 
@@ -64,6 +65,7 @@ pub struct Index {
     lexical: Lexical,
     /// Tools by name in lower case.
     names: HashMap<Box<str>, Vec<u32>, FixedState>,
+    scratch: Pool,
 }
 
 #[derive(Debug)]
@@ -87,6 +89,7 @@ impl Index {
             scales: Vec::new(),
             lexical: Lexical::new(),
             names: HashMap::default(),
+            scratch: Pool::default(),
         }
     }
 
@@ -107,6 +110,16 @@ impl Index {
         let called: Arc<str> = server.name.to_lowercase().into();
         let slots = tools.iter().map(|tool| self.insert(key, &called, server, tool)).collect();
         self.servers.insert(key.into(), slots);
+    }
+
+    /// Where an embedding endpoint says that a server's tools point, in the order they were given.
+    pub fn set_vectors(&mut self, key: &str, vectors: impl IntoIterator<Item = Option<Vector>>) {
+        let slots = self.servers.get(key).into_iter().flatten();
+        for (slot, vector) in slots.zip(vectors) {
+            if let Some(Some(entry)) = self.slots.get_mut(index(*slot)) {
+                entry.external = vector;
+            }
+        }
     }
 
     pub fn remove_server(&mut self, key: &str) {
@@ -140,7 +153,7 @@ impl Index {
     ) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| self.new_slot());
         let at = index(slot);
-        self.put_row(at, self.model.embed(&document::text(server, tool)).as_ref());
+        self.put_row(at, self.model.embed_tool(server, tool).as_ref());
         self.lexical.insert(slot, server, tool);
         self.names.entry(tool.name.to_lowercase().into()).or_default().push(slot);
         if let Some(place) = self.slots.get_mut(at) {
@@ -173,73 +186,89 @@ impl Index {
     /// The tools a request means, best first. What has nothing to do with it is not among them.
     #[must_use]
     pub fn search(&self, query: &Query<'_>) -> Vec<Hit<'_>> {
-        let found = self.lexical.search(query.text);
-        let near = self.near(query);
+        let mut scratch = self.scratch.take();
+        let most = self.lexical.search(query.text, &mut scratch.words);
+        scratch.words.resize(self.slots.len(), 0.0);
+        self.near(query, &mut scratch);
         let exact = self.exact(query.text);
-        let parts = |slot: u32| {
-            let at = index(slot);
-            let word = found.scores.get(at).copied().unwrap_or(0.0);
-            let cosine = near.get(at).copied().unwrap_or(0.0);
-            Parts { exact: exact.contains(&slot), ..Parts::new(word, found.most, cosine) }
-        };
-        let scores = self.open(query).map(|slot| (slot, parts(slot).score()));
+        let Scratch { words, cosines, scores, .. } = &mut scratch;
+        fuse::scores(words, most, cosines, scores);
+        for slot in &exact {
+            if let Some(score) = scores.get_mut(index(*slot)) {
+                *score = 1.0;
+            }
+        }
         let place = |slot| self.entry(slot).map(|entry| (&entry.name, &entry.server));
-        top::best(scores, query.limit, place)
-            .into_iter()
-            .filter_map(|(slot, score)| {
-                let Entry { server, name, .. } = self.entry(slot)?;
-                Some(Hit { server, tool: name, score, parts: parts(slot) })
-            })
-            .collect()
+        let is_open = |slot| self.is_open(slot, query);
+        let best = top::best(self.within(query, scores), query.limit, is_open, place);
+        let hits = best.into_iter().filter_map(|(slot, score)| {
+            let Entry { server, name, .. } = self.entry(slot)?;
+            let at = index(slot);
+            let parts = Parts::new(*words.get(at)?, most, *cosines.get(at)?);
+            let parts = Parts { exact: exact.contains(&slot), ..parts };
+            Some(Hit { server, tool: name, score, parts })
+        });
+        let hits = hits.collect();
+        self.scratch.put(scratch);
+        hits
     }
 
     /// How many tools a request is compared with.
     #[must_use]
     pub fn count(&self, query: &Query<'_>) -> usize {
-        self.open(query).count()
-    }
-
-    /// The slots that may be found by whoever asks.
-    fn open<'a>(&'a self, query: &Query<'a>) -> impl Iterator<Item = u32> + use<'a> {
-        let may = query.may;
-        self.within(query).filter(move |slot| {
-            may.is_none_or(|may| {
-                self.entry(*slot).is_some_and(|entry| may(&entry.server, &entry.name))
-            })
-        })
-    }
-
-    /// The slots of the servers that are asked for.
-    fn within(&self, query: &Query<'_>) -> Box<dyn Iterator<Item = u32> + '_> {
-        match query.servers {
-            Some(keys) => {
-                let mut keys = keys.to_vec();
-                keys.sort_unstable();
-                keys.dedup();
-                let slots = keys.into_iter().filter_map(|key| self.servers.get(key));
-                let slots: Vec<&Vec<u32>> = slots.collect();
-                Box::new(slots.into_iter().flatten().copied())
-            }
-            None => Box::new(
-                (0..).zip(&self.slots).filter(|(_, entry)| entry.is_some()).map(|(slot, _)| slot),
-            ),
+        match (query.servers, query.may) {
+            (None, None) => self.len(),
+            (None, Some(_)) => self.servers.values().map(|slots| self.open_of(slots, query)).sum(),
+            (Some(keys), _) => self.asked(keys).map(|slots| self.open_of(slots, query)).sum(),
         }
+    }
+
+    fn open_of(&self, slots: &[u32], query: &Query<'_>) -> usize {
+        slots.iter().filter(|slot| self.is_open(**slot, query)).count()
+    }
+
+    /// May this tool be found by whoever asks?
+    fn is_open(&self, slot: u32, query: &Query<'_>) -> bool {
+        query
+            .may
+            .is_none_or(|may| self.entry(slot).is_some_and(|entry| may(&entry.server, &entry.name)))
+    }
+
+    /// The slots of these servers, each server once.
+    fn asked<'a>(&'a self, keys: &[&str]) -> impl Iterator<Item = &'a Vec<u32>> + use<'a> {
+        let mut keys = keys.to_vec();
+        keys.sort_unstable();
+        keys.dedup();
+        let slots: Vec<_> = keys.into_iter().filter_map(|key| self.servers.get(key)).collect();
+        slots.into_iter()
+    }
+
+    /// The slots of the servers that are asked for, with their scores. Slots without a tool score
+    /// nothing.
+    fn within<'a>(
+        &'a self,
+        query: &Query<'_>,
+        scores: &'a [f32],
+    ) -> impl Iterator<Item = (u32, f32)> + use<'a> {
+        let all = query.servers.is_none().then(|| (0..).zip(scores.iter().copied()));
+        let some = query.servers.map(|keys| self.asked(keys).flatten().copied());
+        let some = some.into_iter().flatten();
+        let some = some.filter_map(|slot| Some((slot, *scores.get(index(slot))?)));
+        all.into_iter().flatten().chain(some)
     }
 
     /// The cosine with every slot's tool.
-    fn near(&self, query: &Query<'_>) -> Vec<f32> {
-        let mut near = Vec::new();
+    fn near(&self, query: &Query<'_>, scratch: &mut Scratch) {
+        let Scratch { products, cosines, .. } = scratch;
+        cosines.clear();
         if let Some(vector) = self.model.embed(query.text) {
-            let mut products = Vec::new();
-            dot::products(&vector.values, &self.rows, &mut products);
-            let pairs = products.into_iter().zip(&self.scales);
-            near = pairs.map(|(sum, scale)| vector::cosine(sum, vector.scale, *scale)).collect();
+            dot::products(&vector.values, &self.rows, products);
+            vector::cosines(products, vector.scale, &self.scales, cosines);
         }
-        near.resize(self.slots.len(), 0.0);
+        cosines.resize(self.slots.len(), 0.0);
         if let Some(vector) = query.vector {
-            self.near_outside(vector, &mut near);
+            self.near_outside(vector, cosines);
         }
-        near
     }
 
     fn near_outside(&self, query: &Vector, near: &mut [f32]) {
@@ -435,6 +464,11 @@ mod tests {
         let near: Vec<&str> =
             hits.iter().filter(|hit| hit.parts.semantic > 0.99).map(|hit| hit.tool).collect();
         assert_eq!(near, ["alpha"]);
+        index.set_vectors("s", [None, north.clone(), None]);
+        let hits = index.search(&query);
+        let near: Vec<&str> =
+            hits.iter().filter(|hit| hit.parts.semantic > 0.99).map(|hit| hit.tool).collect();
+        assert_eq!(near, ["beta"], "they can be given later");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! what one that was built at once says.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use foldhash::fast::FixedState;
 
@@ -30,25 +31,22 @@ pub(crate) struct Lexical {
     lengths: Vec<u32>,
     total: u64,
     count: u32,
+    /// What each slot's length does to a weight, by slot; made anew when anything has changed.
+    norms: OnceLock<Box<[f32]>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Posting {
     slot: u32,
-    weight: u32,
-}
-
-/// What a request found: by slot, and what a tool that has everything would have.
-#[derive(Debug, Default)]
-pub(crate) struct Found {
-    pub(crate) scores: Vec<f32>,
-    pub(crate) most: f32,
+    /// A whole number of tenths, as words.
+    weight: f32,
 }
 
 impl Lexical {
     pub(crate) fn new() -> Self {
         let lists = Map::default();
-        Self { terms: Terms::new(), lists, lengths: Vec::new(), total: 0, count: 0 }
+        let (lengths, norms) = (Vec::new(), OnceLock::new());
+        Self { terms: Terms::new(), lists, lengths, total: 0, count: 0, norms }
     }
 
     pub(crate) fn insert(&mut self, slot: u32, server: &Server<'_>, tool: &Tool<'_>) {
@@ -62,7 +60,7 @@ impl Lexical {
         let mut length = 0;
         for (term, weight) in weights {
             length += weight;
-            self.lists.entry(term).or_default().push(Posting { slot, weight });
+            self.lists.entry(term).or_default().push(Posting { slot, weight: tenths(weight) });
         }
         let at = index(slot);
         if self.lengths.len() <= at {
@@ -73,6 +71,7 @@ impl Lexical {
         }
         self.total += u64::from(length);
         self.count += 1;
+        self.norms.take();
     }
 
     /// One pass over all lists: servers change seldom, and a list of terms for each tool would cost
@@ -90,26 +89,32 @@ impl Lexical {
             }
         }
         self.count -= u32::try_from(gone.len()).unwrap_or(self.count);
+        self.norms.take();
     }
 
-    pub(crate) fn search(&self, text: &str) -> Found {
-        let mut found = Found { scores: vec![0.0; self.lengths.len()], most: 0.0 };
-        let average = self.average();
+    /// How much of what was asked each slot has; and what a tool that has everything would have.
+    pub(crate) fn search(&self, text: &str, scores: &mut Vec<f32>) -> f32 {
+        scores.clear();
+        scores.resize(self.lengths.len(), 0.0);
+        let norms = self.norms.get_or_init(|| self.norms());
+        let mut most = 0.0;
         for (list, times) in self.wanted(text) {
-            let rarity = self.rarity(list.len()) * f32::from(times);
-            found.most += rarity * (K1 + 1.0);
-            for posting in list {
-                let at = index(posting.slot);
-                let (Some(score), Some(&length)) = (found.scores.get_mut(at), self.lengths.get(at))
-                else {
-                    continue;
-                };
-                let weight = tenths(posting.weight);
-                let long = 1.0 - B + B * tenths(length) / average;
-                *score += rarity * weight * (K1 + 1.0) / (weight + K1 * long);
+            let worth = self.rarity(list.len()) * f32::from(times) * (K1 + 1.0);
+            most += worth;
+            for Posting { slot, weight } in list {
+                let at = index(*slot);
+                if let (Some(score), Some(norm)) = (scores.get_mut(at), norms.get(at)) {
+                    *score += worth * weight / (weight + norm);
+                }
             }
         }
-        found
+        most
+    }
+
+    fn norms(&self) -> Box<[f32]> {
+        let average = self.average();
+        let norm = |length: &u32| K1 * (1.0 - B + B * tenths(*length) / average);
+        self.lengths.iter().map(norm).collect()
     }
 
     /// The lists of what was asked, in the order it was said, each with how often.
@@ -175,8 +180,9 @@ mod tests {
     }
 
     fn best(lexical: &Lexical, text: &str) -> Option<usize> {
-        let found = lexical.search(text);
-        let scores = found.scores.iter().enumerate().filter(|(_, score)| **score > 0.0);
+        let mut scores = Vec::new();
+        lexical.search(text, &mut scores);
+        let scores = scores.iter().enumerate().filter(|(_, score)| **score > 0.0);
         scores.max_by(|a, b| a.1.total_cmp(b.1)).map(|(at, _)| at)
     }
 
@@ -199,8 +205,9 @@ mod tests {
     #[test]
     fn no_tool_has_more_than_all() {
         for text in ["create a new issue", "weather weather weather", "code"] {
-            let found = filled().search(text);
-            assert!(found.scores.iter().all(|score| *score <= found.most), "{text}");
+            let mut scores = Vec::new();
+            let most = filled().search(text, &mut scores);
+            assert!(scores.iter().all(|score| *score <= most), "{text}");
         }
     }
 

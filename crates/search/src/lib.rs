@@ -7,6 +7,7 @@
 
 mod alias;
 mod bytes;
+mod calibration;
 mod definition;
 mod document;
 mod dot;
@@ -16,6 +17,7 @@ mod lexical;
 mod model;
 mod nearby;
 mod pieces;
+mod scratch;
 mod skills;
 mod terms;
 mod top;
@@ -24,7 +26,7 @@ mod words;
 
 pub use bytes::ModelError;
 pub use definition::Definition;
-pub use document::{Parameter, Server, Tool};
+pub use document::{Parameter, Server, Tool, text as tool_text};
 pub use fuse::Parts;
 pub use index::{Hit, Index, May, Query};
 pub use model::Model;

@@ -50,7 +50,10 @@ impl Model {
     /// Where a tool points, by all that is said about it.
     #[must_use]
     pub fn embed_tool(&self, server: &Server<'_>, tool: &Tool<'_>) -> Option<Vector> {
-        self.embed(&document::text(server, tool))
+        let mut sums = self.sum(&self.pieces.of_text(&document::text(server, tool)));
+        let about = self.sum(&self.pieces.of_text(&document::told(tool)));
+        sums.iter_mut().zip(about).for_each(|(sum, value)| *sum += document::TOLD_SHARE * value);
+        Vector::new(&sums)
     }
 
     /// Whole numbers up to 256 × 127: a float holds them exactly.
@@ -121,6 +124,16 @@ mod tests {
         let both = numbers("left up").unwrap();
         assert!((both[0] + 0.707).abs() < 0.01 && (both[1] - 0.707).abs() < 0.01, "{both:?}");
         assert_eq!(numbers("right"), None);
+    }
+
+    #[test]
+    fn what_a_parameter_is_for_counts_half() {
+        let model = Model::parse(file(&["up", "left"], 2, &[0, 100, 100, 0])).unwrap();
+        let parameters = vec![crate::Parameter { name: "", description: "up" }];
+        let tool = Tool { name: "left", parameters, ..Tool::default() };
+        let vector = model.embed_tool(&Server::default(), &tool).unwrap();
+        let numbers: Vec<f32> = vector.numbers().collect();
+        assert!((numbers[1] / numbers[0] - 0.5).abs() < 0.01, "{numbers:?}");
     }
 
     #[test]

@@ -1,12 +1,14 @@
-//! Which fields a tool belongs to: a linear head on the embedding, and how sure that is.
+//! Which fields a tool belongs to: a linear head on the embedding and on words, and how sure that is.
 
 use std::sync::LazyLock;
 
 use crate::bytes::{ModelError, Reader};
+use crate::calibration::Calibration;
 use crate::document::{self, Server, Tool};
 use crate::model::Model;
+use crate::words;
 
-const KIND: &str = "trunkline skills 1\n";
+const KIND: &str = "trunkline skills 2\n";
 
 static EMBEDDED: &[u8] = include_bytes!("../data/skills.bin");
 static DEFAULT: LazyLock<Result<Classifier, ModelError>> =
@@ -15,8 +17,9 @@ static DEFAULT: LazyLock<Result<Classifier, ModelError>> =
 /// Less likely than that, a second or third skill is not worth saying.
 const LEAST: f32 = 0.15;
 const MOST_SKILLS: usize = 3;
-/// How much a tool's own text counts against those of its server's tools together.
-const OWN_SHARE: f32 = 0.5;
+/// Words of servers and of tools are counted apart; `search/train/head.py` has the same letters.
+const OF_SERVER: u8 = b's';
+const OF_TOOL: u8 = b't';
 
 /// A field of work that tools belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +42,15 @@ pub struct Judgement {
 pub struct Classifier {
     skills: Vec<Skill>,
     width: usize,
+    /// A row a skill: where servers, then where tools of it point.
     weights: Vec<f32>,
+    /// A row a bucket of words: what it says for each skill, in steps of `step`.
+    buckets: usize,
+    words: &'static [u8],
+    step: f32,
     biases: Vec<f32>,
+    /// How much a tool's own text counts against those of its server's tools together.
+    own: f32,
     first: Calibration,
     further: Calibration,
 }
@@ -55,17 +65,21 @@ impl Classifier {
         let mut reader = Reader::new(bytes, KIND)?;
         let count = reader.count(4096, "number of skills")?;
         let width = reader.count(4096, "width")?;
+        let buckets = reader.count(1 << 20, "number of buckets")?;
         let mut skills = Vec::with_capacity(count);
         for _ in 0..count {
             let (id, title) = (reader.text("skill")?, reader.text("title")?);
             skills.push(Skill { id, title, keywords: reader.text("keywords")? });
         }
-        let weights = reader.floats(count * width, "weights")?;
+        let weights = reader.floats(count * width * 2, "weights")?;
+        let step = reader.float("step")?;
+        let words = reader.take(count * buckets, "words")?;
         let biases = reader.floats(count, "biases")?;
+        let own = reader.float("share")?;
         let first = Calibration::read(&mut reader)?;
         let further = Calibration::read(&mut reader)?;
         reader.end()?;
-        Ok(Self { skills, width, weights, biases, first, further })
+        Ok(Self { skills, width, weights, buckets, words, step, biases, own, first, further })
     }
 
     #[must_use]
@@ -82,23 +96,46 @@ impl Classifier {
         server: &Server<'_>,
         tools: &[Tool<'_>],
     ) -> Vec<Vec<Judgement>> {
+        let about = Seen::new(self, model, OF_SERVER, &document::server_text(server));
         let own: Vec<Option<Vec<f32>>> = tools
             .iter()
-            .map(|tool| self.logits(model, &document::skill_text(server, tool)))
+            .map(|tool| Seen::new(self, model, OF_TOOL, &document::text(server, tool)))
+            .map(|tool| self.logits(&about, &tool))
             .collect();
         let together = mean(own.iter().flatten(), self.skills.len());
         own.iter()
             .map(|own| match own {
-                Some(own) => self.judge(&mixed(own, &together)),
+                Some(own) => self.judge(&mixed(own, &together, self.own)),
                 None => Vec::new(),
             })
             .collect()
     }
 
-    fn logits(&self, model: &Model, text: &str) -> Option<Vec<f32>> {
-        let vector: Vec<f32> = model.embed(text)?.numbers().collect();
-        let rows = self.weights.chunks_exact(self.width).zip(&self.biases);
-        Some(rows.map(|(row, bias)| bias + product(row, &vector)).collect())
+    /// What is said for each skill; `None` if neither the server nor the tool points anywhere.
+    fn logits(&self, server: &Seen, tool: &Seen) -> Option<Vec<f32>> {
+        if server.vector.is_empty() && tool.vector.is_empty() {
+            return None;
+        }
+        let rows = self.weights.chunks_exact(self.width * 2).zip(&self.biases);
+        let mut logits: Vec<f32> = rows
+            .map(|(row, bias)| {
+                let (of_server, of_tool) = row.split_at(self.width);
+                bias + product(of_server, &server.vector) + product(of_tool, &tool.vector)
+            })
+            .collect();
+        for seen in [server, tool] {
+            for row in seen.buckets.iter().filter_map(|&bucket| self.bucket(bucket)) {
+                for (logit, &value) in logits.iter_mut().zip(row) {
+                    *logit += f32::from(value.cast_signed()) * self.step * seen.weight;
+                }
+            }
+        }
+        Some(logits)
+    }
+
+    fn bucket(&self, bucket: usize) -> Option<&[u8]> {
+        let start = bucket * self.skills.len();
+        self.words.get(start..start + self.skills.len())
     }
 
     fn judge(&self, logits: &[f32]) -> Vec<Judgement> {
@@ -118,32 +155,35 @@ impl Classifier {
     }
 }
 
-/// What the head says → how often it was right when it said so: rising steps with lines between.
+/// A text as the head sees it: where it points, and which words it has.
 #[derive(Debug)]
-struct Calibration {
-    points: Vec<(f32, f32)>,
+struct Seen {
+    vector: Vec<f32>,
+    buckets: Vec<usize>,
+    /// What each word counts: a long text counts no more than a short one.
+    weight: f32,
 }
 
-impl Calibration {
-    fn read(reader: &mut Reader<'_>) -> Result<Self, ModelError> {
-        let count = reader.count(4096, "points of calibration")?;
-        let mut points = Vec::with_capacity(count);
-        for _ in 0..count {
-            points.push((reader.float("share")?, reader.float("confidence")?));
+impl Seen {
+    #[expect(clippy::cast_precision_loss, reason = "a text has fewer words than 2^24")]
+    fn new(head: &Classifier, model: &Model, kind: u8, text: &str) -> Self {
+        let vector = model.embed(text).map(|vector| vector.numbers().collect()).unwrap_or_default();
+        let mut buckets = Vec::new();
+        for word in words::words(text) {
+            buckets.extend(word.parts().iter().map(|part| bucket(kind, part, head.buckets)));
         }
-        Ok(Self { points })
+        buckets.sort_unstable();
+        buckets.dedup();
+        let weight = 1.0 / (buckets.len().max(1) as f32).sqrt();
+        Self { vector, buckets, weight }
     }
+}
 
-    fn confidence(&self, share: f32) -> f32 {
-        let after = self.points.partition_point(|(x, _)| *x <= share);
-        let before = after.checked_sub(1).and_then(|at| self.points.get(at));
-        let value = match (before, self.points.get(after)) {
-            (Some((x0, y0)), Some((x1, y1))) => y0 + (y1 - y0) * (share - x0) / (x1 - x0),
-            (Some((_, y)), None) | (None, Some((_, y))) => *y,
-            (None, None) => 0.0,
-        };
-        value.clamp(0.0, 1.0)
-    }
+/// FNV-1a, as the training side has it.
+fn bucket(kind: u8, word: &str, buckets: usize) -> usize {
+    let mix = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    let hash = std::iter::once(kind).chain(word.bytes()).fold(0x811C_9DC5, mix);
+    usize::try_from(hash).unwrap_or(0) % buckets.max(1)
 }
 
 fn product(left: &[f32], right: &[f32]) -> f32 {
@@ -161,8 +201,8 @@ fn mean<'a>(rows: impl Iterator<Item = &'a Vec<f32>>, width: usize) -> Vec<f32> 
     sums.iter().map(|sum| sum / count.max(1) as f32).collect()
 }
 
-fn mixed(own: &[f32], together: &[f32]) -> Vec<f32> {
-    let mix = |(own, all): (&f32, &f32)| OWN_SHARE * own + (1.0 - OWN_SHARE) * all;
+fn mixed(own: &[f32], together: &[f32], share: f32) -> Vec<f32> {
+    let mix = |(own, all): (&f32, &f32)| share * own + (1.0 - share) * all;
     own.iter().zip(together).map(mix).collect()
 }
 
@@ -177,14 +217,23 @@ fn softmax(logits: &[f32]) -> Vec<f32> {
 mod tests {
     use super::*;
 
+    /// The training side wrote down the buckets of a tool's words.
     #[test]
-    fn confidence_lies_on_the_lines_between_the_points() {
-        let calibration = Calibration { points: vec![(0.2, 0.1), (0.4, 0.5), (0.8, 0.9)] };
-        let cases = [(0.0, 0.1), (0.2, 0.1), (0.3, 0.3), (0.4, 0.5), (0.6, 0.7), (1.0, 0.9)];
-        for (share, expected) in cases {
-            assert!((calibration.confidence(share) - expected).abs() < 1e-6, "{share}");
+    fn words_fall_into_the_buckets_of_training() {
+        let fixture: serde_json::Value =
+            serde_json::from_str(include_str!("../data/fixture.json")).unwrap();
+        let (model, head) = (Model::embedded().unwrap(), Classifier::embedded().unwrap());
+        for (kind, which) in [(OF_SERVER, "server"), (OF_TOOL, "tool")] {
+            let text = fixture["said"][which].as_str().unwrap();
+            let expected: Vec<u64> = fixture["buckets"][which]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|bucket| bucket.as_u64().unwrap())
+                .collect();
+            let seen = Seen::new(head, model, kind, text).buckets;
+            assert_eq!(seen.iter().map(|&b| b as u64).collect::<Vec<_>>(), expected, "{which}");
         }
-        assert!(Calibration { points: Vec::new() }.confidence(0.5).abs() < 1e-6);
     }
 
     #[test]

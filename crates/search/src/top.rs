@@ -1,9 +1,11 @@
 //! The best few of many scores, without sorting the rest.
 
-/// The places of the `limit` best, best first; equals in the order that `tie` says.
+/// The places of the `limit` best of those that `is_open` lets in, best first; equals in the order
+/// that `tie` says. Only those that may be among the best are asked about.
 pub(crate) fn best<K: Ord>(
     scores: impl Iterator<Item = (u32, f32)>,
     limit: usize,
+    is_open: impl Fn(u32) -> bool,
     tie: impl Fn(u32) -> K,
 ) -> Vec<(u32, f32)> {
     let order =
@@ -13,10 +15,11 @@ pub(crate) fn best<K: Ord>(
     }
     let mut kept: Vec<(u32, f32)> = Vec::new();
     let mut least = f32::MIN_POSITIVE;
-    for (place, score) in scores {
+    // `for_each`: what comes in chained parts is then gone through part by part.
+    scores.for_each(|(place, score)| {
         // Nearly all of a hundred thousand end at this comparison.
-        if score < least {
-            continue;
+        if score < least || !is_open(place) {
+            return;
         }
         kept.push((place, score));
         if kept.len() >= limit.saturating_mul(2).max(64) {
@@ -24,7 +27,7 @@ pub(crate) fn best<K: Ord>(
             kept.truncate(limit);
             least = kept.last().map_or(least, |(_, score)| *score);
         }
-    }
+    });
     kept.sort_unstable_by(order);
     kept.truncate(limit);
     kept
@@ -38,9 +41,10 @@ mod tests {
     #[test]
     fn what_scores_nothing_is_no_hit() {
         let scores = [(0, 0.0), (1, 0.5), (2, 0.9), (3, 0.5)];
-        assert_eq!(best(scores.into_iter(), 9, |at| at), [(2, 0.9), (1, 0.5), (3, 0.5)]);
-        assert_eq!(best(scores.into_iter(), 2, std::cmp::Reverse), [(2, 0.9), (3, 0.5)]);
-        assert_eq!(best(scores.into_iter(), 0, |at| at), []);
+        assert_eq!(best(scores.into_iter(), 9, |_| true, |at| at), [(2, 0.9), (1, 0.5), (3, 0.5)]);
+        assert_eq!(best(scores.into_iter(), 2, |_| true, std::cmp::Reverse), [(2, 0.9), (3, 0.5)]);
+        assert_eq!(best(scores.into_iter(), 9, |at| at != 2, |at| at), [(1, 0.5), (3, 0.5)]);
+        assert_eq!(best(scores.into_iter(), 0, |_| true, |at| at), []);
     }
 
     proptest! {
@@ -53,7 +57,7 @@ mod tests {
             all.retain(|(_, score)| *score > 0.0);
             all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
             all.truncate(limit);
-            prop_assert_eq!(best(scores.into_iter(), limit, |at| at), all);
+            prop_assert_eq!(best(scores.into_iter(), limit, |_| true, |at| at), all);
         }
     }
 }

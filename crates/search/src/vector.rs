@@ -1,5 +1,7 @@
 //! A direction in a space of meanings, in bytes: what is compared is the angle only.
 
+use fearless_simd::{Level, dispatch};
+
 /// A unit vector as bytes and what one step of them is worth.
 ///
 /// The largest component takes all 127 steps: with one scale for all, a component of a unit vector
@@ -56,8 +58,23 @@ fn narrow(number: f64) -> f32 {
 
 /// The cosine, from the sum of products of the bytes.
 #[expect(clippy::cast_precision_loss, reason = "below 2^24 for 1,024 dimensions, and near above")]
+#[inline(always)]
 pub(crate) fn cosine(product: i32, left: f32, right: f32) -> f32 {
     (product as f32 * left * right).clamp(-1.0, 1.0)
+}
+
+/// The same of one with many.
+pub(crate) fn cosines(products: &[i32], left: f32, right: &[f32], cosines: &mut Vec<f32>) {
+    cosines.clear();
+    cosines.resize(products.len().min(right.len()), 0.0);
+    dispatch!(Level::new(), _simd => kernel(products, left, right, cosines));
+}
+
+#[inline(always)]
+fn kernel(products: &[i32], left: f32, right: &[f32], cosines: &mut [f32]) {
+    for ((to, product), right) in cosines.iter_mut().zip(products).zip(right) {
+        *to = cosine(*product, left, *right);
+    }
 }
 
 #[cfg(test)]

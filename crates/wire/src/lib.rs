@@ -6,6 +6,7 @@
 mod id;
 mod lines;
 mod message;
+mod pretty;
 mod repeat;
 mod reply;
 mod scan;
@@ -18,6 +19,7 @@ mod version;
 pub use id::{Id, upstream_id};
 pub use lines::{Line, Lines};
 pub use message::{Kind, Message, Params};
+pub use pretty::pretty;
 pub use reply::{write_error, write_result};
 pub use scan::{Fault, FaultKind, salvage_id, salvage_token, scan};
 pub use skip::is_json;

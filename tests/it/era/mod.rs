@@ -15,6 +15,7 @@ mod modes;
 mod parameters;
 mod probe;
 mod probe_http;
+mod repeated;
 mod requests;
 mod results;
 mod rounds;

@@ -12,7 +12,7 @@ use serde_json::json;
 
 /// The least role for each route; `None` is open to all. A route that is missing here, or there,
 /// fails the test.
-const ROUTES: [(&str, &str, Option<&str>); 37] = [
+const ROUTES: [(&str, &str, Option<&str>); 41] = [
     ("GET", "/healthz", None),
     ("GET", "/readyz", None),
     ("GET", "/metrics", Some("viewer")),
@@ -25,6 +25,8 @@ const ROUTES: [(&str, &str, Option<&str>); 37] = [
     ("GET", "/api/v1/aggregator/servers/{id}", Some("viewer")),
     ("GET", "/api/v1/aggregator/servers/{id}/health", Some("viewer")),
     ("GET", "/api/v1/aggregator/servers/{id}/tools", Some("viewer")),
+    ("GET", "/api/v1/aggregator/servers/{id}/details", Some("viewer")),
+    ("GET", "/api/v1/overview", Some("viewer")),
     ("GET", "/api/v1/tools", Some("viewer")),
     ("GET", "/api/v1/tools/{id}/skills", Some("viewer")),
     ("GET", "/api/v1/skills", Some("viewer")),
@@ -46,6 +48,8 @@ const ROUTES: [(&str, &str, Option<&str>); 37] = [
     ("POST", "/api/v1/aggregator/servers/{id}/login", Some("operator")),
     ("DELETE", "/api/v1/aggregator/servers/{id}/login", Some("operator")),
     ("GET", "/api/v1/audit", Some("operator")),
+    ("GET", "/api/v1/clients", Some("operator")),
+    ("GET", "/api/v1/settings", Some("operator")),
     ("GET", "/api/v1/secrets", Some("operator")),
     ("PUT", "/api/v1/secrets/{name}", Some("admin")),
     ("DELETE", "/api/v1/secrets/{name}", Some("admin")),

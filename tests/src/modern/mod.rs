@@ -145,7 +145,13 @@ impl Modern {
     /// Sends this POST on a connection of its own; the whole response.
     #[track_caller]
     pub fn post(&self, ask: &Ask) -> Response {
-        Connection::open(self.posts().address()).ask(ask)
+        self.connect().ask(ask)
+    }
+
+    /// A connection, for tests that post one thing after the other on the same.
+    #[track_caller]
+    pub fn connect(&self) -> Connection {
+        Connection::open(self.posts().address())
     }
 
     /// Sends a request with these headers more; its id.

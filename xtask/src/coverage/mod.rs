@@ -38,7 +38,9 @@ pub fn run(args: &[String]) -> Result<(), String> {
     objects.push(coverage.place.join("debug/trunkline"));
     // Clients and servers nobody here wrote have their own command, which installs them.
     let outside = match all {
-        true => "-p trunkline-tests --test it -- --skip platform_foreign --skip real --skip peers",
+        true => {
+            "-p trunkline-tests --test it -- --skip platform_foreign --skip real --skip peers --skip browser::"
+        }
         false => "-p trunkline-tests --test it -- platform:: platform_issuer::",
     };
     let outcome = coverage.test(outside, "outside", postgres.url());

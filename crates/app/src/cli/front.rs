@@ -1,11 +1,13 @@
 //! The flags of the two front doors: standard input and output, and HTTP.
 
 use clap::Args;
+use trunkline_catalog::Exposure;
 use trunkline_http::Url;
 
 use super::platform::PlatformFlags;
 use super::servers::{Bounds, Identity, Servers};
-use super::values::{Token, host, origin, url};
+use super::values::{Token, exposure, host, origin, url};
+use crate::demo::Name;
 use crate::listen::Listen;
 
 /// Without a command.
@@ -16,6 +18,10 @@ pub(crate) struct Stdio {
     /// Be the literal simple aggregator: stdio servers and tools only, standard config keys only
     #[arg(long)]
     pub(crate) simple: bool,
+    /// Which tools are listed: all (full), or pinned ones and tools that find and call the others
+    /// (search); auto: all, unless there are more than the client of `--for` carries
+    #[arg(long, value_name = "HOW", value_parser = exposure, default_value = "auto", conflicts_with = "simple")]
+    pub(crate) expose: Exposure,
     /// Start a server that failed again, with growing pauses
     #[arg(long)]
     pub(crate) restart: bool,
@@ -30,6 +36,9 @@ pub(crate) struct Stdio {
 pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) servers: Servers,
+    /// Show everything with servers inside the program, and keep nothing
+    #[arg(long, conflicts_with = "config")]
+    pub(crate) demo: bool,
     /// Where to listen: ADDRESS:PORT, ADDRESS or PORT [default: 127.0.0.1, `$PORT` or 3006]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<Listen>,
@@ -43,6 +52,10 @@ pub(crate) struct Serve {
     /// An origin from which web pages may connect (repeatable)
     #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     pub(crate) allow_origin: Vec<String>,
+    /// Which tools are listed: all (full), or pinned ones and tools that find and call the others
+    /// (search); auto: all, unless there are more than the client of `--for` carries
+    #[arg(long, value_name = "HOW", value_parser = exposure, default_value = "auto")]
+    pub(crate) expose: Exposure,
     /// Send traces of calls to the OpenTelemetry collector at URL, over OTLP/HTTP
     /// [default: `$OTEL_EXPORTER_OTLP_ENDPOINT`, or none]
     #[arg(long, value_name = "URL", value_parser = url)]
@@ -53,4 +66,10 @@ pub(crate) struct Serve {
     pub(crate) identity: Identity,
     #[command(flatten)]
     pub(crate) bounds: Bounds,
+}
+
+/// `demo-server`: what `serve --demo` starts.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct DemoServer {
+    pub(crate) name: Name,
 }

@@ -1,4 +1,4 @@
-//! The flags of `check` and `install`.
+//! The flags of `check`, and of the commands that change a client's own file.
 
 use std::path::PathBuf;
 
@@ -20,27 +20,64 @@ pub(crate) struct Check {
     pub(crate) json: bool,
 }
 
+/// Which file of which client.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Install {
+pub(crate) struct ClientFile {
     /// claude-desktop, claude-code, cursor, codex, vscode, gemini or zed
     #[arg(value_name = "CLIENT", value_parser = client)]
     pub(crate) client: Client,
+    /// The project's config in DIR instead of the user's
+    #[arg(long, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
+    /// This file instead of the client's usual one
+    #[arg(long, value_name = "PATH", conflicts_with = "project")]
+    pub(crate) file: Option<PathBuf>,
+    /// Show what would be written, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// One JSON object on standard output instead of words
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Install {
+    #[command(flatten)]
+    pub(crate) at: ClientFile,
     /// The `mcpServers` file Trunkline shall serve [default: `$MCP_PROXY_CONFIG_PATH`]
     #[arg(long, value_name = "PATH")]
     pub(crate) config: Option<PathBuf>,
     /// The name of the entry [default: trunkline]
     #[arg(long, value_name = "KEY")]
     pub(crate) name: Option<String>,
-    /// Write into the project's config in DIR instead of the user's
-    #[arg(long, value_name = "DIR")]
-    pub(crate) project: Option<PathBuf>,
-    /// Write into this file instead of the client's usual one
-    #[arg(long, value_name = "PATH", conflicts_with = "project")]
-    pub(crate) file: Option<PathBuf>,
-    /// Show what would be written, and write nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
     /// Replace an entry of the same name that is not Trunkline's
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Uninstall {
+    #[command(flatten)]
+    pub(crate) at: ClientFile,
+    /// The name of the entry [default: trunkline]
+    #[arg(long, value_name = "KEY")]
+    pub(crate) name: Option<String>,
+    /// Take out an entry of that name that is not Trunkline's
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Restore {
+    #[command(flatten)]
+    pub(crate) at: ClientFile,
+    /// Put this backup back instead of the newest
+    #[arg(long, value_name = "PATH")]
+    pub(crate) backup: Option<PathBuf>,
+    /// Put every byte back, also what the client itself has changed since
+    #[arg(long)]
+    pub(crate) whole: bool,
+    /// Show the backups there are, and do nothing
+    #[arg(long, conflicts_with_all = ["backup", "whole", "dry_run"])]
+    pub(crate) list: bool,
 }

@@ -1,27 +1,39 @@
 //! The command line: raw arguments -> what was asked for.
 
 mod client;
+mod doctor;
 mod front;
+mod import;
 mod install;
 mod login;
 mod platform;
+mod remote;
 mod servers;
+mod shell;
 mod values;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 pub(crate) use client::{Call, Prompts, Resources, Search, Target, Tools};
-pub(crate) use front::{Serve, Stdio};
-pub(crate) use install::{Check, Install};
+pub(crate) use doctor::Doctor;
+pub(crate) use front::{DemoServer, Serve, Stdio};
+pub(crate) use import::{Consolidate, Import};
+pub(crate) use install::{Check, ClientFile, Install, Restore, Uninstall};
 pub(crate) use login::{At, Login, Logout};
 pub(crate) use platform::{
     Audit, AuditCommand, IssuerFlags, Key, KeyCommand, Maintained, ModelFlags, Place,
     PlatformFlags, RemoveSecret, Secret, SecretCommand, SetSecret,
 };
+pub(crate) use remote::{
+    AddServer, Logs, OneServer, Reached, ServersCommand, ServersOf, StatusOf, Top,
+};
 pub(crate) use servers::{Bounds, Identity, Servers};
+pub(crate) use shell::{Completions, Man};
 pub(crate) use values::Token;
 
+use crate::environment::Environment;
+use crate::terminal::Colour;
 use crate::{Program, USAGE, speak};
 
 /// One MCP endpoint in front of every MCP server you have.
@@ -40,6 +52,9 @@ use crate::{Program, USAGE, speak};
 struct Cli {
     #[command(flatten)]
     stdio: Stdio,
+    /// Colours: auto (on a terminal, unless `NO_COLOR` is set), always or never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    color: Colour,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -60,18 +75,45 @@ enum Command {
     Prompts(Prompts),
     /// Validate the config, start every server, print a table, stop them again
     Check(Check),
+    /// Look for what may go wrong, and say what to do about it
+    Doctor(Doctor),
     /// Write Trunkline's entry into a client's own config file (with a backup)
     Install(Install),
+    /// Collect the servers that clients already have into one config
+    Import(Import),
+    /// Move a client's servers behind Trunkline, which takes their place (with a backup)
+    Consolidate(Consolidate),
+    /// Take Trunkline's entry out of a client's own config file again
+    Uninstall(Uninstall),
+    /// Put a backup of a client's own config file back
+    Restore(Restore),
     /// Log in at a server that wants it, with a browser
     Login(Login),
     /// Forget a login
     Logout(Logout),
+    /// Is a `serve` up, and how are its servers?
+    Status(StatusOf),
+    /// What was done and what happens at a `serve` that runs (its audit log)
+    Logs(Logs),
+    /// Watch the servers and calls of a `serve` that runs
+    Top(Top),
+    /// The servers of a `serve` that runs: list, add, connect, disconnect, remove
+    Servers(ServersOf),
+    /// Print what makes a shell complete Trunkline's commands
+    Completions(Completions),
+    /// Print the manual page
+    Man(Man),
     /// The audit log of a platform
     Audit(Audit),
     /// The key that seals the secrets of a platform
     Key(Key),
     /// The secrets of a platform that servers refer to with `${secret:NAME}`
     Secret(Secret),
+    /// Print the JSON Schema of the config file, for editors
+    Schema,
+    /// One of the servers of `serve --demo`, on standard input and output
+    #[command(hide = true)]
+    DemoServer(DemoServer),
 }
 
 /// What the user wants.
@@ -85,12 +127,25 @@ pub(crate) enum Asked {
     Resources(Resources),
     Prompts(Prompts),
     Check(Check),
+    Doctor(Doctor),
     Install(Install),
+    Import(Import),
+    Consolidate(Consolidate),
+    Uninstall(Uninstall),
+    Restore(Restore),
     Login(Login),
     Logout(Logout),
+    Status(StatusOf),
+    Logs(Logs),
+    Top(Top),
+    Servers(ServersOf),
+    Completions(Completions),
+    Man(Man),
     Audit(Audit),
     Key(Key),
     Secret(Secret),
+    Schema,
+    DemoServer(DemoServer),
     Version,
 }
 
@@ -99,8 +154,15 @@ pub(crate) enum Asked {
 pub(crate) struct Told(clap::Error);
 
 /// Flags whose values are secrets, or may hold some.
-const SECRET: [&str; 6] =
-    ["--token ", "--header ", "--url ", "--store ", "--otlp-endpoint ", "--llm-url "];
+const SECRET: [&str; 7] = [
+    "--token ",
+    "--header ",
+    "--url ",
+    "--store ",
+    "--otlp-endpoint ",
+    "--llm-url ",
+    "--embed-url ",
+];
 
 impl Told {
     /// An error that quotes no secret.
@@ -112,10 +174,10 @@ impl Told {
         Self(error)
     }
 
-    pub(crate) fn tell(&self) -> u8 {
+    pub(crate) fn tell(&self, environment: &Environment) -> u8 {
         match self.0.kind() {
             ErrorKind::DisplayHelp => speak::out(&self.0.render().to_string()),
-            _ if speak::stderr_is_terminal() => {
+            _ if environment.colours() => {
                 speak::problem(&self.0.render().ansi().to_string(), USAGE)
             }
             _ => speak::problem(&self.0.render().to_string(), USAGE),
@@ -123,14 +185,20 @@ impl Told {
     }
 }
 
-pub(crate) fn parse(program: Program) -> Result<Asked, Told> {
+/// What is wanted, and whether in colours.
+pub(crate) fn parse(program: Program) -> Result<(Asked, Colour), Told> {
     parse_from(program, std::env::args_os())
+}
+
+/// The whole command line, for those who describe it.
+pub(crate) fn definition() -> clap::Command {
+    Cli::command()
 }
 
 fn parse_from(
     program: Program,
     arguments: impl IntoIterator<Item = std::ffi::OsString>,
-) -> Result<Asked, Told> {
+) -> Result<(Asked, Colour), Told> {
     let arguments: Vec<_> = arguments.into_iter().collect();
     let mut command = Cli::command();
     if program == Program::SimpleAggregator {
@@ -143,12 +211,14 @@ fn parse_from(
     let matches = command.clone().try_get_matches_from(arguments).map_err(Told::new)?;
     let cli = Cli::from_arg_matches(&matches).map_err(Told::new)?;
     let simple = program == Program::SimpleAggregator;
-    Ok(match cli.command {
+    let asked = match cli.command {
         Some(Command::Check(mut check)) => {
             check.simple |= simple;
             Asked::Check(check)
         }
         Some(Command::Install(install)) => Asked::Install(install),
+        Some(Command::Uninstall(uninstall)) => Asked::Uninstall(uninstall),
+        Some(Command::Restore(restore)) => Asked::Restore(restore),
         Some(_) if simple => return Err(not_simple(&mut command)),
         Some(Command::Serve(serve)) if serve.identity.asks_for_version() => Asked::Version,
         Some(Command::Serve(serve)) => Asked::Serve(serve),
@@ -157,14 +227,26 @@ fn parse_from(
         Some(Command::Call(call)) => Asked::Call(call),
         Some(Command::Resources(resources)) => Asked::Resources(resources),
         Some(Command::Prompts(prompts)) => Asked::Prompts(prompts),
+        Some(Command::Doctor(doctor)) => Asked::Doctor(doctor),
+        Some(Command::Import(import)) => Asked::Import(import),
+        Some(Command::Consolidate(consolidate)) => Asked::Consolidate(consolidate),
         Some(Command::Login(login)) => Asked::Login(login),
         Some(Command::Logout(logout)) => Asked::Logout(logout),
+        Some(Command::Status(status)) => Asked::Status(status),
+        Some(Command::Logs(logs)) => Asked::Logs(logs),
+        Some(Command::Top(top)) => Asked::Top(top),
+        Some(Command::Servers(servers)) => Asked::Servers(servers),
+        Some(Command::Completions(completions)) => Asked::Completions(completions),
+        Some(Command::Man(man)) => Asked::Man(man),
         Some(Command::Audit(audit)) => Asked::Audit(audit),
         Some(Command::Key(key)) => Asked::Key(key),
         Some(Command::Secret(secret)) => Asked::Secret(secret),
+        Some(Command::Schema) => Asked::Schema,
+        Some(Command::DemoServer(demo)) => Asked::DemoServer(demo),
         None if cli.stdio.identity.asks_for_version() => Asked::Version,
         None => Asked::Stdio(Stdio { simple: cli.stdio.simple || simple, ..cli.stdio }),
-    })
+    };
+    Ok((asked, cli.color))
 }
 
 /// The command line of the drop-in: what it does not do is not shown.
@@ -183,11 +265,12 @@ fn simple(command: clap::Command) -> clap::Command {
     };
     plain(command)
         .mut_subcommand("check", plain)
+        .mut_arg("expose", |flag| flag.hide(true))
         .mut_arg("name", |flag| flag.help(format!("The name told to clients [default: {name}]")))
 }
 
 /// Commands that only `trunkline` has.
-const NOT_SIMPLE: [&str; 11] = [
+const NOT_SIMPLE: [&str; 22] = [
     "serve",
     "tools",
     "search",
@@ -199,6 +282,17 @@ const NOT_SIMPLE: [&str; 11] = [
     "audit",
     "key",
     "secret",
+    "schema",
+    "demo-server",
+    "import",
+    "consolidate",
+    "doctor",
+    "completions",
+    "man",
+    "status",
+    "logs",
+    "top",
+    "servers",
 ];
 
 fn not_simple(command: &mut clap::Command) -> Told {

@@ -50,6 +50,13 @@ pub(crate) struct ModelFlags {
     /// … by this name
     #[arg(long, value_name = "NAME", requires = "llm_url", help_heading = "Platform")]
     pub(crate) llm_model: Option<String>,
+    /// Ask the embedding endpoint at URL (OpenAI-compatible, up to /v1) where tools and questions point;
+    /// its key is `$TRUNKLINE_EMBED_KEY`
+    #[arg(long, value_name = "URL", value_parser = url, requires = "embed_model", help_heading = "Platform")]
+    pub(crate) embed_url: Option<Url>,
+    /// … by this name
+    #[arg(long, value_name = "NAME", requires = "embed_url", help_heading = "Platform")]
+    pub(crate) embed_model: Option<String>,
 }
 
 /// Whose access tokens are taken, beside keys.

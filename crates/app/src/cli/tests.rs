@@ -4,7 +4,8 @@ use super::*;
 
 fn asked(program: Program, line: &str) -> Result<Asked, ErrorKind> {
     let arguments = std::iter::once("trunkline").chain(line.split_whitespace());
-    parse_from(program, arguments.map(Into::into)).map_err(|told| told.0.kind())
+    let parsed = parse_from(program, arguments.map(Into::into));
+    parsed.map(|(asked, _)| asked).map_err(|told| told.0.kind())
 }
 
 fn refused(line: &str) -> Option<ErrorKind> {

@@ -2,11 +2,25 @@
 
 use std::time::Duration;
 
+use trunkline_catalog::Exposure;
 use trunkline_catalog::name::Client;
 use trunkline_http::{BadUrl, Url};
 
+use crate::client::did_you_mean;
+
 pub(super) fn client(text: &str) -> Result<Client, String> {
-    text.parse().map_err(|unknown: trunkline_catalog::name::UnknownClient| unknown.to_string())
+    text.parse().map_err(|unknown: trunkline_catalog::name::UnknownClient| {
+        format!("{unknown}{}", did_you_mean(text, Client::ALL.map(Client::id)))
+    })
+}
+
+pub(super) fn exposure(text: &str) -> Result<Exposure, String> {
+    match text {
+        "full" => Ok(Exposure::Full),
+        "search" => Ok(Exposure::Search),
+        "auto" => Ok(Exposure::Auto),
+        _ => Err("must be `full`, `search` or `auto`".to_owned()),
+    }
 }
 
 pub(super) fn variable(text: &str) -> Result<String, String> {

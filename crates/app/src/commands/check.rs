@@ -4,14 +4,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use trunkline_catalog::Exposure;
 use trunkline_catalog::config::Style;
 use trunkline_catalog::name::DEFAULT_SEPARATOR;
 use trunkline_gateway::{Declared, Failure, Gateway, Restart, State, Status};
 
 use crate::cli::{Bounds, Check, Identity};
+use crate::client::columns;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::environment::Environment;
 use crate::settings::{self, SettingsError, Wanted};
+use crate::terminal::{Paint, StatusLine};
 use crate::{FAILED, OK, USAGE, speak};
 
 /// Longer than the front door waits: whoever checks wants to know how long a slow start takes.
@@ -35,7 +38,7 @@ pub(crate) fn run(check: &Check, environment: &Environment) -> u8 {
         Err(error) => return refuse(&error, environment),
     };
     match examine(check, &path, environment) {
-        Ok(Ok(rows)) => tell(check, &path, &rows),
+        Ok(Ok(rows)) => tell(check, &path, &rows, environment.paint()),
         Ok(Err(error)) => broke(&error),
         Err(SettingsError::Invalid(problems)) if check.json => {
             speak::out(&(problems.to_json() + "\n"));
@@ -59,6 +62,7 @@ fn examine(
         declared: Declared::nothing(),
         separator: DEFAULT_SEPARATOR,
         patience: Some(PATIENCE),
+        exposure: Exposure::Auto,
     };
     let config = settings::load(path, &wanted, environment)?;
     if !config.warnings.is_empty() {
@@ -67,6 +71,8 @@ fn examine(
     let keys: Vec<_> =
         config.servers.iter().map(|spec| (spec.key.clone(), spec.disabled)).collect();
     let options = settings::options(&wanted, path, config, environment)?;
+    let progress = StatusLine::new();
+    progress.show(&format!("starting {} servers …", options.servers.len()));
     let statuses = block_on(async {
         let gateway = Gateway::start(options)?;
         gateway.settled().await;
@@ -74,6 +80,7 @@ fn examine(
         gateway.stop().await;
         Ok(statuses)
     });
+    progress.clear();
     Ok(statuses.and_then(|statuses| statuses).map(|statuses| rows(&keys, statuses)))
 }
 
@@ -87,14 +94,14 @@ fn rows(keys: &[(String, bool)], statuses: Vec<((String, Status), usize)>) -> Ve
     keys.iter().map(row).collect()
 }
 
-fn tell(check: &Check, path: &Path, rows: &[Row]) -> u8 {
+fn tell(check: &Check, path: &Path, rows: &[Row], paint: Paint) -> u8 {
     let good = rows.iter().all(Row::is_good);
     let text = if check.json {
         let servers: Vec<Value> = rows.iter().map(Row::json).collect();
         let config = path.to_string_lossy();
         format!("{}\n", json!({ "ok": good, "config": config, "servers": servers }))
     } else {
-        table(rows)
+        table(rows, paint)
     };
     let told = speak::out(&text);
     if good { told } else { FAILED }
@@ -154,19 +161,15 @@ fn advice(failure: &Failure) -> String {
 
 const HEAD: [&str; 5] = ["SERVER", "STATE", "PROTOCOL", "TOOLS", "START"];
 
-fn table(rows: &[Row]) -> String {
-    let cells: Vec<[String; 5]> = rows.iter().map(cells).collect();
-    let head = HEAD.map(str::to_owned);
-    let mut widths = [0; 5];
-    for row in cells.iter().chain([&head]) {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    let mut out = String::new();
-    line(&head, &widths, &mut out);
-    for (row, cells) in rows.iter().zip(&cells) {
-        line(cells, &widths, &mut out);
+fn table(rows: &[Row], paint: Paint) -> String {
+    let cells: Vec<[String; 5]> =
+        std::iter::once(HEAD.map(str::to_owned)).chain(rows.iter().map(cells)).collect();
+    let text = columns(&cells, "", usize::MAX);
+    let mut lines = text.lines();
+    let mut out = lines.next().map(|head| format!("{}\n", paint.bold(head))).unwrap_or_default();
+    for (row, line) in rows.iter().zip(lines) {
+        let line = if row.is_good() { line.to_owned() } else { paint.red(line) };
+        out.push_str(&format!("{line}\n"));
         trouble(row, &mut out);
     }
     let running = rows.iter().filter(|row| row.state() == "running").count();
@@ -193,12 +196,6 @@ fn cells(row: &Row) -> [String; 5] {
         or_dash(tools.map(|status| share(row.exposed, status.tools))),
         or_dash(start.map(|time| format!("{:.0} ms", time.as_secs_f64() * 1000.0))),
     ]
-}
-
-fn line(cells: &[String; 5], widths: &[usize; 5], out: &mut String) {
-    let padded = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
-    out.push_str(padded.collect::<Vec<_>>().join("  ").trim_end());
-    out.push('\n');
 }
 
 fn trouble(row: &Row, out: &mut String) {
@@ -228,7 +225,7 @@ mod tests {
     #[test]
     fn what_is_kept_back_is_counted_apart() {
         let rows = [running("all", 4, 4), running("some", 5, 3)];
-        let text = table(&rows);
+        let text = table(&rows, Paint::new(false));
         assert!(text.contains("\nall     running  -         4       -\n"), "{text}");
         assert!(text.contains("\nsome    running  -         3 of 5  -\n"), "{text}");
         assert!(text.ends_with("\n2 of 2 servers running, 7 of 9 tools\n"), "{text}");

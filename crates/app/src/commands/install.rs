@@ -1,15 +1,19 @@
-//! `trunkline install CLIENT`: put Trunkline into a client's own config.
+//! `trunkline install|uninstall|consolidate|restore CLIENT`: Trunkline's place in a client's own config.
 
 use std::cell::RefCell;
 use std::path::Path;
 use std::time::SystemTime;
 
+use serde_json::{Value, json};
 use trunkline_catalog::config::{self, Rules, Source};
 
-use crate::cli::Install;
+use crate::cli::{ClientFile, Consolidate, Install, Restore, Uninstall};
 use crate::commands::runtime::refuse;
+use crate::consolidate::ConsolidateRequest;
 use crate::environment::Environment;
-use crate::install::{Environment as Surroundings, InstallRequest, Os, run as install};
+use crate::install::{
+    self, Environment as Surroundings, Extent, InstallError, InstallRequest, Os, Wanted,
+};
 use crate::{FAILED, USAGE, settings, speak};
 
 pub(crate) fn run(asked: &Install, environment: &Environment) -> u8 {
@@ -17,36 +21,119 @@ pub(crate) fn run(asked: &Install, environment: &Environment) -> u8 {
         Ok(config) => config,
         Err(error) => return refuse(&error, environment),
     };
-    let (executable, current_dir) = match (std::env::current_exe(), std::env::current_dir()) {
-        (Ok(executable), Ok(current_dir)) => (executable, current_dir),
-        (Err(error), _) | (_, Err(error)) => {
-            return speak::problem(&format!("error: cannot tell where I am: {error}\n"), FAILED);
-        }
+    let (executable, surroundings) = match (std::env::current_exe(), surroundings(environment)) {
+        (Ok(executable), Ok(surroundings)) => (executable, surroundings),
+        (Err(error), _) | (_, Err(error)) => return lost(&error),
     };
     let request = InstallRequest {
-        client: asked.client,
+        wanted: wanted(&asked.at, asked.name.clone(), asked.force),
         variables: variables(&config, environment),
         config,
         executable,
-        name: asked.name.clone(),
-        project: asked.project.clone(),
-        file: asked.file.clone(),
-        dry_run: asked.dry_run,
-        force: asked.force,
-        environment: Surroundings {
-            os: Os::current(),
-            home: environment.path("HOME"),
-            xdg_config: environment.path("XDG_CONFIG_HOME"),
-            appdata: environment.path("APPDATA"),
-            local_appdata: environment.path("LOCALAPPDATA"),
-            claude_config_dir: environment.path("CLAUDE_CONFIG_DIR"),
-            codex_home: environment.path("CODEX_HOME"),
-            current_dir,
-        },
+        environment: surroundings,
         now: SystemTime::now(),
     };
-    match install(&request) {
-        Ok(report) => speak::out(&report.to_string()),
+    tell(install::run(&request).map(|it| (it.json(), it.to_string())), asked.at.json)
+}
+
+pub(crate) fn uninstall(asked: &Uninstall, environment: &Environment) -> u8 {
+    let surroundings = match surroundings(environment) {
+        Ok(surroundings) => surroundings,
+        Err(error) => return lost(&error),
+    };
+    let wanted = wanted(&asked.at, asked.name.clone(), asked.force);
+    let done = install::uninstall(&wanted, &surroundings, SystemTime::now());
+    tell(done.map(|it| (it.json(), it.to_string())), asked.at.json)
+}
+
+pub(crate) fn restore(asked: &Restore, environment: &Environment) -> u8 {
+    let surroundings = match surroundings(environment) {
+        Ok(surroundings) => surroundings,
+        Err(error) => return lost(&error),
+    };
+    let wanted = wanted(&asked.at, None, false);
+    if asked.list {
+        return tell(list(&wanted, &surroundings), asked.at.json);
+    }
+    let extent = if asked.whole { Extent::Whole } else { Extent::AsFits };
+    let now = SystemTime::now();
+    let done = install::restore(&wanted, asked.backup.as_deref(), extent, &surroundings, now);
+    tell(done.map(|it| (it.json(), it.to_string())), asked.at.json)
+}
+
+pub(crate) fn consolidate(asked: &Consolidate, environment: &Environment) -> u8 {
+    let (executable, surroundings) = match (std::env::current_exe(), surroundings(environment)) {
+        (Ok(executable), Ok(surroundings)) => (executable, surroundings),
+        (Err(error), _) | (_, Err(error)) => return lost(&error),
+    };
+    let usual =
+        || install::xdg_config(&surroundings).map(|folder| folder.join("trunkline/mcp.json"));
+    let config = settings::config_path(asked.config.as_deref(), environment).ok().or_else(usual);
+    let Some(config) = config else {
+        return tell(Err(InstallError::NoHome), asked.at.json);
+    };
+    let variables = |text: &str| variables_in(text.as_bytes(), environment);
+    let request = ConsolidateRequest {
+        install: InstallRequest {
+            wanted: wanted(&asked.at, asked.name.clone(), false),
+            variables: Vec::new(),
+            config,
+            executable,
+            environment: surroundings,
+            now: SystemTime::now(),
+        },
+        variables: &variables,
+    };
+    let done = crate::consolidate::consolidate(&request);
+    tell(done.map(|it| (it.json(), it.to_string())), asked.at.json)
+}
+
+fn list(wanted: &Wanted, surroundings: &Surroundings) -> Result<(Value, String), InstallError> {
+    let (file, kept) = install::kept(wanted, surroundings)?;
+    let shown = |backup: &install::Backup| json!({ "path": backup.path.display().to_string(), "stamp": backup.stamp });
+    let told: Vec<Value> = kept.iter().map(shown).collect();
+    let told = json!({ "file": file.display().to_string(), "backups": told });
+    let words: String = match kept.as_slice() {
+        [] => format!("there is no backup beside {}\n", file.display()),
+        kept => kept.iter().map(|it| format!("{}  {}\n", it.stamp, it.path.display())).collect(),
+    };
+    Ok((told, words))
+}
+
+fn wanted(at: &ClientFile, name: Option<String>, force: bool) -> Wanted {
+    Wanted {
+        client: at.client,
+        name,
+        project: at.project.clone(),
+        file: at.file.clone(),
+        dry_run: at.dry_run,
+        force,
+    }
+}
+
+/// Where the clients of this user keep their files.
+pub(super) fn surroundings(environment: &Environment) -> std::io::Result<Surroundings> {
+    Ok(Surroundings {
+        os: Os::current(),
+        home: environment.path("HOME"),
+        xdg_config: environment.path("XDG_CONFIG_HOME"),
+        appdata: environment.path("APPDATA"),
+        local_appdata: environment.path("LOCALAPPDATA"),
+        claude_config_dir: environment.path("CLAUDE_CONFIG_DIR"),
+        codex_home: environment.path("CODEX_HOME"),
+        current_dir: std::env::current_dir()?,
+    })
+}
+
+pub(super) fn lost(error: &std::io::Error) -> u8 {
+    speak::problem(&format!("error: cannot tell where I am: {error}\n"), FAILED)
+}
+
+/// As JSON or in words; or why nothing was done.
+pub(super) fn tell(outcome: Result<(Value, String), InstallError>, json: bool) -> u8 {
+    match outcome {
+        Ok((told, _)) if json => speak::out(&format!("{told}\n")),
+        Ok((_, words)) => speak::out(&words),
         Err(error) => {
             let code = if error.is_usage() { USAGE } else { FAILED };
             speak::problem(&format!("error: {error}\n"), code)
@@ -54,20 +141,23 @@ pub(crate) fn run(asked: &Install, environment: &Environment) -> u8 {
     }
 }
 
-/// The variables the config refers to: found by letting it be loaded and listening to what it asks
-/// for. Whether it is valid is not the question here.
+/// The variables a config refers to: found by letting it be loaded and listening to what it asks for.
+/// Whether it is valid is not the question here.
 fn variables(config: &Path, environment: &Environment) -> Vec<String> {
+    let text = std::fs::read(config).unwrap_or_default();
+    variables_in(&text, environment)
+}
+
+fn variables_in(text: &[u8], environment: &Environment) -> Vec<String> {
     let asked_for = RefCell::new(Vec::new());
-    if let Ok(text) = std::fs::read(config) {
-        let source = Source { name: &config.to_string_lossy(), text: &text };
-        let listen = |name: &str| {
-            let mut names = asked_for.borrow_mut();
-            if !names.iter().any(|known| known == name) {
-                names.push(name.to_owned());
-            }
-            environment.get(name)
-        };
-        drop(config::load(&source, Rules::Full, &listen));
-    }
+    let listen = |name: &str| {
+        let mut names = asked_for.borrow_mut();
+        // one of ours, which nobody sets
+        if name != "TRUNKLINE_DOLLAR" && !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+        environment.get(name)
+    };
+    drop(config::load(&Source { name: "config", text }, Rules::Full, &listen));
     asked_for.into_inner()
 }

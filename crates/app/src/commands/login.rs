@@ -1,20 +1,19 @@
 //! `trunkline login` and `trunkline logout`: for a server of a config file with a browser on this
 //! machine, or at a platform elsewhere.
 
-use std::time::Duration;
-
 use serde_json::Value;
+use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{ServerSpec, Transport};
 use trunkline_catalog::name::DEFAULT_SEPARATOR;
 use trunkline_control::logins::Logins;
-use trunkline_control::net::{Client, Limits, Request};
 use trunkline_control::oauth::{self, Loopback};
 use trunkline_gateway::{Declared, Restart};
-use trunkline_http::Url;
 
 use crate::cli::{At, Bounds, Identity, Login, Logout, Servers};
+use crate::client::did_you_mean;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::environment::Environment;
+use crate::rest::{Rest, escaped};
 use crate::settings::{self, SettingsError, TOKEN, Wanted};
 use crate::{FAILED, OK, USAGE, logins, speak};
 
@@ -79,8 +78,8 @@ fn place(at: &At, environment: &Environment) -> Result<Result<Place, String>, Se
     if let Some(base) = &at.url {
         let token = at.token.as_ref().map(|token| token.reveal().to_owned());
         let token = token.or_else(|| environment.filled(TOKEN));
-        let (base, server) = (base.clone(), at.server.clone());
-        return Ok(Ok(Place::Platform(Platform { base, server, token })));
+        let (rest, server) = (Rest::new(base.clone(), token), at.server.clone());
+        return Ok(Ok(Place::Platform(Platform { rest, server })));
     }
     let servers = Servers { config: at.config.clone(), ..Servers::default() };
     let wanted = Wanted {
@@ -92,6 +91,7 @@ fn place(at: &At, environment: &Environment) -> Result<Result<Place, String>, Se
         declared: Declared::nothing(),
         separator: DEFAULT_SEPARATOR,
         patience: None,
+        exposure: Exposure::Full,
     };
     let path = settings::config_path(at.config.as_deref(), environment)?;
     let config = settings::load(&path, &wanted, environment)?;
@@ -100,7 +100,10 @@ fn place(at: &At, environment: &Environment) -> Result<Result<Place, String>, Se
 
 fn here(name: &str, servers: &[ServerSpec], environment: &Environment) -> Result<Place, String> {
     let spec = servers.iter().find(|spec| spec.key == name);
-    let spec = spec.ok_or_else(|| format!("the config has no server `{name}`"))?;
+    let spec = spec.ok_or_else(|| {
+        let near = did_you_mean(name, servers.iter().map(|spec| spec.key.as_str()));
+        format!("the config has no server `{name}`{near}")
+    })?;
     match (&spec.login, &spec.transport) {
         (Some(url), _) => {
             let logins = logins::of(servers, environment);
@@ -145,47 +148,13 @@ fn show(url: &str) {
 
 /// A `serve` with a platform.
 struct Platform {
-    base: Url,
+    rest: Rest,
     server: String,
-    token: Option<String>,
 }
-
-/// It asks the server and its authorization server before it answers.
-const LIMITS: Limits = Limits { deadline: Duration::from_secs(60), max_body: 256 * 1024 };
 
 impl Platform {
     async fn ask(&self, method: &'static str) -> Result<Value, String> {
         let path = format!("/api/v1/aggregator/servers/{}/login", escaped(&self.server));
-        let url = self.base.join(&path).map_err(|bad| bad.to_string())?;
-        let mut request = match method {
-            "POST" => Request::post(url, "application/json", Vec::new()),
-            _ => Request::new("DELETE", url, None),
-        };
-        if let Some(token) = &self.token {
-            request = request.header("Authorization", &format!("Bearer {token}"));
-        }
-        // The user names the address.
-        let client = Client::new(std::sync::Arc::new(|_| Ok(())));
-        let answer = client.send(request, LIMITS).await.map_err(|error| error.to_string())?;
-        let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-        if answer.is_success() {
-            return Ok(body);
-        }
-        let text = |name| body.get(name).and_then(Value::as_str);
-        let why = text("detail").map_or_else(|| format!("HTTP {}", answer.status), str::to_owned);
-        Err(match text("hint") {
-            Some(hint) => format!("{why} ({hint})"),
-            None => why,
-        })
+        self.rest.ask(method, &path, None).await.map_err(|unanswered| unanswered.to_string())
     }
-}
-
-fn escaped(text: &str) -> String {
-    let escape = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-            char::from(byte).to_string()
-        }
-        _ => format!("%{byte:02X}"),
-    };
-    text.bytes().map(escape).collect()
 }

@@ -7,20 +7,23 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use trunkline_control::access::WithoutToken;
 use trunkline_control::api::handle::Api;
+use trunkline_control::embed::{self, Embeddings};
 use trunkline_control::issuer::Trusted;
 use trunkline_control::llm::{self, Llm};
 use trunkline_control::platform::{
     Booted, Platform, Settings, StdioRegistration, Surroundings, with_logins,
 };
 use trunkline_control::secrets::{Allowed, KeySource};
-use trunkline_gateway::{Event, EventSink, Fleet, HttpOptions, Options};
+use trunkline_dashboard::Dashboard;
+use trunkline_gateway::{Event, EventSink, Fleet, Guests, HttpOptions, Options};
 use trunkline_http::Url;
 use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
 
+use crate::attached::Attached;
 use crate::cli::{IssuerFlags, ModelFlags, Place, PlatformFlags, Token};
 use crate::environment::Environment;
-use crate::settings::{ADMIN_TOKEN, KEY, LLM_KEY};
+use crate::settings::{ADMIN_TOKEN, EMBED_KEY, KEY, LLM_KEY};
 use crate::{OK, speak};
 
 /// A control plane that waits for its data plane.
@@ -61,6 +64,8 @@ pub(super) fn settings(
         without_token: if is_open { WithoutToken::MayUseMcp } else { WithoutToken::Refused },
         issuer,
         stdio,
+        listen: address,
+        guests: Guests::default(),
         public: public(&flags.issuer, address),
         reach: Policy { allowed: flags.allow_net.clone() },
         own: surroundings(environment)?,
@@ -72,6 +77,7 @@ pub(super) fn settings(
         health_interval: flags.health_interval,
         tracer: None,
         llm: llm(&flags.models, environment)?,
+        embeddings: embeddings(&flags.models, environment)?,
     })
 }
 
@@ -81,6 +87,14 @@ fn llm(flags: &ModelFlags, environment: &Environment) -> Result<Option<Llm>, Str
     let key = environment.filled(LLM_KEY);
     let place = llm::Place { url: url.clone(), model: model.clone(), key };
     Llm::new(place).map(Some).map_err(|bad| format!("--llm-url: {bad}"))
+}
+
+/// The embedding endpoint that is asked before the model in the program is, if one is named.
+fn embeddings(flags: &ModelFlags, environment: &Environment) -> Result<Option<Embeddings>, String> {
+    let (Some(url), Some(model)) = (&flags.embed_url, &flags.embed_model) else { return Ok(None) };
+    let key = environment.filled(EMBED_KEY);
+    let place = embed::Place { url: url.clone(), model: model.clone(), key };
+    Embeddings::new(place).map(Some).map_err(|bad| format!("--embed-url: {bad}"))
 }
 
 /// How browsers reach this: as the operator says, or, on this machine, where it listens.
@@ -197,8 +211,12 @@ impl Beside {
 
     /// Puts the API and its gate on the listener.
     pub(super) fn attach(&self, front: &mut HttpOptions) {
+        front.guests = self.platform.guests();
         front.gate = Some(Arc::new(self.platform.gate()));
-        front.attachment = Some(Arc::new(Api::new(self.platform.clone())));
+        front.attachment = Some(Arc::new(Attached {
+            api: Api::new(self.platform.clone()),
+            dashboard: Dashboard::new(self.platform.clone()),
+        }));
         // The gate knows it.
         front.token = None;
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use trunkline_control::platform::{Platform, Settings};
 use trunkline_control::trace::Tracer;
-use trunkline_gateway::{Declared, Gateway, HttpOptions, Restart};
+use trunkline_gateway::{Declared, Gateway, Guests, HttpOptions, Restart};
 use trunkline_http::Url;
 
 use crate::cli::{Serve, Token};
@@ -14,6 +14,7 @@ use crate::commands::platform::{self, Beside};
 use crate::commands::reload::Reload;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::commands::traces;
+use crate::demo::House;
 use crate::environment::Environment;
 use crate::logging::NOTICE;
 use crate::settings::{self, TOKEN, Wanted};
@@ -23,6 +24,25 @@ use crate::{FAILED, OK, USAGE, logging, memory, speak};
 const SEPARATOR: &str = ".";
 
 pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
+    if serve.demo {
+        return demo(serve, environment);
+    }
+    listen(serve, environment, &|_| {})
+}
+
+/// In a house of its own, which is gone afterwards.
+fn demo(serve: &Serve, environment: &Environment) -> u8 {
+    let house = std::env::current_exe().and_then(|program| House::open(&program));
+    match house {
+        Ok(house) => listen(&house.furnish(serve), environment, &|address| {
+            speak::problem(&house.welcome(address), OK);
+        }),
+        Err(error) => speak::problem(&format!("error: the demo has no place: {error}\n"), FAILED),
+    }
+}
+
+/// Serves until it is told to end; `greet` says where, once it is ready.
+fn listen(serve: &Serve, environment: &Environment, greet: &dyn Fn(SocketAddr)) -> u8 {
     if let Err(code) = start_logging(serve.servers.debug, environment) {
         return code;
     }
@@ -30,16 +50,7 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
         Ok(opened) => opened,
         Err(code) => return code,
     };
-    let wanted = Wanted {
-        servers: &serve.servers,
-        identity: &serve.identity,
-        bounds: &serve.bounds,
-        simple: false,
-        restart: Restart::Always,
-        declared: Declared::everything(),
-        separator: SEPARATOR,
-        patience: None,
-    };
+    let wanted = wanted(serve);
     let mut reload = Reload::prepare(&wanted, environment);
     let mut options = match reload
         .first(serve.platform.is_wanted())
@@ -60,15 +71,7 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
             return speak::problem(&format!("error: {what}\n"), USAGE);
         }
     };
-    let mut front = HttpOptions {
-        listener,
-        token: token.map(|token| token.reveal().to_owned()),
-        hosts: hosts(serve),
-        origins: serve.allow_origin.clone(),
-        stay: stays(environment.filled("KEEP_SERVER_OPEN").as_deref()),
-        gate: None,
-        attachment: None,
-    };
+    let mut front = front(serve, listener, token, environment);
     let served = block_on(async {
         let tracer = traced.map(traces::start).transpose()?;
         options.traces = tracer.clone().map(|tracer| Arc::new(tracer) as _);
@@ -83,7 +86,7 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
         let gateway = Gateway::start(options)?;
         let fleet = gateway.fleet();
         let platform = beside.map(|beside| beside.attend(fleet.clone()));
-        tracing::info!(target: NOTICE, "listening on http://{address}");
+        ready(address, greet);
         let apply = |servers, custom| match &platform {
             None => Some(fleet.apply(servers, custom)),
             Some(platform) => {
@@ -102,6 +105,45 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
     match served.and_then(|served| served) {
         Ok(()) => OK,
         Err(error) => broke(&error),
+    }
+}
+
+/// Says where, in a line that programs wait for, and then to people.
+fn ready(address: SocketAddr, greet: &dyn Fn(SocketAddr)) {
+    tracing::info!(target: NOTICE, "listening on http://{address}");
+    greet(address);
+}
+
+fn wanted(serve: &Serve) -> Wanted<'_> {
+    Wanted {
+        servers: &serve.servers,
+        identity: &serve.identity,
+        bounds: &serve.bounds,
+        simple: false,
+        restart: Restart::Always,
+        declared: Declared::everything(),
+        separator: SEPARATOR,
+        patience: None,
+        exposure: serve.expose,
+    }
+}
+
+/// Without a platform, which has a gate and routes of its own.
+fn front(
+    serve: &Serve,
+    listener: TcpListener,
+    token: Option<Token>,
+    environment: &Environment,
+) -> HttpOptions {
+    HttpOptions {
+        listener,
+        token: token.map(|token| token.reveal().to_owned()),
+        hosts: hosts(serve),
+        origins: serve.allow_origin.clone(),
+        stay: stays(environment.filled("KEEP_SERVER_OPEN").as_deref()),
+        gate: None,
+        attachment: None,
+        guests: Guests::default(),
     }
 }
 

@@ -23,6 +23,7 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
         declared: if stdio.simple { Declared::nothing() } else { Declared::of_the_client() },
         separator: DEFAULT_SEPARATOR,
         patience: None,
+        exposure: stdio.expose,
     };
     let mut reload = Reload::prepare(&wanted, environment);
     let options = match reload

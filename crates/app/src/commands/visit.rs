@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::signal::ctrl_c;
 use tokio::signal::unix::{SignalKind, signal};
+use trunkline_catalog::Exposure;
 use trunkline_catalog::ListKind;
 use trunkline_catalog::config::{Config, RemoteKind, Secrets, ServerSpec, Transport};
 use trunkline_catalog::name::{DEFAULT_SEPARATOR, Naming};
@@ -209,6 +210,7 @@ fn options(manner: &Manner<'_>, environment: &Environment) -> Result<Options, Se
         declared: Declared::of_the_client(),
         separator: DEFAULT_SEPARATOR,
         patience: Some(PATIENCE),
+        exposure: Exposure::Full,
     };
     if let Some(url) = &target.url {
         let server = remote(url, target);

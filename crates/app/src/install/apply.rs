@@ -7,9 +7,14 @@ use std::process;
 
 use super::error::InstallError;
 
+/// What stands between a file's name and the moment in the name of its backup.
+pub(super) const BACKUP: &str = "trunkline-backup";
+/// … and of what a restored backup has replaced.
+const REPLACED: &str = "trunkline-replaced";
+
 /// A file as it was found.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// As the client knows it.
     named: PathBuf,
     /// Where the bytes are, links followed: a link in a dotfiles folder stays a link.
@@ -18,8 +23,27 @@ pub(super) struct Found {
     content: Option<String>,
 }
 
+/// Who may read a file that is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// Whoever could before; as usual where there was none.
+    AsItWas,
+    Private,
+}
+
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "other systems have no such permissions")]
+fn private() -> Option<Permissions> {
+    Some(std::os::unix::fs::PermissionsExt::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn private() -> Option<Permissions> {
+    None
+}
+
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Written {
+pub(crate) enum Written {
     Done {
         backup: Option<PathBuf>,
     },
@@ -28,7 +52,7 @@ pub(super) enum Written {
 }
 
 impl Found {
-    pub(super) fn read(file: &Path) -> Result<Self, InstallError> {
+    pub(crate) fn read(file: &Path) -> Result<Self, InstallError> {
         let named = file.to_owned();
         match fs::canonicalize(file) {
             // Replacing a device or a pipe by a file would break more than a client.
@@ -47,22 +71,63 @@ impl Found {
         }
     }
 
-    pub(super) fn content(&self) -> Option<&str> {
+    pub(crate) fn content(&self) -> Option<&str> {
         self.content.as_deref()
     }
 
     /// Puts `text` in place of what was read. A reader sees the old file or the new one, never a part.
-    pub(super) fn write(&self, text: &str, stamp: &str) -> Result<Written, InstallError> {
+    pub(crate) fn write(&self, text: &str, stamp: &str) -> Result<Written, InstallError> {
+        self.replace(text, stamp, BACKUP, Access::AsItWas)
+    }
+
+    /// The same for a file of ours that may hold secrets: nobody else may read it.
+    pub(crate) fn write_private(&self, text: &str, stamp: &str) -> Result<Written, InstallError> {
+        self.replace(text, stamp, BACKUP, Access::Private)
+    }
+
+    /// The same for a file that goes back to what it was: what it is now is kept under a name that is
+    /// not taken for an older state.
+    pub(super) fn put_back(&self, text: &str, stamp: &str) -> Result<Written, InstallError> {
+        self.replace(text, stamp, REPLACED, Access::AsItWas)
+    }
+
+    /// Removes the file, which was not there before Trunkline came.
+    pub(super) fn remove(&self, stamp: &str) -> Result<Written, InstallError> {
+        let Some(content) = &self.content else {
+            return Ok(Written::Done { backup: None });
+        };
+        if self.is_overtaken()? {
+            return Ok(Written::Overtaken);
+        }
+        let permissions = fs::metadata(&self.real).ok().map(|found| found.permissions());
+        let backup = back_up(&self.named, content, stamp, permissions.as_ref(), BACKUP)?;
+        fs::remove_file(&self.real).map_err(InstallError::io("remove", &self.real))?;
+        Ok(Written::Done { backup: Some(backup) })
+    }
+
+    fn replace(
+        &self,
+        text: &str,
+        stamp: &str,
+        kept_as: &str,
+        access: Access,
+    ) -> Result<Written, InstallError> {
         let folder = self.real.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(folder).map_err(InstallError::io("create the folder", folder))?;
         let permissions = fs::metadata(&self.real).ok().map(|found| found.permissions());
-        let draft = Draft::create(&self.real, text, permissions.as_ref())?;
+        let new = match access {
+            Access::AsItWas => permissions.clone(),
+            Access::Private => private(),
+        };
+        let draft = Draft::create(&self.real, text, new.as_ref())?;
         // Claude Code writes its file while it runs; what it wrote since must not be lost
         if self.is_overtaken()? {
             return Ok(Written::Overtaken);
         }
         let backup = match &self.content {
-            Some(content) => Some(back_up(&self.named, content, stamp, permissions.as_ref())?),
+            Some(content) => {
+                Some(back_up(&self.named, content, stamp, permissions.as_ref(), kept_as)?)
+            }
             None => None,
         };
         draft.publish(&self.real)?;
@@ -127,9 +192,10 @@ fn back_up(
     content: &str,
     stamp: &str,
     permissions: Option<&Permissions>,
+    kept_as: &str,
 ) -> Result<PathBuf, InstallError> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let base = format!("{name}.trunkline-backup-{stamp}");
+    let base = format!("{name}.{kept_as}-{stamp}");
     let mut candidate = file.with_file_name(&base);
     for number in 2..=BACKUPS_A_SECOND {
         match create_new(&candidate, permissions) {

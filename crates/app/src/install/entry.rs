@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 use trunkline_catalog::name::{Client, ENTRY};
 
 use super::error::InstallError;
-use super::request::InstallRequest;
+use super::request::{InstallRequest, Wanted};
 
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     pub(super) client: Client,
     pub(super) name: String,
     command: String,
@@ -25,14 +25,14 @@ pub(super) struct Setting {
 }
 
 impl Entry {
-    pub(super) fn new(request: &InstallRequest) -> Result<Self, InstallError> {
+    pub(crate) fn new(request: &InstallRequest) -> Result<Self, InstallError> {
         let env = &request.environment;
         let mut variables = request.variables.clone();
         variables.sort();
         variables.dedup();
         Ok(Self {
-            client: request.client,
-            name: checked_name(request.client, request.name.as_deref().unwrap_or(ENTRY))?,
+            client: request.wanted.client,
+            name: request.wanted.entry_name()?,
             command: as_text(env.absolute(&request.executable))?,
             config: as_text(env.absolute(&request.config))?,
             variables,
@@ -74,12 +74,8 @@ impl Entry {
 
     /// Whether the entry starts Trunkline, this one or another.
     pub(super) fn is_ours(&self, existing: &Value) -> bool {
-        let Some(command) = existing.get("command").and_then(Value::as_str) else {
-            return false;
-        };
-        // also a Windows path, read on any system
-        let program = command.rsplit(['/', '\\']).next().unwrap_or(command);
-        command == self.command || matches!(program, "trunkline" | "trunkline.exe")
+        let command = existing.get("command").and_then(Value::as_str);
+        command == Some(&self.command) || starts_trunkline(existing)
     }
 
     /// Ours first, then the flags the user added.
@@ -109,6 +105,14 @@ impl Entry {
         }
         (!names.is_empty()).then(|| setting(&["env_vars"], names.into()))
     }
+}
+
+/// Whether an entry of a client's file starts this program, by its name.
+pub(crate) fn starts_trunkline(entry: &Value) -> bool {
+    let command = entry.get("command").and_then(Value::as_str).unwrap_or_default();
+    // also a Windows path, read on any system
+    let program = command.rsplit(['/', '\\']).next().unwrap_or(command);
+    matches!(program, "trunkline" | "trunkline.exe")
 }
 
 fn without_ours<'a>(args: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
@@ -141,6 +145,13 @@ fn put(object: &mut Value, path: &[String], value: Value) {
     } else {
         let next = members.entry(key.clone()).or_insert_with(|| Value::Object(Map::new()));
         put(next, inner, value);
+    }
+}
+
+impl Wanted {
+    /// The entry's name, if it is one that clients can carry.
+    pub(super) fn entry_name(&self) -> Result<String, InstallError> {
+        checked_name(self.client, self.name.as_deref().unwrap_or(ENTRY))
     }
 }
 

@@ -20,6 +20,13 @@ pub(crate) enum InstallError {
     EntryName { name: String, problem: &'static str },
     #[error("the path {} is not valid UTF-8, so it cannot stand in a config file", path.display())]
     PathNotText { path: PathBuf },
+    #[error("the config cannot be read: `trunkline check` says what is wrong with it")]
+    ConfigUnreadable,
+    #[error(
+        "there is no {}, so there is nothing to move; `trunkline install {client}` writes one",
+        file.display()
+    )]
+    ClientFileMissing { client: Client, file: PathBuf },
     #[error("config file not found: {}", path.display())]
     ConfigMissing { path: PathBuf },
     #[error(
@@ -42,6 +49,25 @@ pub(crate) enum InstallError {
         file.display()
     )]
     NameTaken { file: PathBuf, name: String },
+    #[error(
+        "{} has a server {name:?}, but it does not start Trunkline; \
+         take it out with --force if it is meant",
+        file.display()
+    )]
+    NotOurs { file: PathBuf, name: String },
+    #[error(
+        "{} has no entry of that name, but {} that start{} Trunkline; name one with --name",
+        file.display(), others.join(", "), if others.len() == 1 { "s" } else { "" }
+    )]
+    OtherName { file: PathBuf, others: Vec<String> },
+    #[error(
+        "there is no backup beside {}: Trunkline has not changed it; \
+         `trunkline uninstall` takes its entry out",
+        file.display()
+    )]
+    NoBackup { file: PathBuf },
+    #[error("there is no backup {}; --list shows those there are", path.display())]
+    BackupMissing { path: PathBuf },
     #[error("{} kept changing while it was edited; close the client and try again", file.display())]
     KeepsChanging { file: PathBuf },
     #[error("the edited {} would not say what it should; the file was not touched", file.display())]
@@ -62,6 +88,7 @@ impl InstallError {
                 | Self::PathNotText { .. }
                 | Self::ConfigMissing { .. }
                 | Self::ConfigIsClientFile { .. }
+                | Self::BackupMissing { .. }
         )
     }
 

@@ -9,40 +9,48 @@ use trunkline_catalog::name::Client;
 
 use super::document::{Dialect, Format};
 use super::error::InstallError;
-use super::request::{Environment, InstallRequest, Os};
+use super::request::{Environment, Os, Wanted};
 
 /// The spot our entry goes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) file: PathBuf,
-    pub(super) format: Format,
+pub(crate) struct Place {
+    pub(crate) file: PathBuf,
+    pub(crate) format: Format,
     /// The object that holds one member for each server.
-    pub(super) key: &'static str,
-    pub(super) scope: Scope,
+    pub(crate) key: &'static str,
+    pub(crate) scope: Scope,
+    folder: Option<PathBuf>,
+}
+
+impl Place {
+    /// The folder of the project whose file it is.
+    pub(crate) fn project(&self) -> Option<PathBuf> {
+        self.folder.clone()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(crate) enum Scope {
     User,
     Project,
 }
 
-pub(super) fn place(request: &InstallRequest) -> Result<Place, InstallError> {
-    let client = request.client;
+pub(crate) fn place(wanted: &Wanted, env: &Environment) -> Result<Place, InstallError> {
+    let client = wanted.client;
     let (format, key) = shape(client).ok_or(InstallError::NoConfigFile { client })?;
-    let env = &request.environment;
-    let scope = if request.project.is_some() { Scope::Project } else { Scope::User };
-    let file = match (&request.file, &request.project) {
+    let scope = if wanted.project.is_some() { Scope::Project } else { Scope::User };
+    let file = match (&wanted.file, &wanted.project) {
         (Some(file), _) => file.clone(),
         (None, Some(folder)) => {
             folder.join(project_file(client).ok_or(InstallError::NoProjectFile { client })?)
         }
         (None, None) => user_file(client, env).ok_or(InstallError::NoHome)?,
     };
-    Ok(Place { file: env.absolute(&file), format, key, scope })
+    let folder = wanted.project.as_deref().map(|folder| env.absolute(folder));
+    Ok(Place { file: env.absolute(&file), format, key, scope, folder })
 }
 
-fn shape(client: Client) -> Option<(Format, &'static str)> {
+pub(crate) fn shape(client: Client) -> Option<(Format, &'static str)> {
     let strict = Format::Json(Dialect::Strict);
     let lenient = Format::Json(Dialect::Comments);
     match client {
@@ -55,7 +63,7 @@ fn shape(client: Client) -> Option<(Format, &'static str)> {
     }
 }
 
-fn project_file(client: Client) -> Option<&'static str> {
+pub(crate) fn project_file(client: Client) -> Option<&'static str> {
     match client {
         Client::ClaudeCode => Some(".mcp.json"),
         Client::Cursor => Some(".cursor/mcp.json"),
@@ -67,7 +75,7 @@ fn project_file(client: Client) -> Option<&'static str> {
     }
 }
 
-fn user_file(client: Client, env: &Environment) -> Option<PathBuf> {
+pub(crate) fn user_file(client: Client, env: &Environment) -> Option<PathBuf> {
     let home = env.home.as_deref();
     match client {
         Client::ClaudeDesktop => {
@@ -87,7 +95,7 @@ fn user_file(client: Client, env: &Environment) -> Option<PathBuf> {
 }
 
 /// Where desktop programs keep their settings.
-fn app_folder(env: &Environment) -> Option<PathBuf> {
+pub(crate) fn app_folder(env: &Environment) -> Option<PathBuf> {
     let home = env.home.as_deref();
     match env.os {
         Os::Linux => xdg_config(env),
@@ -96,7 +104,7 @@ fn app_folder(env: &Environment) -> Option<PathBuf> {
     }
 }
 
-fn xdg_config(env: &Environment) -> Option<PathBuf> {
+pub(crate) fn xdg_config(env: &Environment) -> Option<PathBuf> {
     // the specification says to ignore a relative one
     let given = env.xdg_config.clone().filter(|path| path.is_absolute());
     given.or_else(|| Some(env.home.as_deref()?.join(".config")))

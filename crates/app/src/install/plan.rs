@@ -10,11 +10,11 @@ use super::place::Place;
 use super::report::Outcome;
 
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) outcome: Outcome,
+pub(crate) struct Plan {
+    pub(crate) outcome: Outcome,
     /// The whole file as it is to be.
-    pub(super) text: String,
-    pub(super) diff: String,
+    pub(crate) text: String,
+    pub(crate) diff: String,
 }
 
 /// What happens to our entry.
@@ -35,7 +35,7 @@ pub(super) enum Change {
 }
 
 /// `text` is `None` when there is no file yet.
-pub(super) fn plan(
+pub(crate) fn plan(
     text: Option<&str>,
     place: &Place,
     entry: &Entry,
@@ -104,7 +104,7 @@ fn prove(text: &str, place: &Place, entry: &Entry) -> Result<(), InstallError> {
     }
 }
 
-fn as_error(problem: Problem, place: &Place) -> InstallError {
+pub(crate) fn as_error(problem: Problem, place: &Place) -> InstallError {
     let file = place.file.clone();
     match problem {
         Problem::Syntax { line, column, problem } => {

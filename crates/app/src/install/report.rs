@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use serde_json::{Value, json};
 use trunkline_catalog::name::Client;
 
 use super::entry::Entry;
@@ -54,12 +55,35 @@ impl Report {
             file: place.file.clone(),
             backup: None,
             outcome,
-            dry_run: request.dry_run,
+            dry_run: request.wanted.dry_run,
             command: entry.command_line(),
             diff,
             notes: notes(request, entry),
             next: next(entry.client, place.scope),
         }
+    }
+}
+
+impl Report {
+    pub(crate) fn json(&self) -> Value {
+        let outcome = match self.outcome {
+            Outcome::Created => "created",
+            Outcome::Added => "added",
+            Outcome::Updated => "updated",
+            Outcome::Replaced => "replaced",
+            Outcome::Unchanged => "unchanged",
+        };
+        json!({
+            "client": self.client.id(),
+            "name": self.name,
+            "file": self.file.display().to_string(),
+            "outcome": outcome,
+            "dry_run": self.dry_run,
+            "backup": self.backup.as_ref().map(|backup| backup.display().to_string()),
+            "command": self.command,
+            "notes": self.notes,
+            "next": self.next,
+        })
     }
 }
 

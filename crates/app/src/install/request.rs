@@ -1,4 +1,4 @@
-//! What `install` is asked to do, and the surroundings it may look at.
+//! What is asked to be done to a client's file, and the surroundings that may be looked at.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -8,27 +8,33 @@ use trunkline_catalog::name::Client;
 /// Everything `install` knows: it reads neither the environment nor the clock itself.
 #[derive(Debug, Clone)]
 pub(crate) struct InstallRequest {
-    pub(crate) client: Client,
+    pub(crate) wanted: Wanted,
     /// The `mcpServers` file Trunkline is to be started with.
     pub(crate) config: PathBuf,
     /// The running program, which the client will start.
     pub(crate) executable: PathBuf,
-    /// The entry's name in the client's file; `trunkline` if not given.
-    pub(crate) name: Option<String>,
-    /// Write the project's file in this folder instead of the user's.
-    pub(crate) project: Option<PathBuf>,
-    /// Write exactly this file.
-    pub(crate) file: Option<PathBuf>,
-    /// Say what would change, write nothing.
-    pub(crate) dry_run: bool,
-    /// Replace an entry of the same name that is not ours.
-    pub(crate) force: bool,
     /// Names of the environment variables the config refers to, for the clients that hand a server
     /// only the variables they are told to.
     pub(crate) variables: Vec<String>,
     pub(crate) environment: Environment,
     /// Dates the backup.
     pub(crate) now: SystemTime,
+}
+
+/// Which file of which client, which entry in it, and how far to go.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    pub(crate) client: Client,
+    /// The entry's name in the client's file; `trunkline` if not given.
+    pub(crate) name: Option<String>,
+    /// The project's file in this folder instead of the user's.
+    pub(crate) project: Option<PathBuf>,
+    /// Exactly this file.
+    pub(crate) file: Option<PathBuf>,
+    /// Say what would change, write nothing.
+    pub(crate) dry_run: bool,
+    /// Also if the entry of this name is not ours.
+    pub(crate) force: bool,
 }
 
 /// Where the user's files are.
@@ -72,7 +78,7 @@ impl Os {
 impl Environment {
     /// The path from the root, without `.` parts. Links and `..` stay: what the user wrote still
     /// works when a link is moved on to a newer version.
-    pub(super) fn absolute(&self, path: &Path) -> PathBuf {
+    pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
         self.current_dir.join(path).components().collect()
     }
 }

@@ -13,18 +13,18 @@ use super::request::InstallRequest;
 use crate::moment::stamp;
 
 /// A client that writes its file all the time is given this many chances to pause.
-const ATTEMPTS: usize = 5;
+pub(crate) const ATTEMPTS: usize = 5;
 
 /// Adds or replaces Trunkline's entry in the client's config file.
 pub(crate) fn run(request: &InstallRequest) -> Result<Report, InstallError> {
-    let place = place(request)?;
+    let place = place(&request.wanted, &request.environment)?;
     let entry = Entry::new(request)?;
     check_config(&request.environment.absolute(&request.config), &place.file)?;
     for _ in 0..ATTEMPTS {
         let found = Found::read(&place.file)?;
-        let plan = plan(found.content(), &place, &entry, request.force)?;
+        let plan = plan(found.content(), &place, &entry, request.wanted.force)?;
         let mut report = Report::new(request, &place, &entry, plan.outcome, plan.diff);
-        if request.dry_run || plan.outcome == Outcome::Unchanged {
+        if request.wanted.dry_run || plan.outcome == Outcome::Unchanged {
             return Ok(report);
         }
         if let Written::Done { backup } = found.write(&plan.text, &stamp(request.now))? {

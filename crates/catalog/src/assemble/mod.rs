@@ -1,6 +1,9 @@
 //! Listings + naming rule -> `Catalog`: one immutable snapshot of what clients see. Pure.
 
+mod behind;
 mod custom;
+mod meta;
+mod near;
 mod page;
 mod prompts;
 mod resources;
@@ -15,9 +18,11 @@ use trunkline_wire::{decode, elements, member};
 
 use crate::config::{CustomTool, ToolFilter};
 use crate::listing::{CacheHint, Entry, ListKind, Listing, ParamHeader};
-use crate::name::Naming;
+use crate::name::{Naming, ToolName};
 
+pub use behind::{Behind, Origin};
 pub use custom::{CustomRoute, Refusal};
+pub use meta::{Exposure, MetaNames, MetaTool};
 
 /// What one server contributes.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +61,9 @@ impl Scope<'_> {
     }
 }
 
+/// So many names are told to somebody who has said a wrong one.
+const MOST_NEAR: usize = 3;
+
 /// Everything clients may see and call at one moment. Never changed, only replaced.
 #[derive(Debug, Default)]
 pub struct Catalog {
@@ -91,6 +99,8 @@ pub enum ToolRoute {
     Server(Route),
     /// To one of several; the arguments say which.
     Custom(CustomRoute),
+    /// To nobody: it is Trunkline's own.
+    Meta(MetaTool),
 }
 
 impl Catalog {
@@ -100,11 +110,21 @@ impl Catalog {
     /// Which names of tools and prompts collide is decided over all that was ever offered, running
     /// or not: a name that was one tool's never becomes another's because a server went away.
     pub fn assemble(offers: &[Offer<'_>], custom: &[CustomTool], naming: &Naming) -> Self {
+        Self::exposing(Exposure::Full, offers, custom, naming)
+    }
+
+    /// The same with a list of tools that shows only so much.
+    pub fn exposing(
+        exposure: Exposure,
+        offers: &[Offer<'_>],
+        custom: &[CustomTool],
+        naming: &Naming,
+    ) -> Self {
         let mut warnings = Vec::new();
         // Nobody else's URIs depend on those of a server that is not wholly seen.
         let whole: Vec<_> = offers.iter().filter(|offer| offer.scope.is_whole()).copied().collect();
         Self {
-            tools: tools::Tools::assemble(offers, custom, naming, &mut warnings),
+            tools: tools::Tools::assemble(offers, custom, (naming, exposure), &mut warnings),
             resources: resources::Resources::assemble(&whole, naming, &mut warnings),
             prompts: prompts::Prompts::assemble(offers, naming, &mut warnings),
             caches: caches(offers),
@@ -131,6 +151,35 @@ impl Catalog {
     /// The tool of this name, listed or canonical.
     pub fn route(&self, name: &str) -> Option<&ToolRoute> {
         self.tools.routes.get(name)
+    }
+
+    /// Does any tool want arguments of its calls in headers, too?
+    pub fn mirrors_arguments(&self) -> bool {
+        self.tools.mirrors_arguments
+    }
+
+    /// What the list of tools does not show; `None`: it shows everything.
+    pub fn behind(&self) -> Option<&Behind> {
+        self.tools.behind.as_ref()
+    }
+
+    /// The names of tools that somebody may have meant who said this one, the nearest first.
+    pub fn near(&self, name: &str) -> Vec<&str> {
+        let mut found: Vec<&str> = Vec::new();
+        let known = self.tools.routes.keys().map(ToolName::as_str);
+        for near in near::nearest(name, known) {
+            // A tool may have two names: which of them does not matter.
+            let is_new = !found.iter().any(|other| self.route(other) == self.route(near));
+            if is_new && found.len() < MOST_NEAR {
+                found.push(near);
+            }
+        }
+        found
+    }
+
+    /// How many names tools have.
+    pub fn names(&self) -> usize {
+        self.tools.routes.len()
     }
 
     /// How many of a server's tools can be called by name.

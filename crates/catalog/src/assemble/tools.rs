@@ -6,17 +6,23 @@ use std::iter;
 use foldhash::fast::RandomState;
 use trunkline_wire::encode;
 
+use super::behind::{Behind, Hidden, Origin};
 use super::custom::CustomRoute;
+use super::meta::{Exposure, MetaNames, MetaTool};
 use super::page::{Line, Page, spliced};
 use super::{Offer, Route, ToolRoute};
-use crate::config::{CustomTool, Exposed, ToolFilter};
+use crate::config::{CustomTool, Exposed, ToolFilter, fits};
 use crate::listing::{ListKind, Listing, Tool};
-use crate::name::{Assigned, Identity, Naming, ToolName, assign, escaped};
+use crate::name::{Assigned, Assignment, Identity, NameWarning, Naming, ToolName, assign, escaped};
 
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     pub(super) routes: HashMap<ToolName, ToolRoute, RandomState>,
     pub(super) page: Page,
+    /// Some want arguments in headers, too.
+    pub(super) mirrors_arguments: bool,
+    /// `None`: the list shows everything.
+    pub(super) behind: Option<Behind>,
 }
 
 /// A running server's tool that clients may see.
@@ -26,13 +32,15 @@ struct Visible<'a> {
     tool: &'a Tool,
     /// Its own name, or the one the config gives it.
     name: &'a str,
+    /// It is listed in any case.
+    pinned: bool,
 }
 
 impl Tools {
     pub(super) fn assemble(
         offers: &[Offer<'_>],
         custom: &[CustomTool],
-        naming: &Naming,
+        (naming, exposure): (&Naming, Exposure),
         warnings: &mut Vec<String>,
     ) -> Self {
         let views: Vec<View<'_>> = offers.iter().map(|offer| View::of(offer.filter)).collect();
@@ -47,36 +55,140 @@ impl Tools {
         // The same tool twice has the same names twice.
         let identities: Vec<_> = offered.chain(own).chain(known).collect();
         let assignment = assign(&identities, naming);
-        warnings.extend(assignment.warnings.iter().map(ToString::to_string));
+        let amount = || custom.len() + iter::zip(offers, &views).map(ever_seen).sum::<usize>();
+        let searched = Searched::decide(exposure, naming, amount);
+        warnings.extend(told(&assignment, searched));
         for (offer, view) in iter::zip(offers, &views) {
             warnings.extend(view.unmatched(offer));
         }
 
         let mut names = assignment.names.iter();
         let mut routes = Routes::with_capacity(tools.len() + custom.len());
-        let mut lines = Vec::with_capacity(tools.len() + custom.len());
+        let mut listed = Vec::with_capacity(tools.len() + custom.len());
         for (tool, names) in iter::zip(&tools, names.by_ref()) {
             routes.add(names, ToolRoute::Server(Route::to(tool.server, tool.tool)));
-            lines.push(Line {
-                name: names.wire.as_str(),
-                definition: spliced(
-                    &tool.tool.definition,
-                    &[(tool.tool.name_at, &encode(names.wire.as_str()))],
-                ),
-            });
+            let new = encode(names.wire.as_str());
+            let definition = spliced(&tool.tool.definition, &[(tool.tool.name_at, &new)]);
+            let (origin, own) = (Some(tool.server), tool.tool.name.as_str());
+            listed.push(Listed { origin, own, names, definition, pinned: tool.pinned });
         }
         for (tool, names) in iter::zip(custom, names) {
             let route = CustomRoute::new(tool, offers, warnings);
             let definition = route.definition(tool, names.wire.as_str(), offers);
-            lines.extend(
-                definition.map(|definition| Line { name: names.wire.as_str(), definition }),
-            );
+            let own = tool.name.as_str();
+            listed.extend(definition.map(|definition| Listed {
+                origin: None,
+                own,
+                names,
+                definition,
+                pinned: true, // the config has made it for clients
+            }));
             if !tool.subtools.is_empty() {
                 routes.add(names, ToolRoute::Custom(route));
             }
         }
-        Self { routes: routes.0, page: Page::of(ListKind::Tools, lines) }
+        let mirrors_arguments = tools.iter().any(|tool| tool.tool.headers.is_some());
+        match searched {
+            Searched::No => {
+                let lines = listed.into_iter().map(Listed::line).collect();
+                Self {
+                    routes: routes.0,
+                    page: Page::of(ListKind::Tools, lines),
+                    mirrors_arguments,
+                    behind: None,
+                }
+            }
+            Searched::Wanted | Searched::Needed(_) => {
+                Self { mirrors_arguments, ..Self::searched(routes, listed, &assignment) }
+            }
+        }
     }
+
+    /// The list without what is not pinned, and with Trunkline's own tools.
+    fn searched(mut routes: Routes, listed: Vec<Listed<'_>>, assignment: &Assignment) -> Self {
+        let all = assignment.names.iter();
+        let taken = all.flat_map(|names| iter::once(&names.wire).chain(&names.canonical));
+        let own = MetaNames::beside(taken.map(ToolName::as_str));
+        let hidden = listed.iter().map(|tool| Hidden {
+            origin: tool.origin,
+            own: tool.own,
+            names: tool.names,
+            definition: &tool.definition,
+        });
+        let behind = Behind::new(own.clone(), hidden);
+        let metas = MetaTool::ALL.map(|tool| (tool, own.name(tool)));
+        for (tool, name) in &metas {
+            routes.0.insert(ToolName::new(name.as_str()), ToolRoute::Meta(*tool));
+        }
+        let pinned = listed.into_iter().filter(|tool| tool.pinned).map(Listed::line);
+        let metas =
+            metas.iter().map(|(tool, name)| Line { name, definition: own.definition(*tool) });
+        let lines = pinned.chain(metas).collect();
+        let page = Page::of(ListKind::Tools, lines);
+        Self { routes: routes.0, page, mirrors_arguments: false, behind: Some(behind) }
+    }
+}
+
+/// A tool that is there for clients.
+struct Listed<'a> {
+    origin: Origin,
+    own: &'a str,
+    names: &'a Assigned,
+    definition: Vec<u8>,
+    pinned: bool,
+}
+
+impl<'a> Listed<'a> {
+    fn line(self) -> Line<'a> {
+        Line { name: self.names.wire.as_str(), definition: self.definition }
+    }
+}
+
+/// Are tools to be found instead of listed?
+#[derive(Clone, Copy)]
+enum Searched {
+    No,
+    /// Somebody wants it so.
+    Wanted,
+    /// There are more than the client carries: so many.
+    Needed(usize),
+}
+
+impl Searched {
+    /// `amount`: how many tools were ever there, running or not. So the list does not change its
+    /// kind because a server goes away for a while.
+    fn decide(exposure: Exposure, naming: &Naming, amount: impl Fn() -> usize) -> Self {
+        let budget = naming.profile().and_then(|profile| profile.budget);
+        match (exposure, budget) {
+            (Exposure::Search, _) => Self::Wanted,
+            (Exposure::Auto, Some(budget)) if amount() > budget.tools => Self::Needed(amount()),
+            _ => Self::No,
+        }
+    }
+}
+
+/// What is to be said about names, and about the number of tools where it is too high.
+fn told(assignment: &Assignment, searched: Searched) -> impl Iterator<Item = String> {
+    assignment.warnings.iter().filter_map(move |warning| match (warning, searched) {
+        (NameWarning::OverBudget { .. }, Searched::Wanted) => None,
+        (NameWarning::OverBudget { client, budget, beyond, .. }, Searched::Needed(tools)) => {
+            let title = client.profile().title;
+            Some(format!(
+                "{tools} tools: above {budget} {title} {beyond}; so only pinned ones are listed, and \
+                 the others are found with `search_tools` (`--expose full` lists all, `pinnedTools` \
+                 pins)"
+            ))
+        }
+        _ => Some(warning.to_string()),
+    })
+}
+
+/// How many tools of a server whoever looks has ever seen.
+fn ever_seen((offer, view): (&Offer<'_>, &View<'_>)) -> usize {
+    let offered = offer.listing.into_iter().flat_map(Listing::tools).map(|tool| &tool.name);
+    let names: HashSet<&String> = offer.known.iter().chain(offered).collect();
+    let seen = |name: &&&String| offer.scope.has(name) && view.shows(name);
+    names.iter().filter(seen).count()
 }
 
 struct Routes(HashMap<ToolName, ToolRoute, RandomState>);
@@ -98,7 +210,8 @@ fn visible<'a>(offer: &Offer<'a>, view: &View<'a>) -> Vec<Visible<'a>> {
     let tools = offer.listing.into_iter().flat_map(Listing::tools);
     let visible = tools.filter(|tool| offer.scope.has(&tool.name)).filter_map(|tool| {
         let name = view.name(&tool.name)?;
-        Some(Visible { server: offer.server, key: offer.key, tool, name })
+        let pinned = offer.filter.pins(&tool.name);
+        Some(Visible { server: offer.server, key: offer.key, tool, name, pinned })
     });
     visible.collect()
 }
@@ -130,6 +243,11 @@ impl<'a> View<'a> {
         }
     }
 
+    fn shows(&self, original: &str) -> bool {
+        let is_exposed = |exposed: &HashMap<&str, &str>| exposed.contains_key(original);
+        !self.hidden.contains(original) && self.exposed.as_ref().is_none_or(is_exposed)
+    }
+
     /// Names of the filter that are no tool's, where that can be known.
     fn unmatched(&self, offer: &Offer<'a>) -> Vec<String> {
         let Some(listing) = offer.listing else { return Vec::new() };
@@ -141,6 +259,8 @@ impl<'a> View<'a> {
             let (key, name) = (escaped(offer.key), escaped(name));
             format!("the tool \"{name}\" to be {what} is not one of server \"{key}\"")
         };
-        strange.map(say).collect()
+        let pins = |pattern: &&String| !offered.iter().any(|name| fits(pattern, name));
+        let pinned = offer.filter.pinned.iter().filter(pins).map(|name| (name, "pinned"));
+        strange.chain(pinned).map(say).collect()
     }
 }

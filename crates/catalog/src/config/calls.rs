@@ -6,19 +6,31 @@ use super::check::{Checker, find};
 use super::load::Rules;
 use super::path::Path;
 use super::problem::Problem;
+use super::shape::{CALL_TIME, CALLS_AT_ONCE, Key};
 use super::spec::CallRules;
 use crate::jsonc::{Member, Value};
 
 const TIMEOUT: &str = "callTimeout";
 const AT_ONCE: &str = "maxConcurrency";
 
-pub(crate) const CALLS: [&str; 2] = [TIMEOUT, AT_ONCE];
+pub(crate) const CALLS: [Key; 2] = [
+    Key::new(
+        TIMEOUT,
+        CALL_TIME,
+        "Seconds after which a call to this server is answered with an error.",
+    ),
+    Key::new(
+        AT_ONCE,
+        CALLS_AT_ONCE,
+        "How many calls this server is given at a time; others wait for their turn.",
+    ),
+];
 
 /// A day: what takes longer is not waited for.
-const LONGEST: f64 = 86_400.0;
+pub(crate) const LONGEST: f64 = 86_400.0;
 /// A millisecond: nothing is answered sooner.
-const SHORTEST: f64 = 0.001;
-const MOST: usize = 100_000;
+pub(crate) const SHORTEST: f64 = 0.001;
+pub(crate) const MOST: usize = 100_000;
 
 impl Checker<'_> {
     pub(crate) fn calls(&mut self, members: &[Member], at: &Path) -> CallRules {

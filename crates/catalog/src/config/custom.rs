@@ -8,23 +8,38 @@ use super::names::{SEPARATORS, clash, named_alike};
 use super::near::nearest;
 use super::path::Path;
 use super::problem::Problem;
+use super::shape::{Key, Takes};
 use super::spec::{CustomTool, ServerSpec, Subtool};
 use crate::jsonc::{Member, Node, Value};
 use crate::name::admissible;
 use crate::place::Span;
 
-const CUSTOM: Keys<'_> = Keys {
-    known: &["description", "subtools"],
+pub(crate) const CUSTOM: Keys<'_> = Keys {
+    known: &[
+        Key::new("description", Takes::Text, "What clients are told about the tool.").needed(),
+        Key::new("subtools", Takes::Subtools, "The tools it stands for, by server.").needed(),
+    ],
     spellings: &[("description", "description"), ("desc", "description"), ("subtools", "subtools")],
     ..NONE
 };
 
 /// The tools of one server, inside `subtools`.
-const OF_SERVER: Keys<'_> =
-    Keys { known: &["tools"], spellings: &[("tools", "tools"), ("subtools", "tools")], ..NONE };
+pub(crate) const OF_SERVER: Keys<'_> = Keys {
+    known: &[Key::new(
+        "tools",
+        Takes::SubtoolList,
+        "Tools of this server, by the names it uses, also those that are not offered.",
+    )
+    .needed()],
+    spellings: &[("tools", "tools"), ("subtools", "tools")],
+    ..NONE
+};
 
-const SUBTOOL: Keys<'_> = Keys {
-    known: &["name", "description"],
+pub(crate) const SUBTOOL: Keys<'_> = Keys {
+    known: &[
+        Key::new("name", Takes::Name, "The tool, as its server calls it.").needed(),
+        Key::new("description", Takes::Text, "What clients are told about it."),
+    ],
     spellings: &[("name", "name"), ("description", "description"), ("desc", "description")],
     ..NONE
 };

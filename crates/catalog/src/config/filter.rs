@@ -9,17 +9,58 @@ use super::harmless::shown_key;
 use super::load::Rules;
 use super::path::Path;
 use super::problem::Problem;
+use super::shape::{Key, Takes};
 use super::spec::{Era, Exposed, Share, ToolFilter};
 use crate::jsonc::{Member, Node, Value};
 use crate::name::admissible;
 
 /// Gemini CLI, Codex, Goose and Copilot CLI, after ours (notes/clients.md, "Config formats").
-pub(crate) const EXPOSE: [&str; 5] =
-    ["exposedTools", "includeTools", "enabled_tools", "available_tools", COPILOT];
+pub(crate) const EXPOSE: [Key; 5] = [
+    Key::new(
+        "exposedTools",
+        Takes::Exposed,
+        "Only these tools are offered, by the names the server uses; {\"original\": …, \"exposed\": …} \
+         gives one another name.",
+    ),
+    Key::new("includeTools", Takes::Exposed, "The same, as Gemini CLI calls it."),
+    Key::new("enabled_tools", Takes::Exposed, "The same, as Codex calls it."),
+    Key::new("available_tools", Takes::Exposed, "The same, as Goose calls it."),
+    Key::new(
+        COPILOT,
+        Takes::ExposedElsewhere,
+        "The same, as Copilot CLI calls it; [\"*\"] is all of them.",
+    ),
+];
 
 /// Gemini CLI and Copilot CLI, Codex, Windsurf, after ours.
-pub(crate) const HIDE: [&str; 4] =
-    ["hiddenTools", "excludeTools", "disabled_tools", "disabledTools"];
+pub(crate) const HIDE: [Key; 4] = [
+    Key::new("hiddenTools", Takes::ToolNames, "These tools are not offered."),
+    Key::new("excludeTools", Takes::ToolNames, "The same, as Gemini CLI and Copilot CLI call it."),
+    Key::new("disabled_tools", Takes::ToolNames, "The same, as Codex calls it."),
+    Key::new("disabledTools", Takes::ToolNames, "The same, as Windsurf calls it."),
+];
+
+/// An entry of `exposedTools` with a name of its own.
+pub(crate) static RENAMED: [Key; 2] = [
+    Key::new("original", Takes::Name, "The tool, as its server calls it.").needed(),
+    Key::new("exposed", Takes::ToolName, "Its name for clients."),
+];
+
+/// What `share` and `era` may say.
+pub(crate) const SHARES: [&str; 2] = [SHARED, PER_SESSION];
+const SHARED: &str = "shared";
+const PER_SESSION: &str = "per-session";
+pub(crate) const ERAS: [&str; 3] = [AUTO, LEGACY, MODERN];
+const AUTO: &str = "auto";
+const LEGACY: &str = "legacy";
+const MODERN: &str = "modern";
+
+/// Ours alone.
+pub(crate) const PIN: [Key; 1] = [Key::new(
+    "pinnedTools",
+    Takes::ToolNames,
+    "Where tools are searched (`--expose search`): these are listed all the same.",
+)];
 
 /// Names or `"*"` here, permissions in Claude Code's files, settings for each tool in Codex's.
 const COPILOT: &str = "tools";
@@ -43,12 +84,15 @@ impl Checker<'_> {
         }
         let exposed = self.exposed(members, at);
         let mut hidden: Vec<String> = Vec::new();
-        for member in HIDE.iter().filter_map(|key| find(members, key)) {
-            hidden.extend(self.hidden(member, &at.key(&member.key.value)));
+        for member in HIDE.iter().filter_map(|key| find(members, key.name)) {
+            hidden.extend(self.names(member, &at.key(&member.key.value)));
         }
         let mut seen = HashSet::new();
         hidden.retain(|name| seen.insert(name.clone()));
-        ToolFilter { exposed, hidden }
+        let pinned = PIN.iter().filter_map(|key| find(members, key.name));
+        let pinned =
+            pinned.flat_map(|member| self.names(member, &at.key(&member.key.value))).collect();
+        ToolFilter { exposed, hidden, pinned }
     }
 
     pub(crate) fn share(&mut self, members: &[Member], at: &Path) -> Share {
@@ -62,8 +106,8 @@ impl Checker<'_> {
             return Share::default();
         };
         match text.value.as_str() {
-            "shared" => Share::Shared,
-            "per-session" => Share::PerSession,
+            SHARED => Share::Shared,
+            PER_SESSION => Share::PerSession,
             _ => {
                 let problem = Problem::schema(&at, text.span, "this way to `share` is not known");
                 self.report(problem.help(SHARE_HELP));
@@ -83,9 +127,9 @@ impl Checker<'_> {
             return Era::default();
         };
         match text.value.as_str() {
-            "auto" => Era::Auto,
-            "legacy" => Era::Legacy,
-            "modern" => Era::Modern,
+            AUTO => Era::Auto,
+            LEGACY => Era::Legacy,
+            MODERN => Era::Modern,
             _ => {
                 let problem = Problem::schema(&at, text.span, "this `era` is not known");
                 self.report(problem.help(ERA_HELP));
@@ -97,7 +141,7 @@ impl Checker<'_> {
     /// The one list of tools to be exposed. Several that say the same are one.
     fn exposed(&mut self, members: &[Member], at: &Path) -> Option<Vec<Exposed>> {
         let mut found: Option<(&Member, Vec<Exposed>)> = None;
-        for member in EXPOSE.iter().filter_map(|key| find(members, key)) {
+        for member in EXPOSE.iter().filter_map(|key| find(members, key.name)) {
             let Some(list) = self.exposed_list(member, &at.key(&member.key.value)) else {
                 continue;
             };
@@ -153,9 +197,8 @@ impl Checker<'_> {
             Value::String(text) => Some(Exposed { original: text.value.clone(), exposed: None }),
             Value::Object(members) => {
                 self.duplicates(members, at);
-                let other = |member: &&Member| {
-                    !["original", "exposed"].contains(&member.key.value.as_str())
-                };
+                let other =
+                    |member: &&Member| RENAMED.iter().all(|key| key.name != member.key.value);
                 for member in members.iter().filter(other) {
                     self.note(&at.key(&member.key.value), member.key.span);
                 }
@@ -198,7 +241,8 @@ impl Checker<'_> {
         Some(name)
     }
 
-    fn hidden(&mut self, member: &Member, at: &Path) -> Vec<String> {
+    /// A list of names.
+    fn names(&mut self, member: &Member, at: &Path) -> Vec<String> {
         let key = &member.key.value;
         let Value::Array(items) = &member.value.value else {
             self.not_a_list(member, at, key);

@@ -2,18 +2,19 @@
 
 use super::calls::CALLS;
 use super::check::{Checker, find};
-use super::filter::{EXPOSE, HIDE};
+use super::filter::{ERAS, EXPOSE, HIDE, PIN, SHARES};
 use super::harmless::shown_key;
 use super::load::Rules;
 use super::near::{Spellings, nearest};
 use super::path::Path;
 use super::problem::Problem;
+use super::shape::{Key, Takes};
 use crate::jsonc::{Member, Value};
 
 pub(crate) struct Keys<'k> {
-    pub(crate) known: &'k [&'k str],
+    pub(crate) known: &'static [Key],
     /// Known as well, here and elsewhere.
-    pub(crate) more: &'k [&'k [&'k str]],
+    pub(crate) more: &'static [&'static [Key]],
     pub(crate) spellings: Spellings<'k, 'k>,
     pub(crate) not_yet: &'k [&'k str],
     /// Known in a server of the other kind: no effect here.
@@ -22,7 +23,8 @@ pub(crate) struct Keys<'k> {
 
 impl Keys<'_> {
     fn knows(&self, key: &str) -> bool {
-        self.known.contains(&key) || self.more.iter().any(|keys| keys.contains(&key))
+        let mut all = self.known.iter().chain(self.more.iter().copied().flatten());
+        all.any(|known| known.name == key)
     }
 }
 
@@ -31,39 +33,101 @@ pub(crate) const NONE: Keys<'_> =
 
 /// The file's own object.
 pub(crate) const TOP: Keys<'_> = Keys {
-    known: &["mcpServers", "servers", "tools"],
+    known: &[
+        Key::new(
+            "$schema",
+            Takes::Anything,
+            "Where this schema is, for editors. Trunkline does not look at it.",
+        ),
+        MCP_SERVERS,
+        Key::new("servers", Takes::Servers, "The same, as VS Code calls it."),
+        Key::new(
+            "tools",
+            Takes::CustomTools,
+            "Custom tools: each stands for several tools of several servers.",
+        ),
+    ],
     spellings: &[("mcpServers", "mcpServers"), ("tools", "tools"), ("customTools", "tools")],
     ..NONE
 };
 
 pub(crate) const TOP_SIMPLE: Keys<'_> =
-    Keys { known: &["mcpServers"], spellings: &[("mcpServers", "mcpServers")], ..NONE };
+    Keys { known: &[MCP_SERVERS], spellings: &[("mcpServers", "mcpServers")], ..NONE };
+
+const MCP_SERVERS: Key = Key::new(
+    "mcpServers",
+    Takes::Servers,
+    "The servers. The key of each becomes the prefix of its tools, exactly as written.",
+);
 
 /// A server under the simple rules.
 pub(crate) const SIMPLE: Keys<'_> =
-    Keys { known: &["command", "args", "env"], spellings: &SPELLINGS, ..NONE };
+    Keys { known: &[COMMAND, ARGS, ENV], spellings: &SPELLINGS, ..NONE };
 
 pub(crate) const STDIO: Keys<'_> = Keys {
-    known: &["command", "args", "env", "cwd"],
+    known: &[
+        COMMAND,
+        ARGS,
+        ENV,
+        Key::new("cwd", Takes::Filled, "The working directory of the program."),
+    ],
     more: &ANY_SERVER,
     spellings: &SPELLINGS,
     not_yet: &NOT_YET,
     elsewhere: &["headers"],
 };
 
+const COMMAND: Key = Key::new(
+    "command",
+    Takes::Filled,
+    "The program to start. No shell: its arguments go into `args`.",
+);
+const ARGS: Key = Key::new("args", Takes::Texts, "The arguments of the program.");
+const ENV: Key = Key::new(
+    "env",
+    Takes::Variables,
+    "Added to the environment of the program. ${NAME} is a variable of Trunkline's own.",
+);
+
 pub(crate) const REMOTE: Keys<'_> = Keys {
-    known: &["url", "serverUrl", "httpUrl", "headers"],
+    known: &[
+        Key::new("url", Takes::Address, "The address of a server that runs elsewhere."),
+        Key::new("serverUrl", Takes::Address, "The same, as Windsurf calls it."),
+        Key::new("httpUrl", Takes::Address, "The same, as Gemini CLI calls it: Streamable HTTP."),
+        Key::new("headers", Takes::Headers, "Sent to the server with every request."),
+    ],
     more: &ANY_SERVER,
     spellings: &SPELLINGS,
     not_yet: &NOT_YET,
     elsewhere: &["args", "env", "cwd"],
 };
 
-const ANY_SERVER: [&[&str]; 4] =
-    [&["type", "disabled", "enabled", "share", "era"], &CALLS, &EXPOSE, &HIDE];
+const ANY_SERVER: [&[Key]; 5] = [&ANY, &CALLS, &EXPOSE, &HIDE, &PIN];
+
+/// What every server may have, besides what is said about its calls and its tools.
+const ANY: [Key; 5] = [
+    Key::new(
+        "type",
+        Takes::Type,
+        "How the server is reached. Not needed: a command is stdio, and of an address it is found out.",
+    ),
+    Key::new("disabled", Takes::Flag, "The server is checked, but not started."),
+    Key::new("enabled", Takes::Flag, "The same the other way round."),
+    Key::new(
+        "share",
+        Takes::Word(&SHARES),
+        "One process for all clients (shared), or one for each client session (per-session).",
+    ),
+    Key::new(
+        "era",
+        Takes::Word(&ERAS),
+        "Which revisions of MCP the server is spoken to in: as it answers (auto), up to 2025-11-25 \
+         (legacy), 2026-07-28 (modern).",
+    ),
+];
 
 /// What people write, and the key they mean.
-pub(crate) const SPELLINGS: [(&str, &str); 32] = [
+pub(crate) const SPELLINGS: [(&str, &str); 34] = [
     ("command", "command"),
     ("cmd", "command"),
     ("args", "args"),
@@ -96,6 +160,8 @@ pub(crate) const SPELLINGS: [(&str, &str); 32] = [
     ("blockedTools", "hiddenTools"),
     ("excludeTools", "excludeTools"),
     ("disabledTools", "disabledTools"),
+    ("pinnedTools", "pinnedTools"),
+    ("pinTools", "pinnedTools"),
 ];
 
 /// Keys with a meaning that is not built yet: ignoring them silently would mislead.
@@ -128,7 +194,8 @@ impl Checker<'_> {
         if self.rules == Rules::Simple {
             let problem =
                 Problem::schema(at, span, format!("`{key}` is not in the standard config"));
-            let allowed = keys.known.join("`, `");
+            let allowed: Vec<&str> = keys.known.iter().map(|key| key.name).collect();
+            let allowed = allowed.join("`, `");
             let help = did_you_mean.unwrap_or_else(|| {
                 format!("the simple mode takes only `{allowed}` here; trunkline without --simple takes more")
             });

@@ -2,13 +2,15 @@
 
 use std::ops::Range;
 
+use super::escape::visible;
 use super::expand::{Kind, pieces};
+use super::explain::OPTIONS;
 use super::filter::{EXPOSE, HIDE};
 use super::harmless::{CommandLine, hidden_in_address, hidden_in_key, is_name, is_plain};
 use super::keys::SPELLINGS;
 use super::near::nearest;
 use super::suspect::is_secret_name;
-use crate::jsonc::{Document, Member, Node, SyntaxError, Text, Value};
+use crate::jsonc::{Document, Member, Node, SyntaxError, Text, Value, parse};
 use crate::place::{Lines, Span};
 
 /// Every string but those that are known to be harmless, and comments. References (`${NAME}`) stay
@@ -17,6 +19,21 @@ pub(crate) fn private_parts(document: &Document) -> Vec<Span> {
     let mut mask = Mask { hidden: document.comments.clone() };
     mask.file(&document.root);
     mask.hidden
+}
+
+/// The text of a config as it may be shown: everything that may be a secret, and comments, as `*`; nothing
+/// at all if it is not JSON.
+pub fn masked(text: &str) -> String {
+    let Ok(document) = parse(text, OPTIONS) else {
+        return String::new();
+    };
+    let hidden = private_parts(&document);
+    let mask = |(at, c): (usize, char)| match c {
+        '\n' | '\t' => c,
+        _ if hidden.iter().any(|span| span.contains(at)) => '*',
+        _ => visible(c),
+    };
+    text.char_indices().filter(|(_, c)| *c != '\r').map(mask).collect()
 }
 
 /// After a syntax error nothing is known about the structure: every value read so far and all
@@ -211,7 +228,7 @@ fn role(key: &str) -> Role {
         "cwd" => Role::Path,
         "url" | "serverUrl" | "httpUrl" => Role::Address,
         "type" | "share" | "era" | "disabled" | "enabled" => Role::Names,
-        key if EXPOSE.contains(&key) || HIDE.contains(&key) => Role::Names,
+        key if EXPOSE.iter().chain(&HIDE).any(|known| known.name == key) => Role::Names,
         key if is_secret_name(key) => Role::Secret,
         // A misspelt key is what the problem is about; its value is judged as strictly.
         key => match nearest(key, &SPELLINGS) {

@@ -9,6 +9,7 @@ use super::path::Path;
 use super::problem::Problem;
 use super::read::Reader;
 use super::secrets::Secrets;
+use super::shape::{HTTP_TYPES, LOCAL_TYPES, SSE_TYPES};
 use super::spec::{RemoteKind, ServerSpec, Transport};
 use super::suspect::is_secret_value;
 use crate::jsonc::{Member, Value};
@@ -82,16 +83,19 @@ impl Checker<'_> {
             self.wrong_type(&member.value, &at, "`type`", "a string");
             return None;
         };
-        match text.value.to_ascii_lowercase().as_str() {
-            "stdio" | "local" => Some(Type::Stdio),
-            "http" | "streamable-http" | "streamablehttp" | "streamable_http" => Some(Type::Http),
-            "sse" => Some(Type::Sse),
-            _ => {
-                let message = "this `type` of server is not known";
-                let problem = Problem::schema(&at, text.span, message);
-                self.report(problem.help("write \"stdio\", \"http\" or \"sse\""));
-                None
-            }
+        let is_one =
+            |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(&text.value));
+        if is_one(&LOCAL_TYPES) {
+            Some(Type::Stdio)
+        } else if is_one(&HTTP_TYPES) {
+            Some(Type::Http)
+        } else if is_one(&SSE_TYPES) {
+            Some(Type::Sse)
+        } else {
+            let message = "this `type` of server is not known";
+            let problem = Problem::schema(&at, text.span, message);
+            self.report(problem.help("write \"stdio\", \"http\" or \"sse\""));
+            None
         }
     }
 

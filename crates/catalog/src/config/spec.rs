@@ -66,15 +66,30 @@ pub struct ToolFilter {
     pub exposed: Option<Vec<Exposed>>,
     /// Wins over `exposed`: what somebody wanted hidden is not shown by mistake.
     pub hidden: Vec<String>,
+    /// Those that are listed where others have to be found: names, in which `*` is anything.
+    pub pinned: Vec<String>,
 }
 
 impl ToolFilter {
+    /// Is the tool that its server calls so listed in any case?
+    pub fn pins(&self, original: &str) -> bool {
+        self.pinned.iter().any(|pattern| fits(pattern, original))
+    }
+
     /// Is the tool that its server calls so there for clients?
     pub fn shows(&self, original: &str) -> bool {
         let is_exposed = |list: &Vec<Exposed>| list.iter().any(|tool| tool.original == original);
         self.exposed.as_ref().is_none_or(is_exposed)
             && !self.hidden.iter().any(|hidden| hidden == original)
     }
+}
+
+/// Is the name one of those that the pattern means?
+pub fn fits(pattern: &str, name: &str) -> bool {
+    let Some((before, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(name) = name.strip_prefix(before) else { return false };
+    let mut starts = name.char_indices().map(|(at, _)| at).chain([name.len()]);
+    starts.any(|at| name.get(at..).is_some_and(|tail| fits(rest, tail)))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

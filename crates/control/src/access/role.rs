@@ -45,6 +45,10 @@ pub enum Action {
     ReadAudit,
     /// Names of secrets, and who uses them; values are shown to nobody.
     ReadSecrets,
+    /// Who is connected.
+    ReadClients,
+    /// What this Trunkline runs with.
+    ReadSettings,
     /// Register a server that is a command on this machine, or change what such a server runs.
     /// Wanted on top of `RegisterServer` or `EditServer`.
     RegisterStdio,
@@ -84,14 +88,16 @@ impl Action {
             | Self::Logout
             | Self::EditSkills
             | Self::ReadAudit
-            | Self::ReadSecrets => Role::Operator,
+            | Self::ReadSecrets
+            | Self::ReadClients
+            | Self::ReadSettings => Role::Operator,
             Self::RegisterStdio | Self::ReferToSecrets | Self::ManageKeys | Self::ManageSecrets => {
                 Role::Admin
             }
         }
     }
 
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 27] = [
         Self::ReadSelf,
         Self::ReadOpenApi,
         Self::ReadServers,
@@ -113,6 +119,8 @@ impl Action {
         Self::EditSkills,
         Self::ReadAudit,
         Self::ReadSecrets,
+        Self::ReadClients,
+        Self::ReadSettings,
         Self::RegisterStdio,
         Self::ReferToSecrets,
         Self::ManageKeys,
@@ -143,6 +151,8 @@ impl Action {
             Self::EditSkills => "edit-skills",
             Self::ReadAudit => "read-audit",
             Self::ReadSecrets => "read-secrets",
+            Self::ReadClients => "read-clients",
+            Self::ReadSettings => "read-settings",
             Self::RegisterStdio => "register-stdio",
             Self::ReferToSecrets => "refer-to-secrets",
             Self::ManageKeys => "manage-keys",
@@ -212,6 +222,8 @@ mod tests {
             (Action::EditSkills, [false, false, true, true]),
             (Action::ReadAudit, [false, false, true, true]),
             (Action::ReadSecrets, [false, false, true, true]),
+            (Action::ReadClients, [false, false, true, true]),
+            (Action::ReadSettings, [false, false, true, true]),
             (Action::RegisterStdio, [false, false, false, true]),
             (Action::ReferToSecrets, [false, false, false, true]),
             (Action::ManageKeys, [false, false, false, true]),

@@ -13,5 +13,5 @@ pub use check::{Checkup, Inference, infer};
 pub use checker::{Checker, Checking, Later, Patient};
 pub use judge::{Phase, Rules, Signals, judge};
 pub use samples::{WAITING, keep};
-pub use wards::{Ward, Wards};
-pub use window::{SPAN, Summary, Window};
+pub use wards::{Lately, Ward, Wards};
+pub use window::{Piece, SPAN, Summary, Window};

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::check::Checkup;
 use super::judge::{Phase, Rules, Signals, health, judge};
-use super::window::{SPAN, Summary, Window};
+use super::window::{Piece, SPAN, Summary, Window, pieces, together};
 use crate::api::view::{HealthView, Status, WindowView};
 
 /// A busy server is judged this often between its checks.
@@ -41,6 +41,14 @@ pub struct Ward {
     pub health: HealthView,
     pub window: WindowView,
     pub p99: Option<f64>,
+}
+
+/// What several servers did over the last minutes, together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lately {
+    pub summary: Summary,
+    /// The oldest first, with how long ago each began.
+    pub pieces: Vec<(Duration, Piece)>,
 }
 
 impl Wards {
@@ -100,6 +108,19 @@ impl Wards {
         drop(wards);
         self.tell(changed);
         Some(ward)
+    }
+
+    /// What these servers did together.
+    pub fn lately<'a>(&self, server_ids: impl IntoIterator<Item = &'a str>) -> Lately {
+        let wards = self.wards.lock();
+        let now = self.start.elapsed();
+        let windows = server_ids.into_iter().filter_map(|id| wards.get(id));
+        let windows: Vec<&Window> = windows.map(|case| &case.window).collect();
+        let pieces = pieces(&windows, now).into_iter();
+        Lately {
+            summary: together(&windows, now),
+            pieces: pieces.map(|piece| (now.saturating_sub(piece.start), piece)).collect(),
+        }
     }
 
     pub fn status(&self, server_id: &str) -> Option<Status> {

@@ -47,6 +47,52 @@ pub struct Summary {
     pub p99: Option<f64>,
 }
 
+/// Ten seconds of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Piece {
+    /// When it began, on the clock that the window is fed by.
+    pub start: Duration,
+    pub calls: u64,
+    pub failed_calls: u64,
+    pub p50: Option<f64>,
+    pub p95: Option<f64>,
+}
+
+/// What all these windows say together, piece by piece, the oldest first; the last one is not over yet.
+pub(super) fn pieces(windows: &[&Window], now: Duration) -> Vec<Piece> {
+    let newest = number(now);
+    let oldest = newest.saturating_sub(SLOTS as u64 - 1).max(1);
+    let numbers = oldest..=newest;
+    numbers.map(|number| piece(windows, number)).collect()
+}
+
+fn piece(windows: &[&Window], number: u64) -> Piece {
+    let (mut calls, mut classes) = (Count::default(), [0u64; CLASSES]);
+    let slots = windows.iter().flat_map(|window| &window.slots);
+    for slot in slots.filter(|slot| slot.number == number) {
+        calls.join(slot.calls);
+        for (sum, count) in classes.iter_mut().zip(slot.classes) {
+            *sum += u64::from(count);
+        }
+    }
+    Piece {
+        start: SLOT.saturating_mul(u32::try_from(number - 1).unwrap_or(u32::MAX)),
+        calls: calls.all,
+        failed_calls: calls.failed,
+        p50: percentile(&classes, 0.50),
+        p95: percentile(&classes, 0.95),
+    }
+}
+
+/// What all these windows say together.
+pub(super) fn together(windows: &[&Window], now: Duration) -> Summary {
+    let mut all = Window::default();
+    for slot in windows.iter().flat_map(|window| &window.slots) {
+        all.join(slot);
+    }
+    all.summary(now)
+}
+
 impl Summary {
     /// From 0 to 1; none if there was nothing.
     pub fn error_rate(&self) -> Option<f64> {
@@ -113,9 +159,22 @@ impl Window {
     }
 
     fn slot(&mut self, now: Duration) -> Option<&mut Slot> {
-        let number = number(now);
+        self.slot_of(number(now))
+    }
+
+    /// Adds what another window has counted in a slot; of two times the later one counts.
+    fn join(&mut self, other: &Slot) {
+        let Some(slot) = self.slot_of(other.number) else { return };
+        slot.calls.join(other.calls);
+        slot.checks.join(other.checks);
+        for (sum, count) in slot.classes.iter_mut().zip(other.classes) {
+            *sum = sum.saturating_add(count);
+        }
+    }
+
+    fn slot_of(&mut self, number: u64) -> Option<&mut Slot> {
         let place = usize::try_from(number % SLOTS as u64).ok()?;
-        let slot = self.slots.get_mut(place)?;
+        let slot = self.slots.get_mut(place).filter(|slot| slot.number <= number)?;
         if slot.number != number {
             *slot = Slot {
                 number,
@@ -212,6 +271,28 @@ mod tests {
         assert_eq!(window.summary(seconds(1_300)), Summary::default());
         window.call(seconds(5_000), true, Duration::ZERO);
         assert_eq!(window.summary(seconds(5_000)).calls, 1, "what was in the slot before is gone");
+    }
+
+    #[test]
+    fn several_windows_are_one_piece_by_piece() {
+        let (mut one, mut other) = (Window::default(), Window::default());
+        one.call(seconds(5), true, Duration::from_millis(1));
+        one.call(seconds(1_005), true, Duration::from_millis(10));
+        other.call(seconds(1_006), false, Duration::from_millis(10));
+        other.call(seconds(1_011), true, Duration::from_millis(100));
+        let found = pieces(&[&one, &other], seconds(1_012));
+        assert_eq!(found.len(), SLOTS);
+        let told: Vec<_> = found.iter().filter(|piece| piece.calls > 0).collect();
+        let counts: Vec<_> = told
+            .iter()
+            .map(|piece| (piece.start.as_secs(), piece.calls, piece.failed_calls))
+            .collect();
+        assert_eq!(counts, [(1_000, 2, 1), (1_010, 1, 0)]);
+        assert!(told.iter().all(|piece| piece.p50 <= piece.p95 && piece.p50.is_some()));
+        let all = together(&[&one, &other], seconds(1_012));
+        assert_eq!((all.calls, all.failed_calls), (3, 1));
+        assert_eq!(together(&[&other, &one], seconds(1_012)), all);
+        assert_eq!(pieces(&[], seconds(0)).len(), 1);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use trunkline_http::Url;
 
 use super::answer::{self, Verdict};
 use super::prompt::{self, Described, Form};
-use crate::net::{Client, Limits, Request};
+use crate::net::{Client, Limits, Request, endpoint};
 use crate::skills::Taxonomy;
 
 /// Tools that are asked about in one request: enough to save requests, few enough that one slow answer
@@ -78,6 +78,11 @@ impl Llm {
             failures: AtomicU32::new(0),
             rests_until: Mutex::new(None),
         })))
+    }
+
+    /// What it is called there.
+    pub fn model(&self) -> &str {
+        &self.0.place.model
     }
 
     /// What it says about each of these tools, at most `TOGETHER`; or why it says nothing.
@@ -151,37 +156,9 @@ impl Llm {
     }
 }
 
-/// The address below a base; one that is whole already stays.
-pub(crate) fn endpoint(base: &Url, path: &str) -> Result<Url, String> {
-    let (whole, query) = (base.to_string(), base.target().split_once('?').map(|(_, query)| query));
-    let bare = whole.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
-    if bare.ends_with(path) {
-        return Ok(base.clone());
-    }
-    let query = query.map_or_else(String::new, |query| format!("?{query}"));
-    Url::parse(&format!("{bare}{path}{query}")).map_err(|bad| bad.to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_base_is_completed() {
-        for (base, expected) in [
-            ("https://api.example.com/v1", "https://api.example.com/v1/chat/completions"),
-            ("https://api.example.com/v1/", "https://api.example.com/v1/chat/completions"),
-            ("http://127.0.0.1:11434", "http://127.0.0.1:11434/chat/completions"),
-            (
-                "https://x.example.com/a/chat/completions?api-version=1",
-                "https://x.example.com/a/chat/completions?api-version=1",
-            ),
-            ("https://x.example.com/a?v=1", "https://x.example.com/a/chat/completions?v=1"),
-        ] {
-            let url = endpoint(&Url::parse(base).unwrap(), "/chat/completions").unwrap();
-            assert_eq!(url.to_string(), expected);
-        }
-    }
 
     #[test]
     fn debug_shows_no_key() {

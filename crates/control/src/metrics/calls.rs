@@ -1,6 +1,7 @@
 //! What is counted of every call. So many servers and no more: labels must not grow without bound.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -50,6 +51,7 @@ impl Outcome {
 /// Cheap to feed: one short lock per call.
 #[derive(Debug, Default)]
 pub struct Metrics {
+    all: AtomicU64,
     servers: Mutex<BTreeMap<String, Calls>>,
 }
 
@@ -74,6 +76,7 @@ impl Metrics {
     }
 
     pub fn call(&self, server: &str, outcome: Outcome, took: Duration) {
+        self.all.fetch_add(1, Ordering::Relaxed);
         let mut servers = self.servers.lock();
         let calls = match servers.get_mut(server) {
             Some(calls) => calls,
@@ -84,6 +87,11 @@ impl Metrics {
             *count += 1;
         }
         calls.times.add(took);
+    }
+
+    /// In all.
+    pub fn calls_ended(&self) -> u64 {
+        self.all.load(Ordering::Relaxed)
     }
 
     pub(super) fn servers(&self) -> Vec<(String, Calls)> {

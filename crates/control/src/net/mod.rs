@@ -5,6 +5,7 @@
 
 mod client;
 mod connect;
+mod endpoint;
 mod error;
 mod follow;
 mod receive;
@@ -18,6 +19,7 @@ mod tests;
 
 pub use client::Client;
 pub use connect::Judge;
+pub(crate) use endpoint::endpoint;
 pub use error::FetchError;
 pub use request::{Limits, Redirects, Request};
 pub use response::Response;

@@ -44,6 +44,7 @@ impl Platform {
         self.0.tasks.spawn(async move { own.follow().await });
         let own = self.clone();
         self.0.tasks.spawn(async move { own.sort().await });
+        self.embed();
     }
 
     /// Looks again whenever something has changed.

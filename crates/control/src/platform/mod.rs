@@ -7,17 +7,22 @@ mod book;
 mod boot;
 mod call;
 mod change;
+mod clients;
 mod clock;
 mod command;
 mod custom;
+mod details;
+mod embedding;
 mod entrust;
 mod gate;
 mod hear;
+mod instance;
 mod login;
 mod made;
 mod maintain;
 mod news;
 mod occupancy;
+mod overview;
 mod reconcile;
 mod requests;
 mod roster;
@@ -39,7 +44,7 @@ use tokio::sync::{Notify, Semaphore, broadcast};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::config::{CustomTool, ServerSpec};
-use trunkline_gateway::{EventSink, Fleet};
+use trunkline_gateway::{EventSink, Fleet, Guests};
 use trunkline_store::Store;
 
 use crate::audit::Audit;
@@ -166,6 +171,21 @@ impl Platform {
     /// What was told after this, as far as that is kept, and everything from now on.
     pub fn listen(&self, after: Option<u64>) -> (Vec<Told>, broadcast::Receiver<Told>) {
         self.0.news.listen(after)
+    }
+
+    /// How browsers reach this, if that is known; without a slash at the end.
+    pub fn public(&self) -> Option<&str> {
+        self.0.settings.public.as_deref()
+    }
+
+    /// Shows who is connected to the front that it is given to.
+    pub fn guests(&self) -> Guests {
+        self.0.settings.guests.clone()
+    }
+
+    /// Counts calls of tools, whatever came of them.
+    pub fn calls_ended(&self) -> u64 {
+        self.0.metrics.calls_ended()
     }
 
     pub fn is_ending(&self) -> CancellationToken {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use trunkline_gateway::RequestEnded;
+use trunkline_gateway::{Outcome, RequestEnded};
 use trunkline_store::NewAudit;
 
 use super::hear::{at, counted, detail, hex};
@@ -28,7 +28,10 @@ impl Platform {
             tool: request.about.clone(),
             argument_hash: Some(hex(&request.params_hash)),
             outcome: counted(request.outcome).as_str().to_owned(),
-            detail: if server.is_none() { nowhere() } else { detail(request.outcome) },
+            detail: match (server, request.outcome) {
+                (None, Outcome::Refused) => nowhere(),
+                _ => detail(request.outcome),
+            },
             duration_us: server.map(|_| duration),
             ..NewAudit::default()
         });

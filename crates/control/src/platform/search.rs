@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use trunkline_gateway::{Found, FoundTool, Sought};
+use trunkline_gateway::{Embedder as _, Found, FoundTool, Sought};
 use trunkline_wire::{decode, member};
 
 use super::custom::{GROUP_ID, GROUP_NAME};
@@ -40,6 +40,9 @@ impl Platform {
         if !field.unknown.is_empty() {
             add(&mut metadata, "unknown_servers", json!(field.unknown));
         }
+        if let Some(by) = self.embedded_by(found.by_endpoint) {
+            add(&mut metadata, "embeddings", by);
+        }
         Ok(json!({ "query": wanted.query, "tools": tools, "metadata": metadata }))
     }
 
@@ -52,6 +55,10 @@ impl Platform {
         let Some(fleet) = self.0.fleet.get().cloned() else { return Ok(Found::default()) };
         let (field, grants) = (field.clone(), grants.clone());
         let (text, limit) = (wanted.query.clone(), wanted.limit);
+        let vector = match &self.0.settings.embeddings {
+            Some(embeddings) => embeddings.question(&text).await,
+            None => None,
+        };
         // What has changed is read first, which may take a while.
         let searching = self.0.tasks.spawn_blocking(move || {
             let may = |server: &str, tool: &str| match server {
@@ -59,8 +66,8 @@ impl Platform {
                 _ => field.servers.get(server).is_some_and(|(name, _)| grants.allows(name, tool)),
             };
             let servers: Vec<&str> = field.servers.keys().map(String::as_str).collect();
-            let servers = Some(servers.as_slice());
-            fleet.search_tools(&Sought { text: &text, limit, servers, may: &may, vector: None })
+            let (servers, vector) = (Some(servers.as_slice()), vector.as_ref());
+            fleet.search_tools(&Sought { text: &text, limit, servers, may: &may, vector })
         });
         searching.await.map_err(|error| Problem::new(Kind::Internal, error.to_string()))
     }

@@ -1,15 +1,18 @@
 //! What the operator has decided.
 
 use std::fmt::{self, Debug};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use trunkline_gateway::Guests;
 use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
 
 use super::Surroundings;
 use crate::access::WithoutToken;
+use crate::embed::Embeddings;
 use crate::issuer::Trusted;
 use crate::llm::Llm;
 use crate::secrets::{Allowed, KeySource};
@@ -29,6 +32,10 @@ pub struct Settings {
     /// Whose access tokens are taken.
     pub issuer: Option<Trusted>,
     pub stdio: StdioRegistration,
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// Who is connected there.
+    pub guests: Guests,
     /// How browsers and authorization servers reach this, without a slash at the end.
     pub public: Option<String>,
     /// Where registered servers may be.
@@ -44,6 +51,8 @@ pub struct Settings {
     pub tracer: Option<Tracer>,
     /// Who is asked for the skills of tools, before the model in the program is.
     pub llm: Option<Llm>,
+    /// Who is asked where tools and questions point, before the model in the program is.
+    pub embeddings: Option<Embeddings>,
 }
 
 pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;

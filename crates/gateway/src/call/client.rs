@@ -1,16 +1,14 @@
 //! `Client`: one client as the rest of the gateway sees it: what it has open, what it can do, and
 //! the door for what concerns none of its calls.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::{Arc, OnceLock};
 
-use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use trunkline_wire::{Edits, Id};
 
+use crate::call::calls::Calls;
 use crate::call::question::{Abilities, Questions};
 use crate::call::{Carrier, Door, Level};
 use crate::era::Stamp;
@@ -19,7 +17,7 @@ use crate::pump::Touched;
 
 #[derive(Debug, Default)]
 pub(crate) struct Client {
-    open: Mutex<HashMap<Id, Ticket, RandomState>>,
+    open: Mutex<Calls>,
     /// The last open call has ended.
     idle: Notify,
     stream: Mutex<Option<Door>>,
@@ -50,9 +48,6 @@ struct Said {
 /// unless asked to.
 const UNSAID_LEVEL: &str = "info";
 
-/// Room for open calls that is kept after a burst.
-const KEPT_CAPACITY: usize = 4096;
-
 /// Where an open call is.
 #[derive(Clone, Debug)]
 pub(crate) enum Ticket {
@@ -81,17 +76,11 @@ impl Client {
 
     /// Notes that a call is open. False if the client has another one open under that id.
     pub(crate) fn open(&self, id: &Id, ticket: Ticket) -> bool {
-        match self.open.lock().entry(id.clone()) {
-            Entry::Occupied(_) => false,
-            Entry::Vacant(place) => {
-                place.insert(ticket);
-                true
-            }
-        }
+        self.open.lock().insert(id, ticket)
     }
 
     pub(crate) fn is_open(&self, id: &Id) -> bool {
-        self.open.lock().contains_key(id)
+        self.open.lock().contains(id)
     }
 
     /// Takes the call out: whoever gets the ticket decides its outcome.
@@ -100,9 +89,6 @@ impl Client {
         let ticket = open.remove(id);
         if open.is_empty() {
             self.idle.notify_waiters();
-            if open.capacity() > KEPT_CAPACITY {
-                open.shrink_to(0);
-            }
         }
         ticket
     }
@@ -177,6 +163,11 @@ impl Client {
     /// The client wants to hear no logs unless it says from which level on.
     pub(crate) fn is_quiet(&self) {
         self.said.lock().is_quiet = true;
+    }
+
+    /// Who the client says it is: an object as it wrote it, or nothing.
+    pub(crate) fn info(&self) -> Vec<u8> {
+        self.said.lock().info.clone()
     }
 
     /// What stands in its requests to servers of the stateless era.

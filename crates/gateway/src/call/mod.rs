@@ -2,6 +2,7 @@
 //! meanwhile (`Carrier`). Whoever takes a call out of its `Client` owes it its one outcome.
 
 mod audience;
+mod calls;
 mod client;
 mod door;
 mod note;

@@ -139,19 +139,28 @@ impl Note {
         }
     }
 
-    /// A request of somebody who had to say who that is goes to no server.
-    pub(crate) fn turned_away(message: &Message<'_>, client: &Client, sink: &EventSink) {
+    /// A request of somebody who had to say who that is goes to no server, and came to this. `told`:
+    /// what it is about, if that is not what its params name, and what came of it.
+    pub(crate) fn without_server(
+        message: &Message<'_>,
+        client: &Client,
+        sink: &EventSink,
+        told: (Option<&str>, Outcome),
+    ) {
         let method = message.method();
         let known = *method == *b"tools/call" || is_told_of(&method);
         let Some(who) = client.principal().filter(|_| known).and_then(|_| client.who()) else {
             return;
         };
+        let (named, outcome) = told;
         sink.put(Event::RequestEnded(RequestEnded {
             method: String::from_utf8_lossy(&method).into_owned(),
-            about: about(message),
+            about: named
+                .map(|name| name.chars().take(MOST_ABOUT).collect())
+                .or_else(|| about(message)),
             server: None,
             who,
-            outcome: Outcome::Refused,
+            outcome,
             ended: Instant::now(),
             duration: Duration::ZERO,
             params_hash: hash(message.text(message.params.span)),

@@ -1,5 +1,7 @@
 //! Values of a request mirrored into HTTP header fields, and back.
 
+use std::borrow::Cow;
+
 /// How a value that is no plain header value is marked.
 const OPEN: &str = "=?base64?";
 const CLOSE: &str = "?=";
@@ -7,14 +9,14 @@ const CLOSE: &str = "?=";
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// The value as a header field can carry it.
-pub(crate) fn encoded(value: &str) -> String {
+pub(crate) fn encoded(value: &str) -> Cow<'_, str> {
     let is_plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     let is_padded = value.starts_with(' ') || value.ends_with(' ');
     let is_marked = value.starts_with(OPEN) && value.ends_with(CLOSE);
     if is_plain && !is_padded && !is_marked {
-        return value.to_owned();
+        return Cow::Borrowed(value);
     }
-    format!("{OPEN}{}{CLOSE}", base64(value.as_bytes()))
+    Cow::Owned(format!("{OPEN}{}{CLOSE}", base64(value.as_bytes())))
 }
 
 /// The value a header field carries; `None`: it is none.

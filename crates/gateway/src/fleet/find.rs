@@ -1,9 +1,12 @@
 //! Which tool is meant, for whoever asks from inside.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use super::{CustomInfo, Fleet};
+use super::Fleet;
+use crate::embedder::Embedder;
 use crate::finder::{Found, Sought};
+use crate::registry::read_tools;
 
 impl Fleet {
     /// What is said about servers, by id: it counts when tools are looked for.
@@ -11,11 +14,15 @@ impl Fleet {
         self.registry.finder().describe(described);
     }
 
+    /// Who says from now on where tools and questions point, before the model in the program does.
+    pub fn set_embedder(&self, embedder: Arc<dyn Embedder>) {
+        self.registry.finder().set_embedder(embedder);
+    }
+
     /// Reads what servers offer into the index, as far as that has changed. May take a while: for a
     /// thread of its own.
     pub fn read_tools(&self) {
-        let custom = self.custom_tools(None).into_iter().map(CustomInfo::into_parts).collect();
-        self.registry.finder().refresh(&self.registry.servers(), custom);
+        read_tools(&self.registry);
     }
 
     /// The tools a question means, of those that servers list now. May take a while, too.

@@ -111,6 +111,12 @@ impl Fleet {
         self.find(id)?.live()?.hello.instructions.clone()
     }
 
+    /// What a server has said that it can do, while it runs.
+    pub fn capabilities(&self, id: &str) -> Vec<&'static str> {
+        let live = self.find(id).and_then(|server| server.live());
+        live.map(|live| live.hello.capabilities()).unwrap_or_default()
+    }
+
     /// The tools of a server that may be called. `None`: there is no such server.
     pub fn tools(&self, id: &str) -> Option<Offer> {
         let server = self.find(id)?;

@@ -7,6 +7,7 @@ mod custom;
 mod find;
 mod info;
 mod leave;
+mod lists;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,12 +18,14 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::config::{CustomTool, ServerSpec};
+use trunkline_catalog::name::Naming;
 use trunkline_wire::encode;
 
 pub use call::{Answer, CallFailure, FailureKind, ToolCall};
 pub use custom::CustomInfo;
 pub use info::{Offer, OfferMark, ServerInfo, ToolInfo};
 pub use leave::Retired;
+pub use lists::Listed;
 
 use crate::face::Face;
 use crate::registry::Registry;
@@ -41,6 +44,8 @@ pub struct Fleet {
     info: Arc<[u8]>,
     /// One change at a time.
     changing: Arc<Mutex<()>>,
+    /// What each kind of client is listed, for whoever asks.
+    lists: Arc<lists::Lists>,
 }
 
 /// What a change came to: the keys of the servers that were started (anew), ended, and left alone.
@@ -66,6 +71,7 @@ impl Fleet {
         supervisor: Supervisor,
         provisions: Provisions,
         face: &Face,
+        naming: &Naming,
     ) -> Self {
         let (name, version) = (encode(&face.name), encode(&face.version));
         let info = [br#"{"name":"#, &name[..], br#","version":"#, &version, b"}"].concat();
@@ -77,6 +83,7 @@ impl Fleet {
             runtime: Handle::current(),
             info: info.into(),
             changing: Arc::default(),
+            lists: Arc::new(lists::Lists::new(naming)),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The configured servers and the catalog made of those that run: knowledge, no behaviour.
 
+mod custom;
 mod view;
 
 use std::collections::BTreeSet;
@@ -20,6 +21,7 @@ use crate::instance::Instance;
 use crate::limits::{LISTENERS, PRIVATE_PROCESSES, WAITING_SWEEP};
 use crate::upstream::{Parking, Room, Server, make_room, object_of};
 
+pub(crate) use custom::read_tools;
 pub(crate) use view::{Snapshot, View};
 
 #[derive(Debug)]

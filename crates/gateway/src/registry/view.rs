@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use parking_lot::Mutex;
 use trunkline_catalog::config::CustomTool;
 use trunkline_catalog::name::Naming;
-use trunkline_catalog::{Catalog, ListKind, Offer, Scope, ServerWords, instructions};
+use trunkline_catalog::{Catalog, Exposure, ListKind, Offer, Scope, ServerWords, instructions};
 
 use crate::era::Era;
 use crate::gate::Grant;
@@ -21,6 +21,8 @@ use crate::upstream::{Connection, Live, Server, TaskWork};
 pub(crate) struct View {
     pub(crate) registry: Arc<Registry>,
     pub(crate) naming: Naming,
+    /// How much of it the list of tools shows.
+    pub(crate) exposure: Exposure,
     /// `None`: all of it.
     grant: Option<Arc<dyn Grant>>,
     current: Mutex<Current>,
@@ -114,7 +116,18 @@ impl Known {
 
 impl View {
     pub(crate) fn new(registry: Arc<Registry>, naming: Naming) -> Self {
-        Self { registry, naming, grant: None, current: Mutex::default() }
+        let exposure = Exposure::Full;
+        Self { registry, naming, exposure, grant: None, current: Mutex::default() }
+    }
+
+    /// The same with a list of tools that shows only so much.
+    pub(crate) fn exposing(self, exposure: Exposure) -> Self {
+        Self { exposure, ..self }
+    }
+
+    /// For whoever sees it with this grant.
+    pub(crate) fn seen_by(registry: Arc<Registry>, naming: Naming, grant: Arc<dyn Grant>) -> Self {
+        Self { grant: Some(grant), ..Self::new(registry, naming) }
     }
 
     /// The same for those who may not see all of it, under the same names.
@@ -123,7 +136,7 @@ impl View {
         let known = self.current.lock().known.clone();
         let current = Mutex::new(Current { known, ..Current::default() });
         let (registry, naming) = (Arc::clone(&self.registry), self.naming.clone());
-        Self { registry, naming, grant: Some(grant), current }
+        Self { registry, naming, exposure: self.exposure, grant: Some(grant), current }
     }
 
     /// What there is at this moment. Built when it is first asked for after a change, so that fifty
@@ -181,7 +194,7 @@ impl View {
                 }
             })
             .collect();
-        let catalog = Catalog::assemble(&offers, &custom, &self.naming);
+        let catalog = Catalog::exposing(self.exposure, &offers, &custom, &self.naming);
         let connections = live.into_iter().map(|live| Some(live?.connection)).collect();
         Snapshot { catalog, servers, connections, sights }
     }
@@ -236,10 +249,8 @@ impl View {
 
     /// What all servers together say about themselves.
     pub(crate) fn instructions(&self) -> String {
-        self.snapshot(); // servers that have just started are known from now on
-        let servers = self.registry.servers();
-        let named = servers.iter().map(|server| (server, server.key.name()));
-        let seen: Vec<_> = named.filter(|(server, name)| self.touches(&server.key, name)).collect();
+        let snapshot = self.snapshot(); // servers that have just started are known from now on
+        let seen = self.seen();
         let live: Vec<_> = seen.iter().map(|(server, _)| server.live()).collect();
         let words: Vec<_> = seen
             .iter()
@@ -250,7 +261,19 @@ impl View {
                 instructions: live.as_ref().and_then(|live| live.hello.instructions.as_deref()),
             })
             .collect();
-        instructions(&words, &self.naming)
+        instructions(&words, &self.naming, snapshot.catalog.behind().map(|behind| &behind.names))
+    }
+
+    /// The servers of which anything is to be seen, with their names.
+    pub(crate) fn seen(&self) -> Vec<(Arc<Server>, Arc<str>)> {
+        let servers = self.registry.servers();
+        let named = servers.iter().map(|server| (Arc::clone(server), server.key.name()));
+        named.filter(|(server, name)| self.touches(&server.key, name)).collect()
+    }
+
+    /// Is not everything to be seen?
+    pub(crate) fn is_narrow(&self) -> bool {
+        self.grant.is_some()
     }
 
     /// The server whose key the exposed name starts with (the longest such key). One that is out of

@@ -96,35 +96,6 @@ impl Session {
         }
     }
 
-    pub(super) fn call_unknown(
-        self: &Arc<Self>,
-        asked: &Asked<'_>,
-        name: &str,
-        touched: &mut Touched,
-    ) {
-        match self.context.view.by_prefix(name) {
-            Some(server) if self.may_wait() && !server.is_settled() => {
-                self.retry_when_ready(server, asked);
-            }
-            _ => self.turn_away(asked, &self.unknown_tool(name), touched),
-        }
-    }
-
-    fn unknown_tool(&self, name: &str) -> CallError {
-        let view = &self.context.view;
-        let tool = name.to_owned();
-        if let Some(server) = view.by_prefix(name)
-            && !self.context.face.simple
-            && server.connection().is_none()
-        {
-            let (server, why) = (server.key.to_string(), server.absence());
-            return CallError::ToolOfAbsentServer { tool, server, why };
-        }
-        let separators = [view.naming.separator(), "__"];
-        let prefixed = separators.iter().any(|separator| name.contains(separator));
-        if prefixed { CallError::UnknownTool(tool) } else { CallError::NoPrefix(tool) }
-    }
-
     /// A resource or prompt nobody has; perhaps a server that is still starting has it.
     pub(super) fn miss(
         self: &Arc<Self>,

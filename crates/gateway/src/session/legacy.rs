@@ -15,6 +15,7 @@ use crate::router::{Route, route};
 use crate::session::Session;
 use crate::session::asked::{Asked, unknown_method};
 use crate::session::forward::absent;
+use crate::session::unknown::Way;
 use crate::upstream::{TaskWork, passed_on};
 
 impl Session {
@@ -40,7 +41,7 @@ impl Session {
             Route::Initialize => self.initialize(&asked, touched),
             Route::Ping => asked.answer(b"{}", touched),
             Route::List(ListKind::Tools) => self.list(&asked, ListKind::Tools, touched),
-            Route::UnknownTool(name) => self.call_unknown(&asked, &name, touched),
+            Route::UnknownTool(name) => self.call_unknown(&asked, &name, Way::Directly, touched),
             _ if self.context.face.simple => asked.refuse(&unknown_method(message), touched),
             Route::List(kind) => self.list(&asked, kind, touched),
             Route::SetLevel(level) => self.set_level(&asked, level, touched),
@@ -57,7 +58,12 @@ impl Session {
     ) {
         match route {
             Route::Call(owner) => self.call(asked, owner, touched),
-            Route::UnknownTool(name) => self.call_unknown(&asked, &name, touched),
+            Route::UnknownTool(name) => self.call_unknown(&asked, &name, Way::Directly, touched),
+            Route::UnknownBehind(name) => self.call_unknown(&asked, &name, Way::Through, touched),
+            Route::Seek(seek) => self.seek(&asked, seek),
+            Route::Mistaken { about, why } => {
+                self.mistaken(&asked, about.as_deref(), why, touched);
+            }
             Route::Subtool(subtool) => self.call_subtool(asked, &subtool, touched),
             Route::Forward(to) => self.forward(asked, &to, touched),
             Route::Missing(error) => self.miss(&asked, &error, touched),
@@ -99,6 +105,7 @@ impl Session {
         let snapshot = self.context.view.snapshot();
         let list = snapshot.catalog.list(kind);
         self.told.lock().set(kind, list);
+        self.prepare_search(&snapshot);
         let id = asked.message.id();
         let mut head = [br#"{"jsonrpc":"2.0","id":"#, id, br#","result":"#].concat();
         let mut body = list.clone();

@@ -7,12 +7,15 @@ mod filter;
 mod forward;
 mod legacy;
 mod listen;
+mod look_up;
 mod private;
+mod seek;
 mod stateless;
 mod tag;
 mod talk;
 mod tasks;
 mod turned_away;
+mod unknown;
 mod waiting;
 
 pub(crate) use asked::{Asked, refuse_oversize};

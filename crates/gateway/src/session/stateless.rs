@@ -107,7 +107,7 @@ impl Session {
 
     /// What stands in `_meta` of our own results. `tells`: one of our kind learns here who can be
     /// reached.
-    fn own_meta(&self, asked: &Asked<'_>, tells: bool) -> Vec<u8> {
+    pub(super) fn own_meta(&self, asked: &Asked<'_>, tells: bool) -> Vec<u8> {
         let instances = match tells && instance::is_asked_for(asked.message) {
             true => self.context.registry.instances(),
             false => Vec::new(),
@@ -128,6 +128,7 @@ impl Session {
         let snapshot = self.context.view.snapshot();
         let list = snapshot.catalog.list(kind);
         self.given.lock().set(kind, list);
+        self.prepare_search(&snapshot);
         let shown = shown(list, |tool| needs_old_task(tool, &snapshot));
         let hint = snapshot.catalog.cache(kind);
         // Servers that are not there yet will change it.

@@ -53,7 +53,7 @@ impl SessionContext {
     /// The same for clients of one kind, under the names they can use.
     pub(crate) fn for_client(&self, client: ClientKind) -> Self {
         let naming = Naming::for_client(self.view.naming.separator(), client);
-        self.with(View::new(Arc::clone(&self.registry), naming))
+        self.with(View::new(Arc::clone(&self.registry), naming).exposing(self.view.exposure))
     }
 
     /// The same for callers who have to say who they are, as far as they may see it.

@@ -19,16 +19,18 @@ impl Session {
     /// Answers a list request once every server is up or has failed, or the deadline has passed.
     pub(super) fn list_when_ready(self: &Arc<Self>, kind: ListKind, asked: &Asked<'_>) {
         let ready = self.all_settled(self.context.start_deadline);
-        self.wait(asked, ready, move |session, asked, touched| match asked.manner.is_session() {
-            true => session.send_list(kind, asked, touched),
-            false => session.send_list_alone(kind, asked, touched),
+        self.wait(asked, ready, move |session, asked, (), touched| {
+            match asked.manner.is_session() {
+                true => session.send_list(kind, asked, touched),
+                false => session.send_list_alone(kind, asked, touched),
+            }
         });
     }
 
     /// Answers `initialize` once the servers' own words are known, and soon in any case.
     pub(super) fn welcome_when_ready(self: &Arc<Self>, agreed: Revision, asked: &Asked<'_>) {
         let ready = self.words_known(WELCOME);
-        self.wait(asked, ready, move |session, asked, touched| {
+        self.wait(asked, ready, move |session, asked, (), touched| {
             session.welcome(agreed, asked, touched);
         });
     }
@@ -36,7 +38,7 @@ impl Session {
     /// The same for `server/discover`.
     pub(super) fn introduce_when_ready(self: &Arc<Self>, asked: &Asked<'_>) {
         let ready = self.words_known(INTRODUCTION);
-        self.wait(asked, ready, |session, asked, touched| session.introduce(asked, touched));
+        self.wait(asked, ready, |session, asked, (), touched| session.introduce(asked, touched));
     }
 
     fn words_known(&self, within: Duration) -> impl Future<Output = ()> + Send + 'static {
@@ -55,7 +57,7 @@ impl Session {
         let ready = async move {
             drop(timeout(SUBSCRIBED, connection.has_been_asked(&uri, None)).await);
         };
-        self.wait(asked, ready, |_, asked, touched| asked.answer(b"{}", touched));
+        self.wait(asked, ready, |_, asked, (), touched| asked.answer(b"{}", touched));
     }
 
     /// Looks at a request again once its server is up.
@@ -77,7 +79,10 @@ impl Session {
         self.retry(asked, ready);
     }
 
-    fn all_settled(&self, deadline: Instant) -> impl Future<Output = ()> + Send + 'static {
+    pub(super) fn all_settled(
+        &self,
+        deadline: Instant,
+    ) -> impl Future<Output = ()> + Send + 'static {
         let registry = Arc::clone(&self.context.registry);
         async move {
             registry.settled(deadline).await;
@@ -89,17 +94,17 @@ impl Session {
         asked: &Asked<'_>,
         ready: impl Future<Output = ()> + Send + 'static,
     ) {
-        self.wait(asked, ready, |session, asked, touched| {
+        self.wait(asked, ready, |session, asked, (), touched| {
             session.asked(asked.clone(), touched);
         });
     }
 
     /// Keeps the request open here, where it can be cancelled, until it can be answered.
-    fn wait(
+    pub(super) fn wait<T: Send + 'static>(
         self: &Arc<Self>,
         asked: &Asked<'_>,
-        ready: impl Future<Output = ()> + Send + 'static,
-        then: impl FnOnce(&Arc<Self>, &Asked<'_>, &mut Touched) + Send + 'static,
+        ready: impl Future<Output = T> + Send + 'static,
+        then: impl FnOnce(&Arc<Self>, &Asked<'_>, T, &mut Touched) + Send + 'static,
     ) {
         let cancelled = CancellationToken::new();
         let waiting = Waiting { cancelled: cancelled.clone(), door: asked.door.clone() };
@@ -114,10 +119,10 @@ impl Session {
         let (id, door) = (asked.id.clone(), asked.door.clone());
         let (client, manner) = (Arc::clone(asked.client), asked.manner.clone());
         let task = async move {
-            tokio::select! {
+            let come = tokio::select! {
                 () = cancelled.cancelled() => return,
-                () = ready => {}
-            }
+                come = ready => come,
+            };
             if client.take(&id).is_none() {
                 return;
             }
@@ -126,7 +131,7 @@ impl Session {
             let (door, client, manner) = (&door, &client, &manner);
             let asked = Asked { message: &message, id, door, snapshot: &snapshot, client, manner };
             let mut touched = Touched::default();
-            then(&session, &asked, &mut touched);
+            then(&session, &asked, come, &mut touched);
             touched.flush();
         };
         drop(self.context.tasks.spawn_on(task, &self.context.runtime));

@@ -73,6 +73,20 @@ impl Hello {
         }
     }
 
+    /// In the words of the protocol, for people.
+    pub(crate) fn capabilities(&self) -> Vec<&'static str> {
+        let all = [
+            (self.tools, "tools"),
+            (self.resources, "resources"),
+            (self.subscribes, "resources.subscribe"),
+            (self.prompts, "prompts"),
+            (self.logs, "logging"),
+            (self.tasks.is_some(), "tasks"),
+            (self.extensions.is_some(), "extensions"),
+        ];
+        all.into_iter().filter(|(has, _)| *has).map(|(_, word)| word).collect()
+    }
+
     /// Does it tell when this list changes?
     pub(crate) fn tells_of(&self, kind: ListKind) -> bool {
         self.changing & bit(kind) != 0

@@ -12,7 +12,7 @@ use trunkline_catalog::config::{
 };
 use trunkline_catalog::name::Naming;
 use trunkline_gateway::{
-    Declared, Face, Gateway, HttpOptions, Inherited, Limits, Options, Restart,
+    Declared, Face, Gateway, Guests, HttpOptions, Inherited, Limits, Options, Restart,
 };
 use trunkline_http::reach::Policy;
 
@@ -57,6 +57,7 @@ impl Scene {
             stay: true,
             gate: Some(Arc::clone(&keys) as _),
             attachment: Some(Arc::clone(&pages) as _),
+            guests: Guests::default(),
         };
         thread::spawn(move || {
             let mut runtime = tokio::runtime::Builder::new_current_thread();
@@ -142,7 +143,7 @@ fn options() -> Options {
     let plain = |name: &str| Exposed { original: name.to_owned(), exposed: None };
     let filter = ToolFilter {
         exposed: Some(vec![rename, plain("read"), plain("shout"), plain("wait")]),
-        hidden: Vec::new(),
+        ..ToolFilter::default()
     };
     let subtool = |server: &str, tool: &str| Subtool {
         server: server.to_owned(),
@@ -158,6 +159,7 @@ fn options() -> Options {
         servers: vec![spec("alpha", filter), spec("beta", ToolFilter::default())],
         custom: vec![custom],
         naming: Naming::default(),
+        exposure: trunkline_catalog::Exposure::Full,
         face: Face { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),
         restart: Restart::Always,

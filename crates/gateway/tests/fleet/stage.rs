@@ -157,6 +157,7 @@ fn options(servers: Vec<ServerSpec>, sink: EventSink) -> Options {
         servers,
         custom: Vec::new(),
         naming: Naming::canonical(":"),
+        exposure: trunkline_catalog::Exposure::Full,
         face: Face { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),
         restart: Restart::Always,

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use trunkline_search::{Index, Model, Parameter, Server, Tool};
+use trunkline_search::{Index, Model, Parameter, Server, Tool, Vector};
 
 /// One tool of a set, with its server's words about itself.
 pub(crate) struct Document {
@@ -19,8 +19,15 @@ pub(crate) struct Document {
 
 pub(crate) struct Set {
     pub(crate) documents: Vec<Document>,
-    /// What is asked, and the places of the tools that are meant.
-    pub(crate) requests: Vec<(String, BTreeSet<usize>)>,
+    pub(crate) requests: Vec<Request>,
+}
+
+/// What is asked, and the places of the tools that are meant.
+pub(crate) struct Request {
+    pub(crate) text: String,
+    pub(crate) meant: BTreeSet<usize>,
+    /// Its place in the file.
+    pub(crate) place: usize,
 }
 
 impl Document {
@@ -83,9 +90,10 @@ pub(crate) fn read(folder: &Path) -> Result<Set, Box<dyn Error>> {
         }
     }
     let mut requests = Vec::new();
-    for row in lines(&folder.join("queries.jsonl"))? {
-        if let Some(gold) = text(&row, "id").and_then(|id| meant.remove(id)) {
-            requests.push((text(&row, "text").unwrap_or_default().to_owned(), gold));
+    for (place, row) in lines(&folder.join("queries.jsonl"))?.iter().enumerate() {
+        if let Some(meant) = text(row, "id").and_then(|id| meant.remove(id)) {
+            let text = text(row, "text").unwrap_or_default().to_owned();
+            requests.push(Request { text, meant, place });
         }
     }
     Ok(Set { documents, requests })
@@ -96,10 +104,15 @@ fn text<'a>(row: &'a Value, key: &str) -> Option<&'a str> {
 }
 
 /// Each tool under its place as the server's key: two of the same name stay apart.
-pub(crate) fn index(documents: &[Document]) -> Result<Index, Box<dyn Error>> {
+pub(crate) fn index(
+    documents: &[Document],
+    vectors: Option<&[Option<Vector>]>,
+) -> Result<Index, Box<dyn Error>> {
     let mut index = Index::new(Model::embedded()?);
     for (at, document) in documents.iter().enumerate() {
-        index.replace_server(&at.to_string(), &document.server(), &[document.tool()]);
+        let vector = vectors.and_then(|vectors| vectors.get(at)?.clone());
+        let tool = Tool { vector, ..document.tool() };
+        index.replace_server(&at.to_string(), &document.server(), &[tool]);
     }
     Ok(index)
 }

@@ -84,7 +84,7 @@ fn requests(folders: &[PathBuf], documents: &[Document]) -> Result<Vec<String>, 
     let mut texts = Vec::new();
     for name in ["livemcp_task", "livemcp_step", "livemcp_route", "bfcl_live"] {
         if let Some(folder) = sets::find(folders, name) {
-            texts.extend(sets::read(&folder)?.requests.into_iter().map(|(text, _)| text));
+            texts.extend(sets::read(&folder)?.requests.into_iter().map(|request| request.text));
         }
     }
     if texts.is_empty() {

@@ -1,8 +1,7 @@
 //! The contents of results: text, images, audio, files, links.
 
-use trunkline_wire::{decode, member, members};
+use trunkline_wire::{decode, member, members, pretty};
 
-use super::pretty::pretty;
 use super::{as_sent, list, text, words};
 use crate::client::base64;
 use crate::client::clean;

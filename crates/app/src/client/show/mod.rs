@@ -6,7 +6,6 @@
 mod content;
 mod error;
 mod files;
-mod pretty;
 mod progress;
 mod prompts;
 mod resources;

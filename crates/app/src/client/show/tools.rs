@@ -1,8 +1,7 @@
 //! Tools for people: the list, and one tool with its schema.
 
-use trunkline_wire::member;
+use trunkline_wire::{member, pretty};
 
-use super::pretty::pretty;
 use super::{list, summary, title, words};
 use crate::client::clean;
 use crate::client::schema::{Schema, lenient, parameters};

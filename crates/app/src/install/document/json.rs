@@ -6,7 +6,7 @@ use super::jsonc::{self, EditError};
 use super::{Dialect, Problem};
 
 #[derive(Debug)]
-pub(in crate::install) struct JsonText {
+pub(crate) struct JsonText {
     text: String,
     dialect: Dialect,
 }
@@ -25,18 +25,62 @@ impl JsonText {
     }
 
     pub(super) fn set(&mut self, path: &[&str], value: &Value) -> Result<(), Problem> {
-        self.text =
-            jsonc::set(&self.text, self.dialect, path, value).map_err(|error| match error {
-                EditError::Syntax(error) => Problem::from(error),
-                EditError::NotAnObject { depth } => {
-                    Problem::NotAnObject { key: path.get(..depth).unwrap_or_default().join(".") }
-                }
-            })?;
+        let edited = jsonc::set(&self.text, self.dialect, path, value);
+        self.text = edited.map_err(|error| as_problem(error, path))?;
+        Ok(())
+    }
+
+    /// Of equal names, all go.
+    pub(super) fn remove(&mut self, path: &[&str]) -> Result<(), Problem> {
+        while !path.is_empty() && self.get(path).is_some() {
+            let edited = jsonc::remove(&self.text, self.dialect, path);
+            self.text = edited.map_err(|error| as_problem(error, path))?;
+        }
+        Ok(())
+    }
+
+    /// Whether an object is there with neither a member nor a comment in it.
+    pub(super) fn holds_nothing(&self, path: &[&str]) -> bool {
+        let Some(document) = jsonc::parse(&self.text, self.dialect).ok().flatten() else {
+            return false;
+        };
+        let root = &document.root;
+        let node = path.iter().try_fold(root, |node, key| Some(&jsonc::member(node, key)?.value));
+        let inside = node.and_then(|node| {
+            node.span.of(&self.text).strip_prefix('{')?.strip_suffix('}').map(str::trim)
+        });
+        inside == Some("")
+    }
+
+    /// The member `key` to the byte as `other` has it.
+    pub(super) fn adopt(&mut self, other: &Self, key: &str) -> Result<(), Problem> {
+        let Some(value) = other.get(&[key]) else {
+            return self.remove(&[key]);
+        };
+        self.set(&[key], &value)?;
+        let span = |json: &Self| {
+            let document = jsonc::parse(&json.text, json.dialect).ok().flatten()?;
+            jsonc::member(&document.root, key).map(|member| member.value.span)
+        };
+        if let (Some(mine), Some(theirs)) = (span(self), span(other)) {
+            let (before, after) = (self.text.get(..mine.start), self.text.get(mine.end..));
+            let parts = [before, Some(theirs.of(&other.text)), after];
+            self.text = parts.map(Option::unwrap_or_default).concat();
+        }
         Ok(())
     }
 
     pub(super) fn text(&self) -> &str {
         &self.text
+    }
+}
+
+fn as_problem(error: EditError, path: &[&str]) -> Problem {
+    match error {
+        EditError::Syntax(error) => Problem::from(error),
+        EditError::NotAnObject { depth } => {
+            Problem::NotAnObject { key: path.get(..depth).unwrap_or_default().join(".") }
+        }
     }
 }
 

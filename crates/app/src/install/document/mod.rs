@@ -5,7 +5,7 @@ mod jsonc;
 mod toml;
 
 use serde_json::Value;
-pub(super) use trunkline_catalog::jsonc::Dialect;
+pub(crate) use trunkline_catalog::jsonc::Dialect;
 
 use self::json::JsonText;
 pub(super) use self::jsonc::inline;
@@ -13,20 +13,20 @@ use self::toml::TomlText;
 pub(super) use self::toml::shown as shown_in_toml;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(crate) enum Format {
     Json(Dialect),
     Toml,
 }
 
 #[derive(Debug)]
-pub(super) enum Document {
+pub(crate) enum Document {
     Json(JsonText),
     Toml(TomlText),
 }
 
 /// Why a file cannot be edited.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Problem {
+pub(crate) enum Problem {
     Syntax {
         line: usize,
         column: usize,
@@ -39,7 +39,7 @@ pub(super) enum Problem {
 }
 
 impl Document {
-    pub(super) fn parse(text: &str, format: Format) -> Result<Self, Problem> {
+    pub(crate) fn parse(text: &str, format: Format) -> Result<Self, Problem> {
         match format {
             Format::Json(dialect) => JsonText::parse(text, dialect).map(Self::Json),
             Format::Toml => TomlText::parse(text).map(Self::Toml),
@@ -47,7 +47,7 @@ impl Document {
     }
 
     /// The value at `path`, if there is one.
-    pub(super) fn get(&self, path: &[&str]) -> Option<Value> {
+    pub(crate) fn get(&self, path: &[&str]) -> Option<Value> {
         match self {
             Self::Json(json) => json.get(path),
             Self::Toml(toml) => toml.get(path),
@@ -55,14 +55,45 @@ impl Document {
     }
 
     /// Puts `value` at `path`, making the objects on the way; the rest of the text stays as it is.
-    pub(super) fn set(&mut self, path: &[&str], value: &Value) -> Result<(), Problem> {
+    pub(crate) fn set(&mut self, path: &[&str], value: &Value) -> Result<(), Problem> {
         match self {
             Self::Json(json) => json.set(path, value),
             Self::Toml(toml) => toml.set(path, value),
         }
     }
 
-    pub(super) fn text(&self) -> String {
+    /// Takes what is at `path` out; the rest of the text stays as it is.
+    pub(crate) fn remove(&mut self, path: &[&str]) -> Result<(), Problem> {
+        match self {
+            Self::Json(json) => json.remove(path),
+            Self::Toml(toml) => {
+                toml.remove(path);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether an object is at `path` with neither a member nor a comment in it.
+    pub(crate) fn holds_nothing(&self, path: &[&str]) -> bool {
+        match self {
+            Self::Json(json) => json.holds_nothing(path),
+            Self::Toml(toml) => toml.holds_nothing(path),
+        }
+    }
+
+    /// What `other` has under `key` at the top, as it is written there; nothing if it has nothing.
+    pub(crate) fn adopt(&mut self, other: &Self, key: &str) -> Result<(), Problem> {
+        match (self, other) {
+            (Self::Json(json), Self::Json(other)) => json.adopt(other, key),
+            (Self::Toml(toml), Self::Toml(other)) => {
+                toml.adopt(other, key);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn text(&self) -> String {
         match self {
             Self::Json(json) => json.text().to_owned(),
             Self::Toml(toml) => toml.text(),

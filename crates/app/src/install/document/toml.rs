@@ -7,7 +7,7 @@ use trunkline_catalog::place::{Lines, Place};
 use super::Problem;
 
 #[derive(Debug)]
-pub(in crate::install) struct TomlText {
+pub(crate) struct TomlText {
     document: DocumentMut,
     newline: &'static str,
 }
@@ -49,6 +49,34 @@ impl TomlText {
             _ => drop(table.insert(last, new)),
         }
         Ok(())
+    }
+
+    pub(super) fn remove(&mut self, path: &[&str]) {
+        let Some((last, parents)) = path.split_last() else {
+            return;
+        };
+        let mut table: &mut dyn TableLike = self.document.as_table_mut();
+        for key in parents {
+            match table.get_mut(key).and_then(Item::as_table_like_mut) {
+                Some(inner) => table = inner,
+                None => return,
+            }
+        }
+        table.remove(last);
+    }
+
+    pub(super) fn holds_nothing(&self, path: &[&str]) -> bool {
+        let root = self.document.as_item();
+        let found = path.iter().try_fold(root, |item, key| item.as_table_like()?.get(key));
+        found.and_then(Item::as_table_like).is_some_and(TableLike::is_empty)
+    }
+
+    /// The member `key` as `other` has it, with its comments.
+    pub(super) fn adopt(&mut self, other: &Self, key: &str) {
+        match other.document.get(key) {
+            Some(item) => drop(self.document.insert(key, item.clone())),
+            None => drop(self.document.remove(key)),
+        }
     }
 
     pub(super) fn text(&self) -> String {
@@ -93,8 +121,13 @@ fn to_value(value: &Value) -> toml_edit::Value {
             let members = members.iter().map(|(key, value)| (key.as_str(), to_value(value)));
             members.collect::<InlineTable>().into()
         }
-        // our entries have none
-        Value::Null | Value::Number(_) => value.to_string().into(),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(whole), _) => whole.into(),
+            (None, Some(number)) => number.into(),
+            (None, None) => number.to_string().into(),
+        },
+        // TOML has none, and neither do our entries
+        Value::Null => value.to_string().into(),
     }
 }
 
@@ -113,6 +146,10 @@ fn value_to_json(value: &toml_edit::Value) -> Value {
         toml_edit::Value::String(text) => text.value().as_str().into(),
         toml_edit::Value::Boolean(flag) => (*flag.value()).into(),
         toml_edit::Value::Integer(number) => (*number.value()).into(),
+        toml_edit::Value::Float(number) => (*number.value()).into(),
+        toml_edit::Value::InlineTable(table) => {
+            table.iter().map(|(key, value)| (key.to_owned(), value_to_json(value))).collect()
+        }
         toml_edit::Value::Array(items) => items.iter().map(value_to_json).collect(),
         other => other.to_string().trim().into(),
     }

@@ -130,7 +130,7 @@ fn a_project_has_its_own_file() {
     for (client, _, file, key) in TABLE {
         let home = Home::new();
         let mut request = home.request(client);
-        request.project = Some("work".into());
+        request.wanted.project = Some("work".into());
         match (file, run(&request)) {
             (Some(file), Ok(report)) => {
                 assert_eq!(report.file, home.path.join("work").join(file), "{client}");

@@ -10,7 +10,7 @@ use trunkline_catalog::name::Client;
 
 use crate::install::error::InstallError;
 use crate::install::report::Report;
-use crate::install::{Environment, InstallRequest, Os, run};
+use crate::install::{Environment, InstallRequest, Os, Wanted, run};
 
 /// A home directory that is removed again.
 pub(super) struct Home {
@@ -32,14 +32,16 @@ impl Home {
 
     pub(super) fn request(&self, client: Client) -> InstallRequest {
         InstallRequest {
-            client,
+            wanted: Wanted {
+                client,
+                name: None,
+                project: None,
+                file: None,
+                dry_run: false,
+                force: false,
+            },
             config: "mcp.json".into(),
             executable: "/opt/bin/trunkline".into(),
-            name: None,
-            project: None,
-            file: None,
-            dry_run: false,
-            force: false,
             variables: Vec::new(),
             environment: Environment {
                 os: Os::Linux,

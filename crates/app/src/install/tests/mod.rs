@@ -4,3 +4,4 @@ mod cases;
 mod clients;
 mod files;
 mod kit;
+mod leaving;

@@ -1,6 +1,7 @@
 //! What a catalog shows and where it leads.
 
 mod custom;
+mod exposure;
 mod prompts;
 mod resources;
 mod scope;
@@ -8,7 +9,7 @@ mod tools;
 
 use std::collections::BTreeSet;
 
-use super::{Catalog, Offer, Route, Scope};
+use super::{Catalog, Exposure, Offer, Route, Scope};
 use crate::config::{CustomTool, Exposed, ToolFilter};
 use crate::listing::{CacheHint, ListKind, Listing};
 use crate::name::Naming;
@@ -80,6 +81,15 @@ fn assemble(servers: &[Server]) -> Catalog {
 }
 
 fn assemble_with(servers: &[Server], custom: &[CustomTool], naming: &Naming) -> Catalog {
+    assemble_exposing(Exposure::Full, servers, custom, naming)
+}
+
+fn assemble_exposing(
+    exposure: Exposure,
+    servers: &[Server],
+    custom: &[CustomTool],
+    naming: &Naming,
+) -> Catalog {
     let offers: Vec<Offer<'_>> = servers
         .iter()
         .enumerate()
@@ -93,7 +103,7 @@ fn assemble_with(servers: &[Server], custom: &[CustomTool], naming: &Naming) -> 
             scope: server.seen.as_ref().map_or(Scope::Whole, Scope::Tools),
         })
         .collect();
-    Catalog::assemble(&offers, custom, naming)
+    Catalog::exposing(exposure, &offers, custom, naming)
 }
 
 fn shown(catalog: &Catalog, kind: ListKind) -> &str {

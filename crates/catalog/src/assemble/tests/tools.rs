@@ -9,6 +9,7 @@ fn route(catalog: &Catalog, name: &str) -> Option<String> {
     match catalog.route(name)? {
         ToolRoute::Server(route) => Some(leads(route)),
         ToolRoute::Custom(_) => Some("custom".to_owned()),
+        ToolRoute::Meta(_) => Some("own".to_owned()),
     }
 }
 
@@ -131,6 +132,9 @@ fn a_route_knows_the_headers_of_its_tool() {
             headers.map(|header| format!("{} {}", header.name, header.path.join("."))).collect();
         assert_eq!(headers.join(","), expected, "{name}");
     }
+    assert!(catalog.mirrors_arguments());
+    let servers = [server("s", Tools, page).exposing(&["b", "c"])];
+    assert!(!assemble_with(&servers, &[], &naming).mirrors_arguments());
 }
 
 #[test]

@@ -21,6 +21,7 @@ fn filter(exposed: Option<&[&str]>, hidden: &[&str]) -> ToolFilter {
     ToolFilter {
         exposed: exposed.map(|list| list.iter().map(tool).collect()),
         hidden: hidden.iter().map(|&name| name.to_owned()).collect(),
+        ..ToolFilter::default()
     }
 }
 
@@ -166,5 +167,30 @@ fn the_simple_rules_refuse_filters_and_sharing() {
             "invalid_schema $.mcpServers.s.{key} 1:39 `{key}` is not in the standard config"
         );
         check(&server(&format!("\"command\": \"a\", \"{key}\": 5")), Simple, &[&expected]);
+    }
+}
+
+#[test]
+fn pinned_tools_are_names_or_patterns() {
+    let filter = spec(r#""pinnedTools": ["read_file", "get_*"]"#).filter;
+    for (name, expected) in [
+        ("read_file", true),
+        ("get_issue", true),
+        ("get_", true),
+        ("forget_it", false),
+        ("x", false),
+    ] {
+        assert_eq!(filter.pins(name), expected, "{name}");
+    }
+    for (pattern, name, expected) in [
+        ("*", "", true),
+        ("*", "anything", true),
+        ("a*c", "abc", true),
+        ("a*c", "abcd", false),
+        ("*_all_*", "read_all_files", true),
+        ("*ä", "xä", true),
+        ("", "a", false),
+    ] {
+        assert_eq!(crate::config::fits(pattern, name), expected, "{pattern} {name}");
     }
 }

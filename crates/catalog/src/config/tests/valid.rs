@@ -149,11 +149,11 @@ fn a_disabled_server_is_checked_but_not_expanded() {
 
 #[test]
 fn unknown_keys_are_noted_one_by_one() {
-    let text = "{\n\"$schema\": \"x\",\n\"mcpServers\": {\"s\": {\"command\": \"a\",\n\"timeout\": 5, \"headers\": {}}}\n}";
+    let text = "{\n\"$schema\": \"x\", \"inputs\": [],\n\"mcpServers\": {\"s\": {\"command\": \"a\",\n\"timeout\": 5, \"headers\": {}}}\n}";
     let notes: Vec<String> =
         loaded(text, Rules::Full).notes.iter().map(ToString::to_string).collect();
     let expected = [
-        "ignored key $[\"$schema\"] (line 2)",
+        "ignored key $.inputs (line 2)",
         "ignored key $.mcpServers.s.timeout (line 4)",
         "ignored key $.mcpServers.s.headers (line 4)",
     ];

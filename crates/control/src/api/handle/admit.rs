@@ -1,5 +1,7 @@
 //! Who asks, if they may: the credential of a request is checked before anything else of it.
 
+use std::net::SocketAddr;
+
 use trunkline_gateway::WebVisit;
 
 use super::answer::Answer;
@@ -16,47 +18,73 @@ pub(super) async fn admitted(
     route: &Route,
     visit: &WebVisit,
 ) -> Result<Principal, Answer> {
-    let needed = match route.access {
-        Access::Needs(action) => action,
-        // Those are the gateway's own; whoever comes here has mistaken them.
-        Access::Open => Action::ReadSelf,
+    let decided = match shown(visit) {
+        Ok(bearer) => recognised(platform, bearer).await,
+        Err(refusal) => Err(refusal),
     };
-    let mut decided = decide_by(platform, visit);
-    if let (Err(Refusal::NeedsKeys), Some(issuer)) = (&decided, platform.issuer()) {
-        issuer.renewed().await;
-        decided = decide_by(platform, visit);
-    }
-    let bearer = || bearer_of(visit.headers.only("authorization")).ok().flatten();
-    if decided == Err(Refusal::Unknown) && platform.keys().may_be_new(bearer()) {
-        platform.keys().look_again().await;
-        decided = decide_by(platform, visit);
-    }
-    if let Ok(principal) = &decided
-        && let Err(refusal) = principal.require(needed)
-        && route.method != Method::Get
-    {
-        let address = visit.peer.ip().to_string();
-        let by = By { principal, address: Some(&address), request_id: None };
-        platform.refused(needed, &refusal.to_string(), by);
-    }
-    let principal = decided.and_then(|principal| principal.require(needed).map(|()| principal));
-    if let Ok(principal) = &principal
-        && let Credential::Key(id) = principal.credential()
-    {
-        platform.keys().used(id, now());
-    }
+    let principal = decided.and_then(|principal| {
+        allowed(platform, route, &principal, visit.peer)?;
+        Ok(principal)
+    });
     principal.map_err(|refusal| {
         platform.stranger(refusal, visit.peer.ip());
-        refused(platform, refusal, needed, visit.path())
+        refused(platform, refusal, needed(route), visit.path())
     })
 }
 
-fn decide_by(platform: &Platform, visit: &WebVisit) -> Result<Principal, Refusal> {
+/// Who shows this token? What may have changed elsewhere is looked at before anybody is sent away.
+pub(super) async fn recognised(
+    platform: &Platform,
+    bearer: Option<&str>,
+) -> Result<Principal, Refusal> {
+    let decide = || decide(bearer, &platform.keys().known(), seconds());
+    let mut decided = decide();
+    if let (Err(Refusal::NeedsKeys), Some(issuer)) = (&decided, platform.issuer()) {
+        issuer.renewed().await;
+        decided = decide();
+    }
+    if decided == Err(Refusal::Unknown) && platform.keys().may_be_new(bearer) {
+        platform.keys().look_again().await;
+        decided = decide();
+    }
+    decided
+}
+
+/// May somebody who is known ask for this? Who tries to change what they may not is written down.
+pub(super) fn allowed(
+    platform: &Platform,
+    route: &Route,
+    principal: &Principal,
+    peer: SocketAddr,
+) -> Result<(), Refusal> {
+    let needed = needed(route);
+    if let Err(refusal) = principal.require(needed) {
+        if route.method != Method::Get {
+            let address = peer.ip().to_string();
+            let by = By { principal, address: Some(&address), request_id: None };
+            platform.refused(needed, &refusal.to_string(), by);
+        }
+        return Err(refusal);
+    }
+    if let Credential::Key(id) = principal.credential() {
+        platform.keys().used(id, now());
+    }
+    Ok(())
+}
+
+fn needed(route: &Route) -> Action {
+    match route.access {
+        Access::Needs(action) => action,
+        // Those are the gateway's own; whoever comes here has mistaken them.
+        Access::Open => Action::ReadSelf,
+    }
+}
+
+fn shown(visit: &WebVisit) -> Result<Option<&str>, Refusal> {
     if visit.headers.all("authorization").nth(1).is_some() {
         return Err(Refusal::Malformed);
     }
-    let bearer = bearer_of(visit.headers.only("authorization"))?;
-    decide(bearer, &platform.keys().known(), seconds())
+    bearer_of(visit.headers.only("authorization"))
 }
 
 fn refused(platform: &Platform, refusal: Refusal, needed: Action, path: &str) -> Answer {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use trunkline_gateway::WebReply;
 
+use super::inside::Inside;
 use crate::api::problem::{MEDIA_TYPE, Problem};
 
 #[derive(Debug)]
@@ -43,6 +44,13 @@ impl Answer {
 
     pub(super) fn body(&self) -> &[u8] {
         &self.body
+    }
+
+    /// For whoever asked from inside.
+    pub(super) fn inside(self) -> Inside {
+        let mut headers = self.headers.into_iter();
+        let etag = headers.find(|(name, _)| *name == "ETag").map(|(_, value)| value);
+        Inside { status: self.status, body: self.body, etag }
     }
 
     pub(super) fn send(mut self, reply: WebReply) {

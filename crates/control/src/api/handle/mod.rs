@@ -4,6 +4,8 @@
 mod admit;
 mod answer;
 mod events;
+mod figures;
+mod inside;
 mod keys;
 mod logins;
 mod metadata;
@@ -18,6 +20,7 @@ use std::net::SocketAddr;
 use trunkline_gateway::{Attachment, WebReply, WebVisit};
 
 use self::answer::Answer;
+pub use self::inside::Inside;
 use super::input::{Declared, MOST_ARGUMENTS, MOST_BODY};
 use super::problem::Problem;
 use super::route::{Operation, Route};
@@ -133,6 +136,10 @@ async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
         Operation::PutSecret => secrets::put(asked).await,
         Operation::DeleteSecret => secrets::delete(asked).await,
         Operation::GetMe => keys::me(asked),
+        Operation::GetOverview => figures::overview(asked),
+        Operation::GetServerDetails => figures::details(asked),
+        Operation::ListClients => figures::clients(asked),
+        Operation::GetSettings => figures::settings(asked),
         Operation::GetOpenApi => {
             asked.no_query()?;
             Ok(asked.cached(Answer::json_bytes(200, openapi::document())))

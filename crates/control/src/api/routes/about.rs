@@ -4,7 +4,7 @@ use super::json;
 use crate::access::Action;
 use crate::api::route::{Access, Answer, Content, Method, Operation, Parameter, Place, Route};
 use crate::api::shape::{Shape, any_text};
-use crate::api::view::{LIVE, READY};
+use crate::api::view::{CLIENT_LIST, LIVE, OVERVIEW, READY, SETTINGS};
 
 const TAG: &str = "The platform";
 
@@ -29,6 +29,48 @@ pub(super) const ROUTES: &[Route] = &[
         }],
         body: None,
         answers: &[text_answer("Events, as they happen.", "text/event-stream")],
+        problems: &[],
+    },
+    Route {
+        operation: Operation::GetOverview,
+        method: Method::Get,
+        path: "/api/v1/overview",
+        access: Access::Needs(Action::ReadMetrics),
+        tag: TAG,
+        summary: "See how everything does",
+        description: "The servers that the token sees, together: how many are up, what was called in \
+                      the last five minutes and how long it took, and what the list of tools costs \
+                      each kind of client.",
+        parameters: &[],
+        body: None,
+        answers: &[json_answer("The figures.", json(&OVERVIEW, OVERVIEW_EXAMPLE))],
+        problems: &[],
+    },
+    Route {
+        operation: Operation::ListClients,
+        method: Method::Get,
+        path: "/api/v1/clients",
+        access: Access::Needs(Action::ReadClients),
+        tag: TAG,
+        summary: "See who is connected",
+        description: "Clients of MCP of this process, those that came last first. One that makes \
+                      requests that stand for themselves is named for a while after its last.",
+        parameters: &[],
+        body: None,
+        answers: &[json_answer("Everybody.", json(&CLIENT_LIST, CLIENTS_EXAMPLE))],
+        problems: &[],
+    },
+    Route {
+        operation: Operation::GetSettings,
+        method: Method::Get,
+        path: "/api/v1/settings",
+        access: Access::Needs(Action::ReadSettings),
+        tag: TAG,
+        summary: "See what this Trunkline runs with",
+        description: "Its version, its addresses, its store, and what its flags allow. No secrets.",
+        parameters: &[],
+        body: None,
+        answers: &[json_answer("The settings.", json(&SETTINGS, SETTINGS_EXAMPLE))],
         problems: &[],
     },
     Route {
@@ -133,6 +175,16 @@ pub(super) const ROUTES: &[Route] = &[
         problems: &[],
     },
 ];
+
+const OVERVIEW_EXAMPLE: &str = r#"{"servers":{"total":2,"connected":2,"degraded":0,"connecting":0,"error":0,"disconnected":0},"tools":31,"seconds":300,"calls_per_minute":12,"calls":57,"failed_calls":0,"error_rate":0.0,"response_time_ms":{"p50":38.2,"p95":121.7},"open_calls":1,"waiting_calls":0,"restarts":0,"clients":1,"context":[{"client":"cursor","title":"Cursor","tools":31,"bytes":20480,"tokens":5120}],"series":[{"at":"2025-01-08T10:05:00Z","calls":2,"failed_calls":0,"p50":35.1,"p95":40.0}]}"#;
+
+const CLIENTS_EXAMPLE: &str = r#"{"clients":[{"name":"claude-code","version":"2.1.0","way":"session","revision":"2025-11-25","who":"laptop","credential":"key:abcdefghij","address":"127.0.0.1","since":"2025-01-08T10:00:00Z","last_heard":"2025-01-08T10:05:00Z","open_calls":0}],"total":1}"#;
+
+const SETTINGS_EXAMPLE: &str = r#"{"version":"0.1.0","listen":"127.0.0.1:3006","public_url":"http://127.0.0.1:3006","data_dir":"/var/lib/trunkline","store":"sqlite","store_url":"sqlite:/var/lib/trunkline/trunkline.db","is_locked":false,"mcp_without_token":true,"stdio_registration":"refused","stdio_commands":[],"allowed_networks":[],"health_interval":30,"issuer":null,"traces":false,"language_model":null}"#;
+
+const fn json_answer(doc: &'static str, content: Content) -> Answer {
+    Answer { status: 200, doc, content, headers: &[] }
+}
 
 const fn text_answer(doc: &'static str, media_type: &'static str) -> Answer {
     Answer { status: 200, doc, content: Content::Text(media_type), headers: &[] }

@@ -30,6 +30,8 @@ fn every_route_has_its_least_role() {
         | O::GetDocs
         | O::GetDocsStyle
         | O::GetMetrics
+        | O::GetOverview
+        | O::GetServerDetails
         | O::StreamEvents
         | O::ListServers
         | O::GetServer
@@ -56,6 +58,8 @@ fn every_route_has_its_least_role() {
         | O::Skills(S::ClearToolSkills)
         | O::Skills(S::ClassifyTool)
         | O::ListSecrets
+        | O::ListClients
+        | O::GetSettings
         | O::ListAudit => Some(Operator),
         O::CreateKey | O::ListKeys | O::RevokeKey => Some(Admin),
         O::PutSecret | O::DeleteSecret => Some(Admin),

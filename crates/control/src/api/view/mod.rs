@@ -1,8 +1,11 @@
 //! What goes out: the platform's things as JSON, each beside the shape that describes it.
 
 mod audit;
+mod client;
+mod details;
 mod health;
 mod key;
+mod overview;
 mod platform;
 mod search;
 mod secret;
@@ -12,8 +15,11 @@ mod status;
 mod tools;
 
 pub use audit::{AUDIT_LIST, AUDIT_RECORD, AuditView};
+pub use client::{CLIENT_LIST, ClientView, SETTINGS, client_list};
+pub use details::{DETAILS, DetailsView, NameView, ProcessView};
 pub use health::{HEALTH, HEALTH_REPORT, HealthReport, HealthView, SampleView, WindowView};
 pub use key::{CREATED_KEY, KEY, KEY_LIST, KeyView, ME, MeView};
+pub use overview::{ContextView, OVERVIEW, OverviewView, PieceView};
 pub use platform::{LIVE, PROBLEM, READY};
 pub use search::{FOUND_LIST, FoundView, rounded};
 pub use secret::{SECRET, SECRET_LIST, SecretView};

@@ -6,7 +6,7 @@ use super::Status;
 use super::add;
 use super::skill::{ASSIGNED, skill_members};
 use super::status::STATUSES;
-use crate::api::shape::{Object, Shape, any_text, count, optional, required};
+use crate::api::shape::{Case, Object, Shape, Words, any_text, count, optional, required};
 use crate::skills::Assigned;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -82,6 +82,20 @@ static FOUND: Object = Object::answer(
 
 const SKILL_IDS: Shape = Shape::List { of: &any_text(), most: 3 };
 
+static SOURCES: Words = Words { known: &["endpoint", "built-in"], case: Case::AsWritten };
+
+static EMBEDDED: Object = Object::answer(
+    "EmbeddedBy",
+    "Who said where the question and the tools point. Only where an embedding endpoint is named.",
+    &[
+        required("source", Shape::Word(&SOURCES), "Whose word counted for this answer."),
+        required("model", any_text(), "The endpoint's model."),
+        required("tools_known", count(), "Texts of tools that the endpoint has spoken of."),
+        required("tools_waiting", count(), "Those that it is still to be asked about."),
+        optional("trouble", any_text(), "Why the endpoint is of no use now."),
+    ],
+);
+
 static METADATA: Object = Object::answer(
     "SearchMetadata",
     "What was searched.",
@@ -93,6 +107,7 @@ static METADATA: Object = Object::answer(
             Shape::List { of: &any_text(), most: usize::MAX },
             "What `server_filter` names and is not there.",
         ),
+        optional("embeddings", Shape::Object(&EMBEDDED), ""),
     ],
 );
 

@@ -101,6 +101,12 @@ impl Contexts {
         all
     }
 
+    /// Callers who make such requests, and when each was last heard of.
+    pub(super) fn callers(&self) -> Vec<(Arc<Session>, u32)> {
+        let callers = self.callers.lock();
+        callers.values().map(|held| (Arc::clone(&held.session), held.seen)).collect()
+    }
+
     fn open_to_all(&self, kind: Option<Client>) -> Arc<Session> {
         let Some(client) = kind else { return Arc::clone(&self.anybody) };
         let mut kinds = self.kinds.lock();

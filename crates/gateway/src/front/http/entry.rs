@@ -10,9 +10,9 @@ use trunkline_http::{Request, request};
 use crate::front::http::conn::Conn;
 use crate::front::http::front::Front;
 use crate::front::http::refusal::{Refusal, Stop};
+use crate::front::http::repeat::Good;
 use crate::front::http::reply::{Manner, Reply};
 use crate::front::http::routes::{Route, Visit, follow, route_of};
-use crate::front::http::sessions::HttpSession;
 use crate::gate::{Admission, Asking, Decision, Denied, Pass};
 use crate::limits::ADMISSION;
 use crate::pump::Touched;
@@ -120,15 +120,14 @@ impl Line {
         }
     }
 
-    /// A request has come in whole. Returns the session a message was posted in, if the head was
-    /// good for that.
+    /// A request has come in whole. Returns what its head was good for, if that may come again.
     pub(super) fn handle(
         &self,
         entry: Entry<'_>,
         head: &[u8],
         body: &[u8],
         touched: &mut Touched,
-    ) -> Option<Arc<HttpSession>> {
+    ) -> Option<Good> {
         let reply = Reply::new(&self.conn, entry.manner);
         let (route, caller) = match entry.way {
             Ok(Way { route, caller }) => (route, caller),

@@ -35,10 +35,53 @@ pub(super) fn ready(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) 
     reply.json(503, &body, touched);
 }
 
-pub(super) fn welcome(reply: Reply, touched: &mut Touched) {
-    let fields: [(&str, &[u8]); 1] = [("Content-Type", b"text/plain; charset=utf-8")];
-    reply.send(200, &fields, WELCOME, touched);
+/// Where nobody else has a front page: what this is, for browsers with a little more.
+pub(super) fn welcome(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
+    let mut accepted = visit.request.headers.all("accept");
+    let is_browser =
+        accepted.any(|value| value.windows(HTML.len()).any(|part| part.eq_ignore_ascii_case(HTML)));
+    let (kind, body): (&[u8], &[u8]) = match is_browser {
+        true => (b"text/html; charset=utf-8", WELCOME_PAGE),
+        false => (b"text/plain; charset=utf-8", WELCOME),
+    };
+    let fields: [(&str, &[u8]); 4] = [
+        ("Content-Type", kind),
+        ("Content-Security-Policy", POLICY),
+        ("X-Content-Type-Options", b"nosniff"),
+        ("Referrer-Policy", b"no-referrer"),
+    ];
+    reply.send(200, &fields, body, touched);
 }
+
+const HTML: &[u8] = b"text/html";
+const POLICY: &[u8] =
+    b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const WELCOME_PAGE: &[u8] = b"<!doctype html>
+<html lang=\"en\">
+<head>
+<meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
+<meta name=\"color-scheme\" content=\"light dark\">
+<title>Trunkline</title>
+</head>
+<body>
+<h1>Trunkline</h1>
+<p>One MCP endpoint in front of many MCP servers. Give an MCP client this address with <code>/mcp</code>
+behind it.</p>
+<p>There is no dashboard here, because this Trunkline keeps nothing. Start it with a directory to keep
+things in, and it is at this address, together with a REST API, keys, health and an activity log:</p>
+<pre>trunkline serve --data-dir DIR</pre>
+<table>
+<caption>What there is</caption>
+<tr><th scope=\"row\"><code>/mcp</code></th><td>Streamable HTTP</td></tr>
+<tr><th scope=\"row\"><code>/sse</code></th><td>HTTP+SSE, for clients that know only the old transport</td></tr>
+<tr><th scope=\"row\"><a href=\"/healthz\"><code>/healthz</code></a></th><td>is it alive</td></tr>
+<tr><th scope=\"row\"><a href=\"/readyz\"><code>/readyz</code></a></th><td>have its servers started</td></tr>
+</table>
+</body>
+</html>
+";
 
 const WELCOME: &[u8] = b"This is Trunkline, one MCP endpoint in front of many MCP servers.
 

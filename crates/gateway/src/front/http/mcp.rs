@@ -7,6 +7,7 @@ use trunkline_wire::{Kind as MessageKind, Message, Revision, decode, elements, m
 
 use crate::call::Door;
 use crate::error::CallError;
+use crate::front::http::alone::Alone;
 use crate::front::http::conn::Open;
 use crate::front::http::events::{From, Stream};
 use crate::front::http::exchange::{Exchange, Kind};
@@ -14,6 +15,7 @@ use crate::front::http::front::Front;
 use crate::front::http::parented::parented;
 use crate::front::http::posted::{Posted, check_type, read};
 use crate::front::http::refusal::Refusal;
+use crate::front::http::repeat::Good;
 use crate::front::http::reply::Reply;
 use crate::front::http::routes::Visit;
 use crate::front::http::sessions::HttpSession;
@@ -23,23 +25,19 @@ use crate::pump::Touched;
 
 pub(super) const EVENTS: &str = "text/event-stream";
 
-/// `POST`: one message, or several where the revision has batches. Returns the session, if the head
-/// was good for it.
-pub(super) fn post(
-    visit: &Visit<'_, '_>,
-    reply: Reply,
-    touched: &mut Touched,
-) -> Option<Arc<HttpSession>> {
+/// `POST`: one message, or several where the revision has batches. Returns what the head was good
+/// for, if that may come again.
+pub(super) fn post(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) -> Option<Good> {
     let both_eras = !visit.front.context.face.simple;
     let usable = check_post(visit.request);
     if usable.is_ok() && both_eras && stateless::is_announced(&visit.request.headers) {
         stateless::post(visit, reply, touched);
-        return None;
+        return Alone::of(visit).map(Good::Alone);
     }
     match usable.and_then(|()| session(visit)) {
         Ok(session) => {
             converse(visit.front, &session, visit.body, reply, touched);
-            return Some(session);
+            return Some(Good::Session(session));
         }
         Err(why) => read(visit.body, |posted| match (posted, why) {
             (

@@ -9,8 +9,14 @@ use crate::era::decoded;
 use crate::error::CallError;
 
 pub(super) const VERSION: &str = "mcp-protocol-version";
-const METHOD: &str = "mcp-method";
-const NAME: &str = "mcp-name";
+pub(super) const METHOD: &str = "mcp-method";
+pub(super) const NAME: &str = "mcp-name";
+const PARAM: &str = "mcp-param-";
+
+/// Is this the name of a header that repeats an argument? Which there are, the tools say.
+pub(super) fn repeats_argument(name: &str) -> bool {
+    name.get(..PARAM.len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case(PARAM))
+}
 
 /// The revision the head names, if the body has to be compared with it.
 pub(super) fn check_version(headers: &Headers<'_>, message: &Message<'_>) -> Result<(), CallError> {

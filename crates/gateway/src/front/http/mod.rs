@@ -4,6 +4,7 @@
 //! A connection lives on the pump like any other stream: its requests are read, handled and answered
 //! on one thread, and a call passes from socket to pipe and back without a switch.
 
+mod alone;
 mod attach;
 mod budget;
 mod caller;
@@ -15,6 +16,7 @@ mod events;
 mod exchange;
 mod front;
 mod guard;
+mod guests;
 mod health;
 mod listener;
 mod mcp;
@@ -37,6 +39,7 @@ mod sweep;
 mod web;
 
 pub use attach::{Attachment, WebHeaders, WebVisit};
+pub use guests::{Guest, Guests, Way};
 pub use serve::HttpOptions;
 pub(crate) use serve::serve;
 pub use web::{WebReply, WebStream};

@@ -14,7 +14,7 @@ use crate::front::http::entry::Line;
 use crate::front::http::front::Front;
 use crate::front::http::mcp::converse;
 use crate::front::http::refusal::{Refusal, Stop};
-use crate::front::http::repeat::Repeated;
+use crate::front::http::repeat::{Good, Repeated};
 use crate::front::http::reply::{Manner, Reply};
 use crate::pump::{Frame, Reader, SourceHandle, Touched};
 
@@ -97,14 +97,17 @@ impl HttpReader {
     fn repeat(&self, bytes: &[u8], touched: &mut Touched) -> Option<usize> {
         let repeated = self.repeated.as_ref()?;
         let front = &self.line.front;
-        let (head, length) = repeated.find(bytes, front.version())?;
-        let body = bytes.get(head..head + length)?;
-        if length > front.message_limit {
-            return None;
+        let found = repeated.find(bytes, front.version())?;
+        let end = found.head + found.body;
+        let body = bytes.get(found.head..end).filter(|_| found.body <= front.message_limit)?;
+        match &repeated.good {
+            Good::Session(session) => {
+                let reply = Reply::new(&self.line.conn, Manner::PLAIN);
+                converse(front, session, body, reply, touched);
+            }
+            Good::Alone(alone) => alone.take(&self.line, found.name, body, touched)?,
         }
-        let reply = Reply::new(&self.line.conn, Manner::PLAIN);
-        converse(front, &repeated.session, body, reply, touched);
-        Some(head + length)
+        Some(end)
     }
 
     fn head(&mut self, bytes: &[u8], touched: &mut Touched) -> Step {
@@ -145,7 +148,7 @@ impl HttpReader {
             let (manner, version) = (entry.manner.clone(), entry.version);
             let posted = self.line.handle(entry, head, body, touched);
             self.repeated =
-                posted.and_then(|session| Repeated::new(session, head, request, &manner, version));
+                posted.and_then(|good| Repeated::new(good, head, request, &manner, version));
             return Step::Used(head.len() + body.len());
         }
         let mut share = Share::new(&self.line.front.bodies);

@@ -10,9 +10,10 @@ use crate::front::http::attach::{Attachment, hand_over};
 use crate::front::http::contexts::client_of;
 use crate::front::http::entry::asking;
 use crate::front::http::front::Front;
+use crate::front::http::mirror::repeats_argument;
 use crate::front::http::refusal::Refusal;
+use crate::front::http::repeat::Good;
 use crate::front::http::reply::Reply;
-use crate::front::http::sessions::HttpSession;
 use crate::front::http::{health, mcp, sse};
 use crate::gate::{Admission, Pass};
 use crate::pump::Touched;
@@ -117,13 +118,13 @@ fn route(method: &str, path: &str) -> Result<Route, Refusal> {
     way.map(|(_, route)| *route).ok_or(Refusal::Method(allowed))
 }
 
-/// Returns the session a message was posted in, if the head was good for that.
+/// Returns what the head was good for, if that may come again.
 pub(super) fn follow(
     route: Route,
     visit: &Visit<'_, '_>,
     reply: Reply,
     touched: &mut Touched,
-) -> Option<Arc<HttpSession>> {
+) -> Option<Good> {
     match route {
         Route::Post => return mcp::post(visit, reply, touched),
         Route::Listen => mcp::listen(visit, reply, touched),
@@ -132,7 +133,7 @@ pub(super) fn follow(
         Route::PostSse => sse::post(visit, reply, touched),
         Route::Health => health::alive(reply, touched),
         Route::Ready => health::ready(visit, reply, touched),
-        Route::Front => health::welcome(reply, touched),
+        Route::Front => health::welcome(visit, reply, touched),
         // Pages may try a method that is not there: the refusal tells them more than their browser.
         Route::Preflight(allowed) => {
             let ways = (allowed.as_bytes(), METHODS, HEADERS);
@@ -168,14 +169,10 @@ fn preflight(request: &Request<'_>, allowed: Allowed, reply: Reply, touched: &mu
     reply.send(204, &fields, b"", touched);
 }
 
-/// A header that repeats an argument: which there are, the tools say.
 fn is_param(name: &[u8]) -> bool {
-    let prefix = name.get(..PARAM.len()).unwrap_or_default();
-    let name = std::str::from_utf8(name);
-    prefix.eq_ignore_ascii_case(PARAM) && name.is_ok_and(is_field_name)
+    std::str::from_utf8(name).is_ok_and(|name| repeats_argument(name) && is_field_name(name))
 }
 
-const PARAM: &[u8] = b"mcp-param-";
 const METHODS: &[u8] = b"GET, POST, DELETE, OPTIONS";
 const HEADERS: &[u8] =
     b"Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Session-Id, MCP-Protocol-Version, \

@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::front::http::attach::Attachment;
 use crate::front::http::front::{Front, Others};
 use crate::front::http::guard::Guard;
+use crate::front::http::guests::Guests;
 use crate::front::http::listener::accept;
 use crate::front::http::sweep::sweep;
 use crate::front::signals::Signals;
@@ -34,6 +35,8 @@ pub struct HttpOptions {
     pub gate: Option<Arc<dyn Gate>>,
     /// Other routes on the same address.
     pub attachment: Option<Arc<dyn Attachment>>,
+    /// Shows who is connected.
+    pub guests: Guests,
 }
 
 impl std::fmt::Debug for HttpOptions {
@@ -60,7 +63,7 @@ pub(crate) async fn serve(
     pump: &Pump,
     finish: impl AsyncFnOnce(Farewell),
 ) -> io::Result<()> {
-    let HttpOptions { listener, token, hosts, origins, stay, gate, attachment } = options;
+    let HttpOptions { listener, token, hosts, origins, stay, gate, attachment, guests } = options;
     let mut signals = Signals::new()?;
     listener.set_nonblocking(true)?;
     // A crowd that arrives at once must not wait for its packets to be sent again.
@@ -68,6 +71,7 @@ pub(crate) async fn serve(
     let guard = Guard::new(listener.local_addr()?, &hosts, &origins, token);
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let front = Front::new(context, pump, guard, message_limit, stay, Others { gate, attachment });
+    guests.watch(&front);
     let mut tasks = JoinSet::new();
     let accepting = tasks.spawn(accept(listener, Arc::clone(&front)));
     tasks.spawn(sweep(Arc::clone(&front)));

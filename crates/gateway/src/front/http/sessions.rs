@@ -49,8 +49,11 @@ pub(super) struct HttpSession {
     pub(super) session: Arc<Session>,
     pub(super) streams: Arc<Streams>,
     pub(super) owner: Owner,
+    pub(super) agreed: Revision,
+    /// When it was opened.
+    pub(super) began: u32,
     clock: Arc<Clock>,
-    seen: AtomicU32,
+    pub(super) seen: AtomicU32,
     over: AtomicBool,
 }
 
@@ -61,6 +64,8 @@ impl HttpSession {
             id,
             streams: Arc::new(Streams::new(id, agreed >= LATEST_LEGACY, clock)),
             owner: Owner::new(session.caller.as_ref()),
+            agreed,
+            began: clock.now(),
             session,
             clock: Arc::clone(clock),
             seen: AtomicU32::new(clock.now()),

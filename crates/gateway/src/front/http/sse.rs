@@ -31,6 +31,8 @@ pub(super) struct SseSession {
     pub(super) id: SessionId,
     pub(super) session: Arc<Session>,
     pub(super) owner: Owner,
+    /// When it was opened.
+    pub(super) began: u32,
     clock: Arc<Clock>,
     to: Mutex<Option<Reply>>,
     spoken: AtomicU32,
@@ -59,6 +61,7 @@ pub(super) fn open(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
         id,
         session: Arc::clone(&session),
         owner: Owner::new(visit.caller),
+        began: front.clock.now(),
         clock: Arc::clone(&front.clock),
         to: Mutex::new(Some(reply)),
         spoken: AtomicU32::new(front.clock.now()),

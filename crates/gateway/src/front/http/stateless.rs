@@ -11,6 +11,7 @@ use crate::call::{Manner, Stateless};
 use crate::era::Era;
 use crate::error::CallError;
 use crate::front::http::conn::Open;
+use crate::front::http::front::Front;
 use crate::front::http::mirror::{VERSION, check_params, check_standard, check_version};
 use crate::front::http::once::Once;
 use crate::front::http::parented::parented;
@@ -18,10 +19,10 @@ use crate::front::http::posted::{Posted, read};
 use crate::front::http::refusal::Refusal;
 use crate::front::http::reply::Reply;
 use crate::front::http::routes::Visit;
-use crate::gate::ANYONE;
+use crate::gate::{ANYONE, Pass};
 use crate::pump::Touched;
 use crate::registry::Snapshot;
-use crate::session::Asked;
+use crate::session::{Asked, Session};
 
 /// Does the head say that its request stands for itself? A revision it names decides.
 pub(super) fn is_announced(headers: &Headers<'_>) -> bool {
@@ -83,27 +84,41 @@ pub(super) fn take(
     }
 }
 
-fn request(visit: &Visit<'_, '_>, message: &Message<'_>, mut reply: Reply, touched: &mut Touched) {
-    let front = visit.front;
+fn request(visit: &Visit<'_, '_>, message: &Message<'_>, reply: Reply, touched: &mut Touched) {
     let session = visit.stateless();
     let snapshot = session.context.view.snapshot();
-    let manner = match checked(visit, message, &snapshot) {
-        Ok(how) => Manner::Stateless(how),
+    match checked(visit, message, &snapshot) {
+        Ok(how) => {
+            let (place, what) = ((&session, &*snapshot), (message, how));
+            begin(visit.front, place, visit.caller, what, reply, touched);
+        }
         Err(error) => {
             tracing::debug!("a request is refused: {error}");
             let response = error.response_in(Era::Modern, message.id());
-            return reply.json(400, &response, touched);
+            reply.json(400, &response, touched);
         }
-    };
+    }
+}
+
+/// Begins a request that is properly made: where it goes, who makes it, and what it says.
+pub(super) fn begin(
+    front: &Front,
+    (session, snapshot): (&Arc<Session>, &Snapshot),
+    caller: Option<&Arc<Pass>>,
+    (message, how): (&Message<'_>, Arc<Stateless>),
+    mut reply: Reply,
+    touched: &mut Touched,
+) {
+    let manner = Manner::Stateless(how);
     let id = Id::new(message.id());
     let parent = reply.take_parent();
     let conn = Arc::clone(&reply.conn);
-    let once = Once::new(id.clone(), visit.caller, &front.clock, reply);
+    let once = Once::new(id.clone(), caller, &front.clock, reply);
     conn.watch(Open::Once(Arc::downgrade(&once)));
     let client = Arc::clone(&once.client);
     let door = parented(once, parent);
     let (door, client, manner) = (&door, &client, &manner);
-    session.asked(Asked { message, id, door, snapshot: &snapshot, client, manner }, touched);
+    session.asked(Asked { message, id, door, snapshot, client, manner }, touched);
 }
 
 /// Is it properly made? What is missing in the body comes before what does not fit the head, and
@@ -125,7 +140,8 @@ fn checked(
     version?;
     let how = how?;
     check_standard(headers, message)?;
-    if *message.method() == *b"tools/call"
+    if snapshot.catalog.mirrors_arguments()
+        && *message.method() == *b"tools/call"
         && let Some(name) = decode(message.text(message.params.name))
         && let Some(ToolRoute::Server(route)) = snapshot.catalog.route(&name)
         && let Some(wanted) = &route.headers
@@ -141,7 +157,7 @@ thread_local! {
 }
 
 /// Whoever asks, as far as that is known.
-fn principal(visit: &Visit<'_, '_>) -> Arc<[u8]> {
+pub(super) fn principal(visit: &Visit<'_, '_>) -> Arc<[u8]> {
     match visit.caller {
         Some(caller) => Arc::clone(&caller.who),
         None => shown(&visit.request.headers),

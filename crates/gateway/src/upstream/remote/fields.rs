@@ -1,6 +1,7 @@
 //! What a request of the stateless era repeats in header fields, for those who do not read its body.
 //! Pure.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -20,13 +21,11 @@ pub(super) fn annotated(listing: &Listing) -> Annotated {
     tools.filter_map(|tool| Some((tool.name.clone(), wanted(&tool.headers)?))).collect()
 }
 
-/// The fields for one request, complete lines. A value can never end its line: `encoded` lets only
-/// printable characters through.
-pub(super) fn fields(heading: &Heading<'_>, body: &[u8], tools: &Annotated) -> Vec<u8> {
-    let quoted = [b"\"", heading.method, b"\""].concat();
-    let Some(method) = decode(&quoted) else { return Vec::new() };
-    let mut out = Vec::with_capacity(128);
-    add("Mcp-Method", &method, &mut out);
+/// Adds the fields for one request, complete lines. A value can never end its line: `encoded` lets
+/// only printable characters through.
+pub(super) fn fields(heading: &Heading<'_>, body: &[u8], tools: &Annotated, out: &mut Vec<u8>) {
+    let Some(method) = text(heading.method) else { return };
+    add("Mcp-Method", &method, out);
     let name = match &*method {
         "tools/call" | "prompts/get" | "resources/read" => heading.name.and_then(decode),
         "tasks/get" | "tasks/update" | "tasks/cancel" | "tasks/result" => {
@@ -34,19 +33,27 @@ pub(super) fn fields(heading: &Heading<'_>, body: &[u8], tools: &Annotated) -> V
         }
         _ => None,
     };
-    let Some(name) = name else { return out };
-    add("Mcp-Name", &name, &mut out);
+    let Some(name) = name else { return };
+    add("Mcp-Name", &name, out);
     if method == "tools/call"
         && !tools.is_empty()
         && let Some(headers) = tools.get(&*name)
     {
         for ParamHeader { name, path } in headers.iter() {
             if let Some(value) = value_at(heading.arguments.unwrap_or_default(), path) {
-                add(&format!("Mcp-Param-{name}"), &value, &mut out);
+                add(&format!("Mcp-Param-{name}"), &value, out);
             }
         }
     }
-    out
+}
+
+/// A string that stands without its quotes.
+fn text(inner: &[u8]) -> Option<Cow<'_, str>> {
+    if !inner.contains(&b'\\') {
+        return std::str::from_utf8(inner).ok().map(Cow::Borrowed);
+    }
+    let quoted = [b"\"", inner, b"\""].concat();
+    decode(&quoted).map(|text| Cow::Owned(text.into_owned()))
 }
 
 fn add(name: &str, value: &str, out: &mut Vec<u8>) {
@@ -97,7 +104,9 @@ mod tests {
     }
 
     fn written(heading: &Heading<'_>, body: &str, tools: &Annotated) -> Vec<String> {
-        let out = String::from_utf8(fields(heading, body.as_bytes(), tools)).unwrap();
+        let mut out = Vec::new();
+        fields(heading, body.as_bytes(), tools, &mut out);
+        let out = String::from_utf8(out).unwrap();
         assert!(out.ends_with("\r\n"), "{out:?}");
         out.trim_end_matches("\r\n").split("\r\n").map(str::to_owned).collect()
     }

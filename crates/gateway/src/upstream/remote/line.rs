@@ -198,10 +198,10 @@ impl HttpLine {
         touched.flush();
     }
 
-    /// The header fields of a request of the stateless era.
-    pub(super) fn fields(&self, heading: &Heading<'_>, body: &[u8]) -> Vec<u8> {
-        let tools = Arc::clone(&self.tools.lock());
-        fields(heading, body, &tools)
+    /// The header fields of a request of the stateless era, in `room`, which is empty.
+    pub(super) fn fields(&self, heading: &Heading<'_>, body: &[u8], mut room: Vec<u8>) -> Vec<u8> {
+        fields(heading, body, &self.tools.lock(), &mut room);
+        room
     }
 
     /// Closes what `close` has left open.
@@ -220,7 +220,6 @@ impl Post for HttpLine {
         touched: &mut Touched,
     ) -> Result<(), Refused> {
         let modern = heading.filter(|_| self.dialect == Dialect::Modern);
-        let fields = modern.map(|heading| self.fields(heading, bytes));
         let discovers = modern.is_some_and(|heading| heading.method == b"server/discover");
         let mut pool = self.pool.lock();
         pool.check_room()?;
@@ -230,6 +229,7 @@ impl Post for HttpLine {
             (None, Gate::Open) => Purpose::Tell,
             _ => part_of_handshake(id, bytes),
         };
+        let fields = modern.map(|heading| self.fields(heading, bytes, pool.spare()));
         let body = pool.keep(bytes, edits);
         let exchange = Exchange::post(purpose, body);
         let exchange = Exchange { fields: fields.unwrap_or_default(), ..exchange };

@@ -161,7 +161,8 @@ impl HttpLine {
         for (mut exchange, refusal) in std::mem::take(&mut *self.mismatched.lock()) {
             let before = std::mem::take(&mut exchange.fields);
             if let Ok(message) = scan(exchange.body.bytes()) {
-                exchange.fields = self.fields(&Heading::of(&message, &[]), message.bytes);
+                exchange.fields =
+                    self.fields(&Heading::of(&message, &[]), message.bytes, Vec::new());
             }
             if self.is_unwanted(&exchange) {
                 self.pool.lock().recycle(exchange);

@@ -42,7 +42,7 @@ pub(super) struct Pool {
     patience: Option<Instant>,
     /// How often in a row the server has closed a connection that it had not said to close.
     cuts: u8,
-    /// Buffers for bodies, emptied, and one for heads.
+    /// Buffers for bodies and fields, emptied, and one for heads.
     spares: Vec<Vec<u8>>,
     head: Vec<u8>,
 }
@@ -72,7 +72,8 @@ pub(super) struct Unkept;
 
 /// How often connections are looked at.
 const TICK: Duration = Duration::from_secs(1);
-const SPARES: usize = 64;
+/// For 64 exchanges at a time.
+const SPARES: usize = 128;
 const SPARE_CAPACITY: usize = 16 * 1024;
 
 impl Pool {
@@ -117,15 +118,25 @@ impl Pool {
 
     /// The edited message, kept in a buffer that has served before.
     pub(super) fn keep(&mut self, bytes: &[u8], edits: &Edits<'_>) -> Kept {
-        Kept::new(self.spares.pop().unwrap_or_default(), bytes, edits)
+        Kept::new(self.spare(), bytes, edits)
     }
 
-    /// The exchange is over; its buffer serves again.
+    /// An empty buffer.
+    pub(super) fn spare(&mut self) -> Vec<u8> {
+        self.spares.pop().unwrap_or_default()
+    }
+
+    /// The exchange is over; its buffers serve again.
     pub(super) fn recycle(&mut self, exchange: Exchange) {
-        if let Kept::Small(mut buffer) = exchange.body
-            && self.spares.len() < SPARES
-            && buffer.capacity() <= SPARE_CAPACITY
-        {
+        let Exchange { body, fields, .. } = exchange;
+        if let Kept::Small(buffer) = body {
+            self.take_back(buffer);
+        }
+        self.take_back(fields);
+    }
+
+    fn take_back(&mut self, mut buffer: Vec<u8>) {
+        if self.spares.len() < SPARES && (1..=SPARE_CAPACITY).contains(&buffer.capacity()) {
             buffer.clear();
             self.spares.push(buffer);
         }

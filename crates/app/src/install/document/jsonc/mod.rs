@@ -4,6 +4,6 @@ mod edit;
 mod layout;
 mod read;
 
-pub(super) use edit::{EditError, set};
+pub(super) use edit::{EditError, remove, set};
 pub(in crate::install) use layout::inline;
 pub(super) use read::{SyntaxError, member, parse, to_value};

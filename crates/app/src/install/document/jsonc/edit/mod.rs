@@ -1,4 +1,6 @@
-//! Sets one value in JSON text. Only the bytes of that value, or of the new member, change.
+//! Sets one value in JSON text, or takes one out. Only the bytes of that value, or of the member, change.
+
+mod remove;
 
 use std::ops::Range;
 
@@ -8,6 +10,8 @@ use trunkline_catalog::place::Span;
 
 use super::layout::{Layout, inline, line_indent, own_line_indent, quoted};
 use super::read::{SyntaxError, member, parse};
+
+pub(in crate::install::document) use remove::remove;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::install::document) enum EditError {

@@ -1,0 +1,32 @@
+//! What hangs on the listener beside MCP: the API and the dashboard, each with paths of its own.
+
+use trunkline_control::api::handle::Api;
+use trunkline_dashboard::Dashboard;
+use trunkline_gateway::{Attachment, WebReply, WebVisit};
+
+#[derive(Debug)]
+pub(crate) struct Attached {
+    pub(crate) api: Api,
+    pub(crate) dashboard: Dashboard,
+}
+
+impl Attached {
+    /// Whose path it is. What is neither's is answered by the gateway.
+    fn owner(&self, path: &str) -> &dyn Attachment {
+        if self.api.owns(path) { &self.api } else { &self.dashboard }
+    }
+}
+
+impl Attachment for Attached {
+    fn owns(&self, path: &str) -> bool {
+        self.owner(path).owns(path)
+    }
+
+    fn body_limit(&self, path: &str) -> usize {
+        self.owner(path).body_limit(path)
+    }
+
+    fn visit(&self, visit: WebVisit, reply: WebReply) {
+        self.owner(visit.path()).visit(visit, reply);
+    }
+}

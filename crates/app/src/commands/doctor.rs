@@ -1,0 +1,246 @@
+//! `trunkline doctor`: looks at everything once and tells what it found.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::timeout;
+use trunkline_catalog::Exposure;
+use trunkline_catalog::config::{Config, Problem};
+use trunkline_catalog::name::{Client, DEFAULT_SEPARATOR};
+use trunkline_gateway::{Declared, Gateway, LocalClient, Options, Restart, Status};
+use trunkline_http::Url;
+
+use crate::cli::{Bounds, Doctor, Identity, Servers};
+use crate::commands::install::{lost, surroundings};
+use crate::commands::runtime::{block_on, broke, start_logging};
+use crate::doctor::{
+    Finding, Grade, Installed, Offered, data_dir, harmless, installed, json, mismatch, names,
+    programs, start, words,
+};
+use crate::environment::Environment;
+use crate::listen::ListenError;
+use crate::rest::Rest;
+use crate::settings::{self, SettingsError, Wanted};
+use crate::terminal::StatusLine;
+use crate::{FAILED, speak};
+
+/// As `check`: whoever looks wants to know how long a slow start takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A Trunkline on this machine answers at once; another program may never do.
+const GLANCE: Duration = Duration::from_secs(2);
+
+/// What has been seen so far.
+#[derive(Default)]
+struct Seen {
+    findings: Vec<Finding>,
+    looked: Vec<String>,
+}
+
+pub(crate) fn run(asked: &Doctor, environment: &Environment) -> u8 {
+    if let Err(code) = start_logging(asked.servers.debug, environment) {
+        return code;
+    }
+    let mut seen = Seen::default();
+    let clients = match surroundings(environment) {
+        Ok(surroundings) => installed(&surroundings),
+        Err(error) => return lost(&error),
+    };
+    for Installed { client, findings } in &clients {
+        seen.looked.push(format!("the entry of {}", client.profile().title));
+        seen.findings.extend(findings.iter().cloned());
+    }
+    let clients: Vec<Client> = clients.iter().map(|it| it.client).collect();
+    match settings::config_path(asked.servers.config.as_deref(), environment) {
+        Ok(path) => {
+            if let Err(error) = config(asked, &path, &clients, environment, &mut seen) {
+                return broke(&error);
+            }
+        }
+        Err(_) => seen.findings.push(
+            Finding::new(Grade::Note, "config", "the config", "none was named".to_owned())
+                .fix("give --config to have it and its servers looked at"),
+        ),
+    }
+    port(asked, environment, &mut seen);
+    if let Some(dir) = &asked.data_dir {
+        seen.looked.push(format!("the data directory {}", dir.display()));
+        seen.findings.extend(data_dir(dir));
+    }
+    let told = match asked.json {
+        true => speak::out(&format!("{}\n", json(&seen.findings, &seen.looked))),
+        false => speak::out(&words(&seen.findings, &seen.looked, environment.paint())),
+    };
+    let broken = seen.findings.iter().any(|finding| finding.grade == Grade::Error);
+    if broken { FAILED } else { told }
+}
+
+/// The config and, if that is wanted, its servers.
+fn config(
+    asked: &Doctor,
+    path: &Path,
+    clients: &[Client],
+    environment: &Environment,
+    seen: &mut Seen,
+) -> std::io::Result<()> {
+    // The names as they are, whatever a client would make of them: that is looked at apart.
+    let servers = Servers { client: None, ..asked.servers.clone() };
+    let wanted = Wanted {
+        servers: &servers,
+        identity: &Identity::default(),
+        bounds: &Bounds::default(),
+        simple: false,
+        restart: Restart::OneShot,
+        declared: Declared::nothing(),
+        separator: DEFAULT_SEPARATOR,
+        patience: Some(PATIENCE),
+        exposure: Exposure::Full,
+    };
+    let about = path.display().to_string();
+    let tell = |problem: &Problem| {
+        let grade = if problem.is_error() { Grade::Error } else { Grade::Warning };
+        let place = problem.place.map(|place| format!("{about}:{}:{}", place.line, place.column));
+        let about = place.unwrap_or_else(|| about.clone());
+        Finding::new(grade, "config", &about, problem.message.clone())
+            .fix(problem.help.clone().unwrap_or_default())
+    };
+    let loaded: Config = match settings::load(path, &wanted, environment) {
+        Ok(config) => config,
+        Err(SettingsError::Invalid(problems)) => {
+            seen.findings.extend(problems.iter().map(tell));
+            return Ok(());
+        }
+        Err(error) => {
+            seen.findings.push(Finding::new(Grade::Error, "config", &about, error.to_string()));
+            return Ok(());
+        }
+    };
+    seen.looked.push(format!("{about} with {} servers", loaded.servers.len()));
+    seen.findings.extend(loaded.warnings.iter().map(tell));
+    let search = environment.filled("PATH").unwrap_or_else(|| "/usr/bin:/bin".to_owned());
+    let from_desktop = |client: &Client| {
+        matches!(client, Client::ClaudeDesktop | Client::Cursor | Client::VsCode | Client::Zed)
+    };
+    let desktop = asked.servers.client.iter().chain(clients).any(from_desktop);
+    seen.findings.extend(programs(&loaded.servers, &search, desktop));
+    if asked.no_start {
+        return Ok(());
+    }
+    match settings::options(&wanted, path, loaded, environment) {
+        Ok(options) => living(asked, options, clients, seen),
+        Err(error) => {
+            seen.findings.push(Finding::new(Grade::Error, "config", &about, error.to_string()));
+            Ok(())
+        }
+    }
+}
+
+/// The servers as they run.
+fn living(
+    asked: &Doctor,
+    options: Options,
+    clients: &[Client],
+    seen: &mut Seen,
+) -> std::io::Result<()> {
+    let status = StatusLine::new();
+    status.show(&format!("starting {} servers …", options.servers.len()));
+    let (statuses, tools, results) = block_on(async {
+        let gateway = Gateway::start(options)?;
+        let client = gateway.local(b"{}");
+        gateway.settled().await;
+        let statuses = gateway.statuses();
+        let listed = client.request("tools/list", b"{}").await.unwrap_or_default();
+        let tools: Value = serde_json::from_slice(&listed).unwrap_or_default();
+        let tools = tools.get("tools").and_then(Value::as_array).cloned().unwrap_or_default();
+        let results = if asked.call { tried(&client, &tools, &status).await } else { Vec::new() };
+        status.show("stopping them again …");
+        drop(client);
+        gateway.stop().await;
+        Ok::<_, std::io::Error>((statuses, tools, results))
+    })??;
+    status.clear();
+    for (server, status) in &statuses {
+        let known = |finding: &Finding| {
+            finding.check == "command" && finding.grade == Grade::Error && finding.about == *server
+        };
+        let is_known = seen.findings.iter().any(known);
+        seen.findings.extend(start(server, status).filter(|_| !is_known));
+    }
+    let separator = asked.servers.separator.as_deref().unwrap_or(DEFAULT_SEPARATOR);
+    let offered = offered(&tools, &statuses, separator);
+    seen.looked.push(format!("{} tools of {} servers", offered.len(), statuses.len()));
+    let clients = match (asked.servers.client, clients) {
+        (Some(client), _) => vec![client],
+        (None, []) => Client::ALL.to_vec(),
+        (None, clients) => clients.to_vec(),
+    };
+    seen.findings.extend(names(&offered, &clients, separator));
+    seen.findings.extend(results);
+    Ok(())
+}
+
+/// Calls those tools that change nothing.
+async fn tried(client: &LocalClient, tools: &[Value], status: &StatusLine) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for tool in tools.iter().filter(|tool| harmless(tool)) {
+        let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
+        status.show(&format!("calling {} …", crate::client::line(name)));
+        let params = serde_json::json!({"name": name, "arguments": {}}).to_string();
+        if let Ok(result) = client.request("tools/call", params.as_bytes()).await {
+            let result: Value = serde_json::from_slice(&result).unwrap_or_default();
+            findings.extend(mismatch(name, &result));
+        }
+    }
+    findings
+}
+
+/// The listed names, cut into server and tool.
+fn offered(tools: &[Value], statuses: &[(String, Status)], separator: &str) -> Vec<Offered> {
+    let cut = |name: &str| {
+        let fits =
+            |key: &&str| name.strip_prefix(*key).is_some_and(|rest| rest.starts_with(separator));
+        let keys = statuses.iter().map(|(key, _)| key.as_str());
+        let key = keys.filter(fits).max_by_key(|key| key.len())?;
+        let tool = name.strip_prefix(key)?.strip_prefix(separator)?;
+        Some(Offered { server: key.to_owned(), tool: tool.to_owned() })
+    };
+    tools.iter().filter_map(|tool| cut(tool.get("name")?.as_str()?)).collect()
+}
+
+/// Whether `serve` could listen.
+fn port(asked: &Doctor, environment: &Environment, seen: &mut Seen) {
+    let listen = asked.listen.clone().unwrap_or_default();
+    let finding = match listen.open(environment.filled("PORT"), true) {
+        Ok(listener) => {
+            let address = listener.local_addr().map(|address| address.to_string());
+            seen.looked.push(format!("the address {}", address.unwrap_or_default()));
+            return;
+        }
+        Err(ListenError::Bind { address, error })
+            if error.kind() == std::io::ErrorKind::AddrInUse =>
+        {
+            let about = address.to_string();
+            let (grade, problem) = match is_trunkline(&about) {
+                true => (Grade::Note, "a Trunkline is running there"),
+                false => (Grade::Warning, "another program listens there"),
+            };
+            Finding::new(grade, "port", &about, problem.to_owned())
+                .fix("choose another with --listen or PORT to run `serve` beside it")
+        }
+        Err(error) => {
+            let words = error.to_string();
+            let problem = words.lines().next().unwrap_or_default().to_owned();
+            Finding::new(Grade::Warning, "port", "serve", problem)
+                .fix("choose another address with --listen or PORT")
+        }
+    };
+    seen.findings.push(finding);
+}
+
+fn is_trunkline(address: &str) -> bool {
+    let Ok(url) = Url::parse(&format!("http://{address}")) else { return false };
+    let rest = Rest::new(url, None);
+    let answer = block_on(async { timeout(GLANCE, rest.get("/healthz")).await });
+    matches!(answer, Ok(Ok(Ok(value))) if value.get("status").and_then(Value::as_str) == Some("ok"))
+}

@@ -1,0 +1,150 @@
+//! `trunkline import`: what clients have, shown and put into one config.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use serde_json::json;
+use trunkline_catalog::config::{self, Rules, Source};
+
+use crate::cli::Import;
+use crate::commands::install::{lost, surroundings};
+use crate::environment::Environment;
+use crate::import::{
+    self, Exported, ImportRequest, Owner, Projects, Report, Server, Sources, Trouble, trouble_line,
+};
+use crate::install::{Found, Written};
+use crate::moment::stamp;
+use crate::{FAILED, OK, USAGE, speak};
+
+pub(crate) fn run(asked: &Import, environment: &Environment) -> u8 {
+    let surroundings = match surroundings(environment) {
+        Ok(surroundings) => surroundings,
+        Err(error) => return lost(&error),
+    };
+    let request = ImportRequest {
+        sources: sources(asked),
+        project: asked.project.clone().unwrap_or_else(|| surroundings.current_dir.clone()),
+        projects: if asked.all_projects { Projects::All } else { Projects::This },
+        taken: Vec::new(),
+        environment: surroundings,
+    };
+    let report = match import::import(&request) {
+        Ok(report) => report,
+        Err(why) => return speak::problem(&format!("error: {why}\n"), USAGE),
+    };
+    let servers: Vec<Server> = report.merged.iter().map(|merged| merged.server.clone()).collect();
+    let mut made = match asked.to {
+        Owner::Trunkline => Exported {
+            text: import::config_text("", "mcpServers", &servers).unwrap_or_default(),
+            troubles: Vec::new(),
+        },
+        other => import::export(other, &servers),
+    };
+    if asked.to == Owner::Trunkline {
+        made.troubles.extend(still_missing(&made.text, environment));
+    }
+    deliver(asked, &report, &made, environment)
+}
+
+fn sources(asked: &Import) -> Sources {
+    match (&asked.file, asked.format) {
+        (Some(path), Some(owner)) => Sources::File { path: path.clone(), owner },
+        _ if asked.from.is_empty() => Sources::Clients(Owner::CLIENTS.to_vec()),
+        _ => Sources::Clients(asked.from.clone()),
+    }
+}
+
+/// What keeps the new config from starting as it is, such as a variable that is not set here.
+pub(super) fn still_missing(text: &str, environment: &Environment) -> Vec<Trouble> {
+    let source = Source { name: "the new config", text: text.as_bytes() };
+    let words = |problem: &config::Problem| match &problem.help {
+        Some(help) => format!("{}; {help}", problem.message),
+        None => problem.message.clone(),
+    };
+    let trouble = |problem| Trouble { server: None, words: words(problem), left_out: false };
+    match config::load(&source, Rules::Full, &|name| environment.get(name)) {
+        Ok(config) => config.warnings.iter().map(trouble).collect(),
+        Err(problems) => problems.iter().map(trouble).collect(),
+    }
+}
+
+fn deliver(asked: &Import, report: &Report, made: &Exported, environment: &Environment) -> u8 {
+    let written = match asked.output.as_deref().filter(|_| !asked.dry_run) {
+        Some(path) => match write(path, &made.text, asked.force) {
+            Ok(backup) => Some((path, backup)),
+            Err(words) => return speak::problem(&format!("error: {words}\n"), FAILED),
+        },
+        None => None,
+    };
+    if asked.json {
+        let mut told = report.json();
+        let path = |path: &Path| path.display().to_string();
+        if let Some(members) = told.as_object_mut() {
+            let troubles: Vec<_> = made.troubles.iter().map(Trouble::json).collect();
+            members.insert("problems".to_owned(), troubles.into());
+            members.insert("written".to_owned(), json!(written.as_ref().map(|(to, _)| path(to))));
+            let backup = written.as_ref().and_then(|(_, backup)| backup.as_deref()).map(path);
+            members.insert("backup".to_owned(), json!(backup));
+        }
+        return speak::out(&format!("{told}\n"));
+    }
+    // Where the config goes to standard output, it has that for itself.
+    let aside = asked.output.is_none() && !asked.dry_run;
+    let paint = if aside { environment.paint_stderr() } else { environment.paint() };
+    let width = if aside { speak::stderr_width() } else { speak::width() };
+    let title = match asked.to {
+        Owner::Trunkline => "the new config",
+        other => other.title(),
+    };
+    let more: Vec<String> =
+        made.troubles.iter().map(|trouble| trouble_line(title, trouble, paint)).collect();
+    let mut words = import::table(report, &more, width, paint);
+    if let Some((path, backup)) = &written {
+        words.push_str(&format!("written: {}\n", path.display()));
+        if let Some(backup) = backup {
+            words.push_str(&format!("backup:  {}\n", backup.display()));
+        }
+        if asked.to == Owner::Trunkline {
+            words.push_str(&format!("next:    trunkline check --config {}\n", path.display()));
+        }
+    }
+    match (aside, asked.dry_run) {
+        (true, _) => {
+            speak::problem(&words, OK);
+            show(&made.text, asked.to)
+        }
+        (false, true) => speak::out(&format!("{words}\n{}", config::masked(&made.text))),
+        (false, false) => speak::out(&words),
+    }
+}
+
+/// To a pipe as it is; to a terminal without what may be a secret.
+fn show(text: &str, to: Owner) -> u8 {
+    if !speak::stdout_is_terminal() {
+        return speak::out(text);
+    }
+    if to.syntax() != import::Syntax::Json {
+        let words =
+            "the values may be secrets, so they are not shown here: use --output, or a pipe\n";
+        return speak::problem(words, OK);
+    }
+    speak::out(&config::masked(text))
+}
+
+/// Private, and never over something that is there unless that is wanted.
+fn write(path: &Path, text: &str, force: bool) -> Result<Option<std::path::PathBuf>, String> {
+    let found = Found::read(path).map_err(|error| error.to_string())?;
+    if found.content().is_some() && !force {
+        return Err(format!(
+            "{} is there already; --force writes over it, with a backup",
+            path.display()
+        ));
+    }
+    match found.write_private(text, &stamp(SystemTime::now())) {
+        Ok(Written::Done { backup }) => Ok(backup),
+        Ok(Written::Overtaken) => {
+            Err(format!("{} was changed just now; try again", path.display()))
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}

@@ -1,0 +1,127 @@
+//! `trunkline logs`: what was done and what happens, from the audit log and the states of servers.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::cli::Logs;
+use crate::commands::reached::{Trouble, run as reach, servers};
+use crate::environment::Environment;
+use crate::moment::timestamp;
+use crate::overview::{ServerLine, change, record_line};
+use crate::rest::{Rest, escaped};
+use crate::terminal::Paint;
+use crate::{OK, speak};
+
+/// How often is looked for something new.
+const PAUSE: Duration = Duration::from_millis(500);
+/// So many records at once; more in one pause are read over several.
+const PAGE: u16 = 500;
+
+pub(crate) fn run(asked: &Logs, environment: &Environment) -> u8 {
+    reach(&asked.at, environment, async |rest| {
+        let paint = environment.paint();
+        let mut last = print(asked, &past(rest, asked).await?, 0, paint)?;
+        if !asked.follow {
+            return Ok(OK);
+        }
+        let mut before: Option<Vec<ServerLine>> = None;
+        loop {
+            let now: Vec<ServerLine> = servers(rest).await?.iter().map(ServerLine::read).collect();
+            if let Some(before) = &before {
+                tell_changes(asked, before, &now, paint)?;
+            }
+            before = Some(now);
+            last = print(asked, &since(rest, asked, last).await?, last, paint)?;
+            tokio::time::sleep(PAUSE).await;
+        }
+    })
+}
+
+/// The newest records, the oldest of them first.
+async fn past(rest: &Rest, asked: &Logs) -> Result<Vec<Value>, Trouble> {
+    let mut records = page(rest, asked, asked.lines.clamp(1, PAGE), None).await?.0;
+    records.truncate(usize::from(asked.lines));
+    records.reverse();
+    Ok(records)
+}
+
+/// Everything behind the record of this number, the oldest first.
+async fn since(rest: &Rest, asked: &Logs, last: u64) -> Result<Vec<Value>, Trouble> {
+    let mut found = Vec::new();
+    let mut cursor = None;
+    loop {
+        let (records, next) = page(rest, asked, PAGE.min(100), cursor.as_deref()).await?;
+        let new = records.iter().take_while(|record| seq(record) > last).count();
+        let is_all = new < records.len() || next.is_none() || last == 0;
+        found.extend(records.into_iter().take(new));
+        cursor = next;
+        if is_all {
+            found.reverse();
+            return Ok(found);
+        }
+    }
+}
+
+async fn page(
+    rest: &Rest,
+    asked: &Logs,
+    limit: u16,
+    cursor: Option<&str>,
+) -> Result<(Vec<Value>, Option<String>), Trouble> {
+    let mut path = format!("/api/v1/audit?limit={limit}");
+    let filters = [
+        ("server", asked.server.as_deref()),
+        ("tool", asked.tool.as_deref()),
+        ("outcome", asked.outcome.as_deref()),
+        ("cursor", cursor),
+    ];
+    for (name, value) in filters {
+        if let Some(value) = value {
+            path.push_str(&format!("&{name}={}", escaped(value)));
+        }
+    }
+    let page = rest.get(&path).await?;
+    let records = page.get("records").and_then(Value::as_array).cloned().unwrap_or_default();
+    let next = page.get("next_cursor").and_then(Value::as_str).map(str::to_owned);
+    Ok((records, next))
+}
+
+fn seq(record: &Value) -> u64 {
+    record.get("seq").and_then(Value::as_u64).unwrap_or_default()
+}
+
+/// Prints what is newer than `last`; the newest of all.
+fn print(asked: &Logs, records: &[Value], last: u64, paint: Paint) -> Result<u64, Trouble> {
+    let new: Vec<&Value> = records.iter().filter(|record| seq(record) > last).collect();
+    let text: String = match asked.at.json {
+        true => new.iter().map(|record| format!("{record}\n")).collect(),
+        false => new.iter().map(|record| record_line(record, speak::width(), paint)).collect(),
+    };
+    said(&text)?;
+    Ok(new.iter().map(|record| seq(record)).max().unwrap_or_default().max(last))
+}
+
+fn tell_changes(
+    asked: &Logs,
+    before: &[ServerLine],
+    now: &[ServerLine],
+    paint: Paint,
+) -> Result<(), Trouble> {
+    let at = timestamp(std::time::SystemTime::now());
+    let wanted = |name: &String| asked.server.as_ref().is_none_or(|wanted| wanted == name);
+    let changes = change(before, now).into_iter().filter(|(name, _)| wanted(name));
+    let line = |(name, what): (String, String)| match asked.at.json {
+        true => format!("{}\n", json!({"at": at, "server": name, "change": what})),
+        false => format!("{}  {}  {name} {what}\n", paint.dim(&at), paint.yellow("state     ")),
+    };
+    said(&changes.map(line).collect::<String>())
+}
+
+/// Whoever reads has gone: there is no use in going on.
+fn said(text: &str) -> Result<(), Trouble> {
+    match text.is_empty() || speak::reaches(text) {
+        true => Ok(()),
+        false => Err(Trouble::Gone),
+    }
+}

@@ -1,0 +1,120 @@
+//! A `serve` that is running: how a command reaches it, what it asks first, and what is said when nobody answers.
+
+use serde_json::Value;
+use tokio::signal::ctrl_c;
+use trunkline_http::Url;
+
+use crate::cli::Reached;
+use crate::client::did_you_mean;
+use crate::commands::runtime::{block_on, broke, start_logging};
+use crate::environment::Environment;
+use crate::rest::{Rest, USUAL, Unanswered, admin_token};
+use crate::settings::{ADMIN_TOKEN, TOKEN};
+use crate::{FAILED, OK, USAGE, speak};
+
+/// Why a command has no result.
+pub(super) enum Trouble {
+    Failed(String),
+    /// Nobody reads what is printed any more.
+    Gone,
+}
+
+impl From<Unanswered> for Trouble {
+    fn from(unanswered: Unanswered) -> Self {
+        Self::Failed(unanswered.to_string())
+    }
+}
+
+/// Asks the `serve` that is meant. Ctrl-C ends it, and that is no failure.
+pub(super) fn run(
+    at: &Reached,
+    environment: &Environment,
+    act: impl AsyncFnOnce(&Rest) -> Result<u8, Trouble>,
+) -> u8 {
+    if let Err(code) = start_logging(false, environment) {
+        return code;
+    }
+    let rest = match rest(at, environment) {
+        Ok(rest) => rest,
+        Err(why) => return speak::problem(&format!("error: {why}\n"), USAGE),
+    };
+    let outcome = block_on(async {
+        tokio::select! {
+            outcome = act(&rest) => outcome,
+            _ = ctrl_c() => Ok(OK),
+        }
+    });
+    match outcome {
+        Ok(Ok(code)) => code,
+        Ok(Err(Trouble::Gone)) => OK,
+        Ok(Err(Trouble::Failed(why))) => speak::problem(&format!("error: {why}\n"), FAILED),
+        Err(error) => broke(&error),
+    }
+}
+
+fn rest(at: &Reached, environment: &Environment) -> Result<Rest, String> {
+    let usual = match environment.filled("PORT") {
+        Some(port) => format!("http://127.0.0.1:{}", port.trim()),
+        None => USUAL.to_owned(),
+    };
+    let base = match &at.url {
+        Some(url) => url.clone(),
+        None => Url::parse(&usual).map_err(|bad| format!("{usual}: {bad}"))?,
+    };
+    let token = at.token.as_ref().map(|token| token.reveal().to_owned());
+    let kept = match &at.data_dir {
+        Some(dir) => Some(admin_token(dir).ok_or_else(|| {
+            format!("{} has no `admin-token` that can be read; give --token", dir.display())
+        })?),
+        None => None,
+    };
+    let set = || environment.filled(ADMIN_TOKEN).or_else(|| environment.filled(TOKEN));
+    Ok(Rest::new(base, token.or(kept).or_else(set)))
+}
+
+const SERVERS: &str = "/api/v1/aggregator/servers";
+
+/// All servers, page by page.
+pub(super) async fn servers(rest: &Rest) -> Result<Vec<Value>, Trouble> {
+    let mut all = Vec::new();
+    let mut path = format!("{SERVERS}?limit=500");
+    loop {
+        let page = match rest.get(&path).await {
+            Ok(page) => page,
+            Err(Unanswered::Refused(404, _)) => return Err(no_platform(rest)),
+            Err(unanswered) => return Err(unanswered.into()),
+        };
+        let servers = page.get("servers").and_then(Value::as_array);
+        all.extend(servers.into_iter().flatten().cloned());
+        match page.get("next_cursor").and_then(Value::as_str) {
+            Some(cursor) => {
+                path = format!("{SERVERS}?limit=500&cursor={}", crate::rest::escaped(cursor));
+            }
+            None => return Ok(all),
+        }
+    }
+}
+
+fn no_platform(rest: &Rest) -> Trouble {
+    Trouble::Failed(format!(
+        "{} has no REST API: start `trunkline serve` with --data-dir to have one",
+        rest.address()
+    ))
+}
+
+/// The server of this name or id.
+pub(super) fn find<'s>(servers: &'s [Value], wanted: &str) -> Result<&'s Value, Trouble> {
+    let is = |server: &&Value, key: &str| server.get(key).and_then(Value::as_str) == Some(wanted);
+    let by_name = servers.iter().find(|server| is(server, "name"));
+    by_name.or_else(|| servers.iter().find(|server| is(server, "id"))).ok_or_else(|| {
+        let names = servers.iter().filter_map(|server| server.get("name")?.as_str());
+        let near = did_you_mean(wanted, names);
+        Trouble::Failed(format!("there is no server `{}`{near}", crate::client::line(wanted)))
+    })
+}
+
+/// The path of a server, or of something about it.
+pub(super) fn path_of(server: &Value, rest: &str) -> String {
+    let id = server.get("id").and_then(Value::as_str).unwrap_or_default();
+    format!("{SERVERS}/{}{rest}", crate::rest::escaped(id))
+}

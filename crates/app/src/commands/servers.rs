@@ -1,0 +1,102 @@
+//! `trunkline servers …`: the servers of a running `serve`, registered, connected and removed over REST.
+
+use serde_json::{Map, Value, json};
+
+use crate::cli::{AddServer, OneServer, ServersCommand, ServersOf};
+use crate::commands::reached::{Trouble, find, path_of, run as reach, servers};
+use crate::environment::Environment;
+use crate::overview::{ServerLine, list};
+use crate::rest::Rest;
+use crate::speak;
+
+pub(crate) fn run(asked: &ServersOf, environment: &Environment) -> u8 {
+    match &asked.command {
+        ServersCommand::List { at } => reach(at, environment, async |rest| {
+            let all = servers(rest).await?;
+            if at.json {
+                return Ok(speak::out(&format!("{}\n", json!({ "servers": all }))));
+            }
+            let lines: Vec<ServerLine> = all.iter().map(ServerLine::read).collect();
+            let text = match lines.as_slice() {
+                [] => "no servers yet: `trunkline servers add` registers one".to_owned(),
+                lines => list(lines, speak::width(), environment.paint()).join("\n"),
+            };
+            Ok(speak::out(&format!("{text}\n")))
+        }),
+        ServersCommand::Add(add) => {
+            reach(&add.at, environment, async |rest| register(rest, add).await)
+        }
+        ServersCommand::Connect(one) => {
+            act(one, environment, "POST", "/connect", "is being connected")
+        }
+        ServersCommand::Disconnect(one) => {
+            act(one, environment, "POST", "/disconnect", "is disconnected")
+        }
+        ServersCommand::Remove(one) => act(one, environment, "DELETE", "", "is removed"),
+    }
+}
+
+fn act(
+    one: &OneServer,
+    environment: &Environment,
+    method: &'static str,
+    what: &str,
+    words: &str,
+) -> u8 {
+    reach(&one.at, environment, async |rest| {
+        let all = servers(rest).await?;
+        let server = find(&all, &one.server)?;
+        let answer = rest.ask(method, &path_of(server, what), None).await?;
+        let name = server.get("name").and_then(Value::as_str).unwrap_or_default();
+        Ok(match one.at.json {
+            true => speak::out(&format!("{}\n", json!({"name": name, "answer": answer}))),
+            false => speak::out(&format!("`{name}` {words}\n")),
+        })
+    })
+}
+
+async fn register(rest: &Rest, add: &AddServer) -> Result<u8, Trouble> {
+    let made = rest.ask("POST", "/api/v1/aggregator/servers", Some(&registration(add))).await?;
+    let text = |key: &str| made.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    Ok(match add.at.json {
+        true => speak::out(&format!("{made}\n")),
+        false => {
+            let (name, state) = (text("name"), text("status").to_lowercase());
+            speak::out(&format!(
+                "`{name}` is registered and {state}; `trunkline status {name}` shows it\n"
+            ))
+        }
+    })
+}
+
+/// What the API is told.
+fn registration(add: &AddServer) -> Value {
+    let mut config = Map::new();
+    let kind = match (&add.address, add.command.split_first()) {
+        (Some(url), _) => {
+            config.insert("url".to_owned(), url.to_string().into());
+            let headers = add.header.iter().map(|it| (it.name.clone(), it.value.clone().into()));
+            let headers: Map<String, Value> = headers.collect();
+            if !headers.is_empty() {
+                config.insert("headers".to_owned(), headers.into());
+            }
+            if add.sse { "SSE" } else { "HTTP" }
+        }
+        (None, command) => {
+            let (program, args) = command.map_or(("", &[][..]), |(program, args)| (program, args));
+            config.insert("command".to_owned(), program.into());
+            config.insert("args".to_owned(), args.into());
+            "STDIO"
+        }
+    };
+    let mut body = json!({
+        "name": add.name,
+        "transport_type": kind,
+        "connection_config": config,
+        "auto_connect": !add.no_connect,
+    });
+    if let (Some(text), Some(members)) = (&add.description, body.as_object_mut()) {
+        members.insert("description".to_owned(), text.as_str().into());
+    }
+    body
+}

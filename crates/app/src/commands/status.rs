@@ -1,0 +1,77 @@
+//! `trunkline status`: is it up, and how are its servers?
+
+use serde_json::{Value, json};
+
+use crate::cli::StatusOf;
+use crate::commands::reached::{Trouble, find, run as reach, servers};
+use crate::environment::Environment;
+use crate::overview::{ServerLine, detail, list, summary};
+use crate::rest::Rest;
+use crate::{FAILED, speak};
+
+pub(crate) fn run(asked: &StatusOf, environment: &Environment) -> u8 {
+    reach(&asked.at, environment, async |rest| match &asked.server {
+        Some(name) => one(rest, name, asked.at.json, environment).await,
+        None => all(rest, asked.at.json, environment).await,
+    })
+}
+
+async fn all(rest: &Rest, json: bool, environment: &Environment) -> Result<u8, Trouble> {
+    let ready = rest.send("GET", "/readyz", None).await?;
+    let state: Value = serde_json::from_slice(&ready.body).unwrap_or_default();
+    let state = state.get("status").and_then(Value::as_str).unwrap_or("unknown").to_owned();
+    let is_ready = ready.is_success();
+    let raw = match servers(rest).await {
+        Ok(servers) => servers,
+        // A `serve` without a platform says whether it is ready, and no more.
+        Err(Trouble::Failed(why)) if why.contains("has no REST API") => {
+            return Ok(bare(rest, &state, is_ready, json));
+        }
+        Err(trouble) => return Err(trouble),
+    };
+    let lines: Vec<ServerLine> = raw.iter().map(ServerLine::read).collect();
+    let is_well = is_ready && lines.iter().all(ServerLine::is_well);
+    let told = if json {
+        let told = json!({"url": rest.address(), "state": state, "ok": is_well, "servers": raw});
+        speak::out(&format!("{told}\n"))
+    } else {
+        let paint = environment.paint();
+        let shown = if is_ready { paint.green(&state) } else { paint.red(&state) };
+        let mut out = vec![format!("{}: {shown}", rest.address()), String::new()];
+        match lines.as_slice() {
+            [] => out.push("no servers yet: `trunkline servers add` registers one".to_owned()),
+            lines => out.extend(list(lines, speak::width(), paint)),
+        }
+        out.extend([String::new(), summary(&lines), String::new()]);
+        speak::out(&out.join("\n"))
+    };
+    Ok(if is_well { told } else { FAILED })
+}
+
+fn bare(rest: &Rest, state: &str, is_ready: bool, json: bool) -> u8 {
+    let told = match json {
+        true => json!({"url": rest.address(), "state": state, "ok": is_ready, "servers": null})
+            .to_string(),
+        false => format!(
+            "{}: {state}\nit has no REST API, so no more is known; --data-dir of `serve` gives it one",
+            rest.address()
+        ),
+    };
+    let told = speak::out(&format!("{told}\n"));
+    if is_ready { told } else { FAILED }
+}
+
+async fn one(
+    rest: &Rest,
+    name: &str,
+    json: bool,
+    environment: &Environment,
+) -> Result<u8, Trouble> {
+    let all = servers(rest).await?;
+    let server = find(&all, name)?;
+    let told = match json {
+        true => speak::out(&format!("{server}\n")),
+        false => speak::out(&detail(server, environment.paint())),
+    };
+    Ok(if ServerLine::read(server).is_well() { told } else { FAILED })
+}

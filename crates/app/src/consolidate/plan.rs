@@ -1,0 +1,58 @@
+//! Decides what moves: which servers leave the client's file, which the config gets. Pure.
+
+use serde_json::{Map, Value};
+
+use crate::import::{Imported, Merged, Owner, Section, Server, config_text, merge, read_file};
+use crate::install::{Document, InstallError, Place, as_error};
+
+/// What is to be written.
+#[derive(Debug)]
+pub(super) struct Move {
+    /// What the client's file has.
+    pub(super) imported: Imported,
+    /// The servers that are new in the config.
+    pub(super) new: Vec<Merged>,
+    pub(super) notes: Vec<String>,
+    /// The config with them.
+    pub(super) config: String,
+    /// The client's file without its servers, and still without Trunkline.
+    pub(super) client: String,
+}
+
+/// `config` is the text of the config, if there is one.
+pub(super) fn plan(
+    owner: Owner,
+    client: &str,
+    place: &Place,
+    config: Option<&str>,
+) -> Result<Move, InstallError> {
+    let fail = |problem| as_error(problem, place);
+    // What is not valid is refused with its place, and not taken for a file without servers.
+    let mut document = Document::parse(client, place.format).map_err(fail)?;
+    let section = Section::main(owner, place.project());
+    let imported = read_file(owner, &place.file, client, &section);
+    let (key, taken) = there(config.unwrap_or_default());
+    let (new, notes) = merge(std::slice::from_ref(&imported), &taken);
+    let config = config_text(config.unwrap_or_default(), key, new.iter().map(|it| &it.server))
+        .ok_or(InstallError::ConfigUnreadable)?;
+    for server in &imported.servers {
+        document.remove(&[place.key, &server.name]).map_err(fail)?;
+    }
+    Ok(Move { imported, new, notes, config, client: document.text() })
+}
+
+/// The key under which a config has its servers, and those it has.
+fn there(text: &str) -> (&'static str, Vec<Server>) {
+    let document = Document::parse(text, crate::install::COMMENTED).ok();
+    let servers = |key: &str| document.as_ref().and_then(|document| document.get(&[key]));
+    let key = if servers("servers").is_some() { "servers" } else { "mcpServers" };
+    let members: Map<String, Value> = match servers(key) {
+        Some(Value::Object(members)) => members,
+        _ => Map::new(),
+    };
+    let server = |(name, entry): (String, Value)| match entry {
+        Value::Object(entry) => Some(Server { name, entry }),
+        _ => None,
+    };
+    (key, members.into_iter().filter_map(server).collect())
+}

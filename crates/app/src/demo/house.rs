@@ -1,0 +1,137 @@
+//! Where a demo lives: a config of the demo servers and a data directory, gone when it ends.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::rand::{GetRandomFlags, getrandom};
+use serde_json::{Map, Value, json};
+
+use super::Name;
+use crate::cli::Serve;
+
+/// Dropping it removes everything.
+#[derive(Debug)]
+pub(crate) struct House {
+    dir: PathBuf,
+}
+
+impl House {
+    /// A directory that nobody else can read, with the config in it.
+    pub(crate) fn open(program: &Path) -> io::Result<Self> {
+        let mut random = [0_u8; 8];
+        getrandom(&mut random, GetRandomFlags::empty())?;
+        let name = format!("trunkline-demo-{:016x}", u64::from_ne_bytes(random));
+        let house = Self { dir: std::env::temp_dir().join(name) };
+        std::fs::DirBuilder::new().mode(0o700).create(&house.dir)?;
+        let config = format!("{:#}\n", config(&program.to_string_lossy()));
+        std::fs::write(house.config(), config)?;
+        Ok(house)
+    }
+
+    fn config(&self) -> PathBuf {
+        self.dir.join("demo.json")
+    }
+
+    /// What `serve` is told then: what the command line says goes before.
+    pub(crate) fn furnish(&self, serve: &Serve) -> Serve {
+        let mut serve = serve.clone();
+        serve.servers.config = Some(self.config());
+        if !serve.platform.is_wanted() {
+            serve.platform.place.data_dir = Some(self.dir.join("data"));
+        }
+        serve
+    }
+
+    /// What a newcomer is told.
+    pub(crate) fn welcome(&self, address: SocketAddr) -> String {
+        let url = format!("http://{address}");
+        let config = self.config();
+        let config = config.display();
+        format!(
+            "\n\
+             This is a demo: five small servers inside the program, behind one endpoint.\n\
+             Nothing of it is kept when it ends.\n\
+             \n\
+             \x20 for MCP clients   {url}/mcp (no token needed on this machine)\n\
+             \x20 the dashboard     {url}/ (sign in with the admin token)\n\
+             \x20 the REST API      {url}/api/v1/docs (with the admin token)\n\
+             \x20 the config        {config} (edit it: changes come into force at once)\n\
+             \n\
+             In another terminal:\n\
+             \n\
+             \x20 trunkline tools --url {url}/mcp\n\
+             \x20 trunkline call weather.forecast --url {url}/mcp city=Rome days=2\n\
+             \x20 trunkline call tables.reserve --url {url}/mcp      # asks you\n\
+             \x20 trunkline call flaky.crash --url {url}/mcp         # and it comes back\n\
+             \n\
+             Ctrl-C ends it.\n\n"
+        )
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.dir) {
+            let dir = self.dir.display();
+            tracing::warn!("{dir} cannot be removed: {error}");
+        }
+    }
+}
+
+/// Some speak one era, some the other; what is odd about a server is said here.
+fn config(program: &str) -> Value {
+    let mut servers = Map::new();
+    for name in Name::ALL {
+        let mut entry = json!({ "command": program, "args": ["demo-server", name.as_str()] });
+        let more = match name {
+            Name::Clock | Name::Weather => None,
+            Name::Notes | Name::Tables => Some(("era", json!("legacy"))),
+            Name::Flaky => Some(("callTimeout", json!(20))),
+        };
+        if let (Some(entry), Some((key, value))) = (entry.as_object_mut(), more) {
+            entry.insert(key.to_owned(), value);
+        }
+        servers.insert(name.as_str().to_owned(), entry);
+    }
+    let subtools = json!({
+        "clock": { "tools": [{ "name": "now", "description": "What time it is" }] },
+        "notes": { "tools": ["add", "search"] },
+    });
+    let desk = json!({ "description": "A desk with a clock and notes.", "subtools": subtools });
+    json!({ "mcpServers": servers, "tools": { "desk": desk } })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use trunkline_catalog::config::{self as file, Rules, Source};
+
+    use super::*;
+
+    #[test]
+    fn a_house_is_private_and_leaves_nothing_behind() {
+        let house = House::open(Path::new("/opt/$x/trunk line")).unwrap();
+        let mode = std::fs::metadata(&house.dir).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        let text = std::fs::read(house.config()).unwrap();
+        let config =
+            file::load(&Source { name: "demo.json", text: &text }, Rules::Full, &|_| None).unwrap();
+        assert!(config.warnings.is_empty() && config.notes.is_empty(), "{}", config.warnings);
+        assert_eq!((config.servers.len(), config.custom.len()), (5, 1));
+        let dir = house.dir.clone();
+        drop(house);
+        assert!(!dir.exists());
+    }
+
+    #[test]
+    fn names_are_what_the_command_line_takes() {
+        use clap::ValueEnum as _;
+        for name in Name::ALL {
+            assert_eq!(Name::from_str(name.as_str(), false), Ok(name));
+        }
+        assert_eq!(Name::value_variants(), Name::ALL);
+    }
+}

@@ -1,0 +1,114 @@
+//! MCP on standard input and output, for a demo server: one message a line, both eras.
+
+mod answer;
+mod open;
+mod request;
+
+use std::io::BufRead as _;
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::offer::{Demo, Outcome};
+use crate::{FAILED, OK, speak};
+use answer::Server;
+use open::Open;
+use request::{Incoming, Request};
+
+/// Messages that were read and not looked at.
+const QUEUE: usize = 64;
+
+/// Serves until the input ends; the exit code.
+pub(super) fn run(name: &'static str, demo: impl Demo) -> u8 {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    match runtime {
+        Ok(runtime) => runtime.block_on(serve(Server::new(name, demo))),
+        Err(error) => speak::problem(&format!("error: {error}\n"), FAILED),
+    }
+}
+
+async fn serve(mut server: Server<impl Demo>) -> u8 {
+    let mut lines = lines();
+    let mut open = Open::default();
+    tokio::time::sleep(server.start()).await;
+    loop {
+        let line = tokio::select! {
+            line = lines.recv() => line,
+            () = open.ended() => continue,
+        };
+        let Some(line) = line else { return OK };
+        let (request, outcome) = match Incoming::read(&line) {
+            Some(Incoming::Request(request)) => match server.answer(&request) {
+                Ok(outcome) => (request, outcome),
+                Err(answer) => {
+                    say(&answer);
+                    continue;
+                }
+            },
+            Some(Incoming::Response { id, answer }) => match open.answered(&id) {
+                Some(request) => {
+                    let outcome = server.call(&request, Some(&answer));
+                    (request, outcome)
+                }
+                None => continue,
+            },
+            Some(Incoming::Cancelled(id)) => {
+                open.cancel(&id);
+                continue;
+            }
+            None => continue,
+        };
+        if let Some(words) = settle(&mut open, &server, request, outcome) {
+            return speak::problem(&format!("{words}\n"), FAILED);
+        }
+    }
+}
+
+/// Does what came of a call; the last words, if that is the end.
+fn settle(
+    open: &mut Open,
+    server: &Server<impl Demo>,
+    request: Request,
+    outcome: Outcome,
+) -> Option<&'static str> {
+    match outcome {
+        Outcome::Done(result) => say(&request.result(result)),
+        Outcome::Changed(result) => {
+            if let Some(news) = server.news(&request) {
+                say(&news);
+            }
+            say(&request.result(result));
+        }
+        Outcome::Ask(question) => match request.ask(&question, open.fresh_id()) {
+            Ok((id, asked)) => {
+                say(&asked);
+                open.wait(id, request);
+            }
+            // In the stateless era the question is the result.
+            Err(result) => say(&result),
+        },
+        Outcome::Slow { steps, each, then } => open.slow(request, steps, each, then),
+        Outcome::Silence => {}
+        Outcome::Crash(words) => return Some(words),
+    }
+    None
+}
+
+/// Writes one message. Where nobody reads any more, the input ends as well.
+fn say(message: &Value) {
+    speak::out_line(message.to_string().as_bytes());
+}
+
+/// The lines of standard input, read by a thread that waits for them and ends with the input.
+fn lines() -> mpsc::Receiver<String> {
+    let (sender, lines) = mpsc::channel(QUEUE);
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            let Ok(line) = line else { return };
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}

@@ -1,0 +1,109 @@
+//! Trunkline's entries in the files of clients: does what they start still exist?
+
+use std::path::Path;
+
+use serde_json::Value;
+use trunkline_catalog::name::Client;
+
+use super::finding::{Finding, Grade};
+use crate::install::{Document, Environment, Found, Wanted, place, starts_trunkline};
+
+/// A client that starts Trunkline.
+#[derive(Debug)]
+pub(crate) struct Installed {
+    pub(crate) client: Client,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Those of the user's own files that have an entry of ours, or cannot be read.
+pub(crate) fn installed(environment: &Environment) -> Vec<Installed> {
+    Client::ALL.into_iter().filter_map(|client| look(client, environment)).collect()
+}
+
+fn look(client: Client, environment: &Environment) -> Option<Installed> {
+    let wanted =
+        Wanted { client, name: None, project: None, file: None, dry_run: true, force: false };
+    let place = place(&wanted, environment).ok()?;
+    let found = Found::read(&place.file).ok()?;
+    let Ok(document) = Document::parse(found.content()?, place.format) else {
+        let problem = format!("its file {} cannot be read", place.file.display());
+        let fix = format!("`trunkline install {client} --dry-run` says where it is broken");
+        let finding = Finding::new(Grade::Warning, "client", client.profile().title, problem);
+        return Some(Installed { client, findings: vec![finding.fix(fix)] });
+    };
+    let servers = document.get(&[place.key])?;
+    let ours = servers.as_object()?.values().filter(|entry| starts_trunkline(entry));
+    let ours: Vec<&Value> = ours.collect();
+    if ours.is_empty() {
+        return None;
+    }
+    let findings = ours.iter().flat_map(|entry| check(client, entry)).collect();
+    Some(Installed { client, findings })
+}
+
+fn check(client: Client, entry: &Value) -> Vec<Finding> {
+    let title = client.profile().title;
+    let mut findings = Vec::new();
+    let mut tell = |grade: Grade, problem: String, fix: String| {
+        findings.push(Finding::new(grade, "client", title, problem).fix(fix));
+    };
+    let again = format!("`trunkline install {client} --config FILE` writes the entry anew");
+    let command = entry.get("command").and_then(Value::as_str).unwrap_or_default();
+    if command.contains('/') && !Path::new(command).exists() {
+        let problem = format!("its entry starts {command}, which is not there");
+        tell(Grade::Error, problem, again.clone());
+    }
+    let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
+    let args: Vec<&str> = args.filter_map(Value::as_str).collect();
+    let value = |flag: &str| {
+        let at = args.iter().position(|arg| *arg == flag)?;
+        args.get(at + 1).copied()
+    };
+    match value("--config") {
+        Some(config) if !Path::new(config).exists() => {
+            let problem = format!("its entry names the config {config}, which is not there");
+            tell(Grade::Error, problem, again);
+        }
+        _ => {}
+    }
+    match value("--for") {
+        None => tell(
+            Grade::Warning,
+            "its entry has no --for: it may refuse the names of tools".to_owned(),
+            format!("`trunkline install {client}` adds it"),
+        ),
+        Some(other) if other != client.id() => tell(
+            Grade::Warning,
+            format!("its entry says --for {other}"),
+            format!("write --for {client}, or run `trunkline install {client}`"),
+        ),
+        Some(_) => {}
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_has_to_lead_somewhere() {
+        let table = [
+            (
+                json!({"command": "trunkline", "args": ["--config", "/etc/passwd", "--for", "cursor"]}),
+                0,
+            ),
+            (
+                json!({"command": "/no/trunkline", "args": ["--config", "/no.json", "--for", "cursor"]}),
+                2,
+            ),
+            (json!({"command": "trunkline", "args": ["--for", "zed"]}), 1),
+            (json!({"command": "trunkline"}), 1),
+        ];
+        for (entry, expected) in table {
+            assert_eq!(check(Client::Cursor, &entry).len(), expected, "{entry}");
+        }
+    }
+}

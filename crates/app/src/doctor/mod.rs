@@ -1,0 +1,17 @@
+//! `trunkline doctor`: what may go wrong, found before it does, each with what to do about it.
+
+mod data;
+mod entries;
+mod finding;
+mod program;
+mod results;
+mod starts;
+mod tools;
+
+pub(crate) use data::data_dir;
+pub(crate) use entries::{Installed, installed};
+pub(crate) use finding::{Finding, Grade, json, words};
+pub(crate) use program::programs;
+pub(crate) use results::{harmless, mismatch};
+pub(crate) use starts::start;
+pub(crate) use tools::{Offered, names};

@@ -1,0 +1,138 @@
+//! Many clients' servers as one list: the same server once, different ones under different names. Pure.
+
+use serde_json::{Map, Value};
+
+use super::owner::Owner;
+use super::read::{Imported, Server};
+
+/// A server of the new config, and where it came from.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Merged {
+    pub(crate) server: Server,
+    /// Whose it is, by which name; the first is the one that was taken.
+    pub(crate) from: Vec<(Owner, String)>,
+}
+
+/// In the order of the files. `taken` are servers that are there already.
+pub(crate) fn merge(imported: &[Imported], taken: &[Server]) -> (Vec<Merged>, Vec<String>) {
+    let mut merged: Vec<Merged> = Vec::new();
+    let mut notes = Vec::new();
+    for part in imported {
+        for server in &part.servers {
+            let origin = (part.owner, server.name.clone());
+            if let Some(there) = taken.iter().find(|there| is_same(there, server)) {
+                notes.push(format!("{} is there already as `{}`", said(&origin), there.name));
+                continue;
+            }
+            if let Some(same) = merged.iter_mut().find(|same| is_same(&same.server, server)) {
+                same.from.push(origin);
+                continue;
+            }
+            let is_free = |name: &str| {
+                let new = merged.iter().map(|it| &it.server);
+                taken.iter().chain(new).all(|other| other.name != name)
+            };
+            let name = free_name(&server.name, part.owner, is_free);
+            if name != server.name {
+                let words = format!(
+                    "{} is another server than the one already called so; it becomes `{name}`",
+                    said(&origin)
+                );
+                notes.push(words);
+            }
+            let server = Server { name, entry: server.entry.clone() };
+            merged.push(Merged { server, from: vec![origin] });
+        }
+    }
+    (merged, notes)
+}
+
+fn said((owner, name): &(Owner, String)) -> String {
+    format!("`{name}` of {}", owner.title())
+}
+
+/// `github`, `github-cursor`, `github-cursor-2`.
+fn free_name(wanted: &str, owner: Owner, is_free: impl Fn(&str) -> bool) -> String {
+    if is_free(wanted) {
+        return wanted.to_owned();
+    }
+    let with_owner = format!("{wanted}-{owner}");
+    let mut name = with_owner.clone();
+    let mut number = 2;
+    while !is_free(&name) {
+        name = format!("{with_owner}-{number}");
+        number += 1;
+    }
+    name
+}
+
+/// The same program with the same arguments, or the same address: whatever it is called, and whatever a
+/// client says about it besides.
+fn is_same(one: &Server, other: &Server) -> bool {
+    let keys = ["command", "args", "env", "cwd", "url", "headers"];
+    keys.iter().all(|key| said_of(&one.entry, key) == said_of(&other.entry, key))
+}
+
+fn said_of<'e>(entry: &'e Map<String, Value>, key: &str) -> Option<&'e Value> {
+    let nothing = |value: &Value| match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    };
+    entry.get(key).filter(|value| !nothing(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn part(owner: Owner, servers: &[(&str, Value)]) -> Imported {
+        let server = |(name, entry): &(&str, Value)| Server {
+            name: (*name).to_owned(),
+            entry: entry.as_object().unwrap().clone(),
+        };
+        Imported {
+            owner,
+            file: "f".into(),
+            scope: "user".to_owned(),
+            servers: servers.iter().map(server).collect(),
+            troubles: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_same_server_is_there_once_and_others_keep_apart() {
+        let gh = json!({"command": "gh", "args": [], "env": {"T": "1"}});
+        let parts = [
+            part(
+                Owner::ClaudeDesktop,
+                &[("git", gh.clone()), ("web", json!({"url": "https://a/mcp"}))],
+            ),
+            part(Owner::Cursor, &[("github", json!({"command": "gh", "env": {"T": "1"}, "x": 1}))]),
+            part(Owner::VsCode, &[("web", json!({"url": "https://b/mcp"})), ("web-vscode", gh)]),
+            part(Owner::Zed, &[("web", json!({"url": "https://c/mcp"}))]),
+            part(Owner::Zed, &[("web", json!({"url": "https://d/mcp"}))]),
+        ];
+        let (merged, notes) = merge(&parts, &[]);
+        let names: Vec<&str> = merged.iter().map(|it| it.server.name.as_str()).collect();
+        assert_eq!(names, ["git", "web", "web-vscode", "web-zed", "web-zed-2"]);
+        assert_eq!(merged[0].from.len(), 3);
+        assert_eq!(notes.len(), 3);
+        assert!(notes[0].contains("`web` of VS Code"), "{notes:?}");
+    }
+
+    #[test]
+    fn what_is_there_already_is_not_added_again() {
+        let there = part(Owner::Trunkline, &[("a", json!({"command": "x"}))]).servers;
+        let new = [part(
+            Owner::Cursor,
+            &[("b", json!({"command": "x"})), ("a", json!({"command": "y"}))],
+        )];
+        let (merged, notes) = merge(&new, &there);
+        assert_eq!(merged.len(), 1);
+        assert_eq!(merged[0].server.name, "a-cursor");
+        assert_eq!(notes[0], "`b` of Cursor is there already as `a`");
+    }
+}

@@ -1,0 +1,23 @@
+//! `trunkline import`: the servers that clients already have, read from their files into one config, and
+//! written back in any client's words.
+
+mod discover;
+mod merge;
+mod owner;
+mod parse;
+mod read;
+mod report;
+mod run;
+mod variables;
+mod write;
+
+pub(crate) use discover::Projects;
+pub(crate) use merge::{Merged, merge};
+pub(crate) use owner::{Owner, Syntax};
+pub(crate) use read::{Imported, Section, Server, Trouble, read_file};
+pub(crate) use report::{Report, table, trouble_line};
+pub(crate) use run::{ImportRequest, Sources, import};
+pub(crate) use write::{Exported, config_text, export};
+
+#[cfg(test)]
+mod tests;

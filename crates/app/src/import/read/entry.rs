@@ -1,0 +1,265 @@
+//! One server's entry of a client, in the words of Trunkline's config. What Trunkline has no use for is
+//! kept as it is: it ignores it, and the client gets it back.
+
+use serde_json::{Map, Number, Value};
+
+use super::transport::{Kind, kind};
+use crate::import::owner::Owner;
+use crate::import::variables::{Context, ours};
+
+type Entry = Map<String, Value>;
+
+/// The entry and what is to be said of it; or why it cannot be taken.
+pub(super) fn read(
+    owner: Owner,
+    given: &Entry,
+    context: &Context,
+) -> Result<(Entry, Vec<String>), String> {
+    if owner == Owner::Trunkline {
+        return Ok((given.clone(), Vec::new()));
+    }
+    let given = flat(given);
+    let kind = kind(owner, &given)?;
+    let mut reading = Reading { owner, context, rest: given, made: Map::new(), notes: Vec::new() };
+    match kind {
+        Kind::Command => reading.command()?,
+        Kind::Address { key, declared, taken_for } => reading.address(key, declared, taken_for),
+    }
+    reading.switches();
+    reading.remarks();
+    let Reading { mut made, rest, notes, .. } = reading;
+    made.extend(rest);
+    Ok((made, notes))
+}
+
+/// What Zed and Cline's own programs nest, laid open.
+fn flat(given: &Entry) -> Entry {
+    let mut flat = given.clone();
+    for (outer, inner_name, name) in [("transport", "type", "type"), ("command", "path", "command")]
+    {
+        if let Some(Value::Object(inner)) = given.get(outer) {
+            flat.shift_remove(outer);
+            for (key, value) in inner {
+                let key = if key == inner_name { name } else { key.as_str() };
+                flat.insert(key.to_owned(), value.clone());
+            }
+        }
+    }
+    flat
+}
+
+/// An entry on its way: what is still to be read, and what has been made of it.
+struct Reading<'r> {
+    owner: Owner,
+    context: &'r Context,
+    rest: Entry,
+    made: Entry,
+    notes: Vec<String>,
+}
+
+impl Reading<'_> {
+    fn command(&mut self) -> Result<(), String> {
+        // Dialogs leave empty fields of the other kind behind.
+        drop(self.take(&[
+            "type",
+            "transportType",
+            "url",
+            "serverUrl",
+            "httpUrl",
+            "uri",
+            "headers",
+        ]));
+        let command = self.take(&["command", "cmd"]);
+        let command = command.as_ref().and_then(Value::as_str).ok_or("`command` is no text")?;
+        let command = self.ours(command);
+        self.put("command", command.into());
+        if let Some(args) = self.take(&["args"]) {
+            let args = args.as_array().into_iter().flatten().filter_map(plain);
+            let args: Vec<Value> = args.map(|arg| self.ours(&arg).into()).collect();
+            self.put("args", args.into());
+        }
+        let env = self.take(&["env", "envs", "environment"]);
+        let mut env = self.pairs(env.as_ref());
+        let named = self.take(&["env_vars"]);
+        for name in names(named.as_ref()) {
+            env.entry(&name).or_insert_with(|| format!("${{{name}:-}}").into());
+        }
+        let kept = self.take(&["env_keys"]);
+        for name in names(kept.as_ref()) {
+            env.entry(&name).or_insert_with(|| format!("${{{name}}}").into());
+            self.notes.push(format!("Goose keeps {name} in the keyring; set it before the start"));
+        }
+        if !env.is_empty() {
+            self.put("env", env.into());
+        }
+        if let Some(Value::String(cwd)) = self.take(&["cwd"]) {
+            let cwd = self.ours(&cwd);
+            self.put("cwd", cwd.into());
+        }
+        Ok(())
+    }
+
+    fn address(&mut self, key: &str, declared: Option<&str>, taken_for: Option<&str>) {
+        drop(self.take(&["type", "transportType", "command", "cmd", "args", "env", "envs", "cwd"]));
+        if let Some(declared) = declared {
+            self.put("type", declared.into());
+        }
+        let url = self.take(&[key]);
+        let url = self.ours(url.as_ref().and_then(Value::as_str).unwrap_or_default());
+        self.put("url", url.into());
+        let headers = self.take(&["headers", "http_headers"]);
+        let mut headers = self.pairs(headers.as_ref());
+        if let Some(Value::Object(named)) = self.take(&["env_http_headers"]) {
+            for (header, variable) in &named {
+                let variable = variable.as_str().unwrap_or_default();
+                headers.insert(header.clone(), format!("${{{variable}}}").into());
+            }
+        }
+        if let Some(Value::String(variable)) = self.take(&["bearer_token_env_var"]) {
+            headers.insert("Authorization".to_owned(), format!("Bearer ${{{variable}}}").into());
+        }
+        if !headers.is_empty() {
+            self.put("headers", headers.into());
+        }
+        // Trunkline does not look at this: it is for the way back.
+        if let Some(taken_for) = taken_for {
+            self.put("transportType", taken_for.into());
+        }
+    }
+
+    /// On or off, which tools, how long.
+    fn switches(&mut self) {
+        let off = self.take(&["disabled"]) == Some(Value::Bool(true));
+        let on = self.take(&["enabled"]);
+        if off || on == Some(Value::Bool(false)) {
+            self.put("disabled", true.into());
+        }
+        let shown = self.take(&["includeTools", "enabled_tools", "available_tools"]);
+        // An empty list means all of them to Goose.
+        let all = self.owner == Owner::Goose && shown.as_ref().is_some_and(is_empty);
+        if let Some(shown @ Value::Array(_)) = shown.filter(|_| !all) {
+            self.put("exposedTools", shown);
+        }
+        let hidden = self.take(&["excludeTools", "disabled_tools", "disabledTools"]);
+        if let Some(hidden @ Value::Array(_)) = hidden.filter(|hidden| !is_empty(hidden)) {
+            self.put("hiddenTools", hidden);
+        }
+        if let Some(seconds) = self.timeout() {
+            self.put("callTimeout", number(seconds));
+        }
+    }
+
+    /// In seconds; clients count in two ways.
+    fn timeout(&mut self) -> Option<f64> {
+        let (key, a_second) = match self.owner {
+            Owner::ClaudeCode | Owner::Gemini => ("timeout", 1000.0),
+            Owner::Codex => ("tool_timeout_sec", 1.0),
+            Owner::Cline | Owner::Zed | Owner::Goose => ("timeout", 1.0),
+            _ => return None,
+        };
+        let given = self.take(&[key])?;
+        let seconds = given.as_f64()? / a_second;
+        if self.owner == Owner::Cline && seconds > LONGEST {
+            self.notes.push(format!(
+                "`timeout` is in seconds; {seconds} looks like milliseconds and counts as {LONGEST}, as in Cline"
+            ));
+            return Some(LONGEST);
+        }
+        (SHORTEST..=DAY).contains(&seconds).then_some(seconds)
+    }
+
+    /// What the client did and Trunkline does not.
+    fn remarks(&mut self) {
+        for (key, words) in REMARKS {
+            let says = self.rest.get(*key).is_some_and(|value| !is_empty(value));
+            if says && self.rest.get(*key) != Some(&Value::Bool(false)) {
+                self.notes.push((*words).to_owned());
+            }
+        }
+    }
+
+    /// Names and texts; what is null is not there, as VS Code has it.
+    fn pairs(&mut self, given: Option<&Value>) -> Entry {
+        let given = given.and_then(Value::as_object).into_iter().flatten();
+        let texts: Vec<_> = given.filter_map(|(name, value)| Some((name, plain(value)?))).collect();
+        texts.into_iter().map(|(name, text)| (name.clone(), self.ours(&text).into())).collect()
+    }
+
+    fn ours(&mut self, text: &str) -> String {
+        let said = ours(self.owner, text, self.context);
+        for note in said.notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+        said.text
+    }
+
+    /// The first of these keys that is there; all of them are done with.
+    fn take(&mut self, keys: &[&str]) -> Option<Value> {
+        let taken: Vec<Value> =
+            keys.iter().filter_map(|key| self.rest.shift_remove(*key)).collect();
+        taken.into_iter().next()
+    }
+
+    fn put(&mut self, key: &str, value: Value) {
+        self.made.insert(key.to_owned(), value);
+    }
+}
+
+/// Cline's own bound, in seconds.
+const LONGEST: f64 = 3600.0;
+/// What `callTimeout` takes.
+const SHORTEST: f64 = 0.001;
+const DAY: f64 = 86_400.0;
+
+const REMARKS: &[(&str, &str)] = &[
+    (
+        "envFile",
+        "`envFile` is not read: put its variables into `env`, or set them before the start",
+    ),
+    ("headersHelper", "headers made by a program are not sent: put them into `headers`"),
+    ("http_headers_helper", "headers made by a program are not sent: put them into `headers`"),
+    ("sandboxEnabled", "the client runs it in a sandbox; Trunkline does not"),
+    ("oauth", "it may want a login: `trunkline login` after the import"),
+    ("auth", "it may want a login: `trunkline login` after the import"),
+];
+
+/// A text, or a number or flag as it is written.
+fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// `["A", {"name": "B"}]`.
+fn names(value: Option<&Value>) -> Vec<String> {
+    let items = value.and_then(Value::as_array).into_iter().flatten();
+    let name = |item: &Value| match item {
+        Value::String(name) => Some(name.clone()),
+        other => other.get("name")?.as_str().map(str::to_owned),
+    };
+    items.filter_map(name).collect()
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Whole where it is.
+pub(in crate::import) fn number(value: f64) -> Value {
+    let text = format!("{value}");
+    match text.parse::<i64>() {
+        Ok(whole) => whole.into(),
+        Err(_) => Number::from_f64(value).map_or(Value::Null, Value::Number),
+    }
+}

@@ -1,0 +1,130 @@
+//! A client's file, read: its servers in the words of Trunkline's config, and what is to be said of each.
+
+mod entry;
+mod transport;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::owner::Owner;
+use super::parse::parse;
+use super::variables::Context;
+use crate::install::starts_trunkline;
+
+pub(super) use entry::number;
+
+/// One server, as Trunkline's config would have it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Server {
+    pub(crate) name: String,
+    pub(crate) entry: Map<String, Value>,
+}
+
+/// Something that its reader should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Trouble {
+    /// `None`: of the file as a whole.
+    pub(crate) server: Option<String>,
+    pub(crate) words: String,
+    /// The server is not imported.
+    pub(crate) left_out: bool,
+}
+
+/// What one file, or one part of it, has.
+#[derive(Debug, Clone)]
+pub(crate) struct Imported {
+    pub(crate) owner: Owner,
+    pub(crate) file: PathBuf,
+    /// `user`, `project`, or the folder whose servers these are.
+    pub(crate) scope: String,
+    pub(crate) servers: Vec<Server>,
+    pub(crate) troubles: Vec<Trouble>,
+}
+
+/// What is looked for in a file.
+#[derive(Debug, Clone)]
+pub(crate) struct Section {
+    pub(crate) scope: String,
+    /// The names on the way to the object of the servers.
+    pub(crate) path: Vec<String>,
+    pub(crate) project: Option<PathBuf>,
+}
+
+impl Section {
+    /// The servers of the file itself.
+    pub(crate) fn main(owner: Owner, project: Option<PathBuf>) -> Self {
+        let scope = if project.is_some() { "project" } else { "user" };
+        Self { scope: scope.to_owned(), path: vec![owner.key().to_owned()], project }
+    }
+}
+
+/// Reads the servers of one section. A file that cannot be read is a trouble, not an end.
+pub(crate) fn read_file(owner: Owner, file: &Path, text: &str, section: &Section) -> Imported {
+    let mut imported = Imported {
+        owner,
+        file: file.to_owned(),
+        scope: section.scope.clone(),
+        servers: Vec::new(),
+        troubles: Vec::new(),
+    };
+    let root = match parse(text, owner.syntax()) {
+        Ok(root) => root,
+        Err(why) => {
+            imported.complain(None, format!("cannot be read: {why}"));
+            return imported;
+        }
+    };
+    let context = Context { project: section.project.clone(), inputs: inputs(&root) };
+    let found = section.path.iter().try_fold(&root, |value, key| value.get(key));
+    match found {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(servers)) => {
+            for (name, entry) in servers {
+                imported.take(name, entry, &context);
+            }
+        }
+        Some(_) => {
+            imported.complain(None, format!("`{}` is not an object", section.path.join(".")));
+        }
+    }
+    imported
+}
+
+impl Imported {
+    fn complain(&mut self, server: Option<&str>, words: String) {
+        let server = server.map(str::to_owned);
+        self.troubles.push(Trouble { server, words, left_out: false });
+    }
+
+    fn take(&mut self, name: &str, entry: &Value, context: &Context) {
+        let taken = match entry {
+            _ if starts_trunkline(entry) => Err("is Trunkline itself".to_owned()),
+            Value::Object(members) => entry::read(self.owner, members, context),
+            _ => Err("is not an object".to_owned()),
+        };
+        match taken {
+            Ok((entry, notes)) => {
+                self.servers.push(Server { name: name.to_owned(), entry });
+                for note in notes {
+                    self.complain(Some(name), note);
+                }
+            }
+            Err(words) => {
+                let server = Some(name.to_owned());
+                self.troubles.push(Trouble { server, words, left_out: true });
+            }
+        }
+    }
+}
+
+/// The inputs of VS Code's file with their defaults.
+fn inputs(root: &Value) -> BTreeMap<String, Option<String>> {
+    let inputs = root.get("inputs").and_then(Value::as_array).into_iter().flatten();
+    let input = |input: &Value| {
+        let default = input.get("default").and_then(Value::as_str).map(str::to_owned);
+        Some((input.get("id")?.as_str()?.to_owned(), default))
+    };
+    inputs.filter_map(input).collect()
+}

@@ -1,0 +1,112 @@
+//! What was found, for people and for programs. No value of any server is in it.
+
+use serde_json::{Value, json};
+
+use super::merge::Merged;
+use super::read::{Imported, Trouble};
+use crate::client::{columns, line};
+use crate::terminal::Paint;
+
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) parts: Vec<Imported>,
+    pub(crate) merged: Vec<Merged>,
+    pub(crate) notes: Vec<String>,
+    /// Projects with servers of their own that were not asked for.
+    pub(crate) elsewhere: usize,
+}
+
+/// The files, what is in them, and what is wrong with it; `more` are lines about what becomes of it.
+pub(crate) fn table(report: &Report, more: &[String], width: usize, paint: Paint) -> String {
+    if report.parts.is_empty() {
+        return "no client's config was found\n".to_owned();
+    }
+    let head = ["CLIENT", "SCOPE", "SERVERS", "PROBLEMS", "FILE"].map(str::to_owned);
+    let row = |part: &Imported| {
+        [
+            part.owner.title().to_owned(),
+            line(&part.scope),
+            part.servers.len().to_string(),
+            part.troubles.len().to_string(),
+            line(&part.file.display().to_string()),
+        ]
+    };
+    let rows: Vec<_> = std::iter::once(head).chain(report.parts.iter().map(row)).collect();
+    let text = columns(&rows, "", width);
+    let (head, body) = text.split_once('\n').unwrap_or((&text, ""));
+    let mut out = format!("{}\n{body}", paint.bold(head));
+    let troubles = report.parts.iter().flat_map(|part| {
+        let title = part.owner.title();
+        part.troubles.iter().map(move |trouble| trouble_line(title, trouble, paint))
+    });
+    let notes = report.notes.iter().map(|note| format!("{}: {}\n", paint.bold("note"), line(note)));
+    let said: String = troubles.chain(notes).chain(more.iter().cloned()).collect();
+    if !said.is_empty() {
+        out.push_str(&format!("\n{said}"));
+    }
+    out.push_str(&summary(report));
+    out
+}
+
+/// `problem: Cursor: github: …`
+pub(crate) fn trouble_line(title: &str, trouble: &Trouble, paint: Paint) -> String {
+    let label = match trouble.left_out {
+        true => paint.red("left out"),
+        false => paint.yellow("problem"),
+    };
+    let server = trouble.server.as_deref().map(|name| format!(" `{}`", line(name)));
+    format!("{label}: {title}{}: {}\n", server.unwrap_or_default(), line(&trouble.words))
+}
+
+fn summary(report: &Report) -> String {
+    let all: usize = report.parts.iter().map(|part| part.servers.len()).sum();
+    let (files, new) = (report.parts.len(), report.merged.len());
+    let plural = |count: usize, what: &str| match count {
+        1 => format!("1 {what}"),
+        many => format!("{many} {what}s"),
+    };
+    let mut out = format!("\n{} in {}", plural(all, "server"), plural(files, "place"));
+    if new != all {
+        out.push_str(&format!(", {new} after putting them together"));
+    }
+    out.push('\n');
+    if report.elsewhere > 0 {
+        let more = plural(report.elsewhere, "other project");
+        out.push_str(&format!(
+            "{more} of Claude Code with servers: --all-projects takes them, too\n"
+        ));
+    }
+    out
+}
+
+impl Report {
+    pub(crate) fn json(&self) -> Value {
+        let part = |part: &Imported| {
+            json!({
+                "client": part.owner.id(),
+                "scope": part.scope,
+                "file": part.file.display().to_string(),
+                "servers": part.servers.iter().map(|server| &server.name).collect::<Vec<_>>(),
+                "problems": part.troubles.iter().map(Trouble::json).collect::<Vec<_>>(),
+            })
+        };
+        let server = |merged: &Merged| {
+            let from = |(owner, name): &(super::Owner, String)| json!({"client": owner.id(), "name": name});
+            json!({
+                "name": merged.server.name,
+                "from": merged.from.iter().map(from).collect::<Vec<_>>(),
+            })
+        };
+        json!({
+            "files": self.parts.iter().map(part).collect::<Vec<_>>(),
+            "servers": self.merged.iter().map(server).collect::<Vec<_>>(),
+            "notes": self.notes,
+        })
+    }
+}
+
+impl Trouble {
+    pub(crate) fn json(&self) -> Value {
+        json!({"server": self.server, "problem": self.words, "left_out": self.left_out})
+    }
+}

@@ -1,0 +1,343 @@
+//! References to variables, from each client's words into ours and back. Pure.
+//!
+//! What a client takes literally stays literal: Trunkline has no escape for `$`, but a variable nobody
+//! sets, with `$` as its default, is one.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::owner::Owner;
+
+/// A `$` that is none of a reference.
+pub(super) const DOLLAR: &str = "${TRUNKLINE_DOLLAR:-$}";
+/// Before the name of a variable that stands for an answer VS Code asks for.
+const INPUT: &str = "INPUT_";
+
+/// What references may lead to.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Context {
+    /// The folder of the project whose file it is.
+    pub(super) project: Option<PathBuf>,
+    /// The inputs of VS Code's file by their ids, with their defaults.
+    pub(super) inputs: BTreeMap<String, Option<String>>,
+}
+
+/// A text in other words, and what to say about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) text: String,
+    pub(super) notes: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Token<'t> {
+    Literal(&'t str),
+    /// `${…}`, without the braces.
+    Braced(&'t str),
+    /// `$name`, without the dollar.
+    Plain(&'t str),
+    /// A `$` before something else, or `${` that is never closed.
+    Dollar,
+}
+
+/// What the owner means, in our words.
+pub(super) fn ours(owner: Owner, text: &str, context: &Context) -> Said {
+    let mut said = Said { text: String::new(), notes: Vec::new() };
+    if owner == Owner::Trunkline {
+        return Said { text: text.to_owned(), ..said };
+    }
+    for token in tokens(text) {
+        match token {
+            Token::Literal(literal) => said.text.push_str(literal),
+            Token::Plain(name) if owner == Owner::Gemini => {
+                said.text.push_str(&format!("${{{name}:-}}"));
+            }
+            Token::Plain(name)
+                if name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_') =>
+            {
+                literal(owner, &format!("${name}"), name, &mut said);
+            }
+            Token::Plain(name) => said.text.push_str(&format!("${name}")),
+            Token::Braced(inner) => match braced(owner, inner, context) {
+                Some((text, note)) => {
+                    said.text.push_str(&text);
+                    said.notes.extend(note);
+                }
+                None => {
+                    literal(owner, &format!("${{{inner}}}"), &format!("{{{inner}}}"), &mut said);
+                }
+            },
+            Token::Dollar => said.text.push('$'),
+        }
+    }
+    // What is never closed would be an error of ours.
+    if let Some(at) = unclosed(&said.text) {
+        said.text.replace_range(at..=at, DOLLAR);
+    }
+    said
+}
+
+/// The reference is plain text to its owner.
+fn literal(owner: Owner, written: &str, rest: &str, said: &mut Said) {
+    said.text.push_str(DOLLAR);
+    said.text.push_str(rest);
+    let title = owner.title();
+    said.notes.push(format!(
+        "{title} does not expand `{written}`, so it stays plain text; if the variable was meant, write it \
+         as ${{NAME}} in the new config"
+    ));
+}
+
+/// What stands between braces, in our words; `None` if it is plain text there.
+fn braced(owner: Owner, inner: &str, context: &Context) -> Option<(String, Option<String>)> {
+    let plain = |text: String| Some((text, None));
+    let (kind, rest) = inner.split_once(':').unwrap_or((inner, ""));
+    let is_name = |name: &str| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_()".contains(c))
+    };
+    match owner {
+        Owner::ClaudeCode => {
+            let default = rest.strip_prefix('-');
+            let fits =
+                is_name(kind) && (rest.is_empty() && !inner.contains(':') || default.is_some());
+            (fits && !rest.contains('$')).then(|| (format!("${{{inner}}}"), None))
+        }
+        Owner::Gemini => match rest.strip_prefix('-') {
+            _ if !is_name(kind) => None,
+            Some(_) => plain(format!("${{{inner}}}")),
+            None => plain(format!("${{{kind}:-}}")),
+        },
+        Owner::Cursor | Owner::VsCode | Owner::Windsurf if kind == "env" && is_name(rest) => {
+            plain(format!("${{{rest}}}"))
+        }
+        Owner::Windsurf if kind == "file" => {
+            let name = format!("FILE_{}", shouted(rest.rsplit('/').next().unwrap_or(rest)));
+            let note = format!("Windsurf reads {rest} here; set {name} to what it holds");
+            Some((format!("${{{name}}}"), Some(note)))
+        }
+        Owner::VsCode if kind == "input" => Some(input(rest, context)),
+        Owner::Cursor | Owner::VsCode => folder(inner, context),
+        _ => None,
+    }
+}
+
+/// An answer that VS Code asks a person for.
+fn input(id: &str, context: &Context) -> (String, Option<String>) {
+    let name = format!("{INPUT}{}", shouted(id));
+    match context.inputs.get(id) {
+        Some(Some(default)) if !default.contains(['$', '}']) => {
+            (format!("${{{name}:-{default}}}"), None)
+        }
+        _ => {
+            let note = format!("VS Code asks for `{id}`; set {name} before the start");
+            (format!("${{{name}}}"), Some(note))
+        }
+    }
+}
+
+/// `${userHome}`, `${workspaceFolder}` and the like.
+fn folder(inner: &str, context: &Context) -> Option<(String, Option<String>)> {
+    let project = context.project.as_deref();
+    let text = match inner {
+        "userHome" => "${HOME}".to_owned(),
+        "pathSeparator" | "/" => "/".to_owned(),
+        "workspaceFolder" | "workspaceFolderBasename" => {
+            let part = match inner {
+                "workspaceFolder" => project.map(|project| project.display().to_string()),
+                _ => project.and_then(|it| Some(it.file_name()?.to_string_lossy().into_owned())),
+            };
+            return Some(match part {
+                Some(part) => (part, None),
+                None => {
+                    let note = format!(
+                        "`${{{inner}}}` is the folder that is open; set WORKSPACE_FOLDER, or write the path"
+                    );
+                    ("${WORKSPACE_FOLDER}".to_owned(), Some(note))
+                }
+            });
+        }
+        _ => return None,
+    };
+    Some((text, None))
+}
+
+/// What we mean, in the owner's words. A note where it cannot say it.
+pub(super) fn theirs(owner: Owner, text: &str) -> Said {
+    let mut said = Said { text: String::new(), notes: Vec::new() };
+    if owner == Owner::Trunkline {
+        return Said { text: text.to_owned(), ..said };
+    }
+    let text = text.replace(DOLLAR, "\u{0}");
+    for token in tokens(&text) {
+        let inner = match token {
+            Token::Literal(literal) => {
+                said.text.push_str(literal);
+                continue;
+            }
+            Token::Dollar => {
+                said.text.push('$');
+                continue;
+            }
+            Token::Plain(name)
+                if !name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_') =>
+            {
+                said.text.push_str(&format!("${name}"));
+                continue;
+            }
+            Token::Plain(name) => name,
+            Token::Braced(inner) => inner.strip_prefix("env:").unwrap_or(inner),
+        };
+        let (name, default) = match inner.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (inner, None),
+        };
+        reference(owner, name, default, &mut said);
+    }
+    said.text = said.text.replace('\u{0}', "$");
+    said
+}
+
+fn reference(owner: Owner, name: &str, default: Option<&str>, said: &mut Said) {
+    let input = name.strip_prefix(INPUT).filter(|_| owner == Owner::VsCode);
+    let text = match owner {
+        Owner::ClaudeCode => match default {
+            Some(default) => format!("${{{name}:-{default}}}"),
+            None => format!("${{{name}}}"),
+        },
+        Owner::Gemini => match default.filter(|default| !default.is_empty()) {
+            Some(default) => format!("${{{name}:-{default}}}"),
+            None => format!("${{{name}}}"),
+        },
+        Owner::Cursor | Owner::VsCode if name == "HOME" => "${userHome}".to_owned(),
+        _ if input.is_some() => format!("${{input:{}}}", input.unwrap_or_default().to_lowercase()),
+        Owner::Cursor | Owner::VsCode | Owner::Windsurf => {
+            if default.is_some_and(|default| !default.is_empty()) {
+                said.notes.push(format!("{} has no defaults: set {name}", owner.title()));
+            }
+            format!("${{env:{name}}}")
+        }
+        _ => {
+            let title = owner.title();
+            said.notes.push(format!("{title} has no variables: write the value of {name} there"));
+            format!("${{{name}}}")
+        }
+    };
+    said.text.push_str(&text);
+}
+
+/// The name, if the text is a reference to one variable and nothing else; a default counts only if it
+/// is empty.
+pub(super) fn only_reference(text: &str) -> Option<&str> {
+    let inner = text.strip_prefix("${")?.strip_suffix('}')?;
+    let name = inner.strip_suffix(":-").unwrap_or(inner);
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    (!name.is_empty() && name.chars().all(is_name)).then_some(name)
+}
+
+/// The ids of the inputs that a text asks VS Code for.
+pub(super) fn inputs(text: &str) -> Vec<&str> {
+    let braced = tokens(text).into_iter().filter_map(|token| match token {
+        Token::Braced(inner) => inner.strip_prefix("input:"),
+        _ => None,
+    });
+    braced.collect()
+}
+
+fn tokens(text: &str) -> Vec<Token<'_>> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        let (before, dollar) = rest.split_at(at);
+        if !before.is_empty() {
+            found.push(Token::Literal(before));
+        }
+        let after = dollar.strip_prefix('$').unwrap_or_default();
+        let closed = after.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+        let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let name = after.get(..end.unwrap_or(after.len())).unwrap_or_default();
+        let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        let (token, behind) = match closed {
+            Some((inner, behind)) => (Token::Braced(inner), behind),
+            None if starts => (Token::Plain(name), after.get(name.len()..).unwrap_or_default()),
+            None => (Token::Dollar, after),
+        };
+        found.push(token);
+        rest = behind;
+    }
+    if !rest.is_empty() {
+        found.push(Token::Literal(rest));
+    }
+    found
+}
+
+/// Where a `${` is that has no `}` behind it.
+fn unclosed(text: &str) -> Option<usize> {
+    let at = text.rfind("${")?;
+    let rest = text.get(at..).unwrap_or_default();
+    (!rest.contains('}')).then_some(at)
+}
+
+/// As names of variables are written.
+fn shouted(text: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+    text.chars().map(letter).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn context() -> Context {
+        let inputs = [("key".to_owned(), None), ("region".to_owned(), Some("eu".to_owned()))];
+        Context { project: Some("/p/site".into()), inputs: inputs.into() }
+    }
+
+    /// Owner, its words, ours, its words again, how many notes.
+    #[test]
+    fn references_go_both_ways() {
+        let table = [
+            (Owner::ClaudeCode, "${A}/x", "${A}/x", "${A}/x", 0),
+            (Owner::ClaudeCode, "${A:-d}", "${A:-d}", "${A:-d}", 0),
+            (Owner::ClaudeCode, "$A", "${TRUNKLINE_DOLLAR:-$}A", "$A", 1),
+            (Owner::ClaudeCode, "${env:A}", "${TRUNKLINE_DOLLAR:-$}{env:A}", "${env:A}", 1),
+            (Owner::ClaudeCode, "$a $5 $", "$a $5 $", "$a $5 $", 0),
+            (Owner::Cursor, "${env:A}", "${A}", "${env:A}", 0),
+            (Owner::Cursor, "${userHome}/x", "${HOME}/x", "${userHome}/x", 0),
+            (Owner::Cursor, "${workspaceFolder}", "/p/site", "/p/site", 0),
+            (Owner::Cursor, "${workspaceFolderBasename}${/}", "site/", "site/", 0),
+            (Owner::VsCode, "${input:key}", "${INPUT_KEY}", "${input:key}", 1),
+            (Owner::VsCode, "${input:region}", "${INPUT_REGION:-eu}", "${input:region}", 0),
+            (Owner::Windsurf, "${env:A}b", "${A}b", "${env:A}b", 0),
+            (Owner::Windsurf, "${file:/k/my.key}", "${FILE_MY_KEY}", "${env:FILE_MY_KEY}", 1),
+            (Owner::Gemini, "$A/$b", "${A:-}/${b:-}", "${A}/${b}", 0),
+            (Owner::Gemini, "${A}", "${A:-}", "${A}", 0),
+            (Owner::ClaudeDesktop, "pa$$WORD", "pa$${TRUNKLINE_DOLLAR:-$}WORD", "pa$$WORD", 1),
+            (Owner::Codex, "${A}", "${TRUNKLINE_DOLLAR:-$}{A}", "${A}", 1),
+            (Owner::Zed, "${A", "${TRUNKLINE_DOLLAR:-$}{A", "${A", 0),
+            (Owner::Goose, "plain", "plain", "plain", 0),
+        ];
+        for (owner, theirs_, ours_, again, notes) in table {
+            let said = ours(owner, theirs_, &context());
+            assert_eq!((said.text.as_str(), said.notes.len()), (ours_, notes), "{owner} {theirs_}");
+            assert_eq!(theirs(owner, &said.text).text, again, "{owner} {theirs_}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_not_known_is_named() {
+        let said = ours(Owner::VsCode, "${workspaceFolder}/x", &Context::default());
+        assert_eq!(said.text, "${WORKSPACE_FOLDER}/x");
+        assert!(said.notes[0].contains("WORKSPACE_FOLDER"), "{:?}", said.notes);
+    }
+
+    #[test]
+    fn clients_without_variables_say_so() {
+        let said = theirs(Owner::Zed, "Bearer ${T}");
+        assert_eq!(said.notes, ["Zed has no variables: write the value of T there"]);
+        assert_eq!(only_reference("${T}"), Some("T"));
+        assert_eq!(only_reference("${T:-}"), Some("T"));
+        for text in ["${T:-d}", "x${T}", "${T}${U}", "$T", ""] {
+            assert_eq!(only_reference(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Servers written down: as Trunkline's config, or in the words of a client.
+
+mod entry;
+mod yaml;
+
+use serde_json::{Map, Value, json};
+
+use super::owner::Owner;
+use super::read::{Server, Trouble};
+use super::variables::inputs;
+use crate::install::{Dialect, Document, Format};
+
+/// A client's file as it would be with nothing but these servers, and what it cannot say.
+#[derive(Debug)]
+pub(crate) struct Exported {
+    pub(crate) text: String,
+    pub(crate) troubles: Vec<Trouble>,
+}
+
+/// Trunkline's config with these servers, added to those of `text`.
+pub(crate) fn config_text<'s>(
+    text: &str,
+    key: &str,
+    servers: impl IntoIterator<Item = &'s Server>,
+) -> Option<String> {
+    let mut document = Document::parse(text, Format::Json(Dialect::Comments)).ok()?;
+    if document.get(&[key]).is_none() {
+        document.set(&[key], &json!({})).ok()?;
+    }
+    for Server { name, entry } in servers {
+        document.set(&[key, name], &Value::Object(entry.clone())).ok()?;
+    }
+    Some(document.text())
+}
+
+/// In the words of `owner`.
+pub(crate) fn export(owner: Owner, servers: &[Server]) -> Exported {
+    let mut troubles = Vec::new();
+    let mut written: Map<String, Value> = Map::new();
+    for server in servers {
+        let about = |words: String, left_out: bool| Trouble {
+            server: Some(server.name.clone()),
+            words,
+            left_out,
+        };
+        match entry::write(owner, &server.name, &server.entry) {
+            Ok((entry, notes)) => {
+                written.insert(server.name.clone(), entry.into());
+                troubles.extend(notes.into_iter().map(|note| about(note, false)));
+            }
+            Err(why) => troubles.push(about(why, true)),
+        }
+    }
+    Exported { text: text(owner, &written), troubles }
+}
+
+fn text(owner: Owner, servers: &Map<String, Value>) -> String {
+    let Some(format) = owner.format() else {
+        return yaml::write(owner.key(), servers);
+    };
+    let Ok(mut document) = Document::parse("", format) else {
+        return String::new();
+    };
+    let asked = asked_for(owner, servers);
+    if !asked.is_empty() {
+        drop(document.set(&["inputs"], &asked.into()));
+    }
+    if servers.is_empty() && format != Format::Toml {
+        drop(document.set(&[owner.key()], &json!({})));
+    }
+    for (name, entry) in servers {
+        drop(document.set(&[owner.key(), name], entry));
+    }
+    document.text()
+}
+
+/// The inputs that VS Code has to ask for.
+fn asked_for(owner: Owner, servers: &Map<String, Value>) -> Vec<Value> {
+    if owner != Owner::VsCode {
+        return Vec::new();
+    }
+    let all = Value::Object(servers.clone()).to_string();
+    let mut ids: Vec<&str> = inputs(&all);
+    ids.sort_unstable();
+    ids.dedup();
+    let input =
+        |id: &str| json!({"id": id, "type": "promptString", "description": id, "password": true});
+    ids.into_iter().map(input).collect()
+}

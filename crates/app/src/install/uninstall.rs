@@ -1,0 +1,216 @@
+//! `trunkline uninstall CLIENT`: takes our entry out of the client's file, without a trace.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use trunkline_catalog::name::Client;
+
+use super::apply::{Found, Written};
+use super::backup::{Backup, backups};
+use super::document::Document;
+use super::entry::starts_trunkline;
+use super::error::InstallError;
+use super::place::{Place, place};
+use super::plan::as_error;
+use super::request::{Environment, Wanted};
+use super::run::ATTEMPTS;
+use crate::moment::stamp;
+
+/// What became of the client's file.
+#[derive(Debug)]
+pub(crate) struct Uninstalled {
+    pub(crate) client: Client,
+    pub(crate) name: String,
+    pub(crate) file: PathBuf,
+    pub(crate) backup: Option<PathBuf>,
+    pub(crate) outcome: Removed,
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Removed {
+    /// The file is what it was before `install`, to the byte.
+    Undone,
+    /// The entry is gone; what else has changed since stays.
+    Entry,
+    /// The file is gone: it had nothing but our entry and was not there before.
+    File,
+    /// There was no entry.
+    Nothing,
+}
+
+/// What the file is to be.
+#[derive(Debug, PartialEq, Eq)]
+struct Plan {
+    outcome: Removed,
+    /// `None`: no file.
+    text: Option<String>,
+}
+
+/// Takes Trunkline's entry out of the client's config file.
+pub(crate) fn uninstall(
+    wanted: &Wanted,
+    environment: &Environment,
+    now: std::time::SystemTime,
+) -> Result<Uninstalled, InstallError> {
+    let place = place(wanted, environment)?;
+    let name = wanted.entry_name()?;
+    let older: Vec<String> = backups(&place.file).iter().filter_map(Backup::text).collect();
+    for _ in 0..ATTEMPTS {
+        let found = Found::read(&place.file)?;
+        let plan = match found.content() {
+            Some(text) => plan(text, &place, &name, wanted.force, &older)?,
+            None => Plan { outcome: Removed::Nothing, text: None },
+        };
+        let mut done = Uninstalled {
+            client: wanted.client,
+            name: name.clone(),
+            file: place.file.clone(),
+            backup: None,
+            outcome: plan.outcome,
+            dry_run: wanted.dry_run,
+        };
+        if wanted.dry_run || plan.outcome == Removed::Nothing {
+            return Ok(done);
+        }
+        let written = match &plan.text {
+            Some(text) => found.write(text, &stamp(now))?,
+            None => found.remove(&stamp(now))?,
+        };
+        if let Written::Done { backup } = written {
+            done.backup = backup;
+            return Ok(done);
+        }
+    }
+    Err(InstallError::KeepsChanging { file: place.file })
+}
+
+/// `older` are the file's backups, newest first.
+fn plan(
+    text: &str,
+    place: &Place,
+    name: &str,
+    force: bool,
+    older: &[String],
+) -> Result<Plan, InstallError> {
+    let fail = |problem| as_error(problem, place);
+    let mut document = Document::parse(text, place.format).map_err(fail)?;
+    let path = [place.key, name];
+    let Some(entry) = document.get(&path) else {
+        return match others(&document, place.key) {
+            others if others.is_empty() => {
+                Ok(Plan { outcome: Removed::Nothing, text: Some(text.to_owned()) })
+            }
+            others => Err(InstallError::OtherName { file: place.file.clone(), others }),
+        };
+    };
+    if !force && !starts_trunkline(&entry) {
+        let (file, name) = (place.file.clone(), name.to_owned());
+        return Err(InstallError::NotOurs { file, name });
+    }
+    // The text we would have made of a backup is the text that is there: nobody else has changed it.
+    let before = older.iter().filter_map(|older| {
+        let mut made = Document::parse(older, place.format).ok()?;
+        let had_it = made.get(&path).is_some();
+        let had_any = made.get(&[place.key]).is_some();
+        (!had_it).then(|| made.set(&path, &entry).ok())??;
+        Some((older, had_any, made.text() == text))
+    });
+    let before: Vec<_> = before.collect();
+    if let Some((older, ..)) = before.iter().find(|(_, _, same)| *same) {
+        return Ok(Plan { outcome: Removed::Undone, text: Some((*older).clone()) });
+    }
+    document.remove(&path).map_err(fail)?;
+    // With no backup the file is one that we made.
+    let had_any = before.first().is_some_and(|(_, had_any, _)| *had_any);
+    if !had_any && document.holds_nothing(&[place.key]) {
+        document.remove(&[place.key]).map_err(fail)?;
+    }
+    prove(text, &document.text(), place, &path)?;
+    if before.is_empty() && is_bare(&document) {
+        return Ok(Plan { outcome: Removed::File, text: None });
+    }
+    Ok(Plan { outcome: Removed::Entry, text: Some(document.text()) })
+}
+
+/// Entries under other names that start Trunkline.
+fn others(document: &Document, key: &str) -> Vec<String> {
+    let servers = document.get(&[key]);
+    let servers = servers.as_ref().and_then(Value::as_object).into_iter().flatten();
+    servers.filter(|(_, entry)| starts_trunkline(entry)).map(|(name, _)| name.clone()).collect()
+}
+
+fn is_empty(value: Option<&Value>) -> bool {
+    value.is_some_and(|value| value.as_object().is_some_and(serde_json::Map::is_empty))
+}
+
+/// Neither a value nor a comment.
+fn is_bare(document: &Document) -> bool {
+    matches!(document.text().trim(), "" | "{}")
+}
+
+/// Reads both texts once more: nothing but our entry may be missing.
+fn prove(before: &str, after: &str, place: &Place, path: &[&str; 2]) -> Result<(), InstallError> {
+    let root = |text: &str| {
+        let root = Document::parse(text, place.format).ok()?.get(&[]);
+        let mut root = root.unwrap_or_else(|| json!({}));
+        let members = root.as_object_mut()?;
+        if let Some(Value::Object(servers)) = members.get_mut(path[0]) {
+            servers.shift_remove(path[1]);
+        }
+        if is_empty(members.get(path[0])) {
+            members.shift_remove(path[0]);
+        }
+        Some(root)
+    };
+    let gone = Document::parse(after, place.format).ok();
+    let gone = gone.is_some_and(|document| document.get(path).is_none());
+    match (root(before), root(after)) {
+        (Some(before), Some(after)) if gone && before == after => Ok(()),
+        _ => Err(InstallError::Unsound { file: place.file.clone() }),
+    }
+}
+
+impl std::fmt::Display for Uninstalled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (title, name, file) = (self.client.profile().title, &self.name, self.file.display());
+        let would = if self.dry_run { "would have " } else { "" };
+        match self.outcome {
+            Removed::Nothing => {
+                return writeln!(f, "nothing to do: {title} has no {name:?} in {file}");
+            }
+            Removed::Undone => writeln!(
+                f,
+                "{title}: {would}removed {name:?} from {file}, which is to the byte what it was before"
+            )?,
+            Removed::Entry => writeln!(f, "{title}: {would}removed {name:?} from {file}")?,
+            Removed::File => {
+                writeln!(f, "{title}: {would}removed {file}, which held nothing but {name:?}")?;
+            }
+        }
+        match &self.backup {
+            Some(backup) => writeln!(f, "backup: {}", backup.display()),
+            None if self.dry_run => writeln!(f, "dry run, nothing was written"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Uninstalled {
+    pub(crate) fn json(&self) -> Value {
+        let outcome = match self.outcome {
+            Removed::Undone => "undone",
+            Removed::Entry => "removed",
+            Removed::File => "file_removed",
+            Removed::Nothing => "unchanged",
+        };
+        json!({
+            "client": self.client.id(),
+            "name": self.name,
+            "file": self.file.display().to_string(),
+            "outcome": outcome,
+            "dry_run": self.dry_run,
+            "backup": self.backup.as_ref().map(|backup| backup.display().to_string()),
+        })
+    }
+}

@@ -1,0 +1,11 @@
+//! The person at the terminal: colours, a line that is written over, a whole screen, and what is typed.
+
+mod paint;
+mod screen;
+mod status;
+mod typed;
+
+pub(crate) use paint::{Colour, Paint};
+pub(crate) use screen::{Key, Screen};
+pub(crate) use status::StatusLine;
+pub(crate) use typed::Typed;

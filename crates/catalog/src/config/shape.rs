@@ -1,0 +1,150 @@
+//! What each key of a file takes and is for: one table, read by the checks and by whoever describes the file.
+
+use super::calls::{LONGEST, MOST, SHORTEST};
+use super::custom::{CUSTOM, OF_SERVER, SUBTOOL};
+use super::filter::RENAMED;
+use super::keys::{REMOTE, STDIO, TOP};
+
+/// One key of an object.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Key {
+    pub name: &'static str,
+    pub takes: Takes,
+    /// In the words that an editor shows.
+    pub about: &'static str,
+    /// The object is refused without it.
+    pub needed: bool,
+}
+
+impl Key {
+    pub(crate) const fn new(name: &'static str, takes: Takes, about: &'static str) -> Self {
+        Self { name, takes, about, needed: false }
+    }
+
+    pub(crate) const fn needed(self) -> Self {
+        Self { needed: true, ..self }
+    }
+}
+
+/// The shapes of values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Takes {
+    /// It is not looked at.
+    Anything,
+    /// A string.
+    Text,
+    /// A string that says something.
+    Filled,
+    /// A string that is not empty: the name a server has for a tool.
+    Name,
+    /// A string that clients can call a tool by.
+    ToolName,
+    /// `http://…` or `https://…`, or a reference to a variable.
+    Address,
+    /// An array of strings.
+    Texts,
+    /// Names of variables and what they are set to: text, or a number or boolean as it is written.
+    Variables,
+    /// Names of headers and what they are set to, likewise.
+    Headers,
+    Flag,
+    /// One of these.
+    Word(&'static [&'static str]),
+    /// One of these in any case, if the server is a command, or one of those, if it has an address.
+    Type,
+    /// A number within these bounds.
+    Seconds {
+        least: f64,
+        most: f64,
+    },
+    /// A whole number from one to this.
+    Count {
+        most: usize,
+    },
+    /// An array of the names of tools.
+    ToolNames,
+    /// … some of which get others.
+    Exposed,
+    /// … or what other clients write under the same key.
+    ExposedElsewhere,
+    /// Keys of servers, and servers.
+    Servers,
+    /// Names of custom tools, and these.
+    CustomTools,
+    /// Keys of servers, and tools of theirs.
+    Subtools,
+    /// An array of tools, or of tools with a description.
+    SubtoolList,
+}
+
+/// What `type` says of a server that is a command, and of one that is elsewhere.
+pub const LOCAL_TYPES: [&str; 2] = ["stdio", "local"];
+pub const HTTP_TYPES: [&str; 4] = ["http", "streamable-http", "streamableHttp", "streamable_http"];
+pub const SSE_TYPES: [&str; 1] = ["sse"];
+
+/// The objects of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object {
+    File,
+    /// What every server may have.
+    Server,
+    /// What only a server with a `command` may have.
+    Stdio,
+    /// What only a server with an address may have.
+    Remote,
+    /// A tool under another name.
+    Renamed,
+    CustomTool,
+    /// The tools of one server in a custom tool.
+    OfServer,
+    Subtool,
+}
+
+impl Object {
+    /// The keys that mean something, in the order of the documentation.
+    pub fn keys(self) -> Vec<&'static Key> {
+        match self {
+            Self::File => TOP.known.iter().collect(),
+            Self::Server => STDIO.more.iter().copied().flatten().collect(),
+            Self::Stdio => STDIO.known.iter().collect(),
+            Self::Remote => REMOTE.known.iter().collect(),
+            Self::Renamed => RENAMED.iter().collect(),
+            Self::CustomTool => CUSTOM.known.iter().collect(),
+            Self::OfServer => OF_SERVER.known.iter().collect(),
+            Self::Subtool => SUBTOOL.known.iter().collect(),
+        }
+    }
+}
+
+/// How long a call may be said to take.
+pub(crate) const CALL_TIME: Takes = Takes::Seconds { least: SHORTEST, most: LONGEST };
+
+/// How many calls there may be said to be at once.
+pub(crate) const CALLS_AT_ONCE: Takes = Takes::Count { most: MOST };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_in_one_table_and_says_what_it_is_for() {
+        for object in [
+            Object::File,
+            Object::Server,
+            Object::Stdio,
+            Object::Remote,
+            Object::Renamed,
+            Object::CustomTool,
+            Object::OfServer,
+            Object::Subtool,
+        ] {
+            let keys = object.keys();
+            assert!(!keys.is_empty());
+            for (index, key) in keys.iter().enumerate() {
+                assert!(key.about.ends_with('.'), "{}: {}", key.name, key.about);
+                let again = keys.iter().skip(index + 1).any(|other| other.name == key.name);
+                assert!(!again, "{object:?} has {} twice", key.name);
+            }
+        }
+    }
+}

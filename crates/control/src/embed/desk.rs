@@ -1,0 +1,169 @@
+//! `Embeddings`: keeps what the endpoint has said, asks it about the rest beside everything else, and
+//! leaves it alone for a while when it fails.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use trunkline_gateway::{AskedEmbedder, Embedder};
+use trunkline_search::Vector;
+
+use super::ask::{Line, Place};
+use super::known::{Questions, Tools};
+
+/// Texts of tools in one request.
+const TOGETHER: usize = 64;
+/// For such a request.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// For a question: somebody waits for it, and the model in the program answers at once.
+const SHORT: Duration = Duration::from_millis(300);
+/// After a failure it is not asked for so long; twice as long after each further one, up to this.
+const PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Cheap to clone; all clones are one.
+#[derive(Debug, Clone)]
+pub struct Embeddings(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    line: Line,
+    tools: Mutex<Tools>,
+    questions: Mutex<Questions>,
+    state: Mutex<State>,
+    version: AtomicU64,
+    bell: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// How long its vectors are.
+    width: Option<usize>,
+    /// Why the model in the program speaks.
+    trouble: Option<String>,
+    failures: u32,
+    rests_until: Option<Instant>,
+}
+
+/// How it stands with the endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    pub model: String,
+    /// Tools it has spoken of, and those that are still to be asked about.
+    pub known: usize,
+    pub waiting: usize,
+    pub trouble: Option<String>,
+}
+
+impl Embeddings {
+    pub fn new(place: Place) -> Result<Self, String> {
+        Ok(Self(Arc::new(Inner {
+            line: Line::new(place)?,
+            tools: Mutex::default(),
+            questions: Mutex::default(),
+            state: Mutex::default(),
+            version: AtomicU64::new(0),
+            bell: Notify::new(),
+        })))
+    }
+
+    pub fn standing(&self) -> Standing {
+        let (known, waiting) = self.0.tools.lock().count();
+        let trouble = self.0.state.lock().trouble.clone();
+        Standing { model: self.0.line.model().to_owned(), known, waiting, trouble }
+    }
+
+    /// Asks about tools for ever; `learnt` is called whenever all that waited are known.
+    pub async fn run<F: Future<Output = ()>>(&self, learnt: impl Fn() -> F) -> ! {
+        loop {
+            let texts = self.0.tools.lock().next(TOGETHER);
+            if texts.is_empty() {
+                self.0.bell.notified().await;
+                continue;
+            }
+            if let Some(until) = self.resting() {
+                tokio::time::sleep_until(until).await;
+            }
+            let Some(vectors) = self.asked(&texts, PATIENCE).await else { continue };
+            self.0.tools.lock().learn(&texts, vectors);
+            if self.0.tools.lock().next(1).is_empty() {
+                self.0.version.fetch_add(1, Ordering::AcqRel);
+                learnt().await;
+            }
+        }
+    }
+
+    fn resting(&self) -> Option<Instant> {
+        self.0.state.lock().rests_until.filter(|until| Instant::now() < *until)
+    }
+
+    async fn asked(&self, texts: &[String], patience: Duration) -> Option<Vec<Vector>> {
+        let said = self.0.line.ask(texts, patience).await;
+        let mut state = self.0.state.lock();
+        let said = said.and_then(|(vectors, width)| match state.width.replace(width) {
+            Some(before) if before != width => {
+                state.width = Some(before);
+                Err(format!("its vectors have {width} numbers, and had {before}"))
+            }
+            _ => Ok(vectors),
+        });
+        match said {
+            Ok(vectors) => {
+                if state.trouble.take().is_some() {
+                    tracing::info!("the embedding endpoint answers again");
+                }
+                (state.failures, state.rests_until) = (0, None);
+                Some(vectors)
+            }
+            Err(why) => {
+                if state.trouble.is_none() {
+                    tracing::warn!(
+                        "the embedding endpoint is of no use: {why}; the model in the program is \
+                         used until it is"
+                    );
+                }
+                let pause = PAUSE.saturating_mul(1 << state.failures.min(6)).min(LONGEST_PAUSE);
+                state.rests_until = Some(Instant::now() + pause);
+                state.failures += 1;
+                state.trouble = Some(why);
+                None
+            }
+        }
+    }
+
+    async fn ask_question(&self, text: &str) -> Option<Vector> {
+        if let Some(known) = self.0.questions.lock().get(text) {
+            return Some(known);
+        }
+        if self.resting().is_some() {
+            return None;
+        }
+        let vector = self.asked(&[text.to_owned()], SHORT).await?.pop()?;
+        self.0.questions.lock().put(text, vector.clone());
+        Some(vector)
+    }
+}
+
+impl Embedder for Embeddings {
+    fn tools(&self, texts: &[String]) -> Vec<Option<Vector>> {
+        let mut tools = self.0.tools.lock();
+        let vectors: Vec<_> = texts.iter().map(|text| tools.get(text)).collect();
+        drop(tools);
+        if vectors.iter().any(Option::is_none) {
+            self.0.bell.notify_one();
+        }
+        vectors
+    }
+
+    fn version(&self) -> u64 {
+        self.0.version.load(Ordering::Acquire)
+    }
+
+    fn question(&self, text: &str) -> AskedEmbedder {
+        let (own, text) = (self.clone(), text.to_owned());
+        Box::pin(async move { own.ask_question(&text).await })
+    }
+}

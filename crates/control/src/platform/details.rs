@@ -1,0 +1,88 @@
+//! One server in full, for whoever looks into it: its process, what it says, under which names its tools
+//! are listed, and how it did lately.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use trunkline_catalog::name::Client;
+use trunkline_gateway::{ServerInfo, State};
+
+use super::gate::limited;
+use super::overview::series;
+use super::roster::Entry;
+use super::show::no_such_server;
+use super::{Platform, clock};
+use crate::access::{Principal, Role};
+use crate::api::problem::Problem;
+use crate::api::view::{DetailsView, NameView, ProcessView};
+
+/// Tools whose names are told: more do not fit a page.
+const MOST_NAMES: usize = 200;
+
+impl Platform {
+    /// The body of `GET /aggregator/servers/{id}/details`.
+    pub fn details(&self, id: &str, asker: &Principal) -> Result<Value, Problem> {
+        let roster = self.roster();
+        let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
+        let info = self.info(entry);
+        let fleet = self.0.fleet.get();
+        let capabilities = fleet.map(|fleet| fleet.capabilities(&entry.id)).unwrap_or_default();
+        let instructions = fleet.and_then(|fleet| fleet.instructions(&entry.id));
+        // What a server writes there is for those who run it.
+        let failure = info.as_ref().and_then(|info| info.last_failure.as_ref());
+        let stderr = failure.filter(|_| asker.role() >= Role::Operator);
+        let lately = self.0.wards.lately([entry.id.as_str()]);
+        Ok(DetailsView {
+            id: &entry.id,
+            name: &entry.name,
+            process: process(info.as_ref()),
+            identity: info.as_ref().and_then(|info| info.identity.as_deref()),
+            capabilities: &capabilities,
+            instructions: instructions.as_deref(),
+            stderr: stderr.map(|failure| failure.stderr.as_slice()).unwrap_or_default(),
+            names: &self.names(entry, asker),
+            series: &series(&lately),
+        }
+        .json())
+    }
+
+    /// Each tool that the asker may call, by what it is listed as, and to whom.
+    fn names(&self, entry: &Entry, asker: &Principal) -> Vec<NameView> {
+        let Some(fleet) = self.0.fleet.get().filter(|_| entry.wanted) else { return Vec::new() };
+        let grant = limited(asker.grants(), "");
+        let mut tools: BTreeMap<String, NameView> = BTreeMap::new();
+        for (tool, name) in fleet.listed(None, grant.clone()).names_of(&entry.id) {
+            let view = NameView { tool: tool.clone(), name, others: Vec::new() };
+            tools.insert(tool, view);
+        }
+        for client in Client::ALL {
+            for (tool, name) in fleet.listed(Some(client), grant.clone()).names_of(&entry.id) {
+                let Some(view) = tools.get_mut(&tool) else { continue };
+                if name == view.name {
+                    continue;
+                }
+                match view.others.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, clients)) => clients.push(client.id()),
+                    None => view.others.push((name, vec![client.id()])),
+                }
+            }
+        }
+        tools.into_values().take(MOST_NAMES).collect()
+    }
+}
+
+fn process(info: Option<&ServerInfo>) -> ProcessView {
+    let Some(info) = info else { return ProcessView::default() };
+    let millis = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    ProcessView {
+        state: Some(info.state.word()),
+        since: Some(clock::at(info.since)),
+        pid: info.pid.filter(|_| info.state == State::Running),
+        started_in_ms: info.started_in.map(millis),
+        restarts: info.restarts,
+        open_calls: info.open_calls,
+        waiting_calls: info.waiting_calls,
+        next_try: info.retry.as_ref().map(|retry| clock::at(retry.at)),
+        failures: info.retry.as_ref().map_or(0, |retry| retry.failures),
+    }
+}

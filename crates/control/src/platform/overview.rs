@@ -1,0 +1,78 @@
+//! How everything does together: the figures of `GET /overview`.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use trunkline_catalog::name::Client;
+use trunkline_gateway::Grant;
+
+use super::gate::limited;
+use super::show::sees;
+use super::{Platform, clock};
+use crate::access::{Action, Principal};
+use crate::api::view::{ContextView, OverviewView, PieceView, Status};
+use crate::health::{Lately, SPAN};
+
+impl Platform {
+    /// Of the servers that the asker sees.
+    pub fn overview(&self, asker: &Principal) -> Value {
+        let roster = self.roster();
+        let seen: Vec<_> = roster.all().filter(|entry| sees(asker, &entry.name)).collect();
+        let statuses: Vec<Status> = seen.iter().map(|entry| self.status(entry)).collect();
+        let lately = self.0.wards.lately(seen.iter().map(|entry| entry.id.as_str()));
+        let infos: Vec<_> = seen.iter().filter_map(|entry| self.info(entry)).collect();
+        // Who else is there is for those who run it.
+        let may = asker.require(Action::ReadClients).is_ok();
+        let clients = may.then(|| self.0.settings.guests.all().len());
+        let context = self.context(limited(asker.grants(), "").as_ref());
+        OverviewView {
+            statuses: &statuses,
+            tools: infos.iter().map(|info| info.tools).sum(),
+            seconds: u32::try_from(SPAN.as_secs()).unwrap_or(u32::MAX),
+            calls_per_minute: last_minute(&lately),
+            lately: &lately.summary,
+            open_calls: infos.iter().map(|info| info.open_calls).sum(),
+            waiting_calls: infos.iter().map(|info| info.waiting_calls).sum(),
+            restarts: infos.iter().map(|info| u64::from(info.restarts)).sum(),
+            clients,
+            context: &context,
+            series: &series(&lately),
+        }
+        .json()
+    }
+
+    /// How long the list of tools is for each kind of client.
+    fn context(&self, grant: Option<&Arc<dyn Grant>>) -> Vec<ContextView> {
+        let Some(fleet) = self.0.fleet.get() else { return Vec::new() };
+        let kinds = std::iter::once(None).chain(Client::ALL.map(Some));
+        let of = |client: Option<Client>| {
+            let listed = fleet.listed(client, grant.cloned());
+            ContextView {
+                client: client.map(Client::id),
+                title: client.map_or("Any client", |client| client.profile().title),
+                tools: listed.tools(),
+                bytes: listed.bytes(),
+            }
+        };
+        kinds.map(of).collect()
+    }
+}
+
+/// The last whole minute: the piece that is not over yet does not count.
+fn last_minute(lately: &Lately) -> u64 {
+    let whole = lately.pieces.iter().rev().skip(1).take(6);
+    whole.map(|(_, piece)| piece.calls).sum()
+}
+
+pub(super) fn series(lately: &Lately) -> Vec<PieceView> {
+    let now = clock::now();
+    let pieces = lately.pieces.iter();
+    let view = |(ago, piece): &(std::time::Duration, crate::health::Piece)| PieceView {
+        at: now - i64::try_from(ago.as_millis()).unwrap_or_default(),
+        calls: piece.calls,
+        failed_calls: piece.failed_calls,
+        p50: piece.p50,
+        p95: piece.p95,
+    };
+    pieces.map(view).collect()
+}

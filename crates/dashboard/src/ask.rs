@@ -1,0 +1,185 @@
+//! How a screen asks for data: the routes of REST, in process, as the visitor.
+
+use serde_json::Value;
+use trunkline_control::access::Action;
+use trunkline_control::api::handle::Inside;
+use trunkline_gateway::{WebHeaders, WebVisit};
+
+use crate::visitor::Visitor;
+
+/// What the API says went wrong (RFC 9457), or what we say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Trouble {
+    pub(crate) status: u16,
+    /// The last part of its type: `invalid`, `name-taken`…
+    pub(crate) kind: String,
+    pub(crate) title: String,
+    pub(crate) detail: String,
+    pub(crate) hint: String,
+    pub(crate) mistakes: Vec<Mistake>,
+}
+
+/// One thing that is wrong with what was sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Mistake {
+    /// Where in the body, as a JSON Pointer.
+    pub(crate) pointer: String,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+/// An answer and the tag it goes by.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) value: Value,
+    pub(crate) etag: Option<String>,
+}
+
+impl Visitor<'_> {
+    /// `path` with its query, as `GET` over the network would have it.
+    pub(crate) async fn get(&self, path: &str) -> Result<Value, Trouble> {
+        Ok(self.ask("GET", path, None, &[]).await?.value)
+    }
+
+    /// Changes something.
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, Trouble> {
+        Ok(self.ask(method, path, body, &[]).await?.value)
+    }
+
+    pub(crate) async fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+        headers: &[(&str, &str)],
+    ) -> Result<Told, Trouble> {
+        let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
+        let answer = self.raw(method, path, body, headers).await;
+        if answer.status >= 400 {
+            return Err(Trouble::read(answer.status, &answer.body));
+        }
+        let value = match answer.body.is_empty() {
+            true => Value::Null,
+            false => serde_json::from_slice(&answer.body).map_err(|_| Trouble::unreadable())?,
+        };
+        Ok(Told { value, etag: answer.etag })
+    }
+
+    /// The same, to the byte both ways.
+    pub(crate) async fn raw(
+        &self,
+        method: &str,
+        path: &str,
+        body: Vec<u8>,
+        headers: &[(&str, &str)],
+    ) -> Inside {
+        let json = (!body.is_empty()).then_some(("Content-Type", "application/json"));
+        let all = headers.iter().copied().chain(json);
+        let all = all.map(|(name, value)| (name.to_owned(), value.as_bytes().to_vec()));
+        let visit = WebVisit {
+            method: method.to_owned(),
+            target: path.to_owned(),
+            headers: WebHeaders::new(all.collect()),
+            body,
+            peer: self.visit.peer,
+        };
+        self.house.api.inside(self.principal(), &visit).await
+    }
+
+    /// May the visitor do this? For what is shown; what is done is decided by the API.
+    pub(crate) fn may(&self, action: Action) -> bool {
+        self.principal().require(action).is_ok()
+    }
+}
+
+impl Trouble {
+    pub(crate) fn new(status: u16, title: &str, detail: &str, hint: &str) -> Self {
+        let [title, detail, hint] = [title, detail, hint].map(str::to_owned);
+        Self { status, title, detail, hint, ..Self::default() }
+    }
+
+    pub(crate) fn nothing_here() -> Self {
+        let detail = "There is no such page.";
+        Self::new(404, "Nothing here", detail, "The menu leads to everything there is.")
+    }
+
+    fn unreadable() -> Self {
+        Self::new(500, "Something went wrong", "The answer cannot be read.", "See the log.")
+    }
+
+    fn read(status: u16, body: &[u8]) -> Self {
+        let problem = &serde_json::from_slice::<Value>(body).unwrap_or_default();
+        let word = |key: &str| problem[key].as_str().unwrap_or_default().to_owned();
+        let mistakes = problem["errors"].as_array().into_iter().flatten();
+        let kind = word("type");
+        Self {
+            status,
+            kind: kind.rsplit(':').next().unwrap_or_default().to_owned(),
+            title: word("title"),
+            detail: word("detail"),
+            hint: word("hint"),
+            mistakes: mistakes.map(Mistake::read).collect(),
+        }
+    }
+
+    /// The mistakes at this place of the body, and below it.
+    pub(crate) fn at<'s>(&'s self, pointer: &'s str) -> impl Iterator<Item = &'s Mistake> {
+        self.mistakes.iter().filter(move |mistake| mistake.is_at(pointer))
+    }
+
+    /// In one sentence, for a notice.
+    pub(crate) fn sentence(&self) -> String {
+        match (self.detail.is_empty(), self.hint.is_empty()) {
+            (true, _) => self.title.clone(),
+            (false, true) => format!("{}: {}", self.title, self.detail),
+            (false, false) => format!("{}: {} ({})", self.title, self.detail, self.hint),
+        }
+    }
+}
+
+impl Mistake {
+    fn read(value: &Value) -> Self {
+        let word = |key: &str| value[key].as_str().map(str::to_owned);
+        let place = word("pointer").or_else(|| word("parameter"));
+        Self {
+            pointer: place.unwrap_or_default(),
+            message: word("message").unwrap_or_default(),
+            hint: word("hint"),
+        }
+    }
+
+    pub(crate) fn is_at(&self, pointer: &str) -> bool {
+        let rest = self.pointer.strip_prefix(pointer);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_of_the_api_is_read_whole() {
+        let body =
+            br#"{"type":"urn:trunkline:problem:invalid","title":"T","status":422,"detail":"D",
+            "hint":"H","errors":[{"pointer":"/connection_config/url","message":"is bad","hint":"x"},
+            {"parameter":"limit","message":"is big"}]}"#;
+        let trouble = Trouble::read(422, body);
+        assert_eq!((trouble.status, &*trouble.kind), (422, "invalid"));
+        assert_eq!(trouble.sentence(), "T: D (H)");
+        assert_eq!(trouble.at("/connection_config").count(), 1);
+        assert_eq!(trouble.at("/connection").count(), 0);
+        assert_eq!(trouble.at("limit").next().map(|it| &*it.message), Some("is big"));
+    }
+
+    #[test]
+    fn what_is_no_problem_is_still_trouble() {
+        let trouble = Trouble::read(500, b"<html>");
+        assert_eq!((trouble.status, trouble.mistakes.len()), (500, 0));
+    }
+}

@@ -1,0 +1,176 @@
+//! Whether a request comes from one of our own pages, and what its cookies are called. Pure.
+//!
+//! Host and Origin against the outside are the gateway's to check, for everything on the listener. Here
+//! it is about a browser that is signed in and is made to send something by another page.
+
+use sha2::{Digest as _, Sha256};
+use trunkline_gateway::WebHeaders;
+
+/// Why something that would change something is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Foreign {
+    /// Another site, or something that does not say where it comes from as a browser does.
+    Site,
+    /// Without the session's token, or with another one.
+    Token,
+}
+
+impl Foreign {
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Site => {
+                "This was sent by another page, and not by this dashboard. Nothing was done."
+            }
+            Self::Token => {
+                "The form was not one of this session; it may have been open for a long time. \
+                 Nothing was done. Go back, load the page again, and repeat it."
+            }
+        }
+    }
+}
+
+/// Did one of our pages send this? Browsers say so in headers that pages cannot set; who sends none
+/// of them is no browser. `public`: how the operator says that this is reached, which a proxy in front may
+/// keep to itself.
+pub(crate) fn is_own_page(headers: &WebHeaders, public: Option<&str>) -> Result<(), Foreign> {
+    if let Some(site) = headers.get("sec-fetch-site")
+        && !matches!(site, b"same-origin" | b"none")
+    {
+        return Err(Foreign::Site);
+    }
+    let Some(origin) = headers.get("origin") else { return Ok(()) };
+    let there = std::str::from_utf8(origin).ok().and_then(authority);
+    let mut here = [headers.text("host"), public.and_then(authority)].into_iter().flatten();
+    let is_here = there.is_some_and(|there| here.any(|here| here.eq_ignore_ascii_case(there)));
+    if is_here { Ok(()) } else { Err(Foreign::Site) }
+}
+
+/// `host:port` of a URL or an origin.
+fn authority(url: &str) -> Option<&str> {
+    url.split_once("://").and_then(|(_, rest)| rest.split('/').next())
+}
+
+/// Is this the session's token? Digests are compared: how far two of them agree says nothing about the
+/// token.
+pub(crate) fn has_token(shown: Option<&str>, expected: &str) -> Result<(), Foreign> {
+    let shown = Sha256::digest(shown.unwrap_or_default());
+    if shown == Sha256::digest(expected) { Ok(()) } else { Err(Foreign::Token) }
+}
+
+/// The cookie of the session. Browsers keep the cookies of all ports of a host together: two Trunklines
+/// on one machine must not take each other's.
+pub(crate) fn session_cookie(headers: &WebHeaders) -> String {
+    format!("trunkline_session{}", port(headers))
+}
+
+pub(crate) const THEME_COOKIE: &str = "trunkline_theme";
+
+fn port(headers: &WebHeaders) -> String {
+    let host = headers.text("host").unwrap_or_default();
+    let port = host.rsplit_once(':').map(|(_, port)| port);
+    let is_port = |port: &&str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    port.filter(is_port).map(|port| format!("_{port}")).unwrap_or_default()
+}
+
+/// The value of a cookie; the first, if there are several.
+pub(crate) fn cookie<'a>(headers: &'a WebHeaders, name: &str) -> Option<&'a str> {
+    let texts = headers.all("cookie").filter_map(|value| std::str::from_utf8(value).ok());
+    let mut pairs = texts.flat_map(|text| text.split(';')).filter_map(|pair| pair.split_once('='));
+    pairs.find(|(known, _)| known.trim() == name).map(|(_, value)| value.trim())
+}
+
+/// The header that sets a cookie which no script reads and no other site sends along.
+pub(crate) fn set_cookie(name: &str, value: &str, more: &str, is_secure: bool) -> String {
+    let secure = if is_secure { "; Secure" } else { "" };
+    format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict{more}{secure}")
+}
+
+/// Does the browser speak TLS, with whoever stands in front of us? `public`: how the operator says that
+/// this is reached.
+pub(crate) fn is_secure(headers: &WebHeaders, public: Option<&str>) -> bool {
+    let forwarded = headers.text("x-forwarded-proto").unwrap_or_default();
+    let first = forwarded.split(',').next().unwrap_or_default().trim();
+    let host = headers.text("host").unwrap_or_default();
+    let public = public.filter(|public| public.starts_with("https://")).and_then(authority);
+    let is_public = public.is_some_and(|public| public.eq_ignore_ascii_case(host));
+    first.eq_ignore_ascii_case("https") || is_public
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&str, &str)]) -> WebHeaders {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), value.as_bytes().to_vec());
+        WebHeaders::new(pairs.iter().map(owned).collect())
+    }
+
+    #[test]
+    fn only_our_own_pages_may_send_forms() {
+        let here = ("Host", "127.0.0.1:3006");
+        for (sent, expected) in [
+            (vec![here], Ok(())),
+            (vec![here, ("Origin", "http://127.0.0.1:3006")], Ok(())),
+            (vec![here, ("Sec-Fetch-Site", "same-origin")], Ok(())),
+            (vec![here, ("Sec-Fetch-Site", "none")], Ok(())),
+            (vec![here, ("Sec-Fetch-Site", "same-site")], Err(Foreign::Site)),
+            (vec![here, ("Sec-Fetch-Site", "cross-site")], Err(Foreign::Site)),
+            (vec![here, ("Origin", "null")], Err(Foreign::Site)),
+            (vec![here, ("Origin", "http://127.0.0.1:3007")], Err(Foreign::Site)),
+            (vec![here, ("Origin", "http://localhost:3006")], Err(Foreign::Site)),
+            (vec![here, ("Origin", "http://127.0.0.1:3006.evil")], Err(Foreign::Site)),
+            (vec![("Origin", "http://127.0.0.1:3006")], Err(Foreign::Site)),
+            (vec![("Host", "a.example"), ("Origin", "https://A.example")], Ok(())),
+        ] {
+            assert_eq!(is_own_page(&headers(&sent), None), expected, "{sent:?}");
+        }
+        let behind = headers(&[here, ("Origin", "https://a.example")]);
+        assert_eq!(is_own_page(&behind, Some("https://a.example/x")), Ok(()), "behind a proxy");
+        assert_eq!(is_own_page(&behind, Some("https://b.example")), Err(Foreign::Site));
+    }
+
+    #[test]
+    fn a_token_is_right_or_wrong() {
+        assert_eq!(has_token(Some("abc"), "abc"), Ok(()));
+        for wrong in [None, Some(""), Some("ab"), Some("abd"), Some("abcd")] {
+            assert_eq!(has_token(wrong, "abc"), Err(Foreign::Token), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn cookies_are_found_by_their_whole_name() {
+        let sent = headers(&[("Cookie", "a=1; trunkline_session_3006=x; b=2"), ("cookie", "c=3")]);
+        for (name, expected) in [
+            ("a", Some("1")),
+            ("c", Some("3")),
+            ("trunkline_session_3006", Some("x")),
+            ("session_3006", None),
+            ("d", None),
+        ] {
+            assert_eq!(cookie(&sent, name), expected, "{name}");
+        }
+        for (host, expected) in [
+            ("127.0.0.1:3006", "trunkline_session_3006"),
+            ("[::1]:80", "trunkline_session_80"),
+            ("a.example", "trunkline_session"),
+            ("[::1]", "trunkline_session"),
+        ] {
+            assert_eq!(session_cookie(&headers(&[("Host", host)])), expected, "{host}");
+        }
+    }
+
+    #[test]
+    fn cookies_are_secure_where_the_browser_speaks_tls() {
+        for (sent, public, expected) in [
+            (vec![("Host", "a:1")], None, false),
+            (vec![("Host", "a:1")], Some("http://a:1"), false),
+            (vec![("Host", "a")], Some("https://a"), true),
+            (vec![("Host", "127.0.0.1:3006")], Some("https://a"), false),
+            (vec![("Host", "b"), ("X-Forwarded-Proto", "https")], None, true),
+            (vec![("Host", "b"), ("X-Forwarded-Proto", "http, https")], None, false),
+        ] {
+            assert_eq!(is_secure(&headers(&sent), public), expected, "{sent:?} {public:?}");
+        }
+        assert!(set_cookie("a", "b", "", true).ends_with("HttpOnly; SameSite=Strict; Secure"));
+    }
+}

@@ -1,0 +1,223 @@
+//! What all pages have in common: the head, the menu, notices, and the parts that screens are built of.
+
+use maud::{DOCTYPE, Markup, html};
+use trunkline_control::access::Action;
+use trunkline_gateway::WebVisit;
+
+use crate::ask::Trouble;
+use crate::assets;
+use crate::page::Page;
+use crate::session::Notice;
+use crate::visitor::{Theme, Visitor, theme};
+
+/// The frame of a screen.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shell<'a> {
+    pub(crate) title: &'a str,
+    /// Which entry of the menu it belongs to, by its path.
+    pub(crate) here: &'static str,
+    /// What it wants to hear of, as `live` calls it; nothing: it stays as it is.
+    pub(crate) live: &'static [&'static str],
+    /// Where it hangs, from the menu's entry down to its parent.
+    pub(crate) trail: &'a [(&'a str, &'a str)],
+    /// Scripts of its own, besides those of all pages.
+    pub(crate) scripts: &'static [&'static str],
+    /// What can be done here: links and forms beside the title.
+    pub(crate) actions: Option<Markup>,
+}
+
+struct Entry {
+    path: &'static str,
+    word: &'static str,
+    needs: Action,
+}
+
+const MENU: [Entry; 7] = [
+    Entry { path: "/", word: "Overview", needs: Action::ReadMetrics },
+    Entry { path: "/servers", word: "Servers", needs: Action::ReadServers },
+    Entry { path: "/tools", word: "Tools", needs: Action::ReadTools },
+    Entry { path: "/skills", word: "Skills", needs: Action::ReadSkills },
+    Entry { path: "/activity", word: "Activity", needs: Action::ReadAudit },
+    Entry { path: "/clients", word: "Clients & keys", needs: Action::ReadSelf },
+    Entry { path: "/settings", word: "Settings", needs: Action::ReadSelf },
+];
+
+/// A screen in its frame.
+pub(crate) fn page(visitor: &Visitor<'_>, shell: &Shell<'_>, content: &Markup) -> Page {
+    framed(visitor, 200, shell, content)
+}
+
+/// The same with another status: a form with mistakes.
+pub(crate) fn framed(
+    visitor: &Visitor<'_>,
+    status: u16,
+    shell: &Shell<'_>,
+    content: &Markup,
+) -> Page {
+    // Who only keeps a page up to date must not take away what a person has not read.
+    let notice = if visitor.is_live() { None } else { visitor.session.take_notice() };
+    let body = html! {
+        a.skip href="#main" { "Skip to the content" }
+        header.bar {
+            a.brand href="/" { img src=(assets::place("icon.svg")) alt="" width="22" height="22"; "Trunkline" }
+            nav.menu aria-label="Main" { ul {
+                @for entry in MENU.iter().filter(|entry| visitor.may(entry.needs)) {
+                    li { a href=(entry.path) aria-current=[(entry.path == shell.here).then_some("page")] { (entry.word) } }
+                }
+            } }
+            div.side {
+                @if !shell.live.is_empty() {
+                    span.pulse #pulse data-state="still" role="status" { "Not live" }
+                }
+                (theme_switch(visitor))
+                span.who {
+                    span.who-name { (visitor.principal().name()) }
+                    @if visitor.principal().name() != visitor.principal().role().name() {
+                        span.role { (visitor.principal().role()) }
+                    }
+                }
+                form method="post" action="/sign-out" {
+                    (hidden(visitor))
+                    button.quiet type="submit" { "Sign out" }
+                }
+            }
+        }
+        main #main tabindex="-1" {
+            @if !shell.trail.is_empty() {
+                nav.trail aria-label="Where you are" { ol {
+                    @for (path, word) in shell.trail { li { a href=(path) { (word) } } }
+                } }
+            }
+            div.heading {
+                h1 { (shell.title) }
+                @if let Some(actions) = &shell.actions { div.actions { (actions) } }
+            }
+            div #notices aria-live="polite" { @if let Some(notice) = &notice { (said(notice)) } }
+            (content)
+        }
+    };
+    let attributes = Attributes {
+        live: shell.live.join(" "),
+        csrf: &visitor.session.csrf,
+        theme: visitor.theme(),
+        scripts: shell.scripts,
+    };
+    Page::html(status, document(shell.title, &attributes, &body))
+}
+
+/// A page for somebody who has not signed in.
+pub(crate) fn bare(visit: &WebVisit, status: u16, title: &str, content: &Markup) -> Page {
+    let body = html! {
+        main.alone #main { (content) }
+    };
+    let attributes =
+        Attributes { live: String::new(), csrf: "", theme: theme(visit), scripts: &[] };
+    Page::html(status, document(title, &attributes, &body))
+}
+
+pub(crate) fn trouble(visitor: &Visitor<'_>, trouble: &Trouble) -> Page {
+    let shell = Shell { title: &trouble.title, ..Shell::default() };
+    let content = html! {
+        div.card {
+            p { (trouble.detail) }
+            @if !trouble.hint.is_empty() { p.dim { (trouble.hint) } }
+            p { a href="/" { "Go to the overview" } }
+        }
+    };
+    framed(visitor, trouble.status, &shell, &content)
+}
+
+pub(crate) fn bare_trouble(visit: &WebVisit, trouble: &Trouble) -> Page {
+    let content = html! {
+        div.card {
+            h1 { (trouble.title) }
+            p { (trouble.detail) }
+            @if !trouble.hint.is_empty() { p.dim { (trouble.hint) } }
+            p { a href="/" { "Go to the dashboard" } }
+        }
+    };
+    bare(visit, trouble.status, &trouble.title, &content)
+}
+
+/// The field that every form of a visitor carries.
+pub(crate) fn hidden(visitor: &Visitor<'_>) -> Markup {
+    html! { input type="hidden" name="csrf" value=(visitor.session.csrf); }
+}
+
+/// A form that is one button.
+pub(crate) fn act(visitor: &Visitor<'_>, place: &str, word: &str, class: &str) -> Markup {
+    html! {
+        form method="post" action=(place) {
+            (hidden(visitor))
+            button class=(class) type="submit" { (word) }
+        }
+    }
+}
+
+/// Where there is nothing yet: what would be here, and how it gets here.
+pub(crate) fn empty(title: &str, words: &Markup) -> Markup {
+    html! { div.empty { h2 { (title) } p { (words) } } }
+}
+
+struct Attributes<'a> {
+    live: String,
+    csrf: &'a str,
+    theme: Option<Theme>,
+    scripts: &'a [&'a str],
+}
+
+fn document(title: &str, attributes: &Attributes<'_>, body: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" data-theme=[attributes.theme.map(Theme::word)] {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content=(attributes.theme.map_or("light dark", Theme::word));
+                @if !attributes.csrf.is_empty() { meta name="csrf" content=(attributes.csrf); }
+                title { (title) " · Trunkline" }
+                link rel="icon" type="image/svg+xml" href=(assets::place("icon.svg"));
+                link rel="stylesheet" href=(assets::place("style.css"));
+                script type="module" src=(assets::place("page.js")) {}
+                @if !attributes.live.is_empty() {
+                    script type="module" src=(assets::place("live.js")) {}
+                }
+                @for script in attributes.scripts {
+                    script type="module" src=(assets::place(script)) {}
+                }
+            }
+            body data-topics=[(!attributes.live.is_empty()).then_some(&attributes.live)] { (body) }
+        }
+    }
+}
+
+fn theme_switch(visitor: &Visitor<'_>) -> Markup {
+    // Three states in a circle: as the system has it, light, dark.
+    let (next, word) = match visitor.theme() {
+        None => ("light", "Auto"),
+        Some(Theme::Light) => ("dark", "Light"),
+        Some(Theme::Dark) => ("auto", "Dark"),
+    };
+    html! {
+        form method="post" action="/ui/theme" {
+            (hidden(visitor))
+            input type="hidden" name="back" value=(visitor.visit.target);
+            button.quiet type="submit" name="theme" value=(next) title={ "Change to " (next) } {
+                "Colours: " (word)
+            }
+        }
+    }
+}
+
+fn said(notice: &Notice) -> Markup {
+    match notice {
+        Notice::Done(words) => html! { p.notice.good role="status" { (words) } },
+        Notice::Failed(words) => html! { p.notice.bad role="alert" { (words) } },
+        Notice::Key { name, key } => html! {
+            div.notice.good role="status" {
+                p { "The key " strong { (name) } " is made. It is shown this once: copy it now." }
+                p { code.secret #new-key { (key) } button.quiet type="button" data-copy="#new-key" hidden { "Copy" } }
+            }
+        },
+    }
+}

@@ -1,0 +1,44 @@
+//! The platform to look at: pages for people, made of what the API says to whoever has signed in.
+//!
+//! ```text
+//! door ─► routes (who may) ─► session, guard ─► screens/… ─► layout ─► page
+//!                                                  │
+//!                                                  └► ask: the API, in process, as the visitor
+//! ```
+//!
+//! **A new screen**: (1) a row in `routes::ROUTES` with its method, path, who may, and a variant of
+//! `Screen`; (2) a module in `screens/` with `async fn show(visitor: &Visitor<'_>) -> Outcome`, named
+//! in `screens::show`; (3) if it is in the menu, an entry in `layout::MENU`.
+//!
+//! - **Data** comes from `visitor.get("/api/v1/…")` and `visitor.send("POST", …)` only: the routes of
+//!   REST, in process, with the visitor's role and grants, so that there is one decision, one mask and one
+//!   record for all. What REST does not say, a page cannot show: it is added there first. What goes
+//!   wrong is a `Trouble`; `?` makes the page of it, or a form shows its mistakes at the fields.
+//! - **HTML** is written with `maud::html!`: values are escaped; `PreEscaped` is for our own constants.
+//!   No `style=`, no `on…=`, no inline script: the policy forbids them.
+//! - **Forms** post (`layout::hidden(visitor)` puts the token in), are checked before the screen is
+//!   called, and answer with `Page::see_other` and `visitor.leave(Notice::…)`. `visitor.form` has the
+//!   fields. All works without a script.
+//! - **Live**: a page names what it wants to hear of (`Shell::live`), and gives the parts that
+//!   change `id="…" data-live`. When something of that is told (`live`), `live.js` fetches the same
+//!   page again and puts those parts in place. There is nothing else to write.
+
+mod ask;
+mod assets;
+mod chart;
+mod door;
+mod doorman;
+mod form;
+mod guard;
+mod layout;
+mod live;
+mod outcome;
+mod page;
+mod routes;
+mod screens;
+mod session;
+mod tryit;
+mod visitor;
+mod words;
+
+pub use door::Dashboard;

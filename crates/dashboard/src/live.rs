@@ -1,0 +1,75 @@
+//! `GET /ui/live`: tells an open page that something has changed, so that it fetches itself again. What
+//! has changed is for the page to find out, with the eyes of whoever looks at it.
+//!
+//! | event | when |
+//! |---|---|
+//! | `server`, `status`, `tools` | as in `/api/v1/events`, of servers that the visitor sees |
+//! | `calls` | calls have ended, at most once a second |
+//! | `bye` | the session is over |
+
+use std::time::Duration;
+
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{MissedTickBehavior, interval};
+use trunkline_gateway::{WebReply, WebStream};
+
+use crate::visitor::Visitor;
+
+/// How often it is looked whether calls have ended and whether the visitor may still listen.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Tells until the page has gone, the session is over, or everything ends.
+pub(crate) async fn stream(visitor: &Visitor<'_>, reply: WebReply) {
+    let platform = visitor.house.api.platform();
+    let (_, mut news) = platform.listen(None);
+    let ending = platform.is_ending();
+    let headers: [(&str, &[u8]); 4] = [
+        ("Content-Type", b"text/event-stream"),
+        ("Cache-Control", b"no-store"),
+        ("X-Accel-Buffering", b"no"),
+        ("X-Content-Type-Options", b"nosniff"),
+    ];
+    let stream = reply.stream(200, &headers);
+    if !stream.write(b"retry: 1000\n: here\n\n") {
+        return;
+    }
+    let mut calls = platform.calls_ended();
+    let mut look = interval(LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let open = tokio::select! {
+            told = news.recv() => match told {
+                Ok((_, news)) => {
+                    let sees = visitor.principal().grants().touches(news.server());
+                    !sees || tell(&stream, news.name())
+                }
+                // It looks anew in any case.
+                Err(RecvError::Lagged(_)) => tell(&stream, "server"),
+                Err(RecvError::Closed) => return,
+            },
+            _ = look.tick() => {
+                if !is_good(visitor) {
+                    tell(&stream, "bye");
+                    return;
+                }
+                let before = std::mem::replace(&mut calls, platform.calls_ended());
+                before == calls || tell(&stream, "calls")
+            }
+            () = stream.closed() => return,
+            () = ending.cancelled() => return,
+        };
+        if !open {
+            return;
+        }
+    }
+}
+
+/// Listening does not keep a session alive.
+fn is_good(visitor: &Visitor<'_>) -> bool {
+    let house = visitor.house;
+    visitor.session.is_alive(house.now()) && house.api.still_knows(visitor.principal())
+}
+
+fn tell(stream: &WebStream, event: &str) -> bool {
+    stream.write(format!("event: {event}\ndata: {{}}\n\n").as_bytes())
+}

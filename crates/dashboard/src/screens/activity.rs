@@ -1,0 +1,274 @@
+//! The screen of what was done: the audit log, filtered, as it grows.
+
+use maud::{Markup, html};
+use serde_json::Value;
+use trunkline_control::api::time;
+use trunkline_control::platform::now;
+
+use super::tools::text;
+use crate::form::{Form, encode};
+use crate::layout::{self, Shell};
+use crate::page::Outcome;
+use crate::visitor::Visitor;
+use crate::words::{ago, millis, short};
+
+const MOST: usize = 60;
+
+/// How far back: its word in the address, what people read, and milliseconds.
+const SPANS: [(&str, &str, i64); 4] = [
+    ("15m", "the last 15 minutes", 15 * 60 * 1_000),
+    ("1h", "the last hour", 60 * 60 * 1_000),
+    ("1d", "the last day", 24 * 60 * 60 * 1_000),
+    ("7d", "the last 7 days", 7 * 24 * 60 * 60 * 1_000),
+];
+
+const OUTCOMES: [(&str, &str); 9] = [
+    ("ok", "Done"),
+    ("tool-error", "Tool failed"),
+    ("rpc-error", "Server's error"),
+    ("timeout", "Too late"),
+    ("gone", "Server gone"),
+    ("cancelled", "Cancelled"),
+    ("refused", "Refused"),
+    ("failed", "Failed"),
+    ("lost", "Not recorded"),
+];
+
+pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
+    let wish = Wish::read(&visitor.query);
+    let told = visitor.get(&wish.path()).await;
+    let servers = visitor.get("/api/v1/aggregator/servers?limit=1000").await?;
+    let content = html! {
+        (filters(&wish, &servers))
+        div #records data-live {
+            @match &told {
+                Ok(told) => (records(told, &wish)),
+                Err(trouble) => p.notice.bad role="alert" { (trouble.sentence()) },
+            }
+        }
+    };
+    // What is further back does not change.
+    let topics: &[&str] = match wish.cursor {
+        None => &["calls", "server", "status", "tools"],
+        Some(_) => &[],
+    };
+    let shell = Shell { title: "Activity", here: "/activity", live: topics, ..Shell::default() };
+    Ok(layout::page(visitor, &shell, &content))
+}
+
+/// What is looked for: the names are the API's but for `span`.
+#[derive(Debug, Default)]
+struct Wish {
+    filters: Vec<(&'static str, String)>,
+    span: Option<&'static str>,
+    cursor: Option<String>,
+}
+
+const FILTERS: [&str; 5] = ["server", "tool", "outcome", "principal", "action"];
+
+impl Wish {
+    fn read(query: &Form) -> Self {
+        let given = |name| Some((name, query.filled(name)?.to_owned()));
+        let span = query.filled("span");
+        Self {
+            filters: FILTERS.into_iter().filter_map(given).collect(),
+            span: SPANS.iter().map(|(word, ..)| *word).find(|word| span == Some(word)),
+            cursor: query.filled("cursor").map(str::to_owned),
+        }
+    }
+
+    fn get(&self, name: &str) -> &str {
+        let found = self.filters.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| value.as_str()).unwrap_or_default()
+    }
+
+    fn is_anything(&self) -> bool {
+        !self.filters.is_empty() || self.span.is_some()
+    }
+
+    /// What the API is asked for.
+    fn path(&self) -> String {
+        let mut path = format!("/api/v1/audit?limit={MOST}");
+        let since = SPANS.iter().find(|(word, ..)| self.span == Some(word));
+        let since = since.map(|(.., back)| ("since", time::format(now() - back)));
+        let cursor = self.cursor.clone().map(|cursor| ("cursor", cursor));
+        for (name, value) in self.filters.iter().cloned().chain(since).chain(cursor) {
+            path.push_str(&format!("&{name}={}", encode(&value)));
+        }
+        path
+    }
+
+    /// The same, further back.
+    fn address(&self, cursor: &str) -> String {
+        let span = self.span.map(|span| ("span", span.to_owned()));
+        let parts = self.filters.iter().cloned().chain(span).chain([("cursor", cursor.to_owned())]);
+        let parts: Vec<String> =
+            parts.map(|(name, value)| format!("{name}={}", encode(&value))).collect();
+        format!("/activity?{}", parts.join("&"))
+    }
+}
+
+fn filters(wish: &Wish, servers: &Value) -> Markup {
+    let names = servers["servers"].as_array().into_iter().flatten();
+    let mut names: Vec<&str> = names.filter_map(|server| server["name"].as_str()).collect();
+    names.sort_unstable();
+    let spans: Vec<(&str, &str)> = SPANS.iter().map(|(word, shown, _)| (*word, *shown)).collect();
+    let servers: Vec<(&str, &str)> = names.iter().map(|name| (*name, *name)).collect();
+    html! {
+        form.card.filters method="get" action="/activity" role="search" {
+            (choice("server", "Server", "Any", wish.get("server"), &servers))
+            (line("tool", "Tool", wish.get("tool")))
+            (choice("outcome", "Outcome", "Any", wish.get("outcome"), &OUTCOMES))
+            (line("principal", "Who", wish.get("principal")))
+            (line("action", "Action", wish.get("action")))
+            (choice("span", "When", "Any time", wish.span.unwrap_or_default(), &spans))
+            div.field.buttons {
+                button.primary type="submit" { "Filter" }
+                @if wish.is_anything() { a href="/activity" { "Clear" } }
+            }
+        }
+    }
+}
+
+fn choice(name: &str, label: &str, any: &str, now: &str, options: &[(&str, &str)]) -> Markup {
+    html! {
+        div.field {
+            label for=(name) { (label) }
+            select id=(name) name=(name) {
+                option value="" { (any) }
+                @for (value, shown) in options {
+                    option value=(value) selected[*value == now] { (shown) }
+                }
+            }
+        }
+    }
+}
+
+fn line(name: &str, label: &str, now: &str) -> Markup {
+    html! {
+        div.field {
+            label for=(name) { (label) }
+            input id=(name) name=(name) type="text" value=(now) maxlength="200" autocomplete="off";
+        }
+    }
+}
+
+fn records(told: &Value, wish: &Wish) -> Markup {
+    let all = told["records"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if all.is_empty() {
+        return match wish.is_anything() || wish.cursor.is_some() {
+            true => layout::empty(
+                "Nothing fits",
+                &html! { "No record is like that. " a href="/activity" { "Show everything" } },
+            ),
+            false => layout::empty(
+                "Nothing has happened yet",
+                &html! { "Every call and every change is written down here." },
+            ),
+        };
+    }
+    html! {
+        div.card.flush { (table(all, "What was done, the newest first")) }
+        @if let Some(cursor) = told["next_cursor"].as_str() {
+            p.buttons { a.button href=(wish.address(cursor)) { "Further back" } }
+        }
+    }
+}
+
+/// Records, one a row; each leads to its story.
+pub(super) fn table(records: &[Value], caption: &str) -> Markup {
+    html! {
+        div.wrap {
+            table {
+                caption { (caption) }
+                thead { tr {
+                    th scope="col" { "When" }
+                    th scope="col" { "What" }
+                    th.wide scope="col" { "Outcome" }
+                    th.number.wide scope="col" { "Took" }
+                    th.wide scope="col" { "Who" }
+                } }
+                tbody { @for record in records { (row(record)) } }
+            }
+        }
+    }
+}
+
+fn row(record: &Value) -> Markup {
+    let took = record["duration_us"].as_f64().map(|micros| micros / 1_000.0);
+    html! {
+        tr {
+            td.nowrap { (ago(&text(record, "at"), now())) }
+            th scope="row" {
+                a href={ "/activity/" (record["seq"].as_i64().unwrap_or_default()) } { (what(record)) }
+                span.sub.narrow { (badge(&text(record, "outcome"))) }
+                @let detail = text(record, "detail");
+                @if !detail.is_empty() { span.sub { (short(&detail, 160)) } }
+            }
+            td.wide { (badge(&text(record, "outcome"))) }
+            td.number.wide { @if took.is_some() { (millis(took)) } }
+            td.wide { (short(&text(record, "principal"), 40)) }
+        }
+    }
+}
+
+/// `call-tool` of a tool is the tool; anything else is its action and what it was done to.
+pub(super) fn what(record: &Value) -> String {
+    let (action, server, tool) =
+        (text(record, "action"), text(record, "server_name"), text(record, "tool"));
+    let object = match (server.is_empty(), tool.is_empty()) {
+        (false, false) => format!("{server}.{tool}"),
+        (false, true) => server,
+        (true, _) => tool,
+    };
+    let words = match (action.as_str(), object.is_empty()) {
+        ("call-tool", false) => object,
+        (_, true) => action.replace('-', " "),
+        (_, false) => format!("{} {object}", action.replace('-', " ")),
+    };
+    short(&words, 120)
+}
+
+pub(super) fn badge(outcome: &str) -> Markup {
+    let word = OUTCOMES.iter().find(|(known, _)| *known == outcome).map(|(_, word)| *word);
+    let class = match outcome {
+        "ok" => "badge dot good",
+        "cancelled" => "badge dot",
+        "tool-error" | "refused" => "badge dot warn",
+        _ => "badge dot bad",
+    };
+    html! { span class=(class) { (word.unwrap_or(outcome)) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_done_is_said_in_words() {
+        for (record, expected) in [
+            (json!({ "action": "call-tool", "server_name": "a", "tool": "t" }), "a.t"),
+            (json!({ "action": "call-tool" }), "call tool"),
+            (json!({ "action": "register-server", "server_name": "a" }), "register server a"),
+            (json!({ "action": "set-tool-skills", "tool": "t" }), "set tool skills t"),
+            (json!({}), ""),
+        ] {
+            assert_eq!(what(&record), expected, "{record}");
+        }
+    }
+
+    #[test]
+    fn filters_are_asked_for_and_kept() {
+        let wish = Wish::read(&Form::read("server=a%26b&tool=+&outcome=gone&span=1h&other=x"));
+        let path = wish.path();
+        assert!(
+            path.starts_with("/api/v1/audit?limit=60&server=a%26b&outcome=gone&since="),
+            "{path}"
+        );
+        assert_eq!(wish.address("c/1"), "/activity?server=a%26b&outcome=gone&span=1h&cursor=c%2F1");
+        let none = Wish::read(&Form::read("span=9y&cursor="));
+        assert!(!none.is_anything() && none.path() == "/api/v1/audit?limit=60");
+    }
+}

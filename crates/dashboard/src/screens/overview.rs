@@ -1,0 +1,217 @@
+//! How everything does: servers, calls, times, clients, and what the tools cost a model's context.
+
+use maud::{Markup, html};
+use serde_json::Value;
+use trunkline_control::access::Action;
+
+use super::servers::{self, place, word};
+use super::state::badge;
+use crate::chart::{self, Curve, Frame};
+use crate::layout::{self, Shell};
+use crate::page::Outcome;
+use crate::visitor::Visitor;
+use crate::words::{count, millis, plural, share, short};
+
+pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
+    let overview = &visitor.get("/api/v1/overview").await?;
+    let listed = &visitor.get(&format!("{}?limit=1000", servers::API)).await?;
+    let all = listed["servers"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let shell = Shell {
+        title: "Overview",
+        here: "/",
+        live: &["server", "status", "tools", "calls"],
+        ..Shell::default()
+    };
+    let content = html! {
+        @if all.is_empty() { (welcome(visitor)) }
+        div #figures data-live { (figures(overview)) }
+        div #trouble data-live { (trouble(all)) }
+        div.grid #charts data-live {
+            (calls(&overview["series"]))
+            (times(&overview["series"]))
+        }
+        div #context data-live { (context(&overview["context"])) }
+    };
+    Ok(layout::page(visitor, &shell, &content))
+}
+
+fn welcome(visitor: &Visitor<'_>) -> Markup {
+    layout::empty(
+        "No servers yet",
+        &html! {
+            @if visitor.may(Action::RegisterServer) {
+                a href="/servers/new" { "Add one" }
+                ", or start Trunkline with a config file. Clients connect to "
+            } @else {
+                "As soon as there is one that you may use, it is shown here. Clients connect to "
+            }
+            code { "/mcp" } " at this address."
+        },
+    )
+}
+
+fn figures(overview: &Value) -> Markup {
+    let servers = &overview["servers"];
+    let number = |value: &Value| value.as_u64().unwrap_or_default();
+    let up = number(&servers["connected"]) + number(&servers["degraded"]);
+    let down = number(&servers["error"]);
+    let times = &overview["response_time_ms"];
+    let calls = number(&overview["calls"]);
+    html! {
+        dl.figures {
+            (figure("Servers up", &format!("{up} of {}", number(&servers["total"])), &others(servers, down)))
+            (figure("Tools", &count(number(&overview["tools"])), ""))
+            (figure("Calls a minute", &count(number(&overview["calls_per_minute"])), &format!("{} in five minutes", count(calls))))
+            (figure("Median time", &millis(times["p50"].as_f64()), &format!("95 of 100 below {}", millis(times["p95"].as_f64()))))
+            (figure("Errors", &share(overview["error_rate"].as_f64()), &format!("{} of {}", count(number(&overview["failed_calls"])), plural(calls, "call"))))
+            (figure("Open calls", &count(number(&overview["open_calls"])), &format!("{} waiting", number(&overview["waiting_calls"]))))
+            @if let Some(clients) = overview["clients"].as_u64() {
+                (figure("Clients", &count(clients), "connected now"))
+            }
+        }
+    }
+}
+
+/// The word stands below its number.
+fn figure(word: &str, number: &str, note: &str) -> Markup {
+    html! {
+        div.figure {
+            dt { (word) }
+            dd { (number) @if !note.is_empty() { span.note { (note) } } }
+        }
+    }
+}
+
+/// Those that are not up, in words.
+fn others(servers: &Value, down: u64) -> String {
+    let number = |key: &str| servers[key].as_u64().unwrap_or_default();
+    let parts = [
+        (down, "with an error"),
+        (number("connecting"), "connecting"),
+        (number("degraded"), "degraded"),
+        (number("disconnected"), "off"),
+    ];
+    let said = parts.iter().filter(|(number, _)| *number > 0);
+    let said: Vec<_> = said.map(|(number, word)| format!("{number} {word}")).collect();
+    said.join(", ")
+}
+
+/// What needs somebody's attention.
+fn trouble(all: &[Value]) -> Markup {
+    let is_bad = |server: &&Value| matches!(word(server, "status"), "ERROR" | "DEGRADED");
+    let bad: Vec<_> = all.iter().filter(is_bad).take(10).collect();
+    html! {
+        @if !bad.is_empty() {
+            section.card aria-labelledby="needs" {
+                h2 #needs { "Needs attention" }
+                ul.plain {
+                    @for server in bad {
+                        li {
+                            a href=(place(server)) { (word(server, "name")) } " "
+                            (badge(word(server, "status"))) " "
+                            @if let Some(why) = server.pointer("/last_error/message").and_then(Value::as_str) {
+                                span.dim.small { (short(why, 200)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+const FROM: &str = "five minutes ago";
+/// Pieces of ten seconds.
+const PIECES: usize = 30;
+
+/// A Trunkline that has just started knows of fewer; time goes from left to right all the same.
+fn missing(pieces: &[Value]) -> usize {
+    PIECES.saturating_sub(pieces.len())
+}
+
+fn calls(series: &Value) -> Markup {
+    let pieces = series.as_array().map(Vec::as_slice).unwrap_or_default();
+    let number = |piece: &Value, key: &str| piece[key].as_u64().unwrap_or_default();
+    let told = pieces.iter().map(|piece| (number(piece, "calls"), number(piece, "failed_calls")));
+    let counts: Vec<_> = std::iter::repeat_n((0, 0), missing(pieces)).chain(told).collect();
+    let sum: u64 = counts.iter().map(|(all, _)| all).sum();
+    let frame = Frame {
+        label: &format!("{} in the last five minutes", plural(sum, "call")),
+        // There is no half of a call.
+        words: |value| if value.fract() == 0.0 { format!("{value}") } else { String::new() },
+        from: FROM,
+        to: "now",
+    };
+    html! {
+        section.card {
+            h2 { "Calls in ten seconds" }
+            (chart::bars(&counts, frame))
+            p.legend { span { "calls" } span.fail { "failed" } }
+        }
+    }
+}
+
+/// The times of a series of the API.
+pub(super) fn times(series: &Value) -> Markup {
+    let pieces = series.as_array().map(Vec::as_slice).unwrap_or_default();
+    let of = |key: &str| {
+        let told = pieces.iter().map(|piece| piece[key].as_f64());
+        std::iter::repeat_n(None, missing(pieces)).chain(told).collect::<Vec<_>>()
+    };
+    let curves = [
+        Curve { class: "line", values: of("p50") },
+        Curve { class: "line second", values: of("p95") },
+    ];
+    let worst = curves.iter().flat_map(|curve| &curve.values).flatten();
+    let worst = worst.copied().reduce(f64::max);
+    let frame = Frame {
+        label: &format!("Response times of the last five minutes, at most {}", millis(worst)),
+        words: |value| if value == 0.0 { "0".to_owned() } else { millis(Some(value)) },
+        from: FROM,
+        to: "now",
+    };
+    html! {
+        section.card {
+            h2 { "Response times" }
+            @if worst.is_none() {
+                p.dim { "Nothing was measured in the last five minutes." }
+            } @else {
+                (chart::lines(&curves, frame))
+                p.legend { span { "median" } span.second { "95 of 100 stay below" } }
+            }
+        }
+    }
+}
+
+fn context(context: &Value) -> Markup {
+    let rows = context.as_array().map(Vec::as_slice).unwrap_or_default();
+    let number = |row: &Value, key: &str| count(row[key].as_u64().unwrap_or_default());
+    html! {
+        @if rows.iter().any(|row| row["tools"].as_u64().unwrap_or_default() > 0) {
+            section.card.flush {
+                h2 { "What the tools cost a model's context" }
+                div.wrap { table {
+                    caption { "The answer to tools/list for each kind of client; a token is counted as four bytes." }
+                    thead { tr {
+                        th scope="col" { "Client" }
+                        th.number scope="col" { "Tools" }
+                        th.number scope="col" { "Tokens, about" }
+                        th.number.wide scope="col" { "Bytes" }
+                        th.wide scope="col" { "Address" }
+                    } }
+                    tbody {
+                        @for row in rows {
+                            tr {
+                                th scope="row" { (word(row, "title")) }
+                                td.number { (number(row, "tools")) }
+                                td.number { (number(row, "tokens")) }
+                                td.number.wide { (number(row, "bytes")) }
+                                td.wide { code { "/mcp" @if let Some(client) = row["client"].as_str() { "/for/" (client) } } }
+                            }
+                        }
+                    }
+                } }
+            }
+        }
+    }
+}

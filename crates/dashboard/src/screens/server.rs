@@ -1,0 +1,228 @@
+//! One server: how it is, what it can do, its tools with the names that clients get, its times.
+
+use maud::{Markup, html};
+use serde_json::Value;
+use trunkline_catalog::name::Client;
+use trunkline_control::access::Action;
+use trunkline_control::platform::now;
+use trunkline_http::encode;
+
+use super::login;
+use super::overview::times;
+use super::servers::{API, last_error, place, switch, word};
+use super::state::{badge, hints};
+use crate::layout::{self, Shell};
+use crate::page::Outcome;
+use crate::visitor::Visitor;
+use crate::words::{ago, count, millis, plural, share, short, until};
+
+/// More do not fit a page; the screen of tools has them all.
+const MOST_TOOLS: usize = 100;
+
+pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
+    let path = format!("{API}/{}", encode(visitor.id()));
+    let server = &visitor.get(&path).await?;
+    let details = &visitor.get(&format!("{path}/details")).await?;
+    let tools = &visitor.get(&format!("{path}/tools?limit={MOST_TOOLS}")).await?;
+    let shell = Shell {
+        title: word(server, "name"),
+        here: "/servers",
+        live: &["server", "status", "tools", "calls"],
+        trail: &[("/servers", "Servers")],
+        actions: Some(html! { div.actions #actions data-live { (actions(visitor, server)) } }),
+        ..Shell::default()
+    };
+    let content = html! {
+        div.columns {
+            div {
+                div #state data-live { (state(server, details)) }
+                div #times data-live { (times(&details["series"])) }
+                div #tools data-live { (tools_card(server, tools, details)) }
+            }
+            div {
+                div #config data-live { (config(server)) }
+                div #error data-live { (error(server, details)) }
+                (words(details))
+            }
+        }
+    };
+    Ok(layout::page(visitor, &shell, &content))
+}
+
+fn actions(visitor: &Visitor<'_>, server: &Value) -> Markup {
+    let is_ours = server["source"] == "api";
+    html! {
+        (login::switch(visitor, server))
+        (switch(visitor, server))
+        @if is_ours && visitor.may(Action::EditServer) {
+            a.button href={ (place(server)) "/edit" } { "Edit" }
+        }
+        @if is_ours && visitor.may(Action::DeleteServer) {
+            a.button.danger href={ (place(server)) "/remove" } { "Remove" }
+        }
+    }
+}
+
+fn state(server: &Value, details: &Value) -> Markup {
+    let (process, health) = (&details["process"], &server["health"]);
+    let times = &health["response_time_ms"];
+    let number = |value: &Value| value.as_u64().unwrap_or_default();
+    let moment = |value: &Value| value.as_str().map(|moment| ago(moment, now()));
+    html! {
+        section.card aria-labelledby="how" {
+            h2 #how { "How it is" }
+            dl.facts {
+                dt { "State" }
+                dd {
+                    (badge(word(server, "status")))
+                    @if let Some(since) = moment(&process["since"]) { " " span.dim.small { "since " (since) } }
+                    @if let Some(next) = process["next_try"].as_str() {
+                        p.small.dim { "Tried " (plural(number(&process["failures"]), "time")) " in a row; the next try is " (until(next, now())) "." }
+                    }
+                }
+                dt { "Calls" } dd { (count(number(&process["open_calls"]))) " open, " (count(number(&process["waiting_calls"]))) " waiting" }
+                dt { "Times" } dd { (millis(times["p50"].as_f64())) ", 95 of 100 below " (millis(times["p95"].as_f64())) }
+                dt { "Errors" } dd { (share(health["error_rate"].as_f64())) " in five minutes" }
+                dt { "Started in" } dd { (millis(process["started_in_ms"].as_f64())) }
+                dt { "Restarts" } dd { (count(number(&process["restarts"]))) }
+                @if let Some(pid) = process["pid"].as_u64() { dt { "Process" } dd { (pid) } }
+                dt { "Last check" } dd { @if let Some(last) = moment(&health["last_check"]) { (last) } @else { "–" } }
+            }
+        }
+    }
+}
+
+fn config(server: &Value) -> Markup {
+    let config = &server["connection_config"];
+    let names = |key: &str| {
+        let map = config[key].as_object();
+        map.map(|map| map.keys().cloned().collect::<Vec<_>>()).unwrap_or_default()
+    };
+    let args = config["args"].as_array().map(Vec::as_slice).unwrap_or_default();
+    html! {
+        section.card aria-labelledby="reached" {
+            h2 #reached { "How it is reached" }
+            dl.facts {
+                dt { "Transport" } dd { (word(server, "transport_type")) }
+                @if let Some(url) = config["url"].as_str() { dt { "URL" } dd { code { (url) } } }
+                @if let Some(command) = config["command"].as_str() {
+                    dt { "Command" }
+                    dd { code { (command) @for arg in args { " " (arg.as_str().unwrap_or_default()) } } }
+                }
+                @if let Some(cwd) = config["cwd"].as_str() { dt { "Directory" } dd { code { (cwd) } } }
+                @for (key, title) in [("headers", "Headers"), ("env", "Variables")] {
+                    @if !names(key).is_empty() {
+                        dt { (title) }
+                        dd { @for name in names(key) { code { (name) } " " } span.dim.small { "values are sealed" } }
+                    }
+                }
+                dt { "From" } dd { @if server["source"] == "file" { "the config file; changed there" } @else { "this dashboard or REST" } }
+                dt { "Connects" } dd { @if server["auto_connect"] == true { "by itself" } @else { "when told to" } }
+                @if let Some(time) = server["call_timeout"].as_u64() { dt { "Calls take" } dd { "at most " (time) " s" } }
+                @if let Some(most) = server["max_concurrency"].as_u64() { dt { "At a time" } dd { (plural(most, "call")) } }
+                @if let Some(url) = server["health_check_url"].as_str() { dt { "Checked at" } dd { code { (url) } } }
+                @if let Some(auth) = server.pointer("/auth/state").and_then(Value::as_str) { dt { "Login" } dd { (auth) } }
+                dt { "Id" } dd { code { (word(server, "id")) } }
+            }
+        }
+    }
+}
+
+fn error(server: &Value, details: &Value) -> Markup {
+    let lines = details["stderr"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let lines: Vec<&str> = lines.iter().filter_map(Value::as_str).collect();
+    html! {
+        section.card aria-labelledby="wrong" {
+            h2 #wrong { "What went wrong last" }
+            (last_error(server))
+            @if !lines.is_empty() {
+                details {
+                    summary { "Its last words on stderr" }
+                    pre.small { (lines.join("\n")) }
+                }
+            }
+        }
+    }
+}
+
+fn words(details: &Value) -> Markup {
+    let capabilities = details["capabilities"].as_array().map(Vec::as_slice).unwrap_or_default();
+    html! {
+        section.card aria-labelledby="itself" {
+            h2 #itself { "What it says about itself" }
+            dl.facts {
+                dt { "Name" } dd { (details["identity"].as_str().unwrap_or("–")) }
+                dt { "Can do" }
+                dd {
+                    span.badges {
+                        @for capability in capabilities { span.badge { (capability.as_str().unwrap_or_default()) } }
+                    }
+                    @if capabilities.is_empty() { "–" }
+                }
+            }
+            @if let Some(instructions) = details["instructions"].as_str() {
+                details { summary { "Instructions" } pre.small { (short(instructions, 20_000)) } }
+            }
+        }
+    }
+}
+
+fn tools_card(server: &Value, tools: &Value, details: &Value) -> Markup {
+    let all = tools["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let total = tools["total"].as_u64().unwrap_or_default();
+    let shown = u64::try_from(all.len()).unwrap_or_default();
+    html! {
+        section.card.flush aria-labelledby="offers" {
+            h2 #offers { "Tools" }
+            @if all.is_empty() {
+                p.dim.pad { "None. A server that is not connected has none." }
+            } @else {
+                div.wrap { table {
+                    caption {
+                        (plural(total, "tool"))
+                        @if shown < total { ", the first " (shown) " of them. " a href={ "/tools?server=" (encode(word(server, "name"))) } { "All of them" } }
+                    }
+                    thead { tr { th scope="col" { "Tool" } th scope="col" { "Clients call it" } } }
+                    tbody { @for tool in all { (tool_row(tool, names(details, word(tool, "original_name")))) } }
+                } }
+            }
+        }
+    }
+}
+
+fn names<'a>(details: &'a Value, tool: &str) -> &'a Value {
+    static NOTHING: Value = Value::Null;
+    let mut all = details["names"].as_array().into_iter().flatten();
+    all.find(|names| names["tool"] == tool).unwrap_or(&NOTHING)
+}
+
+/// Who gets a name, in words.
+fn clients(other: &Value) -> String {
+    let clients = other["clients"].as_array().into_iter().flatten();
+    let clients: Vec<&str> = clients.filter_map(Value::as_str).collect();
+    match clients.len() == Client::ALL.len() {
+        true => "every client that is known".to_owned(),
+        false => clients.join(", "),
+    }
+}
+
+fn tool_row(tool: &Value, names: &Value) -> Markup {
+    let others = names["others"].as_array().map(Vec::as_slice).unwrap_or_default();
+    html! {
+        tr {
+            th scope="row" {
+                a href={ "/tools/" (encode(word(tool, "id"))) } { (word(tool, "original_name")) } " "
+                (hints(&tool["annotations"]))
+                @if let Some(description) = tool["description"].as_str() { span.sub { (short(description, 140)) } }
+            }
+            td {
+                code { (names["name"].as_str().unwrap_or(word(tool, "name"))) }
+                @for other in others {
+                    span.sub {
+                        code { (word(other, "name")) } " " (clients(other))
+                    }
+                }
+            }
+        }
+    }
+}

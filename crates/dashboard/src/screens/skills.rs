@@ -1,0 +1,200 @@
+//! The screen of skills: those to decide on, and all there are with their tools.
+
+use maud::{Markup, html};
+use serde_json::{Value, json};
+use trunkline_control::access::Action;
+use trunkline_control::platform::now;
+
+use super::taxonomy::{Skill, Taxonomy};
+use super::tools::text;
+use crate::form::{Form, encode};
+use crate::layout::{self, Shell};
+use crate::page::{Outcome, Page};
+use crate::session::Notice;
+use crate::visitor::Visitor;
+use crate::words::{ago, count, plural, short};
+
+/// Suggestions that are shown at once; the next come when these are decided on.
+const MOST: usize = 50;
+const HERE: &str = "/skills";
+
+pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
+    frame(visitor, 200, &Draft::default()).await
+}
+
+/// A skill that somebody is about to add, and what is wrong with it.
+#[derive(Default)]
+struct Draft {
+    id: String,
+    title: String,
+    keywords: String,
+    mistake: Option<String>,
+}
+
+async fn frame(visitor: &Visitor<'_>, status: u16, draft: &Draft) -> Outcome {
+    let taxonomy = Taxonomy::ask(visitor).await?;
+    let may_edit = visitor.may(Action::EditSkills);
+    let content = html! {
+        @if may_edit { (queue(visitor).await) }
+        (all(&taxonomy))
+        @if may_edit { (adding(visitor, draft)) }
+    };
+    let topics = &["server", "tools"];
+    let shell = Shell { title: "Skills", here: HERE, live: topics, ..Shell::default() };
+    Ok(layout::framed(visitor, status, &shell, &content))
+}
+
+async fn queue(visitor: &Visitor<'_>) -> Markup {
+    let path = format!("/api/v1/skills/suggestions?state=pending&limit={MOST}");
+    let told = visitor.get(&path).await;
+    html! {
+        section.card #queue data-live {
+            h2 { "To decide on" }
+            @match &told {
+                Err(trouble) => p.dim { (trouble.sentence()) },
+                Ok(told) => {
+                    @let waiting = told["suggestions"].as_array().map(Vec::as_slice).unwrap_or_default();
+                    @if waiting.is_empty() {
+                        p.dim { "Nothing waits. Where a language model classifies tools, the skills that it misses are suggested here." }
+                    } @else {
+                        ul.plain.queue { @for one in waiting { (suggestion(visitor, one)) } }
+                    }
+                    @if told["next_cursor"].is_string() { p.dim { "There are more behind these." } }
+                },
+            }
+        }
+    }
+}
+
+fn suggestion(visitor: &Visitor<'_>, one: &Value) -> Markup {
+    let id = encode(&text(one, "id"));
+    let tool = text(one, "tool_id");
+    html! {
+        li {
+            div {
+                strong { (short(&text(one, "title"), 80)) } " " code.dim { (text(one, "skill_id")) }
+                p { (short(&text(one, "reason"), 300)) }
+                p.dim.small {
+                    "For " a href={ "/tools/" (encode(&tool)) } { (short(tool.split_once('/').map_or(&*tool, |(_, name)| name), 60)) }
+                    ", " (ago(&text(one, "created_at"), now()))
+                    ". Words: " (short(&text(one, "keywords"), 160))
+                }
+            }
+            div.buttons {
+                (layout::act(visitor, &format!("/skills/suggestions/{id}/approve"), "Approve", "primary"))
+                (layout::act(visitor, &format!("/skills/suggestions/{id}/reject"), "Reject", ""))
+            }
+        }
+    }
+}
+
+fn all(taxonomy: &Taxonomy) -> Markup {
+    // Those that say something about the tools there are come first.
+    let mut skills: Vec<&Skill> = taxonomy.skills().iter().collect();
+    skills.sort_by_key(|skill| std::cmp::Reverse(skill.tools));
+    let used = skills.iter().filter(|skill| skill.tools > 0).count() as u64;
+    html! {
+        div.card.flush #skills data-live {
+            div.wrap {
+                table {
+                    caption { (plural(skills.len() as u64, "skill")) ", " (count(used)) " of them with tools" }
+                    thead { tr {
+                        th scope="col" { "Skill" }
+                        th.number scope="col" { "Tools" }
+                        th.number scope="col" { "Mostly" }
+                        th.wide scope="col" { "Known by" }
+                    } }
+                    tbody { @for skill in skills { (row(skill)) } }
+                }
+            }
+        }
+    }
+}
+
+fn row(skill: &Skill) -> Markup {
+    html! {
+        tr {
+            th scope="row" {
+                @if skill.tools > 0 { a href={ "/tools?skill=" (encode(&skill.id)) } { (skill.title) } } @else { (skill.title) }
+                @if !skill.is_builtin { " " span.badge { "added" } }
+                span.sub { code { (skill.id) } }
+            }
+            td.number { (count(skill.tools)) }
+            td.number { (count(skill.primary)) }
+            td.wide { span.dim.small { (short(&skill.keywords, 140)) } }
+        }
+    }
+}
+
+fn adding(visitor: &Visitor<'_>, draft: &Draft) -> Markup {
+    html! {
+        section.card {
+            details open[draft.mistake.is_some()] {
+                summary { "Add a skill" }
+                form.form method="post" action="/skills" {
+                    (layout::hidden(visitor))
+                    @if let Some(mistake) = &draft.mistake { p.notice.bad role="alert" { (mistake) } }
+                    div.pair {
+                        div.field {
+                            label for="new-id" { "Id" }
+                            p.help { "Lower case letters, digits and _; a letter first." }
+                            input #new-id name="id" required maxlength="64" pattern="[a-z][a-z0-9_]*" autocomplete="off" value=(draft.id);
+                        }
+                        div.field {
+                            label for="new-title" { "Title" }
+                            p.help { "What people read." }
+                            input #new-title name="title" required maxlength="100" autocomplete="off" value=(draft.title);
+                        }
+                    }
+                    div.field {
+                        label for="new-keywords" { "Words that are typical of it" }
+                        input #new-keywords name="keywords" maxlength="1000" autocomplete="off" value=(draft.keywords);
+                    }
+                    div.buttons { button.primary type="submit" { "Add the skill" } }
+                }
+            }
+        }
+    }
+}
+
+/// `POST /skills`.
+pub(super) async fn add(visitor: &Visitor<'_>) -> Outcome {
+    let draft = Draft::read(&visitor.form);
+    let mut body = json!({ "title": draft.title });
+    if let (false, Some(body)) = (draft.keywords.is_empty(), body.as_object_mut()) {
+        body.insert("keywords".to_owned(), draft.keywords.clone().into());
+    }
+    let path = format!("/api/v1/skills/{}", encode(&draft.id));
+    match visitor.send("PUT", &path, Some(&body)).await {
+        Ok(_) => {
+            visitor.leave(Notice::Done(format!("{} is a skill. Tools are given it.", draft.title)));
+            Ok(Page::see_other(HERE))
+        }
+        Err(trouble) => {
+            let words = trouble.mistakes.iter().map(|it| format!("{} {}", it.pointer, it.message));
+            let words: Vec<String> = [trouble.sentence()].into_iter().chain(words).collect();
+            let mistake = Some(words.join("; "));
+            frame(visitor, trouble.status, &Draft { mistake, ..draft }).await
+        }
+    }
+}
+
+impl Draft {
+    fn read(form: &Form) -> Self {
+        let field = |name: &str| form.filled(name).unwrap_or_default().to_owned();
+        Self { id: field("id"), title: field("title"), keywords: field("keywords"), mistake: None }
+    }
+}
+
+/// `POST /skills/suggestions/{id}/approve` and `…/reject`.
+pub(super) async fn decide(visitor: &Visitor<'_>, verb: &str) -> Outcome {
+    let path = format!("/api/v1/skills/suggestions/{}/{verb}", encode(visitor.id()));
+    visitor.leave(match visitor.send("POST", &path, None).await {
+        Ok(told) => {
+            let (title, state) = (text(&told, "title"), text(&told, "state"));
+            Notice::Done(format!("{title} is {state}."))
+        }
+        Err(trouble) => Notice::Failed(trouble.sentence()),
+    });
+    Ok(Page::see_other(HERE))
+}

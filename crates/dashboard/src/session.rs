@@ -1,0 +1,205 @@
+//! `Sessions`: who has signed in, in memory: a random id in a cookie, good while it is used.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
+use trunkline_control::access::{NoRandom, Principal, random};
+
+/// Without a visit for that long it is over. Pages that keep themselves up to date are no visits.
+const IDLE: Duration = Duration::from_secs(60 * 60);
+/// After that long somebody shows their token again in any case.
+const LONGEST: Duration = Duration::from_secs(12 * 60 * 60);
+/// Beyond that the one that has been idle for longest ends.
+const MOST: usize = 1_024;
+
+/// Times are monotonic, since whatever moment the caller likes.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    /// By the digest of the id, so that looking one up tells nothing about the others.
+    all: Mutex<HashMap<Digest, Arc<Session>>>,
+}
+
+type Digest = [u8; 32];
+
+/// Somebody who has signed in.
+pub(crate) struct Session {
+    pub(crate) principal: Principal,
+    /// What every form of theirs carries.
+    pub(crate) csrf: String,
+    began: Duration,
+    used: Mutex<Duration>,
+    notice: Mutex<Option<Notice>>,
+    /// Whoever still holds it learns so.
+    is_over: AtomicBool,
+}
+
+/// Something to be said on the next page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Notice {
+    Done(String),
+    Failed(String),
+    /// A key that was made: shown this once.
+    Key {
+        name: String,
+        key: String,
+    },
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("principal", &self.principal.name()).finish_non_exhaustive()
+    }
+}
+
+impl Sessions {
+    /// A new one; the id that its cookie has.
+    pub(crate) fn begin(&self, principal: Principal, now: Duration) -> Result<String, NoRandom> {
+        let (id, csrf) = (hex(&random::<32>()?), hex(&random::<32>()?));
+        let session = Arc::new(Session {
+            principal,
+            csrf,
+            began: now,
+            used: Mutex::new(now),
+            notice: Mutex::new(None),
+            is_over: AtomicBool::new(false),
+        });
+        let mut all = self.all.lock();
+        all.retain(|_, session| session.is_alive(now));
+        if all.len() >= MOST {
+            let idlest = all.iter().min_by_key(|(_, session)| *session.used.lock());
+            let idlest = idlest.map(|(digest, _)| *digest);
+            idlest.map(|digest| all.remove(&digest));
+        }
+        all.insert(digest(&id), session);
+        Ok(id)
+    }
+
+    /// The one with this id, if it is not over.
+    pub(crate) fn find(&self, id: &str, now: Duration) -> Option<Arc<Session>> {
+        let mut all = self.all.lock();
+        let digest = digest(id);
+        let session = all.get(&digest).cloned()?;
+        if session.is_alive(now) {
+            return Some(session);
+        }
+        all.remove(&digest);
+        None
+    }
+
+    pub(crate) fn end(&self, id: &str) {
+        if let Some(session) = self.all.lock().remove(&digest(id)) {
+            session.is_over.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Session {
+    pub(crate) fn is_alive(&self, now: Duration) -> bool {
+        let idle = now.saturating_sub(*self.used.lock());
+        let is_old = idle >= IDLE || now.saturating_sub(self.began) >= LONGEST;
+        !is_old && !self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// Somebody was here.
+    pub(crate) fn touch(&self, now: Duration) {
+        *self.used.lock() = now;
+    }
+
+    pub(crate) fn leave(&self, notice: Notice) {
+        *self.notice.lock() = Some(notice);
+    }
+
+    pub(crate) fn take_notice(&self) -> Option<Notice> {
+        self.notice.lock().take()
+    }
+}
+
+fn digest(id: &str) -> Digest {
+    Sha256::digest(id.as_bytes()).into()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use trunkline_control::access::{Known, Pepper, WithoutToken, decide};
+
+    use super::*;
+
+    fn somebody() -> Principal {
+        let known = Known {
+            pepper: Arc::new(Pepper::new(&[0; 32])),
+            admin_token: None,
+            static_token: None,
+            keys: HashMap::new(),
+            issuer: None,
+            without_token: WithoutToken::MayUseMcp,
+        };
+        decide(None, &known, 0).unwrap()
+    }
+
+    fn minutes(count: u64) -> Duration {
+        Duration::from_secs(60 * count)
+    }
+
+    #[test]
+    fn a_session_lasts_while_it_is_used_and_half_a_day_at_most() {
+        let sessions = Sessions::default();
+        let id = sessions.begin(somebody(), minutes(0)).unwrap();
+        for minute in (0..720).step_by(45) {
+            let session = sessions.find(&id, minutes(minute)).expect("it is used");
+            session.touch(minutes(minute));
+        }
+        assert!(sessions.find(&id, minutes(720)).is_none(), "it has lasted for long enough");
+        assert!(sessions.find(&id, minutes(1)).is_none(), "and does not come back");
+        let idle = sessions.begin(somebody(), minutes(0)).unwrap();
+        assert!(sessions.find(&idle, minutes(59)).is_some());
+        assert!(sessions.find(&idle, minutes(60)).is_none());
+    }
+
+    #[test]
+    fn ids_and_tokens_are_long_random_and_nobody_elses() {
+        let sessions = Sessions::default();
+        let [one, other] = [(); 2].map(|()| sessions.begin(somebody(), minutes(0)).unwrap());
+        let tokens = [&one, &other].map(|id| sessions.find(id, minutes(0)).unwrap().csrf.clone());
+        for text in [&one, &other, &tokens[0], &tokens[1]] {
+            assert!(text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        }
+        assert!(one != other && tokens[0] != tokens[1] && one != tokens[0]);
+        assert!(sessions.find(&tokens[0], minutes(0)).is_none());
+    }
+
+    #[test]
+    fn who_holds_a_session_that_was_ended_learns_so() {
+        let sessions = Sessions::default();
+        let id = sessions.begin(somebody(), minutes(0)).unwrap();
+        let held = sessions.find(&id, minutes(0)).unwrap();
+        held.leave(Notice::Done("x".to_owned()));
+        assert!(held.take_notice().is_some() && held.take_notice().is_none());
+        sessions.end(&id);
+        assert!(!held.is_alive(minutes(0)) && sessions.find(&id, minutes(0)).is_none());
+    }
+
+    #[test]
+    fn of_too_many_the_one_that_was_idle_for_longest_ends() {
+        let sessions = Sessions::default();
+        let first = sessions.begin(somebody(), minutes(0)).unwrap();
+        let second = sessions.begin(somebody(), minutes(1)).unwrap();
+        for _ in 2..MOST {
+            sessions.begin(somebody(), minutes(2)).unwrap();
+        }
+        sessions.find(&first, minutes(3)).unwrap().touch(minutes(3));
+        sessions.begin(somebody(), minutes(3)).unwrap();
+        assert!(sessions.find(&second, minutes(3)).is_none());
+        assert!(sessions.find(&first, minutes(3)).is_some());
+        assert_eq!(sessions.all.lock().len(), MOST);
+    }
+}

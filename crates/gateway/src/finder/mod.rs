@@ -1,0 +1,7 @@
+//! The index beside the catalog: which tool is meant, of those that servers list now.
+
+mod find;
+mod read;
+
+pub(crate) use find::{CUSTOM, Finder};
+pub use find::{Found, FoundTool, Sought};

@@ -1,0 +1,109 @@
+//! `Guests`: who is connected to the front at this moment, for whoever looks after it.
+
+use std::fmt;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock, Weak};
+
+use trunkline_wire::{decode, member};
+
+use crate::call::Client;
+use crate::front::http::front::Front;
+
+/// A handle that is given to the front before it runs; all clones look at the same front.
+#[derive(Clone, Default)]
+pub struct Guests(Arc<OnceLock<Weak<Front>>>);
+
+impl fmt::Debug for Guests {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Guests")
+    }
+}
+
+/// A client. Times are in whole seconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guest {
+    pub way: Way,
+    /// The name and version it gives itself.
+    pub name: Option<String>,
+    pub version: Option<String>,
+    /// The revision that was agreed on; of a session only.
+    pub revision: Option<&'static str>,
+    /// `Pass::label` of whoever it belongs to.
+    pub label: Option<Arc<str>>,
+    /// How long ago it came, where that is known.
+    pub age: Option<u32>,
+    /// How long ago it was last heard of.
+    pub quiet: u32,
+    pub open_calls: usize,
+}
+
+/// How a client is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// A session of `/mcp`.
+    Session,
+    /// A stream of `/sse`.
+    Sse,
+    /// Requests that stand for themselves; it is remembered for a while after the last.
+    Stateless,
+}
+
+impl Guests {
+    pub(super) fn watch(&self, front: &Arc<Front>) {
+        // Once only: a handle is of one front.
+        drop(self.0.set(Arc::downgrade(front)));
+    }
+
+    /// Everybody who is there, in no order. None where nothing is served.
+    pub fn all(&self) -> Vec<Guest> {
+        let Some(front) = self.0.get().and_then(Weak::upgrade) else { return Vec::new() };
+        let now = front.clock.now();
+        let since = |then: u32| now.saturating_sub(then);
+        let sessions = front.sessions.all_http().into_iter().map(|session| Guest {
+            revision: Some(session.agreed.as_str()),
+            age: Some(since(session.began)),
+            quiet: since(session.heard()),
+            label: session.owner.pass().map(|pass| Arc::clone(&pass.label)),
+            ..guest(Way::Session, &session.session.client)
+        });
+        let streams = front.sessions.all_sse().into_iter().map(|stream| Guest {
+            age: Some(since(stream.began)),
+            label: stream.owner.pass().map(|pass| Arc::clone(&pass.label)),
+            ..guest(Way::Sse, &stream.session.client)
+        });
+        let callers = front.contexts.callers().into_iter().map(|(session, seen)| Guest {
+            quiet: since(seen),
+            label: session.caller.as_ref().map(|pass| Arc::clone(&pass.label)),
+            ..guest(Way::Stateless, &session.client)
+        });
+        sessions.chain(streams).chain(callers).collect()
+    }
+}
+
+fn guest(way: Way, client: &Client) -> Guest {
+    let info = client.info();
+    let word = |key: &str| {
+        let text = member(&info, key).and_then(decode)?;
+        // It is the client's own text, and only to be shown.
+        let shown: String = text.chars().filter(|c| !c.is_control()).take(LONGEST_WORD).collect();
+        Some(shown).filter(|shown| !shown.is_empty())
+    };
+    Guest {
+        way,
+        name: word("name"),
+        version: word("version"),
+        revision: None,
+        label: None,
+        age: None,
+        quiet: 0,
+        open_calls: client.open_calls().len(),
+    }
+}
+
+const LONGEST_WORD: usize = 100;
+
+impl super::sessions::HttpSession {
+    fn heard(&self) -> u32 {
+        self.seen.load(Ordering::Relaxed)
+    }
+}

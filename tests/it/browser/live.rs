@@ -1,0 +1,126 @@
+//! What happens is seen as it happens, on a page that nobody loads again.
+
+use kit::browser::{Browser, By};
+use kit::platform::id_of;
+use kit::room::Room;
+use kit::service::Wire;
+use kit::{LIMIT, process};
+use serde_json::json;
+
+use super::{admin, tracker};
+
+/// From here on the page has to stay the same.
+fn mark(browser: &Browser) {
+    browser.script("window.stays = true", &[]);
+    browser.wait_for("document.querySelector('#pulse').dataset.state === 'live'");
+}
+
+#[track_caller]
+fn assert_stayed(browser: &Browser) {
+    assert_eq!(browser.script("return window.stays === true", &[]), true, "it was loaded again");
+}
+
+#[test]
+fn a_crash_and_the_recovery_are_seen_without_loading_the_page_again() {
+    let room = Room::new();
+    let mut service = tracker(&room, "tracker").listen(Wire::Http);
+    let platform = room.platform(&["--health-interval", "1s"]);
+    let id = platform.connected("tracker", &service);
+    let browser = admin(&room, &platform);
+    browser.open("/servers");
+    mark(&browser);
+    let row = By::Css("#servers tbody tr");
+    browser.wait_text_in(&row, "Connected");
+    service.kill();
+    process::wait_until("it is not connected any more", LIMIT, || {
+        let shown = browser.text_of(&row);
+        !shown.contains("Connected") && shown.contains("tracker")
+    });
+    service.restart();
+    browser.wait_text_in(&row, "Connected");
+    assert_stayed(&browser);
+    browser.open(&format!("/servers/{id}"));
+    mark(&browser);
+    platform.act(&id, "disconnect").is(200);
+    browser.wait_text("Disconnected");
+    assert_stayed(&browser);
+    browser.assert_quiet();
+    browser.assert_at_home();
+}
+
+#[test]
+fn a_server_that_is_added_elsewhere_appears_with_its_tools() {
+    let room = Room::new();
+    let service = tracker(&room, "tracker").listen(Wire::Http);
+    let platform = room.platform(&[]);
+    let browser = admin(&room, &platform);
+    browser.open("/servers");
+    mark(&browser);
+    browser.wait_text("No servers yet");
+    platform.connected("tracker", &service);
+    browser.wait_text_in(&By::Css("#servers"), "tracker");
+    assert_stayed(&browser);
+    browser.open("/tools");
+    mark(&browser);
+    browser.wait_text_in(&By::Css("#tools"), "tracker.create_issue");
+    let other = tracker(&room, "other").listen(Wire::Http);
+    platform.connected("other", &other);
+    browser.wait_text_in(&By::Css("#tools"), "other.forecast");
+    assert_stayed(&browser);
+}
+
+#[test]
+fn calls_appear_in_the_activity_as_they_are_made_and_each_has_its_story() {
+    let room = Room::new();
+    let service = tracker(&room, "tracker").listen(Wire::Http);
+    let platform = room.platform(&[]);
+    let id = platform.connected("tracker", &service);
+    let browser = admin(&room, &platform);
+    browser.open("/activity");
+    mark(&browser);
+    browser.wait_text_in(&By::Css("#records"), "register server tracker");
+    platform.call("tracker.forecast", &json!({})).is(200);
+    browser.wait_text_in(&By::Css("#records"), "tracker.forecast");
+    assert_stayed(&browser);
+    let record = platform.wait_audit("the call", |it| it["tool"] == "forecast");
+    browser.click(&By::Words("tracker.forecast"));
+    browser.wait_path(|path| path == format!("/activity/{}", record["seq"]));
+    for part in ["It was done.", "call-tool", "admin", "127.0.0.1"] {
+        browser.wait_text(part);
+    }
+    browser.wait_text(record["hash"].as_str().expect("a hash"));
+    browser.click(&By::Words("Look at the tool"));
+    browser.wait_path(|path| path.starts_with(&format!("/tools/{id}")));
+    browser.assert_quiet();
+}
+
+#[test]
+fn the_activity_is_filtered_by_server_outcome_who_and_time() {
+    let room = Room::new();
+    let [one, other] = ["one", "other"].map(|name| tracker(&room, name).listen(Wire::Http));
+    let platform = room.platform(&[]);
+    platform.connected("one", &one);
+    platform.connected("other", &other);
+    let made = platform.make_key(&json!({ "name": "robot", "role": "caller" }));
+    assert!(!id_of(&made).is_empty());
+    let robot = platform.rest(made["key"].as_str());
+    robot.send(&kit::platform::Platform::call_ask("one.forecast", "{}")).is(200);
+    platform.call("other.forecast", &json!({})).is(200);
+    platform.wait_audit("the calls", |it| it["server_name"] == "other" && it["tool"] == "forecast");
+    let browser = admin(&room, &platform);
+    let records = By::Css("#records");
+    browser.open("/activity");
+    browser.choose(&By::Label("Server"), "one");
+    browser.fill(&By::Label("Who"), "robot");
+    browser.choose(&By::Label("Outcome"), "Done");
+    browser.choose(&By::Label("When"), "the last hour");
+    browser.click(&By::Words("Filter"));
+    browser.wait_path(|path| path.contains("principal=robot"));
+    let shown = browser.text_of(&records);
+    assert!(shown.contains("one.forecast") && !shown.contains("other"), "{shown}");
+    browser.choose(&By::Label("Outcome"), "Server gone");
+    browser.click(&By::Words("Filter"));
+    browser.wait_text_in(&records, "Nothing fits");
+    browser.click(&By::Words("Show everything"));
+    browser.wait_text_in(&records, "other.forecast");
+}

@@ -1,0 +1,178 @@
+//! Every screen in light and dark, at a desk and on a phone: it can be read, fits, weighs little, and
+//! says what its parts are.
+
+use kit::browser::{Browser, By, Theme, Width};
+use kit::platform::{Platform, percent};
+use kit::room::Room;
+use kit::service::Wire;
+use serde_json::json;
+
+use super::{admin, tracker, visit};
+
+/// What a page may weigh with everything that it is made of.
+const HEAVIEST: u64 = 150_000;
+
+/// Every screen, with something on it.
+fn screens(platform: &Platform, server: &str) -> Vec<String> {
+    let record = platform.wait_audit("the call", |it| it["action"] == "call-tool");
+    let tool = percent(&format!("{server}/create_issue"));
+    let fixed = [
+        "/",
+        "/servers",
+        "/servers/new",
+        "/tools",
+        "/tools?q=issue",
+        "/tools?q=zzzz&server=nobody",
+        "/skills",
+        "/activity",
+        "/activity?outcome=gone",
+        "/clients",
+        "/settings",
+        "/tools/nothing",
+    ];
+    let fixed = fixed.into_iter().map(str::to_owned);
+    let more = [
+        format!("/servers/{server}"),
+        format!("/servers/{server}/edit"),
+        format!("/servers/{server}/remove"),
+        format!("/tools/{tool}"),
+        format!("/tools/{tool}?as=json"),
+        format!("/activity/{}", record["seq"]),
+    ];
+    fixed.chain(more).collect()
+}
+
+fn furnished(room: &Room) -> (Platform, String) {
+    let service = tracker(room, "tracker").listen(Wire::Http);
+    let platform = room.platform(&[]);
+    let id = platform.connected("tracker", &service);
+    room.keep(service);
+    platform.key("caller");
+    platform.call("tracker.forecast", &json!({})).is(200);
+    (platform, id)
+}
+
+#[test]
+fn every_screen_can_be_read_in_both_themes_and_fits_a_phone() {
+    let room = Room::new();
+    let (platform, id) = furnished(&room);
+    let browser = visit(&room, &platform);
+    for theme in [Theme::Light, Theme::Dark] {
+        browser.theme(theme);
+        browser.open("/sign-in");
+        browser.assert_readable();
+        fits(&browser, Width::Phone);
+    }
+    let browser = {
+        drop(browser);
+        admin(&room, &platform)
+    };
+    for path in screens(&platform, &id) {
+        for (theme, width) in
+            [(Theme::Light, Width::Desk), (Theme::Dark, Width::Desk), (Theme::Dark, Width::Phone)]
+        {
+            browser.theme(theme);
+            browser.width(width);
+            browser.open(&path);
+            browser.assert_readable();
+            fits(&browser, width);
+        }
+    }
+}
+
+/// Nothing is wider than the window; what is wide scrolls by itself.
+#[track_caller]
+fn fits(browser: &Browser, width: Width) {
+    browser.width(width);
+    // A phone zooms out until all of it is there: what the page takes for its width grows with it.
+    let over = browser.script(
+        "const most = arguments[0]; const wide = document.documentElement.scrollWidth; \
+         if (wide <= most) return []; \
+         return [...document.querySelectorAll('body *')].filter(e => \
+           e.getBoundingClientRect().right > most + 1 && !e.closest('.wrap, pre, .menu')) \
+           .map(e => e.tagName + '.' + e.className).slice(0, 10).concat(String(wide))",
+        &[width.pixels().into()],
+    );
+    assert_eq!(over, json!([]), "{} is too wide for {width:?}", browser.path());
+}
+
+#[test]
+fn every_screen_weighs_little_asks_nobody_else_and_complains_of_nothing() {
+    let room = Room::new();
+    let (platform, id) = furnished(&room);
+    let browser = admin(&room, &platform);
+    browser.assert_quiet();
+    for path in screens(&platform, &id) {
+        let weight = browser.weight(&path);
+        assert!((1_000..HEAVIEST).contains(&weight), "{path} weighs {weight} bytes");
+        // The page that is not there says so with its status, and the browser tells.
+        if path == "/tools/nothing" {
+            browser.console();
+        }
+        browser.assert_quiet();
+    }
+    browser.assert_at_home();
+    let painted =
+        browser.script("return performance.getEntriesByName('first-contentful-paint').length", &[]);
+    assert_eq!(painted, 1, "it is painted without waiting for what lives");
+}
+
+#[test]
+fn every_screen_says_what_its_parts_are() {
+    const FAULTS: &str = r"
+const faults = [];
+const tell = (what, all) => { for (const e of all) faults.push(what + ': ' + e.outerHTML.slice(0, 120)); };
+const every = css => [...document.querySelectorAll(css)];
+if (every('h1').length !== 1) faults.push('h1: ' + every('h1').length);
+if (!document.documentElement.lang) faults.push('no language');
+if (!document.title) faults.push('no title');
+if (every('main').length !== 1) faults.push('main: ' + every('main').length);
+tell('no label', every('input:not([type=hidden], [aria-hidden=true]), select, textarea')
+  .filter(e => !(e.labels && e.labels.length) && !e.getAttribute('aria-label')));
+tell('nothing on it', every('button, a[href]').filter(e => !e.hidden && !(e.getAttribute('aria-label') || e.textContent).trim()));
+tell('no alt', every('img:not([alt])'));
+tell('positive tabindex', every('[tabindex]').filter(e => e.tabIndex > 0));
+tell('no caption', every('table').filter(t => !t.caption));
+tell('no scope', every('th:not([scope])'));
+tell('same id', every('[id]').filter(e => document.querySelectorAll('#' + CSS.escape(e.id)).length > 1));
+tell('inline style', every('[style]'));
+tell('unsafe form', every('form[method=post]').filter(f => !f.elements.csrf && !location.pathname.startsWith('/sign-in')));
+return faults;
+";
+    let room = Room::new();
+    let (platform, id) = furnished(&room);
+    let browser = visit(&room, &platform);
+    browser.open("/sign-in");
+    assert_eq!(browser.script(FAULTS, &[]), json!([]), "/sign-in");
+    super::sign_in(&browser, kit::platform::ADMIN);
+    for path in screens(&platform, &id) {
+        browser.open(&path);
+        assert_eq!(browser.script(FAULTS, &[]), json!([]), "{path}");
+    }
+}
+
+#[test]
+fn the_theme_can_be_chosen_against_the_system_and_stays() {
+    let room = Room::new();
+    let platform = room.platform(&[]);
+    let browser = admin(&room, &platform);
+    browser.theme(Theme::Light);
+    let ground = || {
+        let told = browser
+            .script("return getComputedStyle(document.documentElement).backgroundColor", &[]);
+        told.as_str().unwrap_or_default().to_owned()
+    };
+    browser.open("/settings");
+    let light = ground();
+    browser.click(&By::Words("Colours: Auto"));
+    browser.wait(&By::Words("Colours: Light"));
+    assert_eq!(ground(), light);
+    browser.click(&By::Words("Colours: Light"));
+    browser.wait(&By::Words("Colours: Dark"));
+    assert_ne!(ground(), light, "the system says light, the person dark");
+    browser.open("/tools");
+    assert_ne!(ground(), light);
+    browser.click(&By::Words("Colours: Dark"));
+    browser.wait(&By::Words("Colours: Auto"));
+    assert_eq!(ground(), light);
+}

@@ -1,0 +1,124 @@
+//! The demo as a newcomer meets it.
+
+use kit::mcp::Speak;
+use kit::process::{comes_true, marked, wait_gone};
+use kit::rest::Rest;
+use kit::room::Room;
+use kit::run::run;
+use kit::{LIMIT, scan};
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::{Demo, SERVERS, called, program};
+
+#[test]
+fn one_command_shows_every_server_tool_resource_and_prompt() {
+    let room = Room::new();
+    let demo = Demo::start(&room, &[]);
+    let client = demo.serve.http();
+    let names = client.list_names();
+    for tool in
+        ["clock.now", "flaky.slow", "notes.add", "tables.reserve", "weather.forecast", "desk"]
+    {
+        assert!(names.iter().any(|name| name == tool), "no {tool} in {names:?}");
+    }
+    let forecast = called(&client, "weather.forecast", r#"{"city":"Rome","from":"2026-11-16"}"#);
+    assert_eq!(forecast["structuredContent"]["days"].as_array().map(Vec::len), Some(3));
+    let chart = called(&client, "weather.chart", r#"{"city":"Rome"}"#);
+    assert_eq!(chart["content"][1]["mimeType"], "image/png");
+    let data = chart["content"][1]["data"].as_str().unwrap_or_default();
+    assert!(data.starts_with("iVBORw0KGgo"), "a PNG in base64 begins otherwise: {data:.20}");
+    let desk = r#"{"server":"clock","tool":"now","args":{"offset":"+01:00"}}"#;
+    assert_eq!(called(&client, "desk", desk)["structuredContent"]["offset"], "+01:00");
+    let added = called(&client, "notes.add", r#"{"title":"T","text":"from a test"}"#);
+    assert_eq!(added["structuredContent"]["uri"], "note://3");
+    let read = client.ask("resources/read", r#"{"uri":"note://3"}"#);
+    assert!(String::from_utf8_lossy(read.result()).contains("from a test"), "{read}");
+    let uris = client.list_of("resources/list", "resources", "uri");
+    assert!(uris.iter().any(|resource| resource.name == "note://1"), "{uris:?}");
+    let prompt = client.ask("prompts/get", r#"{"name":"packing","arguments":{"city":"Oslo"}}"#);
+    assert!(String::from_utf8_lossy(prompt.result()).contains("Oslo"), "{prompt}");
+    let begun =
+        r#"{"ref":{"type":"ref/prompt","name":"packing"},"argument":{"name":"city","value":"k"}}"#;
+    let completed = client.ask("completion/complete", begun);
+    let values = scan::path(completed.result(), &["completion", "values"]).unwrap_or_default();
+    assert_eq!(values, br#"["Kyoto"]"#, "{completed}");
+}
+
+#[test]
+fn the_admin_token_that_is_shown_opens_the_api() {
+    let room = Room::new();
+    let demo = Demo::start(&room, &[]);
+    // The first list waits for servers that are still starting; a call over REST does not.
+    demo.serve.http().list();
+    let stderr = demo.serve.process().stderr();
+    let token = stderr.lines().find_map(|line| line.strip_prefix("    ")).expect("a token");
+    let rest = Rest::new(demo.serve.address(), Some(token.trim()));
+    let listed = rest.get("/api/v1/aggregator/servers").is(200);
+    let mut names: Vec<&str> = listed["servers"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|server| server["name"].as_str())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, SERVERS, "{listed:#}");
+    let call =
+        json!({ "name": "clock.add_days", "arguments": { "date": "2026-02-27", "days": 3 } });
+    let answer = rest.post("/api/v1/tools/call", &call).is(200);
+    assert!(answer.to_string().contains("2026-03-02"), "{answer:#}");
+    Rest::new(demo.serve.address(), None)
+        .get("/api/v1/aggregator/servers")
+        .problem(401, "unauthenticated");
+}
+
+#[test]
+fn it_ends_with_everything_it_made() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let room = Room::new();
+        let demo = Demo::start(&room, &[]);
+        demo.serve.http().list();
+        assert_eq!(demo.left().len(), 1, "{:?}", demo.left());
+        assert!(marked(room.marker()).len() > SERVERS.len(), "its servers run");
+        demo.serve.process().wait_stderr(&["Ctrl-C ends it.", "/mcp", "/api/v1/docs"], LIMIT);
+        demo.serve.process().signal(signal);
+        let finished = demo.serve.process().finish(LIMIT);
+        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        assert!(demo.left().is_empty(), "{:?}", demo.left());
+        assert!(wait_gone(room.marker(), LIMIT).is_ok(), "a process is left");
+    }
+}
+
+#[test]
+fn a_data_directory_that_was_given_is_kept() {
+    let room = Room::new();
+    let data = room.path("data");
+    let demo = Demo::start(&room, &["--data-dir", data.to_str().expect("UTF-8")]);
+    demo.serve.http().list();
+    demo.serve.process().signal(Signal::TERM);
+    demo.serve.process().finish(LIMIT);
+    assert!(data.join("admin-token").exists() && demo.left().is_empty());
+}
+
+#[test]
+fn a_crash_is_seen_and_recovered_from_while_others_go_on() {
+    let room = Room::new();
+    let demo = Demo::start(&room, &[]);
+    let client = demo.serve.http();
+    client.list();
+    let lost = client.call("flaky.crash", "{}");
+    assert!(lost.try_error().is_some(), "{lost}");
+    called(&client, "clock.now", "{}");
+    let works = || {
+        let answer = client.call("flaky.sometimes", "{}");
+        answer.try_result().is_some()
+    };
+    assert!(comes_true(LIMIT, works), "{}", client.describe());
+}
+
+#[test]
+fn a_config_beside_a_demo_is_refused() {
+    let room = Room::new();
+    let refused = run(program(&room, &["serve", "--demo", "--config", "mcp.json"]), b"");
+    refused.bad(2, &["--demo", "--config"]);
+}

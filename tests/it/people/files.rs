@@ -1,0 +1,108 @@
+//! What was done to a client's file is undone to the byte, through the shipped program.
+
+use kit::room::Room;
+use serde_json::Value;
+
+use super::{done, put, read};
+
+/// Client, its file, a file as somebody has it.
+const FILES: [(&str, &str, &str); 7] = [
+    (
+        "claude-desktop",
+        ".config/Claude/claude_desktop_config.json",
+        "{\"mcpServers\":{\"a\":{\"command\":\"x\"}}}",
+    ),
+    (
+        "claude-code",
+        ".claude.json",
+        "{\n  \"numStartups\": 1,\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}\n  }\n}\n",
+    ),
+    (
+        "cursor",
+        ".cursor/mcp.json",
+        "// mine\n{\n\t\"mcpServers\": {\n\t\t\"a\": {\"command\": \"x\"}, // keep\n\t},\n}\n",
+    ),
+    (
+        "vscode",
+        ".config/Code/User/mcp.json",
+        "{\r\n  \"servers\": {\r\n    \"a\": {\"command\": \"x\"}\r\n  }\r\n}\r\n",
+    ),
+    (
+        "codex",
+        ".codex/config.toml",
+        "# mine\nmodel = \"m\" # good\n\n[mcp_servers.a]\ncommand = \"x\"\n\n[tui]\nx = 1\n",
+    ),
+    (
+        "gemini",
+        ".gemini/settings.json",
+        "{\"ui\": {}, \"mcpServers\": {\"a\": {\"command\": \"x\"}}}\n",
+    ),
+    (
+        "zed",
+        ".config/zed/settings.json",
+        "{\n  \"context_servers\": {\n    \"a\": {\"command\": \"x\"}\n  } /* end */\n}",
+    ),
+];
+
+#[test]
+fn install_then_uninstall_leaves_every_clients_file_as_it_was() {
+    for (client, file, before) in FILES {
+        let room = Room::new();
+        room.config([]);
+        for text in [before, "", "{}"].iter().filter(|text| client != "codex" || **text != "{}") {
+            put(&room, file, text);
+            done(&room, &["install", client, "--config", "mcp.json"]).good();
+            assert!(read(&room, file).contains("trunkline"), "{client}");
+            let told = done(&room, &["uninstall", client, "--json"]);
+            let told: Value = serde_json::from_slice(told.good()).expect("JSON");
+            assert_eq!(told["outcome"], "undone", "{client}: {told}");
+            assert_eq!(read(&room, file), *text, "{client}");
+        }
+        std::fs::remove_file(room.path(file)).expect("the file is there");
+        let room = Room::new();
+        room.config([]);
+        done(&room, &["install", client, "--config", "mcp.json"]).good();
+        done(&room, &["uninstall", client]).good();
+        assert!(!room.path(file).exists(), "{client}: the file was not there before");
+        done(&room, &["uninstall", client]).good();
+    }
+}
+
+#[test]
+fn consolidate_then_restore_leaves_every_clients_file_as_it_was() {
+    for (client, file, before) in FILES {
+        let room = Room::new();
+        put(&room, file, before);
+        let dry = done(&room, &["consolidate", client, "--config", "all.json", "--dry-run"]);
+        assert!(dry.text().contains("-    \"a\": { … }"), "{dry}");
+        assert_eq!(read(&room, file), before, "{client}: a dry run writes nothing");
+        done(&room, &["consolidate", client, "--config", "all.json"]).good();
+        let all: Value = serde_json::from_str(&read(&room, "all.json")).expect("JSON");
+        assert_eq!(all["mcpServers"]["a"]["command"], "x", "{client}");
+        assert!(read(&room, file).contains("all.json"), "{client}");
+        done(&room, &["restore", client]).good();
+        assert_eq!(read(&room, file), before, "{client}");
+    }
+}
+
+#[test]
+fn backups_are_listed_and_chosen() {
+    let room = Room::new();
+    room.config([]);
+    put(&room, ".cursor/mcp.json", "{}");
+    done(&room, &["restore", "cursor"]).bad(1, &["there is no backup beside"]);
+    done(&room, &["install", "cursor", "--config", "mcp.json"]).good();
+    let list = done(&room, &["restore", "cursor", "--list", "--json"]);
+    let list: Value = serde_json::from_slice(list.good()).expect("JSON");
+    let only = list["backups"][0]["path"].as_str().expect("a path").to_owned();
+    done(&room, &["restore", "cursor", "--backup", &only]).good();
+    assert_eq!(read(&room, ".cursor/mcp.json"), "{}");
+    done(&room, &["restore", "cursor", "--backup", "nowhere"]).bad(2, &["--list"]);
+}
+
+#[test]
+fn a_client_that_is_not_known_is_asked_back() {
+    let room = Room::new();
+    done(&room, &["install", "cursr"]).bad(2, &["unknown client", "did you mean `cursor`?"]);
+    done(&room, &["instal", "cursor"]).bad(2, &["'install'"]);
+}

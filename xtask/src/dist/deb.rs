@@ -1,0 +1,87 @@
+//! A package for Debian and its kin, put together by `dpkg-deb`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::file::{self, DATA, PROGRAM};
+use super::{Dist, Haste, programs};
+use crate::run;
+
+pub(super) fn pack(dist: &Dist) -> Result<Vec<PathBuf>, String> {
+    let tree = dist.out.join("deb");
+    furnish(dist, &tree)?;
+    let arch = dist.programs.debian_arch();
+    let package = dist.out.join(format!("trunkline_{}_{arch}.deb", dist.programs.version));
+    let mut command = Command::new("dpkg-deb");
+    // Files belong to root, whoever packs them.
+    let squeeze = if dist.haste == Haste::Much { ["-Zgzip", "-z1"] } else { ["-Zxz", "-z6"] };
+    command.arg("--root-owner-group").args(squeeze).arg("--build").arg(&tree).arg(&package);
+    run::checked(command.stdout(std::process::Stdio::null()), "dpkg-deb --build")?;
+    Ok(vec![package])
+}
+
+fn furnish(dist: &Dist, tree: &Path) -> Result<(), String> {
+    let (root, usr) = (file::root(), tree.join("usr"));
+    let packaging = root.join("packaging");
+    dist.programs.copy_to(&usr.join("bin"))?;
+    let unit = usr.join("lib/systemd/system/trunkline.service");
+    file::copy(&packaging.join("trunkline.service"), &unit, DATA)?;
+    file::copy(&packaging.join("mcp.json"), &tree.join("etc/trunkline/mcp.json"), DATA)?;
+    for extra in &dist.extras {
+        let to = usr.join(extra.under_usr);
+        file::copy(&extra.path, &to, DATA)?;
+        if extra.under_usr.contains("/man/") {
+            gzip(&to)?;
+        }
+    }
+    let papers = usr.join("share/doc/trunkline");
+    for page in
+        ["README.md", "LICENSE-MIT", "docs/config.md", "docs/clients.md", "docs/platform.md"]
+    {
+        let name = page.rsplit('/').next().unwrap_or(page);
+        file::copy(&root.join(page), &papers.join(name), DATA)?;
+    }
+    file::copy(&packaging.join("debian/copyright"), &papers.join("copyright"), DATA)?;
+    file::copy(&root.join("CHANGELOG.md"), &papers.join("changelog"), DATA)?;
+    gzip(&papers.join("changelog"))?;
+    let control = tree.join("DEBIAN");
+    for script in ["postinst", "prerm", "postrm"] {
+        let from = packaging.join("debian").join(script);
+        file::copy(&from, &control.join(script), PROGRAM)?;
+    }
+    file::write(&control.join("conffiles"), "/etc/trunkline/mcp.json\n", DATA)?;
+    file::write(&control.join("control"), self::control(dist, &usr)?, DATA)
+}
+
+/// What the package says about itself.
+fn control(dist: &Dist, usr: &Path) -> Result<String, String> {
+    let size = programs::output(Command::new("du").args(["-sk"]).arg(usr))?;
+    let size = size.split_whitespace().next().unwrap_or("0").to_owned();
+    let libraries = match dist.programs.glibc()? {
+        Some(version) => format!("Depends: libc6 (>= {version}), libgcc-s1\n"),
+        None => String::new(),
+    };
+    Ok(format!(
+        "Package: trunkline\n\
+         Version: {}\n\
+         Architecture: {}\n\
+         Maintainer: The Trunkline authors <trunkline@localhost>\n\
+         Installed-Size: {size}\n\
+         {libraries}\
+         Recommends: ca-certificates\n\
+         Suggests: nodejs, npm, python3\n\
+         Section: net\n\
+         Priority: optional\n\
+         Description: one MCP endpoint in front of every MCP server\n \
+         Trunkline starts the MCP servers of a plain mcpServers file, or is told of them over\n \
+         REST, and is itself one MCP server: over standard input and output, and over HTTP for\n \
+         many clients at once.\n",
+        dist.programs.version,
+        dist.programs.debian_arch(),
+    ))
+}
+
+/// The same bytes for the same file: no name and no time in it.
+fn gzip(path: &Path) -> Result<(), String> {
+    programs::output(Command::new("gzip").args(["-9", "-n"]).arg(path)).map(drop)
+}
