@@ -152,8 +152,8 @@ def tool_text(tool):
     return f"{tool['server']} {tool['name']}: {tool['description']} {names}"
 
 
-# What a piece of `told` counts against one of `tool_text` when a tool is searched for. Training does
-# without: chosen for the finished table.
+# What a piece of `told` counts against one of `tool_text` when a tool is searched for and when the table
+# is trained.
 TOLD_SHARE = 0.5
 
 
