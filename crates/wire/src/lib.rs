@@ -5,6 +5,7 @@
 
 mod id;
 mod lines;
+mod long;
 mod message;
 mod pretty;
 mod repeat;

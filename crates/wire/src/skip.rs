@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::ops::Deref;
 
+use crate::long;
 use crate::scan::FaultKind;
 
 /// Is `bytes` exactly one JSON value (white space around it allowed)?
@@ -44,9 +45,21 @@ impl<'a> Text<'a> {
         }
     }
 
+    /// None of its strings so far holds a byte beyond ASCII.
+    #[inline]
+    pub(crate) fn is_ascii(&self) -> bool {
+        self.seen.get() & HIGH == 0
+    }
+
+    /// Notes further bytes of strings, or-ed together.
+    #[inline]
+    pub(crate) fn saw(&self, bytes: u64) {
+        self.seen.set(self.seen.get() | bytes);
+    }
+
     /// To be asked after the walk.
     pub(crate) fn is_utf8(&self) -> bool {
-        self.seen.get() & HIGH == 0 || std::str::from_utf8(self.bytes).is_ok()
+        self.is_ascii() || std::str::from_utf8(self.bytes).is_ok()
     }
 }
 
@@ -91,13 +104,26 @@ pub(crate) fn string(bytes: &Text<'_>, at: usize) -> Walk {
     if bytes.get(at) != Some(&b'"') {
         return Err(Broken(at));
     }
-    let mut at = at + 1;
+    inside_string(bytes, at + 1, at + LONG)
+}
+
+/// The end of the string that `at` is inside of, of which there is not much left.
+pub(crate) fn short_string(bytes: &Text<'_>, at: usize) -> Walk {
+    inside_string(bytes, at, usize::MAX)
+}
+
+/// An escape beyond `long` means that the rest is worth another way.
+#[inline]
+fn inside_string(bytes: &Text<'_>, mut at: usize, long: usize) -> Walk {
     loop {
         at = plain_run(bytes, at);
         match bytes.get(at) {
             Some(b'"') => return Ok(at + 1),
             Some(b'\\') => at = escape(bytes, at)?,
             _ => return Err(Broken(at)),
+        }
+        if at >= long {
+            return long::rest_of_string(bytes, at);
         }
     }
 }
@@ -225,7 +251,8 @@ pub(crate) fn colon(bytes: &[u8], at: usize) -> Walk {
 
 /// The first byte at or after `at` that ends a run of plain string bytes: a quote, a backslash or
 /// a control character (or the end of the text). Most strings are short, so it starts with eight
-/// bytes at a time; of the long ones, blocks are looked at as a whole.
+/// bytes at a time; of the longer ones, blocks are looked at as a whole
+/// (and of the really long ones with what the processor can do, `long`).
 #[inline]
 fn plain_run(text: &Text<'_>, mut at: usize) -> usize {
     let mut seen = text.seen.get();
@@ -254,6 +281,8 @@ fn plain_run(text: &Text<'_>, mut at: usize) -> usize {
 
 const SHORT_WORDS: usize = 2;
 const BLOCK: usize = 32;
+/// From so many bytes on, a string is worth choosing instructions for.
+const LONG: usize = 256;
 
 /// Eight bytes, and where a run ends among them (0: nowhere).
 #[inline]
@@ -275,20 +304,21 @@ fn within(word: u64, found: u64, at: usize, seen: &mut u64) -> usize {
 fn plain_blocks(bytes: &[u8], mut at: usize, seen: &mut u64) -> usize {
     let (blocks, _) = bytes.get(at..).unwrap_or_default().as_chunks::<BLOCK>();
     let mut high = 0;
-    for block in blocks {
+    for block in blocks.iter().take(LONG / BLOCK) {
         let (mut ends, mut all) = (0, 0);
         for byte in block {
             ends |= u8::from(ends_run(*byte));
             all |= byte;
         }
         if ends != 0 {
-            break;
+            *seen |= u64::from(high);
+            return at;
         }
         high |= all;
         at += BLOCK;
     }
     *seen |= u64::from(high);
-    at
+    long::plain_blocks(bytes, at, seen)
 }
 
 /// Fewer than eight bytes are left.
@@ -301,7 +331,7 @@ fn last_bytes(bytes: &[u8], mut at: usize, seen: &mut u64) -> usize {
 }
 
 const ONES: u64 = u64::from_ne_bytes([1; 8]);
-const HIGH: u64 = ONES << 7;
+pub(crate) const HIGH: u64 = ONES << 7;
 
 /// The high bit of the first byte (the lowest, in little endian) that ends a run is set, and none
 /// below it; bits above it mean nothing.
@@ -319,7 +349,7 @@ fn ends_run(byte: u8) -> bool {
     (byte == b'"') | (byte == b'\\') | (byte < 0x20)
 }
 
-fn escape(bytes: &[u8], at: usize) -> Walk {
+pub(crate) fn escape(bytes: &[u8], at: usize) -> Walk {
     match bytes.get(at + 1) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 2),
         Some(b'u') => match bytes.get(at + 2..at + 6) {
