@@ -56,7 +56,7 @@ impl Platform {
         self.commit(changes, audit, &record.name).await?;
         self.told(&record, "registered");
         self.changed().await;
-        self.server(&id)
+        self.registered(&id)
     }
 
     pub async fn patch(

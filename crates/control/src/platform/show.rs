@@ -49,10 +49,24 @@ impl Platform {
         Ok(self.show(roster.find(id).ok_or_else(|| no_such_server(id))?))
     }
 
+    /// Right after it was registered: a first try that has failed already is not the last one.
+    pub(super) fn registered(&self, id: &str) -> Result<Shown, Problem> {
+        let roster = self.roster();
+        let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
+        let is_tried_again = !self.0.troubles.lock().contains_key(&entry.id);
+        Ok(match self.status(entry) {
+            Status::Error if is_tried_again => self.show_as(entry, Status::Connecting),
+            status => self.show_as(entry, status),
+        })
+    }
+
     pub(super) fn show(&self, entry: &Entry) -> Shown {
+        self.show_as(entry, self.status(entry))
+    }
+
+    fn show_as(&self, entry: &Entry, status: Status) -> Shown {
         let info = self.info(entry);
         let ward = self.0.wards.ward(&entry.id);
-        let status = self.status(entry);
         let health = ward.map_or_else(unknown, |ward| ward.health);
         let trouble = self.0.troubles.lock().get(&entry.id).cloned();
         let failure =
