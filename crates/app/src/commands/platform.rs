@@ -221,6 +221,11 @@ impl Beside {
         front.token = None;
     }
 
+    /// There is to be no data plane.
+    pub(super) async fn close(self) {
+        self.platform.close().await;
+    }
+
     /// The data plane runs.
     pub(super) fn attend(self, fleet: Fleet) -> Platform {
         self.platform.attend(fleet, self.events, self.sink);
