@@ -116,7 +116,7 @@ impl Platform {
             // Whoever has the answer may use the new name.
             fleet.rename(&record.id, &record.name);
         }
-        self.server(&record.id)
+        self.server(&record.id, by.principal)
     }
 
     pub async fn delete(
