@@ -4,7 +4,7 @@
 use tokio::time::Instant;
 use trunkline_catalog::config::Transport;
 use trunkline_http::reach::Refused;
-use trunkline_store::{Change, NewAudit, ServerRecord, StoreError, Wanted};
+use trunkline_store::{Change, CredentialRecord, NewAudit, ServerRecord, StoreError, Wanted};
 
 use super::entrust::left_behind;
 use super::reconcile::PATIENCE;
@@ -19,6 +19,15 @@ use crate::api::problem::{Kind, Problem};
 use crate::health::Phase;
 use crate::keys::By;
 use crate::secrets::{self, Connection, SecretError};
+
+/// How often a change is tried that others overtake, each time with what there is then: they are
+/// people, or a few programs.
+const ATTEMPTS: usize = 8;
+
+/// Who has named a version wants no other; but this replica may not have heard of it yet.
+fn attempts(if_match: &[Vec<u8>]) -> usize {
+    if if_match.is_empty() { ATTEMPTS } else { 2 }
+}
 
 impl Platform {
     pub async fn register(&self, new: RegisterServer, by: By<'_>) -> Result<Shown, Problem> {
@@ -56,7 +65,7 @@ impl Platform {
         self.commit(changes, audit, &record.name).await?;
         self.told(&record, "registered");
         self.changed().await;
-        self.registered(&id)
+        Ok(self.registered(record))
     }
 
     pub async fn patch(
@@ -66,11 +75,25 @@ impl Platform {
         if_match: Vec<Vec<u8>>,
         by: By<'_>,
     ) -> Result<Shown, Problem> {
+        for _ in 1..attempts(&if_match) {
+            match self.patch_once(id, body, &if_match, by).await {
+                Err(overtaken) if overtaken.kind == Kind::Stale => self.changed().await,
+                done => return done,
+            }
+        }
+        self.patch_once(id, body, &if_match, by).await
+    }
+
+    async fn patch_once(
+        &self,
+        id: &str,
+        body: &Declared<'_>,
+        if_match: &[Vec<u8>],
+        by: By<'_>,
+    ) -> Result<Shown, Problem> {
         let before = self.editable(id)?;
         etag::may_change(if_match.iter().map(Vec::as_slice), before.revision)?;
-        let credentials = self.0.store.credentials(&before.id).await;
-        let credentials = credentials.map_err(|error| store_problem(&error))?;
-        let opened = self.0.safe.open(&before, &credentials).map_err(|error| secret(&error))?;
+        let (opened, credentials) = self.opened_whole(&before).await?;
         let patch = PatchServer::read(body, TransportType::of(&opened.transport))?;
         let mut connection = opened.clone();
         patch.config.clone().apply(&mut connection.transport);
@@ -125,6 +148,16 @@ impl Platform {
         if_match: Vec<Vec<u8>>,
         by: By<'_>,
     ) -> Result<(), Problem> {
+        for _ in 1..attempts(&if_match) {
+            match self.delete_once(id, &if_match, by).await {
+                Err(overtaken) if overtaken.kind == Kind::Stale => self.changed().await,
+                done => return done,
+            }
+        }
+        self.delete_once(id, &if_match, by).await
+    }
+
+    async fn delete_once(&self, id: &str, if_match: &[Vec<u8>], by: By<'_>) -> Result<(), Problem> {
         let record = self.editable(id)?;
         etag::may_change(if_match.iter().map(Vec::as_slice), record.revision)?;
         let expected = (!if_match.is_empty()).then_some(record.revision);
@@ -168,6 +201,16 @@ impl Platform {
 
     /// Its id.
     async fn want(&self, id: &str, connected: bool, by: By<'_>) -> Result<String, Problem> {
+        for _ in 1..ATTEMPTS {
+            match self.want_once(id, connected, by).await {
+                Err(overtaken) if overtaken.kind == Kind::Stale => self.changed().await,
+                done => return done,
+            }
+        }
+        self.want_once(id, connected, by).await
+    }
+
+    async fn want_once(&self, id: &str, connected: bool, by: By<'_>) -> Result<String, Problem> {
         let roster = self.roster();
         let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
         let action = if connected { "connect-server" } else { "disconnect-server" };
@@ -206,6 +249,25 @@ impl Platform {
             false => drop(file.disconnected.insert(entry.name.clone())),
         }
         Ok(())
+    }
+
+    /// How a server is reached, and what is kept of it. They are read one after the other: what was
+    /// changed in between does not fit.
+    async fn opened_whole(
+        &self,
+        record: &ServerRecord,
+    ) -> Result<(Connection, Vec<CredentialRecord>), Problem> {
+        let credentials = self.0.store.credentials(&record.id).await;
+        let credentials = credentials.map_err(|error| store_problem(&error))?;
+        let error = match self.0.safe.open(record, &credentials) {
+            Ok(opened) => return Ok((opened, credentials)),
+            Err(error) => error,
+        };
+        match self.0.store.server(&record.id).await {
+            Err(StoreError::NotFound) => Err(no_such_server(&record.id)),
+            Ok(now) if now.revision != record.revision => Err(store_problem(&StoreError::Stale)),
+            _ => Err(secret(&error)),
+        }
     }
 
     /// A registered server; one of the config file cannot be changed here.

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use trunkline_catalog::config::Transport;
 use trunkline_gateway::{ServerInfo, State};
+use trunkline_store::ServerRecord;
 
 use super::Platform;
 use super::clock;
@@ -50,15 +51,16 @@ impl Platform {
         Ok(self.show(roster.find(id).ok_or_else(|| no_such_server(id))?, Some(asker)))
     }
 
-    /// Right after it was registered: a first try that has failed already is not the last one.
-    pub(super) fn registered(&self, id: &str) -> Result<Shown, Problem> {
+    /// Right after it was registered: a first try that has failed already is not the last one. And who
+    /// has registered it hears that, though another may have removed it since.
+    pub(super) fn registered(&self, record: ServerRecord) -> Shown {
         let roster = self.roster();
-        let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
+        let entry = roster.of_id(&record.id).cloned().unwrap_or_else(|| Entry::of(record));
         let is_tried_again = !self.0.troubles.lock().contains_key(&entry.id);
-        Ok(match self.status(entry) {
-            Status::Error if is_tried_again => self.show_as(entry, Status::Connecting, None),
-            status => self.show_as(entry, status, None),
-        })
+        match self.status(&entry) {
+            Status::Error if is_tried_again => self.show_as(&entry, Status::Connecting, None),
+            status => self.show_as(&entry, status, None),
+        }
     }
 
     /// As this asker may see it; without one, all of it.
