@@ -2,6 +2,7 @@
 //! and remembers everything it was asked.
 
 use std::collections::{HashMap, HashSet};
+use std::io::Read as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -31,6 +32,9 @@ pub(super) struct State {
     pub(super) token_redirect: Option<String>,
     /// What clients have to show in the form of every request, though the metadata speaks of headers.
     pub(super) form_secret: Option<String>,
+    /// Nobody who asks for a token is answered before they hang up; and how many have asked.
+    pub(super) stalls: bool,
+    pub(super) stalled: usize,
     /// No grant is renewed any more.
     pub(super) is_revoked: bool,
     pub(super) access: HashSet<String>,
@@ -89,6 +93,11 @@ impl Authority {
     fn answer(&self, mut stream: TcpStream) {
         let Some(request) = Request::read(&mut stream, &mut Vec::new()) else { return };
         let (path, search) = request.target.split_once('?').unwrap_or((&request.target, ""));
+        if path == "/token" && self.state().stalls {
+            self.state().stalled += 1;
+            drop(stream.read(&mut [0]));
+            return;
+        }
         let (status, headers, body) = match path {
             "/.well-known/oauth-authorization-server" => (200, String::new(), self.metadata()),
             "/register" => (201, String::new(), self.register(&request.body)),
