@@ -1,7 +1,10 @@
 //! Changes of what is wanted: servers registered, changed, removed, connected and disconnected. Each is
 //! one transaction with the record that tells of it.
 
-use tokio::time::Instant;
+use std::time::Duration;
+
+use tokio::sync::SemaphorePermit;
+use tokio::time::{Instant, timeout};
 use trunkline_catalog::config::Transport;
 use trunkline_http::reach::Refused;
 use trunkline_store::{Change, CredentialRecord, NewAudit, ServerRecord, StoreError, Wanted};
@@ -23,6 +26,9 @@ use crate::secrets::{self, Connection, SecretError};
 /// How often a change is tried that others overtake, each time with what there is then: they are
 /// people, or a few programs.
 const ATTEMPTS: usize = 8;
+
+/// How long a change waits for another one.
+const TURN: Duration = Duration::from_secs(2);
 
 /// Who has named a version wants no other; but this replica may not have heard of it yet.
 fn attempts(if_match: &[Vec<u8>]) -> usize {
@@ -75,6 +81,7 @@ impl Platform {
         if_match: Vec<Vec<u8>>,
         by: By<'_>,
     ) -> Result<Shown, Problem> {
+        let _turn = self.turn().await;
         for _ in 1..attempts(&if_match) {
             match self.patch_once(id, body, &if_match, by).await {
                 Err(overtaken) if overtaken.kind == Kind::Stale => self.changed().await,
@@ -201,6 +208,7 @@ impl Platform {
 
     /// Its id.
     async fn want(&self, id: &str, connected: bool, by: By<'_>) -> Result<String, Problem> {
+        let _turn = self.turn().await;
         for _ in 1..ATTEMPTS {
             match self.want_once(id, connected, by).await {
                 Err(overtaken) if overtaken.kind == Kind::Stale => self.changed().await,
@@ -249,6 +257,12 @@ impl Platform {
             false => drop(file.disconnected.insert(entry.name.clone())),
         }
         Ok(())
+    }
+
+    /// One change at a time, as far as that is ours to say: else they would overtake each other. Elapsed:
+    /// the store is slow, and who waits is better told so by it.
+    async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        timeout(TURN, self.0.changing.acquire()).await.ok()?.ok()
     }
 
     /// How a server is reached, and what is kept of it. They are read one after the other: what was
