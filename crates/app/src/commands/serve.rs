@@ -34,7 +34,14 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
     let ended = block_on(async {
         match serve.demo {
             true => demo(serve, environment).await,
-            false => listen(serve, environment, None, &|_| {}).await,
+            false => {
+                let mut serve = serve.clone();
+                match platform::named_store(&serve.platform.place, environment) {
+                    Ok(store) => serve.platform.place.store = store,
+                    Err(what) => return speak::problem(&format!("error: {what}\n"), USAGE),
+                }
+                listen(&serve, environment, None, &|_| {}).await
+            }
         }
     });
     ended.unwrap_or_else(|error| broke(&error))
