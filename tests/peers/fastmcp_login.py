@@ -14,11 +14,16 @@ in_memory.DEFAULT_ACCESS_TOKEN_EXPIRY_SECONDS = 10
 
 class Provider(in_memory.InMemoryOAuthProvider):
     renewals = 0
+    revocations = 0
 
     async def exchange_refresh_token(self, *args, **kwargs):
         renewed = await super().exchange_refresh_token(*args, **kwargs)
         self.renewals += 1
         return renewed
+
+    async def revoke_token(self, token):
+        await super().revoke_token(token)
+        self.revocations += 1
 
 
 port = int(sys.argv[1])
@@ -35,9 +40,9 @@ server = FastMCP("far", auth=provider)
 
 @server.tool
 def known() -> dict:
-    """Who has registered, and how often a token was renewed."""
+    """Who has registered, and how often a token was renewed and taken back."""
     clients = [client.token_endpoint_auth_method for client in provider.clients.values()]
-    return {"clients": clients, "renewals": provider.renewals}
+    return {"clients": clients, "renewals": provider.renewals, "revocations": provider.revocations}
 
 
 server.run(transport="http", port=port, show_banner=False)

@@ -44,6 +44,7 @@ impl Room {
             "TRUNKLINE_TOKEN",
             "KEEP_SERVER_OPEN",
             "TRUNKLINE_KEY",
+            "TRUNKLINE_STORE",
             "OTEL_EXPORTER_OTLP_ENDPOINT",
         ] {
             command.env_remove(name);

@@ -1,6 +1,7 @@
 //! The program: command line, wiring, exit codes. `main` is a match on what was asked for.
 
 mod attached;
+mod browser;
 mod chain;
 mod cli;
 mod client;

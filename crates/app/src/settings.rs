@@ -160,9 +160,10 @@ fn inherited(wanted: &Wanted<'_>, environment: &Environment) -> Inherited {
 
 /// What nobody but Trunkline needs to know. A server that has to send traces with the same headers is
 /// given them in its own `env`.
-const OWN: [&str; 7] = [TOKEN, KEY, ADMIN_TOKEN, LLM_KEY, EMBED_KEY, HEADERS[0], HEADERS[1]];
+const OWN: [&str; 8] = [TOKEN, STORE, KEY, ADMIN_TOKEN, LLM_KEY, EMBED_KEY, HEADERS[0], HEADERS[1]];
 
 /// The variables of the platform.
+pub(crate) const STORE: &str = "TRUNKLINE_STORE";
 pub(crate) const KEY: &str = "TRUNKLINE_KEY";
 pub(crate) const ADMIN_TOKEN: &str = "TRUNKLINE_ADMIN_TOKEN";
 pub(crate) const LLM_KEY: &str = "TRUNKLINE_LLM_KEY";

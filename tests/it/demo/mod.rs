@@ -47,6 +47,7 @@ fn program(room: &Room, arguments: &[&str]) -> Command {
         "PORT",
         "TRUNKLINE_TOKEN",
         "TRUNKLINE_KEY",
+        "TRUNKLINE_STORE",
         "TRUNKLINE_ADMIN_TOKEN",
         "KEEP_SERVER_OPEN",
         "OTEL_EXPORTER_OTLP_ENDPOINT",

@@ -1,5 +1,6 @@
 //! The demo as a newcomer meets it.
 
+use kit::client::Client;
 use kit::mcp::Speak;
 use kit::process::{comes_true, marked, wait_gone};
 use kit::rest::Rest;
@@ -86,6 +87,29 @@ fn it_ends_with_everything_it_made() {
         assert_eq!(finished.code, Some(0), "{}", finished.stderr);
         assert!(demo.left().is_empty(), "{:?}", demo.left());
         assert!(wait_gone(room.marker(), LIMIT).is_ok(), "a process is left");
+    }
+}
+
+/// Its folder is the first thing it makes, long before it says that it listens.
+#[test]
+fn it_ends_with_everything_it_made_however_early_it_is_told() {
+    for early in ["its folder is there", "it listens"] {
+        let room = Room::new();
+        let temporary = room.path("temporary");
+        std::fs::create_dir_all(&temporary).expect("the room can be written");
+        let mut command = program(&room, &["serve", "--demo", "--listen", "127.0.0.1:0"]);
+        command.env("TMPDIR", &temporary);
+        let demo = Client::spawn(command);
+        let made = || std::fs::read_dir(&temporary).expect("it is there").count();
+        match early {
+            "it listens" => demo.wait_stderr(&["listening on"], LIMIT),
+            _ => assert!(comes_true(LIMIT, || made() > 0), "{early}"),
+        }
+        demo.signal(Signal::TERM);
+        let finished = demo.finish(LIMIT);
+        assert_eq!(finished.code, Some(0), "{early}: {}", finished.stderr);
+        assert_eq!(made(), 0, "{early}");
+        assert!(wait_gone(room.marker(), LIMIT).is_ok(), "{early}: a process is left");
     }
 }
 

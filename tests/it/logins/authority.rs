@@ -2,6 +2,7 @@
 //! and remembers everything it was asked.
 
 use std::collections::{HashMap, HashSet};
+use std::io::Read as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,6 +30,11 @@ pub(super) struct State {
     pub(super) token_endpoint: Option<String>,
     /// Where the token endpoint sends its askers.
     pub(super) token_redirect: Option<String>,
+    /// What clients have to show in the form of every request, though the metadata speaks of headers.
+    pub(super) form_secret: Option<String>,
+    /// Nobody who asks for a token is answered before they hang up; and how many have asked.
+    pub(super) stalls: bool,
+    pub(super) stalled: usize,
     /// No grant is renewed any more.
     pub(super) is_revoked: bool,
     pub(super) access: HashSet<String>,
@@ -87,18 +93,17 @@ impl Authority {
     fn answer(&self, mut stream: TcpStream) {
         let Some(request) = Request::read(&mut stream, &mut Vec::new()) else { return };
         let (path, search) = request.target.split_once('?').unwrap_or((&request.target, ""));
+        if path == "/token" && self.state().stalls {
+            self.state().stalled += 1;
+            drop(stream.read(&mut [0]));
+            return;
+        }
         let (status, headers, body) = match path {
             "/.well-known/oauth-authorization-server" => (200, String::new(), self.metadata()),
             "/register" => (201, String::new(), self.register(&request.body)),
             "/authorize" => (302, self.authorize(search), Value::Null),
             "/token" => self.token(&request.body),
-            "/revoke" => {
-                let token = fields(&request.body).remove("token").unwrap_or_default();
-                let mut state = self.state();
-                state.access.remove(&token);
-                state.revocations.push(token);
-                (200, String::new(), json!({}))
-            }
+            "/revoke" => self.revoke(&request.body),
             _ => (404, String::new(), json!({})),
         };
         respond(&mut stream, status, &headers, &body.to_string());
@@ -114,7 +119,10 @@ impl Authority {
             "registration_endpoint": state.registers.then(|| format!("{url}/register")),
             "revocation_endpoint": format!("{url}/revoke"),
             "code_challenge_methods_supported": ["S256"],
-            "token_endpoint_auth_methods_supported": ["none", "client_secret_post"],
+            "token_endpoint_auth_methods_supported": match state.form_secret {
+                None => ["none", "client_secret_post"],
+                Some(_) => ["client_secret_post", "client_secret_basic"],
+            },
             "authorization_response_iss_parameter_supported": true,
             "client_id_metadata_document_supported": state.takes_documents,
         })
@@ -142,9 +150,26 @@ impl Authority {
         format!("Location: {to}\r\n")
     }
 
+    fn revoke(&self, body: &str) -> (u16, String, Value) {
+        let mut fields = fields(body);
+        let mut state = self.state();
+        if state.form_secret.is_some() && fields.get("client_secret") != state.form_secret.as_ref()
+        {
+            return (400, String::new(), json!({ "error": "invalid_request" }));
+        }
+        let token = fields.remove("token").unwrap_or_default();
+        state.access.remove(&token);
+        state.revocations.push(token);
+        (200, String::new(), json!({}))
+    }
+
     fn token(&self, body: &str) -> (u16, String, Value) {
         let mut fields = fields(body);
         let mut state = self.state();
+        if state.form_secret.is_some() && fields.get("client_secret") != state.form_secret.as_ref()
+        {
+            return (401, String::new(), json!({ "error": "invalid_client" }));
+        }
         if let Some(to) = &state.token_redirect {
             return (307, format!("Location: {to}\r\n"), Value::Null);
         }

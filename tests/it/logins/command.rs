@@ -37,16 +37,22 @@ impl Stage {
         let stderr = BufReader::new(login.stderr.take().expect("piped"));
         let mut lines = stderr.lines().map_while(Result::ok);
         let url = lines.find(|line| line.trim().starts_with("http://")).expect("an address");
-        let back = consent(url.trim());
-        let (address, path) = back["http://".len()..].split_once('/').expect("a path");
-        let mut browser = kit::http::Connection::open(address.parse().expect("this machine"));
-        let page = browser.ask(&kit::http::Ask::get(&format!("/{path}")));
-        assert_eq!(page.status(), 200, "{}", page.text());
+        agree(url.trim());
         let mut out = String::new();
         login.stdout.take().expect("piped").read_to_string(&mut out).expect("text");
         assert!(login.wait().expect("it ends").success(), "{out}");
         out
     }
+}
+
+/// What a person does with the address: the browser comes back to `trunkline login`.
+#[track_caller]
+fn agree(url: &str) {
+    let back = consent(url);
+    let (address, path) = back["http://".len()..].split_once('/').expect("a path");
+    let mut browser = kit::http::Connection::open(address.parse().expect("this machine"));
+    let page = browser.ask(&kit::http::Ask::get(&format!("/{path}")));
+    assert_eq!(page.status(), 200, "{}", page.text());
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -89,6 +95,64 @@ fn a_server_of_a_config_is_logged_in_at_and_out_from() {
     let refused = stage.output("call", &["docs:echo"]);
     assert!(!refused.status.success());
     assert!(text(&refused.stderr).contains("trunkline login docs"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn programs_are_told_in_lines_of_json_and_a_browser_is_opened_if_that_is_wanted() {
+    let stage = Stage::configured();
+    let (browser, opened) = (stage.room.path("browser"), stage.room.path("opened"));
+    let script = format!("#!/bin/sh\nprintf %s \"$2\" > '{}'\n", opened.display());
+    std::fs::write(&browser, script).expect("the room can be written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&browser, mode).expect("the room can be written");
+    let mut login = stage.trunkline("login", &["docs", "--open", "--json"]);
+    login.env("BROWSER", format!("/nowhere:{} --tab", browser.display()));
+    let mut login = login.stdout(Stdio::piped()).spawn().expect("trunkline runs");
+    let mut lines = BufReader::new(login.stdout.take().expect("piped")).lines();
+    let mut line = || -> Value {
+        let line = lines.next().expect("a line").expect("text");
+        serde_json::from_str(&line).expect("JSON")
+    };
+    let begun = line();
+    assert_eq!(
+        (&begun["server"], &begun["issuer"]),
+        (&json!("docs"), &json!(stage.authority.url()))
+    );
+    let url = begun["authorization_url"].as_str().expect("an address");
+    kit::process::wait_until("a browser is opened", LIMIT, || {
+        std::fs::read_to_string(&opened).is_ok_and(|told| told == url)
+    });
+    agree(url);
+    let done = line();
+    assert_eq!((&done["logged_in"], &done["scope"]), (&json!(true), &json!("read")), "{done}");
+    assert!(done["expires_at"].as_str().is_some_and(|at| at.ends_with('Z')), "{done}");
+    assert!(login.wait().expect("it ends").success());
+    for (logged_out, told) in [(true, json!(true)), (false, json!(null))] {
+        let out = stage.output("logout", &["docs", "--json"]);
+        let said: Value = serde_json::from_slice(&out.stdout).expect("JSON");
+        let expected = (&json!("docs"), &json!(logged_out), &told);
+        assert_eq!((&said["server"], &said["logged_out"], &said["issuer_told"]), expected);
+    }
+}
+
+/// On a machine without a desktop the address is shown all the same.
+#[test]
+fn a_browser_that_is_not_there_is_no_failure() {
+    let stage = Stage::new();
+    let platform = stage.room.platform(&[]);
+    let id = kit::platform::id_of(&platform.register(&stage.registration()));
+    super::needs_login(&platform, &id);
+    let base = format!("http://{}", platform.serve().address());
+    let mut login = Command::new(bin::trunkline());
+    login.args(["login", "docs", "--open", "--url", &base, "--token", kit::platform::ADMIN]);
+    for name in ["BROWSER", "DISPLAY", "WAYLAND_DISPLAY"] {
+        login.env_remove(name);
+    }
+    let begun = login.output().expect("trunkline runs");
+    let said = text(&begun.stderr);
+    assert!(begun.status.success(), "{said}");
+    assert!(said.contains("no browser was opened: there is no desktop here"), "{said}");
+    assert!(said.contains("Open this address"), "{said}");
 }
 
 #[test]

@@ -120,6 +120,34 @@ fn a_client_that_was_registered_by_hand_is_used_and_its_secret_shown_to_nobody()
     assert!(!platform.server(&id).to_string().contains("canary-hand"));
 }
 
+/// Which of the two ways it lists was meant for this client, an authority does not say.
+#[test]
+fn a_secret_that_is_wanted_in_the_form_is_shown_there() {
+    let stage = Stage::new();
+    stage.authority.set(|state| {
+        (state.registers, state.form_secret) = (false, Some("canary hand+51e8d2".to_owned()));
+    });
+    let platform = stage.room.platform(&[]);
+    let mut registration = stage.registration();
+    registration["oauth"] =
+        json!({ "client_id": "by-hand", "client_secret": "canary hand+51e8d2" });
+    let id = id_of(&platform.register(&registration));
+    needs_login(&platform, &id);
+    let page = log_in(&platform, &id);
+    assert_eq!(page.status(), 200, "{page}");
+    platform.wait_status(&id, "CONNECTED");
+    stage.authority.expire();
+    platform.call("docs.echo", &json!({})).is(200);
+    assert_eq!(stage.authority.state().refreshes, 1, "it is known by now how");
+    platform.admin().bare("DELETE", &place(&id)).is(204);
+    assert_eq!(stage.authority.state().revocations.len(), 2);
+    // With a wrong one nothing is granted, in whichever way it is shown.
+    stage.authority.set(|state| state.form_secret = Some("another".to_owned()));
+    let page = log_in(&platform, &id);
+    assert_eq!(page.status(), 400, "{page}");
+    assert!(page.response.text().contains("invalid_client"), "{page}");
+}
+
 #[test]
 fn only_servers_in_the_network_without_a_header_of_their_own_have_logins() {
     let stage = Stage::new();

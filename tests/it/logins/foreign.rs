@@ -31,9 +31,14 @@ fn fastmcp_grants_a_login_and_renews_it() {
     platform.wait_status(&id, "CONNECTED");
     assert_eq!(known(&platform)["clients"], json!(["client_secret_basic"]), "it offers no `none`");
     wait_until("two renewals", LIMIT, || known(&platform)["renewals"].as_u64() >= Some(2));
-    // Its revocation wants the secret in the form as well, whatever was agreed on: it is not told.
+    // Its revocation wants the secret in the form as well, whatever was agreed on.
     platform.admin().bare("DELETE", &place(&id)).is(204);
     needs_login(&platform, &id);
+    let logout = platform.wait_audit("the logout", |record| record["action"] == "logout");
+    assert_eq!(logout["detail"], "the authorization server was told", "{logout:#}");
+    assert_eq!(log_in(&platform, &id).status(), 200);
+    platform.wait_status(&id, "CONNECTED");
+    assert!(known(&platform)["revocations"].as_u64() >= Some(1));
 }
 
 #[track_caller]

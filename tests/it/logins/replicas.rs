@@ -6,6 +6,7 @@ use kit::database::Database;
 use kit::platform::{Platform, SERVERS, id_of};
 use kit::process::wait_until;
 use kit::way::Way;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{Stage, begin, come_back, consent, needs_login, place};
@@ -73,6 +74,37 @@ fn several_aggregators_of_one_user_use_each_refresh_token_once() {
         stage.authority.state().refreshes >= 10
     });
     assert_eq!(stage.authority.state().reused, 0);
+}
+
+/// With the lease of the store in its hands: that ends by itself, within a minute.
+#[test]
+fn a_replica_that_is_killed_while_it_renews_keeps_the_others_from_it_for_a_while_only() {
+    let stage = Stage::new();
+    let replicas = [(); 2].map(|()| stage.room.platform(&[]));
+    let id = stage.logged_in(&replicas[0]);
+    let there = format!("{SERVERS}/{id}");
+    let is_known = || replicas[1].admin().get(&there).status() == 200;
+    wait_until("the other one knows the server", LIMIT, is_known);
+    replicas[1].wait_status(&id, "CONNECTED");
+    stage.authority.set(|state| state.stalls = true);
+    stage.authority.expire();
+    let _call = replicas[0].admin().begin(&Platform::call_ask("docs.echo", "{}"));
+    wait_until("it asks for another token", LIMIT, || stage.authority.state().stalled == 1);
+    replicas[0].serve().process().signal(Signal::KILL);
+    replicas[0].serve().process().wait_exit(LIMIT);
+    stage.authority.set(|state| state.stalls = false);
+    wait_until("the other one renews it", 3 * LIMIT, || {
+        replicas[1].call("docs.echo", &json!({})).status() == 200
+    });
+    let state = stage.authority.state();
+    assert_eq!(
+        (state.refreshes, state.reused, state.asked.len()),
+        (1, 0, 1),
+        "nobody logs in again"
+    );
+    drop(state);
+    assert_eq!(replicas[1].server(&id)["auth"]["state"], "logged-in");
+    assert!(replicas[1].audit().iter().all(|record| record["action"] != "lose-login"));
 }
 
 /// A balancer may send the browser to any of them.

@@ -233,6 +233,39 @@ fn a_call_that_is_open_when_its_server_is_renamed_ends_as_if_nothing_had_happene
     assert_eq!(answer.status(), 200, "{}", answer.text());
 }
 
+/// It is connected anew, with the new value: nobody who calls it meanwhile needs to know.
+#[test]
+fn nfr_r4_calls_that_come_while_a_changed_server_is_connected_anew_wait_for_it() {
+    let room = Room::new();
+    let slowly = say::steps([say::gate(&room, "back"), say::usual()]);
+    let opening = say::first(1, &say::steps([say::usual()]), &slowly);
+    let service = echoing(&room, "a").on("initialize", opening).listen(Wire::Http);
+    let platform = room.platform(&[]);
+    let id = platform.connected("a", &service);
+    let client = platform.mcp(ADMIN);
+    let path = format!("{SERVERS}/{id}");
+    let changed = platform.admin().patch(&path, &json!({ "call_timeout": 25 })).is(200);
+    assert_eq!(changed["call_timeout"], 25);
+    process::wait_until("it is connected anew", LIMIT, || {
+        ledger::with_method(&room.ledger("a"), "initialize").len() == 2
+    });
+    assert_eq!(client.list_names(), ["a.echo"], "what it offered stays listed");
+    assert_eq!(platform.tool_names(ADMIN), ["a.echo"]);
+    let calls = [(); 3].map(|()| platform.admin().begin(&Platform::call_ask("a.echo", "{}")));
+    process::wait_until("the calls wait", LIMIT, || {
+        let details = platform.admin().get(&format!("{path}/details")).is(200);
+        details["process"]["waiting_calls"] == 3
+    });
+    assert_eq!(ledger::calls(&room.ledger("a")).len(), 0);
+    room.open_gate("back");
+    for mut call in calls {
+        let answer = call.response(LIMIT);
+        assert_eq!(answer.status(), 200, "{}", answer.text());
+    }
+    client.call("a.echo", "{}").result();
+    assert_eq!(ledger::calls(&room.ledger("a")).len(), 4);
+}
+
 #[test]
 fn what_was_disconnected_stays_so_after_a_restart() {
     let room = Room::new();

@@ -150,8 +150,10 @@ fn an_endpoint_that_is_of_no_use_is_done_without_and_its_trouble_shown() {
         let words = json!({ "query": "wind and rain" });
         let answer = platform.rest(Some(ADMIN)).post(SEARCH, &words).is(200);
         assert_eq!(answer["tools"][0]["name"], "weather.forecast", "{why}: {answer:#}");
+        let words = "the embedding endpoint is of no use";
+        platform.serve().process().wait_stderr(&[words], LIMIT);
         let log = platform.serve().process().stderr();
-        assert_eq!(log.matches("the embedding endpoint is of no use").count(), 1, "{log}");
+        assert_eq!(log.matches(words).count(), 1, "{log}");
     }
 }
 

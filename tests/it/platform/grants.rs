@@ -1,8 +1,9 @@
 //! Keys for some tools only: what they may not call they do not see, over REST and in both eras.
 
+use kit::http::Ask;
 use kit::mcp::{self, Speak};
 use kit::modern::Modern;
-use kit::platform::{ADMIN, CALL, Platform};
+use kit::platform::{ADMIN, CALL, Platform, SERVERS, id_of, stdio};
 use kit::room::Room;
 use kit::service::Wire;
 use kit::{LIMIT, ledger, say};
@@ -23,6 +24,55 @@ fn house(room: &Room) -> (Platform, String) {
     let made = platform.make_key(&json!({ "name": "some", "role": "caller", "tools": SEEN }));
     assert_eq!(made["tools"], json!(SEEN));
     (platform, made["key"].as_str().expect("a key").to_owned())
+}
+
+/// Wherever tools are counted.
+#[test]
+fn numbers_of_tools_say_no_more_than_the_list() {
+    let room = Room::new();
+    let (platform, key) = house(&room);
+    for (token, each) in [(&key[..], 1), (ADMIN, 2)] {
+        let rest = platform.rest(Some(token));
+        let list = rest.get(SERVERS).is(200);
+        for server in list["servers"].as_array().expect("servers") {
+            assert_eq!(server["tools"], each, "{server:#}");
+            let path = format!("{SERVERS}/{}", id_of(server));
+            assert_eq!(rest.get(&path).is(200)["tools"], each);
+            assert_eq!(rest.get(&format!("{path}/tools")).is(200)["total"], each);
+        }
+        assert_eq!(rest.get("/api/v1/overview").is(200)["tools"], 2 * each);
+    }
+}
+
+/// What a server writes on its standard error is for those who run it.
+#[test]
+fn the_words_of_a_server_are_not_for_those_who_only_look() {
+    let room = Room::new();
+    let platform = room.platform(&["--allow-stdio-registration"]);
+    let [viewer, operator] = ["viewer", "operator"].map(|role| platform.key(role));
+    let events = Ask::get("/api/v1/events").header("Accept", "text/event-stream");
+    let mut events = platform.rest(Some(&viewer)).begin(&events);
+    assert_eq!(events.head(LIMIT).status, 200);
+    let entry = json!({ "command": "sh", "args": ["-c", "echo it-was-said >&2; exit 3"] });
+    let id = id_of(&platform.register(&stdio("a", &entry)));
+    platform.wait_server(&id, "failed", LIMIT, |server| server["last_error"].is_object());
+    for (token, told) in [(&viewer[..], false), (&operator, true), (ADMIN, true)] {
+        let rest = platform.rest(Some(token));
+        for path in [SERVERS.to_owned(), format!("{SERVERS}/{id}")] {
+            let text = rest.get(&path).is(200).to_string();
+            assert!(text.contains("exited with code 3"), "{text}");
+            assert_eq!(text.contains("last stderr line: it-was-said"), told, "{text}");
+        }
+    }
+    let failed = loop {
+        let event = events.event(LIMIT).expect("an event");
+        let told = String::from_utf8_lossy(&event.data).into_owned();
+        if told.contains("ERROR") {
+            break told;
+        }
+    };
+    assert!(failed.contains("exited with code 3"), "{failed}");
+    assert!(!failed.contains("it-was-said"), "{failed}");
 }
 
 fn ran(room: &Room) -> usize {

@@ -38,6 +38,7 @@ mod skills;
 mod store;
 mod strangers;
 mod tasks;
+mod together;
 
 use kit::config::Fake;
 use kit::room::Room;

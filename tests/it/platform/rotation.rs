@@ -89,6 +89,22 @@ fn a_key_is_not_changed_while_anybody_serves_with_it() {
     assert_ne!(std::fs::read(&file).expect("the key's file"), key);
 }
 
+/// Its lock goes with it.
+#[test]
+fn a_serve_that_was_killed_keeps_nobody_from_the_store_and_nothing_is_lost() {
+    let room = Room::new();
+    let service = echoing(&room, "a").listen(Wire::Http);
+    let platform = room.platform(&[]);
+    let id = platform.connected("a", &service);
+    platform.serve().process().signal(Signal::KILL);
+    platform.serve().process().wait_exit(LIMIT);
+    let done = maintain(&room, &["key", "rotate"]);
+    assert_eq!(done.code, Some(0), "{done}");
+    let platform = room.platform(&[]);
+    platform.wait_status(&id, "CONNECTED");
+    platform.call("a.echo", &json!({})).is(200);
+}
+
 fn metric(platform: &Platform, name: &str) -> Option<String> {
     let text = platform.admin().get("/metrics").response.text();
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(name));

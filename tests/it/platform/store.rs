@@ -1,11 +1,13 @@
 //! A store that cannot be used as it should: another key, a disk without room. Serving goes on.
 
+use std::process::Command;
+
 use kit::apart::{apart, word};
 use kit::mcp::Speak;
 use kit::platform::{ADMIN, KEYS, Platform, SERVERS, id_of, remote};
 use kit::room::Room;
 use kit::service::{Service, Wire};
-use kit::{LIMIT, ledger, process, run};
+use kit::{LIMIT, bin, ledger, process, run};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -74,6 +76,34 @@ fn with_another_key_records_are_shown_and_nothing_is_overwritten_while_serving_g
     platform.rest(Some(&key)).get("/api/v1/me").is(200);
     let heads = ledger::heads(&room.ledger("a"));
     assert_eq!(heads.last().and_then(|head| head.header("x-secret")), Some("s3cr3t-of-a"));
+}
+
+/// Everybody on the machine sees the command line, and the address may hold a password.
+#[test]
+fn the_address_of_the_store_may_be_in_the_environment() {
+    let room = Room::new();
+    let (there, usual) = (room.path("there.db"), room.path("data").join("trunkline.db"));
+    let url = format!("sqlite:{}", there.display());
+    let service = echoing(&room, "a").listen(Wire::Http);
+    let mut command = room.platform_command(&["--allow-net", "127.0.0.0/8"]);
+    command.env("TRUNKLINE_STORE", &url);
+    let platform = Platform::start(command);
+    platform.connected("a", &service);
+    stop(&platform);
+    assert!(there.exists() && !usual.exists());
+    let mut verify = Command::new(bin::trunkline());
+    verify.args(["audit", "verify", "--data-dir"]).arg(room.path("data"));
+    verify.env("TRUNKLINE_STORE", &url).env_remove("TRUNKLINE_KEY");
+    let done = run::run(verify, b"");
+    assert_eq!(done.code, Some(0), "{done}");
+    assert!(done.text().contains("1 record"), "{done}");
+    for bad in ["mysql://u:hunter2@h/d", "postgres://u:hunter2@h/d?sslmode=hunter3"] {
+        let mut command = room.platform_command(&[]);
+        command.env("TRUNKLINE_STORE", bad);
+        let done = run::run(command, b"");
+        done.bad(2, &["TRUNKLINE_STORE"]);
+        done.hides("hunter2");
+    }
 }
 
 #[test]

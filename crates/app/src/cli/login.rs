@@ -11,6 +11,9 @@ use super::values::{Token, url};
 pub(crate) struct Login {
     #[command(flatten)]
     pub(crate) at: At,
+    /// Open the address in a browser: `$BROWSER`, or the one of this desktop
+    #[arg(long)]
+    pub(crate) open: bool,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -34,4 +37,7 @@ pub(crate) struct At {
     /// What the platform is shown; better set as `TRUNKLINE_TOKEN`
     #[arg(long, value_name = "TOKEN", value_parser = Token::parse, requires = "url")]
     pub(crate) token: Option<Token>,
+    /// JSON on standard output instead of words, one object in each line
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -87,7 +87,8 @@ pub(crate) struct Place {
     /// Be a platform (REST API at /api/v1), and keep its store, key and admin token in DIR
     #[arg(long, value_name = "DIR", help_heading = "Platform")]
     pub(crate) data_dir: Option<PathBuf>,
-    /// Where records are kept: sqlite:PATH or postgres://… [default: trunkline.db in the data directory]
+    /// Where records are kept: sqlite:PATH or postgres://…; with a password better set as
+    /// `TRUNKLINE_STORE` [default: trunkline.db in the data directory]
     #[arg(long, value_name = "URL", value_parser = store, help_heading = "Platform")]
     pub(crate) store: Option<trunkline_store::StoreUrl>,
     /// The file with the key that seals secrets [default: `$TRUNKLINE_KEY`, or `key` in the data directory]

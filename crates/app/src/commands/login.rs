@@ -1,10 +1,11 @@
 //! `trunkline login` and `trunkline logout`: for a server of a config file with a browser on this
 //! machine, or at a platform elsewhere.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{ServerSpec, Transport};
 use trunkline_catalog::name::DEFAULT_SEPARATOR;
+use trunkline_control::api::time;
 use trunkline_control::logins::Logins;
 use trunkline_control::oauth::{self, Loopback};
 use trunkline_gateway::{Declared, Restart};
@@ -15,36 +16,51 @@ use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::environment::Environment;
 use crate::rest::{Rest, escaped};
 use crate::settings::{self, SettingsError, TOKEN, Wanted};
-use crate::{FAILED, OK, USAGE, logins, speak};
+use crate::{FAILED, OK, USAGE, browser, logins, speak};
 
 pub(crate) fn login(login: &Login, environment: &Environment) -> u8 {
     at(&login.at, environment, async |place| match place {
         Place::Platform(platform) => {
             let begun = platform.ask("POST").await?;
-            let text = |name: &str| begun.get(name).and_then(Value::as_str);
-            warn_of(text("previous_issuer"), text("issuer").unwrap_or_default());
-            show(text("authorization_url").unwrap_or_default());
-            Ok(String::new())
+            // What happens when the browser has come back, the platform knows.
+            Door { login, environment }.show(&begun).map(|()| Said::default())
         }
-        Place::Here(logins, url) => with_browser(&login.at.server, &logins, &url).await,
+        Place::Here(logins, url) => with_browser(&Door { login, environment }, &logins, &url).await,
     })
 }
 
 pub(crate) fn logout(logout: &Logout, environment: &Environment) -> u8 {
+    let server = &logout.at.server;
     at(&logout.at, environment, async |place| {
         let told = match place {
-            Place::Platform(platform) => platform.ask("DELETE").await.map(|_| true)?,
+            // Whether there was something, and who was told, is in its audit log.
+            Place::Platform(platform) => platform.ask("DELETE").await.map(|_| None)?,
             Place::Here(logins, url) => {
                 let kept = logins.oauth().kept(&url).await.map_err(|error| error.to_string())?;
                 if kept.is_none() {
-                    return Ok(format!("nobody was logged in at {}\n", logout.at.server));
+                    let words = format!("nobody was logged in at {server}\n");
+                    return Ok(Said {
+                        words,
+                        json: json!({ "server": server, "logged_out": false }),
+                    });
                 }
-                logins.forget(&url).await.map_err(|error| error.to_string())?
+                Some(logins.forget(&url).await.map_err(|error| error.to_string())?)
             }
         };
-        let told = if told { "" } else { " (the authorization server was not told)" };
-        Ok(format!("logged out from {}{told}\n", logout.at.server))
+        let untold = " (the authorization server was not told)";
+        let words = if told == Some(false) { untold } else { "" };
+        Ok(Said {
+            words: format!("logged out from {server}{words}\n"),
+            json: json!({ "server": server, "logged_out": true, "issuer_told": told }),
+        })
     })
+}
+
+/// What came of it, for people and for programs; null: nothing is to be said.
+#[derive(Default)]
+struct Said {
+    words: String,
+    json: Value,
 }
 
 /// Who keeps the login.
@@ -57,7 +73,7 @@ enum Place {
 fn at(
     at: &At,
     environment: &Environment,
-    act: impl AsyncFnOnce(Place) -> Result<String, String>,
+    act: impl AsyncFnOnce(Place) -> Result<Said, String>,
 ) -> u8 {
     if let Err(code) = start_logging(false, environment) {
         return code;
@@ -68,7 +84,9 @@ fn at(
         Err(error) => return refuse(&error, environment),
     };
     match block_on(act(place)) {
-        Ok(Ok(words)) => speak::out(&words),
+        Ok(Ok(said)) if at.json && said.json.is_null() => OK,
+        Ok(Ok(said)) if at.json => speak::out(&format!("{}\n", said.json)),
+        Ok(Ok(said)) => speak::out(&said.words),
         Ok(Err(why)) => speak::problem(&format!("error: {why}\n"), FAILED),
         Err(error) => broke(&error),
     }
@@ -117,7 +135,7 @@ fn here(name: &str, servers: &[ServerSpec], environment: &Environment) -> Result
     }
 }
 
-async fn with_browser(name: &str, logins: &Logins, url: &str) -> Result<String, String> {
+async fn with_browser(door: &Door<'_>, logins: &Logins, url: &str) -> Result<Said, String> {
     let loopback = Loopback::bind().await.map_err(|error| error.to_string())?;
     let redirect_uri = loopback.redirect_uri();
     let (client, scope, challenge) = (None, None, None);
@@ -125,12 +143,65 @@ async fn with_browser(name: &str, logins: &Logins, url: &str) -> Result<String, 
     let login = oauth::Login { server: url, url, challenge, redirect_uri, client, scope };
     let begun = logins.begin(login, None).await;
     let begun = begun.map_err(|error| error.to_string())?;
-    warn_of(begun.previous_issuer.as_deref(), &begun.issuer);
-    show(&begun.authorization_url);
+    door.show(&json!({
+        "authorization_url": begun.authorization_url,
+        "issuer": begun.issuer,
+        "previous_issuer": begun.previous_issuer,
+        "scope": begun.scope,
+    }))?;
     let callback = loopback.receive(&begun.state, Loopback::PATIENCE).await;
     let callback = callback.map_err(|error| error.to_string())?;
     let granted = logins.finish(&callback).await.map_err(|error| error.to_string())?;
-    Ok(format!("logged in at {name}; granted by {}\n", granted.issuer))
+    let server = &door.login.at.server;
+    Ok(Said {
+        words: format!("logged in at {server}; granted by {}\n", granted.issuer),
+        json: json!({
+            "server": server,
+            "logged_in": true,
+            "issuer": granted.issuer,
+            "scope": granted.scope,
+            "expires_at": granted.expires_at.map(time::format),
+        }),
+    })
+}
+
+/// Where a person is sent through.
+struct Door<'d> {
+    login: &'d Login,
+    environment: &'d Environment,
+}
+
+impl Door<'_> {
+    /// Says where to go; only if it is wanted, a browser is started, for whoever reads it may be
+    /// somewhere else than this.
+    fn show(&self, begun: &Value) -> Result<(), String> {
+        let text = |name: &str| begun.get(name).and_then(Value::as_str);
+        let url = text("authorization_url").unwrap_or_default();
+        // What goes to a browser, or is clicked on, must be for one.
+        if !["https://", "http://"].iter().any(|scheme| url.starts_with(scheme)) {
+            return Err("the platform names no address for a browser".to_owned());
+        }
+        warn_of(text("previous_issuer"), text("issuer").unwrap_or_default());
+        if self.login.at.json {
+            let mut told = begun.clone();
+            told["server"] = self.login.at.server.as_str().into();
+            speak::out(&format!("{told}\n"));
+        }
+        let opened = self.login.open.then(|| browser::open(url, self.environment));
+        if let Some(Err(why)) = &opened {
+            speak::problem(&format!("warning: no browser was opened: {why}\n"), OK);
+        }
+        let words = match opened {
+            Some(Ok(())) => {
+                "A browser was opened. If nothing is to be seen there, open this address"
+            }
+            _ => "Open this address in a browser",
+        };
+        if !self.login.at.json {
+            speak::problem(&format!("{words}:\n\n    {url}\n\n"), OK);
+        }
+        Ok(())
+    }
 }
 
 /// Another authorization server than before may be somebody else's.
@@ -139,11 +210,6 @@ fn warn_of(before: Option<&str>, now: &str) {
         let words = format!("warning: {before} granted access before; now it is {now}\n");
         speak::problem(&words, OK);
     }
-}
-
-/// Nothing is started: whoever reads it opens it where they like.
-fn show(url: &str) {
-    speak::problem(&format!("Open this address in a browser:\n\n    {url}\n\n"), OK);
 }
 
 /// A `serve` with a platform.

@@ -23,7 +23,7 @@ use trunkline_store::StoreUrl;
 use crate::attached::Attached;
 use crate::cli::{IssuerFlags, ModelFlags, Place, PlatformFlags, Token};
 use crate::environment::Environment;
-use crate::settings::{ADMIN_TOKEN, EMBED_KEY, KEY, LLM_KEY};
+use crate::settings::{ADMIN_TOKEN, EMBED_KEY, KEY, LLM_KEY, STORE};
 use crate::{OK, speak};
 
 /// A control plane that waits for its data plane.
@@ -159,13 +159,24 @@ impl Kept {
             (None, Some(state)) => state.join("trunkline"),
             (None, None) => home(environment)?.join(".local/state/trunkline"),
         };
-        let store = place.store.clone();
+        let store = named_store(place, environment)?;
         let store = store.unwrap_or_else(|| StoreUrl::sqlite(&data_dir.join("trunkline.db")));
         let given = environment.filled(KEY);
         let (keyring, file) = (place.keyring.clone(), place.key_file.clone());
         let key = KeySource::choose(given, keyring, file, &data_dir);
         Ok(Self { data_dir, store, key })
     }
+}
+
+/// The store, if one is named: everybody on the machine sees the command line, so that a password has
+/// another place.
+pub(super) fn named_store(
+    place: &Place,
+    environment: &Environment,
+) -> Result<Option<StoreUrl>, String> {
+    let set = environment.filled(STORE).filter(|_| place.store.is_none());
+    let set = set.map(|text| StoreUrl::parse(&text)).transpose();
+    set.map(|set| set.or_else(|| place.store.clone())).map_err(|bad| format!("{STORE}: {bad}"))
 }
 
 fn home(environment: &Environment) -> Result<PathBuf, String> {
@@ -219,6 +230,11 @@ impl Beside {
         }));
         // The gate knows it.
         front.token = None;
+    }
+
+    /// There is to be no data plane.
+    pub(super) async fn close(self) {
+        self.platform.close().await;
     }
 
     /// The data plane runs.

@@ -2,11 +2,14 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::time::timeout;
 use trunkline_control::platform::{Platform, Settings};
-use trunkline_control::trace::Tracer;
-use trunkline_gateway::{Declared, Gateway, Guests, HttpOptions, Restart};
+use trunkline_control::trace::{self, Tracer};
+use trunkline_gateway::{Declared, Gateway, Guests, HttpOptions, Options, Restart, Signals};
 use trunkline_http::Url;
 
 use crate::cli::{Serve, Token};
@@ -23,26 +26,53 @@ use crate::{FAILED, OK, USAGE, logging, memory, speak};
 /// Document 003: over HTTP, tools are called `server.tool`.
 const SEPARATOR: &str = ".";
 
+/// A platform that is to end while it is being opened is opened first, if that takes no longer: what it
+/// has begun is ended in order.
+const LAST_STEPS: Duration = Duration::from_secs(5);
+
 pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
-    if serve.demo {
-        return demo(serve, environment);
-    }
-    listen(serve, environment, &|_| {})
+    let ended = block_on(async {
+        match serve.demo {
+            true => demo(serve, environment).await,
+            false => {
+                let mut serve = serve.clone();
+                match platform::named_store(&serve.platform.place, environment) {
+                    Ok(store) => serve.platform.place.store = store,
+                    Err(what) => return speak::problem(&format!("error: {what}\n"), USAGE),
+                }
+                listen(&serve, environment, None, &|_| {}).await
+            }
+        }
+    });
+    ended.unwrap_or_else(|error| broke(&error))
 }
 
 /// In a house of its own, which is gone afterwards.
-fn demo(serve: &Serve, environment: &Environment) -> u8 {
+async fn demo(serve: &Serve, environment: &Environment) -> u8 {
+    // Before there is anything to be left behind.
+    let signals = match Signals::new() {
+        Ok(signals) => signals,
+        Err(error) => return broke(&error),
+    };
     let house = std::env::current_exe().and_then(|program| House::open(&program));
     match house {
-        Ok(house) => listen(&house.furnish(serve), environment, &|address| {
-            speak::problem(&house.welcome(address), OK);
-        }),
+        Ok(house) => {
+            let greet = |address| {
+                speak::problem(&house.welcome(address), OK);
+            };
+            listen(&house.furnish(serve), environment, Some(signals), &greet).await
+        }
         Err(error) => speak::problem(&format!("error: the demo has no place: {error}\n"), FAILED),
     }
 }
 
 /// Serves until it is told to end; `greet` says where, once it is ready.
-fn listen(serve: &Serve, environment: &Environment, greet: &dyn Fn(SocketAddr)) -> u8 {
+async fn listen(
+    serve: &Serve,
+    environment: &Environment,
+    signals: Option<Signals>,
+    greet: &dyn Fn(SocketAddr),
+) -> u8 {
     if let Err(code) = start_logging(serve.servers.debug, environment) {
         return code;
     }
@@ -52,7 +82,7 @@ fn listen(serve: &Serve, environment: &Environment, greet: &dyn Fn(SocketAddr)) 
     };
     let wanted = wanted(serve);
     let mut reload = Reload::prepare(&wanted, environment);
-    let mut options = match reload
+    let options = match reload
         .first(serve.platform.is_wanted())
         .and_then(|(path, config)| settings::options(&wanted, &path, config, environment))
     {
@@ -71,22 +101,59 @@ fn listen(serve: &Serve, environment: &Environment, greet: &dyn Fn(SocketAddr)) 
             return speak::problem(&format!("error: {what}\n"), USAGE);
         }
     };
-    let mut front = front(serve, listener, token, environment);
-    let served = block_on(async {
+    let front = front(serve, listener, token, environment);
+    let planes = Planes { platform, traced, options, front };
+    let served = planes.serve(reload, signals, || ready(address, greet)).await;
+    match served {
+        Ok(()) => OK,
+        Err(error) => broke(&error),
+    }
+}
+
+/// What is put together, and what serves then.
+struct Planes {
+    platform: Option<Settings>,
+    traced: Option<trace::Settings>,
+    options: Options,
+    front: HttpOptions,
+}
+
+impl Planes {
+    /// Until a signal comes. One that comes before everything runs ends it as well.
+    async fn serve(
+        self,
+        reload: Reload<'_>,
+        signals: Option<Signals>,
+        ready: impl FnOnce(),
+    ) -> io::Result<()> {
+        let Self { platform, traced, mut options, mut front } = self;
+        let mut signals = signals.map_or_else(Signals::new, Ok)?;
         let tracer = traced.map(traces::start).transpose()?;
         options.traces = tracer.clone().map(|tracer| Arc::new(tracer) as _);
         let beside = match platform {
             None => None,
             Some(settings) => {
                 let settings = Settings { tracer: tracer.clone(), ..settings };
-                Some(Beside::boot(settings, &mut options).await.map_err(io::Error::other)?)
+                let mut booting = pin!(Beside::boot(settings, &mut options));
+                let booted = tokio::select! {
+                    booted = &mut booting => booted,
+                    () = signals.any() => {
+                        // Elapsed: it waits for a store that is not there.
+                        if let Ok(Ok(beside)) = timeout(LAST_STEPS, booting).await {
+                            beside.close().await;
+                        }
+                        return Ok(());
+                    }
+                };
+                Some(booted.map_err(io::Error::other)?)
             }
         };
         beside.iter().for_each(|beside| beside.attach(&mut front));
+        front.signals = Some(signals);
         let gateway = Gateway::start(options)?;
         let fleet = gateway.fleet();
         let platform = beside.map(|beside| beside.attend(fleet.clone()));
-        ready(address, greet);
+        ready();
         let apply = |servers, custom| match &platform {
             None => Some(fleet.apply(servers, custom)),
             Some(platform) => {
@@ -101,10 +168,6 @@ fn listen(serve: &Serve, environment: &Environment, greet: &dyn Fn(SocketAddr)) 
         };
         close(platform.as_ref(), tracer.as_ref()).await;
         served
-    });
-    match served.and_then(|served| served) {
-        Ok(()) => OK,
-        Err(error) => broke(&error),
     }
 }
 
@@ -144,6 +207,7 @@ fn front(
         gate: None,
         attachment: None,
         guests: Guests::default(),
+        signals: None,
     }
 }
 

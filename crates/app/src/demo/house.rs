@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::{Map, Value, json};
+use trunkline_store::StoreUrl;
 
 use super::Name;
 use crate::cli::Serve;
@@ -38,8 +39,11 @@ impl House {
     pub(crate) fn furnish(&self, serve: &Serve) -> Serve {
         let mut serve = serve.clone();
         serve.servers.config = Some(self.config());
-        if !serve.platform.is_wanted() {
-            serve.platform.place.data_dir = Some(self.dir.join("data"));
+        let place = &mut serve.platform.place;
+        if place.store.is_none() {
+            let data = place.data_dir.get_or_insert_with(|| self.dir.join("data"));
+            // Not where the environment says: that is another platform's.
+            place.store = Some(StoreUrl::sqlite(&data.join("trunkline.db")));
         }
         serve
     }

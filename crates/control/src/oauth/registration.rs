@@ -34,6 +34,19 @@ pub(super) enum Auth {
     Post(Secret),
 }
 
+impl Client {
+    /// With its secret in the form instead of the header, where nothing was agreed on: a client that
+    /// registered itself was told how.
+    pub(super) fn other_way(&self) -> Option<Self> {
+        match &self.auth {
+            Auth::Basic(secret) if self.redirect_uri.is_none() => {
+                Some(Self { auth: Auth::Post(secret.clone()), ..self.clone() })
+            }
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Way {
     Ready(Client),

@@ -1,7 +1,10 @@
 //! Gives a grant back when its server is removed (RFC 7009).
 
+use trunkline_http::Url;
+
 use crate::oauth::driver::{OAuth, Shared};
 use crate::oauth::grant::Grant;
+use crate::oauth::registration::Client;
 use crate::oauth::token;
 use crate::oauth::vault::VaultError;
 
@@ -49,13 +52,23 @@ impl Shared {
         let mut told = true;
         for (kind, value) in refresh.into_iter().chain([("access_token", &grant.held.access)]) {
             let fields = [("token", value.reveal()), ("token_type_hint", kind)];
-            let request = token::request(endpoint.clone(), &grant.client, &fields);
-            let answer = self.net.send(request, self.settings.limits).await;
-            told &= answer.is_ok_and(|answer| answer.is_success());
+            told &= self.tell(endpoint, &grant.client, &fields).await;
             if !told {
                 break; // one wait for somebody who is not there is enough
             }
         }
         told
+    }
+    /// Twice, if the form is what is wrong with the first.
+    async fn tell(&self, endpoint: &Url, client: &Client, fields: &[(&str, &str)]) -> bool {
+        let request = token::request(endpoint.clone(), client, fields);
+        match self.net.send(request, self.settings.limits).await {
+            Ok(answer) if matches!(answer.status, 400 | 401) => {
+                let request = token::request_with_form(endpoint.clone(), client, fields);
+                let again = self.net.send(request, self.settings.limits).await;
+                again.is_ok_and(|answer| answer.is_success())
+            }
+            answer => answer.is_ok_and(|answer| answer.is_success()),
+        }
     }
 }

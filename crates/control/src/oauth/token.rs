@@ -42,15 +42,39 @@ pub(super) enum Verdict {
 
 /// A request to an endpoint of the issuer, in the client's name.
 pub(super) fn request(endpoint: Url, client: &Client, fields: &[(&str, &str)]) -> Request {
+    written(endpoint, client, fields, Secrets::AsAgreed)
+}
+
+/// The same for an endpoint that has refused it: some look for a secret in the form (the revocation of
+/// the Python SDK, whatever was agreed on, and an empty one where there is none).
+pub(super) fn request_with_form(
+    endpoint: Url,
+    client: &Client,
+    fields: &[(&str, &str)],
+) -> Request {
+    written(endpoint, client, fields, Secrets::AlsoInForm)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Secrets {
+    AsAgreed,
+    AlsoInForm,
+}
+
+fn written(endpoint: Url, client: &Client, fields: &[(&str, &str)], secrets: Secrets) -> Request {
     let mut fields = fields.to_vec();
     let id = client.id.as_str();
     let mut header = None;
     // Also beside a header that says it: RFC 6749 allows it, and some look for it only here.
     fields.push(("client_id", id));
     match &client.auth {
+        Auth::None if secrets == Secrets::AlsoInForm => fields.push(("client_secret", "")),
         Auth::None => {}
         Auth::Post(secret) => fields.push(("client_secret", secret.reveal())),
         Auth::Basic(secret) => {
+            if secrets == Secrets::AlsoInForm {
+                fields.push(("client_secret", secret.reveal()));
+            }
             // RFC 6749, 2.3.1: both are encoded like a form before they are joined.
             let pair = format!("{}:{}", form::escape(id), form::escape(secret.reveal()));
             header = Some(format!("Basic {}", for_header(pair.as_bytes())));
@@ -91,6 +115,13 @@ pub(super) fn judge(answer: &Response) -> Verdict {
             Verdict::Later { why: format!("it answered {status}"), after }
         }
     }
+}
+
+/// Does it not know the client, or not by what it was shown?
+pub(super) fn is_about_client(answer: &Response) -> bool {
+    let document: Option<Value> = serde_json::from_slice(&answer.body).ok();
+    let error = document.as_ref().and_then(|document| document.get("error")?.as_str());
+    answer.status == 401 || (answer.status == 400 && error == Some("invalid_client"))
 }
 
 fn later(why: String) -> Verdict {
@@ -236,6 +267,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_about_the_client() {
+        for (status, body, expected) in [
+            (401, "", true),
+            (401, r#"{"error":"unauthorized_client"}"#, true),
+            (400, r#"{"error":"invalid_client"}"#, true),
+            (400, r#"{"error":"invalid_grant"}"#, false),
+            (400, "<html>", false),
+            (200, r#"{"error":"invalid_client"}"#, false),
+            (503, "", false),
+        ] {
+            assert_eq!(is_about_client(&answer(status, &[], body)), expected, "{status} {body}");
+        }
+    }
+
+    #[test]
     fn a_client_proves_itself_as_agreed() {
         let endpoint = || Url::parse("https://a/token").unwrap();
         let secret = || Secret::new("s:/é");
@@ -254,6 +300,11 @@ mod tests {
             assert_eq!(request.body.as_deref(), Some(body.as_bytes()));
             let named = request.headers.iter().find(|(name, _)| name == "Authorization");
             assert_eq!(named.map(|(_, value)| value.as_str()), header);
+            let again = request_with_form(endpoint(), &client, &[("g", "x")]);
+            let form = String::from_utf8(again.body.unwrap_or_default()).unwrap();
+            let secret = if client.auth == Auth::None { "" } else { "s%3A%2F%C3%A9" };
+            assert_eq!(form, format!("g=x&client_id=c%3A1&client_secret={secret}"));
+            assert_eq!(again.headers, request.headers);
         }
     }
 }

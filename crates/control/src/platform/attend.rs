@@ -6,7 +6,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use trunkline_gateway::{Event, EventSink, Fleet, Offer, OfferMark, Verdict};
+use trunkline_gateway::{Event, EventSink, Fleet, Offer, OfferMark, State, Verdict};
 use trunkline_http::Url;
 use trunkline_store::{NewTool, StoreError};
 
@@ -84,7 +84,10 @@ impl Platform {
             let status = self.status(entry);
             if seen.statuses.insert(entry.id.clone(), status) != Some(status) {
                 let why = self.0.troubles.lock().get(&entry.id).map(|it| it.message.clone());
-                let why = why.or_else(|| self.info(entry)?.state.why());
+                let why = why.or_else(|| match self.info(entry)?.state {
+                    State::Failed(failure) => Some(failure.brief().to_string()),
+                    _ => None,
+                });
                 let (id, name) = (entry.id.clone(), entry.name.clone());
                 self.0.news.tell(News::Status { id, name, status, why });
             }

@@ -170,6 +170,7 @@ impl Platform {
             file: Mutex::new(File::default()),
             roster: Mutex::new(Arc::new(Roster::default())),
             reloading: Semaphore::new(1),
+            changing: Semaphore::new(1),
             troubles: Mutex::new(HashMap::new()),
             health_urls: Mutex::new(HashMap::new()),
             made: Mutex::default(),

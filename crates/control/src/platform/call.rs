@@ -11,6 +11,7 @@ use crate::access::label;
 use crate::api::input::CallTool;
 use crate::api::problem::{About, Kind, Problem};
 use crate::api::result::{self, Metadata};
+use crate::api::view::Status;
 use crate::keys::By;
 
 /// The body of the answer.
@@ -158,6 +159,11 @@ impl Platform {
             }
             (FailureKind::Gone { may_have_run: false } | FailureKind::Busy, _) => {
                 Some("the call did not run: it can be made again")
+            }
+            (FailureKind::Unavailable { .. }, None)
+                if about.status == Status::Connecting.as_str() =>
+            {
+                Some("it is being connected: try again in a moment")
             }
             _ => None,
         };

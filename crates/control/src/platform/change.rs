@@ -1,10 +1,13 @@
 //! Changes of what is wanted: servers registered, changed, removed, connected and disconnected. Each is
 //! one transaction with the record that tells of it.
 
-use tokio::time::Instant;
+use std::time::Duration;
+
+use tokio::sync::SemaphorePermit;
+use tokio::time::{Instant, timeout};
 use trunkline_catalog::config::Transport;
 use trunkline_http::reach::Refused;
-use trunkline_store::{Change, NewAudit, ServerRecord, StoreError, Wanted};
+use trunkline_store::{Change, CredentialRecord, NewAudit, ServerRecord, StoreError, Wanted};
 
 use super::entrust::left_behind;
 use super::reconcile::PATIENCE;
@@ -19,6 +22,18 @@ use crate::api::problem::{Kind, Problem};
 use crate::health::Phase;
 use crate::keys::By;
 use crate::secrets::{self, Connection, SecretError};
+
+/// How often a change is tried that others overtake, each time with what there is then: they are
+/// people, or a few programs.
+const ATTEMPTS: usize = 8;
+
+/// How long a change waits for another one.
+const TURN: Duration = Duration::from_secs(2);
+
+/// Who has named a version wants no other; but this replica may not have heard of it yet.
+fn attempts(if_match: &[Vec<u8>]) -> usize {
+    if if_match.is_empty() { ATTEMPTS } else { 2 }
+}
 
 impl Platform {
     pub async fn register(&self, new: RegisterServer, by: By<'_>) -> Result<Shown, Problem> {
@@ -56,7 +71,7 @@ impl Platform {
         self.commit(changes, audit, &record.name).await?;
         self.told(&record, "registered");
         self.changed().await;
-        self.registered(&id)
+        Ok(self.registered(record))
     }
 
     pub async fn patch(
@@ -66,11 +81,26 @@ impl Platform {
         if_match: Vec<Vec<u8>>,
         by: By<'_>,
     ) -> Result<Shown, Problem> {
+        let _turn = self.turn().await;
+        for _ in 1..attempts(&if_match) {
+            match self.patch_once(id, body, &if_match, by).await {
+                Err(overtaken) if overtaken.kind == Kind::Stale => self.changed().await,
+                done => return done,
+            }
+        }
+        self.patch_once(id, body, &if_match, by).await
+    }
+
+    async fn patch_once(
+        &self,
+        id: &str,
+        body: &Declared<'_>,
+        if_match: &[Vec<u8>],
+        by: By<'_>,
+    ) -> Result<Shown, Problem> {
         let before = self.editable(id)?;
         etag::may_change(if_match.iter().map(Vec::as_slice), before.revision)?;
-        let credentials = self.0.store.credentials(&before.id).await;
-        let credentials = credentials.map_err(|error| store_problem(&error))?;
-        let opened = self.0.safe.open(&before, &credentials).map_err(|error| secret(&error))?;
+        let (opened, credentials) = self.opened_whole(&before).await?;
         let patch = PatchServer::read(body, TransportType::of(&opened.transport))?;
         let mut connection = opened.clone();
         patch.config.clone().apply(&mut connection.transport);
@@ -116,7 +146,7 @@ impl Platform {
             // Whoever has the answer may use the new name.
             fleet.rename(&record.id, &record.name);
         }
-        self.server(&record.id)
+        self.server(&record.id, by.principal)
     }
 
     pub async fn delete(
@@ -125,6 +155,16 @@ impl Platform {
         if_match: Vec<Vec<u8>>,
         by: By<'_>,
     ) -> Result<(), Problem> {
+        for _ in 1..attempts(&if_match) {
+            match self.delete_once(id, &if_match, by).await {
+                Err(overtaken) if overtaken.kind == Kind::Stale => self.changed().await,
+                done => return done,
+            }
+        }
+        self.delete_once(id, &if_match, by).await
+    }
+
+    async fn delete_once(&self, id: &str, if_match: &[Vec<u8>], by: By<'_>) -> Result<(), Problem> {
         let record = self.editable(id)?;
         etag::may_change(if_match.iter().map(Vec::as_slice), record.revision)?;
         let expected = (!if_match.is_empty()).then_some(record.revision);
@@ -168,6 +208,17 @@ impl Platform {
 
     /// Its id.
     async fn want(&self, id: &str, connected: bool, by: By<'_>) -> Result<String, Problem> {
+        let _turn = self.turn().await;
+        for _ in 1..ATTEMPTS {
+            match self.want_once(id, connected, by).await {
+                Err(overtaken) if overtaken.kind == Kind::Stale => self.changed().await,
+                done => return done,
+            }
+        }
+        self.want_once(id, connected, by).await
+    }
+
+    async fn want_once(&self, id: &str, connected: bool, by: By<'_>) -> Result<String, Problem> {
         let roster = self.roster();
         let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
         let action = if connected { "connect-server" } else { "disconnect-server" };
@@ -206,6 +257,31 @@ impl Platform {
             false => drop(file.disconnected.insert(entry.name.clone())),
         }
         Ok(())
+    }
+
+    /// One change at a time, as far as that is ours to say: else they would overtake each other. Elapsed:
+    /// the store is slow, and who waits is better told so by it.
+    async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        timeout(TURN, self.0.changing.acquire()).await.ok()?.ok()
+    }
+
+    /// How a server is reached, and what is kept of it. They are read one after the other: what was
+    /// changed in between does not fit.
+    async fn opened_whole(
+        &self,
+        record: &ServerRecord,
+    ) -> Result<(Connection, Vec<CredentialRecord>), Problem> {
+        let credentials = self.0.store.credentials(&record.id).await;
+        let credentials = credentials.map_err(|error| store_problem(&error))?;
+        let error = match self.0.safe.open(record, &credentials) {
+            Ok(opened) => return Ok((opened, credentials)),
+            Err(error) => error,
+        };
+        match self.0.store.server(&record.id).await {
+            Err(StoreError::NotFound) => Err(no_such_server(&record.id)),
+            Ok(now) if now.revision != record.revision => Err(store_problem(&StoreError::Stale)),
+            _ => Err(secret(&error)),
+        }
     }
 
     /// A registered server; one of the config file cannot be changed here.

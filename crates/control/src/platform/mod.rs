@@ -108,6 +108,8 @@ struct Inner {
     roster: Mutex<Arc<Roster>>,
     /// Held from reading the store to replacing the roster: an older reading must not come last.
     reloading: Semaphore,
+    /// One change of a server at a time.
+    changing: Semaphore,
     /// Why a registered server cannot even be tried, by its id.
     troubles: Mutex<HashMap<String, Trouble>>,
     /// Where the health of a registered server is asked for, by its id; with its secrets.

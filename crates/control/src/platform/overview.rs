@@ -20,14 +20,18 @@ impl Platform {
         let seen: Vec<_> = roster.all().filter(|entry| sees(asker, &entry.name)).collect();
         let statuses: Vec<Status> = seen.iter().map(|entry| self.status(entry)).collect();
         let lately = self.0.wards.lately(seen.iter().map(|entry| entry.id.as_str()));
-        let infos: Vec<_> = seen.iter().filter_map(|entry| self.info(entry)).collect();
+        let infos: Vec<_> =
+            seen.iter().filter_map(|entry| Some((entry, self.info(entry)?))).collect();
+        let tools = infos.iter().map(|(entry, info)| self.tools_seen(entry, info, Some(asker)));
+        let tools = tools.sum();
+        let infos: Vec<_> = infos.into_iter().map(|(_, info)| info).collect();
         // Who else is there is for those who run it.
         let may = asker.require(Action::ReadClients).is_ok();
         let clients = may.then(|| self.0.settings.guests.all().len());
         let context = self.context(limited(asker.grants(), "").as_ref());
         OverviewView {
             statuses: &statuses,
-            tools: infos.iter().map(|info| info.tools).sum(),
+            tools,
             seconds: u32::try_from(SPAN.as_secs()).unwrap_or(u32::MAX),
             calls_per_minute: last_minute(&lately),
             lately: &lately.summary,

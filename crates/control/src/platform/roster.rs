@@ -33,6 +33,15 @@ pub(super) enum Origin {
 }
 
 impl Entry {
+    pub(super) fn of(record: ServerRecord) -> Self {
+        Self {
+            id: record.id.clone(),
+            name: record.name.clone(),
+            wanted: record.wanted == Wanted::Connected,
+            origin: Origin::Api(Box::new(record.clone()), secrets::shown(&record).ok()),
+        }
+    }
+
     pub(super) fn source(&self) -> Source {
         match self.origin {
             Origin::File(_) => Source::File,
@@ -65,13 +74,8 @@ impl Roster {
             roster.entries.insert(spec.key.clone(), entry);
         }
         for record in records {
-            let entry = Entry {
-                id: record.id.clone(),
-                name: record.name.clone(),
-                wanted: record.wanted == Wanted::Connected,
-                origin: Origin::Api(Box::new(record.clone()), secrets::shown(&record).ok()),
-            };
-            match roster.entries.entry(record.name) {
+            let entry = Entry::of(record);
+            match roster.entries.entry(entry.name.clone()) {
                 Place::Occupied(_) => roster.displaced.push(entry),
                 Place::Vacant(place) => {
                     place.insert(entry);

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use trunkline_catalog::config::Transport;
 use trunkline_gateway::{ServerInfo, State};
+use trunkline_store::ServerRecord;
 
 use super::Platform;
 use super::clock;
@@ -34,7 +35,8 @@ impl Platform {
         all.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
         let later = |entry: &&&Entry| after.is_none_or(|after| *place(entry) > *after);
         let page = all.iter().filter(later).take(limit);
-        (page.map(|entry| (place(entry), self.show(entry).json)).collect(), all.len())
+        let show = |entry: &&Entry| (place(entry), self.show(entry, Some(asker)).json);
+        (page.map(show).collect(), all.len())
     }
 
     /// What is not there for this asker is not there.
@@ -44,27 +46,29 @@ impl Platform {
         entry.map(drop).ok_or_else(|| no_such_server(id))
     }
 
-    pub fn server(&self, id: &str) -> Result<Shown, Problem> {
+    pub fn server(&self, id: &str, asker: &Principal) -> Result<Shown, Problem> {
         let roster = self.roster();
-        Ok(self.show(roster.find(id).ok_or_else(|| no_such_server(id))?))
+        Ok(self.show(roster.find(id).ok_or_else(|| no_such_server(id))?, Some(asker)))
     }
 
-    /// Right after it was registered: a first try that has failed already is not the last one.
-    pub(super) fn registered(&self, id: &str) -> Result<Shown, Problem> {
+    /// Right after it was registered: a first try that has failed already is not the last one. And who
+    /// has registered it hears that, though another may have removed it since.
+    pub(super) fn registered(&self, record: ServerRecord) -> Shown {
         let roster = self.roster();
-        let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
+        let entry = roster.of_id(&record.id).cloned().unwrap_or_else(|| Entry::of(record));
         let is_tried_again = !self.0.troubles.lock().contains_key(&entry.id);
-        Ok(match self.status(entry) {
-            Status::Error if is_tried_again => self.show_as(entry, Status::Connecting),
-            status => self.show_as(entry, status),
-        })
+        match self.status(&entry) {
+            Status::Error if is_tried_again => self.show_as(&entry, Status::Connecting, None),
+            status => self.show_as(&entry, status, None),
+        }
     }
 
-    pub(super) fn show(&self, entry: &Entry) -> Shown {
-        self.show_as(entry, self.status(entry))
+    /// As this asker may see it; without one, all of it.
+    pub(super) fn show(&self, entry: &Entry, asker: Option<&Principal>) -> Shown {
+        self.show_as(entry, self.status(entry), asker)
     }
 
-    fn show_as(&self, entry: &Entry, status: Status) -> Shown {
+    fn show_as(&self, entry: &Entry, status: Status, asker: Option<&Principal>) -> Shown {
         let info = self.info(entry);
         let ward = self.0.wards.ward(&entry.id);
         let health = ward.map_or_else(unknown, |ward| ward.health);
@@ -75,6 +79,7 @@ impl Platform {
             (Some(trouble), _) => (Some(trouble.message), None, trouble.at),
             (None, Some((at, failure))) => {
                 let hint = Some(failure.advice.clone()).filter(|advice| !advice.is_empty());
+                let failure = if asker.is_none_or(runs) { failure } else { failure.brief() };
                 (Some(failure.to_string()), hint, clock::at(at))
             }
             (None, None) => (None, None, 0),
@@ -106,7 +111,7 @@ impl Platform {
             call_timeout: connection.and_then(|connection| connection.call_timeout),
             max_concurrency: connection.and_then(|connection| connection.max_concurrency),
             health: &health,
-            tools: info.as_ref().map_or(0, |info| info.tools),
+            tools: info.as_ref().map_or(0, |info| self.tools_seen(entry, info, asker)),
             era: era.map(|is_modern| if is_modern { "modern" } else { "legacy" }),
             protocol_version: info.as_ref().and_then(|info| info.protocol.as_deref()),
             oauth: connection.and_then(|connection| connection.oauth.as_ref()),
@@ -146,6 +151,19 @@ impl Platform {
             scopes: scope.split(' ').filter(|it| !it.is_empty()).map(str::to_owned).collect(),
             issuer: known.map(|known| known.issuer),
         })
+    }
+
+    /// How many tools of it are there for the asker.
+    pub(super) fn tools_seen(
+        &self,
+        entry: &Entry,
+        info: &ServerInfo,
+        asker: Option<&Principal>,
+    ) -> usize {
+        match asker.filter(|asker| !runs(asker)).map(Principal::grants) {
+            Some(grants) if !grants.all_of(&entry.name) => self.tools_for(entry, grants),
+            _ => info.tools,
+        }
     }
 
     pub(super) fn info(&self, entry: &Entry) -> Option<ServerInfo> {
@@ -237,7 +255,12 @@ fn unknown() -> HealthView {
 
 /// Who runs the servers sees all of them; who uses them, those with a tool that may be called.
 pub(crate) fn sees(asker: &Principal, server: &str) -> bool {
-    asker.role() >= Role::Operator || asker.grants().touches(server)
+    runs(asker) || asker.grants().touches(server)
+}
+
+/// Is it one of those who run the servers?
+fn runs(asker: &Principal) -> bool {
+    asker.role() >= Role::Operator
 }
 
 pub(super) fn no_such_server(id: &str) -> Problem {

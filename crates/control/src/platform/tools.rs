@@ -131,6 +131,11 @@ impl Platform {
         self.0.fleet.get().filter(|_| entry.wanted).and_then(|fleet| fleet.tools(&entry.id))
     }
 
+    /// How many of a server's tools these grants are for.
+    pub(super) fn tools_for(&self, entry: &Entry, grants: &Grants) -> usize {
+        shown(&self.shelf(entry), self.offer(entry).as_ref(), grants).len()
+    }
+
     /// As it is called by: `server.tool`; where that means another one, by the server's id.
     pub(super) fn called(&self, id: &str, server: &str, tool: &str) -> String {
         called_by(&self.roster(), id, server, tool)

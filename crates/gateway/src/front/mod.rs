@@ -1,5 +1,5 @@
 //! How clients reach Trunkline.
 
 pub(crate) mod http;
-mod signals;
+pub(crate) mod signals;
 pub(crate) mod stdio;

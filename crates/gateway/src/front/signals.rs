@@ -4,15 +4,16 @@ use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
 
+/// From here on they end nothing by themselves, and those that come are kept until somebody asks.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub struct Signals {
     terminate: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
     hangup: tokio::signal::unix::Signal,
 }
 
 impl Signals {
-    pub(crate) fn new() -> io::Result<Self> {
+    pub fn new() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
@@ -20,7 +21,8 @@ impl Signals {
         })
     }
 
-    pub(crate) async fn any(&mut self) {
+    /// Waits for one.
+    pub async fn any(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

@@ -183,10 +183,17 @@ impl Server {
         }
     }
 
-    /// It takes the place of `old`: what clients had subscribed to there, they hear of from here.
+    /// It takes the place of `old`: what clients had subscribed to there, they hear of from here; what
+    /// was listed there stays listed, and whoever calls it before it is ready waits, as for a server
+    /// that comes back.
     pub(crate) fn succeed(&self, old: &Self) {
         let before = old.connection().or_else(|| old.before.lock().clone());
         *self.before.lock() = before;
+        let room = self.room.as_ref().filter(|room| room.holds);
+        if let Some((room, listing)) = room.zip(old.listing()) {
+            *self.kept.lock() = Some(listing);
+            room.open();
+        }
     }
 
     /// Would `spec` start the same thing, by whatever name?

@@ -78,6 +78,13 @@ pub struct Failure {
     pub stderr: Vec<String>,
 }
 
+impl Failure {
+    /// Without what the server itself has written, which is for those who run it.
+    pub fn brief(&self) -> Self {
+        Self { stderr: Vec::new(), ..self.clone() }
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what)?;

@@ -58,6 +58,7 @@ impl Scene {
             gate: Some(Arc::clone(&keys) as _),
             attachment: Some(Arc::clone(&pages) as _),
             guests: Guests::default(),
+            signals: None,
         };
         thread::spawn(move || {
             let mut runtime = tokio::runtime::Builder::new_current_thread();

@@ -34,7 +34,7 @@ pub(super) fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
 pub(super) fn get(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     asked.platform.must_see(asked.id(), &asked.principal)?;
-    let shown = asked.platform.server(asked.id())?;
+    let shown = asked.platform.server(asked.id(), &asked.principal)?;
     let answer = Answer::json(200, &shown.json);
     let tag = etag::tag(shown.revision, answer.body());
     Ok(asked.tagged(answer, tag))

@@ -37,6 +37,9 @@ pub struct HttpOptions {
     pub attachment: Option<Arc<dyn Attachment>>,
     /// Shows who is connected.
     pub guests: Guests,
+    /// Those of whoever has listened before: one that came meanwhile counts. `None`: they are heard
+    /// from here on.
+    pub signals: Option<Signals>,
 }
 
 impl std::fmt::Debug for HttpOptions {
@@ -63,8 +66,9 @@ pub(crate) async fn serve(
     pump: &Pump,
     finish: impl AsyncFnOnce(Farewell),
 ) -> io::Result<()> {
-    let HttpOptions { listener, token, hosts, origins, stay, gate, attachment, guests } = options;
-    let mut signals = Signals::new()?;
+    let HttpOptions { listener, token, hosts, origins, stay, gate, attachment, guests, signals } =
+        options;
+    let mut signals = signals.map_or_else(Signals::new, Ok)?;
     listener.set_nonblocking(true)?;
     // A crowd that arrives at once must not wait for its packets to be sent again.
     rustix::net::listen(&listener, BACKLOG)?;
