@@ -91,13 +91,13 @@ fn settle(lane: &Lane) {
     }
 }
 
-/// One turn: a few calls to warm the caches, then 500.
+/// One turn: a few calls to warm the caches, then 2,000: some dozen searches long.
 fn measure(lane: &mut Lane, neighbours: Neighbours, figures: &mut Figures) -> Result<(), String> {
-    let mut samples = Vec::with_capacity(500);
+    let mut samples = Vec::with_capacity(2_000);
     lane.sequential(50, &mut samples)?;
     samples.clear();
     let (begin, before) = (Instant::now(), neighbours.done());
-    lane.sequential(500, &mut samples)?;
+    lane.sequential(2_000, &mut samples)?;
     let (time, done) = (begin.elapsed(), neighbours.done() - before);
     neighbours.end()?;
     figures.p50.push(micros(&mut samples, 0.5));
