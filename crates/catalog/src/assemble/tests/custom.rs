@@ -146,7 +146,8 @@ fn co_5_custom_tools_alone_are_what_the_catalog_lists_of_them() {
     let alone = custom_tools(&offers(&servers), &tools);
     let names: Vec<&str> = alone.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["a", "c.d"]);
-    let list = shown(&assemble_with(&servers, &tools, &Naming::default()), Tools);
+    let catalog = assemble_with(&servers, &tools, &Naming::default());
+    let list = shown(&catalog, Tools);
     for (name, definition) in alone {
         assert!(list.contains(&String::from_utf8(definition).unwrap()), "{name}: {list}");
     }
