@@ -1,7 +1,5 @@
 //! Custom tools, for whoever calls from inside.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 
 use super::{Fleet, ToolInfo};
@@ -22,8 +20,8 @@ impl CustomInfo {
 
 impl Fleet {
     /// Those that can be called now, as they are listed to whoever has this grant, by name.
-    pub fn custom_tools(&self, grant: Option<Arc<dyn Grant>>) -> Vec<CustomInfo> {
+    pub fn custom_tools(&self, grant: Option<&dyn Grant>) -> Vec<CustomInfo> {
         let made = |(name, definition)| CustomInfo { name, definition };
-        self.registry.custom_tools(grant.as_deref()).into_iter().map(made).collect()
+        self.registry.custom_tools(grant).into_iter().map(made).collect()
     }
 }

@@ -64,10 +64,10 @@ impl Neighbours {
     /// Ends them; an error if one of them has failed.
     pub(super) fn end(mut self) -> Result<(), String> {
         self.shared.is_over.store(true, Ordering::Relaxed);
-        let ended = std::mem::take(&mut self.threads).into_iter().map(JoinHandle::join);
-        ended
-            .map(|ended| ended.unwrap_or_else(|_| Err("a neighbour panicked".to_owned())))
-            .collect()
+        let ended: Vec<_> =
+            std::mem::take(&mut self.threads).into_iter().map(JoinHandle::join).collect();
+        let mut ended = ended.into_iter();
+        ended.try_for_each(|ended| ended.unwrap_or_else(|_| Err("a neighbour panicked".to_owned())))
     }
 }
 
