@@ -17,7 +17,7 @@ pub(crate) use clean::{block, cut, line};
 pub(crate) use listing::{find, names};
 pub(crate) use near::question as did_you_mean;
 pub(crate) use schema::{Schema, lenient, parameters};
-pub(crate) use seek::{Sought, found_json, found_table, seek};
+pub(crate) use seek::{Sought, finder, finding, found_json, found_table, found_there, seek};
 pub(crate) use show::{
     Part, Written, call_result, error_json, error_text, progress_line, prompt, prompt_list,
     prompt_schema, resource_list, resource_parts, text_of, tool, tool_list, written,
