@@ -21,7 +21,14 @@ pub(super) enum Trouble {
 
 impl From<Unanswered> for Trouble {
     fn from(unanswered: Unanswered) -> Self {
-        Self::Failed(unanswered.to_string())
+        match unanswered {
+            // What it advises is for those who write the request.
+            Unanswered::Refused(401, _) => Self::Failed(format!(
+                "it wants to know who asks: set {ADMIN_TOKEN} to the token that `serve` printed, or give \
+                 --data-dir DIR (its data directory) or --token"
+            )),
+            other => Self::Failed(other.to_string()),
+        }
     }
 }
 
