@@ -71,8 +71,7 @@ fn who_is_not_there_or_not_let_in_is_told() {
     let stage = Stage::new();
     let mut stranger = trunkline(&stage.room, &["status"]);
     stranger.args(["--url", &format!("http://{}", stage.platform.serve().address())]);
-    let told = run(stranger, b"");
-    assert_eq!(told.code, Some(1), "{told}");
+    run(stranger, b"").bad(1, &["TRUNKLINE_ADMIN_TOKEN", "--data-dir"]);
     let away = run(trunkline(&stage.room, &["status", "--url", "http://127.0.0.1:9"]), b"");
     away.bad(1, &["http://127.0.0.1:9 cannot be reached"]);
     let data = stage.room.path("data").display().to_string();
@@ -117,6 +116,31 @@ fn the_log_is_read_and_followed() {
     stage.platform.act(&id, "disconnect").is(200);
     let there = heard.wait(LIMIT, |text| text.contains("s connected -> disconnected"));
     assert!(there, "{}", heard.text());
+    child.kill().expect("it can be ended");
+    child.wait().expect("it ends");
+}
+
+#[test]
+fn who_wants_nothing_of_the_past_gets_only_what_is_new() {
+    let stage = Stage::new();
+    stage.platform.connected("s", &stage.service);
+    stage.platform.call("s.echo", &json!({"a": 1})).is(200);
+    stage.platform.wait_audit("the call", |record| record["action"] == "call-tool");
+    let seq = |text: &str| {
+        let record: Value = serde_json::from_str(text.lines().next().unwrap_or_default()).ok()?;
+        record["seq"].as_u64()
+    };
+    let newest = seq(stage.done(&["logs", "-n", "1", "--json"]).text()).expect("a number");
+
+    let mut command = stage.command(&["logs", "-f", "-n", "0", "--json"]);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::inherit());
+    let mut child = command.spawn().expect("it starts");
+    let heard = Spoken::fill_from(child.stdout.take().expect("its output"));
+    wait_until("something is told", LIMIT, || {
+        stage.platform.call("s.echo", &json!({"b": 2})).is(200);
+        !heard.text().is_empty()
+    });
+    assert!(seq(&heard.text()) > Some(newest), "{}", heard.text());
     child.kill().expect("it can be ended");
     child.wait().expect("it ends");
 }
