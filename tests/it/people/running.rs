@@ -1,13 +1,14 @@
 //! A `serve` that runs: its state, its log, its servers, and the live view.
 
 use kit::platform::{ADMIN, Platform};
-use kit::process::wait_until;
+use kit::process::{kill, wait_until};
 use kit::room::Room;
 use kit::run::{Done, run};
 use kit::say;
 use kit::service::{Service, Wire};
 use kit::terminal::Terminal;
 use kit::{LIMIT, inbox::Spoken};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::trunkline;
@@ -162,4 +163,12 @@ fn top_is_a_screen_or_lines() {
     terminal.write("q");
     assert_eq!(terminal.finish(), Some(0), "{}", terminal.shown());
     assert!(terminal.shown().ends_with("\u{1b}[?1049l"), "{:?}", terminal.shown());
+
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let mut terminal = Terminal::spawn(&stage.command(&["top"]));
+        terminal.wait("1 of 1 servers up");
+        kill(terminal.pid(), signal);
+        assert_eq!(terminal.finish(), Some(0), "{signal:?}: {}", terminal.shown());
+        assert!(terminal.shown().ends_with("\u{1b}[?1049l"), "{:?}", terminal.shown());
+    }
 }
