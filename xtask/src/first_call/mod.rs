@@ -90,6 +90,8 @@ impl Journey {
         let begun = Instant::now();
         let mut demo = self.command(&path, &self.folder.join("home"));
         demo.args(["trunkline", "serve", "--demo", "--listen", "127.0.0.1:0"]);
+        // What it keeps while it runs goes with the folder.
+        demo.env("TMPDIR", &self.folder);
         let serving = Serving::start(&mut demo)?;
         self.took("trunkline serve --demo", begun);
         let model = Model::start(TOOL)?;
