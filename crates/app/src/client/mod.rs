@@ -13,7 +13,7 @@ mod table;
 
 pub(crate) use arguments::{Pair, Problem, build};
 pub(crate) use ask::{Dialogue, Question, Step, decline};
-pub(crate) use clean::{block, cut, line};
+pub(crate) use clean::{block, counted, cut, line};
 pub(crate) use listing::{find, names};
 pub(crate) use near::question as did_you_mean;
 pub(crate) use schema::{Schema, lenient, parameters};
