@@ -150,8 +150,12 @@ fn an_endpoint_that_is_of_no_use_is_done_without_and_its_trouble_shown() {
         let words = json!({ "query": "wind and rain" });
         let answer = platform.rest(Some(ADMIN)).post(SEARCH, &words).is(200);
         assert_eq!(answer["tools"][0]["name"], "weather.forecast", "{why}: {answer:#}");
+        let told = |log: &str| log.matches("the embedding endpoint is of no use").count();
+        process::wait_until("the log says so", LIMIT, || {
+            told(&platform.serve().process().stderr()) > 0
+        });
         let log = platform.serve().process().stderr();
-        assert_eq!(log.matches("the embedding endpoint is of no use").count(), 1, "{log}");
+        assert_eq!(told(&log), 1, "{log}");
     }
 }
 
