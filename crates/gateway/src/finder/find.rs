@@ -71,6 +71,8 @@ pub(crate) struct Finder {
     described: Mutex<Arc<HashMap<String, String>>>,
     /// For those who search on behalf of clients.
     turns: Turns,
+    /// For those who look which name was meant: an answer to a slip does not wait for searches.
+    name_turns: Turns,
     /// Somebody has read, or will.
     begun: AtomicBool,
     /// Who is asked before the model in the program is.
@@ -102,6 +104,11 @@ impl Finder {
     /// Waits until few enough others search. Dropped, it is somebody else's turn.
     pub(crate) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
         self.turns.0.acquire().await.ok() // it is never closed
+    }
+
+    /// The same for those who compare a name with all there are.
+    pub(crate) async fn name_turn(&self) -> Option<SemaphorePermit<'_>> {
+        self.name_turns.0.acquire().await.ok()
     }
 
     /// True for the first who asks: nobody has read anything yet.
