@@ -16,7 +16,7 @@ try {
   console.error(
     `error: Trunkline has no program for ${process.platform} on ${process.arch}, or the package ` +
       `\`${wanted}\` was left out\n\nInstall again without --omit=optional; or build it from source: ` +
-      "cargo install --path crates/app",
+      "cargo install --locked --path crates/app",
   );
   process.exit(1);
 }

@@ -25,6 +25,7 @@ mod people;
 mod platform;
 mod platform_foreign;
 mod platform_issuer;
+mod readme;
 mod real;
 mod relay;
 mod reload;

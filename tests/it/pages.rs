@@ -60,7 +60,7 @@ fn every_link_of_the_pages_leads_somewhere() {
     assert!(followed >= 20, "only {followed} links were found");
 }
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
@@ -75,12 +75,12 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-fn text(page: &Path) -> String {
+pub(crate) fn text(page: &Path) -> String {
     std::fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()))
 }
 
 /// The lines of all `sh` blocks, continued ones in one, without comments.
-fn commands(page: &str) -> Vec<String> {
+pub(crate) fn commands(page: &str) -> Vec<String> {
     let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("\n```").next());
     let lines = blocks.flat_map(|block| {
         let block = block.replace("\\\n", " ");

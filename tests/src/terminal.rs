@@ -54,6 +54,11 @@ impl Terminal {
         self.keyboard.write_all(text.as_bytes()).expect("the terminal takes what is typed");
     }
 
+    /// The program's process.
+    pub fn pid(&self) -> i32 {
+        self.child.id().cast_signed()
+    }
+
     /// Everything the screen has shown so far.
     pub fn shown(&self) -> String {
         self.screen.text()

@@ -5,6 +5,7 @@ mod browser;
 mod conformance;
 mod coverage;
 mod dist;
+mod first_call;
 mod map;
 mod packages;
 mod peers;
@@ -26,6 +27,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   conformance  only the official conformance suite (conformance [RUN]..., e.g. modern-stdio)
   tidy         the laws the compiler does not know: door plates, who may import whom
   dist         the packages that are shipped, in release (dist --help)
+  first-call   from `git clone` to the first tool call through Claude Code, as a newcomer: what is
+               typed, and how long it takes (first-call --help)
   map          the tree with each file's first line
   peers        only install the MCP servers and clients the tests talk to
   postgres     run a command with a throw-away Postgres (postgres COMMAND..., e.g. cargo test)
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         "conformance" => conformance::run(rest),
         "tidy" => tidy::run(),
         "dist" => dist::run(rest),
+        "first-call" => first_call::run(rest),
         "map" => map::run(),
         "peers" => peers::install(),
         "postgres" => postgres::run(rest),

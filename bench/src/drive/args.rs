@@ -6,7 +6,7 @@ pub(super) const USAGE: &str = "\
 usage: bench [--quick] [--only SCENARIO]… [--subject PATH] [--peers DIR] [--markdown FILE] [--strict]
   scenarios: seq par64 big list start50 mem scale http-seq http-par64 http-sessions http-big (http: these four)
              modern-seq modern-par64 (modern: these two)
-             platform-seq platform-register platform-scale (platform: these three)
+             platform-seq platform-register platform-scale platform-search (platform: these four)
   --subject   the program under test (default: trunkline beside this program); bench-floor is measured against itself
   --peers     a directory with a Python environment in venv/ (`cargo xtask bench --peers` makes one)
   --strict    exit with 1 if a target is missed";

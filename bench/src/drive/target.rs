@@ -199,6 +199,11 @@ impl Target {
         pairs.iter().map(|&pair| self.call(pair, ask)?.expecting(expected.of(era, pair)?)).collect()
     }
 
+    /// Over HTTP, where the middle listens.
+    pub(super) fn port(&self) -> Result<u16, String> {
+        self.ports.first().copied().ok_or_else(|| "no port".to_owned())
+    }
+
     pub(super) fn is_over_http(&self) -> bool {
         matches!(self.route, Route::Http(_))
     }

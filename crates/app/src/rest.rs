@@ -91,14 +91,26 @@ impl Rest {
     }
 }
 
-/// What a problem says, with its advice.
+/// What a problem says, with its advice; of several mistakes, every one.
 fn words(status: u16, body: &Value) -> String {
     let text = |name| body.get(name).and_then(Value::as_str);
+    let mistakes = body.get("errors").and_then(Value::as_array).into_iter().flatten();
+    let mistakes: Vec<String> = mistakes.filter_map(mistake).collect();
+    if !mistakes.is_empty() {
+        return mistakes.join("; ");
+    }
     let why = text("detail").map_or_else(|| format!("HTTP {status}"), str::to_owned);
     match text("hint") {
         Some(hint) => format!("{why} ({hint})"),
         None => why,
     }
+}
+
+/// `url: is not a URL that can be used`: the place as whoever wrote no JSON knows it.
+fn mistake(error: &Value) -> Option<String> {
+    let pointer = error.get("pointer")?.as_str()?.trim_start_matches('/');
+    let place = pointer.strip_prefix("connection_config/").unwrap_or(pointer);
+    Some(format!("{place}: {}", error.get("message")?.as_str()?))
 }
 
 /// The admin's token that a platform keeps in its data directory, if we may read it.
@@ -121,5 +133,31 @@ pub(crate) fn escaped(text: &str) -> String {
 impl std::fmt::Debug for Rest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Rest").field("base", &self.address()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_what_is_wrong_and_what_to_do() {
+        let one = |pointer: &str, message: &str| json!({"pointer": pointer, "message": message});
+        let errors = [one("/name", "is empty"), one("/connection_config/url", "is no URL")];
+        let hint = "correct everything listed in `errors`";
+        let table = [
+            (json!({"detail": "no", "hint": "do this"}), "no (do this)"),
+            (json!({"detail": "no"}), "no"),
+            (json!(null), "HTTP 418"),
+            (
+                json!({"detail": "2 mistakes", "hint": hint, "errors": errors}),
+                "name: is empty; url: is no URL",
+            ),
+        ];
+        for (body, expected) in table {
+            assert_eq!(words(418, &body), expected);
+        }
     }
 }

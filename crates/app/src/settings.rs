@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{self, Config, Problems, Rules, ServerSpec, Source};
-use trunkline_catalog::name::Naming;
+use trunkline_catalog::name::{DEFAULT_SEPARATOR, Naming};
 use trunkline_control::trace::HEADERS;
 use trunkline_gateway::{Declared, Face, Inherited, Limits, Logins, Options, Restart};
 use trunkline_http::reach::Policy;
@@ -62,6 +62,28 @@ pub(crate) struct Wanted<'w> {
     pub(crate) patience: Option<Duration>,
     /// Which tools clients are shown.
     pub(crate) exposure: Exposure,
+}
+
+/// Nothing else is said than usual.
+static USUAL: (Identity, Bounds) =
+    (Identity { name: None, version: None }, Bounds { call_timeout: None, max_message: None });
+
+impl<'w> Wanted<'w> {
+    /// What a command that looks and leaves wants: every server once, all tools under their own names, and
+    /// nobody who could be asked.
+    pub(crate) fn once(servers: &'w Servers) -> Self {
+        Self {
+            servers,
+            identity: &USUAL.0,
+            bounds: &USUAL.1,
+            simple: false,
+            restart: Restart::OneShot,
+            declared: Declared::nothing(),
+            separator: DEFAULT_SEPARATOR,
+            patience: None,
+            exposure: Exposure::Full,
+        }
+    }
 }
 
 /// Reads and validates the config. Nothing is started or changed before this has succeeded.

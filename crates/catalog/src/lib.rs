@@ -11,7 +11,7 @@ mod template;
 
 pub use assemble::{
     Behind, Catalog, CustomRoute, Exposure, MetaNames, MetaTool, Offer, Origin, Refusal, Route,
-    Scope, ToolRoute,
+    Scope, ToolRoute, custom_tools,
 };
 pub use instructions::{ServerWords, instructions};
 pub use listing::{

@@ -76,8 +76,9 @@ pub(crate) const INTRODUCTION: Duration = Duration::from_secs(2);
 /// more, that is done beside the thread that moves bytes.
 pub(crate) const NAMES_AT_ONCE: usize = 256;
 
-/// Searches of clients at a time: each takes a whole processor for some milliseconds; and how long one
-/// may take with all that it waits for. The first has to read every tool.
+/// Searches at a time, and as many who look which name was meant: each takes a whole processor for some
+/// milliseconds; and how long one of a client may take with all that it waits for. The first has to
+/// read every tool.
 pub(crate) const SEEKERS: usize = 2;
 pub(crate) const SEEK_TIME: Duration = Duration::from_secs(30);
 

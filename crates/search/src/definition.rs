@@ -8,6 +8,8 @@ use crate::document::{Parameter, Tool};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Definition {
     pub name: String,
+    /// What clients call it, if that is something else; a definition does not say so itself.
+    pub renamed: Option<String>,
     pub description: String,
     pub parameters: Vec<(String, String)>,
 }
@@ -37,7 +39,7 @@ impl Definition {
             (false, true) => title,
             (false, false) => format!("{title}. {description}"),
         };
-        Self { name: text(json, "name"), description, parameters }
+        Self { name: text(json, "name"), renamed: None, description, parameters }
     }
 
     #[must_use]
@@ -46,6 +48,7 @@ impl Definition {
         let parameters = parameters.map(|(name, description)| Parameter { name, description });
         Tool {
             name: &self.name,
+            renamed: self.renamed.as_deref(),
             description: &self.description,
             parameters: parameters.collect(),
             vector: None,
@@ -68,7 +71,8 @@ mod tests {
     #[test]
     fn the_texts_of_a_tool_are_found() {
         let read = |json: &str| {
-            let Definition { name, description, parameters } = Definition::read(json.as_bytes());
+            let Definition { name, description, parameters, .. } =
+                Definition::read(json.as_bytes());
             let parameters: Vec<_> =
                 parameters.iter().map(|(name, about)| format!("{name}={about}")).collect();
             format!("{name}|{description}|{}", parameters.join(","))

@@ -12,6 +12,8 @@ pub struct Server<'a> {
 #[derive(Debug, Clone, Default)]
 pub struct Tool<'a> {
     pub name: &'a str,
+    /// What clients call it, if that is something else: it is found by both.
+    pub renamed: Option<&'a str>,
     pub description: &'a str,
     pub parameters: Vec<Parameter<'a>>,
     /// Where an embedding endpoint says that the tool points; the model's own word counts otherwise.
@@ -56,6 +58,7 @@ pub(crate) fn server_text(server: &Server<'_>) -> String {
 pub(crate) fn fields<'a>(server: &Server<'a>, tool: &Tool<'a>) -> Vec<(&'a str, u32)> {
     let mut fields =
         vec![(tool.name, 20), (tool.description, 10), (server.name, 10), (server.description, 3)];
+    fields.extend(tool.renamed.map(|name| (name, 20)));
     for parameter in &tool.parameters {
         fields.push((parameter.name, 5));
         fields.push((parameter.description, 3));
@@ -74,8 +77,8 @@ mod tests {
         let names: Vec<String> = (0..14).map(|at| format!("p{at}")).collect();
         let parameter = |name| Parameter { name, description: "about it" };
         let parameters = names.iter().map(|name| parameter(name)).collect();
-        let tool =
-            Tool { name: "createIssue", description: "Create an issue", parameters, vector: None };
+        let (name, description) = ("createIssue", "Create an issue");
+        let tool = Tool { name, description, parameters, ..Tool::default() };
         let server = Server { name: "github", description: "Code hosting" };
         assert_eq!(text(&server, &tool), fixture["said"]["tool"].as_str().unwrap());
         assert_eq!(told(&tool), ["about it"; MOST_PARAMETERS].join(" "));

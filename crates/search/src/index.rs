@@ -74,6 +74,8 @@ struct Entry {
     /// What the server is called, in lower case.
     called: Arc<str>,
     name: Box<str>,
+    /// What clients call it, if that is something else.
+    renamed: Option<Box<str>>,
     external: Option<Vector>,
 }
 
@@ -132,16 +134,21 @@ impl Index {
             let Some(entry) = self.slots.get_mut(at).and_then(Option::take) else {
                 continue;
             };
-            let name = entry.name.to_lowercase();
-            if let Some(same) = self.names.get_mut(name.as_str()) {
-                same.retain(|other| *other != slot);
-                if same.is_empty() {
-                    self.names.remove(name.as_str());
-                }
+            for name in [Some(&entry.name), entry.renamed.as_ref()].into_iter().flatten() {
+                self.forget_name(&name.to_lowercase(), slot);
             }
             self.put_row(at, None);
         }
         self.free.extend(slots);
+    }
+
+    fn forget_name(&mut self, name: &str, slot: u32) {
+        if let Some(same) = self.names.get_mut(name) {
+            same.retain(|other| *other != slot);
+            if same.is_empty() {
+                self.names.remove(name);
+            }
+        }
     }
 
     fn insert(
@@ -155,11 +162,14 @@ impl Index {
         let at = index(slot);
         self.put_row(at, self.model.embed_tool(server, tool).as_ref());
         self.lexical.insert(slot, server, tool);
-        self.names.entry(tool.name.to_lowercase().into()).or_default().push(slot);
+        for name in [Some(tool.name), tool.renamed].into_iter().flatten() {
+            self.names.entry(name.to_lowercase().into()).or_default().push(slot);
+        }
         if let Some(place) = self.slots.get_mut(at) {
             let external = tool.vector.clone();
             let (server, called) = (key.into(), Arc::clone(called));
-            *place = Some(Entry { server, called, name: tool.name.into(), external });
+            let (name, renamed) = (tool.name.into(), tool.renamed.map(Into::into));
+            *place = Some(Entry { server, called, name, renamed, external });
         }
         slot
     }
@@ -392,6 +402,24 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(exact(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_tool_with_another_name_is_found_by_both_and_by_neither_when_it_is_gone() {
+        let mut index = filled(&[GITHUB, WEATHER]);
+        let renamed = Some("getAttachment");
+        let tool = Tool { name: "read_file", renamed, description: "Bytes", ..Tool::default() };
+        index.replace_server("jira", &Server { name: "jira", description: "" }, &[tool]);
+        for text in ["read_file", "jira.read_file", "getattachment", "jira:getAttachment"] {
+            let hits = index.search(&asked(text));
+            let hit = hits.first().map(|hit| (hit.server, hit.tool, hit.parts.exact));
+            assert_eq!(hit, Some(("jira", "read_file", true)), "{text}");
+        }
+        assert_eq!(first(&index, "fetch the attachment"), "jira.read_file");
+        index.remove_server("jira");
+        for text in ["read_file", "getattachment"] {
+            assert!(index.search(&asked(text)).iter().all(|hit| !hit.parts.exact), "{text}");
         }
     }
 

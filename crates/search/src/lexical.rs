@@ -21,6 +21,9 @@ const MOST_TIMES: u8 = 2;
 /// each further one among those before it would take the square of its length.
 const MOST_TERMS: usize = 256;
 
+/// Each word that is guessed is compared with every word there is.
+const MOST_GUESSED: usize = 16;
+
 type Map<K, V> = HashMap<K, V, FixedState>;
 
 #[derive(Debug)]
@@ -136,7 +139,8 @@ impl Lexical {
         }
         // Nothing of it is known: a beginning, or a slip of the finger.
         let nearest = |term: &str| nearby::nearest(term, self.lists.keys().map(|key| &**key));
-        terms.iter().filter_map(|(term, times)| Some((list(nearest(term)?)?, *times))).collect()
+        let guessed = terms.iter().take(MOST_GUESSED);
+        guessed.filter_map(|(term, times)| Some((list(nearest(term)?)?, *times))).collect()
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a mean length is no place for the last digit")]

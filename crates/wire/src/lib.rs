@@ -5,7 +5,6 @@
 
 mod id;
 mod lines;
-mod long;
 mod message;
 mod pretty;
 mod repeat;

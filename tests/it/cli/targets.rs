@@ -247,3 +247,19 @@ fn expanded_values_of_a_config_are_not_shown() {
     done.bad(1, &["server `s` is not running", "cannot log in with"]);
     done.hides(SECRET);
 }
+
+#[test]
+fn a_search_where_not_all_tools_are_listed_finds_those_that_are_not() {
+    let room = Room::new();
+    room.config([("s", server(room.fake("s")).entry())]);
+    let serve = room.serve(&["--expose", "search"]);
+    let url = format!("http://{}/mcp", serve.address());
+    let done = against(&url, &["search", "mirror", "--json", "--limit", "100"]);
+    let json: serde_json::Value = serde_json::from_slice(done.good()).expect("JSON");
+    assert_eq!(json["tools"][0]["name"], "s.mirror", "{json:#}");
+    assert_eq!(json["tools"][0]["original_name"], "mirror", "{json:#}");
+    assert_eq!(json["tools"][0]["source_server"]["name"], "s", "{json:#}");
+    assert_eq!(json["metadata"]["total_tools_searched"], 1, "{json:#}");
+    assert!(against(&url, &["search", "mirror"]).text().starts_with("1.00  s.mirror"));
+    against(&url, &["search", " "]).bad(1, &["says nothing"]);
+}

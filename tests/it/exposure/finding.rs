@@ -58,7 +58,8 @@ fn a_search_can_be_limited_to_a_server_and_to_a_number() {
     assert_eq!(answer["searched"], 1);
     let why = mistake(&scene.client, "search_tools", r#"{"query":"x","server":"wether"}"#);
     assert_eq!(why, "there is no server `wether`; there are `files`, `weather`");
-    for wrong in ["{}", r#"{"query":5}"#, r#"{"query":"x","limit":51}"#] {
+    let wrong = ["{}", r#"{"query":5}"#, r#"{"query":" \n"}"#, r#"{"query":"x","limit":51}"#];
+    for wrong in wrong.into_iter().chain([r#"{"query":"x","limit":0}"#]) {
         mistake(&scene.client, "search_tools", wrong);
     }
 }
@@ -142,4 +143,15 @@ fn what_models_are_told_says_how_tools_are_found() {
         assert_eq!(told.contains("find them with search_tools"), expected, "{told}");
         assert!(told.contains("- weather"), "{told}");
     }
+}
+
+#[test]
+fn our_own_tools_are_described_like_any() {
+    let room = Room::new();
+    house(&room, Upstream::Stdio);
+    let scene = room.open_ready(Front::Stdio, &SEARCH);
+    let answer =
+        found(&scene.client, "describe_tools", r#"{"names":["search_tools","files:read_file"]}"#);
+    assert_eq!(names(&answer), ["search_tools", "files:read_file"], "{answer:#}");
+    assert!(answer["tools"][0]["inputSchema"]["properties"]["query"].is_object(), "{answer:#}");
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{done, put, read};
 
 /// Client, its file, a file as somebody has it.
-const FILES: [(&str, &str, &str); 7] = [
+const FILES: [(&str, &str, &str); 10] = [
     (
         "claude-desktop",
         ".config/Claude/claude_desktop_config.json",
@@ -42,6 +42,21 @@ const FILES: [(&str, &str, &str); 7] = [
         ".config/zed/settings.json",
         "{\n  \"context_servers\": {\n    \"a\": {\"command\": \"x\"}\n  } /* end */\n}",
     ),
+    (
+        "windsurf",
+        ".codeium/windsurf/mcp_config.json",
+        "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\", \"disabled\": true}\n  }\n}\n",
+    ),
+    (
+        "cline",
+        ".cline/data/settings/cline_mcp_settings.json",
+        "{\n  \"mcpServers\": {\n    \"a\": {\"type\": \"stdio\", \"command\": \"x\"}\n  }\n}\n",
+    ),
+    (
+        "goose",
+        ".config/goose/config.yaml",
+        "# mine\nGOOSE_MODEL: m\nextensions:\n  # work\n  a:\n    enabled: true\n    type: stdio\n    name: a\n    cmd: x\n    args: []\n",
+    ),
 ];
 
 #[test]
@@ -49,7 +64,8 @@ fn install_then_uninstall_leaves_every_clients_file_as_it_was() {
     for (client, file, before) in FILES {
         let room = Room::new();
         room.config([]);
-        for text in [before, "", "{}"].iter().filter(|text| client != "codex" || **text != "{}") {
+        let is_json = !["codex", "goose"].contains(&client);
+        for text in [before, "", "{}"].iter().filter(|text| is_json || **text != "{}") {
             put(&room, file, text);
             done(&room, &["install", client, "--config", "mcp.json"]).good();
             assert!(read(&room, file).contains("trunkline"), "{client}");

@@ -1,13 +1,14 @@
 //! A `serve` that runs: its state, its log, its servers, and the live view.
 
 use kit::platform::{ADMIN, Platform};
-use kit::process::wait_until;
+use kit::process::{kill, wait_until};
 use kit::room::Room;
 use kit::run::{Done, run};
 use kit::say;
 use kit::service::{Service, Wire};
 use kit::terminal::Terminal;
 use kit::{LIMIT, inbox::Spoken};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::trunkline;
@@ -71,8 +72,7 @@ fn who_is_not_there_or_not_let_in_is_told() {
     let stage = Stage::new();
     let mut stranger = trunkline(&stage.room, &["status"]);
     stranger.args(["--url", &format!("http://{}", stage.platform.serve().address())]);
-    let told = run(stranger, b"");
-    assert_eq!(told.code, Some(1), "{told}");
+    run(stranger, b"").bad(1, &["TRUNKLINE_ADMIN_TOKEN", "--data-dir"]);
     let away = run(trunkline(&stage.room, &["status", "--url", "http://127.0.0.1:9"]), b"");
     away.bad(1, &["http://127.0.0.1:9 cannot be reached"]);
     let data = stage.room.path("data").display().to_string();
@@ -122,6 +122,31 @@ fn the_log_is_read_and_followed() {
 }
 
 #[test]
+fn who_wants_nothing_of_the_past_gets_only_what_is_new() {
+    let stage = Stage::new();
+    stage.platform.connected("s", &stage.service);
+    stage.platform.call("s.echo", &json!({"a": 1})).is(200);
+    stage.platform.wait_audit("the call", |record| record["action"] == "call-tool");
+    let seq = |text: &str| {
+        let record: Value = serde_json::from_str(text.lines().next().unwrap_or_default()).ok()?;
+        record["seq"].as_u64()
+    };
+    let newest = seq(stage.done(&["logs", "-n", "1", "--json"]).text()).expect("a number");
+
+    let mut command = stage.command(&["logs", "-f", "-n", "0", "--json"]);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::inherit());
+    let mut child = command.spawn().expect("it starts");
+    let heard = Spoken::fill_from(child.stdout.take().expect("its output"));
+    wait_until("something is told", LIMIT, || {
+        stage.platform.call("s.echo", &json!({"b": 2})).is(200);
+        !heard.text().is_empty()
+    });
+    assert!(seq(&heard.text()) > Some(newest), "{}", heard.text());
+    child.kill().expect("it can be ended");
+    child.wait().expect("it ends");
+}
+
+#[test]
 fn top_is_a_screen_or_lines() {
     let stage = Stage::new();
     stage.platform.connected("s", &stage.service);
@@ -138,4 +163,12 @@ fn top_is_a_screen_or_lines() {
     terminal.write("q");
     assert_eq!(terminal.finish(), Some(0), "{}", terminal.shown());
     assert!(terminal.shown().ends_with("\u{1b}[?1049l"), "{:?}", terminal.shown());
+
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let mut terminal = Terminal::spawn(&stage.command(&["top"]));
+        terminal.wait("1 of 1 servers up");
+        kill(terminal.pid(), signal);
+        assert_eq!(terminal.finish(), Some(0), "{signal:?}: {}", terminal.shown());
+        assert!(terminal.shown().ends_with("\u{1b}[?1049l"), "{:?}", terminal.shown());
+    }
 }

@@ -188,3 +188,35 @@ fn vectors_of_another_length_are_not_taken_and_what_flaps_is_taken_back() {
     assert_eq!(answer["tools"][0]["name"], "weather.tides", "{answer:#}");
     assert!(answer["metadata"]["embeddings"].get("trouble").is_none(), "{answer:#}");
 }
+
+/// Refuses what is longer, as models with a short window do.
+fn short_of_breath(asked: &Asked, longest: usize) -> Said {
+    match texts(asked).iter().any(|text| text.len() > longest) {
+        true => Said::status(400),
+        false => vectors(asked, 3),
+    }
+}
+
+#[test]
+fn a_text_that_the_endpoint_does_not_take_is_in_nobodys_way() {
+    let room = Room::new();
+    let endpoint = Llm::start(|asked| short_of_breath(asked, 1_000));
+    let platform = platform(&room, &endpoint, &[]);
+    offer(&room, &platform, WEATHER);
+    let long: &'static str = "blah ".repeat(2_000).leak();
+    offer(&room, &platform, ("endless", [("talk", long), ("tell", "Tells")].to_vec().leak()));
+    offer(&room, &platform, HOUSE);
+    process::wait_until("five tools are known", LIMIT, || {
+        search(&platform)["metadata"]["embeddings"]["tools_known"] == 5
+    });
+    let answer = wait_source(&platform, "endpoint");
+    assert_eq!(answer["tools"][0]["name"], "weather.tides", "{answer:#}");
+    // A question that it does not take is answered by the model in the program, and the next by it.
+    let question = json!({ "query": "wind and rain ".repeat(100) });
+    let answer = platform.rest(Some(ADMIN)).post(SEARCH, &question).is(200);
+    assert_eq!(answer["metadata"]["embeddings"]["source"], "built-in", "{answer:#}");
+    let other = json!({ "query": "the sea" });
+    let answer = platform.rest(Some(ADMIN)).post(SEARCH, &other).is(200);
+    assert_eq!(answer["metadata"]["embeddings"]["source"], "endpoint", "{answer:#}");
+    assert!(answer["metadata"]["embeddings"].get("trouble").is_none(), "{answer:#}");
+}

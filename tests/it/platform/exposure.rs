@@ -116,3 +116,40 @@ fn the_audit_names_the_tool_that_was_called_and_what_was_looked_for() {
     assert_eq!(search["outcome"], "ok", "{search:#}");
     assert_eq!(search["server_name"], Value::Null, "{search:#}");
 }
+
+#[test]
+fn what_a_key_finds_is_told_as_it_is_for_the_key_and_under_every_name_it_has() {
+    let room = Room::new();
+    let server = |name: &str| room.fake(name).tool("one", say::echo()).tool("two", say::echo());
+    let mut a = server("a").entry();
+    a["exposedTools"] = json!(["two", { "original": "one", "exposed": "fetch_llama" }]);
+    let pick = json!({
+        "description": "picks one",
+        "subtools": { "a": { "tools": [{ "name": "one" }] }, "b": { "tools": [{ "name": "two" }] } },
+    });
+    let servers = json!({ "a": a, "b": server("b").entry() });
+    let config = json!({ "mcpServers": servers, "tools": { "pick": pick } }).to_string();
+    let config = room.write("pick.json", config);
+    let config = config.to_str().expect("UTF-8");
+    let platform = room.platform(&["--config", config, "--expose", "search"]);
+    process::wait_until("both run", LIMIT, || platform.tool_names(ADMIN).len() == 5);
+    let made = platform.make_key(&json!({ "name": "k", "role": "caller", "tools": ["a.one"] }));
+    let key = made["key"].as_str().expect("a key");
+    // Of the custom tool the key has the part that it may call, and hears of no other.
+    let (text, _) = said(&platform.mcp(key).call("search_tools", r#"{"query":"pick"}"#));
+    assert!(text.contains("a / one") && !text.contains("b / two"), "{text}");
+    let rest = platform.rest(Some(key)).post("/api/v1/search", &json!({ "query": "pick" })).is(200);
+    let shown = rest.to_string();
+    assert!(shown.contains("a / one") && !shown.contains("b / two"), "{rest:#}");
+    // A tool that the config has renamed is found by both of its names.
+    for name in ["fetch_llama", "a.fetch_llama", "a.one"] {
+        let query = json!({ "query": name });
+        let (text, _) = said(&platform.mcp(key).call("search_tools", &query.to_string()));
+        let found: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(found["tools"][0]["name"], "a.fetch_llama", "{name}: {text}");
+        assert_eq!(found["tools"][0]["score"], 1.0, "{name}: {text}");
+        let rest = platform.rest(Some(key)).post("/api/v1/search", &query).is(200);
+        assert_eq!(rest["tools"][0]["name"], "a.one", "{name}: {rest:#}");
+        assert_eq!(rest["tools"][0]["score"], 1.0, "{name}: {rest:#}");
+    }
+}

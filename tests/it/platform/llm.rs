@@ -289,3 +289,29 @@ fn us3_a_model_that_knows_no_schemas_is_asked_in_words() {
     process::wait_until("it was asked again", LIMIT, || llm.asked().len() == 3);
     assert!(llm.asked()[2].body.get("response_format").is_none(), "what was learnt is kept");
 }
+
+#[test]
+fn us3_ac8_one_server_fills_nobodys_desk_with_suggestions() {
+    let room = Room::new();
+    let llm = Llm::start(|asked| {
+        Said::json(&asked.each(|name| {
+            let new = json!({ "id": format!("skill_{name}"), "title": name, "keywords": "", "reason": "" });
+            json!({ "skills": [{ "id": "home_iot", "confidence": 0.2 }], "new_skill": new })
+        }))
+    });
+    let platform = platform(&room, &llm);
+    let names: Vec<(&str, &str)> =
+        (0..60).map(|n| (&*format!("t{n}").leak(), "Does something")).collect();
+    let id = offer(&room, &platform, ("many", names.leak()));
+    let last = (0..60).map(|n| format!("t{n}"));
+    last.for_each(|tool| drop(wait_source(&platform, &id, &tool, "llm")));
+    let pending = format!("{SUGGESTIONS}?state=pending&limit=100");
+    process::wait_until("some are suggested", LIMIT, || {
+        let page = platform.admin().get(&pending).is(200);
+        page["suggestions"].as_array().is_some_and(|all| all.len() == 20)
+    });
+    let classify = format!("/api/v1/tools/{}/classify", percent(&format!("{id}/t59")));
+    platform.admin().bare("POST", &classify).is(200);
+    let page = platform.admin().get(&pending).is(200);
+    assert_eq!(page["suggestions"].as_array().map(Vec::len), Some(20), "and no more");
+}

@@ -68,6 +68,18 @@ fn us1_ac1_the_request_of_003_gets_the_response_of_003() {
 }
 
 #[test]
+fn us1_ac1_a_first_try_that_fails_at_once_does_not_change_the_answer() {
+    let room = Room::new();
+    let platform = room.platform(&["--allow-stdio-registration"]);
+    for n in 0..10 {
+        let entry = json!({ "command": "there-is-no-such-program" });
+        let shown = platform.register(&stdio(&format!("a{n}"), &entry));
+        assert_eq!(shown["status"], "CONNECTING", "{shown}");
+        platform.wait_status(&id_of(&shown), "ERROR");
+    }
+}
+
+#[test]
 fn us1_ac2_a_command_is_connected_over_its_pipes() {
     let room = Room::new();
     let platform = room.platform(&["--allow-stdio-registration"]);

@@ -176,6 +176,30 @@ fn us3_what_a_person_says_stays_until_a_person_says_otherwise() {
 }
 
 #[test]
+fn us3_a_skill_that_is_removed_takes_no_more_of_a_persons_word_with_it() {
+    let room = Room::new();
+    let platform = room.platform(&[]);
+    let id = offer(&room, &platform, DATABASE);
+    judged(&platform, &id, "run_query");
+    let robots = json!({ "title": "Robots", "keywords": "robot arm" }).to_string();
+    let path = format!("{SKILLS}/robots");
+    platform.admin().with_body("PUT", &path, robots.as_bytes()).is(201);
+    let skills = place(&id, "run_query", "skills");
+    let wish = json!({ "skill_ids": ["robots", "finance"] }).to_string();
+    platform.admin().with_body("PUT", &skills, wish.as_bytes()).is(200);
+    let shows = |source: &str, ids: &Value| {
+        process::wait_until(&format!("{ids} by {source}"), LIMIT, || {
+            let shown = judged(&platform, &id, "run_query");
+            shown["skill_ids"] == *ids && shown["source"] == source
+        });
+    };
+    platform.admin().delete(&path).is(204);
+    shows("manual", &json!(["finance"]));
+    platform.admin().with_body("PUT", &path, robots.as_bytes()).is(201);
+    shows("manual", &json!(["robots", "finance"]));
+}
+
+#[test]
 fn us3_skills_can_be_added_changed_and_removed_and_tools_follow() {
     let room = Room::new();
     let platform = room.platform(&[]);

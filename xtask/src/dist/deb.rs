@@ -28,7 +28,7 @@ fn furnish(dist: &Dist, tree: &Path) -> Result<(), String> {
     file::copy(&packaging.join("trunkline.service"), &unit, DATA)?;
     file::copy(&packaging.join("mcp.json"), &tree.join("etc/trunkline/mcp.json"), DATA)?;
     for extra in &dist.extras {
-        let to = usr.join(extra.under_usr);
+        let to = usr.join(&extra.under_usr);
         file::copy(&extra.path, &to, DATA)?;
         if extra.under_usr.contains("/man/") {
             gzip(&to)?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// A file that was made, and its place under `/usr` once installed.
 pub(super) struct Placed {
     pub(super) path: PathBuf,
-    pub(super) under_usr: &'static str,
+    pub(super) under_usr: String,
 }
 
 pub(super) const PROGRAM: u32 = 0o755;

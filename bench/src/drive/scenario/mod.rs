@@ -58,6 +58,7 @@ const ALL: &[(&str, Scenario)] = &[
     ("platform-seq", platform::seq::run),
     ("platform-register", platform::register::run),
     ("platform-scale", platform::scale::run),
+    ("platform-search", platform::search::run),
 ];
 
 /// One course after the other; a failure of the one does not keep the other from running.

@@ -23,7 +23,7 @@ pub(crate) struct Check {
 /// Which file of which client.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ClientFile {
-    /// claude-desktop, claude-code, cursor, codex, vscode, gemini or zed
+    /// claude-desktop, claude-code, cursor, codex, vscode, gemini, zed, windsurf, cline or goose
     #[arg(value_name = "CLIENT", value_parser = client)]
     pub(crate) client: Client,
     /// The project's config in DIR instead of the user's

@@ -18,7 +18,7 @@ pub(crate) struct Servers {
     #[arg(long, value_name = "S", value_parser = separator)]
     pub(crate) separator: Option<String>,
     /// Give tools names that CLIENT accepts (claude-desktop, claude-code, cursor, codex, vscode,
-    /// gemini, zed, openai)
+    /// gemini, zed, windsurf, cline, goose, openai)
     #[arg(long = "for", value_name = "CLIENT", value_parser = client)]
     pub(crate) client: Option<Client>,
     /// Pass these variables of the environment on to every server (A,B or repeated; `*` = all)

@@ -30,6 +30,12 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
+/// `1 server`, `2 servers`.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    let many = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{many}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

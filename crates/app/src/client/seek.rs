@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use trunkline_search::{Definition, Index, Model, Query, Server};
 use trunkline_wire::{elements, member};
 
-use crate::client::clean;
 use crate::client::table::columns;
+use crate::client::{clean, names};
 
 /// What is looked for in a list.
 #[derive(Debug, Clone, Copy)]
@@ -64,6 +64,49 @@ pub(crate) fn seek(list: &[u8], sought: &Sought<'_>) -> Result<(Vec<Found>, usiz
     Ok((found.collect(), index.count(&query)))
 }
 
+/// What finds tools there, if the list is one of Trunkline's that does not show all of them.
+pub(crate) fn finder(list: &[u8]) -> Option<String> {
+    let names = names(list, "tools", "name");
+    let is_there = |name: &str| names.iter().any(|known| known == name);
+    let own = |name: &&String| {
+        let prefix = name.strip_suffix("search_tools")?;
+        let others = ["describe_tools", "call_tool", "call_read_only_tool"];
+        others.iter().all(|other| is_there(&format!("{prefix}{other}"))).then_some(())
+    };
+    names.iter().find(|name| own(name).is_some()).cloned()
+}
+
+/// So many are found there at most.
+const MOST_THERE: usize = 50;
+
+/// What it is called with.
+pub(crate) fn finding(finder: &str, sought: &Sought<'_>) -> Value {
+    let limit = sought.limit.clamp(1, MOST_THERE);
+    json!({ "name": finder, "arguments": { "query": sought.text, "limit": limit } })
+}
+
+/// What it has found; or what it says instead.
+pub(crate) fn found_there(result: &[u8]) -> Result<(Vec<Found>, usize), String> {
+    let result: Value = serde_json::from_slice(result).unwrap_or_default();
+    let said = result.pointer("/content/0/text").and_then(Value::as_str).unwrap_or_default();
+    let Ok(answer) = serde_json::from_str::<Value>(said) else {
+        return Err(clean::line(said));
+    };
+    let text =
+        |it: &Value, key: &str| it.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let tool = |it: &Value| {
+        let (name, server) = (text(it, "name"), text(it, "server"));
+        let original = cut(&name, std::slice::from_ref(&server)).1.to_owned();
+        #[expect(clippy::cast_possible_truncation, reason = "from 0 to 1")]
+        let score = it.get("score").and_then(Value::as_f64).unwrap_or_default() as f32;
+        Found { name, server, original, description: text(it, "description"), score }
+    };
+    let found = answer.get("tools").and_then(Value::as_array).into_iter().flatten();
+    let searched = answer.get("searched").and_then(Value::as_u64);
+    let searched = searched.and_then(|count| usize::try_from(count).ok());
+    Ok((found.map(tool).collect(), searched.unwrap_or_default()))
+}
+
 /// The server a listed name begins with (the longest that fits) and the tool's own name.
 fn cut<'n, 'k>(name: &'n str, known: &'k [String]) -> (&'k str, &'n str) {
     let fit = |key: &&String| {
@@ -110,6 +153,32 @@ mod tests {
         {"name":"git:log","description":"Show commits"},
         {"name":"meteo__forecast","description":"Rain and wind"},
         {"name":"pick","description":"Picks one"}]}"#;
+
+    #[test]
+    fn a_list_that_does_not_show_everything_says_what_finds_the_rest() {
+        let list = |names: &[&str]| {
+            let tools: Vec<Value> = names.iter().map(|name| json!({ "name": name })).collect();
+            finder(json!({ "tools": tools }).to_string().as_bytes())
+        };
+        let own = ["x", "call_read_only_tool", "call_tool", "describe_tools", "search_tools"];
+        assert_eq!(list(&own).as_deref(), Some("search_tools"));
+        assert_eq!(list(&own[..4]), None);
+        assert_eq!(list(&own[2..]), None);
+        let other = own.map(|name| format!("trunkline_{name}"));
+        let other = other.each_ref().map(String::as_str);
+        assert_eq!(list(&other).as_deref(), Some("trunkline_search_tools"));
+    }
+
+    #[test]
+    fn what_was_found_there_is_read() {
+        let said = r#"{"tools":[{"name":"git.log","server":"git","description":"d","score":0.25}],"searched":3}"#;
+        let result = |text: &str| json!({ "content": [{ "text": text }] }).to_string();
+        let (found, searched) = found_there(result(said).as_bytes()).unwrap();
+        assert_eq!((searched, found.len()), (3, 1));
+        let Found { name, server, original, .. } = &found[0];
+        assert_eq!([name, server, original], ["git.log", "git", "log"]);
+        assert_eq!(found_there(result("no\nway").as_bytes()).unwrap_err(), "no way");
+    }
 
     fn names(text: &str, servers: &[&str]) -> (Vec<String>, usize) {
         let known = ["git", "meteo", "me"].map(str::to_owned);

@@ -6,10 +6,9 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::Exposure;
 use trunkline_catalog::config::Style;
-use trunkline_catalog::name::DEFAULT_SEPARATOR;
-use trunkline_gateway::{Declared, Failure, Gateway, Restart, State, Status};
+use trunkline_gateway::{Failure, Gateway, State, Status};
 
-use crate::cli::{Bounds, Check, Identity};
+use crate::cli::Check;
 use crate::client::columns;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::environment::Environment;
@@ -54,15 +53,10 @@ fn examine(
     environment: &Environment,
 ) -> Result<std::io::Result<Vec<Row>>, SettingsError> {
     let wanted = Wanted {
-        servers: &check.servers,
-        identity: &Identity::default(),
-        bounds: &Bounds::default(),
         simple: check.simple,
-        restart: Restart::OneShot,
-        declared: Declared::nothing(),
-        separator: DEFAULT_SEPARATOR,
         patience: Some(PATIENCE),
         exposure: Exposure::Auto,
+        ..Wanted::once(&check.servers)
     };
     let config = settings::load(path, &wanted, environment)?;
     if !config.warnings.is_empty() {

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::timeout;
-use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{Config, Problem};
 use trunkline_catalog::name::{Client, DEFAULT_SEPARATOR};
-use trunkline_gateway::{Declared, Gateway, LocalClient, Options, Restart, Status};
+use trunkline_gateway::{Gateway, LocalClient, Options, Status};
 use trunkline_http::Url;
 
-use crate::cli::{Bounds, Doctor, Identity, Servers};
+use crate::cli::{Doctor, Servers};
+use crate::client::counted;
 use crate::commands::install::{lost, surroundings};
 use crate::commands::runtime::{block_on, broke, start_logging};
 use crate::doctor::{
@@ -86,17 +86,7 @@ fn config(
 ) -> std::io::Result<()> {
     // The names as they are, whatever a client would make of them: that is looked at apart.
     let servers = Servers { client: None, ..asked.servers.clone() };
-    let wanted = Wanted {
-        servers: &servers,
-        identity: &Identity::default(),
-        bounds: &Bounds::default(),
-        simple: false,
-        restart: Restart::OneShot,
-        declared: Declared::nothing(),
-        separator: DEFAULT_SEPARATOR,
-        patience: Some(PATIENCE),
-        exposure: Exposure::Full,
-    };
+    let wanted = Wanted { patience: Some(PATIENCE), ..Wanted::once(&servers) };
     let about = path.display().to_string();
     let tell = |problem: &Problem| {
         let grade = if problem.is_error() { Grade::Error } else { Grade::Warning };
@@ -116,11 +106,19 @@ fn config(
             return Ok(());
         }
     };
-    seen.looked.push(format!("{about} with {} servers", loaded.servers.len()));
+    seen.looked.push(format!("{about} with {}", counted(loaded.servers.len(), "server")));
     seen.findings.extend(loaded.warnings.iter().map(tell));
     let search = environment.filled("PATH").unwrap_or_else(|| "/usr/bin:/bin".to_owned());
     let from_desktop = |client: &Client| {
-        matches!(client, Client::ClaudeDesktop | Client::Cursor | Client::VsCode | Client::Zed)
+        matches!(
+            client,
+            Client::ClaudeDesktop
+                | Client::Cursor
+                | Client::VsCode
+                | Client::Zed
+                | Client::Windsurf
+                | Client::Cline
+        )
     };
     let desktop = asked.servers.client.iter().chain(clients).any(from_desktop);
     seen.findings.extend(programs(&loaded.servers, &search, desktop));
@@ -169,7 +167,8 @@ fn living(
     }
     let separator = asked.servers.separator.as_deref().unwrap_or(DEFAULT_SEPARATOR);
     let offered = offered(&tools, &statuses, separator);
-    seen.looked.push(format!("{} tools of {} servers", offered.len(), statuses.len()));
+    let (tools, servers) = (counted(offered.len(), "tool"), counted(statuses.len(), "server"));
+    seen.looked.push(format!("{tools} of {servers}"));
     let clients = match (asked.servers.client, clients) {
         (Some(client), _) => vec![client],
         (None, []) => Client::ALL.to_vec(),

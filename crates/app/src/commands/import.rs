@@ -10,7 +10,8 @@ use crate::cli::Import;
 use crate::commands::install::{lost, surroundings};
 use crate::environment::Environment;
 use crate::import::{
-    self, Exported, ImportRequest, Owner, Projects, Report, Server, Sources, Trouble, trouble_line,
+    self, Exported, ImportRequest, Owner, Projects, Report, Section, Server, Sources, Trouble,
+    trouble_line,
 };
 use crate::install::{Found, Written};
 use crate::moment::stamp;
@@ -43,7 +44,20 @@ pub(crate) fn run(asked: &Import, environment: &Environment) -> u8 {
     if asked.to == Owner::Trunkline {
         made.troubles.extend(still_missing(&made.text, environment));
     }
-    deliver(asked, &report, &made, environment)
+    let shown = shown(asked.to, &servers);
+    deliver(asked, &report, &made, &shown, environment)
+}
+
+/// The text as a person may see it: without what may be a secret.
+fn shown(to: Owner, servers: &[Server]) -> String {
+    let text = import::config_text("", "mcpServers", servers).unwrap_or_default();
+    let masked = config::masked(&text);
+    if to == Owner::Trunkline {
+        return masked;
+    }
+    let section = Section::main(Owner::Trunkline, None);
+    let masked = import::read_file(Owner::Trunkline, Path::new(""), &masked, &section);
+    import::export(to, &masked.servers).text
 }
 
 fn sources(asked: &Import) -> Sources {
@@ -68,7 +82,13 @@ pub(super) fn still_missing(text: &str, environment: &Environment) -> Vec<Troubl
     }
 }
 
-fn deliver(asked: &Import, report: &Report, made: &Exported, environment: &Environment) -> u8 {
+fn deliver(
+    asked: &Import,
+    report: &Report,
+    made: &Exported,
+    shown: &str,
+    environment: &Environment,
+) -> u8 {
     let written = match asked.output.as_deref().filter(|_| !asked.dry_run) {
         Some(path) => match write(path, &made.text, asked.force) {
             Ok(backup) => Some((path, backup)),
@@ -109,26 +129,14 @@ fn deliver(asked: &Import, report: &Report, made: &Exported, environment: &Envir
         }
     }
     match (aside, asked.dry_run) {
+        // To a pipe as it is; to a terminal without what may be a secret.
         (true, _) => {
             speak::problem(&words, OK);
-            show(&made.text, asked.to)
+            speak::out(if speak::stdout_is_terminal() { shown } else { &made.text })
         }
-        (false, true) => speak::out(&format!("{words}\n{}", config::masked(&made.text))),
+        (false, true) => speak::out(&format!("{words}\n{shown}")),
         (false, false) => speak::out(&words),
     }
-}
-
-/// To a pipe as it is; to a terminal without what may be a secret.
-fn show(text: &str, to: Owner) -> u8 {
-    if !speak::stdout_is_terminal() {
-        return speak::out(text);
-    }
-    if to.syntax() != import::Syntax::Json {
-        let words =
-            "the values may be secrets, so they are not shown here: use --output, or a pipe\n";
-        return speak::problem(words, OK);
-    }
-    speak::out(&config::masked(text))
 }
 
 /// Private, and never over something that is there unless that is wanted.

@@ -2,15 +2,12 @@
 //! machine, or at a platform elsewhere.
 
 use serde_json::{Value, json};
-use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{ServerSpec, Transport};
-use trunkline_catalog::name::DEFAULT_SEPARATOR;
 use trunkline_control::api::time;
 use trunkline_control::logins::Logins;
 use trunkline_control::oauth::{self, Loopback};
-use trunkline_gateway::{Declared, Restart};
 
-use crate::cli::{At, Bounds, Identity, Login, Logout, Servers};
+use crate::cli::{At, Login, Logout, Servers};
 use crate::client::did_you_mean;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::environment::Environment;
@@ -100,17 +97,7 @@ fn place(at: &At, environment: &Environment) -> Result<Result<Place, String>, Se
         return Ok(Ok(Place::Platform(Platform { rest, server })));
     }
     let servers = Servers { config: at.config.clone(), ..Servers::default() };
-    let wanted = Wanted {
-        servers: &servers,
-        identity: &Identity::default(),
-        bounds: &Bounds::default(),
-        simple: false,
-        restart: Restart::OneShot,
-        declared: Declared::nothing(),
-        separator: DEFAULT_SEPARATOR,
-        patience: None,
-        exposure: Exposure::Full,
-    };
+    let wanted = Wanted::once(&servers);
     let path = settings::config_path(at.config.as_deref(), environment)?;
     let config = settings::load(&path, &wanted, environment)?;
     Ok(here(&at.server, &config.servers, environment))

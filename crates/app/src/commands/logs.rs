@@ -15,13 +15,14 @@ use crate::{OK, speak};
 
 /// How often is looked for something new.
 const PAUSE: Duration = Duration::from_millis(500);
-/// So many records at once; more in one pause are read over several.
+/// So many records at once; more are read over several.
 const PAGE: u16 = 500;
 
 pub(crate) fn run(asked: &Logs, environment: &Environment) -> u8 {
     reach(&asked.at, environment, async |rest| {
         let paint = environment.paint();
-        let mut last = print(asked, &past(rest, asked).await?, 0, paint)?;
+        let (records, newest) = past(rest, asked).await?;
+        let mut last = print(asked, &records, 0, paint)?.max(newest);
         if !asked.follow {
             return Ok(OK);
         }
@@ -38,12 +39,19 @@ pub(crate) fn run(asked: &Logs, environment: &Environment) -> u8 {
     })
 }
 
-/// The newest records, the oldest of them first.
-async fn past(rest: &Rest, asked: &Logs) -> Result<Vec<Value>, Trouble> {
-    let mut records = page(rest, asked, asked.lines.clamp(1, PAGE), None).await?.0;
-    records.truncate(usize::from(asked.lines));
+/// The newest records, the oldest of them first; and the number of the newest, also if none is wanted.
+async fn past(rest: &Rest, asked: &Logs) -> Result<(Vec<Value>, u64), Trouble> {
+    let wanted = usize::from(asked.lines);
+    let (mut records, mut next) = page(rest, asked, asked.lines.clamp(1, PAGE), None).await?;
+    while let Some(cursor) = next.filter(|_| records.len() < wanted) {
+        let more;
+        (more, next) = page(rest, asked, PAGE, Some(&cursor)).await?;
+        records.extend(more);
+    }
+    let newest = records.first().map(seq).unwrap_or_default();
+    records.truncate(wanted);
     records.reverse();
-    Ok(records)
+    Ok((records, newest))
 }
 
 /// Everything behind the record of this number, the oldest first.

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use trunkline_control::access::WithoutToken;
 use trunkline_control::api::handle::Api;
-use trunkline_control::embed::{self, Embeddings};
+use trunkline_control::embed::Embeddings;
 use trunkline_control::issuer::Trusted;
-use trunkline_control::llm::{self, Llm};
+use trunkline_control::llm::Llm;
+use trunkline_control::net::ModelPlace;
 use trunkline_control::platform::{
     Booted, Platform, Settings, StdioRegistration, Surroundings, with_logins,
 };
@@ -85,7 +86,7 @@ pub(super) fn settings(
 fn llm(flags: &ModelFlags, environment: &Environment) -> Result<Option<Llm>, String> {
     let (Some(url), Some(model)) = (&flags.llm_url, &flags.llm_model) else { return Ok(None) };
     let key = environment.filled(LLM_KEY);
-    let place = llm::Place { url: url.clone(), model: model.clone(), key };
+    let place = ModelPlace { url: url.clone(), model: model.clone(), key };
     Llm::new(place).map(Some).map_err(|bad| format!("--llm-url: {bad}"))
 }
 
@@ -93,7 +94,7 @@ fn llm(flags: &ModelFlags, environment: &Environment) -> Result<Option<Llm>, Str
 fn embeddings(flags: &ModelFlags, environment: &Environment) -> Result<Option<Embeddings>, String> {
     let (Some(url), Some(model)) = (&flags.embed_url, &flags.embed_model) else { return Ok(None) };
     let key = environment.filled(EMBED_KEY);
-    let place = embed::Place { url: url.clone(), model: model.clone(), key };
+    let place = ModelPlace { url: url.clone(), model: model.clone(), key };
     Embeddings::new(place).map(Some).map_err(|bad| format!("--embed-url: {bad}"))
 }
 

@@ -1,7 +1,7 @@
 //! A `serve` that is running: how a command reaches it, what it asks first, and what is said when nobody answers.
 
 use serde_json::Value;
-use tokio::signal::ctrl_c;
+use tokio::signal::unix::{SignalKind, signal};
 use trunkline_http::Url;
 
 use crate::cli::Reached;
@@ -21,11 +21,19 @@ pub(super) enum Trouble {
 
 impl From<Unanswered> for Trouble {
     fn from(unanswered: Unanswered) -> Self {
-        Self::Failed(unanswered.to_string())
+        match unanswered {
+            // What it advises is for those who write the request.
+            Unanswered::Refused(401, _) => Self::Failed(format!(
+                "it wants to know who asks: set {ADMIN_TOKEN} to the token that `serve` printed, or give \
+                 --data-dir DIR (its data directory) or --token"
+            )),
+            other => Self::Failed(other.to_string()),
+        }
     }
 }
 
-/// Asks the `serve` that is meant. Ctrl-C ends it, and that is no failure.
+/// Asks the `serve` that is meant. Ctrl-C ends it, as other signals do, and that is no failure: what it has
+/// made of the terminal is given back.
 pub(super) fn run(
     at: &Reached,
     environment: &Environment,
@@ -41,7 +49,7 @@ pub(super) fn run(
     let outcome = block_on(async {
         tokio::select! {
             outcome = act(&rest) => outcome,
-            _ = ctrl_c() => Ok(OK),
+            () = told_to_end() => Ok(OK),
         }
     });
     match outcome {
@@ -49,6 +57,19 @@ pub(super) fn run(
         Ok(Err(Trouble::Gone)) => OK,
         Ok(Err(Trouble::Failed(why))) => speak::problem(&format!("error: {why}\n"), FAILED),
         Err(error) => broke(&error),
+    }
+}
+
+/// A signal that cannot be heard is not waited for.
+async fn told_to_end() {
+    let heard = async |kind: SignalKind| match signal(kind) {
+        Ok(mut signal) => drop(signal.recv().await),
+        Err(_) => std::future::pending().await,
+    };
+    tokio::select! {
+        () = heard(SignalKind::interrupt()) => {}
+        () = heard(SignalKind::terminate()) => {}
+        () = heard(SignalKind::hangup()) => {}
     }
 }
 

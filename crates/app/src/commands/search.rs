@@ -21,7 +21,15 @@ pub(crate) fn run(asked: &Search, environment: &Environment) -> u8 {
         if let Some(name) = asked.server.iter().find(|name| !known.contains(name)) {
             return Err(visit.unknown("server", name, &known));
         }
-        let (found, searched) = client::seek(&list, &sought).map_err(Trouble::Failed)?;
+        let found = match client::finder(&list).filter(|_| target.url.is_some()) {
+            // It shows a few, and looks for the others itself.
+            Some(finder) => {
+                let call = client::finding(&finder, &sought).to_string();
+                client::found_there(&visit.ask("tools/call", call.as_bytes()).await?)
+            }
+            None => client::seek(&list, &sought),
+        };
+        let (found, searched) = found.map_err(Trouble::Failed)?;
         Ok(if target.json {
             speak::out_line(
                 client::found_json(&asked.text, &found, searched).to_string().as_bytes(),

@@ -4,16 +4,13 @@ use std::time::Duration;
 
 use tokio::signal::ctrl_c;
 use tokio::signal::unix::{SignalKind, signal};
-use trunkline_catalog::Exposure;
 use trunkline_catalog::ListKind;
 use trunkline_catalog::config::{Config, RemoteKind, Secrets, ServerSpec, Transport};
 use trunkline_catalog::name::{DEFAULT_SEPARATOR, Naming};
-use trunkline_gateway::{
-    Declared, Gateway, LocalClient, LocalError, Options, Restart, State, Status,
-};
+use trunkline_gateway::{Declared, Gateway, LocalClient, LocalError, Options, State, Status};
 use trunkline_http::Url;
 
-use crate::cli::{Identity, Target};
+use crate::cli::Target;
 use crate::client::{self, line};
 use crate::commands::news::Listener;
 use crate::commands::runtime::{block_on, broke, read_config, refuse, start_logging};
@@ -202,15 +199,10 @@ impl Visit<'_> {
 fn options(manner: &Manner<'_>, environment: &Environment) -> Result<Options, SettingsError> {
     let target = manner.target;
     let wanted = Wanted {
-        servers: &target.servers,
-        identity: &Identity::default(),
         bounds: &target.bounds,
-        simple: false,
-        restart: Restart::OneShot,
         declared: Declared::of_the_client(),
-        separator: DEFAULT_SEPARATOR,
         patience: Some(PATIENCE),
-        exposure: Exposure::Full,
+        ..Wanted::once(&target.servers)
     };
     if let Some(url) = &target.url {
         let server = remote(url, target);

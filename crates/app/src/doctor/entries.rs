@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use serde_json::Value;
-use trunkline_catalog::name::Client;
+use trunkline_catalog::name::{Client, ENTRY};
 
 use super::finding::{Finding, Grade};
-use crate::install::{Document, Environment, Found, Wanted, place, starts_trunkline};
+use crate::client::line;
+use crate::install::{Document, Environment, Found, Wanted, place, started, starts_trunkline};
 
 /// A client that starts Trunkline.
 #[derive(Debug)]
@@ -32,25 +33,27 @@ fn look(client: Client, environment: &Environment) -> Option<Installed> {
         return Some(Installed { client, findings: vec![finding.fix(fix)] });
     };
     let servers = document.get(&[place.key])?;
-    let ours = servers.as_object()?.values().filter(|entry| starts_trunkline(entry));
-    let ours: Vec<&Value> = ours.collect();
+    let ours = servers.as_object()?.iter().filter(|(_, entry)| starts_trunkline(entry));
+    let ours: Vec<(&String, &Value)> = ours.collect();
     if ours.is_empty() {
         return None;
     }
-    let findings = ours.iter().flat_map(|entry| check(client, entry)).collect();
+    let findings = ours.iter().flat_map(|(name, entry)| check(client, name, entry)).collect();
     Some(Installed { client, findings })
 }
 
-fn check(client: Client, entry: &Value) -> Vec<Finding> {
+fn check(client: Client, name: &str, entry: &Value) -> Vec<Finding> {
     let title = client.profile().title;
     let mut findings = Vec::new();
     let mut tell = |grade: Grade, problem: String, fix: String| {
         findings.push(Finding::new(grade, "client", title, problem).fix(fix));
     };
-    let again = format!("`trunkline install {client} --config FILE` writes the entry anew");
-    let command = entry.get("command").and_then(Value::as_str).unwrap_or_default();
+    let named = if name == ENTRY { String::new() } else { format!(" --name {}", line(name)) };
+    let entry_name = line(name);
+    let again = format!("`trunkline install {client} --config FILE{named}` writes the entry anew");
+    let command = started(entry).unwrap_or_default();
     if command.contains('/') && !Path::new(command).exists() {
-        let problem = format!("its entry starts {command}, which is not there");
+        let problem = format!("its entry `{entry_name}` starts {command}, which is not there");
         tell(Grade::Error, problem, again.clone());
     }
     let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
@@ -61,7 +64,8 @@ fn check(client: Client, entry: &Value) -> Vec<Finding> {
     };
     match value("--config") {
         Some(config) if !Path::new(config).exists() => {
-            let problem = format!("its entry names the config {config}, which is not there");
+            let problem =
+                format!("its entry `{entry_name}` names the config {config}, which is not there");
             tell(Grade::Error, problem, again);
         }
         _ => {}
@@ -69,13 +73,15 @@ fn check(client: Client, entry: &Value) -> Vec<Finding> {
     match value("--for") {
         None => tell(
             Grade::Warning,
-            "its entry has no --for: it may refuse the names of tools".to_owned(),
-            format!("`trunkline install {client}` adds it"),
+            format!("its entry `{entry_name}` has no --for: it may refuse the names of tools"),
+            format!("`trunkline install {client} --config FILE{named}` adds it"),
         ),
         Some(other) if other != client.id() => tell(
             Grade::Warning,
-            format!("its entry says --for {other}"),
-            format!("write --for {client}, or run `trunkline install {client}`"),
+            format!("its entry `{entry_name}` says --for {other}"),
+            format!(
+                "write --for {client}, or run `trunkline install {client} --config FILE{named}`"
+            ),
         ),
         Some(_) => {}
     }
@@ -103,7 +109,7 @@ mod tests {
             (json!({"command": "trunkline"}), 1),
         ];
         for (entry, expected) in table {
-            assert_eq!(check(Client::Cursor, &entry).len(), expected, "{entry}");
+            assert_eq!(check(Client::Cursor, "trunkline", &entry).len(), expected, "{entry}");
         }
     }
 }

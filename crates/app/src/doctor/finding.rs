@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::line;
+use crate::client::{counted, line};
 use crate::terminal::Paint;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,7 +70,7 @@ pub(crate) fn words(findings: &[Finding], looked: &[String], paint: Paint) -> St
     let (errors, warnings) = (count(Grade::Error), count(Grade::Warning));
     out.push_str(&match (errors, warnings) {
         (0, 0) => format!("\n{}\n", paint.green("all is well")),
-        _ => format!("\n{errors} errors, {warnings} warnings\n"),
+        _ => format!("\n{}, {}\n", counted(errors, "error"), counted(warnings, "warning")),
     });
     out
 }

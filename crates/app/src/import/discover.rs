@@ -11,7 +11,7 @@ use trunkline_catalog::name::Client;
 use super::owner::Owner;
 use super::parse::parse;
 use super::read::Section;
-use crate::install::{Environment, Os, app_folder, project_file, user_file, xdg_config};
+use crate::install::{Environment, app_folder, moved_files, project_file, user_file};
 
 /// A file that may be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub(crate) enum Projects {
 
 /// The folders that have servers of their own in Claude Code's file.
 pub(super) fn local_projects(text: &str) -> Vec<String> {
-    let root = parse(text, Owner::ClaudeCode.syntax()).unwrap_or_default();
+    let root = parse(text, Owner::ClaudeCode.format()).unwrap_or_default();
     let projects = root.get("projects").and_then(Value::as_object).into_iter().flatten();
     let has_servers = |project: &Value| {
         let servers = project.get("mcpServers").and_then(Value::as_object);
@@ -86,23 +86,8 @@ fn client(owner: Owner) -> Option<Client> {
 }
 
 fn user_files(owner: Owner, env: &Environment) -> Vec<PathBuf> {
-    let home = env.home.as_deref();
-    let at_home = |path: &str| home.map(|home| home.join(path));
-    let files = match owner {
-        Owner::Windsurf => {
-            vec![at_home(".codeium/windsurf/mcp_config.json"), at_home(".codeium/mcp_config.json")]
-        }
-        Owner::Goose => vec![goose(env)],
-        Owner::Cline => {
-            let inside = "Code/User/globalStorage/saoudrizwan.claude-dev/settings";
-            let old = app_folder(env).map(|app| app.join(inside).join("cline_mcp_settings.json"));
-            vec![
-                at_home(".cline/data/settings/cline_mcp_settings.json"),
-                at_home(".cline/mcp.json"),
-                old,
-            ]
-        }
-        Owner::VsCode => {
+    match (owner, client(owner)) {
+        (Owner::VsCode, _) => {
             let app = app_folder(env);
             let of = |name: &str| app.as_deref().map(|app| app.join(name).join("User"));
             let folders = [of("Code"), of("Code - Insiders")];
@@ -110,23 +95,15 @@ fn user_files(owner: Owner, env: &Environment) -> Vec<PathBuf> {
             let all = folders.flat_map(|folder| profiles(&folder).into_iter().chain([folder]));
             let mut all: Vec<PathBuf> = all.map(|folder| folder.join("mcp.json")).collect();
             all.sort();
-            return all;
+            all
         }
-        other => vec![client(other).and_then(|client| user_file(client, env))],
-    };
-    files.into_iter().flatten().collect()
+        (Owner::Windsurf | Owner::Cline, Some(client)) => moved_files(client, env),
+        (_, client) => client.and_then(|client| user_file(client, env)).into_iter().collect(),
+    }
 }
 
 /// Each profile of VS Code has a folder.
 fn profiles(user: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(user.join("profiles")).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
-}
-
-fn goose(env: &Environment) -> Option<PathBuf> {
-    match env.os {
-        Os::Linux => Some(xdg_config(env)?.join("goose/config.yaml")),
-        Os::Mac => Some(env.home.as_deref()?.join(".config/goose/config.yaml")),
-        Os::Windows => Some(app_folder(env)?.join("Block/goose/config/config.yaml")),
-    }
 }

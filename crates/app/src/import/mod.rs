@@ -13,7 +13,7 @@ mod write;
 
 pub(crate) use discover::Projects;
 pub(crate) use merge::{Merged, merge};
-pub(crate) use owner::{Owner, Syntax};
+pub(crate) use owner::Owner;
 pub(crate) use read::{Imported, Section, Server, Trouble, read_file};
 pub(crate) use report::{Report, table, trouble_line};
 pub(crate) use run::{ImportRequest, Sources, import};

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use trunkline_catalog::name::Client;
 
-use crate::install::{Dialect, Format};
+use crate::install::{COMMENTED, Format};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
@@ -20,14 +20,6 @@ pub(crate) enum Owner {
     Gemini,
     Goose,
     Cline,
-}
-
-/// How the text is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Syntax {
-    Json,
-    Toml,
-    Yaml,
 }
 
 impl Owner {
@@ -88,20 +80,12 @@ impl Owner {
         }
     }
 
-    pub(crate) const fn syntax(self) -> Syntax {
+    /// In what the text is written.
+    pub(crate) const fn format(self) -> Format {
         match self {
-            Self::Codex => Syntax::Toml,
-            Self::Goose => Syntax::Yaml,
-            _ => Syntax::Json,
-        }
-    }
-
-    /// In what the text is written; Goose's is ours to write.
-    pub(crate) const fn format(self) -> Option<Format> {
-        match self.syntax() {
-            Syntax::Json => Some(Format::Json(Dialect::Comments)),
-            Syntax::Toml => Some(Format::Toml),
-            Syntax::Yaml => None,
+            Self::Codex => Format::Toml,
+            Self::Goose => Format::Yaml,
+            _ => COMMENTED,
         }
     }
 

@@ -31,7 +31,7 @@ fn read(owner: Owner, text: &str) -> Imported {
 }
 
 fn servers(owner: Owner, text: &str) -> Map<String, Value> {
-    match parse(text, owner.syntax()).unwrap().get(owner.key()) {
+    match parse(text, owner.format()).unwrap().get(owner.key()) {
         Some(Value::Object(servers)) => servers.clone(),
         other => panic!("{owner}: {other:?}"),
     }

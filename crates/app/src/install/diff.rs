@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::document::{Format, inline, shown_in_toml};
+use super::document::{Format, inline, shown_in_toml, shown_in_yaml};
 use super::place::Place;
 use super::plan::Change;
 
@@ -20,6 +20,10 @@ pub(super) fn render(place: &Place, name: &str, change: &Change) -> String {
             lines.push("   }".to_owned());
         }
         Format::Toml => lines.extend(toml(&format!("[{}.{name}]", place.key), change)),
+        Format::Yaml => {
+            lines.push(format!(" {}:", place.key));
+            lines.extend(yaml(name, change));
+        }
     }
     lines.push(String::new());
     lines.join("\n")
@@ -63,6 +67,23 @@ fn toml(header: &str, change: &Change) -> Vec<String> {
             [vec![format!("-{header}  ({})", members.join(", "))], whole(entry)].concat()
         }
         Change::Edit { settings } => [vec![format!(" {header}")], edited(settings, line)].concat(),
+    }
+}
+
+fn yaml(name: &str, change: &Change) -> Vec<String> {
+    let whole = |entry: &Value| {
+        let members = shown_in_yaml(entry).into_iter().map(|line| format!("+    {line}"));
+        std::iter::once(format!("+  {name}:")).chain(members).collect::<Vec<_>>()
+    };
+    let line = |mark: char, path: &[String], value: &Value| {
+        format!("{mark}    {}: {}", path.join("."), inline(value))
+    };
+    match change {
+        Change::Add { entry } => whole(entry),
+        Change::Replace { members, entry } => {
+            [vec![format!("-  {name}: …  ({})", members.join(", "))], whole(entry)].concat()
+        }
+        Change::Edit { settings } => [vec![format!("   {name}:")], edited(settings, line)].concat(),
     }
 }
 

@@ -56,17 +56,33 @@ impl Entry {
     /// What has to be set in an entry of ours. Everything else in it, such as an `env` or a timeout the
     /// user wrote, is his.
     pub(super) fn missing(&self, existing: &Value) -> Vec<Setting> {
+        let command = if self.client == Client::Goose { "cmd" } else { "command" };
         let mut wanted = vec![
-            setting(&["command"], self.command.as_str().into()),
+            setting(&[command], self.command.as_str().into()),
             setting(&["args"], self.args(existing).into()),
         ];
         match self.client {
-            Client::ClaudeCode | Client::VsCode => {
+            Client::ClaudeCode | Client::VsCode | Client::Cline => {
                 wanted.insert(0, setting(&["type"], "stdio".into()));
+            }
+            Client::Goose => {
+                let name = self.name.as_str();
+                wanted.insert(0, setting(&["type"], "stdio".into()));
+                wanted.insert(1, setting(&["name"], name.into()));
+                // Whether it is on, and what it is for, the user may say otherwise.
+                for (key, value) in [("enabled", true.into()), ("description", ABOUT.into())] {
+                    if existing.get(key).is_none() {
+                        wanted.push(setting(&[key], value));
+                    }
+                }
             }
             Client::Gemini => wanted.extend(self.gemini_env(existing)),
             Client::Codex => wanted.extend(self.codex_env(existing)),
-            Client::ClaudeDesktop | Client::Cursor | Client::Zed | Client::OpenAi => {}
+            Client::ClaudeDesktop
+            | Client::Cursor
+            | Client::Zed
+            | Client::Windsurf
+            | Client::OpenAi => {}
         }
         wanted.retain(|Setting { path, value }| at(existing, path) != Some(value));
         wanted
@@ -74,8 +90,7 @@ impl Entry {
 
     /// Whether the entry starts Trunkline, this one or another.
     pub(super) fn is_ours(&self, existing: &Value) -> bool {
-        let command = existing.get("command").and_then(Value::as_str);
-        command == Some(&self.command) || starts_trunkline(existing)
+        started(existing) == Some(&self.command) || starts_trunkline(existing)
     }
 
     /// Ours first, then the flags the user added.
@@ -107,9 +122,19 @@ impl Entry {
     }
 }
 
+/// What Goose shows beside the name.
+const ABOUT: &str = "Every MCP server of this machine, behind one";
+
+/// The command that an entry of a client's file starts; Cline has it one level down as well.
+pub(crate) fn started(entry: &Value) -> Option<&str> {
+    let deeper = entry.get("transport").unwrap_or(&Value::Null);
+    let found = ["command", "cmd"].iter().find_map(|key| entry.get(*key)?.as_str());
+    found.or_else(|| deeper.get("command")?.as_str())
+}
+
 /// Whether an entry of a client's file starts this program, by its name.
 pub(crate) fn starts_trunkline(entry: &Value) -> bool {
-    let command = entry.get("command").and_then(Value::as_str).unwrap_or_default();
+    let command = started(entry).unwrap_or_default();
     // also a Windows path, read on any system
     let program = command.rsplit(['/', '\\']).next().unwrap_or(command);
     matches!(program, "trunkline" | "trunkline.exe")
@@ -204,6 +229,8 @@ mod tests {
             (Client::Codex, plain("codex")),
             (Client::Gemini, plain("gemini")),
             (Client::Zed, plain("zed")),
+            (Client::Windsurf, plain("windsurf")),
+            (Client::Cline, typed("cline")),
         ];
         for (client, expected) in table {
             assert_eq!(entry(client, &[]).fresh(), expected, "{client}");
@@ -243,6 +270,8 @@ mod tests {
             (json!({"command": "/x/trunkline"}), true),
             (json!({"command": "trunkline", "args": []}), true),
             (json!({"command": r"C:\tools\trunkline.exe"}), true),
+            (json!({"cmd": "/x/trunkline"}), true),
+            (json!({"transport": {"type": "stdio", "command": "/x/trunkline"}}), true),
             (json!({"command": "npx", "args": ["trunkline"]}), false),
             (json!({"command": "/x/not-trunkline"}), false),
             (json!({"url": "http://127.0.0.1:3006/mcp"}), false),

@@ -39,6 +39,12 @@ pub(crate) enum InstallError {
     Syntax { file: PathBuf, line: usize, column: usize, problem: String },
     #[error("{}: {key} is not an object; the file was not touched", file.display())]
     NotAnObject { file: PathBuf, key: String },
+    #[error(
+        "{} is written in a way that is not edited here; put the entry in by hand (--dry-run on an \
+         empty --file shows it); the file was not touched",
+        file.display()
+    )]
+    Unusual { file: PathBuf },
     #[error("{} is not a regular file; it was not touched", file.display())]
     NotAFile { file: PathBuf },
     #[error("{} is not UTF-8 text; it was not touched", file.display())]

@@ -18,9 +18,11 @@ mod uninstall;
 pub(crate) use apply::{Found, Written};
 pub(crate) use backup::Backup;
 pub(crate) use document::{Dialect, Document, Format, Problem};
-pub(crate) use entry::{Entry, starts_trunkline};
+pub(crate) use entry::{Entry, started, starts_trunkline};
 pub(crate) use error::InstallError;
-pub(crate) use place::{Place, app_folder, place, project_file, user_file, xdg_config};
+pub(crate) use place::{
+    Place, app_folder, moved_files, place, project_file, user_file, xdg_config,
+};
 pub(crate) use plan::{as_error, plan};
 pub(crate) use request::{Environment, InstallRequest, Os, Wanted};
 pub(crate) use restore::{Extent, kept, restore};

@@ -55,10 +55,13 @@ pub(crate) fn shape(client: Client) -> Option<(Format, &'static str)> {
     let lenient = Format::Json(Dialect::Comments);
     match client {
         Client::ClaudeDesktop | Client::ClaudeCode => Some((strict, "mcpServers")),
-        Client::Cursor | Client::Gemini => Some((lenient, "mcpServers")),
+        Client::Cursor | Client::Gemini | Client::Windsurf | Client::Cline => {
+            Some((lenient, "mcpServers"))
+        }
         Client::VsCode => Some((lenient, "servers")),
         Client::Zed => Some((lenient, "context_servers")),
         Client::Codex => Some((Format::Toml, "mcp_servers")),
+        Client::Goose => Some((Format::Yaml, "extensions")),
         Client::OpenAi => None,
     }
 }
@@ -71,7 +74,11 @@ pub(crate) fn project_file(client: Client) -> Option<&'static str> {
         Client::Gemini => Some(".gemini/settings.json"),
         Client::Zed => Some(".zed/settings.json"),
         Client::Codex => Some(".codex/config.toml"),
-        Client::ClaudeDesktop | Client::OpenAi => None,
+        Client::ClaudeDesktop
+        | Client::Windsurf
+        | Client::Cline
+        | Client::Goose
+        | Client::OpenAi => None,
     }
 }
 
@@ -90,8 +97,36 @@ pub(crate) fn user_file(client: Client, env: &Environment) -> Option<PathBuf> {
             let folder = env.codex_home.clone().or_else(|| Some(home?.join(".codex")));
             Some(folder?.join("config.toml"))
         }
+        Client::Goose => Some(goose_folder(env)?.join("config.yaml")),
+        // They have moved: the file that is there, or else the newest place.
+        Client::Windsurf | Client::Cline => {
+            let files = moved_files(client, env);
+            files.iter().find(|file| file.exists()).or(files.first()).cloned()
+        }
         Client::OpenAi => None,
     }
+}
+
+/// The places of clients that have had several, the newest first.
+pub(crate) fn moved_files(client: Client, env: &Environment) -> Vec<PathBuf> {
+    let at_home = |path: &str| env.home.as_deref().map(|home| home.join(path));
+    let files = match client {
+        // the second is that of the plugin for JetBrains
+        Client::Windsurf => {
+            vec![at_home(".codeium/windsurf/mcp_config.json"), at_home(".codeium/mcp_config.json")]
+        }
+        Client::Cline => {
+            let inside = "Code/User/globalStorage/saoudrizwan.claude-dev/settings";
+            let old = app_folder(env).map(|app| app.join(inside).join("cline_mcp_settings.json"));
+            vec![
+                at_home(".cline/data/settings/cline_mcp_settings.json"),
+                at_home(".cline/mcp.json"),
+                old,
+            ]
+        }
+        _ => Vec::new(),
+    };
+    files.into_iter().flatten().collect()
 }
 
 /// Where desktop programs keep their settings.
@@ -116,6 +151,15 @@ fn zed_folder(env: &Environment) -> Option<PathBuf> {
         Os::Linux => Some(xdg_config(env)?.join("zed")),
         Os::Mac => Some(env.home.as_deref()?.join(".config/zed")),
         Os::Windows => Some(app_folder(env)?.join("Zed")),
+    }
+}
+
+/// As Zed, but for Windows.
+fn goose_folder(env: &Environment) -> Option<PathBuf> {
+    match env.os {
+        Os::Linux => Some(xdg_config(env)?.join("goose")),
+        Os::Mac => Some(env.home.as_deref()?.join(".config/goose")),
+        Os::Windows => Some(app_folder(env)?.join("Block/goose/config")),
     }
 }
 
@@ -183,6 +227,11 @@ mod tests {
             (Client::Zed, Os::Windows, format!("{win}/Zed/settings.json")),
             (Client::Codex, Os::Linux, "/h/.codex/config.toml".into()),
             (Client::Gemini, Os::Linux, "/h/.gemini/settings.json".into()),
+            (Client::Windsurf, Os::Linux, "/h/.codeium/windsurf/mcp_config.json".into()),
+            (Client::Cline, Os::Mac, "/h/.cline/data/settings/cline_mcp_settings.json".into()),
+            (Client::Goose, Os::Linux, "/h/.config/goose/config.yaml".into()),
+            (Client::Goose, Os::Mac, "/h/.config/goose/config.yaml".into()),
+            (Client::Goose, Os::Windows, format!("{win}/Block/goose/config/config.yaml")),
         ];
         for (client, os, expected) in table {
             assert_eq!(

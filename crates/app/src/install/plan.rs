@@ -113,6 +113,7 @@ pub(crate) fn as_error(problem: Problem, place: &Place) -> InstallError {
         Problem::NotAnObject { key } if key.is_empty() => {
             InstallError::NotAnObject { file, key: "the top level".to_owned() }
         }
+        Problem::Unusual => InstallError::Unusual { file },
         Problem::NotAnObject { key } => InstallError::NotAnObject { file, key: format!("`{key}`") },
     }
 }

@@ -133,7 +133,10 @@ fn notes(request: &InstallRequest, entry: &Entry) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let desktop = matches!(entry.client, Client::ClaudeDesktop | Client::Cursor | Client::Zed);
+    let desktop = matches!(
+        entry.client,
+        Client::ClaudeDesktop | Client::Cursor | Client::Zed | Client::Windsurf | Client::Cline
+    );
     if desktop && !request.variables.is_empty() {
         notes.push(format!(
             "the config needs {}; a program started from the desktop often lacks what the shell sets",
@@ -168,6 +171,11 @@ fn next(client: Client, scope: Scope) -> &'static str {
         (Client::Zed, _) => {
             "Zed reads the file at once; the Agent Panel's settings show the server"
         }
+        (Client::Windsurf, _) => "open Windsurf Settings → Cascade → MCP servers and refresh",
+        (Client::Cline, _) => {
+            "Cline reads the file at once; its MCP servers panel shows the server"
+        }
+        (Client::Goose, _) => "start a new session; `goose info -v` or `/extension` shows it",
         (Client::OpenAi, _) => "let your host start the command above",
     }
 }

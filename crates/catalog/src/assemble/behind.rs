@@ -7,7 +7,7 @@ use bytes::Bytes;
 use foldhash::fast::RandomState;
 use trunkline_wire::member;
 
-use super::meta::MetaNames;
+use super::meta::{MetaNames, MetaTool};
 use crate::name::{Assigned, ToolName};
 
 /// Whose a tool is: the server's place, or nobody's if the config has made it of several.
@@ -48,10 +48,15 @@ impl Behind {
             let of_origin = called.entry(tool.origin).or_default();
             of_origin.entry(tool.own.to_owned()).or_insert_with(|| tool.names.wire.clone());
         }
+        for tool in MetaTool::ALL {
+            let start = definitions.len();
+            definitions.extend_from_slice(&names.definition(tool));
+            places.insert(ToolName::new(names.name(tool).as_str()), start..definitions.len());
+        }
         Self { names, definitions: definitions.into(), places, called }
     }
 
-    /// The tool of this name as it would be listed.
+    /// The tool of this name as it would be listed, or is.
     pub fn definition(&self, name: &str) -> Option<&[u8]> {
         self.definitions.get(self.places.get(name)?.clone())
     }

@@ -51,6 +51,18 @@ pub enum Refusal {
     NotOffered { server: String, tool: String },
 }
 
+/// Names and definitions of the custom tools that can be called now, under their own names, sorted by
+/// them: what the catalog lists of them where no client wants other names, without the rest of it.
+pub fn custom_tools(offers: &[Offer<'_>], custom: &[CustomTool]) -> Vec<(String, Vec<u8>)> {
+    let made = |tool: &CustomTool| {
+        let route = CustomRoute::new(tool, offers, &mut Vec::new());
+        Some((tool.name.clone(), route.definition(tool, &tool.name, offers)?))
+    };
+    let mut tools: Vec<_> = custom.iter().filter_map(made).collect();
+    tools.sort_by(|a, b| a.0.cmp(&b.0));
+    tools
+}
+
 impl CustomRoute {
     pub(super) fn new(tool: &CustomTool, offers: &[Offer<'_>], warnings: &mut Vec<String>) -> Self {
         let ways = tool.subtools.iter().map(|subtool| Way {

@@ -21,7 +21,7 @@ use crate::listing::{CacheHint, Entry, ListKind, Listing, ParamHeader};
 use crate::name::{Naming, ToolName};
 
 pub use behind::{Behind, Origin};
-pub use custom::{CustomRoute, Refusal};
+pub use custom::{CustomRoute, Refusal, custom_tools};
 pub use meta::{Exposure, MetaNames, MetaTool};
 
 /// What one server contributes.

@@ -15,11 +15,14 @@ pub enum Client {
     VsCode,
     Gemini,
     Zed,
+    Windsurf,
+    Cline,
+    Goose,
     OpenAi,
 }
 
 impl Client {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::ClaudeDesktop,
         Self::ClaudeCode,
         Self::Cursor,
@@ -27,6 +30,9 @@ impl Client {
         Self::VsCode,
         Self::Gemini,
         Self::Zed,
+        Self::Windsurf,
+        Self::Cline,
+        Self::Goose,
         Self::OpenAi,
     ];
 
@@ -39,6 +45,9 @@ impl Client {
             Self::VsCode => &profile::VS_CODE,
             Self::Gemini => &profile::GEMINI,
             Self::Zed => &profile::ZED,
+            Self::Windsurf => &profile::WINDSURF,
+            Self::Cline => &profile::CLINE,
+            Self::Goose => &profile::GOOSE,
             Self::OpenAi => &profile::OPENAI,
         }
     }
@@ -115,6 +124,9 @@ mod tests {
             ("gemini-cli-mcp-client-trunkline", Some(Client::Gemini)),
             ("Visual Studio Code", Some(Client::VsCode)),
             ("Visual Studio Code - Insiders", Some(Client::VsCode)),
+            ("windsurf-client", Some(Client::Windsurf)),
+            ("Cline", Some(Client::Cline)),
+            ("goose-cli", Some(Client::Goose)),
             ("claude-airport", None),
             ("Visual Studio Codex", None),
             ("mcp-inspector", None),

@@ -217,6 +217,63 @@ pub(super) static ZED: Profile = Profile {
     instructions: None,
 };
 
+pub(super) static WINDSURF: Profile = Profile {
+    client: Client::Windsurf,
+    id: "windsurf",
+    title: "Windsurf",
+    client_info: &["windsurf-client", "Windsurf"], // mcp-client-capabilities
+    // nothing is published: what the model APIs behind it take
+    alphabet: Alphabet { upper: true, dash: true, digit_first: false },
+    total: 64,
+    // room for a prefix of its own
+    prefix: Some(("mcp__", "__")),
+    max: 48,
+    folding: FOLD_BOTH,
+    bad_character: Fate::Refused,
+    too_long: Fate::Refused,
+    budget: Some(Budget { tools: 100, beyond: "takes no more" }), // vendor documentation
+    lists_again: false,                                           // nothing known
+    instructions: None,
+};
+
+pub(super) static CLINE: Profile = Profile {
+    client: Client::Cline,
+    id: "cline",
+    title: "Cline",
+    client_info: &["Cline"], // mcp-client-capabilities
+    // every other character becomes `_` [S]
+    alphabet: WORD_AND_DASH,
+    // `server__tool` ≤ 64, else cut with eight digits of its own [S]
+    total: 64,
+    prefix: Some(("", "__")),
+    max: 50,
+    folding: FOLD_BOTH,
+    bad_character: Fate::Rewritten,
+    too_long: Fate::Rewritten,
+    budget: None,
+    lists_again: false, // nothing known
+    instructions: None,
+};
+
+pub(super) static GOOSE: Profile = Profile {
+    client: Client::Goose,
+    id: "goose",
+    title: "Goose",
+    client_info: &["goose"], // `goose-cli`, `goose-desktop` [T]
+    // sent to the model API as they are; hosts in front may be Google's
+    alphabet: Alphabet { upper: true, dash: true, digit_first: false },
+    total: 64,
+    prefix: Some(("", "__")),
+    max: 50,
+    folding: FOLD_BOTH,
+    bad_character: Fate::Refused,
+    too_long: Fate::Refused,
+    // above 50 it only tells the model that there are many
+    budget: None,
+    lists_again: false, // no handler seen [S]
+    instructions: None,
+};
+
 pub(super) static OPENAI: Profile = Profile {
     client: Client::OpenAi,
     id: "openai",

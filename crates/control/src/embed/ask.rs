@@ -1,94 +1,99 @@
-//! One request to the endpoint.
+//! One request to the endpoint, and how much may be in it.
 
-use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use trunkline_http::Url;
 use trunkline_search::Vector;
 
 use super::answer;
-use crate::net::{Client, Limits, Request, endpoint};
+use crate::net::{Limits, ModelLine};
 
 /// A few dozen vectors of a few thousand numbers, as text.
 const MOST_BODY: usize = 16 * 1024 * 1024;
 
-/// Where the endpoint is, and who we are to it.
-#[derive(Clone)]
-pub struct Place {
-    /// Up to `/v1`, or with `/embeddings`.
-    pub url: Url,
-    pub model: String,
-    pub key: Option<String>,
+/// How many texts are asked about in one request, and how much of each, in bytes: what a tool is for
+/// stands at the beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Portion {
+    pub(super) texts: usize,
+    longest: usize,
 }
 
-/// Without the key; the query of a URL may be one, too.
-impl fmt::Debug for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place")
-            .field("origin", &self.url.origin().to_string())
-            .field("model", &self.model)
-            .finish_non_exhaustive()
+impl Portion {
+    /// Some 1,500 tokens a text.
+    pub(super) const WHOLE: Self = Self { texts: 64, longest: 6_000 };
+
+    /// What is tried when this one is refused: fewer texts, so that one that a model does not take
+    /// does not stand in the way of the others; and then less of that one.
+    pub(super) fn smaller(self) -> Option<Self> {
+        match self {
+            Self { texts: 2.., .. } => Some(Self { texts: self.texts / 4, ..self }),
+            Self { longest: 1_000.., .. } => Some(Self { longest: self.longest / 4, ..self }),
+            _ => None,
+        }
+    }
+
+    fn of(self, text: &str) -> &str {
+        text.get(..text.floor_char_boundary(self.longest)).unwrap_or(text)
     }
 }
 
+/// Why there are no vectors.
 #[derive(Debug)]
-pub(super) struct Line {
-    place: Place,
-    url: Url,
-    client: Client,
+pub(super) struct Trouble {
+    pub(super) why: String,
+    pub(super) lies_with: LiesWith,
 }
 
-impl Line {
-    /// The operator names the address: it may be anywhere.
-    pub(super) fn new(place: Place) -> Result<Self, String> {
-        let url = endpoint(&place.url, "/embeddings")?;
-        Ok(Self { place, url, client: Client::new(Arc::new(|_| Ok(()))) })
-    }
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LiesWith {
+    /// It does not take these texts; others it may.
+    Texts,
+    Endpoint,
+    /// Some say so of a text that is too long for them.
+    Either,
+}
 
-    pub(super) fn model(&self) -> &str {
-        &self.place.model
+impl From<String> for Trouble {
+    fn from(why: String) -> Self {
+        Self { why, lies_with: LiesWith::Endpoint }
     }
+}
 
-    /// Where each of the texts points, and the length of what says so.
-    pub(super) async fn ask(
-        &self,
-        texts: &[String],
-        deadline: Duration,
-    ) -> Result<(Vec<Vector>, usize), String> {
-        let texts: Vec<&str> = texts.iter().map(|text| beginning(text)).collect();
-        let body = json!({ "model": self.place.model, "input": texts, "encoding_format": "float" });
-        let body = body.to_string().into_bytes();
-        let mut request = Request::post(self.url.clone(), "application/json", body);
-        if let Some(key) = &self.place.key {
-            request = request.header("Authorization", &format!("Bearer {key}"));
+/// Where each of the texts points, and the length of what says so.
+pub(super) async fn ask(
+    line: &ModelLine,
+    texts: &[String],
+    portion: Portion,
+    deadline: Duration,
+) -> Result<(Vec<Vector>, usize), Trouble> {
+    let texts: Vec<&str> = texts.iter().map(|text| portion.of(text)).collect();
+    let body = json!({ "model": line.model(), "input": texts, "encoding_format": "float" });
+    let answer = line.post(&body, Limits { deadline, max_body: MOST_BODY }).await?;
+    match answer.status {
+        200..300 => Ok(answer::read(&answer.body, texts.len())?),
+        status => {
+            let lies_with = match status {
+                400 | 413 | 422 => LiesWith::Texts,
+                500 => LiesWith::Either,
+                _ => LiesWith::Endpoint,
+            };
+            Err(Trouble { why: format!("it answered with HTTP {status}"), lies_with })
         }
-        let limits = Limits { deadline, max_body: MOST_BODY };
-        let answer = self.client.send(request, limits).await.map_err(|error| error.to_string())?;
-        match answer.status {
-            200..300 => answer::read(&answer.body, texts.len()),
-            status => Err(format!("it answered with HTTP {status}")),
-        }
     }
 }
-
-/// Models refuse what is too long for them; what a tool is for stands at the beginning.
-fn beginning(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(LONGEST_TEXT)).unwrap_or(text)
-}
-
-/// In bytes some 1,500 tokens.
-const LONGEST_TEXT: usize = 6_000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn debug_shows_no_key() {
-        let url = Url::parse("https://x.example.com/v1?key=hunter2").unwrap();
-        let place = Place { url, model: "m".to_owned(), key: Some("hunter2".to_owned()) };
-        assert!(!format!("{place:?}").contains("hunter2"));
+    fn what_is_refused_becomes_smaller_until_there_is_little_left() {
+        let steps = std::iter::successors(Some(Portion::WHOLE), |portion| portion.smaller());
+        let steps: Vec<_> = steps.map(|it| (it.texts, it.longest)).collect();
+        let expected = [(64, 6_000), (16, 6_000), (4, 6_000), (1, 6_000), (1, 1_500), (1, 375)];
+        assert_eq!(steps, expected);
+        let two = Portion { texts: 1, longest: 3 };
+        assert_eq!((two.of("äöü"), two.of("ab")), ("ä", "ab"));
     }
 }

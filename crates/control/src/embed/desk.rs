@@ -11,12 +11,11 @@ use tokio::time::Instant;
 use trunkline_gateway::{AskedEmbedder, Embedder};
 use trunkline_search::Vector;
 
-use super::ask::{Line, Place};
+use super::ask::{LiesWith, Portion, Trouble, ask};
 use super::known::{Questions, Tools};
+use crate::net::{ModelLine, ModelPlace};
 
-/// Texts of tools in one request.
-const TOGETHER: usize = 64;
-/// For such a request.
+/// For a request about tools.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// For a question: somebody waits for it, and the model in the program answers at once.
 const SHORT: Duration = Duration::from_millis(300);
@@ -30,7 +29,7 @@ pub struct Embeddings(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    line: Line,
+    line: ModelLine,
     tools: Mutex<Tools>,
     questions: Mutex<Questions>,
     state: Mutex<State>,
@@ -59,9 +58,9 @@ pub struct Standing {
 }
 
 impl Embeddings {
-    pub fn new(place: Place) -> Result<Self, String> {
+    pub fn new(place: ModelPlace) -> Result<Self, String> {
         Ok(Self(Arc::new(Inner {
-            line: Line::new(place)?,
+            line: ModelLine::new(place, "/embeddings")?,
             tools: Mutex::default(),
             questions: Mutex::default(),
             state: Mutex::default(),
@@ -78,8 +77,9 @@ impl Embeddings {
 
     /// Asks about tools for ever; `learnt` is called whenever all that waited are known.
     pub async fn run<F: Future<Output = ()>>(&self, learnt: impl Fn() -> F) -> ! {
+        let mut portion = Portion::WHOLE;
         loop {
-            let texts = self.0.tools.lock().next(TOGETHER);
+            let texts = self.0.tools.lock().next(portion.texts);
             if texts.is_empty() {
                 self.0.bell.notified().await;
                 continue;
@@ -87,7 +87,14 @@ impl Embeddings {
             if let Some(until) = self.resting() {
                 tokio::time::sleep_until(until).await;
             }
-            let Some(vectors) = self.asked(&texts, PATIENCE).await else { continue };
+            let said = self.ask(&texts, portion, PATIENCE).await;
+            let smaller = portion.smaller();
+            let is_refused = said.as_ref().is_err_and(|it| it.lies_with != LiesWith::Endpoint);
+            portion = smaller.filter(|_| is_refused).unwrap_or(Portion::WHOLE);
+            if is_refused && smaller.is_some() {
+                continue;
+            }
+            let Some(vectors) = self.note(said) else { continue };
             self.0.tools.lock().learn(&texts, vectors);
             if self.0.tools.lock().next(1).is_empty() {
                 self.0.version.fetch_add(1, Ordering::AcqRel);
@@ -100,16 +107,24 @@ impl Embeddings {
         self.0.state.lock().rests_until.filter(|until| Instant::now() < *until)
     }
 
-    async fn asked(&self, texts: &[String], patience: Duration) -> Option<Vec<Vector>> {
-        let said = self.0.line.ask(texts, patience).await;
+    /// Vectors of another length than before cannot be compared with those.
+    async fn ask(
+        &self,
+        texts: &[String],
+        portion: Portion,
+        patience: Duration,
+    ) -> Result<Vec<Vector>, Trouble> {
+        let (vectors, width) = ask(&self.0.line, texts, portion, patience).await?;
+        let before = *self.0.state.lock().width.get_or_insert(width);
+        match before == width {
+            true => Ok(vectors),
+            false => Err(format!("its vectors have {width} numbers, and had {before}").into()),
+        }
+    }
+
+    /// What has come of it is remembered: after a failure it is left alone for a while.
+    fn note(&self, said: Result<Vec<Vector>, Trouble>) -> Option<Vec<Vector>> {
         let mut state = self.0.state.lock();
-        let said = said.and_then(|(vectors, width)| match state.width.replace(width) {
-            Some(before) if before != width => {
-                state.width = Some(before);
-                Err(format!("its vectors have {width} numbers, and had {before}"))
-            }
-            _ => Ok(vectors),
-        });
         match said {
             Ok(vectors) => {
                 if state.trouble.take().is_some() {
@@ -118,7 +133,7 @@ impl Embeddings {
                 (state.failures, state.rests_until) = (0, None);
                 Some(vectors)
             }
-            Err(why) => {
+            Err(Trouble { why, .. }) => {
                 if state.trouble.is_none() {
                     tracing::warn!(
                         "the embedding endpoint is of no use: {why}; the model in the program is \
@@ -141,7 +156,12 @@ impl Embeddings {
         if self.resting().is_some() {
             return None;
         }
-        let vector = self.asked(&[text.to_owned()], SHORT).await?.pop()?;
+        let said = self.ask(&[text.to_owned()], Portion::WHOLE, SHORT).await;
+        if said.as_ref().is_err_and(|it| it.lies_with == LiesWith::Texts) {
+            // Nobody makes it be left alone by asking what it does not take.
+            return None;
+        }
+        let vector = self.note(said)?.pop()?;
         self.0.questions.lock().put(text, vector.clone());
         Some(vector)
     }

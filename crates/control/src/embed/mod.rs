@@ -6,5 +6,4 @@ mod ask;
 mod desk;
 mod known;
 
-pub use ask::Place;
 pub use desk::{Embeddings, Standing};

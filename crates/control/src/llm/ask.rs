@@ -1,6 +1,5 @@
 //! `Llm`: asks the model, a few tools at a time, and waits no longer than they are worth.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -8,11 +7,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
-use trunkline_http::Url;
 
 use super::answer::{self, Verdict};
 use super::prompt::{self, Described, Form};
-use crate::net::{Client, Limits, Request, endpoint};
+use crate::net::{Limits, ModelLine, ModelPlace};
 use crate::skills::Taxonomy;
 
 /// Tools that are asked about in one request: enough to save requests, few enough that one slow answer
@@ -28,34 +26,13 @@ const MOST_BODY: usize = 256 * 1024;
 const FAILURES: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// Where the model is, and who we are to it.
-#[derive(Clone)]
-pub struct Place {
-    /// Up to `/v1`, or with `/chat/completions`.
-    pub url: Url,
-    pub model: String,
-    pub key: Option<String>,
-}
-
-/// Without the key; the query of a URL may be one, too.
-impl fmt::Debug for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place")
-            .field("origin", &self.url.origin().to_string())
-            .field("model", &self.model)
-            .finish_non_exhaustive()
-    }
-}
-
 /// Cheap to clone; all clones are one.
 #[derive(Debug, Clone)]
 pub struct Llm(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    place: Place,
-    url: Url,
-    client: Client,
+    line: ModelLine,
     turns: Semaphore,
     /// It does not know schemas.
     is_plain: AtomicBool,
@@ -65,14 +42,9 @@ struct Inner {
 }
 
 impl Llm {
-    /// The operator names the address: it may be anywhere.
-    pub fn new(place: Place) -> Result<Self, String> {
-        let url = endpoint(&place.url, "/chat/completions")?;
-        let client = Client::new(Arc::new(|_| Ok(())));
+    pub fn new(place: ModelPlace) -> Result<Self, String> {
         Ok(Self(Arc::new(Inner {
-            place,
-            url,
-            client,
+            line: ModelLine::new(place, "/chat/completions")?,
             turns: Semaphore::new(AT_ONCE),
             is_plain: AtomicBool::new(false),
             failures: AtomicU32::new(0),
@@ -82,7 +54,7 @@ impl Llm {
 
     /// What it is called there.
     pub fn model(&self) -> &str {
-        &self.0.place.model
+        self.0.line.model()
     }
 
     /// What it says about each of these tools, at most `TOGETHER`; or why it says nothing.
@@ -141,29 +113,11 @@ impl Llm {
         form: Form,
         patience: Duration,
     ) -> Result<(u16, Vec<u8>), String> {
-        let inner = &self.0;
         let fence = crate::access::random::<12>().map_err(|error| error.to_string())?;
         let fence: String = fence.iter().map(|byte| format!("{byte:02x}")).collect();
-        let body = prompt::body(&inner.place.model, taxonomy, server, tools, &fence, form);
-        let body = body.to_string().into_bytes();
-        let mut request = Request::post(inner.url.clone(), "application/json", body);
-        if let Some(key) = &inner.place.key {
-            request = request.header("Authorization", &format!("Bearer {key}"));
-        }
+        let body = prompt::body(self.model(), taxonomy, server, tools, &fence, form);
         let limits = Limits { deadline: patience, max_body: MOST_BODY };
-        let answer = inner.client.send(request, limits).await.map_err(|error| error.to_string())?;
+        let answer = self.0.line.post(&body, limits).await?;
         Ok((answer.status, answer.body))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn debug_shows_no_key() {
-        let url = Url::parse("https://x.example.com/v1?key=hunter2").unwrap();
-        let place = Place { url, model: "m".to_owned(), key: Some("hunter2".to_owned()) };
-        assert!(!format!("{:?}", Llm::new(place).unwrap()).contains("hunter2"));
     }
 }

@@ -6,5 +6,5 @@ mod ask;
 mod prompt;
 
 pub use answer::{Suggested, Verdict};
-pub use ask::{Llm, Place, TOGETHER};
+pub use ask::{Llm, TOGETHER};
 pub use prompt::Described;

@@ -1,13 +1,13 @@
 //! The guarded HTTP client: every address is judged before it is connected to.
 //!
-//! For everything the control plane fetches: keys of token issuers, health checks, OAuth, traces.
+//! For everything the control plane fetches: keys of token issuers, health checks, OAuth, traces, models.
 //! One request per connection; no cookies, no proxies, no redirects unless asked for.
 
 mod client;
 mod connect;
-mod endpoint;
 mod error;
 mod follow;
+mod model;
 mod receive;
 mod request;
 mod response;
@@ -19,7 +19,8 @@ mod tests;
 
 pub use client::Client;
 pub use connect::Judge;
-pub(crate) use endpoint::endpoint;
 pub use error::FetchError;
+pub(crate) use model::ModelLine;
+pub use model::ModelPlace;
 pub use request::{Limits, Redirects, Request};
 pub use response::Response;

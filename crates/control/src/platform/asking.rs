@@ -1,6 +1,7 @@
 //! Asks the language model that the operator has named which skills tools have, keeps what it says, and
 //! queues the skills it misses for a person to decide on.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -15,7 +16,8 @@ use crate::skills::{Assigned, Source};
 
 /// For all tools of one server together (US3-AC7, with a little left for the rest of the way).
 const PATIENCE: Duration = Duration::from_secs(55);
-/// A server whose tools make a model miss more than that is not worth a person's time.
+/// Of one server, while this process runs: one whose tools make a model miss more than that is not worth
+/// a person's time.
 const MOST_SUGGESTIONS: usize = 20;
 
 impl Platform {
@@ -27,18 +29,19 @@ impl Platform {
         self.0.tasks.spawn(async move {
             tokio::select! {
                 () = own.0.end.cancelled() => {}
-                () = own.ask_about(&llm, &server, &batch, wanted) => {}
+                () = own.ask_about(&llm, &server, batch, wanted) => {}
             }
         });
     }
 
-    async fn ask_about(&self, llm: &Llm, server: &str, batch: &Batch, wanted: Vec<usize>) {
+    async fn ask_about(&self, llm: &Llm, server: &str, batch: Batch, wanted: Vec<usize>) {
         let deadline = Instant::now() + PATIENCE;
+        let batch = Arc::new(batch);
         let asking = TaskTracker::new();
         let portions: Vec<Vec<usize>> = wanted.chunks(TOGETHER).map(<[usize]>::to_vec).collect();
         for portion in portions {
             let (own, llm, server) = (self.clone(), llm.clone(), server.to_owned());
-            let batch = batch.clone();
+            let batch = Arc::clone(&batch);
             asking.spawn(async move {
                 let asked = own.ask_portion(&llm, &server, &batch, &portion);
                 if tokio::time::timeout_at(deadline, asked).await.is_err() {
@@ -72,9 +75,14 @@ impl Platform {
             }
         };
         let (mut records, mut suggestions) = (Vec::new(), Vec::new());
+        let taxonomy = self.0.book.taxonomy(); // somebody may have changed it meanwhile
         for (at, verdict) in portion.iter().zip(verdicts) {
             let (Some(tool), Some(verdict)) = (batch.tools.get(*at), verdict) else { continue };
-            let Verdict { skills, suggested } = verdict;
+            let Verdict { mut skills, suggested } = verdict;
+            skills.retain(|(id, _)| taxonomy.get(id).is_some());
+            if skills.is_empty() {
+                continue;
+            }
             let assigned = Assigned { skills, source: Source::Llm };
             let print = batch.fingerprint(*at, Source::Llm);
             records.push(record_of(server, &tool.name, print, &assigned));
@@ -102,13 +110,19 @@ impl Platform {
                 decided_by: None,
             })
         };
-        let suggestions = suggestions.into_iter().take(MOST_SUGGESTIONS);
+        let room = self.0.book.reserve_suggestions(server, suggestions.len(), MOST_SUGGESTIONS);
+        let suggestions = suggestions.into_iter().take(room);
         let records: Vec<SuggestionRecord> = suggestions.filter_map(record).collect();
         if records.is_empty() {
             return;
         }
-        if let Err(error) = self.0.store.suggest_skills(records).await {
-            tracing::warn!(%error, "suggested skills cannot be kept");
-        }
+        let new = match self.0.store.suggest_skills(records).await {
+            Ok(new) => usize::try_from(new).unwrap_or(room),
+            Err(error) => {
+                tracing::warn!(%error, "suggested skills cannot be kept");
+                0
+            }
+        };
+        self.0.book.give_back_suggestions(server, room.saturating_sub(new));
     }
 }

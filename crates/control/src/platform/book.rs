@@ -27,6 +27,8 @@ struct Pages {
     read: HashMap<String, [u8; 32]>,
     /// What the store said then.
     mark: Option<[i64; 4]>,
+    /// How many skills were suggested for each server's tools.
+    suggested: HashMap<String, usize>,
     /// A digest of the skills of each server's tools, made when it is asked for.
     prints: HashMap<String, [u8; 32]>,
 }
@@ -135,6 +137,22 @@ impl Book {
         }
     }
 
+    /// How many of the `wanted` suggestions for a server's tools there is room for; it is taken.
+    pub(super) fn reserve_suggestions(&self, server: &str, wanted: usize, most: usize) -> usize {
+        let mut pages = self.0.lock();
+        let taken = pages.suggested.entry(server.to_owned()).or_default();
+        let room = wanted.min(most.saturating_sub(*taken));
+        *taken += room;
+        room
+    }
+
+    /// So many of them were no new ones.
+    pub(super) fn give_back_suggestions(&self, server: &str, unused: usize) {
+        if let Some(taken) = self.0.lock().suggested.get_mut(server) {
+            *taken = taken.saturating_sub(unused);
+        }
+    }
+
     /// Has to be looked at again.
     pub(super) fn forget_reading(&self, server: &str) {
         self.0.lock().read.remove(server);
@@ -147,6 +165,7 @@ impl Book {
         pages.tools.retain(|server, _| is_there(server));
         pages.read.retain(|server, _| is_there(server));
         pages.prints.retain(|server, _| is_there(server));
+        pages.suggested.retain(|server, _| is_there(server));
         pages.is_stale |= pages.tools.len() < before;
     }
 

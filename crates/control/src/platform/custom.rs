@@ -31,7 +31,7 @@ impl Platform {
     pub(super) fn custom_offer(&self, grants: &Grants) -> Vec<CustomInfo> {
         let Some(fleet) = self.0.fleet.get() else { return Vec::new() };
         // Who sees the same is the same here.
-        let mut tools = fleet.custom_tools(limited(grants, ""));
+        let mut tools = fleet.custom_tools(limited(grants, "").as_deref());
         tools.sort_by(|a, b| a.tool().name.cmp(b.tool().name));
         tools
     }

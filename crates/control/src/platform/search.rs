@@ -1,10 +1,10 @@
 //! `POST /search`: which tools of connected servers a question means, of those the asker may see.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use trunkline_gateway::{Embedder as _, Found, FoundTool, Sought};
+use trunkline_gateway::{CustomInfo, Embedder as _, Found, FoundTool, Sought};
 use trunkline_wire::{decode, member};
 
 use super::custom::{GROUP_ID, GROUP_NAME};
@@ -20,8 +20,8 @@ use crate::api::view::{FoundView, Status, add};
 struct Field {
     /// Servers by id, with their names and statuses.
     servers: BTreeMap<String, (String, Status)>,
-    /// The custom tools that are there for the asker.
-    custom: BTreeSet<String>,
+    /// The custom tools that are there for the asker, as they are for them.
+    custom: BTreeMap<String, CustomInfo>,
     /// What was asked for and is not there.
     unknown: Vec<String>,
 }
@@ -59,10 +59,12 @@ impl Platform {
             Some(embeddings) => embeddings.question(&text).await,
             None => None,
         };
+        let turns = fleet.clone();
+        let _turn = turns.search_turn().await;
         // What has changed is read first, which may take a while.
         let searching = self.0.tasks.spawn_blocking(move || {
             let may = |server: &str, tool: &str| match server {
-                GROUP_ID => field.custom.contains(tool),
+                GROUP_ID => field.custom.contains_key(tool),
                 _ => field.servers.get(server).is_some_and(|(name, _)| grants.allows(name, tool)),
             };
             let servers: Vec<&str> = field.servers.keys().map(String::as_str).collect();
@@ -80,9 +82,8 @@ impl Platform {
         };
         let mut field = Field { unknown: unknown(names, &roster, grants), ..Field::default() };
         if is_asked(GROUP_ID, GROUP_NAME) {
-            let custom =
-                self.custom_offer(grants).into_iter().map(|tool| tool.tool().name.to_owned());
-            field.custom = custom.collect();
+            let custom = self.custom_offer(grants).into_iter();
+            field.custom = custom.map(|tool| (tool.tool().name.to_owned(), tool)).collect();
         }
         if !field.custom.is_empty() {
             let place = (GROUP_NAME.to_owned(), Status::Connected);
@@ -106,7 +107,9 @@ impl Platform {
 
     fn found_view(&self, tool: &FoundTool, field: &Field) -> Option<Value> {
         let (server, status) = field.servers.get(&tool.server)?;
-        let description = member(&tool.definition, "description").and_then(decode);
+        let custom = field.custom.get(&tool.name).filter(|_| tool.server == GROUP_ID);
+        let definition = custom.map_or(&*tool.definition, |custom| custom.tool().definition);
+        let description = member(definition, "description").and_then(decode);
         let assigned = self.skills_of(&tool.server, &tool.name);
         let view = FoundView {
             id: &format!("{}/{}", tool.server, tool.name),

@@ -1,5 +1,7 @@
 //! Skills over REST: which there are, which tools have which, and what people say about both.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 use trunkline_search::Model;
 use trunkline_store::{Change, SkillRecord, StoreError, SuggestionRecord};
@@ -32,6 +34,16 @@ impl Platform {
         let (embeddings, made_at) = self.0.book.embeddings();
         let asked = query.and_then(|query| Model::embedded().ok()?.embed(query));
         let seen = self.seen_skills(grants);
+        let (mut having, mut primary) = (HashMap::new(), HashMap::new());
+        for assigned in &seen {
+            for (id, _) in &assigned.skills {
+                *having.entry(id.as_str()).or_insert(0) += 1;
+            }
+            if let Some(id) = assigned.primary() {
+                *primary.entry(id).or_insert(0) += 1;
+            }
+        }
+        let count = |of: &HashMap<&str, usize>, id: &str| of.get(id).copied().unwrap_or(0);
         let mut views: Vec<SkillView<'_>> = taxonomy
             .skills()
             .iter()
@@ -40,11 +52,8 @@ impl Platform {
                 let near = asked.as_ref().zip(embedding.and_then(|it| it.vector.as_ref()));
                 SkillView {
                     skill,
-                    tools: seen
-                        .iter()
-                        .filter(|it| it.skills.iter().any(|(id, _)| *id == skill.id))
-                        .count(),
-                    primary: seen.iter().filter(|it| it.primary() == Some(&skill.id)).count(),
+                    tools: count(&having, &skill.id),
+                    primary: count(&primary, &skill.id),
                     made_at,
                     similarity: query.map(|_| near.map_or(0.0, |(asked, at)| asked.cosine(at))),
                 }
@@ -201,11 +210,13 @@ impl Platform {
         self.change_tool(change, action, entry, tool, by).await?;
         let offer = self.0.fleet.get().and_then(|fleet| fleet.tools(&entry.id)).unwrap_or_default();
         // With its server's other tools, which say what it is about.
-        let batch = self.batch(entry, &offer);
-        let at = batch.tools.iter().position(|known| known.name == tool);
-        let judged = self.judged(&batch).await;
-        let assigned = at.and_then(|at| Some((at, judged.into_iter().nth(at)?)));
-        if let Some((at, assigned)) = assigned {
+        let judged = self.judged(entry, &offer).await;
+        let found = judged.and_then(|(batch, mut judged)| {
+            let at = batch.tools.iter().position(|known| known.name == tool)?;
+            let assigned = (at < judged.len()).then(|| judged.swap_remove(at))?;
+            Some((batch, at, assigned))
+        });
+        if let Some((batch, at, assigned)) = found {
             let print = batch.fingerprint(at, Source::Head);
             self.keep_skills(vec![record_of(&entry.id, tool, print, &assigned)]).await;
             self.0.book.set_tool(&entry.id, tool, assigned);

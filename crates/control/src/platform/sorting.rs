@@ -9,7 +9,6 @@ use trunkline_gateway::{Offer, ToolInfo};
 use trunkline_search::{Definition, Model, Server as Words};
 use trunkline_store::{StoreError, ToolSkillsRecord};
 
-use super::attend::digest;
 use super::book::Known;
 use super::hear::hex;
 use super::roster::Entry;
@@ -84,7 +83,7 @@ impl Platform {
     /// All that the skills of a server's tools are made of.
     fn reading(&self, entry: &Entry, offer: &Offer) -> [u8; 32] {
         let mut sum = Sha256::new();
-        sum.update(digest(offer));
+        sum.update(self.digest_of(&entry.id, offer));
         sum.update(self.0.book.taxonomy().digest());
         for text in [&entry.name, &self.description(entry)] {
             sum.update(text.len().to_le_bytes());
@@ -107,8 +106,7 @@ impl Platform {
         let kept = self.0.store.tool_skills(&entry.id).await.unwrap_or_default();
         let kept: HashMap<String, ToolSkillsRecord> =
             kept.into_iter().map(|record| (record.original_name.clone(), record)).collect();
-        let batch = self.batch(entry, offer);
-        let judged = self.judged(&batch).await;
+        let Some((batch, judged)) = self.judged(entry, offer).await else { return };
         let mut known = BTreeMap::new();
         let (mut new, mut to_ask) = (Vec::new(), Vec::new());
         for (at, tool) in batch.tools.iter().enumerate() {
@@ -150,36 +148,21 @@ impl Platform {
         batch.still(&record, at).filter(|held| held.source == Source::Llm)
     }
 
-    pub(super) fn batch(&self, entry: &Entry, offer: &Offer) -> Batch {
-        let tools: Vec<Offered> = offer.tools().map(Offered::from).collect();
-        let definitions: Vec<Definition> = tools
-            .iter()
-            .map(|tool| Definition {
-                name: tool.name.clone(),
-                ..Definition::read(&tool.definition)
-            })
-            .collect();
-        let names = |it: &Definition| it.parameters.iter().map(|(name, _)| name.clone()).collect();
-        Batch {
-            server: entry.name.clone(),
-            description: self.description(entry),
-            taxonomy: (*self.0.book.taxonomy()).clone(),
-            parameters: definitions.iter().map(names).collect(),
-            tools,
-            definitions,
-            vectors: Vec::new(),
-        }
-        .placed()
-    }
-
-    /// In the order of the batch's tools.
-    pub(super) async fn judged(&self, batch: &Batch) -> Vec<Assigned> {
-        let batch = batch.clone();
-        let judging = self
-            .0
-            .tasks
-            .spawn_blocking(move || judge(&batch.taxonomy, batch.described(), &batch.definitions));
-        judging.await.unwrap_or_default()
+    /// A server's tools and the skills of each, in the same order. Reading and judging a thousand tools
+    /// takes a while: it is done beside the runtime. `None`: it is shutting down.
+    pub(super) async fn judged(
+        &self,
+        entry: &Entry,
+        offer: &Offer,
+    ) -> Option<(Batch, Vec<Assigned>)> {
+        let (server, description) = (entry.name.clone(), self.description(entry));
+        let (taxonomy, offer) = (self.0.book.taxonomy(), offer.clone());
+        let judging = self.0.tasks.spawn_blocking(move || {
+            let batch = Batch::of(server, description, &taxonomy, &offer);
+            let judged = judge(&batch.taxonomy, batch.described(), &batch.definitions);
+            (batch, judged)
+        });
+        judging.await.ok()
     }
 
     pub(super) async fn keep_skills(&self, records: Vec<ToolSkillsRecord>) {
@@ -219,13 +202,22 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// With where each tool points.
-    fn placed(mut self) -> Self {
-        let Ok(model) = Model::embedded() else { return self };
-        let words = Words { name: &self.server, description: &self.description };
-        let place = |definition: &Definition| model.embed_tool(&words, &definition.tool());
-        self.vectors = self.definitions.iter().map(place).collect();
-        self
+    fn of(server: String, description: String, taxonomy: &Taxonomy, offer: &Offer) -> Self {
+        let tools: Vec<Offered> = offer.tools().map(Offered::from).collect();
+        let read = |tool: &Offered| Definition {
+            name: tool.name.clone(),
+            ..Definition::read(&tool.definition)
+        };
+        let definitions: Vec<Definition> = tools.iter().map(read).collect();
+        let names = |it: &Definition| it.parameters.iter().map(|(name, _)| name.clone()).collect();
+        let parameters = definitions.iter().map(names).collect();
+        let words = Words { name: &server, description: &description };
+        let place = |definition: &Definition| {
+            Model::embedded().ok()?.embed_tool(&words, &definition.tool())
+        };
+        let vectors = definitions.iter().map(place).collect();
+        let taxonomy = taxonomy.clone();
+        Self { server, description, taxonomy, tools, definitions, parameters, vectors }
     }
 
     pub(super) fn described(&self) -> Described<'_> {
@@ -256,11 +248,15 @@ impl Batch {
 
     /// What was kept, if it still holds.
     fn still(&self, record: &ToolSkillsRecord, at: usize) -> Option<Assigned> {
-        let kept = Assigned::read(&record.skills, &record.source)?;
-        let is_of_now = kept.skills.iter().all(|(id, _)| self.taxonomy.get(id).is_some());
-        let is_same = || record.fingerprint == self.fingerprint(at, kept.source);
-        let holds = is_of_now && (kept.source == Source::Manual || is_same());
-        holds.then_some(kept)
+        let mut kept = Assigned::read(&record.skills, &record.source)?;
+        let there = |id: &str| self.taxonomy.get(id).is_some();
+        if kept.source == Source::Manual {
+            // A skill that was removed is gone; what else the person has said is not.
+            kept.skills.retain(|(id, _)| there(id));
+            return (!kept.skills.is_empty()).then_some(kept);
+        }
+        let is_of_now = kept.skills.iter().all(|(id, _)| there(id));
+        (is_of_now && record.fingerprint == self.fingerprint(at, kept.source)).then_some(kept)
     }
 }
 

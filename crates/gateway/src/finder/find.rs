@@ -4,7 +4,7 @@
 //! description is another one are read again, where the question is asked: never on the thread that
 //! moves bytes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -71,6 +71,8 @@ pub(crate) struct Finder {
     described: Mutex<Arc<HashMap<String, String>>>,
     /// For those who search on behalf of clients.
     turns: Turns,
+    /// For those who look which name was meant: an answer to a slip does not wait for searches.
+    name_turns: Turns,
     /// Somebody has read, or will.
     begun: AtomicBool,
     /// Who is asked before the model in the program is.
@@ -91,15 +93,22 @@ struct State {
     index: Index,
     /// What the index was made of, by the server's id.
     read: HashMap<String, Read>,
-    /// The version of the embedder when it was last asked; and whether it knew everything.
+    /// The version of the embedder when it was last asked.
     asked: Option<u64>,
-    covered: bool,
+    /// Servers of which the embedder has spoken of every tool, by id: what they say is not made
+    /// ready for it again.
+    spoken_of: HashSet<String>,
 }
 
 impl Finder {
     /// Waits until few enough others search. Dropped, it is somebody else's turn.
     pub(crate) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
         self.turns.0.acquire().await.ok() // it is never closed
+    }
+
+    /// The same for those who compare a name with all there are.
+    pub(crate) async fn name_turn(&self) -> Option<SemaphorePermit<'_>> {
+        self.name_turns.0.acquire().await.ok()
     }
 
     /// True for the first who asks: nobody has read anything yet.
@@ -124,7 +133,7 @@ impl Finder {
         }
         let embedder = self.embedder.get();
         let version = embedder.map(|embedder| embedder.version());
-        let knows_more = |state: &State| !state.covered && state.asked != version;
+        let knows_more = |state: &State| !state.is_covered() && state.asked != version;
         if self.state.read().as_ref().is_some_and(|state| state.is(&now) && !knows_more(state)) {
             return;
         }
@@ -152,7 +161,7 @@ impl Finder {
         let held = self.state.read();
         let Some(state) = held.as_ref() else { return Found::default() };
         // Angles of two models cannot be compared: its word counts once it has spoken of all tools.
-        let vector = sought.vector.filter(|_| state.covered);
+        let vector = sought.vector.filter(|_| state.is_covered());
         let query = Query {
             text: sought.text,
             limit: sought.limit,
@@ -174,15 +183,25 @@ impl Finder {
 
 impl State {
     fn new(model: &'static Model) -> Self {
-        Self { index: Index::new(model), read: HashMap::new(), asked: None, covered: false }
+        let (index, read, spoken_of) = (Index::new(model), HashMap::new(), HashSet::new());
+        Self { index, read, asked: None, spoken_of }
     }
 
-    /// Gives every tool the vector that the embedder has for it.
+    /// Has the embedder spoken of every tool?
+    fn is_covered(&self) -> bool {
+        self.read.len() == self.spoken_of.len()
+    }
+
+    /// Gives the tools that the embedder has not spoken of yet the vectors that it has for them now.
     fn ask(&mut self, embedder: &dyn Embedder, version: Option<u64>) {
-        self.covered = true;
         for (id, read) in &self.read {
+            if self.spoken_of.contains(id) {
+                continue;
+            }
             let vectors = embedder.tools(&texts(read));
-            self.covered &= vectors.iter().all(Option::is_some);
+            if vectors.iter().all(Option::is_some) {
+                self.spoken_of.insert(id.clone());
+            }
             self.index.set_vectors(id, vectors);
         }
         self.asked = version;
@@ -199,12 +218,14 @@ impl State {
         for id in gone {
             self.index.remove_server(&id);
             self.read.remove(&id);
+            self.spoken_of.remove(&id);
         }
         for (id, read) in now {
             if self.read.get(&id).is_some_and(|known| known.is(&read)) {
                 continue;
             }
             put(&mut self.index, &id, &read);
+            self.spoken_of.remove(&id);
             self.read.insert(id, read);
         }
     }

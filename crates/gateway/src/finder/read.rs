@@ -35,6 +35,13 @@ impl Source {
         }
     }
 
+    /// What clients call this tool, if that is something else.
+    fn renamed(&self, own: &str) -> Option<&str> {
+        let Self::Server(_, filter) = self else { return None };
+        let exposed = filter.exposed.iter().flatten().find(|tool| tool.original == own)?;
+        exposed.exposed.as_deref().filter(|name| *name != own)
+    }
+
     /// Those that are there for clients.
     fn tools(&self) -> Vec<(&str, &[u8])> {
         let mut known = HashSet::new();
@@ -87,9 +94,11 @@ impl Read {
 
 fn definitions(read: &Read) -> Vec<Definition> {
     let tools = read.source.tools().into_iter();
-    tools
-        .map(|(name, json)| Definition { name: name.to_owned(), ..Definition::read(json) })
-        .collect()
+    let definition = |(name, json): (&str, &[u8])| {
+        let renamed = read.source.renamed(name).map(str::to_owned);
+        Definition { name: name.to_owned(), renamed, ..Definition::read(json) }
+    };
+    tools.map(definition).collect()
 }
 
 pub(super) fn put(index: &mut Index, id: &str, read: &Read) {

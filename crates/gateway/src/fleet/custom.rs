@@ -1,13 +1,9 @@
 //! Custom tools, for whoever calls from inside.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use trunkline_catalog::name::Naming;
 
 use super::{Fleet, ToolInfo};
 use crate::gate::Grant;
-use crate::registry::View;
 
 /// A custom tool as it is listed.
 #[derive(Clone, Debug)]
@@ -24,13 +20,8 @@ impl CustomInfo {
 
 impl Fleet {
     /// Those that can be called now, as they are listed to whoever has this grant, by name.
-    pub fn custom_tools(&self, grant: Option<Arc<dyn Grant>>) -> Vec<CustomInfo> {
-        let whole = View::new(Arc::clone(&self.registry), Naming::default());
-        let view = match grant {
-            Some(grant) => whole.narrowed(grant),
-            None => whole,
-        };
+    pub fn custom_tools(&self, grant: Option<&dyn Grant>) -> Vec<CustomInfo> {
         let made = |(name, definition)| CustomInfo { name, definition };
-        view.custom_tools().into_iter().map(made).collect()
+        self.registry.custom_tools(grant).into_iter().map(made).collect()
     }
 }

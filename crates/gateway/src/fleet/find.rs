@@ -25,6 +25,12 @@ impl Fleet {
         read_tools(&self.registry);
     }
 
+    /// Waits until few enough others search, clients of all kinds together: what searches may take of
+    /// the processors is bounded, and the rest is for calls. Dropped, it is somebody else's turn.
+    pub async fn search_turn(&self) -> impl Sized {
+        self.registry.finder().turn().await
+    }
+
     /// The tools a question means, of those that servers list now. May take a while, too.
     pub fn search_tools(&self, sought: &Sought<'_>) -> Found {
         self.read_tools();

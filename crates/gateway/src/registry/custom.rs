@@ -1,35 +1,59 @@
-//! Custom tools as they are listed.
+//! Custom tools as they are listed under their own names.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use trunkline_catalog::name::Naming;
-use trunkline_catalog::{ListKind, ToolRoute};
-use trunkline_wire::{decode, elements, member};
+use trunkline_catalog::config::CustomTool;
+use trunkline_catalog::{Offer, Scope, custom_tools};
 
-use super::{Registry, View};
+use super::{Registry, Wanted};
+use crate::gate::Grant;
 
-impl View {
-    /// Names and definitions of those that can be called now, by name.
-    pub(crate) fn custom_tools(&self) -> Vec<(String, Bytes)> {
-        if !self.registry.has_custom() {
+impl Registry {
+    /// Names and definitions of those that can be called now, by name, as they are for whoever has
+    /// this grant; `None`: all of them.
+    pub(crate) fn custom_tools(&self, grant: Option<&dyn Grant>) -> Vec<(String, Bytes)> {
+        let Wanted { servers, custom } = self.wanted.lock().clone();
+        if custom.is_empty() {
             return Vec::new();
         }
-        let catalog = &self.snapshot().catalog;
-        let page = catalog.list(ListKind::Tools);
-        let list = member(page, "tools").unwrap_or_default();
-        let entries = elements(list).map(|at| at.of(list)).filter_map(|definition| {
-            let name = member(definition, "name").and_then(decode)?;
-            let is_custom = matches!(catalog.route(&name), Some(ToolRoute::Custom(_)));
-            is_custom.then(|| (name.into_owned(), Bytes::copy_from_slice(definition)))
-        });
-        entries.collect()
+        let names: Vec<_> = servers.iter().map(|server| server.key.name()).collect();
+        let listings: Vec<_> = servers.iter().map(|server| server.listing()).collect();
+        let filters: Vec<_> = servers.iter().map(|server| server.filter()).collect();
+        let none = BTreeSet::new();
+        let parts = names.iter().zip(&listings).zip(&filters);
+        let offers: Vec<_> = parts
+            .enumerate()
+            .map(|(server, ((key, listing), filter))| Offer {
+                server,
+                key,
+                listing: listing.as_deref(),
+                known: &none,
+                known_prompts: &none,
+                filter,
+                scope: Scope::Whole,
+            })
+            .collect();
+        let made = custom_tools(&offers, &granted(custom, grant)).into_iter();
+        made.map(|(name, definition)| (name, definition.into())).collect()
     }
+}
+
+/// The custom tools with those subtools that may be called: one that has none left is not there.
+pub(super) fn granted(custom: Arc<[CustomTool]>, grant: Option<&dyn Grant>) -> Arc<[CustomTool]> {
+    let Some(grant) = grant else { return custom };
+    let mut custom = custom.to_vec();
+    for tool in &mut custom {
+        tool.subtools.retain(|subtool| {
+            grant.all_of(&subtool.server) || grant.allows(&subtool.server, &subtool.tool)
+        });
+    }
+    custom.into()
 }
 
 /// Reads what servers offer into the index, as far as that has changed. May take a while: for a
 /// thread of its own.
-pub(crate) fn read_tools(registry: &Arc<Registry>) {
-    let custom = View::new(Arc::clone(registry), Naming::default()).custom_tools();
-    registry.finder().refresh(&registry.servers(), custom);
+pub(crate) fn read_tools(registry: &Registry) {
+    registry.finder().refresh(&registry.servers(), registry.custom_tools(None));
 }

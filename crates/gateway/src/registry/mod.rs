@@ -111,10 +111,6 @@ impl Registry {
         union(modern.filter_map(|live| live.hello.extensions.as_deref()))
     }
 
-    pub(crate) fn has_custom(&self) -> bool {
-        !self.wanted.lock().custom.is_empty()
-    }
-
     /// These are the servers and custom tools from now on.
     pub(crate) fn set(&self, servers: Vec<Arc<Server>>, custom: Vec<CustomTool>) {
         *self.wanted.lock() = Wanted { servers: servers.into(), custom: custom.into() };

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
-use trunkline_catalog::config::CustomTool;
 use trunkline_catalog::name::Naming;
 use trunkline_catalog::{Catalog, Exposure, ListKind, Offer, Scope, ServerWords, instructions};
 
@@ -14,6 +13,7 @@ use crate::era::Era;
 use crate::gate::Grant;
 use crate::identity::Identity;
 use crate::limits::KNOWN_NAMES;
+use crate::registry::custom::granted;
 use crate::registry::{Registry, Wanted};
 use crate::upstream::{Connection, Live, Server, TaskWork};
 
@@ -161,7 +161,7 @@ impl View {
 
     fn assemble(&self, known: &mut HashMap<Arc<str>, Known>) -> Snapshot {
         let Wanted { servers, custom } = self.registry.wanted.lock().clone();
-        let custom = self.granted(custom);
+        let custom = granted(custom, self.grant.as_deref());
         let live: Vec<_> = servers.iter().map(|server| server.live()).collect();
         let listings: Vec<_> = servers.iter().map(|server| server.listing()).collect();
         let filters: Vec<_> = servers.iter().map(|server| server.filter()).collect();
@@ -207,18 +207,6 @@ impl View {
             }
             _ => Sight::Whole,
         }
-    }
-
-    /// The custom tools with those subtools that may be called: one that has none left is not there.
-    fn granted(&self, custom: Arc<[CustomTool]>) -> Arc<[CustomTool]> {
-        let Some(grant) = &self.grant else { return custom };
-        let mut custom = custom.to_vec();
-        for tool in &mut custom {
-            tool.subtools.retain(|subtool| {
-                grant.all_of(&subtool.server) || grant.allows(&subtool.server, &subtool.tool)
-            });
-        }
-        custom.into()
     }
 
     /// Is anything of this server to be seen?

@@ -52,6 +52,9 @@ fn text<'a>(message: &Message<'a>, within: Span, key: &str) -> Option<Cow<'a, st
 
 fn search(message: &Message<'_>, arguments: Span) -> Result<Seek, String> {
     let query = text(message, arguments, "query").ok_or_else(|| needs(MetaTool::Search))?;
+    if query.trim().is_empty() {
+        return Err("`query` says nothing: say what the tool is to do".to_owned());
+    }
     let limit = match value(message, arguments, "limit") {
         None => LIMIT,
         Some(said) => {

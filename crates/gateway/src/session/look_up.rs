@@ -93,12 +93,14 @@ fn push_found(name: &str, server: &str, tool: &FoundTool, behind: &Behind, out: 
     encode_into(name, out);
     out.extend_from_slice(b",\"server\":");
     encode_into(server, out);
-    if let Some(description) = member(&tool.definition, "description").and_then(decode) {
+    // As it is for whoever asks: a custom tool has only those of its tools that they may call.
+    let definition = behind.definition(name).unwrap_or_default();
+    if let Some(description) = member(definition, "description").and_then(decode) {
         out.extend_from_slice(b",\"description\":");
         encode_into(&cut(&description), out);
     }
     out.extend_from_slice(b",\"arguments\":");
-    encode_into(&arguments(&tool.definition), out);
+    encode_into(&arguments(definition), out);
     let reads = behind.reads_only(name);
     let score = format!("{:.3}", tool.score);
     out.extend_from_slice(format!(",\"read_only\":{reads},\"score\":{score}}}").as_bytes());
@@ -153,7 +155,8 @@ fn describe(snapshot: &Snapshot, names: &[String]) -> Result<Vec<u8>, String> {
         let search = behind.names.name(MetaTool::Search);
         let each = unknown.iter().map(|(name, near)| no_such(name, near));
         let each = each.collect::<Vec<_>>().join("; ");
-        return Err(format!("{each}. Find tools with `{search}`"));
+        let stop = if each.ends_with('?') { "" } else { "." };
+        return Err(format!("{each}{stop} Find tools with `{search}`"));
     }
     if !unknown.is_empty() {
         out.extend_from_slice(b",\"unknown\":[");

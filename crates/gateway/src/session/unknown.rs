@@ -45,7 +45,9 @@ impl Session {
             return self.say_not_found(asked, name, &self.hint(name), way, touched);
         }
         let (view, name) = (Arc::clone(&self.context.view), name.to_owned());
+        let registry = Arc::clone(&self.context.registry);
         let ready = async move {
+            let _turn = registry.finder().name_turn().await;
             let looking = spawn_blocking(move || (hint(&view, &name), name));
             looking.await.unwrap_or_default()
         };

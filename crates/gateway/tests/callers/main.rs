@@ -10,6 +10,8 @@ mod keys;
 #[cfg(test)]
 mod scene;
 #[cfg(test)]
+mod searching;
+#[cfg(test)]
 mod server;
 #[cfg(test)]
 mod web;
@@ -25,6 +27,10 @@ fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     match (words.next().as_deref(), words.next()) {
         (Some(server::WORD), Some(key)) => server::run(&key),
-        (wanted, _) => scene::run(wanted, &[gate::TESTS, grant::TESTS, web::TESTS].concat()),
+        (Some(searching::WORD), _) => searching::a_call_is_answered_while_no_search_gets_on(),
+        (wanted, _) => {
+            let tests = [gate::TESTS, grant::TESTS, web::TESTS].concat();
+            scene::run(wanted, searching::APART, &tests)
+        }
     }
 }

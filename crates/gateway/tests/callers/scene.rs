@@ -3,16 +3,18 @@
 use std::ffi::OsString;
 use std::net::{SocketAddr, TcpListener};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::thread;
 
+use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{
     CallRules, CustomTool, Exposed, Secrets, ServerSpec, Share, Subtool, ToolFilter, Transport,
 };
 use trunkline_catalog::name::Naming;
 use trunkline_gateway::{
-    Declared, Face, Gateway, Guests, HttpOptions, Inherited, Limits, Options, Restart,
+    Declared, Embedder, Face, Fleet, Gateway, Guests, HttpOptions, Inherited, Limits, Options,
+    Restart,
 };
 use trunkline_http::reach::Policy;
 
@@ -29,15 +31,25 @@ pub(crate) struct Scene {
     pub(crate) pages: Arc<Pages>,
 }
 
+/// A test with a gateway of its own, in a process of its own: that one has to be a program's only one.
+/// It is run by the word.
+pub(crate) type Apart = (&'static str, &'static str);
+
 /// Runs the tests whose names hold this word.
-pub(crate) fn run(wanted: Option<&str>, tests: &[Test]) -> ExitCode {
+pub(crate) fn run(wanted: Option<&str>, apart: &[Apart], tests: &[Test]) -> ExitCode {
     let wanted = wanted.filter(|word| !word.starts_with('-')).unwrap_or_default();
-    let scene = Scene::start();
     let mut failed = 0;
-    for (name, test) in tests.iter().filter(|(name, _)| name.contains(wanted)) {
-        let passed = catch_unwind(AssertUnwindSafe(|| test(&scene))).is_ok();
+    let mut tell = |name: &str, passed: bool| {
         failed += u32::from(!passed);
         println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
+    };
+    for (name, word) in apart.iter().filter(|(name, _)| name.contains(wanted)) {
+        let program = std::env::current_exe().unwrap();
+        tell(name, Command::new(program).arg(word).status().unwrap().success());
+    }
+    let scene = Scene::start();
+    for (name, test) in tests.iter().filter(|(name, _)| name.contains(wanted)) {
+        tell(name, catch_unwind(AssertUnwindSafe(|| test(&scene))).is_ok());
     }
     println!("\ntest result: {failed} failed");
     // The servers end with this process.
@@ -46,6 +58,17 @@ pub(crate) fn run(wanted: Option<&str>, tests: &[Test]) -> ExitCode {
 
 impl Scene {
     fn start() -> Self {
+        Self::of(options(), |_| ())
+    }
+
+    /// Another gateway, which lists no tools but lets them be found; this one is asked where they
+    /// point.
+    pub(crate) fn searched(embedder: Arc<dyn Embedder>) -> Self {
+        let exposure = Exposure::Search;
+        Self::of(Options { exposure, ..options() }, |fleet| fleet.set_embedder(embedder))
+    }
+
+    fn of(options: Options, prepare: impl FnOnce(&Fleet) + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (keys, pages) = (Arc::new(Keys::default()), Arc::new(Pages::default()));
@@ -63,7 +86,12 @@ impl Scene {
         thread::spawn(move || {
             let mut runtime = tokio::runtime::Builder::new_current_thread();
             let runtime = runtime.enable_all().build().unwrap();
-            runtime.block_on(async { Gateway::start(options())?.serve_http(front).await }).unwrap();
+            let served = runtime.block_on(async {
+                let gateway = Gateway::start(options)?;
+                prepare(&gateway.fleet());
+                gateway.serve_http(front).await
+            });
+            served.unwrap();
         });
         Self { address, keys, pages }
     }
@@ -160,7 +188,7 @@ fn options() -> Options {
         servers: vec![spec("alpha", filter), spec("beta", ToolFilter::default())],
         custom: vec![custom],
         naming: Naming::default(),
-        exposure: trunkline_catalog::Exposure::Full,
+        exposure: Exposure::Full,
         face: Face { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),
         restart: Restart::Always,

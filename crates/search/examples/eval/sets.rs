@@ -61,7 +61,8 @@ impl Document {
             .iter()
             .map(|(name, description)| Parameter { name, description })
             .collect();
-        Tool { name: &self.name, description: &self.description, parameters, vector: None }
+        let (name, description) = (self.name.as_str(), self.description.as_str());
+        Tool { name, description, parameters, ..Tool::default() }
     }
 }
 

@@ -1,4 +1,5 @@
-//! How long a request takes over 1,000, 10,000 and 100,000 tools, and how long indexing them.
+//! How long a request takes over 1,000, 10,000 and 100,000 tools, how long indexing them, and what they
+//! weigh.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -8,14 +9,15 @@ use std::time::{Duration, Instant};
 
 use trunkline_search::{Index, Model, Query, Tool};
 
+use crate::memory;
 use crate::sets::{self, Document};
 
 pub(crate) fn report(folders: &[PathBuf], out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let Some(folder) = sets::find(folders, "toucan_servers") else {
         return Ok(writeln!(out, "speed: not measured, there is no folder `toucan_servers`")?);
     };
-    let documents: Vec<Document> =
-        sets::lines(&folder.join("corpus.jsonl"))?.iter().map(Document::of).collect();
+    let corpus = folder.join("corpus.jsonl");
+    let documents: Vec<Document> = sets::lines(&corpus)?.iter().map(Document::of).collect();
     let requests = requests(folders, &documents)?;
     writeln!(
         out,
@@ -23,11 +25,10 @@ pub(crate) fn report(folders: &[PathBuf], out: &mut impl Write) -> Result<(), Bo
         requests.len()
     )?;
     for count in [1_000, 10_000, 100_000] {
-        let before = resident();
         let start = busy();
         let index = filled(&documents, count)?;
         let indexing = busy().saturating_sub(start);
-        let memory = resident().saturating_sub(before) / 1024;
+        let memory = memory::of_index(&corpus, count)?.div_ceil(1024);
         let mut times: Vec<f64> = requests.iter().map(|text| quickest(&index, text)).collect();
         times.sort_by(f64::total_cmp);
         let at = |share: usize| {
@@ -99,11 +100,4 @@ fn busy() -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = told.split_whitespace().next().and_then(|number| number.parse().ok());
     Duration::from_nanos(nanoseconds.unwrap_or(0))
-}
-
-/// In KiB, where the system tells.
-fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }

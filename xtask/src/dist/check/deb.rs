@@ -27,7 +27,7 @@ pub(super) fn check(dist: &Dist, place: &Path) -> Result<String, String> {
     let listed = output(Command::new("dpkg-deb").arg("--contents").arg(&package))?;
     holds(&listed, &FILES)?;
     for extra in &dist.extras {
-        holds(&listed, &[extra.under_usr])?;
+        holds(&listed, &[&extra.under_usr])?;
     }
     if let Some(line) = listed.lines().find(|line| !line.contains(" root/root ")) {
         return Err(format!("not root's: {line}"));
@@ -56,11 +56,13 @@ fn installed(package: &Path, root: &Path) -> Result<(), String> {
 
 /// What the service keeps goes with the package, and nothing else does.
 fn removed(root: &Path) -> Result<(), String> {
-    let (kept, foreign) = (root.join("var/lib/trunkline/key"), root.join("var/lib/other/file"));
-    file::write(&kept, "", file::DATA)?;
+    let foreign = root.join("var/lib/other/file");
+    for file in ["var/lib/trunkline/key", "etc/trunkline/environment"] {
+        file::write(&root.join(file), "", file::DATA)?;
+    }
     file::write(&foreign, "", file::DATA)?;
     output(dpkg(root).args(["--purge", "trunkline"]))?;
-    for gone in ["usr/bin/trunkline", "etc/trunkline/mcp.json", "var/lib/trunkline"] {
+    for gone in ["usr/bin/trunkline", "etc/trunkline", "var/lib/trunkline"] {
         if root.join(gone).exists() {
             return Err(format!("{gone} is left after a purge"));
         }

@@ -69,7 +69,7 @@ pub(crate) fn read_file(owner: Owner, file: &Path, text: &str, section: &Section
         servers: Vec::new(),
         troubles: Vec::new(),
     };
-    let root = match parse(text, owner.syntax()) {
+    let root = match parse(text, owner.format()) {
         Ok(root) => root,
         Err(why) => {
             imported.complain(None, format!("cannot be read: {why}"));

@@ -1,7 +1,6 @@
 //! Servers written down: as Trunkline's config, or in the words of a client.
 
 mod entry;
-mod yaml;
 
 use serde_json::{Map, Value, json};
 
@@ -55,9 +54,7 @@ pub(crate) fn export(owner: Owner, servers: &[Server]) -> Exported {
 }
 
 fn text(owner: Owner, servers: &Map<String, Value>) -> String {
-    let Some(format) = owner.format() else {
-        return yaml::write(owner.key(), servers);
-    };
+    let format = owner.format();
     let Ok(mut document) = Document::parse("", format) else {
         return String::new();
     };
@@ -68,7 +65,11 @@ fn text(owner: Owner, servers: &Map<String, Value>) -> String {
     if servers.is_empty() && format != Format::Toml {
         drop(document.set(&[owner.key()], &json!({})));
     }
-    for (name, entry) in servers {
+    // The first goes first, wherever a new one is put.
+    let servers = servers.iter();
+    let order: Vec<_> =
+        if format == Format::Yaml { servers.rev().collect() } else { servers.collect() };
+    for (name, entry) in order {
         drop(document.set(&[owner.key(), name], entry));
     }
     document.text()

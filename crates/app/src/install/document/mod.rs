@@ -3,6 +3,7 @@
 mod json;
 mod jsonc;
 mod toml;
+mod yaml;
 
 use serde_json::Value;
 pub(crate) use trunkline_catalog::jsonc::Dialect;
@@ -11,17 +12,21 @@ use self::json::JsonText;
 pub(super) use self::jsonc::inline;
 use self::toml::TomlText;
 pub(super) use self::toml::shown as shown_in_toml;
+use self::yaml::YamlText;
+pub(super) use self::yaml::shown_in_yaml;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Json(Dialect),
     Toml,
+    Yaml,
 }
 
 #[derive(Debug)]
 pub(crate) enum Document {
     Json(JsonText),
     Toml(TomlText),
+    Yaml(YamlText),
 }
 
 /// Why a file cannot be edited.
@@ -36,6 +41,8 @@ pub(crate) enum Problem {
     NotAnObject {
         key: String,
     },
+    /// It is valid, but not written as the editor can edit it.
+    Unusual,
 }
 
 impl Document {
@@ -43,6 +50,7 @@ impl Document {
         match format {
             Format::Json(dialect) => JsonText::parse(text, dialect).map(Self::Json),
             Format::Toml => TomlText::parse(text).map(Self::Toml),
+            Format::Yaml => YamlText::parse(text).map(Self::Yaml),
         }
     }
 
@@ -51,6 +59,7 @@ impl Document {
         match self {
             Self::Json(json) => json.get(path),
             Self::Toml(toml) => toml.get(path),
+            Self::Yaml(yaml) => yaml.get(path),
         }
     }
 
@@ -59,6 +68,7 @@ impl Document {
         match self {
             Self::Json(json) => json.set(path, value),
             Self::Toml(toml) => toml.set(path, value),
+            Self::Yaml(yaml) => yaml.set(path, value),
         }
     }
 
@@ -70,6 +80,7 @@ impl Document {
                 toml.remove(path);
                 Ok(())
             }
+            Self::Yaml(yaml) => yaml.remove(path),
         }
     }
 
@@ -78,6 +89,7 @@ impl Document {
         match self {
             Self::Json(json) => json.holds_nothing(path),
             Self::Toml(toml) => toml.holds_nothing(path),
+            Self::Yaml(yaml) => yaml.holds_nothing(path),
         }
     }
 
@@ -89,6 +101,7 @@ impl Document {
                 toml.adopt(other, key);
                 Ok(())
             }
+            (Self::Yaml(yaml), Self::Yaml(other)) => yaml.adopt(other, key),
             _ => Ok(()),
         }
     }
@@ -97,6 +110,16 @@ impl Document {
         match self {
             Self::Json(json) => json.text().to_owned(),
             Self::Toml(toml) => toml.text(),
+            Self::Yaml(yaml) => yaml.text(),
         }
+    }
+}
+
+/// The byte order mark that some editors put first, and the text.
+fn marked(text: &str) -> (&'static str, &str) {
+    const MARK: &str = "\u{FEFF}";
+    match text.strip_prefix(MARK) {
+        Some(rest) => (MARK, rest),
+        None => ("", text),
     }
 }

@@ -4,23 +4,26 @@ use serde_json::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
 use trunkline_catalog::place::{Lines, Place};
 
-use super::Problem;
+use super::{Problem, marked};
 
 #[derive(Debug)]
 pub(crate) struct TomlText {
+    /// What stands before the first line.
+    mark: &'static str,
     document: DocumentMut,
     newline: &'static str,
 }
 
 impl TomlText {
     pub(super) fn parse(text: &str) -> Result<Self, Problem> {
+        let (mark, text) = marked(text);
         let document = text.parse::<DocumentMut>().map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             let Place { line, column } = Lines::new(text).place(at);
             Problem::Syntax { line, column, problem: error.message().to_owned() }
         })?;
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
-        Ok(Self { document, newline })
+        Ok(Self { mark, document, newline })
     }
 
     pub(super) fn get(&self, path: &[&str]) -> Option<Value> {
@@ -81,7 +84,7 @@ impl TomlText {
 
     pub(super) fn text(&self) -> String {
         // toml_edit writes every line end as `\n`
-        self.document.to_string().replace('\n', self.newline)
+        format!("{}{}", self.mark, self.document.to_string().replace('\n', self.newline))
     }
 }
 

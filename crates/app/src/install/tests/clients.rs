@@ -9,7 +9,7 @@ use crate::install::report::Outcome;
 use crate::install::run;
 
 /// Client, file of the user, file of a project, key.
-const TABLE: [(Client, &str, Option<&str>, &str); 7] = [
+const TABLE: [(Client, &str, Option<&str>, &str); 9] = [
     (Client::ClaudeDesktop, ".config/Claude/claude_desktop_config.json", None, "mcpServers"),
     (Client::ClaudeCode, ".claude.json", Some(".mcp.json"), "mcpServers"),
     (Client::Cursor, ".cursor/mcp.json", Some(".cursor/mcp.json"), "mcpServers"),
@@ -17,6 +17,8 @@ const TABLE: [(Client, &str, Option<&str>, &str); 7] = [
     (Client::Codex, ".codex/config.toml", Some(".codex/config.toml"), "mcp_servers"),
     (Client::Gemini, ".gemini/settings.json", Some(".gemini/settings.json"), "mcpServers"),
     (Client::Zed, ".config/zed/settings.json", Some(".zed/settings.json"), "context_servers"),
+    (Client::Windsurf, ".codeium/windsurf/mcp_config.json", None, "mcpServers"),
+    (Client::Cline, ".cline/data/settings/cline_mcp_settings.json", None, "mcpServers"),
 ];
 
 /// A file of that format which somebody has been using.
@@ -43,7 +45,7 @@ fn expected(home: &Home, client: Client) -> Value {
         "command": "/opt/bin/trunkline",
         "args": ["--config", config, "--for", client.id()],
     });
-    if matches!(client, Client::ClaudeCode | Client::VsCode) {
+    if matches!(client, Client::ClaudeCode | Client::VsCode | Client::Cline) {
         entry["type"] = json!("stdio");
     }
     entry
@@ -140,6 +142,49 @@ fn a_project_has_its_own_file() {
             (_, other) => panic!("{client}: {other:?}"),
         }
     }
+}
+
+#[test]
+fn a_client_that_has_moved_keeps_the_file_it_has() {
+    let old = ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings";
+    let old = format!("{old}/cline_mcp_settings.json");
+    for (client, file) in
+        [(Client::Windsurf, ".codeium/mcp_config.json"), (Client::Cline, old.as_str())]
+    {
+        let home = Home::new();
+        let path = home.write(file, "{}");
+        assert_eq!(home.install(client).unwrap().file, path, "{client}");
+    }
+}
+
+#[test]
+fn goose_gets_an_extension_among_its_own() {
+    let home = Home::new();
+    let file = ".config/goose/config.yaml";
+    let before = "# mine\nGOOSE_MODEL: m\nextensions:\n  # built in\n  developer:\n    type: builtin\n    name: developer\n    enabled: true\n";
+    home.write(file, before);
+    let report = home.install(Client::Goose).unwrap();
+    assert!(
+        report.diff.contains(" extensions:\n+  trunkline:\n+    type: \"stdio\"\n"),
+        "{}",
+        report.diff
+    );
+    let config = home.path.join("mcp.json").display().to_string();
+    let ours = format!(
+        "  trunkline:\n    type: \"stdio\"\n    name: \"trunkline\"\n    cmd: \"/opt/bin/trunkline\"\n    args:\n      \
+         - \"--config\"\n      - \"{config}\"\n      - \"--for\"\n      - \"goose\"\n    enabled: true\n    \
+         description: \"Every MCP server of this machine, behind one\"\n"
+    );
+    assert_eq!(home.read(file), before.replace("extensions:\n", &format!("extensions:\n{ours}")));
+    assert_eq!(home.install(Client::Goose).unwrap().outcome, Outcome::Unchanged);
+    // switched off by its user, and another program since
+    let off = home.read(file).replace("enabled: true\n    desc", "enabled: false\n    desc");
+    home.write(file, &off.replace("/opt/bin", "/old/bin"));
+    assert_eq!(home.install(Client::Goose).unwrap().outcome, Outcome::Updated);
+    assert_eq!(home.read(file), off);
+    home.write(file, "extensions: {a: {cmd: x}}\n");
+    let error = home.install(Client::Goose).unwrap_err().to_string();
+    assert!(error.contains("not edited here") && error.contains("not touched"), "{error}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::install::uninstall::Removed;
 use crate::install::{Extent, kept, restore, run, uninstall};
 
 /// Client and the user's file.
-const CLIENTS: [(Client, &str); 7] = [
+const CLIENTS: [(Client, &str); 10] = [
     (Client::ClaudeDesktop, ".config/Claude/claude_desktop_config.json"),
     (Client::ClaudeCode, ".claude.json"),
     (Client::Cursor, ".cursor/mcp.json"),
@@ -20,6 +20,9 @@ const CLIENTS: [(Client, &str); 7] = [
     (Client::Codex, ".codex/config.toml"),
     (Client::Gemini, ".gemini/settings.json"),
     (Client::Zed, ".config/zed/settings.json"),
+    (Client::Windsurf, ".codeium/windsurf/mcp_config.json"),
+    (Client::Cline, ".cline/data/settings/cline_mcp_settings.json"),
+    (Client::Goose, ".config/goose/config.yaml"),
 ];
 
 /// Files as people have them; `S` is the key of the servers.
@@ -47,13 +50,25 @@ const COMMENTED: [&str; 6] = [
     "{ /* , */ \"S\": { \"a\": {} /* , */ } }",
 ];
 
-const TOML: [&str; 6] = [
+const TOML: [&str; 7] = [
+    "\u{FEFF}[mcp_servers.a]\ncommand = \"x\"\n",
     "",
     "# mine\n",
     "model = \"x\" # good\n\n[tui]\ntheme = \"dark\"\n",
     "[mcp_servers.a]\ncommand = \"x\"\n\n# the end\n",
     "a = 1\r\n\r\n[mcp_servers.a]\r\ncommand = \"x\"\r\n",
     "[mcp_servers]\na = { command = \"x\" }\n",
+];
+
+const YAML: [&str; 8] = [
+    "",
+    "# mine\n",
+    "---\nGOOSE_MODEL: x # good\n",
+    "extensions:\n",
+    "extensions: {}\nz: 1\n",
+    "extensions:\n  a:\n    cmd: x\n\n# the end\n",
+    "a: 1\r\nextensions:\r\n    a:\r\n        cmd: x\r\n",
+    "\u{FEFF}extensions:\n  # first\n  a:\n    description: |\n      # no comment\n  b: {cmd: y}\nz: 1",
 ];
 
 fn samples(client: Client) -> Vec<String> {
@@ -65,6 +80,7 @@ fn samples(client: Client) -> Vec<String> {
     let with_key = |text: &&str| text.replace("\"S\"", &format!("\"{key}\""));
     match client {
         Client::Codex => TOML.map(str::to_owned).to_vec(),
+        Client::Goose => YAML.map(str::to_owned).to_vec(),
         Client::ClaudeDesktop | Client::ClaudeCode => JSON.iter().map(with_key).collect(),
         _ => JSON.iter().chain(&COMMENTED).map(with_key).collect(),
     }
@@ -126,11 +142,13 @@ fn an_entry_leaves_the_text_as_it_would_be_without_it() {
                 continue;
             }
             let left = home.read(file);
-            let comments = |text: &str| text.matches("//").count() + text.matches("/*").count();
+            let comments = |text: &str| {
+                ["//", "/*", "# "].iter().map(|mark| text.matches(mark).count()).sum::<usize>()
+            };
             assert_eq!(comments(&left), comments(&after), "{client}: {before:?} became {left:?}");
             assert!(!left.contains("trunkline"), "{left}");
             // where others are, nothing of the layout is lost either
-            if before.contains("\"a\"") || before.contains(".a]") {
+            if before.contains("\"a\"") || before.contains(".a]") || before.contains(" a:") {
                 assert_eq!(left, before, "{client}");
             }
         }
@@ -143,6 +161,7 @@ fn what_has_changed_since_stays() {
         let home = Home::new();
         let (before, now) = match client {
             Client::Codex => ("[a]\nb = 1\n", "[a]\nb = 22\n"),
+            Client::Goose => ("a:\n  b: 1\n", "a:\n  b: 22\n"),
             _ => ("{\n  \"a\": 1\n}\n", "{\n  \"a\": 22\n}\n"),
         };
         home.write(file, before);

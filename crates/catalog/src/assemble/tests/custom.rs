@@ -1,7 +1,7 @@
 //! Custom tools: what they look like and what may be called through them.
 
-use super::{Server, assemble_with, leads, server, shown, stopped};
-use crate::assemble::{Catalog, CustomRoute, ToolRoute};
+use super::{Server, assemble_with, leads, offers, server, shown, stopped};
+use crate::assemble::{Catalog, CustomRoute, ToolRoute, custom_tools};
 use crate::config::{CustomTool, Subtool};
 use crate::listing::ListKind::Tools;
 use crate::name::{Client, Naming};
@@ -132,4 +132,23 @@ fn co_5_custom_tools_are_sorted_with_the_others_and_named_for_the_client() {
     assert_eq!(names(&naming), ["a", "b__x", "c_d"]);
     let catalog = assemble_with(&servers, &tools, &naming);
     assert_eq!(route(&catalog, "c_d"), route(&catalog, "c.d"));
+}
+
+#[test]
+fn co_5_custom_tools_alone_are_what_the_catalog_lists_of_them() {
+    let servers =
+        [server("b", Tools, r#"[{"name":"x","inputSchema":{"type":"object"}}]"#), stopped("off")];
+    let tools = [
+        custom("c.d", "Does it.", &["b/x: Well"]),
+        custom("a", "", &["b/x", "off/y"]),
+        custom("gone", "", &["off/y"]),
+    ];
+    let alone = custom_tools(&offers(&servers), &tools);
+    let names: Vec<&str> = alone.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["a", "c.d"]);
+    let catalog = assemble_with(&servers, &tools, &Naming::default());
+    let list = shown(&catalog, Tools);
+    for (name, definition) in alone {
+        assert!(list.contains(&String::from_utf8(definition).unwrap()), "{name}: {list}");
+    }
 }

@@ -90,7 +90,11 @@ fn assemble_exposing(
     custom: &[CustomTool],
     naming: &Naming,
 ) -> Catalog {
-    let offers: Vec<Offer<'_>> = servers
+    Catalog::exposing(exposure, &offers(servers), custom, naming)
+}
+
+fn offers(servers: &[Server]) -> Vec<Offer<'_>> {
+    servers
         .iter()
         .enumerate()
         .map(|(index, server)| Offer {
@@ -102,8 +106,7 @@ fn assemble_exposing(
             filter: &server.filter,
             scope: server.seen.as_ref().map_or(Scope::Whole, Scope::Tools),
         })
-        .collect();
-    Catalog::exposing(exposure, &offers, custom, naming)
+        .collect()
 }
 
 fn shown(catalog: &Catalog, kind: ListKind) -> &str {

@@ -1,9 +1,10 @@
 //! Walks over one JSON value of any depth and proves that it is JSON. Never recurses.
 
+mod long;
+
 use std::cell::Cell;
 use std::ops::Deref;
 
-use crate::long;
 use crate::scan::FaultKind;
 
 /// Is `bytes` exactly one JSON value (white space around it allowed)?
@@ -47,13 +48,13 @@ impl<'a> Text<'a> {
 
     /// None of its strings so far holds a byte beyond ASCII.
     #[inline]
-    pub(crate) fn is_ascii(&self) -> bool {
+    fn is_ascii(&self) -> bool {
         self.seen.get() & HIGH == 0
     }
 
     /// Notes further bytes of strings, or-ed together.
     #[inline]
-    pub(crate) fn saw(&self, bytes: u64) {
+    fn saw(&self, bytes: u64) {
         self.seen.set(self.seen.get() | bytes);
     }
 
@@ -108,7 +109,7 @@ pub(crate) fn string(bytes: &Text<'_>, at: usize) -> Walk {
 }
 
 /// The end of the string that `at` is inside of, of which there is not much left.
-pub(crate) fn short_string(bytes: &Text<'_>, at: usize) -> Walk {
+fn short_string(bytes: &Text<'_>, at: usize) -> Walk {
     inside_string(bytes, at, usize::MAX)
 }
 
@@ -331,7 +332,7 @@ fn last_bytes(bytes: &[u8], mut at: usize, seen: &mut u64) -> usize {
 }
 
 const ONES: u64 = u64::from_ne_bytes([1; 8]);
-pub(crate) const HIGH: u64 = ONES << 7;
+const HIGH: u64 = ONES << 7;
 
 /// The high bit of the first byte (the lowest, in little endian) that ends a run is set, and none
 /// below it; bits above it mean nothing.
@@ -349,7 +350,7 @@ fn ends_run(byte: u8) -> bool {
     (byte == b'"') | (byte == b'\\') | (byte < 0x20)
 }
 
-pub(crate) fn escape(bytes: &[u8], at: usize) -> Walk {
+fn escape(bytes: &[u8], at: usize) -> Walk {
     match bytes.get(at + 1) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 2),
         Some(b'u') => match bytes.get(at + 2..at + 6) {

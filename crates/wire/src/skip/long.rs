@@ -4,12 +4,12 @@
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch, u8x64};
 
-use crate::skip::{Broken, HIGH, Text, Walk, escape, short_string};
+use super::{Broken, HIGH, Text, Walk, escape, short_string};
 
 const BLOCK: usize = 64;
 
 /// The end of the string that `at` is inside of (not within an escape).
-pub(crate) fn rest_of_string(text: &Text<'_>, at: usize) -> Walk {
+pub(super) fn rest_of_string(text: &Text<'_>, at: usize) -> Walk {
     dispatch!(Level::new(), simd => walk(simd, text, at))
 }
 
@@ -23,13 +23,13 @@ fn walk<S: Simd>(simd: S, text: &Text<'_>, mut at: usize) -> Walk {
             let place = looked.ends.trailing_zeros() as usize;
             match block.get(place) {
                 Some(b'"') => {
-                    text.saw(high(beyond | looked.beyond & !(u64::MAX << place)));
+                    text.saw(high(beyond | looked.beyond & !from(place)));
                     return Ok(at + place + 1);
                 }
                 Some(b'\\') => {
                     let behind = escape(text, at + place)?;
                     next = next.max(behind);
-                    looked.ends &= u64::MAX.checked_shl((behind - at) as u32).unwrap_or(0);
+                    looked.ends &= from(behind - at);
                 }
                 _ => return Err(Broken(at + place)),
             }
@@ -42,7 +42,7 @@ fn walk<S: Simd>(simd: S, text: &Text<'_>, mut at: usize) -> Walk {
 }
 
 /// Over whole blocks in which no run of plain bytes ends.
-pub(crate) fn plain_blocks(bytes: &[u8], at: usize, seen: &mut u64) -> usize {
+pub(super) fn plain_blocks(bytes: &[u8], at: usize, seen: &mut u64) -> usize {
     dispatch!(Level::new(), simd => walk_plain(simd, bytes, at, seen))
 }
 
@@ -60,6 +60,12 @@ fn walk_plain<S: Simd>(simd: S, bytes: &[u8], mut at: usize, seen: &mut u64) -> 
     }
     *seen |= high(beyond);
     at
+}
+
+/// The bits of a place and of all behind it.
+#[inline(always)]
+fn from(place: usize) -> u64 {
+    if place < BLOCK { u64::MAX << place } else { 0 }
 }
 
 /// As `Text` notes what it has seen.
