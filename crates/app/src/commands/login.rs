@@ -170,8 +170,9 @@ impl Door<'_> {
         }
         warn_of(text("previous_issuer"), text("issuer").unwrap_or_default());
         if self.login.at.json {
-            let mut told = begun.clone();
-            told["server"] = self.login.at.server.as_str().into();
+            let mut told = begun.as_object().cloned().unwrap_or_default();
+            told.insert("server".to_owned(), self.login.at.server.as_str().into());
+            let told = Value::Object(told);
             speak::out(&format!("{told}\n"));
         }
         let opened = self.login.open.then(|| browser::open(url, self.environment));

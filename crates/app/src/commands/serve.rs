@@ -103,7 +103,8 @@ async fn listen(
     };
     let front = front(serve, listener, token, environment);
     let planes = Planes { platform, traced, options, front };
-    let served = planes.serve(reload, signals, || ready(address, greet)).await;
+    // One step of many, and by far the largest.
+    let served = Box::pin(planes.serve(reload, signals, || ready(address, greet))).await;
     match served {
         Ok(()) => OK,
         Err(error) => broke(&error),

@@ -34,12 +34,9 @@ pub(super) enum Origin {
 
 impl Entry {
     pub(super) fn of(record: ServerRecord) -> Self {
-        Self {
-            id: record.id.clone(),
-            name: record.name.clone(),
-            wanted: record.wanted == Wanted::Connected,
-            origin: Origin::Api(Box::new(record.clone()), secrets::shown(&record).ok()),
-        }
+        let (id, name) = (record.id.clone(), record.name.clone());
+        let (wanted, shown) = (record.wanted == Wanted::Connected, secrets::shown(&record).ok());
+        Self { id, name, wanted, origin: Origin::Api(Box::new(record), shown) }
     }
 
     pub(super) fn source(&self) -> Source {
