@@ -4,31 +4,30 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 pub(super) struct Model {
     address: String,
-    got: Arc<Mutex<Option<String>>>,
+    results: Receiver<String>,
 }
 
 impl Model {
     pub(super) fn start(tool: &'static str) -> Result<Self, String> {
         let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
         let address = listener.local_addr().map_err(|error| error.to_string())?;
-        let got = Arc::new(Mutex::new(None));
-        let heard = Arc::clone(&got);
+        let (heard, results) = channel();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let heard = Arc::clone(&heard);
+                let heard = heard.clone();
                 std::thread::spawn(move || drop(answer(&stream, tool, &heard)));
             }
         });
-        Ok(Self { address: format!("http://{address}"), got })
+        Ok(Self { address: format!("http://{address}"), results })
     }
 
     /// What the tool gave.
     pub(super) fn got(&self) -> Option<String> {
-        self.got.lock().ok()?.clone()
+        self.results.try_iter().next()
     }
 
     pub(super) fn instead_of_a_real_one(&self, command: &mut Command) {
@@ -42,7 +41,7 @@ impl Model {
 }
 
 /// One request after the other, as long as the connection lasts.
-fn answer(stream: &TcpStream, tool: &str, heard: &Mutex<Option<String>>) -> std::io::Result<()> {
+fn answer(stream: &TcpStream, tool: &str, heard: &Sender<String>) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     loop {
         let mut head = String::new();
@@ -61,9 +60,7 @@ fn answer(stream: &TcpStream, tool: &str, heard: &Mutex<Option<String>>) -> std:
         let result = body.split("\"tool_result\"").nth(1).map(str::to_owned);
         let events = match result {
             Some(result) => {
-                if let Ok(mut heard) = heard.lock() {
-                    *heard = Some(result);
-                }
+                drop(heard.send(result));
                 said("The tool has answered.")
             }
             None if body.contains(&format!("\"{tool}\"")) => wanted(tool),

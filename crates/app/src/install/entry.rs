@@ -140,6 +140,21 @@ pub(crate) fn starts_trunkline(entry: &Value) -> bool {
     matches!(program, "trunkline" | "trunkline.exe")
 }
 
+/// The same, also through npm: not ours to rewrite, but not a server to put behind Trunkline either.
+pub(crate) fn leads_to_trunkline(entry: &Value) -> bool {
+    let runner = started(entry).unwrap_or_default();
+    let runner = runner.rsplit(['/', '\\']).next().unwrap_or(runner);
+    let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
+    let mut args = args.filter_map(Value::as_str).filter(|arg| !arg.starts_with('-'));
+    let package = match runner.trim_end_matches(".cmd") {
+        "npx" | "bunx" | "pnpx" => args.next(),
+        "npm" | "pnpm" | "yarn" => args.nth(1),
+        _ => None,
+    };
+    let is_ours = |package: &str| package.split('@').next() == Some("trunkline");
+    starts_trunkline(entry) || package.is_some_and(is_ours)
+}
+
 fn without_ours<'a>(args: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut kept = Vec::new();
     let mut skip_value = false;
@@ -279,6 +294,22 @@ mod tests {
         ];
         for (existing, expected) in table {
             assert_eq!(entry(Client::Cursor, &[]).is_ours(&existing), expected, "{existing}");
+        }
+    }
+
+    #[test]
+    fn an_entry_leads_to_trunkline_through_npm_as_well() {
+        let table = [
+            (json!({"command": "/x/trunkline"}), true),
+            (json!({"command": "npx", "args": ["-y", "trunkline@0.1", "--config", "x"]}), true),
+            (json!({"cmd": "/usr/bin/npx", "args": ["trunkline"]}), true),
+            (json!({"command": "pnpm", "args": ["dlx", "trunkline"]}), true),
+            (json!({"command": "npx", "args": ["-y", "other", "trunkline"]}), false),
+            (json!({"command": "npx", "args": ["trunkline-x"]}), false),
+            (json!({"command": "echo", "args": ["trunkline"]}), false),
+        ];
+        for (entry, expected) in table {
+            assert_eq!(leads_to_trunkline(&entry), expected, "{entry}");
         }
     }
 

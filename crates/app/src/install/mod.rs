@@ -18,7 +18,7 @@ mod uninstall;
 pub(crate) use apply::{Found, Written};
 pub(crate) use backup::Backup;
 pub(crate) use document::{Dialect, Document, Format, Problem};
-pub(crate) use entry::{Entry, started, starts_trunkline};
+pub(crate) use entry::{Entry, leads_to_trunkline, started, starts_trunkline};
 pub(crate) use error::InstallError;
 pub(crate) use place::{
     Place, app_folder, moved_files, place, project_file, user_file, xdg_config,

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::owner::Owner;
 use super::parse::parse;
 use super::variables::Context;
-use crate::install::starts_trunkline;
+use crate::install::leads_to_trunkline;
 
 pub(super) use entry::number;
 
@@ -100,7 +100,7 @@ impl Imported {
 
     fn take(&mut self, name: &str, entry: &Value, context: &Context) {
         let taken = match entry {
-            _ if starts_trunkline(entry) => Err("is Trunkline itself".to_owned()),
+            _ if leads_to_trunkline(entry) => Err("is Trunkline itself".to_owned()),
             Value::Object(members) => entry::read(self.owner, members, context),
             _ => Err("is not an object".to_owned()),
         };

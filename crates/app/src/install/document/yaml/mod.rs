@@ -64,7 +64,7 @@ impl YamlText {
                 lines.append(&write::member(&name, &value, 0, self.newline), self.newline);
             }
         }
-        self.accept(lines.text(), wanted)
+        self.accept(lines.text(), &wanted)
     }
 
     pub(super) fn remove(&mut self, path: &[&str]) -> Result<(), Problem> {
@@ -84,7 +84,7 @@ impl YamlText {
         if members.is_empty() && !parents.is_empty() {
             lines.mark_empty(outline.find(parents).ok_or(Problem::Unusual)?)?;
         }
-        self.accept(lines.text(), wanted)
+        self.accept(lines.text(), &wanted)
     }
 
     pub(super) fn holds_nothing(&self, path: &[&str]) -> bool {
@@ -109,7 +109,7 @@ impl YamlText {
             Some(member) => lines.replace(member, &theirs),
             None => lines.append(&theirs, self.newline),
         }
-        self.accept(lines.text(), wanted)
+        self.accept(lines.text(), &wanted)
     }
 
     pub(super) fn text(&self) -> String {
@@ -125,9 +125,9 @@ impl YamlText {
     }
 
     /// The new text, if it says what it should and nothing else.
-    fn accept(&mut self, text: String, wanted: Value) -> Result<(), Problem> {
+    fn accept(&mut self, text: String, wanted: &Value) -> Result<(), Problem> {
         match value::parse(&text) {
-            Ok(root) if root == wanted => {
+            Ok(root) if root == *wanted => {
                 (self.text, self.root) = (text, root);
                 Ok(())
             }
