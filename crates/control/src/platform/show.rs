@@ -240,6 +240,11 @@ pub(crate) fn sees(asker: &Principal, server: &str) -> bool {
     asker.role() >= Role::Operator || asker.grants().touches(server)
 }
 
+pub(super) fn no_such_tool(id: &str) -> Problem {
+    let shown = trunkline_catalog::name::escaped(id);
+    Problem::new(Kind::NoSuchTool, format!("there is no tool `{shown}`"))
+}
+
 pub(super) fn no_such_server(id: &str) -> Problem {
     let shown = trunkline_catalog::name::escaped(id);
     Problem::new(Kind::NoSuchServer, format!("there is no server `{shown}`"))
