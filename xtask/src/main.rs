@@ -5,6 +5,7 @@ mod browser;
 mod conformance;
 mod coverage;
 mod dist;
+mod leftovers;
 mod map;
 mod packages;
 mod peers;
@@ -84,9 +85,11 @@ fn test() -> Result<(), String> {
     // Most tests wait for processes most of the time.
     let threads = 2 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let postgres = postgres::Cluster::start()?;
+    let before = leftovers::before();
     let arguments = format!("test --workspace --locked -- --test-threads {threads}");
     run::cargo_with(&arguments, &[(postgres::VARIABLE, postgres.url())])?;
     drop(postgres);
+    leftovers::check(&before)?;
     conformance::judge(&[])?;
     dist::judge(&dist::built())
 }
