@@ -1,16 +1,16 @@
-//! A platform as it looks after an hour of work: servers of several kinds, one of them gone, calls, keys,
-//! clients, and skills to decide on.
+//! A platform as it looks after some minutes of work: the servers of the demo, one that is not there and one that
+//! fails, calls, keys, clients, and skills to decide on.
 
-use kit::LIMIT;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
 use kit::browser::{Browser, By};
-use kit::config::Fake;
 use kit::llm::{Asked, Llm, Said};
-use kit::platform::{ADMIN, Platform, id_of};
+use kit::platform::{ADMIN, Platform, id_of, stdio};
 use kit::process::wait_until;
 use kit::room::Room;
-use kit::say;
-use kit::service::{Service, Wire};
 use kit::streamable::Streamable;
+use kit::{LIMIT, bin};
 use serde_json::{Value, json};
 
 pub struct House<'a> {
@@ -20,93 +20,40 @@ pub struct House<'a> {
     pub main: String,
     pub gone: String,
     /// What has to stay for as long as pictures are taken.
-    _kept: (Llm, Vec<Service>, Vec<Streamable>),
+    _kept: (Llm, Vec<Streamable>),
 }
 
-/// A server: its name, and its tools with what they do.
-type Offer = (&'static str, &'static [(&'static str, &'static str)]);
-
-const OFFERS: [Offer; 6] = [
-    (
-        "github",
-        &[
-            ("create_issue", "Create a new issue in a GitHub repository"),
-            ("list_issues", "List the issues of a repository, filtered by state and labels"),
-            ("search_code", "Search the code of all repositories you can see"),
-            ("create_pull_request", "Open a pull request from one branch to another"),
-            ("get_file_contents", "Read a file of a repository at a branch or commit"),
-            ("merge_pull_request", "Merge a pull request that has been approved"),
-        ],
-    ),
-    (
-        "postgres",
-        &[
-            ("run_query", "Run a read-only SQL query against the tables of the database"),
-            ("list_tables", "List the tables and columns of a schema"),
-            ("explain_query", "Explain how the database would run a query"),
-        ],
-    ),
-    (
-        "filesystem",
-        &[
-            ("read_file", "Read a text file from the allowed directories"),
-            ("write_file", "Create a file or replace what is in it"),
-            ("list_directory", "List the files and directories of a directory"),
-            ("search_files", "Find files by a pattern of their names"),
-        ],
-    ),
-    (
-        "weather",
-        &[
-            ("get_forecast", "Weather forecast for a place: temperature, wind and rain"),
-            ("get_alerts", "Warnings of storms, floods and frost for a region"),
-        ],
-    ),
-    (
-        "lab",
-        &[
-            ("grasp", "Move the gripper of the robot arm and grasp an object"),
-            ("pipette", "Take a volume of liquid from a well of the plate"),
-        ],
-    ),
-    ("jira", &[("get_ticket", "Read a ticket with its comments and history")]),
-];
+/// Charts are drawn in pieces of ten seconds: so long there is work, that there is something to draw.
+const WORK: Duration = Duration::from_secs(140);
 
 impl<'a> House<'a> {
     pub fn furnish(room: &'a Room) -> Self {
         let llm = Llm::start(|asked| Said::json(&judge(asked)));
-        let url = llm.url();
-        let flags = [
-            "--allow-net",
-            "127.0.0.0/8",
-            "--llm-url",
-            &url,
-            "--llm-model",
-            "scripted-1",
-            "--health-interval",
-            "2s",
-        ];
-        let mut command = room.platform_command(&flags);
-        command.env("TRUNKLINE_LLM_KEY", "sk-of-the-pictures");
-        let platform = Platform::start(command);
-        let services = OFFERS.map(|offer| server(room, offer).listen(Wire::Http));
-        let names = OFFERS.map(|(name, _)| name);
-        let ids: Vec<String> =
-            names.iter().zip(&services).map(|(name, it)| platform.connected(name, it)).collect();
+        let platform = Platform::start(command(room, &llm.url()));
+        let weather = stdio("weather", &demo("weather"));
+        let main = id_of(&platform.register(&weather));
+        platform.wait_status(&main, "CONNECTED");
+        let archive = json!({ "name": "archive", "transport_type": "HTTP", "auto_connect": true,
+            "description": "Letters and invoices since 1998",
+            "connection_config": { "url": "http://127.0.0.1:9/mcp" } });
+        platform.register(&archive);
+        let inventory = json!({ "command": "inventory-mcp", "args": ["--stock", "shelf.db"] });
+        let gone = id_of(&platform.register(&stdio("inventory", &inventory)));
+        platform.wait_server(&gone, "it is known to fail", LIMIT, |it| it["status"] == "ERROR");
         let keys = keys(&platform);
-        let clients = keys.iter().map(|key| platform.mcp(key)).collect();
+        let clients = [("claude-code", "2.0.14"), ("nightly-build", "1.3")];
+        let clients = clients
+            .iter()
+            .zip(&keys)
+            .map(|((name, version), key)| client(&platform, key, name, version));
+        let clients = clients.collect();
         work(&platform);
-        // The last one breaks.
-        services[5].kill();
-        platform
-            .wait_server(&ids[5], "it is known to be gone", LIMIT, |it| it["status"] == "ERROR");
         let suggested = "/api/v1/skills/suggestions?state=pending";
         wait_until("skills are suggested", LIMIT, || {
             let told = platform.admin().get(suggested).is(200);
             told["suggestions"].as_array().is_some_and(|all| all.len() == 2)
         });
-        let kept = (llm, services.into(), clients);
-        Self { room, platform, main: ids[0].clone(), gone: ids[5].clone(), _kept: kept }
+        Self { room, platform, main, gone, _kept: (llm, clients) }
     }
 
     /// In which the admin has signed in.
@@ -121,76 +68,63 @@ impl<'a> House<'a> {
     }
 }
 
-fn server<'a>(room: &'a Room, (name, tools): Offer) -> Fake<'a> {
-    let definitions: Vec<String> =
-        tools.iter().map(|(tool, words)| definition(tool, words).to_string()).collect();
-    let definitions: Vec<&str> = definitions.iter().map(String::as_str).collect();
-    let mut fake = room.fake(name).definitions(&definitions);
-    for (index, (tool, _)) in tools.iter().enumerate() {
-        // Each takes its own time, so that there is something to draw.
-        let pause = say::pause(4 + 11 * index as u64);
-        let steps = match *tool {
-            "merge_pull_request" => say::steps([
-                pause,
-                say::result(
-                    r#"{"content":[{"type":"text","text":"not approved yet"}],"isError":true}"#,
-                ),
-            ]),
-            "create_issue" => say::steps([pause, say::result(CREATED)]),
-            _ => say::steps([pause, say::text("done")]),
-        };
-        fake = fake.tool(tool, steps);
-    }
-    fake
+/// A server of `serve --demo`. By its name, so that no picture shows where it was built.
+fn demo(name: &str) -> Value {
+    json!({ "command": "trunkline", "args": ["demo-server", name] })
 }
 
-const CREATED: &str = r#"{"content":[{"type":"text","text":"Created issue 482 in acme/pump"}],"structuredContent":{"number":482,"url":"https://github.example/acme/pump/issues/482","state":"open","labels":["bug","plumbing"]}}"#;
-
-fn definition(tool: &str, words: &str) -> Value {
-    let reads = ["get", "list", "read", "search", "run", "explain"];
-    let reads = reads.iter().any(|verb| tool.starts_with(verb));
-    let schema = match tool {
-        "create_issue" => json!({
-            "type": "object",
-            "properties": {
-                "title": { "type": "string", "description": "One line that says what is wrong" },
-                "body": { "type": "string", "description": "What happened, and what should have" },
-                "priority": { "enum": ["low", "normal", "high"], "default": "normal" },
-                "labels": { "type": "array", "items": { "type": "string" } },
-                "repository": {
-                    "type": "object",
-                    "properties": {
-                        "owner": { "type": "string" },
-                        "name": { "type": "string" },
-                    },
-                    "required": ["owner", "name"],
-                },
-            },
-            "required": ["title", "repository"],
-        }),
-        _ => json!({ "type": "object", "properties": { "query": { "type": "string" } } }),
-    };
-    let annotations =
-        json!({ "readOnlyHint": reads, "destructiveHint": tool.starts_with("write") });
-    json!({ "name": tool, "description": words, "inputSchema": schema, "annotations": annotations })
+fn command(room: &Room, llm: &str) -> Command {
+    let servers = ["clock", "notes", "tables", "flaky"].map(|name| (name.to_owned(), demo(name)));
+    let mut servers: serde_json::Map<String, Value> = servers.into_iter().collect();
+    servers["tables"]["era"] = json!("legacy");
+    let subtools = json!({
+        "clock": { "tools": [{ "name": "now", "description": "What time it is" }] },
+        "notes": { "tools": ["add", "search"] },
+    });
+    let desk = json!({ "description": "A desk with a clock and notes.", "subtools": subtools });
+    let config = json!({ "mcpServers": servers, "tools": { "desk": desk } });
+    let config = room.write("trunkline.json", config.to_string());
+    let config = config.to_str().expect("UTF-8").to_owned();
+    let flags = [
+        ["--config", &config],
+        ["--allow-net", "127.0.0.0/8"],
+        ["--llm-url", llm],
+        ["--llm-model", "scripted-1"],
+        ["--health-interval", "5s"],
+    ]
+    .concat();
+    let fails = "#!/bin/sh\necho 'inventory 0.4.1' >&2\necho 'opening shelf.db' >&2\n\
+        echo 'shelf.db: the file is not a database' >&2\nexit 2\n";
+    let program = room.write("inventory-mcp", fails);
+    let may_run = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(program, may_run).expect("it is ours");
+    let mut command = room.platform_command(&flags);
+    let programs = bin::trunkline();
+    let programs = programs.parent().expect("a directory").display();
+    let path = std::env::var("PATH").unwrap_or_default();
+    command
+        .arg("--allow-stdio-registration")
+        .env("PATH", format!("{programs}:{}:{path}", room.marker()));
+    command.env("TRUNKLINE_LLM_KEY", "sk-of-the-pictures");
+    command
 }
 
 /// The language model: what it gives the tools, and the two skills that it misses.
 fn judge(asked: &Asked) -> Value {
     asked.each(|name| {
         let gives = |skill: &str| json!({ "skills": [{ "id": skill, "confidence": 0.91 }], "new_skill": null });
-        let misses = |id: &str, title: &str, keywords: &str, reason: &str| {
+        let misses = |near: &str, id: &str, title: &str, keywords: &str, reason: &str| {
             let new = json!({ "id": id, "title": title, "keywords": keywords, "reason": reason });
-            json!({ "skills": [{ "id": "home_iot", "confidence": 0.2 }], "new_skill": new })
+            json!({ "skills": [{ "id": near, "confidence": 0.3 }], "new_skill": new })
         };
         match name {
-            "grasp" => misses("robotics", "Robotics", "robot arm gripper joint grasp", "It moves a robot's arm, and no skill is about that."),
-            "pipette" => misses("laboratory", "Laboratory work", "pipette plate well liquid assay", "It handles liquids in a laboratory."),
-            name if name.contains("query") || name.contains("table") => gives("database"),
-            name if name.contains("forecast") || name.contains("alert") => gives("weather_environment"),
-            name if name.contains("file") || name.contains("directory") => gives("file_management"),
-            name if name.contains("issue") || name.contains("ticket") => gives("issue_tracking"),
-            _ => gives("code_management"),
+            "reserve" => misses("calendar", "reservations", "Reservations", "table restaurant guests reserve book seat", "It books a table, and no skill is about that."),
+            "crash" => misses("software_development", "fault_injection", "Fault injection", "crash hang slow fault chaos recover", "It makes a server fail on purpose."),
+            "reserved" => gives("calendar"),
+            "forecast" | "chart" | "warmer" => gives("weather_environment"),
+            "add" | "remove" | "search" => gives("knowledge_memory"),
+            "now" | "add_days" | "days_between" => gives("calendar"),
+            _ => gives("software_development"),
         }
     })
 }
@@ -204,20 +138,52 @@ fn keys(platform: &Platform) -> [String; 2] {
     let old = make("old-laptop", "caller", json!(["weather.*"]));
     platform.admin().delete(&format!("/api/v1/keys/{}", id_of(&old)));
     make("on-call", "operator", json!(["*"]));
-    let code = make("claude-code", "caller", json!(["github.*", "filesystem.*"]));
-    let ci = make("nightly-build", "caller", json!(["github.*", "postgres.*"]));
+    let code = make("anna-laptop", "caller", json!(["weather.*", "notes.*", "clock.*"]));
+    let ci = make("build-machine", "caller", json!(["clock.*", "flaky.*"]));
     [key(&code), key(&ci)]
 }
 
-/// Some calls of everything.
+/// Somebody who is connected and says who they are.
+fn client(platform: &Platform, key: &str, name: &str, version: &str) -> Streamable {
+    let bearer = format!("Bearer {key}");
+    let headers = [("Authorization", &bearer[..])];
+    let client = Streamable::with_headers(platform.serve().address(), "/mcp", &headers);
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": name, "version": version } } });
+    client.post(hello.to_string());
+    client
+}
+
+/// Some calls of everything, for as long as a chart wants.
 fn work(platform: &Platform) {
-    for round in 0..12 {
-        for (server, tools) in &OFFERS {
-            for (tool, _) in
-                tools.iter().filter(|(tool, _)| round % 4 == 0 || tool.len() % 3 == round % 3)
-            {
-                platform.call(&format!("{server}.{tool}"), &json!({ "query": round }));
-            }
+    let cities = ["Rome", "Oslo", "Kyoto", "Lima", "Nairobi"];
+    let end = Instant::now() + WORK;
+    for round in 0.. {
+        let city = cities[round % cities.len()];
+        let mut calls = vec![
+            ("weather.forecast", json!({ "city": city, "days": 1 + round % 14 })),
+            ("clock.now", json!({})),
+            ("notes.search", json!({ "text": "a" })),
+        ];
+        match round % 5 {
+            0 => calls.push(("weather.chart", json!({ "city": city }))),
+            1 => calls.push(("notes.add", json!({ "title": city, "text": "pack an umbrella" }))),
+            2 => calls.push(("flaky.sometimes", json!({}))),
+            3 => calls.push(("flaky.slow", json!({ "seconds": 0.2 }))),
+            _ => calls.push(("weather.warmer", json!({ "one": city, "other": "Lima" }))),
         }
+        if round % 23 == 22 {
+            calls.push(("flaky.crash", json!({})));
+        }
+        for (tool, arguments) in calls {
+            platform.admin().send(&Platform::call_ask(tool, &arguments.to_string()));
+        }
+        if Instant::now() > end {
+            break;
+        }
+        // More and less of it, as work goes.
+        let pause = Duration::from_millis(600 + 500 * (round as u64 % 7));
+        std::thread::sleep(pause);
     }
 }

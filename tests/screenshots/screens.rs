@@ -12,7 +12,8 @@ pub struct Screen {
 }
 
 pub fn screens(house: &House<'_>) -> Vec<Screen> {
-    let tool = format!("/tools/{}", percent(&format!("{}/create_issue", house.main)));
+    let tool = format!("/tools/{}", percent(&format!("{}/forecast", house.main)));
+    let chart = format!("/tools/{}", percent(&format!("{}/chart", house.main)));
     let failed =
         house.platform.wait_audit("a call that failed", |it| it["outcome"] == "tool-error");
     let at = |name, path: String| Screen {
@@ -31,8 +32,9 @@ pub fn screens(house: &House<'_>) -> Vec<Screen> {
         at("server-error", format!("/servers/{}", house.gone)),
         at("server-new", "/servers/new".to_owned()),
         at("tools", "/tools".to_owned()),
-        at("search", "/tools?q=create+an+issue+about+a+bug".to_owned()),
+        at("search", "/tools?q=do+I+need+an+umbrella+in+Rome".to_owned()),
         Screen { name: "tool", show: Box::new(move |browser| try_tool(browser, &tool)) },
+        Screen { name: "result", show: Box::new(move |browser| call_tool(browser, &chart)) },
         at("skills", "/skills".to_owned()),
         at("activity", "/activity".to_owned()),
         at("story", format!("/activity/{}", failed["seq"])),
@@ -44,11 +46,16 @@ pub fn screens(house: &House<'_>) -> Vec<Screen> {
 /// With its form filled in, and the result of a call.
 fn try_tool(browser: &Browser, path: &str) {
     browser.open(path);
-    browser.fill(&By::Label("title"), "The pump leaks at the lower joint");
-    browser.fill(&By::Label("body"), "Water on the floor since Monday.");
-    browser.fill(&By::Label("labels"), "bug\nplumbing");
-    browser.fill(&By::Label("owner"), "acme");
-    browser.fill(&By::Label("name"), "pump");
+    browser.fill(&By::Label("city"), "Kyoto");
+    browser.fill(&By::Label("days"), "2");
     browser.click(&By::Words("Call"));
-    browser.wait_text_in(&By::Css("#outcome"), "Created issue 482");
+    browser.wait_text_in(&By::Css("#outcome"), "Structured");
+}
+
+/// One that answers with a picture.
+fn call_tool(browser: &Browser, path: &str) {
+    browser.open(path);
+    browser.fill(&By::Label("city"), "Nairobi");
+    browser.click(&By::Words("Call"));
+    browser.wait_for("document.querySelector('#outcome img')?.naturalWidth > 1");
 }

@@ -6,6 +6,7 @@ mod conformance;
 mod coverage;
 mod dist;
 mod first_call;
+mod leftovers;
 mod map;
 mod packages;
 mod peers;
@@ -88,9 +89,11 @@ fn test() -> Result<(), String> {
     // Most tests wait for processes most of the time.
     let threads = 2 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let postgres = postgres::Cluster::start()?;
+    let before = leftovers::before();
     let arguments = format!("test --workspace --locked -- --test-threads {threads}");
     run::cargo_with(&arguments, &[(postgres::VARIABLE, postgres.url())])?;
     drop(postgres);
+    leftovers::check(&before)?;
     conformance::judge(&[])?;
     dist::judge(&dist::built())
 }

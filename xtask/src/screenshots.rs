@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::{browser, conformance, run};
+use crate::{browser, conformance, leftovers, run};
 
 const PLACE: &str = "docs/images";
 /// All together, in bytes: they are part of the repository.
@@ -16,11 +16,13 @@ pub fn run(args: &[String]) -> Result<(), String> {
     run::announce(&format!("screenshots {PLACE}"));
     let mut camera = Command::new(programs.join("screenshots"));
     camera.arg(PLACE).args(args).env("TRUNKLINE_BIN_DIR", &programs);
+    let before = leftovers::before();
     let output = camera.output().map_err(|error| format!("cannot take pictures: {error}"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stdout);
         return Err(format!("{said}\n{}", String::from_utf8_lossy(&output.stderr)));
     }
+    leftovers::check(&before)?;
     let taken = String::from_utf8_lossy(&output.stdout);
     let mut small = Command::new("python3");
     small.arg("tests/screenshots/small.py").args(taken.lines());

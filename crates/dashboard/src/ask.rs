@@ -5,6 +5,7 @@ use trunkline_control::access::Action;
 use trunkline_control::api::handle::Inside;
 use trunkline_gateway::{WebHeaders, WebVisit};
 
+use crate::legible;
 use crate::visitor::Visitor;
 
 /// What the API says went wrong (RFC 9457), or what we say.
@@ -65,7 +66,7 @@ impl Visitor<'_> {
         }
         let value = match answer.body.is_empty() {
             true => Value::Null,
-            false => serde_json::from_slice(&answer.body).map_err(|_| Trouble::unreadable())?,
+            false => legible::read(&answer.body).ok_or_else(Trouble::unreadable)?,
         };
         Ok(Told { value, etag: answer.etag })
     }

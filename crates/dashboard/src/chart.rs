@@ -24,10 +24,10 @@ pub(crate) struct Frame<'a> {
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 180.0;
-const LEFT: f64 = 56.0;
+const LEFT: f64 = 84.0;
 const RIGHT: f64 = 8.0;
-const TOP: f64 = 10.0;
-const BOTTOM: f64 = 24.0;
+const TOP: f64 = 16.0;
+const BOTTOM: f64 = 30.0;
 
 /// Lines over the same span of time.
 pub(crate) fn lines(curves: &[Curve], frame: Frame<'_>) -> Markup {
@@ -74,7 +74,7 @@ fn bar(class: &str, (x, slot): (f64, f64), value: f64, top: f64) -> Markup {
 fn framed(frame: Frame<'_>, top: f64, drawn: &Markup) -> Markup {
     let base = round(HEIGHT - 6.0);
     html! {
-        svg.chart viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label=(frame.label) {
+        div.plot { svg.chart viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label=(frame.label) {
             @for share in [0.0, 0.5, 1.0] {
                 @let y = height(top * share, top);
                 line.rule x1=(round(LEFT)) x2=(round(WIDTH - RIGHT)) y1=(round(y)) y2=(round(y)) {}
@@ -83,7 +83,7 @@ fn framed(frame: Frame<'_>, top: f64, drawn: &Markup) -> Markup {
             text x=(round(LEFT)) y=(base) { (frame.from) }
             text x=(round(WIDTH - RIGHT)) y=(base) text-anchor="end" { (frame.to) }
             (drawn)
-        }
+        } }
     }
 }
 

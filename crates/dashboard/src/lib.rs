@@ -31,6 +31,7 @@ mod doorman;
 mod form;
 mod guard;
 mod layout;
+mod legible;
 mod live;
 mod outcome;
 mod page;

@@ -5,17 +5,20 @@
 //! |---|---|
 //! | `server`, `status`, `tools` | as in `/api/v1/events`, of servers that the visitor sees |
 //! | `calls` | calls have ended, at most once a second |
+//! | `clients` | clients have come or gone, likewise; to those who may know who is connected |
 //! | `bye` | the session is over |
 
 use std::time::Duration;
 
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{MissedTickBehavior, interval};
+use trunkline_control::access::Action;
 use trunkline_gateway::{WebReply, WebStream};
 
 use crate::visitor::Visitor;
 
-/// How often it is looked whether calls have ended and whether the visitor may still listen.
+/// How often it is looked whether calls have ended, who is connected, and whether the visitor may still
+/// listen.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Tells until the page has gone, the session is over, or everything ends.
@@ -33,7 +36,9 @@ pub(crate) async fn stream(visitor: &Visitor<'_>, reply: WebReply) {
     if !stream.write(b"retry: 1000\n: here\n\n") {
         return;
     }
-    let mut calls = platform.calls_ended();
+    let may_know = visitor.may(Action::ReadClients);
+    let turnover = || may_know.then(|| platform.guests().turnover());
+    let (mut calls, mut clients) = (platform.calls_ended(), turnover());
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -53,7 +58,9 @@ pub(crate) async fn stream(visitor: &Visitor<'_>, reply: WebReply) {
                     return;
                 }
                 let before = std::mem::replace(&mut calls, platform.calls_ended());
-                before == calls || tell(&stream, "calls")
+                let were = std::mem::replace(&mut clients, turnover());
+                (before == calls || tell(&stream, "calls"))
+                    && (were == clients || tell(&stream, "clients"))
             }
             () = stream.closed() => return,
             () = ending.cancelled() => return,

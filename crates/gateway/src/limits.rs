@@ -122,10 +122,12 @@ pub(crate) const KEPT_REQUEST: usize = 1024 * 1024;
 /// How often it is looked at whether a server that leaves has ended its calls.
 pub(crate) const LEAVING_LOOK: Duration = Duration::from_millis(20);
 
-/// A server's last words: how much of its stderr is kept, and how many lines an error quotes.
+/// A server's last words: how much of its stderr is kept, how many lines an error quotes, and how many are
+/// shown to who asks for them.
 pub(crate) const STDERR_BYTES: usize = 256 * 1024;
 pub(crate) const STDERR_LINE: usize = 4 * 1024;
 pub(crate) const STDERR_QUOTED: usize = 8;
+pub(crate) const STDERR_SHOWN: usize = 200;
 
 /// After a server's process has ended: how long its output is still read (a grandchild may hold
 /// the pipe open for ever), and how long an exit status is waited for after its output has ended.

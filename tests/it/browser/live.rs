@@ -1,10 +1,12 @@
 //! What happens is seen as it happens, on a page that nobody loads again.
 
+use std::process::Command;
+
 use kit::browser::{Browser, By};
-use kit::platform::id_of;
-use kit::room::Room;
+use kit::platform::{ADMIN, Platform, id_of};
+use kit::room::{MARK, Room};
 use kit::service::Wire;
-use kit::{LIMIT, process};
+use kit::{LIMIT, bin, process};
 use serde_json::json;
 
 use super::{admin, tracker};
@@ -46,6 +48,52 @@ fn a_crash_and_the_recovery_are_seen_without_loading_the_page_again() {
     assert_stayed(&browser);
     browser.assert_quiet();
     browser.assert_at_home();
+}
+
+#[test]
+fn clients_that_come_and_go_are_counted_while_one_looks() {
+    let room = Room::new();
+    let platform = room.platform(&[]);
+    let browser = admin(&room, &platform);
+    browser.open("/");
+    mark(&browser);
+    let figures = By::Css("#figures");
+    browser.wait_text_in(&figures, "Clients\n0");
+    let client = platform.mcp(ADMIN);
+    browser.wait_text_in(&figures, "Clients\n1");
+    assert_eq!(client.delete(), 204);
+    process::wait_until("it is gone", LIMIT, || {
+        platform.admin().get("/api/v1/clients").is(200)["total"] == 0
+    });
+    browser.wait_text_in(&figures, "Clients\n0");
+    assert_stayed(&browser);
+    browser.assert_quiet();
+}
+
+/// Sessions do not outlive the program: a page that only said "Reconnecting" would show what was, for ever.
+#[test]
+fn a_page_that_was_open_over_a_restart_asks_to_sign_in_again() {
+    let room = Room::new();
+    let start = |listen: &str| {
+        let mut command = Command::new(bin::trunkline());
+        command.args(["serve", "--listen", listen, "--data-dir"]).arg(room.path("data"));
+        command.env("TRUNKLINE_ADMIN_TOKEN", ADMIN).env(MARK, room.marker());
+        for name in ["MCP_PROXY_CONFIG_PATH", "PORT", "TRUNKLINE_TOKEN", "TRUNKLINE_KEY"] {
+            command.env_remove(name);
+        }
+        Platform::start(command)
+    };
+    let platform = start("127.0.0.1:0");
+    let address = platform.serve().address().to_string();
+    let browser = admin(&room, &platform);
+    browser.open("/tools");
+    mark(&browser);
+    drop(platform);
+    browser.wait_text_in(&By::Css("#pulse"), "Reconnecting");
+    let _platform = start(&address);
+    browser.wait_path(|path| path.starts_with("/sign-in?next=%2Ftools"));
+    super::sign_in(&browser, ADMIN);
+    assert_eq!(browser.path(), "/tools");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! says what its parts are.
 
 use kit::browser::{Browser, By, Theme, Width};
-use kit::platform::{Platform, percent};
+use kit::platform::{ADMIN, Platform, percent};
 use kit::room::Room;
 use kit::service::Wire;
 use serde_json::json;
@@ -24,6 +24,9 @@ fn screens(platform: &Platform, server: &str) -> Vec<String> {
         "/tools?q=issue",
         "/tools?q=zzzz&server=nobody",
         "/skills",
+        "/skills/database/edit",
+        "/skills/database/remove",
+        "/?span=1h",
         "/activity",
         "/activity?outcome=gone",
         "/clients",
@@ -48,6 +51,8 @@ fn furnished(room: &Room) -> (Platform, String) {
     let id = platform.connected("tracker", &service);
     room.keep(service);
     platform.key("caller");
+    // It goes, and its session stays for a while.
+    drop(platform.mcp(ADMIN));
     platform.call("tracker.forecast", &json!({})).is(200);
     (platform, id)
 }
@@ -94,6 +99,13 @@ fn fits(browser: &Browser, width: Width) {
         &[width.pixels().into()],
     );
     assert_eq!(over, json!([]), "{} is too wide for {width:?}", browser.path());
+    // What scrolls by itself has something that is not seen: on no screen with usual names.
+    let cut = browser.script(
+        "return [...document.querySelectorAll('.wrap')].filter(e => e.scrollWidth > e.clientWidth + 1) \
+           .map(e => e.querySelector('thead').textContent + ': ' + e.scrollWidth)",
+        &[],
+    );
+    assert_eq!(cut, json!([]), "{} is cut off for {width:?}", browser.path());
 }
 
 #[test]
@@ -175,4 +187,69 @@ fn the_theme_can_be_chosen_against_the_system_and_stays() {
     browser.click(&By::Words("Colours: Dark"));
     browser.wait(&By::Words("Colours: Auto"));
     assert_eq!(ground(), light);
+}
+
+/// Names that strangers choose: long, without a blank, and many.
+#[test]
+fn long_names_fit_every_screen_they_are_on() {
+    let room = Room::new();
+    let long = "W".repeat(2_000);
+    let schema = json!({ "properties": { "x": { "type": "string", "title": long } } });
+    let definitions = [
+        super::tool(&"n".repeat(100), &long, schema),
+        super::tool("short", "says little", json!({ "type": "object" })),
+    ];
+    let definitions = definitions.each_ref().map(String::as_str);
+    let fake = room.fake("long").definitions(&definitions);
+    let service = fake.listen(Wire::Http);
+    let platform = room.platform(&[]);
+    let name = "m".repeat(60);
+    let id = platform.connected(&name, &service);
+    let body = json!({ "name": "x".repeat(60), "transport_type": "HTTP",
+        "connection_config": { "url": format!("http://127.0.0.1:1/{}", "y".repeat(300)) } });
+    let gone = kit::platform::id_of(&platform.register(&body));
+    platform.wait_status(&gone, "ERROR");
+    let browser = admin(&room, &platform);
+    let tool = percent(&format!("{id}/{}", "n".repeat(100)));
+    for path in [
+        "/".to_owned(),
+        "/servers".to_owned(),
+        format!("/servers/{id}"),
+        format!("/servers/{gone}"),
+        "/tools".to_owned(),
+        "/tools?q=says+little".to_owned(),
+        format!("/tools/{tool}"),
+        "/activity".to_owned(),
+    ] {
+        for width in [Width::Desk, Width::Phone] {
+            browser.width(width);
+            browser.open(&path);
+            fits(&browser, width);
+        }
+    }
+}
+
+#[test]
+fn on_a_phone_servers_are_connected_and_disconnected_and_names_are_seen_whole() {
+    let room = Room::new();
+    let (platform, id) = furnished(&room);
+    let browser = admin(&room, &platform);
+    let buttons = "return [...document.querySelectorAll('#servers button')].filter(e => \
+        e.checkVisibility()).length";
+    for width in [Width::Desk, Width::Phone] {
+        browser.width(width);
+        browser.open("/servers");
+        assert_eq!(browser.script(buttons, &[]), 1, "one for one server: {width:?}");
+    }
+    browser.click(&By::InRow("tracker", "Disconnect"));
+    browser.wait_text("Disconnected");
+    browser.open("/servers");
+    browser.click(&By::InRow("tracker", "Connect"));
+    platform.wait_status(&id, "CONNECTED");
+    browser.open(&format!("/servers/{id}"));
+    browser.wait_text_in(&By::Css("#tools"), "tracker__create_issue");
+    let text = "const e = [...document.querySelectorAll('#tools code')].find(e => \
+        e.textContent === 'tracker__create_issue' && e.checkVisibility()); \
+        const box = e.getBoundingClientRect(); return box.left >= 0 && box.right <= 390";
+    assert_eq!(browser.script(text, &[]), true, "it is cut off");
 }

@@ -41,6 +41,8 @@ fn the_overview_counts_what_was_called_and_who_is_there() {
     let counted =
         found["series"].as_array().unwrap().iter().map(|it| it["calls"].as_u64().unwrap());
     assert_eq!(counted.sum::<u64>(), 4);
+    let hour = found["hour"].as_array().expect("the last hour");
+    assert_eq!(hour.iter().filter_map(|it| it["calls"].as_u64()).sum::<u64>(), 4, "{hour:?}");
     for kind in found["context"].as_array().expect("kinds of clients") {
         assert_eq!(kind["tools"], 2, "{kind}");
         let (bytes, tokens) = (kind["bytes"].as_u64().unwrap(), kind["tokens"].as_u64().unwrap());
@@ -48,6 +50,11 @@ fn the_overview_counts_what_was_called_and_who_is_there() {
     }
     let page = Person::signed_in(&platform, ADMIN).page("/");
     for words in ["1 of 1", "25 %", "4 in five minutes", "Claude Desktop", "<svg"] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    let person = Person::signed_in(&platform, ADMIN);
+    let page = person.page("/?span=1h");
+    for words in ["an hour ago", "4 calls in the last hour", "Calls in a minute"] {
         assert!(page.contains(words), "{words}: {page}");
     }
     let viewer = platform.rest(Some(&platform.key("viewer"))).get("/api/v1/overview").is(200);
@@ -105,5 +112,11 @@ fn the_names_for_each_client_are_those_that_it_gets() {
         }
     }
     assert!(told > 0, "{details:#}");
+    let person = Person::signed_in(&platform, ADMIN);
+    let page = person.page(&format!("/servers/{id}?span=1h"));
+    for words in ["MCP 2025-11-25 (legacy era)", "?span=5m", "dotted.name.echo"] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    assert!(person.page("/servers").contains("legacy era"));
     platform.admin().get(&format!("{SERVERS}/nobody/details")).problem(404, "no-such-server");
 }

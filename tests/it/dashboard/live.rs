@@ -52,6 +52,23 @@ fn an_open_page_hears_of_servers_and_calls() {
 }
 
 #[test]
+fn an_open_page_hears_of_clients_that_come_and_go() {
+    let room = Room::new();
+    let platform = room.platform(&[]);
+    let person = Person::signed_in(&platform, ADMIN);
+    let mut events = listen(&person);
+    let client = platform.mcp(ADMIN);
+    hear(&mut events, "clients");
+    assert_eq!(client.delete(), 204);
+    hear(&mut events, "clients");
+    for path in ["/", "/clients"] {
+        let page = person.page(path);
+        let topics = kit::dashboard::between(&page, "data-topics=\"", "\"").expect("topics");
+        assert!(topics.split(' ').any(|topic| topic == "clients"), "{path}: {topics}");
+    }
+}
+
+#[test]
 fn the_stream_ends_with_the_session_and_is_for_nobody_else() {
     let room = Room::new();
     let platform = room.platform(&[]);

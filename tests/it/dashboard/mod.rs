@@ -8,6 +8,8 @@ mod roles;
 mod safety;
 mod servers;
 mod sign_in;
+mod skills;
+mod tools;
 
 use kit::config::Fake;
 use kit::room::Room;

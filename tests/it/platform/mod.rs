@@ -23,6 +23,7 @@ mod listed_commands;
 mod llm;
 mod metrics;
 mod names;
+mod one;
 mod postgres;
 mod reach;
 mod refusals;

@@ -12,7 +12,7 @@ use serde_json::json;
 
 /// The least role for each route; `None` is open to all. A route that is missing here, or there,
 /// fails the test.
-const ROUTES: [(&str, &str, Option<&str>); 41] = [
+const ROUTES: [(&str, &str, Option<&str>); 43] = [
     ("GET", "/healthz", None),
     ("GET", "/readyz", None),
     ("GET", "/metrics", Some("viewer")),
@@ -28,6 +28,7 @@ const ROUTES: [(&str, &str, Option<&str>); 41] = [
     ("GET", "/api/v1/aggregator/servers/{id}/details", Some("viewer")),
     ("GET", "/api/v1/overview", Some("viewer")),
     ("GET", "/api/v1/tools", Some("viewer")),
+    ("GET", "/api/v1/tools/{id}", Some("viewer")),
     ("GET", "/api/v1/tools/{id}/skills", Some("viewer")),
     ("GET", "/api/v1/skills", Some("viewer")),
     ("POST", "/api/v1/search", Some("viewer")),
@@ -49,6 +50,7 @@ const ROUTES: [(&str, &str, Option<&str>); 41] = [
     ("DELETE", "/api/v1/aggregator/servers/{id}/login", Some("operator")),
     ("GET", "/api/v1/audit", Some("operator")),
     ("GET", "/api/v1/clients", Some("operator")),
+    ("GET", "/api/v1/aggregator/servers/{id}/stderr", Some("operator")),
     ("GET", "/api/v1/settings", Some("operator")),
     ("GET", "/api/v1/secrets", Some("operator")),
     ("PUT", "/api/v1/secrets/{name}", Some("admin")),

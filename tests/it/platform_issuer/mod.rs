@@ -1,6 +1,7 @@
 //! `serve --issuer`: access tokens of an authorization server, through the shipped program.
 
 mod bad;
+mod dashboard;
 mod flags;
 mod good;
 mod issuer;

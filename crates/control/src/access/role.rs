@@ -47,6 +47,8 @@ pub enum Action {
     ReadSecrets,
     /// Who is connected.
     ReadClients,
+    /// What commands write to their stderr: it is not meant for whoever calls their tools.
+    ReadStderr,
     /// What this Trunkline runs with.
     ReadSettings,
     /// Register a server that is a command on this machine, or change what such a server runs.
@@ -90,6 +92,7 @@ impl Action {
             | Self::ReadAudit
             | Self::ReadSecrets
             | Self::ReadClients
+            | Self::ReadStderr
             | Self::ReadSettings => Role::Operator,
             Self::RegisterStdio | Self::ReferToSecrets | Self::ManageKeys | Self::ManageSecrets => {
                 Role::Admin
@@ -97,7 +100,7 @@ impl Action {
         }
     }
 
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::ReadSelf,
         Self::ReadOpenApi,
         Self::ReadServers,
@@ -120,6 +123,7 @@ impl Action {
         Self::ReadAudit,
         Self::ReadSecrets,
         Self::ReadClients,
+        Self::ReadStderr,
         Self::ReadSettings,
         Self::RegisterStdio,
         Self::ReferToSecrets,
@@ -152,6 +156,7 @@ impl Action {
             Self::ReadAudit => "read-audit",
             Self::ReadSecrets => "read-secrets",
             Self::ReadClients => "read-clients",
+            Self::ReadStderr => "read-stderr",
             Self::ReadSettings => "read-settings",
             Self::RegisterStdio => "register-stdio",
             Self::ReferToSecrets => "refer-to-secrets",
@@ -223,6 +228,7 @@ mod tests {
             (Action::ReadAudit, [false, false, true, true]),
             (Action::ReadSecrets, [false, false, true, true]),
             (Action::ReadClients, [false, false, true, true]),
+            (Action::ReadStderr, [false, false, true, true]),
             (Action::ReadSettings, [false, false, true, true]),
             (Action::RegisterStdio, [false, false, false, true]),
             (Action::ReferToSecrets, [false, false, false, true]),

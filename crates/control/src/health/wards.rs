@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::check::Checkup;
 use super::judge::{Phase, Rules, Signals, health, judge};
-use super::window::{Piece, SPAN, Summary, Window, pieces, together};
+use super::window::{Piece, SPAN, Summary, Window, minutes, pieces, together};
 use crate::api::view::{HealthView, Status, WindowView};
 
 /// A busy server is judged this often between its checks.
@@ -49,6 +49,8 @@ pub struct Lately {
     pub summary: Summary,
     /// The oldest first, with how long ago each began.
     pub pieces: Vec<(Duration, Piece)>,
+    /// Likewise, of the last hour: a minute each.
+    pub minutes: Vec<(Duration, Piece)>,
 }
 
 impl Wards {
@@ -116,10 +118,13 @@ impl Wards {
         let now = self.start.elapsed();
         let windows = server_ids.into_iter().filter_map(|id| wards.get(id));
         let windows: Vec<&Window> = windows.map(|case| &case.window).collect();
-        let pieces = pieces(&windows, now).into_iter();
+        let aged = |pieces: Vec<Piece>| {
+            pieces.into_iter().map(|piece| (now.saturating_sub(piece.start), piece)).collect()
+        };
         Lately {
             summary: together(&windows, now),
-            pieces: pieces.map(|piece| (now.saturating_sub(piece.start), piece)).collect(),
+            pieces: aged(pieces(&windows, now)),
+            minutes: aged(minutes(&windows, now)),
         }
     }
 

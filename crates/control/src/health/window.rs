@@ -1,5 +1,7 @@
-//! What calls and checks of one server said over the last five minutes, in bounded memory.
+//! What calls and checks of one server said over the last five minutes, and minute by minute over the last
+//! hour, in bounded memory.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// How far back it reaches.
@@ -7,6 +9,10 @@ pub const SPAN: Duration = Duration::from_secs(300);
 /// What is older than `SPAN` goes in pieces of this length.
 const SLOT: Duration = Duration::from_secs(10);
 const SLOTS: usize = 30;
+
+/// The hour, for who looks back.
+const MINUTE: Duration = Duration::from_secs(60);
+const MINUTES: u64 = 60;
 
 /// Times are counted in classes, each 2^(1/4) (19 %) wider than the one before: a percentile is off
 /// by less than that. The first ends at 0.05 ms, the last but one above ten minutes.
@@ -18,6 +24,8 @@ const PER_DOUBLING: f64 = 4.0;
 #[derive(Debug, Clone)]
 pub struct Window {
     slots: Vec<Slot>,
+    /// Those in which something was measured, the oldest first.
+    minutes: VecDeque<Minute>,
 }
 
 #[derive(Debug, Clone)]
@@ -27,6 +35,14 @@ struct Slot {
     calls: Count,
     checks: Count,
     classes: [u32; CLASSES],
+}
+
+#[derive(Debug, Clone)]
+struct Minute {
+    number: u64,
+    calls: Count,
+    /// Only those that something fell into, by class: there are few, and sixty minutes.
+    classes: Vec<(usize, u32)>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,7 +63,7 @@ pub struct Summary {
     pub p99: Option<f64>,
 }
 
-/// Ten seconds of it.
+/// A stretch of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Piece {
     /// When it began, on the clock that the window is fed by.
@@ -66,6 +82,26 @@ pub(super) fn pieces(windows: &[&Window], now: Duration) -> Vec<Piece> {
     numbers.map(|number| piece(windows, number)).collect()
 }
 
+/// The same for the last hour, minute by minute.
+pub(super) fn minutes(windows: &[&Window], now: Duration) -> Vec<Piece> {
+    let newest = minute(now);
+    let oldest = newest.saturating_sub(MINUTES - 1).max(1);
+    let piece = |number| {
+        let (mut calls, mut classes) = (Count::default(), [0u64; CLASSES]);
+        let kept = windows.iter().flat_map(|window| &window.minutes);
+        for kept in kept.filter(|kept| kept.number == number) {
+            calls.join(kept.calls);
+            for (class, count) in &kept.classes {
+                if let Some(sum) = classes.get_mut(*class) {
+                    *sum += u64::from(*count);
+                }
+            }
+        }
+        Piece::new(MINUTE, number, calls, &classes)
+    };
+    (oldest..=newest).map(piece).collect()
+}
+
 fn piece(windows: &[&Window], number: u64) -> Piece {
     let (mut calls, mut classes) = (Count::default(), [0u64; CLASSES]);
     let slots = windows.iter().flat_map(|window| &window.slots);
@@ -75,12 +111,18 @@ fn piece(windows: &[&Window], number: u64) -> Piece {
             *sum += u64::from(count);
         }
     }
-    Piece {
-        start: SLOT.saturating_mul(u32::try_from(number - 1).unwrap_or(u32::MAX)),
-        calls: calls.all,
-        failed_calls: calls.failed,
-        p50: percentile(&classes, 0.50),
-        p95: percentile(&classes, 0.95),
+    Piece::new(SLOT, number, calls, &classes)
+}
+
+impl Piece {
+    fn new(length: Duration, number: u64, calls: Count, classes: &[u64; CLASSES]) -> Self {
+        Self {
+            start: length.saturating_mul(u32::try_from(number - 1).unwrap_or(u32::MAX)),
+            calls: calls.all,
+            failed_calls: calls.failed,
+            p50: percentile(classes, 0.50),
+            p95: percentile(classes, 0.95),
+        }
     }
 }
 
@@ -112,7 +154,7 @@ impl Default for Window {
             checks: Count::default(),
             classes: [0; CLASSES],
         };
-        Self { slots: vec![empty; SLOTS] }
+        Self { slots: vec![empty; SLOTS], minutes: VecDeque::new() }
     }
 }
 
@@ -121,6 +163,10 @@ impl Window {
         if let Some(slot) = self.slot(now) {
             slot.calls.add(ok);
             slot.time(took);
+        }
+        if let Some(minute) = self.minute(now) {
+            minute.calls.add(ok);
+            minute.time(took);
         }
     }
 
@@ -131,6 +177,9 @@ impl Window {
             if let Some(took) = took {
                 slot.time(took);
             }
+        }
+        if let (Some(took), Some(minute)) = (took, self.minute(now)) {
+            minute.time(took);
         }
     }
 
@@ -156,6 +205,16 @@ impl Window {
             p95: percentile(0.95),
             p99: percentile(0.99),
         }
+    }
+
+    fn minute(&mut self, now: Duration) -> Option<&mut Minute> {
+        let number = minute(now);
+        if self.minutes.back().is_none_or(|last| last.number < number) {
+            self.minutes.retain(|kept| kept.number + MINUTES > number);
+            let new = Minute { number, calls: Count::default(), classes: Vec::new() };
+            self.minutes.push_back(new);
+        }
+        self.minutes.back_mut()
     }
 
     fn slot(&mut self, now: Duration) -> Option<&mut Slot> {
@@ -195,6 +254,16 @@ impl Slot {
     }
 }
 
+impl Minute {
+    fn time(&mut self, took: Duration) {
+        let class = class(took);
+        match self.classes.iter_mut().find(|(known, _)| *known == class) {
+            Some((_, count)) => *count = count.saturating_add(1),
+            None => self.classes.push((class, 1)),
+        }
+    }
+}
+
 impl Count {
     fn add(&mut self, ok: bool) {
         self.all += 1;
@@ -210,6 +279,10 @@ impl Count {
 /// From 1: 0 is a slot that was never used.
 fn number(now: Duration) -> u64 {
     now.as_secs() / SLOT.as_secs() + 1
+}
+
+fn minute(now: Duration) -> u64 {
+    now.as_secs() / MINUTE.as_secs() + 1
 }
 
 fn class(took: Duration) -> usize {
@@ -293,6 +366,25 @@ mod tests {
         assert_eq!((all.calls, all.failed_calls), (3, 1));
         assert_eq!(together(&[&other, &one], seconds(1_012)), all);
         assert_eq!(pieces(&[], seconds(0)).len(), 1);
+    }
+
+    #[test]
+    fn an_hour_is_kept_minute_by_minute() {
+        let (mut one, mut other) = (Window::default(), Window::default());
+        for second in 0..7_200 {
+            one.call(seconds(second), second % 60 != 0, Duration::from_millis(10));
+        }
+        other.call(seconds(7_190), true, Duration::from_millis(500));
+        other.check(seconds(7_191), true, Some(Duration::from_millis(500)));
+        let found = minutes(&[&one, &other], seconds(7_199));
+        assert_eq!((found.len(), one.minutes.len()), (60, 60));
+        let counts: Vec<_> = found.iter().map(|piece| (piece.calls, piece.failed_calls)).collect();
+        assert!(counts[..59].iter().all(|counts| *counts == (60, 1)), "{counts:?}");
+        assert_eq!(counts[59], (61, 1));
+        assert_eq!((found[0].start, found[59].start), (seconds(3_600), seconds(7_140)));
+        assert!(found[59].p50 < Some(20.0) && found[59].p95 < Some(500.0), "{:?}", found[59]);
+        assert_eq!(minutes(&[&other], seconds(20_000)).iter().map(|it| it.calls).sum::<u64>(), 0);
+        assert_eq!(minutes(&[], seconds(0)).len(), 1);
     }
 
     #[test]

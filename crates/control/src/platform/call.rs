@@ -5,7 +5,7 @@ use trunkline_store::NewAudit;
 
 use super::custom::GROUP_ID;
 use super::roster::Entry;
-use super::show::{no_such_server, sees};
+use super::show::{no_such_server, no_such_tool, sees};
 use super::{Platform, clock};
 use crate::access::label;
 use crate::api::input::CallTool;
@@ -193,9 +193,4 @@ struct Turned {
 fn own_name<'a>(entry: &Entry, name: &'a str) -> &'a str {
     let rest = name.strip_prefix(&*entry.name).and_then(|rest| rest.strip_prefix('.'));
     rest.unwrap_or(name)
-}
-
-fn no_such_tool(name: &str) -> Problem {
-    let shown = trunkline_catalog::name::escaped(name);
-    Problem::new(Kind::NoSuchTool, format!("there is no tool `{shown}`"))
 }

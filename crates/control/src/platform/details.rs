@@ -14,7 +14,7 @@ use super::show::no_such_server;
 use super::{Platform, clock};
 use crate::access::{Principal, Role};
 use crate::api::problem::Problem;
-use crate::api::view::{DetailsView, NameView, ProcessView};
+use crate::api::view::{DetailsView, NameView, ProcessView, stderr_view};
 
 /// Tools whose names are told: more do not fit a page.
 const MOST_NAMES: usize = 200;
@@ -41,9 +41,19 @@ impl Platform {
             instructions: instructions.as_deref(),
             stderr: stderr.map(|failure| failure.stderr.as_slice()).unwrap_or_default(),
             names: &self.names(entry, asker),
-            series: &series(&lately),
+            series: &series(&lately.pieces),
+            hour: &series(&lately.minutes),
         }
         .json())
+    }
+
+    /// The body of `GET /aggregator/servers/{id}/stderr`.
+    pub fn stderr(&self, id: &str) -> Result<Value, Problem> {
+        let roster = self.roster();
+        let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
+        let state = self.info(entry).map(|info| info.state.word());
+        let lines = self.0.fleet.get().map(|fleet| fleet.stderr(&entry.id)).unwrap_or_default();
+        Ok(stderr_view(&entry.id, &entry.name, state, &lines))
     }
 
     /// Each tool that the asker may call, by what it is listed as, and to whom.

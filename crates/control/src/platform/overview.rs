@@ -1,6 +1,7 @@
 //! How everything does together: the figures of `GET /overview`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use trunkline_catalog::name::Client;
@@ -11,7 +12,7 @@ use super::show::sees;
 use super::{Platform, clock};
 use crate::access::{Action, Principal};
 use crate::api::view::{ContextView, OverviewView, PieceView, Status};
-use crate::health::{Lately, SPAN};
+use crate::health::{Lately, Piece, SPAN};
 
 impl Platform {
     /// Of the servers that the asker sees.
@@ -20,18 +21,14 @@ impl Platform {
         let seen: Vec<_> = roster.all().filter(|entry| sees(asker, &entry.name)).collect();
         let statuses: Vec<Status> = seen.iter().map(|entry| self.status(entry)).collect();
         let lately = self.0.wards.lately(seen.iter().map(|entry| entry.id.as_str()));
-        let infos: Vec<_> =
-            seen.iter().filter_map(|entry| Some((entry, self.info(entry)?))).collect();
-        let tools = infos.iter().map(|(entry, info)| self.tools_seen(entry, info, Some(asker)));
-        let tools = tools.sum();
-        let infos: Vec<_> = infos.into_iter().map(|(_, info)| info).collect();
+        let infos: Vec<_> = seen.iter().filter_map(|entry| self.info(entry)).collect();
         // Who else is there is for those who run it.
         let may = asker.require(Action::ReadClients).is_ok();
         let clients = may.then(|| self.0.settings.guests.all().len());
         let context = self.context(limited(asker.grants(), "").as_ref());
         OverviewView {
             statuses: &statuses,
-            tools,
+            tools: self.all_tools_seen(&seen, asker),
             seconds: u32::try_from(SPAN.as_secs()).unwrap_or(u32::MAX),
             calls_per_minute: last_minute(&lately),
             lately: &lately.summary,
@@ -40,7 +37,8 @@ impl Platform {
             restarts: infos.iter().map(|info| u64::from(info.restarts)).sum(),
             clients,
             context: &context,
-            series: &series(&lately),
+            series: &series(&lately.pieces),
+            hour: &series(&lately.minutes),
         }
         .json()
     }
@@ -68,15 +66,14 @@ fn last_minute(lately: &Lately) -> u64 {
     whole.map(|(_, piece)| piece.calls).sum()
 }
 
-pub(super) fn series(lately: &Lately) -> Vec<PieceView> {
+pub(super) fn series(pieces: &[(Duration, Piece)]) -> Vec<PieceView> {
     let now = clock::now();
-    let pieces = lately.pieces.iter();
-    let view = |(ago, piece): &(std::time::Duration, crate::health::Piece)| PieceView {
+    let view = |(ago, piece): &(Duration, Piece)| PieceView {
         at: now - i64::try_from(ago.as_millis()).unwrap_or_default(),
         calls: piece.calls,
         failed_calls: piece.failed_calls,
         p50: piece.p50,
         p95: piece.p95,
     };
-    pieces.map(view).collect()
+    pieces.iter().map(view).collect()
 }

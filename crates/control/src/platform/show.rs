@@ -263,6 +263,11 @@ fn runs(asker: &Principal) -> bool {
     asker.role() >= Role::Operator
 }
 
+pub(super) fn no_such_tool(id: &str) -> Problem {
+    let shown = trunkline_catalog::name::escaped(id);
+    Problem::new(Kind::NoSuchTool, format!("there is no tool `{shown}`"))
+}
+
 pub(super) fn no_such_server(id: &str) -> Problem {
     let shown = trunkline_catalog::name::escaped(id);
     Problem::new(Kind::NoSuchServer, format!("there is no server `{shown}`"))

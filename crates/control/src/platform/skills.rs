@@ -8,7 +8,7 @@ use trunkline_store::{Change, SkillRecord, StoreError, SuggestionRecord};
 
 use super::change::audit;
 use super::roster::Entry;
-use super::show::store_problem;
+use super::show::{no_such_tool, store_problem};
 use super::sorting::record_of;
 use super::{Platform, clock};
 use crate::access::Grants;
@@ -245,7 +245,7 @@ impl Platform {
     }
 
     /// By its id (`server-id/tool`) or its name (`server.tool`), if it is there for the asker.
-    fn tool(&self, id: &str, grants: &Grants) -> Result<(Entry, String), Problem> {
+    pub(super) fn tool(&self, id: &str, grants: &Grants) -> Result<(Entry, String), Problem> {
         let roster = self.roster();
         let by_id = id
             .match_indices('/')
@@ -258,8 +258,7 @@ impl Platform {
                 return Ok((entry.clone(), tool.to_owned()));
             }
         }
-        let shown = trunkline_catalog::name::escaped(id);
-        Err(Problem::new(Kind::NoSuchTool, format!("there is no tool `{shown}`")))
+        Err(no_such_tool(id))
     }
 
     fn tool_skills_view(&self, entry: &Entry, tool: &str) -> Value {

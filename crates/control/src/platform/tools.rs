@@ -7,12 +7,12 @@ use trunkline_wire::{decode, member};
 use super::Platform;
 use super::custom::{GROUP_ID, GROUP_NAME};
 use super::roster::{Entry, Roster};
-use super::show::{no_such_server, sees};
+use super::show::{no_such_server, no_such_tool, sees};
 use crate::access::{Grants, Principal};
 use crate::api::etag;
 use crate::api::paging::{List, Page, cursor};
 use crate::api::problem::Problem;
-use crate::api::view::{Status, ToolGroup, ToolView, server_tools, tool_list};
+use crate::api::view::{Status, ToolGroup, ToolView, one_tool, server_tools, tool_list};
 use crate::skills::Assigned;
 
 /// A page of tools, and the tag it goes by.
@@ -84,6 +84,34 @@ impl Platform {
         let [(shelf, _)] = all;
         let body = server_tools(&self.group(&roster, shelf, tools).view(), total, next.as_deref());
         Ok(Tagged { tag, body: Some(body) })
+    }
+
+    /// The body of `GET /tools/{id}`: by its id or its name, if it is there for the asker.
+    pub fn one_tool(&self, id: &str, grants: &Grants) -> Result<Vec<u8>, Problem> {
+        let roster = self.roster();
+        let missing = match self.tool(id, grants) {
+            Ok((entry, name)) => {
+                let (shelf, offer) = (self.shelf(&entry), self.offer(&entry));
+                let mut tools = shown(&shelf, offer.as_ref(), grants);
+                tools.retain(|tool| tool.name == name);
+                let body = one_tool(&self.group(&roster, shelf, &tools).view());
+                // It may have gone a moment ago.
+                return body.ok_or_else(|| no_such_tool(id));
+            }
+            Err(missing) => missing,
+        };
+        let name = id.strip_prefix(GROUP_ID).and_then(|rest| rest.strip_prefix('/')).unwrap_or(id);
+        let custom = self.custom_offer(grants);
+        let tools = custom.iter().map(CustomInfo::tool).filter(|tool| tool.name == name);
+        let tools: Vec<ToolInfo<'_>> = tools.collect();
+        one_tool(&self.group(&roster, Shelf::CUSTOM, &tools).view()).ok_or(missing)
+    }
+
+    /// How many tools of these servers the asker may call, with those that are made of others.
+    pub(super) fn all_tools_seen(&self, seen: &[&Entry], asker: &Principal) -> usize {
+        let grants = asker.grants();
+        let own: usize = seen.iter().map(|entry| self.tools_for(entry, grants)).sum();
+        own + self.custom_offer(grants).len()
     }
 
     /// Everything that a page is made of, so that it need not be made to know that it is the same: which

@@ -35,6 +35,8 @@ function listen() {
   source.onerror = () => {
     source.close();
     show('lost', 'Reconnecting');
+    // It may be the session that is over, and not the connection: whoever asks for the page is told.
+    renew();
     retry = setTimeout(listen, pause);
     pause = Math.min(pause * 2, 30000);
   };

@@ -33,7 +33,7 @@ async fn page(visitor: &Visitor<'_>, trouble: Option<&Trouble>) -> Outcome {
     let shell = Shell {
         title: "Clients & keys",
         here: "/clients",
-        live: &["calls", "server"],
+        live: &["calls", "server", "clients"],
         ..Shell::default()
     };
     let content = html! {
@@ -65,7 +65,7 @@ fn connected(clients: &Value) -> Markup {
                     th scope="col" { "Client" }
                     th scope="col" { "Who" }
                     th.wide scope="col" { "Revision" }
-                    th scope="col" { "Since" }
+                    th.wide scope="col" { "Since" }
                     th.wide scope="col" { "Last heard" }
                     th.number scope="col" { "Open calls" }
                 } }
@@ -87,10 +87,11 @@ fn client_row(client: &Value) -> Markup {
             th scope="row" {
                 (client["name"].as_str().unwrap_or("without a name")) " " (word(client, "version"))
                 span.sub { (way) }
+                @if let Some(since) = moment("since") { span.sub.narrow { "since " (since) } }
             }
             td { (word(client, "who")) @if let Some(address) = client["address"].as_str() { span.sub { (address) } } }
             td.wide { (client["revision"].as_str().unwrap_or("–")) }
-            td { @if let Some(since) = moment("since") { (since) } @else { "–" } }
+            td.wide { @if let Some(since) = moment("since") { (since) } @else { "–" } }
             td.wide { @if let Some(heard) = moment("last_heard") { (heard) } }
             td.number { (count(client["open_calls"].as_u64().unwrap_or_default())) }
         }
@@ -131,7 +132,7 @@ fn keys_card(keys: &Value) -> Markup {
                 caption { (plural(keys["total"].as_u64().unwrap_or_default(), "key")) }
                 thead { tr {
                     th scope="col" { "Key" }
-                    th scope="col" { "Role" }
+                    th.wide scope="col" { "Role" }
                     th.wide scope="col" { "Tools" }
                     th.wide scope="col" { "Made" }
                     th scope="col" { "Last used" }
@@ -149,8 +150,11 @@ fn key_row(key: &Value) -> Markup {
     let is_over = key["expires_at"].as_str().is_some_and(is_past);
     html! {
         tr {
-            th scope="row" { (word(key, "name")) span.sub { code { (word(key, "id")) } } }
-            td { (word(key, "role")) }
+            th scope="row" {
+                (word(key, "name")) span.sub { code { (word(key, "id")) } }
+                span.sub.narrow { (word(key, "role")) }
+            }
+            td.wide { (word(key, "role")) }
             td.wide {
                 @if let Some(tools) = tools { @for tool in tools.iter().take(10) { code { (tool.as_str().unwrap_or_default()) } " " } }
                 @else { "all" }

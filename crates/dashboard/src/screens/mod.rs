@@ -9,7 +9,9 @@ mod server_form;
 mod servers;
 mod settings;
 pub(crate) mod sign_in;
+mod skill;
 mod skills;
+mod span;
 mod state;
 mod story;
 mod taxonomy;
@@ -44,6 +46,10 @@ pub(crate) async fn show(screen: Screen, visitor: &Visitor<'_>) -> Outcome {
         Screen::ChangeToolSkills => tool::change_skills(visitor).await,
         Screen::Skills => skills::show(visitor).await,
         Screen::AddSkill => skills::add(visitor).await,
+        Screen::EditSkill => skill::show(visitor).await,
+        Screen::ChangeSkill => skill::change(visitor).await,
+        Screen::ConfirmSkillRemoval => skill::confirm(visitor).await,
+        Screen::RemoveSkill => skill::remove(visitor).await,
         Screen::ApproveSkill => skills::decide(visitor, "approve").await,
         Screen::RejectSkill => skills::decide(visitor, "reject").await,
         Screen::Activity => activity::show(visitor).await,

@@ -5,8 +5,8 @@ use serde_json::Value;
 use trunkline_control::access::Action;
 
 use super::servers::{self, place, word};
+use super::span::Span;
 use super::state::badge;
-use crate::chart::{self, Curve, Frame};
 use crate::layout::{self, Shell};
 use crate::page::Outcome;
 use crate::visitor::Visitor;
@@ -19,16 +19,18 @@ pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
     let shell = Shell {
         title: "Overview",
         here: "/",
-        live: &["server", "status", "tools", "calls"],
+        live: &["server", "status", "tools", "calls", "clients"],
         ..Shell::default()
     };
+    let chosen = Span::chosen(visitor);
     let content = html! {
         @if all.is_empty() { (welcome(visitor)) }
         div #figures data-live { (figures(overview)) }
         div #trouble data-live { (trouble(all)) }
+        @if !all.is_empty() { (chosen.switch("/")) }
         div.grid #charts data-live {
-            (calls(&overview["series"]))
-            (times(&overview["series"]))
+            (chosen.calls(overview))
+            (chosen.times(overview))
         }
         div #context data-live { (context(&overview["context"])) }
     };
@@ -115,69 +117,6 @@ fn trouble(all: &[Value]) -> Markup {
                         }
                     }
                 }
-            }
-        }
-    }
-}
-
-const FROM: &str = "five minutes ago";
-/// Pieces of ten seconds.
-const PIECES: usize = 30;
-
-/// A Trunkline that has just started knows of fewer; time goes from left to right all the same.
-fn missing(pieces: &[Value]) -> usize {
-    PIECES.saturating_sub(pieces.len())
-}
-
-fn calls(series: &Value) -> Markup {
-    let pieces = series.as_array().map(Vec::as_slice).unwrap_or_default();
-    let number = |piece: &Value, key: &str| piece[key].as_u64().unwrap_or_default();
-    let told = pieces.iter().map(|piece| (number(piece, "calls"), number(piece, "failed_calls")));
-    let counts: Vec<_> = std::iter::repeat_n((0, 0), missing(pieces)).chain(told).collect();
-    let sum: u64 = counts.iter().map(|(all, _)| all).sum();
-    let frame = Frame {
-        label: &format!("{} in the last five minutes", plural(sum, "call")),
-        // There is no half of a call.
-        words: |value| if value.fract() == 0.0 { format!("{value}") } else { String::new() },
-        from: FROM,
-        to: "now",
-    };
-    html! {
-        section.card {
-            h2 { "Calls in ten seconds" }
-            (chart::bars(&counts, frame))
-            p.legend { span { "calls" } span.fail { "failed" } }
-        }
-    }
-}
-
-/// The times of a series of the API.
-pub(super) fn times(series: &Value) -> Markup {
-    let pieces = series.as_array().map(Vec::as_slice).unwrap_or_default();
-    let of = |key: &str| {
-        let told = pieces.iter().map(|piece| piece[key].as_f64());
-        std::iter::repeat_n(None, missing(pieces)).chain(told).collect::<Vec<_>>()
-    };
-    let curves = [
-        Curve { class: "line", values: of("p50") },
-        Curve { class: "line second", values: of("p95") },
-    ];
-    let worst = curves.iter().flat_map(|curve| &curve.values).flatten();
-    let worst = worst.copied().reduce(f64::max);
-    let frame = Frame {
-        label: &format!("Response times of the last five minutes, at most {}", millis(worst)),
-        words: |value| if value == 0.0 { "0".to_owned() } else { millis(Some(value)) },
-        from: FROM,
-        to: "now",
-    };
-    html! {
-        section.card {
-            h2 { "Response times" }
-            @if worst.is_none() {
-                p.dim { "Nothing was measured in the last five minutes." }
-            } @else {
-                (chart::lines(&curves, frame))
-                p.legend { span { "median" } span.second { "95 of 100 stay below" } }
             }
         }
     }

@@ -8,8 +8,8 @@ use trunkline_control::platform::now;
 use trunkline_http::encode;
 
 use super::login;
-use super::overview::times;
 use super::servers::{API, last_error, place, switch, word};
+use super::span::Span;
 use super::state::{badge, hints};
 use crate::layout::{self, Shell};
 use crate::page::Outcome;
@@ -24,6 +24,11 @@ pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
     let server = &visitor.get(&path).await?;
     let details = &visitor.get(&format!("{path}/details")).await?;
     let tools = &visitor.get(&format!("{path}/tools?limit={MOST_TOOLS}")).await?;
+    let stderr = match visitor.may(Action::ReadStderr) {
+        true => visitor.get(&format!("{path}/stderr")).await?,
+        false => Value::Null,
+    };
+    let chosen = Span::chosen(visitor);
     let shell = Shell {
         title: word(server, "name"),
         here: "/servers",
@@ -36,12 +41,13 @@ pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
         div.columns {
             div {
                 div #state data-live { (state(server, details)) }
-                div #times data-live { (times(&details["series"])) }
+                (chosen.switch(&place(server)))
+                div #times data-live { (chosen.times(details)) }
                 div #tools data-live { (tools_card(server, tools, details)) }
             }
             div {
                 div #config data-live { (config(server)) }
-                div #error data-live { (error(server, details)) }
+                div #error data-live { (error(server, &stderr)) }
                 (words(details))
             }
         }
@@ -83,6 +89,7 @@ fn state(server: &Value, details: &Value) -> Markup {
                 dt { "Calls" } dd { (count(number(&process["open_calls"]))) " open, " (count(number(&process["waiting_calls"]))) " waiting" }
                 dt { "Times" } dd { (millis(times["p50"].as_f64())) ", 95 of 100 below " (millis(times["p95"].as_f64())) }
                 dt { "Errors" } dd { (share(health["error_rate"].as_f64())) " in five minutes" }
+                @if let Some(speaks) = speaks(server) { dt { "Speaks" } dd { (speaks) } }
                 dt { "Started in" } dd { (millis(process["started_in_ms"].as_f64())) }
                 dt { "Restarts" } dd { (count(number(&process["restarts"]))) }
                 @if let Some(pid) = process["pid"].as_u64() { dt { "Process" } dd { (pid) } }
@@ -90,6 +97,13 @@ fn state(server: &Value, details: &Value) -> Markup {
             }
         }
     }
+}
+
+/// The revision of MCP and its era; known while it runs.
+fn speaks(server: &Value) -> Option<String> {
+    let era = server["era"].as_str()?;
+    let revision = server["protocol_version"].as_str().unwrap_or_default();
+    Some(format!("MCP {} ({era} era)", short(revision, 20)))
 }
 
 fn config(server: &Value) -> Markup {
@@ -128,8 +142,8 @@ fn config(server: &Value) -> Markup {
     }
 }
 
-fn error(server: &Value, details: &Value) -> Markup {
-    let lines = details["stderr"].as_array().map(Vec::as_slice).unwrap_or_default();
+fn error(server: &Value, stderr: &Value) -> Markup {
+    let lines = stderr["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
     let lines: Vec<&str> = lines.iter().filter_map(Value::as_str).collect();
     html! {
         section.card aria-labelledby="wrong" {
@@ -138,7 +152,7 @@ fn error(server: &Value, details: &Value) -> Markup {
             @if !lines.is_empty() {
                 details {
                     summary { "Its last words on stderr" }
-                    pre.small { (lines.join("\n")) }
+                    pre.small tabindex="0" { (lines.join("\n")) }
                 }
             }
         }
@@ -182,7 +196,7 @@ fn tools_card(server: &Value, tools: &Value, details: &Value) -> Markup {
                         (plural(total, "tool"))
                         @if shown < total { ", the first " (shown) " of them. " a href={ "/tools?server=" (encode(word(server, "name"))) } { "All of them" } }
                     }
-                    thead { tr { th scope="col" { "Tool" } th scope="col" { "Clients call it" } } }
+                    thead { tr { th scope="col" { "Tool" } th.wide scope="col" { "Clients call it" } } }
                     tbody { @for tool in all { (tool_row(tool, names(details, word(tool, "original_name")))) } }
                 } }
             }
@@ -207,22 +221,27 @@ fn clients(other: &Value) -> String {
 }
 
 fn tool_row(tool: &Value, names: &Value) -> Markup {
-    let others = names["others"].as_array().map(Vec::as_slice).unwrap_or_default();
     html! {
         tr {
             th scope="row" {
-                a href={ "/tools/" (encode(word(tool, "id"))) } { (word(tool, "original_name")) } " "
+                a href={ "/tools/" (encode(word(tool, "id"))) } { (short(word(tool, "original_name"), 100)) } " "
                 (hints(&tool["annotations"]))
                 @if let Some(description) = tool["description"].as_str() { span.sub { (short(description, 140)) } }
+                // On a phone there is no room for a second column.
+                div.sub.narrow { "Clients call it " (called(tool, names)) }
             }
-            td {
-                code { (names["name"].as_str().unwrap_or(word(tool, "name"))) }
-                @for other in others {
-                    span.sub {
-                        code { (word(other, "name")) } " " (clients(other))
-                    }
-                }
-            }
+            td.wide { (called(tool, names)) }
+        }
+    }
+}
+
+/// What it is listed as, for each kind of client.
+fn called(tool: &Value, names: &Value) -> Markup {
+    let others = names["others"].as_array().map(Vec::as_slice).unwrap_or_default();
+    html! {
+        code { (short(names["name"].as_str().unwrap_or(word(tool, "name")), 160)) }
+        @for other in others {
+            span.sub { code { (short(word(other, "name"), 160)) } " " (clients(other)) }
         }
     }
 }

@@ -105,6 +105,8 @@ fn row(visitor: &Visitor<'_>, server: &Value) -> Markup {
             td {
                 (badge(word(server, "status")))
                 @if let Some(why) = why(server) { span.sub { (short(why, 160)) } }
+                // On a phone the last column is not there.
+                div.sub.narrow { (switch(visitor, server)) }
             }
             td.number { (count(server["tools"].as_u64().unwrap_or_default())) }
             td.number.wide { (millis(times["p50"].as_f64())) }
@@ -217,7 +219,10 @@ pub(super) fn word<'a>(value: &'a Value, key: &str) -> &'a str {
 fn kind(server: &Value) -> Markup {
     let config = &server["connection_config"];
     let target = config["url"].as_str().or_else(|| config["command"].as_str()).unwrap_or_default();
-    html! { (word(server, "transport_type")) " · " (short(target, 60)) }
+    html! {
+        (word(server, "transport_type")) " · " (short(target, 60))
+        @if let Some(era) = server["era"].as_str() { " · " (era) " era" }
+    }
 }
 
 /// Why it is not connected, if it is not and somebody knows.

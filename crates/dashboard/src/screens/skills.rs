@@ -7,6 +7,7 @@ use trunkline_control::platform::now;
 
 use super::taxonomy::{Skill, Taxonomy};
 use super::tools::text;
+use crate::ask::Trouble;
 use crate::form::{Form, encode};
 use crate::layout::{self, Shell};
 use crate::page::{Outcome, Page};
@@ -16,7 +17,7 @@ use crate::words::{ago, count, plural, short};
 
 /// Suggestions that are shown at once; the next come when these are decided on.
 const MOST: usize = 50;
-const HERE: &str = "/skills";
+pub(super) const HERE: &str = "/skills";
 
 pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
     frame(visitor, 200, &Draft::default()).await
@@ -36,7 +37,7 @@ async fn frame(visitor: &Visitor<'_>, status: u16, draft: &Draft) -> Outcome {
     let may_edit = visitor.may(Action::EditSkills);
     let content = html! {
         @if may_edit { (queue(visitor).await) }
-        (all(&taxonomy))
+        (all(&taxonomy, may_edit))
         @if may_edit { (adding(visitor, draft)) }
     };
     let topics = &["server", "tools"];
@@ -88,7 +89,7 @@ fn suggestion(visitor: &Visitor<'_>, one: &Value) -> Markup {
     }
 }
 
-fn all(taxonomy: &Taxonomy) -> Markup {
+fn all(taxonomy: &Taxonomy, may_edit: bool) -> Markup {
     // Those that say something about the tools there are come first.
     let mut skills: Vec<&Skill> = taxonomy.skills().iter().collect();
     skills.sort_by_key(|skill| std::cmp::Reverse(skill.tools));
@@ -101,17 +102,18 @@ fn all(taxonomy: &Taxonomy) -> Markup {
                     thead { tr {
                         th scope="col" { "Skill" }
                         th.number scope="col" { "Tools" }
-                        th.number scope="col" { "Mostly" }
+                        th.number.wide scope="col" { "Mostly" }
                         th.wide scope="col" { "Known by" }
+                        @if may_edit { th scope="col" { span.visually-hidden { "What to do" } } }
                     } }
-                    tbody { @for skill in skills { (row(skill)) } }
+                    tbody { @for skill in skills { (row(skill, may_edit)) } }
                 }
             }
         }
     }
 }
 
-fn row(skill: &Skill) -> Markup {
+fn row(skill: &Skill, may_edit: bool) -> Markup {
     html! {
         tr {
             th scope="row" {
@@ -120,8 +122,11 @@ fn row(skill: &Skill) -> Markup {
                 span.sub { code { (skill.id) } }
             }
             td.number { (count(skill.tools)) }
-            td.number { (count(skill.primary)) }
+            td.number.wide { (count(skill.primary)) }
             td.wide { span.dim.small { (short(&skill.keywords, 140)) } }
+            @if may_edit {
+                td.number { a href={ "/skills/" (encode(&skill.id)) "/edit" } aria-label={ "Change " (skill.title) } { "Change" } }
+            }
         }
     }
 }
@@ -157,9 +162,13 @@ fn adding(visitor: &Visitor<'_>, draft: &Draft) -> Markup {
     }
 }
 
-/// `POST /skills`.
+/// `POST /skills`. One that is there already is not replaced by mistake: it has a page to change it on.
 pub(super) async fn add(visitor: &Visitor<'_>) -> Outcome {
     let draft = Draft::read(&visitor.form);
+    if Taxonomy::ask(visitor).await?.take(&draft.id).is_some() {
+        let mistake = Some(format!("There is a skill with the id {} already.", draft.id));
+        return frame(visitor, 409, &Draft { mistake, ..draft }).await;
+    }
     let mut body = json!({ "title": draft.title });
     if let (false, Some(body)) = (draft.keywords.is_empty(), body.as_object_mut()) {
         body.insert("keywords".to_owned(), draft.keywords.clone().into());
@@ -171,12 +180,17 @@ pub(super) async fn add(visitor: &Visitor<'_>) -> Outcome {
             Ok(Page::see_other(HERE))
         }
         Err(trouble) => {
-            let words = trouble.mistakes.iter().map(|it| format!("{} {}", it.pointer, it.message));
-            let words: Vec<String> = [trouble.sentence()].into_iter().chain(words).collect();
-            let mistake = Some(words.join("; "));
+            let mistake = Some(told(&trouble));
             frame(visitor, trouble.status, &Draft { mistake, ..draft }).await
         }
     }
+}
+
+/// What is wrong with a skill, in one line.
+pub(super) fn told(trouble: &Trouble) -> String {
+    let words = trouble.mistakes.iter().map(|it| format!("{} {}", it.pointer, it.message));
+    let words: Vec<String> = [trouble.sentence()].into_iter().chain(words).collect();
+    words.join("; ")
 }
 
 impl Draft {

@@ -20,11 +20,16 @@ pub(super) fn badge(status: &str) -> Markup {
 pub(super) fn hints(annotations: &Value) -> Markup {
     let says = |key: &str, value: bool| annotations[key].as_bool() == Some(value);
     let reads = says("readOnlyHint", true);
+    let all = [
+        (reads, "badge good", "readOnlyHint", "reads only"),
+        (!reads && says("destructiveHint", true), "badge bad", "destructiveHint", "may destroy"),
+        (!reads && says("idempotentHint", true), "badge", "idempotentHint", "repeatable"),
+        (says("openWorldHint", true), "badge", "openWorldHint", "reaches outside"),
+    ];
     html! {
-        @if reads { span.badge.good title="readOnlyHint" { "reads only" } " " }
-        @if !reads && says("destructiveHint", true) { span.badge.bad title="destructiveHint" { "destroys" } " " }
-        @if !reads && says("idempotentHint", true) { span.badge title="idempotentHint" { "idempotent" } " " }
-        @if says("openWorldHint", true) { span.badge title="openWorldHint" { "open world" } " " }
+        @for (_, class, title, words) in all.iter().filter(|(holds, ..)| *holds) {
+            span class=(class) title=(title) { (words) } " "
+        }
     }
 }
 
@@ -41,13 +46,13 @@ mod tests {
             (json!({"readOnlyHint": true, "destructiveHint": true}), vec!["reads only"]),
             (
                 json!({"destructiveHint": true, "openWorldHint": true}),
-                vec!["destroys", "open world"],
+                vec!["may destroy", "reaches outside"],
             ),
-            (json!({"idempotentHint": true, "destructiveHint": "yes"}), vec!["idempotent"]),
+            (json!({"idempotentHint": true, "destructiveHint": "yes"}), vec!["repeatable"]),
             (json!([1]), vec![]),
         ] {
             let shown = hints(&annotations).into_string();
-            assert_eq!(shown.matches("badge").count(), words.len(), "{annotations}");
+            assert_eq!(shown.matches("<span").count(), words.len(), "{annotations}");
             assert!(words.iter().all(|word| shown.contains(word)), "{shown}");
         }
     }

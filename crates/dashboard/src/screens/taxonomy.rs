@@ -35,6 +35,11 @@ impl Taxonomy {
         &self.0
     }
 
+    /// The one of this id.
+    pub(super) fn take(self, id: &str) -> Option<Skill> {
+        self.0.into_iter().find(|skill| skill.id == id)
+    }
+
     /// What a skill is called; its id, if it is gone.
     pub(super) fn title<'a>(&'a self, id: &'a str) -> &'a str {
         let known = self.0.iter().find(|skill| skill.id == id);

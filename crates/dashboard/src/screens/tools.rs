@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
+use super::state::hints;
 use super::taxonomy::{Taxonomy, skill_badges};
 use crate::ask::Trouble;
 use crate::form::{Form, encode};
@@ -32,7 +33,7 @@ struct Row {
     server: String,
     description: String,
     skills: Vec<String>,
-    hints: Vec<&'static str>,
+    hints: Markup,
     score: Option<f64>,
 }
 
@@ -149,19 +150,6 @@ impl Row {
     }
 }
 
-/// What a server says about what its tool does, in a word each.
-pub(super) fn hints(annotations: &Value) -> Vec<&'static str> {
-    let says = |name: &str| annotations[name].as_bool();
-    let reads = says("readOnlyHint") == Some(true);
-    let all = [
-        (reads, "reads only"),
-        (!reads && says("destructiveHint") == Some(true), "may destroy"),
-        (!reads && says("idempotentHint") == Some(true), "repeatable"),
-        (says("openWorldHint") == Some(true), "reaches outside"),
-    ];
-    all.into_iter().filter_map(|(holds, word)| holds.then_some(word)).collect()
-}
-
 fn filters(wish: &Wish, servers: &Value, taxonomy: &Taxonomy) -> Markup {
     let names = servers["servers"].as_array().into_iter().flatten();
     let mut names: Vec<&str> = names.filter_map(|server| server["name"].as_str()).collect();
@@ -243,9 +231,7 @@ fn line(row: &Row, taxonomy: &Taxonomy, scored: bool) -> Markup {
                 a href={ "/tools/" (encode(&row.id)) } { (short(&row.name, 100)) }
                 span.sub { (short(&row.description, LONGEST)) }
                 span.sub.narrow { (skill_badges(&row.skills, taxonomy)) }
-                @if !row.hints.is_empty() {
-                    span.sub { @for hint in &row.hints { span.badge { (hint) } " " } }
-                }
+                @if !row.hints.0.is_empty() { span.sub { (row.hints) } }
             }
             td.wide { a href={ "/tools?server=" (encode(&row.server)) } { (short(&row.server, 60)) } }
             td.wide { (skill_badges(&row.skills, taxonomy)) }

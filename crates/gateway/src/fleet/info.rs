@@ -117,6 +117,11 @@ impl Fleet {
         live.map(|live| live.hello.capabilities()).unwrap_or_default()
     }
 
+    /// The last lines that a server has written to stderr, in this life or in its last one.
+    pub fn stderr(&self, id: &str) -> Vec<String> {
+        self.find(id).map(|server| server.stderr()).unwrap_or_default()
+    }
+
     /// The tools of a server that may be called. `None`: there is no such server.
     pub fn tools(&self, id: &str) -> Option<Offer> {
         let server = self.find(id)?;

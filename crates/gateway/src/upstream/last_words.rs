@@ -67,8 +67,13 @@ impl LastWords {
 
     /// The last lines, for an error.
     pub(crate) fn quoted(&self) -> Vec<String> {
+        self.last(STDERR_QUOTED)
+    }
+
+    /// So many of the last lines.
+    pub(crate) fn last(&self, most: usize) -> Vec<String> {
         let kept = self.kept.lock();
-        let skip = kept.lines.len().saturating_sub(STDERR_QUOTED);
+        let skip = kept.lines.len().saturating_sub(most);
         kept.lines.iter().skip(skip).cloned().collect()
     }
 }

@@ -73,6 +73,7 @@ impl<'a> Life<'a> {
             tasks: JoinSet::new(),
             started,
         };
+        server.listens_to(&life.words);
         server.update(|status| status.pid = Some(custody.pid));
         let Custody { stdin, stdout, stderr, mut tree, .. } = custody;
         let end = match Slow::new(stderr) {

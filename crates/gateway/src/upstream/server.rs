@@ -19,12 +19,14 @@ use crate::call::{Asker, Audience, Note, ReturnPath, Watch};
 use crate::error::CallError;
 use crate::events::Event;
 use crate::identity::Identity;
+use crate::limits::STDERR_SHOWN;
 use crate::login::{Bearer, Logins};
 use crate::pump::Touched;
 use crate::traces::Hop;
 use crate::upstream::breaker::Breaker;
 use crate::upstream::connection::{Connection, Outfit};
 use crate::upstream::handshake::Hello;
+use crate::upstream::last_words::LastWords;
 use crate::upstream::probe::Known;
 use crate::upstream::remote::Spoken;
 use crate::upstream::room::{Cause, Room, Turned};
@@ -63,6 +65,8 @@ pub(crate) struct Server {
     /// Where its calls wait, if they may.
     pub(crate) room: Option<Arc<Room>>,
     pub(super) breaker: Mutex<Breaker>,
+    /// What its process has written to stderr, also when that has ended.
+    words: Mutex<Option<Arc<LastWords>>>,
     /// What it offered when it was last there, while it is expected back.
     kept: Mutex<Option<Arc<Listing>>>,
     /// Somebody wants it tried again now; or wants it given up, and says why.
@@ -140,6 +144,7 @@ impl Server {
             provisions: provisions.clone(),
             room,
             breaker: Mutex::default(),
+            words: Mutex::default(),
             kept: Mutex::default(),
             wake: Notify::new(),
             condemned: Notify::new(),
@@ -174,6 +179,7 @@ impl Server {
             provisions: Provisions { holds: false, ..self.provisions.clone() },
             room: self.room.as_ref().and_then(|room| room.private()).map(Arc::new),
             breaker: Mutex::default(),
+            words: Mutex::default(),
             kept: Mutex::default(),
             wake: Notify::new(),
             condemned: Notify::new(),
@@ -309,6 +315,17 @@ impl Server {
 
     pub(crate) fn live(&self) -> Option<Live> {
         self.live.lock().clone()
+    }
+
+    /// A life has begun that writes there.
+    pub(super) fn listens_to(&self, words: &Arc<LastWords>) {
+        *self.words.lock() = Some(Arc::clone(words));
+    }
+
+    /// The last lines on stderr.
+    pub(crate) fn stderr(&self) -> Vec<String> {
+        let words = self.words.lock().clone();
+        words.map(|words| words.last(STDERR_SHOWN)).unwrap_or_default()
     }
 
     pub(crate) fn connection(&self) -> Option<Arc<Connection>> {

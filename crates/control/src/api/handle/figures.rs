@@ -15,6 +15,12 @@ pub(super) fn details(asked: &Asked<'_>) -> Result<Answer, Problem> {
     Ok(Answer::json(200, &asked.platform.details(asked.id(), &asked.principal)?))
 }
 
+pub(super) fn stderr(asked: &Asked<'_>) -> Result<Answer, Problem> {
+    asked.no_query()?;
+    asked.platform.must_see(asked.id(), &asked.principal)?;
+    Ok(Answer::json(200, &asked.platform.stderr(asked.id())?))
+}
+
 pub(super) fn clients(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     Ok(Answer::json(200, &asked.platform.clients()))

@@ -20,6 +20,12 @@ pub(super) fn of_server(asked: &Asked<'_>) -> Result<Answer, Problem> {
     Ok(tagged(asked.platform.tools_of(asked.id(), grants, &page, |tag| asked.has(tag))?))
 }
 
+pub(super) fn one(asked: &Asked<'_>) -> Result<Answer, Problem> {
+    asked.no_query()?;
+    let shown = asked.platform.one_tool(asked.id(), asked.principal.grants())?;
+    Ok(asked.cached(Answer::json_bytes(200, shown)))
+}
+
 fn tagged(page: Tagged) -> Answer {
     let answer = match page.body {
         Some(body) => Answer::json_bytes(200, body),

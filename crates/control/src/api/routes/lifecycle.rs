@@ -6,7 +6,7 @@ use crate::access::Action;
 use crate::api::paging::{CURSOR, LIMIT};
 use crate::api::problem::Kind;
 use crate::api::route::{Access, Answer, Method, Operation, Route};
-use crate::api::view::{CONNECTING, DETAILS, DISCONNECTED, HEALTH_REPORT, SERVER_TOOLS};
+use crate::api::view::{CONNECTING, DETAILS, DISCONNECTED, HEALTH_REPORT, SERVER_TOOLS, STDERR};
 
 const TAG: &str = "Lifecycle and health";
 
@@ -90,6 +90,25 @@ pub(super) const ROUTES: &[Route] = &[
         problems: &[Kind::NoSuchServer],
     },
     Route {
+        operation: Operation::GetServerStderr,
+        method: Method::Get,
+        path: "/api/v1/aggregator/servers/{id}/stderr",
+        access: Access::Needs(Action::ReadStderr),
+        tag: TAG,
+        summary: "Read what a server writes to stderr",
+        description: "The last lines, without secrets: of the process that runs, or of the last \
+                      one. A server in the network has none.",
+        parameters: &[SERVER_ID],
+        body: None,
+        answers: &[Answer {
+            status: 200,
+            doc: "Its last words.",
+            content: json(&STDERR, STDERR_EXAMPLE),
+            headers: &[],
+        }],
+        problems: &[Kind::NoSuchServer],
+    },
+    Route {
         operation: Operation::ListServerTools,
         method: Method::Get,
         path: "/api/v1/aggregator/servers/{id}/tools",
@@ -114,6 +133,8 @@ pub(super) const ROUTES: &[Route] = &[
 
 const HEALTH_EXAMPLE: &str = r#"{"health":{"status":"healthy","last_check":"2025-01-08T10:05:00Z","response_time_ms":{"p50":38.2,"p95":121.7},"error_rate":0.0,"consecutive_failures":0},"windows":[{"seconds":300,"checks":10,"failed_checks":0,"calls":412,"failed_calls":0,"response_time_ms":{"p50":38.2,"p95":121.7},"error_rate":0.0}],"samples":[{"at":"2025-01-08T10:05:00Z","ok":true,"response_time_ms":35.1,"detail":null}]}"#;
 
-const DETAILS_EXAMPLE: &str = r#"{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10","name":"github-mcp","process":{"state":"running","since":"2025-01-08T10:00:00Z","pid":null,"started_in_ms":412,"restarts":0,"open_calls":0,"waiting_calls":0,"next_try":null,"failures":0},"identity":"github 1.4.0","capabilities":["tools"],"instructions":null,"stderr":[],"names":[{"tool":"create_issue","name":"github-mcp.create_issue","others":[{"name":"github-mcp_create_issue","clients":["cursor"]}]}],"series":[{"at":"2025-01-08T10:05:00Z","calls":2,"failed_calls":0,"p50":35.1,"p95":40.0}]}"#;
+const DETAILS_EXAMPLE: &str = r#"{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10","name":"github-mcp","process":{"state":"running","since":"2025-01-08T10:00:00Z","pid":null,"started_in_ms":412,"restarts":0,"open_calls":0,"waiting_calls":0,"next_try":null,"failures":0},"identity":"github 1.4.0","capabilities":["tools"],"instructions":null,"stderr":[],"names":[{"tool":"create_issue","name":"github-mcp.create_issue","others":[{"name":"github-mcp_create_issue","clients":["cursor"]}]}],"series":[{"at":"2025-01-08T10:05:00Z","calls":2,"failed_calls":0,"p50":35.1,"p95":40.0}],"hour":[{"at":"2025-01-08T10:05:00Z","calls":2,"failed_calls":0,"p50":35.1,"p95":40.0}]}"#;
+
+const STDERR_EXAMPLE: &str = r#"{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10","name":"github-mcp","state":"running","lines":["listening for requests"]}"#;
 
 const TOOLS_EXAMPLE: &str = r#"{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10","name":"github-mcp","status":"CONNECTED","tools":[{"id":"1","name":"github-mcp.create_issue","original_name":"create_issue","description":"Create a new GitHub issue","input_schema":{"type":"object"}}],"total":1,"next_cursor":null}"#;

@@ -36,6 +36,13 @@ const ID: Shape = text(1, 200, Form::Line);
 const SERVER_ID: Parameter =
     Parameter { name: "id", place: Place::Path, shape: ID, doc: "The server's id." };
 
+const TOOL_ID: Parameter = Parameter {
+    name: "id",
+    place: Place::Path,
+    shape: text(1, 1200, Form::Line),
+    doc: "The tool's id, its `/` written as %2F, or its name: `server.tool`.",
+};
+
 // A tag that is none fits nothing and is no mistake (RFC 9110, 13.1).
 const IF_NONE_MATCH: Parameter = Parameter {
     name: "If-None-Match",

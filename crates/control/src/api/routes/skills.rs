@@ -1,6 +1,6 @@
 //! Skills: which there are, which tools have which, and those to decide on.
 
-use super::{ID, json};
+use super::{ID, TOOL_ID, json};
 use crate::access::Action;
 use crate::api::input::{MOST_BODY, PUT_SKILL, SET_SKILLS};
 use crate::api::paging::{CURSOR, LIMIT};
@@ -201,13 +201,6 @@ const SKILL_ID: Parameter = Parameter {
 
 const SUGGESTION_ID: Parameter =
     Parameter { name: "id", place: Place::Path, shape: ID, doc: "The suggestion's id." };
-
-const TOOL_ID: Parameter = Parameter {
-    name: "id",
-    place: Place::Path,
-    shape: text(1, 1200, Form::Line),
-    doc: "The tool's id, its `/` written as %2F, or its name: `server.tool`.",
-};
 
 const SKILLS_EXAMPLE: &str = r#"{"skills":[{"id":"issue_tracking","title":"Issue tracking","keywords":"issue ticket bug board","is_builtin":true,"tools":12,"primary_tools":9,"embedding_updated_at":"2025-01-08T10:00:00Z"}],"total":1}"#;
 

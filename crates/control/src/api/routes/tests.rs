@@ -38,6 +38,7 @@ fn every_route_has_its_least_role() {
         | O::GetServerHealth
         | O::ListServerTools
         | O::ListTools
+        | O::GetTool
         | O::SearchTools
         | O::Skills(S::ListSkills)
         | O::Skills(S::GetToolSkills) => Some(Viewer),
@@ -59,6 +60,7 @@ fn every_route_has_its_least_role() {
         | O::Skills(S::ClassifyTool)
         | O::ListSecrets
         | O::ListClients
+        | O::GetServerStderr
         | O::GetSettings
         | O::ListAudit => Some(Operator),
         O::CreateKey | O::ListKeys | O::RevokeKey => Some(Admin),

@@ -1,14 +1,14 @@
 //! Tools of all servers: listing and calling them.
 
 use super::servers::NOT_MODIFIED;
-use super::{ETAG, IF_NONE_MATCH, json};
+use super::{ETAG, IF_NONE_MATCH, TOOL_ID, json};
 use crate::access::Action;
 use crate::api::input::{CALL_TOOL, MOST_ARGUMENTS};
 use crate::api::paging::{CURSOR, LIMIT};
 use crate::api::problem::Kind;
 use crate::api::route::{Access, Answer, Body, Method, Operation, Parameter, Place, Route};
 use crate::api::shape::{Form, Shape, text};
-use crate::api::view::{TOOL_LIST, TOOL_RESULT};
+use crate::api::view::{TOOL, TOOL_LIST, TOOL_RESULT};
 
 const TAG: &str = "Tools";
 
@@ -47,6 +47,28 @@ pub(super) const ROUTES: &[Route] = &[
         problems: &[Kind::StoreUnavailable],
     },
     Route {
+        operation: Operation::GetTool,
+        method: Method::Get,
+        path: "/api/v1/tools/{id}",
+        access: Access::Needs(Action::ReadTools),
+        tag: TAG,
+        summary: "See one tool",
+        description: "As in the list, and with its `server`. A tool of a server that is not \
+                      connected, or that the token may not see, is not there.",
+        parameters: &[TOOL_ID, IF_NONE_MATCH],
+        body: None,
+        answers: &[
+            Answer {
+                status: 200,
+                doc: "The tool.",
+                content: json(&TOOL, TOOL_EXAMPLE),
+                headers: &[ETAG],
+            },
+            NOT_MODIFIED,
+        ],
+        problems: &[Kind::NoSuchTool],
+    },
+    Route {
         operation: Operation::CallTool,
         method: Method::Post,
         path: "/api/v1/tools/call",
@@ -82,6 +104,8 @@ pub(super) const ROUTES: &[Route] = &[
 ];
 
 const TOOLS_EXAMPLE: &str = r#"{"servers":[{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10","name":"github-mcp","status":"CONNECTED","tools":[{"id":"1","name":"github-mcp.create_issue","original_name":"create_issue","description":"Create a new GitHub issue","input_schema":{"type":"object"}}]}],"total":1,"next_cursor":null}"#;
+
+const TOOL_EXAMPLE: &str = r#"{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10/create_issue","name":"github-mcp.create_issue","original_name":"create_issue","description":"Create a new GitHub issue","input_schema":{"type":"object"},"server":{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10","name":"github-mcp","status":"CONNECTED"}}"#;
 
 const CALL_EXAMPLE: &str = r#"{"name":"github-mcp.create_issue","arguments":{"repo":"owner/repo","title":"Bug report","body":"Description of the bug"}}"#;
 

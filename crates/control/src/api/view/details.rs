@@ -17,6 +17,7 @@ pub struct DetailsView<'a> {
     pub stderr: &'a [String],
     pub names: &'a [NameView],
     pub series: &'a [PieceView],
+    pub hour: &'a [PieceView],
 }
 
 /// What has become of the connection.
@@ -54,6 +55,7 @@ impl DetailsView<'_> {
             "stderr": self.stderr,
             "names": self.names.iter().map(NameView::json).collect::<Vec<_>>(),
             "series": pieces(self.series),
+            "hour": pieces(self.hour),
         })
     }
 }
@@ -82,6 +84,26 @@ impl NameView {
         json!({"tool": self.tool, "name": self.name, "others": others})
     }
 }
+
+/// The body of `GET /aggregator/servers/{id}/stderr`.
+pub fn stderr_view(id: &str, name: &str, state: Option<&str>, lines: &[String]) -> Value {
+    json!({"id": id, "name": name, "state": state, "lines": lines})
+}
+
+pub static STDERR: Object = Object::answer(
+    "ServerStderr",
+    "What a command has written to its stderr.",
+    &[
+        required("id", any_text(), ""),
+        required("name", any_text(), ""),
+        required("state", Shape::OrNull(&any_text()), "What has become of its process."),
+        required(
+            "lines",
+            Shape::List { of: &any_text(), most: usize::MAX },
+            "The last of them, without secrets; of the process that runs, or of the last one.",
+        ),
+    ],
+);
 
 static PROCESS: Object = Object::answer(
     "Process",
@@ -141,7 +163,12 @@ pub static DETAILS: Object = Object::answer(
         required(
             "series",
             Shape::List { of: &Shape::Object(&PIECE), most: usize::MAX },
-            "The last five minutes, the oldest first.",
+            "The last five minutes in pieces of ten seconds, the oldest first.",
+        ),
+        required(
+            "hour",
+            Shape::List { of: &Shape::Object(&PIECE), most: usize::MAX },
+            "The last hour, minute by minute.",
         ),
     ],
 );
@@ -150,6 +177,14 @@ pub static DETAILS: Object = Object::answer(
 mod tests {
     use super::*;
     use crate::api::view::tests::assert_fits;
+
+    #[test]
+    fn last_words_have_their_shape() {
+        for (state, lines) in [(None, vec![]), (Some("running"), vec!["a".to_owned()])] {
+            let shown = stderr_view("1", "s", state, &lines);
+            assert_fits(&shown.to_string(), &Shape::Object(&STDERR));
+        }
+    }
 
     #[test]
     fn details_have_their_shape() {
@@ -177,6 +212,7 @@ mod tests {
                 stderr: &["oops".to_owned()],
                 names: &names,
                 series: &[],
+                hour: &[],
             };
             assert_fits(&view.json().to_string(), &Shape::Object(&DETAILS));
         }

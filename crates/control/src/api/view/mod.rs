@@ -16,7 +16,7 @@ mod tools;
 
 pub use audit::{AUDIT_LIST, AUDIT_RECORD, AuditView};
 pub use client::{CLIENT_LIST, ClientView, SETTINGS, client_list};
-pub use details::{DETAILS, DetailsView, NameView, ProcessView};
+pub use details::{DETAILS, DetailsView, NameView, ProcessView, STDERR, stderr_view};
 pub use health::{HEALTH, HEALTH_REPORT, HealthReport, HealthView, SampleView, WindowView};
 pub use key::{CREATED_KEY, KEY, KEY_LIST, KeyView, ME, MeView};
 pub use overview::{ContextView, OVERVIEW, OverviewView, PieceView};
@@ -33,8 +33,8 @@ pub use skill::{
 };
 pub use status::{HealthStatus, Status};
 pub use tools::{
-    METADATA, SERVER_TOOLS, TOOL, TOOL_LIST, TOOL_RESULT, ToolGroup, ToolView, server_tools,
-    tool_list,
+    METADATA, SERVER_TOOLS, TOOL, TOOL_LIST, TOOL_RESULT, ToolGroup, ToolView, one_tool,
+    server_tools, tool_list,
 };
 
 use super::shape::{Form, Shape, text};

@@ -20,6 +20,7 @@ pub struct OverviewView<'a> {
     pub clients: Option<usize>,
     pub context: &'a [ContextView],
     pub series: &'a [PieceView],
+    pub hour: &'a [PieceView],
 }
 
 /// How long the list of tools is for one kind of client.
@@ -32,7 +33,7 @@ pub struct ContextView {
     pub bytes: usize,
 }
 
-/// Some seconds.
+/// Some seconds, or a minute.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PieceView {
     pub at: i64,
@@ -71,6 +72,7 @@ impl OverviewView<'_> {
             "clients": self.clients,
             "context": self.context.iter().map(ContextView::json).collect::<Vec<_>>(),
             "series": pieces(self.series),
+            "hour": pieces(self.hour),
         })
     }
 }
@@ -136,7 +138,7 @@ static CONTEXT: Object = Object::answer(
 
 pub(super) static PIECE: Object = Object::answer(
     "Piece",
-    "Ten seconds.",
+    "Ten seconds, or a minute.",
     &[
         required("at", MOMENT, "When they began."),
         required("calls", count(), ""),
@@ -151,7 +153,7 @@ pub static OVERVIEW: Object = Object::answer(
     "How the servers that the token sees do together.",
     &[
         required("servers", Shape::Object(&SERVERS), ""),
-        required("tools", count(), "Of all of them."),
+        required("tools", count(), "That the token may call, custom tools among them."),
         required("seconds", count(), "How far back the figures of calls reach."),
         required("calls_per_minute", count(), "In the last whole minute."),
         required("calls", count(), ""),
@@ -170,7 +172,12 @@ pub static OVERVIEW: Object = Object::answer(
         required(
             "series",
             Shape::List { of: &Shape::Object(&PIECE), most: usize::MAX },
-            "The oldest first; the last is not over yet.",
+            "The last five minutes in pieces of ten seconds, the oldest first; the last is not over yet.",
+        ),
+        required(
+            "hour",
+            Shape::List { of: &Shape::Object(&PIECE), most: usize::MAX },
+            "The last hour, minute by minute.",
         ),
     ],
 );
@@ -197,6 +204,7 @@ mod tests {
             clients: None,
             context: &context,
             series: &series,
+            hour: &series,
         };
         let json = view.json();
         assert_fits(&json.to_string(), &Shape::Object(&OVERVIEW));

@@ -53,7 +53,28 @@ pub fn server_tools(group: &ToolGroup<'_>, total: usize, next_cursor: Option<&st
     out
 }
 
+/// The body of `GET /tools/{id}`: the only tool of a group.
+pub fn one_tool(group: &ToolGroup<'_>) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    write_tool(group.tools.first()?, &mut out);
+    out.pop();
+    out.extend_from_slice(b",\"server\":{");
+    write_server(group, &mut out);
+    out.extend_from_slice(b"}}");
+    Some(out)
+}
+
 fn write_group(group: &ToolGroup<'_>, out: &mut Vec<u8>) {
+    write_server(group, out);
+    out.extend_from_slice(b",\"tools\":[");
+    for (index, tool) in group.tools.iter().enumerate() {
+        comma(index, out);
+        write_tool(tool, out);
+    }
+    out.push(b']');
+}
+
+fn write_server(group: &ToolGroup<'_>, out: &mut Vec<u8>) {
     let status = group.status.as_str();
     for (key, value) in
         [("\"id\":", group.id), (",\"name\":", group.name), (",\"status\":", status)]
@@ -61,12 +82,6 @@ fn write_group(group: &ToolGroup<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(key.as_bytes());
         encode_into(value, out);
     }
-    out.extend_from_slice(b",\"tools\":[");
-    for (index, tool) in group.tools.iter().enumerate() {
-        comma(index, out);
-        write_tool(tool, out);
-    }
-    out.push(b']');
 }
 
 fn write_tool(tool: &ToolView<'_>, out: &mut Vec<u8>) {
@@ -131,6 +146,17 @@ pub static TOOL: Object = Object::answer(
             Shape::List { of: &Shape::Object(&ASSIGNED), most: 3 },
             "Its skills, with how sure each is.",
         ),
+        optional("server", Shape::Object(&OF_SERVER), "Whose it is, where one is asked for."),
+    ],
+);
+
+static OF_SERVER: Object = Object::answer(
+    "ToolServer",
+    "The server of a tool.",
+    &[
+        required("id", any_text(), ""),
+        required("name", any_text(), ""),
+        required("status", Shape::Word(&STATUSES), ""),
     ],
 );
 
@@ -219,6 +245,9 @@ mod tests {
         assert!(list.ends_with(r#","total":4,"next_cursor":"c"}"#));
         let one = String::from_utf8(server_tools(&group(), 2, None)).unwrap();
         assert_fits(&one, &Shape::Object(&SERVER_TOOLS));
+        let tool = String::from_utf8(one_tool(&group()).unwrap()).unwrap();
+        assert_fits(&tool, &Shape::Object(&TOOL));
+        assert!(tool.ends_with(r#""server":{"id":"s","name":"github-mcp","status":"CONNECTED"}}"#));
         let none = String::from_utf8(tool_list(&[], 0, None)).unwrap();
         assert_eq!(none, r#"{"servers":[],"total":0,"next_cursor":null}"#);
     }

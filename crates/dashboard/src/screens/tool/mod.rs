@@ -13,8 +13,8 @@ use trunkline_control::access::Action;
 
 use self::definition::Tool;
 use self::trial::Entered;
+use super::state::hints;
 use super::taxonomy::{Taxonomy, skill_badges};
-use super::tools::hints;
 use crate::form::encode;
 use crate::layout::{self, Shell};
 use crate::page::{Outcome, Page};
@@ -81,10 +81,7 @@ fn about(tool: &Tool, taxonomy: &Taxonomy) -> Markup {
                 dt { "Its own name" } dd { code { (short(&tool.original, 200)) } }
                 dt { "Skills" } dd { (skill_badges(&tool.skills, taxonomy)) }
                 @let hints = hints(&tool.annotations);
-                @if !hints.is_empty() {
-                    dt { "It says of itself" }
-                    dd { span.badges { @for hint in hints { span.badge { (hint) } } } }
-                }
+                @if !hints.0.is_empty() { dt { "It says of itself" } dd { (hints) } }
             }
         }
     }

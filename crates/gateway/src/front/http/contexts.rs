@@ -1,6 +1,7 @@
 //! What sessions share, by what kind of client they are for and by who it is that calls.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -21,6 +22,8 @@ pub(super) struct Contexts {
     granted: Mutex<HashMap<Rights, Weak<SessionContext>>>,
     /// Where their requests that stand for themselves go.
     callers: Mutex<Callers>,
+    /// Counts callers that have come, and times at which some have gone.
+    turnover: AtomicU64,
 }
 
 /// The kind of the client, and the number of its grant.
@@ -42,6 +45,7 @@ impl Contexts {
             kinds: Mutex::default(),
             granted: Mutex::default(),
             callers: Mutex::default(),
+            turnover: AtomicU64::new(0),
         }
     }
 
@@ -81,6 +85,7 @@ impl Contexts {
         let gone = if crowded { take_idle(&mut callers, |_| true) } else { Vec::new() };
         callers.insert(key, Held { session: Arc::clone(&session), seen: now });
         drop(callers);
+        self.turnover.fetch_add(1, Ordering::Relaxed);
         end(gone);
         session
     }
@@ -89,6 +94,7 @@ impl Contexts {
     pub(super) fn forget(&self, now: u32) {
         let long = |held: &Held| now.saturating_sub(held.seen) > CALLER_SECONDS;
         let gone = take_idle(&mut self.callers.lock(), long);
+        self.turnover.fetch_add(u64::from(!gone.is_empty()), Ordering::Relaxed);
         end(gone);
         self.granted.lock().retain(|_, context| context.strong_count() > 0);
     }
@@ -99,6 +105,11 @@ impl Contexts {
         all.extend(self.kinds.lock().values().cloned());
         all.extend(self.callers.lock().values().map(|held| Arc::clone(&held.session)));
         all
+    }
+
+    /// Another number whenever a caller has come or gone.
+    pub(super) fn turnover(&self) -> u64 {
+        self.turnover.load(Ordering::Relaxed)
     }
 
     /// Callers who make such requests, and when each was last heard of.

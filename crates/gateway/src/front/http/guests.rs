@@ -78,6 +78,12 @@ impl Guests {
         });
         sessions.chain(streams).chain(callers).collect()
     }
+
+    /// Another number whenever somebody has come or gone, also if the same are there as before.
+    pub fn turnover(&self) -> u64 {
+        let Some(front) = self.0.get().and_then(Weak::upgrade) else { return 0 };
+        front.sessions.turnover().wrapping_add(front.contexts.turnover())
+    }
 }
 
 fn guest(way: Way, client: &Client) -> Guest {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use foldhash::quality::RandomState;
 use parking_lot::Mutex;
@@ -132,6 +132,8 @@ impl HttpSession {
 pub(super) struct Sessions {
     http: Mutex<HashMap<SessionId, Arc<HttpSession>, RandomState>>,
     sse: Mutex<HashMap<SessionId, Arc<SseSession>, RandomState>>,
+    /// Counts those that have come and those that have gone.
+    turnover: AtomicU64,
 }
 
 impl Sessions {
@@ -149,6 +151,7 @@ impl Sessions {
         let session = Session::of(Arc::clone(context), caller.cloned());
         let opened = HttpSession::new(Arc::clone(&session), agreed, clock)?;
         self.http.lock().insert(opened.id, Arc::clone(&opened));
+        self.turnover.fetch_add(1, Ordering::Relaxed);
         Ok(Some(opened))
     }
 
@@ -174,11 +177,13 @@ impl Sessions {
     /// False: it was over already.
     pub(super) fn end(&self, session: &HttpSession) -> bool {
         let removed = self.http.lock().remove(&session.id);
+        self.turnover.fetch_add(1, Ordering::Relaxed);
         removed.inspect(|session| session.end()).is_some()
     }
 
     pub(super) fn add_sse(&self, session: &Arc<SseSession>) {
         self.sse.lock().insert(session.id, Arc::clone(session));
+        self.turnover.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn get_sse(&self, id: &[u8], caller: Option<&Arc<Pass>>) -> Option<Arc<SseSession>> {
@@ -191,6 +196,7 @@ impl Sessions {
     pub(super) fn remove_sse(&self, session: &SseSession) -> Option<usize> {
         let mut sse = self.sse.lock();
         sse.remove(&session.id)?;
+        self.turnover.fetch_add(1, Ordering::Relaxed);
         Some(sse.len())
     }
 
@@ -232,6 +238,11 @@ impl Sessions {
 
     pub(super) fn all_sse(&self) -> Vec<Arc<SseSession>> {
         self.sse.lock().values().cloned().collect()
+    }
+
+    /// Another number whenever one has come or gone.
+    pub(super) fn turnover(&self) -> u64 {
+        self.turnover.load(Ordering::Relaxed)
     }
 
     /// Every session there is.
