@@ -52,6 +52,14 @@ fn welcome(visitor: &Visitor<'_>) -> Markup {
     )
 }
 
+/// The rest of the times, if there were any.
+fn below(times: &Value) -> String {
+    times["p95"]
+        .as_f64()
+        .map(|p95| format!("95 of 100 below {}", millis(Some(p95))))
+        .unwrap_or_default()
+}
+
 fn figures(overview: &Value) -> Markup {
     let servers = &overview["servers"];
     let number = |value: &Value| value.as_u64().unwrap_or_default();
@@ -64,7 +72,7 @@ fn figures(overview: &Value) -> Markup {
             (figure("Servers up", &format!("{up} of {}", number(&servers["total"])), &others(servers, down)))
             (figure("Tools", &count(number(&overview["tools"])), ""))
             (figure("Calls a minute", &count(number(&overview["calls_per_minute"])), &format!("{} in five minutes", count(calls))))
-            (figure("Median time", &millis(times["p50"].as_f64()), &format!("95 of 100 below {}", millis(times["p95"].as_f64()))))
+            (figure("Median time", &millis(times["p50"].as_f64()), &below(times)))
             (figure("Errors", &share(overview["error_rate"].as_f64()), &format!("{} of {}", count(number(&overview["failed_calls"])), plural(calls, "call"))))
             (figure("Open calls", &count(number(&overview["open_calls"])), &format!("{} waiting", number(&overview["waiting_calls"]))))
             @if let Some(clients) = overview["clients"].as_u64() {

@@ -87,8 +87,8 @@ fn state(server: &Value, details: &Value) -> Markup {
                     }
                 }
                 dt { "Calls" } dd { (count(number(&process["open_calls"]))) " open, " (count(number(&process["waiting_calls"]))) " waiting" }
-                dt { "Times" } dd { (millis(times["p50"].as_f64())) ", 95 of 100 below " (millis(times["p95"].as_f64())) }
-                dt { "Errors" } dd { (share(health["error_rate"].as_f64())) " in five minutes" }
+                dt { "Times" } dd { (median(times)) }
+                dt { "Errors" } dd { @match health["error_rate"].as_f64() { Some(rate) => { (share(Some(rate))) " in five minutes" } None => "–" } }
                 @if let Some(speaks) = speaks(server) { dt { "Speaks" } dd { (speaks) } }
                 dt { "Started in" } dd { (millis(process["started_in_ms"].as_f64())) }
                 dt { "Restarts" } dd { (count(number(&process["restarts"]))) }
@@ -96,6 +96,14 @@ fn state(server: &Value, details: &Value) -> Markup {
                 dt { "Last check" } dd { @if let Some(last) = moment(&health["last_check"]) { (last) } @else { "–" } }
             }
         }
+    }
+}
+
+/// How long calls took lately; nothing is said of a server that nobody called.
+fn median(times: &Value) -> String {
+    match (times["p50"].as_f64(), times["p95"].as_f64()) {
+        (None, _) => millis(None),
+        (p50, p95) => format!("{}, 95 of 100 below {}", millis(p50), millis(p95)),
     }
 }
 
