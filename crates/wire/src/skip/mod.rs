@@ -19,7 +19,7 @@ pub fn is_json(bytes: &[u8]) -> bool {
 #[derive(Debug)]
 pub(crate) struct Text<'a> {
     bytes: &'a [u8],
-    /// All string bytes so far, or-ed together.
+    /// All string bytes so far, or-ed together; of long ones only whether any was beyond ASCII.
     seen: Cell<u64>,
     /// Why the walk was given up, where it was not for a byte that cannot stand there.
     refused: Cell<Option<FaultKind>>,

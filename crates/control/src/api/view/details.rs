@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::overview::{PIECE, PieceView, pieces};
+use super::overview::{HOUR, PIECES, PieceView, pieces};
 use super::{MOMENT, moment_or_null};
 use crate::api::shape::{Object, Shape, any_text, count, required};
 
@@ -162,14 +162,10 @@ pub static DETAILS: Object = Object::answer(
         ),
         required(
             "series",
-            Shape::List { of: &Shape::Object(&PIECE), most: usize::MAX },
+            PIECES,
             "The last five minutes in pieces of ten seconds, the oldest first.",
         ),
-        required(
-            "hour",
-            Shape::List { of: &Shape::Object(&PIECE), most: usize::MAX },
-            "The last hour, minute by minute.",
-        ),
+        HOUR,
     ],
 );
 

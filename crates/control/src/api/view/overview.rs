@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{MOMENT, Status, moment};
-use crate::api::shape::{Object, Shape, any_text, count, required};
+use crate::api::shape::{Field, Object, Shape, any_text, count, required};
 use crate::health::Summary;
 
 #[derive(Debug)]
@@ -148,6 +148,9 @@ pub(super) static PIECE: Object = Object::answer(
     ],
 );
 
+pub(super) const PIECES: Shape = Shape::List { of: &Shape::Object(&PIECE), most: usize::MAX };
+pub(super) const HOUR: Field = required("hour", PIECES, "The last hour, minute by minute.");
+
 pub static OVERVIEW: Object = Object::answer(
     "Overview",
     "How the servers that the token sees do together.",
@@ -171,14 +174,10 @@ pub static OVERVIEW: Object = Object::answer(
         required("context", Shape::List { of: &Shape::Object(&CONTEXT), most: usize::MAX }, ""),
         required(
             "series",
-            Shape::List { of: &Shape::Object(&PIECE), most: usize::MAX },
+            PIECES,
             "The last five minutes in pieces of ten seconds, the oldest first; the last is not over yet.",
         ),
-        required(
-            "hour",
-            Shape::List { of: &Shape::Object(&PIECE), most: usize::MAX },
-            "The last hour, minute by minute.",
-        ),
+        HOUR,
     ],
 );
 
