@@ -13,7 +13,7 @@ use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{CustomTool, ServerSpec};
 use trunkline_catalog::name::Naming;
 use trunkline_http::reach::Policy;
-use trunkline_keeper::Keeper;
+use trunkline_keeper::{Keeper, raise_open_files};
 use trunkline_wire::encode;
 
 use crate::call::{Audience, Watch};
@@ -73,6 +73,8 @@ impl Gateway {
     /// Starts every server at once and returns without waiting for any.
     pub fn start(options: Options) -> io::Result<Self> {
         let keeper = Keeper::start()?;
+        // Not before: the keeper learns from what holds now what servers are to have.
+        raise_open_files();
         let (pump, pump_thread) = Pump::start()?;
         let registry = Arc::new(Registry::new(Arc::new(Audience::default())));
         let farewell = watch::Sender::new(None);

@@ -39,7 +39,7 @@ pub use fleet::{
 pub use front::http::{
     Attachment, Guest, Guests, HttpOptions, Way, WebHeaders, WebReply, WebStream, WebVisit,
 };
-pub use front::signals::Signals;
+pub use front::signals::{OnHangup, Signals};
 pub use gate::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 pub use gateway::{Gateway, Options};
 pub use limits::Limits;

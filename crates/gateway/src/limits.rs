@@ -172,8 +172,6 @@ pub(crate) const CONNECTIONS: usize = 10_000;
 /// Connections that wait to be accepted; the system may allow fewer.
 pub(crate) const BACKLOG: i32 = 4096;
 pub(crate) const RESERVED_DESCRIPTORS: u64 = 32;
-/// More descriptors than this are not asked of the system.
-pub(crate) const WANTED_DESCRIPTORS: u64 = 65_536;
 /// Between two attempts to accept while descriptors are short: no spinning, and soon enough.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 

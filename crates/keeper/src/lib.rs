@@ -42,6 +42,7 @@ mod helper;
 mod launch;
 mod limits;
 mod message;
+mod open_files;
 mod owner;
 mod system;
 
@@ -49,4 +50,5 @@ pub use error::LaunchError;
 pub use exit::Exit;
 pub use helper::run_if_asked;
 pub use launch::Launch;
+pub use open_files::raise_open_files;
 pub use owner::{Custody, Keeper, Tree};

@@ -30,3 +30,7 @@ pub(crate) const PIECE_BYTES: usize = 16 << 10;
 
 /// From the closing of a dying keeper's sockets to its end. Microseconds, unless the machine swaps.
 pub(crate) const DYING: Duration = Duration::from_secs(1);
+
+/// Open files of one process: more are not asked of the system. A thousand servers take some five
+/// thousand, ten thousand clients twenty thousand.
+pub(crate) const MOST_OPEN_FILES: u64 = 65_536;

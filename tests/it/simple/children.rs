@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use kit::client::Client;
-use kit::room::Room;
+use kit::room::{MARK, Room};
 use kit::{LIMIT, SOON, bin, ledger, process, say};
 use serde_json::{Value, json};
 
@@ -264,4 +264,30 @@ fn state_1_when_the_client_leaves_the_children_are_stopped() {
 fn sorted(mut names: Vec<String>) -> Vec<String> {
     names.sort();
     names
+}
+
+#[test]
+fn more_servers_than_the_soft_limit_of_open_files_allows_come_up() {
+    const SERVERS: usize = 24;
+    const SOFT: u64 = 48;
+    let room = Room::new();
+    let servers = (0..SERVERS).map(|n| {
+        let key = format!("s{n}");
+        let entry = room.fake(&key).tool("echo", say::echo()).entry();
+        (key, entry)
+    });
+    room.config_of(servers.collect());
+    let mut shell = Command::new("/bin/sh");
+    let gateway = room.trunkline(&["--start-timeout", "60"]);
+    shell.args(["-c", &format!("ulimit -S -n {SOFT}; exec \"$0\" \"$@\"")]);
+    shell.arg(gateway.get_program()).args(gateway.get_args()).env(MARK, room.marker());
+    let client = Client::spawn(shell);
+    client.initialize("2025-11-25");
+    assert_eq!(client.list_names().len(), SERVERS, "{}", client.stderr());
+    client.assert_echo("s0", "echo", "{}");
+    // Servers keep the limit of whoever started Trunkline: programs that use `select` need it.
+    let [pid] = ledger::started(&room.ledger("s0"))[..] else { panic!("one process") };
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).expect("its limits");
+    let files = limits.lines().find(|line| line.starts_with("Max open files")).expect("a line");
+    assert_eq!(files.split_whitespace().nth(3), Some(SOFT.to_string().as_str()), "{files}");
 }

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, fchdir, setpgid, waitpid};
 
 use crate::launch::Launch;
-use crate::system;
+use crate::{open_files, system};
 
 /// Returns when the program is executed, or with the reason why it could not be.
 ///
@@ -114,6 +114,7 @@ impl Plan<'_> {
             set_signal(signal, libc::SIG_DFL);
         }
         set_signal_mask(&no_signals());
+        open_files::restore()?;
         // Survives exec: the server adopts what is orphaned below it.
         system::adopt_orphans()?;
         match self.cwd {

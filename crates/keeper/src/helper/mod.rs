@@ -14,7 +14,7 @@ use std::ffi::CStr;
 use std::io;
 use std::process::ExitCode;
 
-use crate::system;
+use crate::{open_files, system};
 
 /// The word that makes this program a keeper.
 pub(crate) const KEEPER_WORD: &str = "__keeper";
@@ -37,5 +37,9 @@ fn run() -> io::Result<()> {
     system::set_name(KEEPER_NAME_C)?;
     deaf::to_signals_meant_for_the_owner()?;
     system::adopt_orphans()?;
+    if let Some(told) = std::env::args().nth(3) {
+        open_files::remember(&told);
+    }
+    open_files::raise_open_files();
     keeper::run()
 }

@@ -14,7 +14,7 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 
 use crate::helper::{KEEPER_NAME, KEEPER_WORD};
-use crate::{descriptors, system};
+use crate::{descriptors, open_files, system};
 
 /// The keeper of the moment, if there is one, and all that have not ended.
 #[derive(Debug, Default)]
@@ -96,6 +96,7 @@ fn start_keeper() -> io::Result<Link> {
         .arg(KEEPER_WORD)
         // Tells whose it is, to whoever reads `ps`.
         .arg(getpid().to_string())
+        .arg(open_files::for_servers())
         .stdin(OwnedFd::from(keepers))
         // It must not hold the pipes of our client open.
         .stdout(Stdio::null())

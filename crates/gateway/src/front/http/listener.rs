@@ -5,15 +5,15 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
+use trunkline_keeper::raise_open_files;
 
 use crate::front::http::conn::Conn;
 use crate::front::http::front::Front;
 use crate::front::http::reader::HttpReader;
-use crate::limits::{ACCEPT_PAUSE, CONNECTIONS, RESERVED_DESCRIPTORS, WANTED_DESCRIPTORS};
+use crate::limits::{ACCEPT_PAUSE, CONNECTIONS, RESERVED_DESCRIPTORS};
 use crate::stream::Input;
 
 /// Accepts for ever. Without a free place nobody is let in: the system keeps them waiting.
@@ -63,15 +63,7 @@ fn is_passing(error: &io::Error) -> bool {
 
 /// How many connections there may be: as many as the system lets us have descriptors for.
 fn places() -> usize {
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let wanted = maximum.unwrap_or(WANTED_DESCRIPTORS).min(WANTED_DESCRIPTORS);
-    let mut allowed = current.unwrap_or(WANTED_DESCRIPTORS);
-    // The servers have been given their own limit: they are started by another process.
-    if wanted > allowed
-        && setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum }).is_ok()
-    {
-        allowed = wanted;
-    }
+    let allowed = raise_open_files();
     // Two for each connection, and a fifth for everything else.
     let spare = (allowed / 5 * 4).saturating_sub(RESERVED_DESCRIPTORS) / 2;
     usize::try_from(spare).unwrap_or(usize::MAX).clamp(1, CONNECTIONS)
