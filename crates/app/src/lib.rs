@@ -3,6 +3,7 @@
 mod attached;
 mod browser;
 mod chain;
+mod circle;
 mod cli;
 mod client;
 mod commands;

@@ -13,6 +13,7 @@ use trunkline_gateway::{Declared, Face, Inherited, Limits, Logins, Options, Rest
 use trunkline_http::reach::Policy;
 
 use crate::chain::{self, Chain, Loop};
+use crate::circle;
 use crate::cli::{Bounds, Identity, Servers};
 use crate::environment::Environment;
 use crate::logins;
@@ -105,11 +106,13 @@ pub(crate) fn load(
     let mut config = config.map_err(SettingsError::Invalid)?;
     config.check_names(&wanted.naming()).map_err(SettingsError::Invalid)?;
     config.servers = logins::marked(config.servers);
+    circle::warn(&mut config, path, environment);
     Ok(config)
 }
 
 /// The file's bytes. `--config /dev/zero` must end, too.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+/// The text of a config file.
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     std::fs::File::open(path)?.take(LARGEST_CONFIG + 1).read_to_end(&mut text)?;
     if text.len() as u64 > LARGEST_CONFIG {

@@ -129,6 +129,34 @@ fn edge_2_k23_a_loop_through_another_config_and_a_shell_is_refused() {
 }
 
 #[test]
+fn edge_2_k23_a_loop_through_another_config_is_told_by_check_doctor_and_the_start() {
+    let room = Room::new();
+    let inner = json!({ "mcpServers": { "a": gateway(&room, &bin::trunkline(), "mcp.json") } });
+    let b = room.write("b.json", inner.to_string());
+    let ok = room.fake("ok").tool("echo", say::echo()).entry();
+    let a = room.config([("b", gateway(&room, &bin::trunkline(), "b.json")), ("ok", ok)]);
+    let way = format!("{} → {} → {}", a.display(), b.display(), a.display());
+    let told = ["server `b` starts Trunkline in a loop", &way, "remove the entry from one of"];
+    for command in ["check", "doctor"] {
+        let mut program = std::process::Command::new(bin::trunkline());
+        program.arg(command).arg("--config").arg(&a).env(MARK, room.marker());
+        let end = Client::run(program);
+        let said = format!("{}{}", end.stdout, end.stderr);
+        for part in told {
+            assert!(said.contains(part), "{command} does not say {part:?}\n{said}");
+        }
+    }
+    let client = room.start(&[]);
+    client.wait_stderr(&told, SOON);
+    assert_no_bomb(&room, &client);
+    // An aggregator behind another without a loop is told of nothing.
+    room.write("b.json", json!({ "mcpServers": {} }).to_string());
+    let client = room.start(&[]);
+    client.list();
+    assert!(!client.stderr().contains("in a loop"), "{}", client.stderr());
+}
+
+#[test]
 fn edge_2_k23_a_loop_through_a_cleared_environment_is_refused() {
     let room = Room::new();
     let program = bin::trunkline();

@@ -130,6 +130,13 @@ impl Problem {
         Problem::new(Severity::Warning, message.into()).at(path, span)
     }
 
+    /// A warning about one server as a whole, found after the file was read.
+    pub(crate) fn about_server(key: &str, message: impl Into<String>) -> Problem {
+        let path = Path::root().key("mcpServers").key(key);
+        let problem = Problem::new(Severity::Warning, message.into());
+        Problem { path: path.as_str().to_owned(), ..problem }
+    }
+
     pub(crate) fn missing_variable(path: &Path, span: Span, variable: &str) -> Problem {
         let name = shown(variable);
         let message = format!("environment variable `{name}` is not set ({})", path.location());

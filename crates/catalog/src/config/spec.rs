@@ -20,6 +20,13 @@ pub struct Config {
     pub(crate) custom_at: Vec<Problem>,
 }
 
+impl Config {
+    /// Adds a warning about a server that only somebody who sees more than this file can give.
+    pub fn warn_about_server(&mut self, key: &str, message: String, help: &str) {
+        self.warnings.list.push(Problem::about_server(key, message).help(help));
+    }
+}
+
 /// One server: references expanded, rules checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerSpec {
