@@ -1,13 +1,15 @@
 //! Hot reload: the file is watched, only what changed is touched, a broken edit changes nothing.
 
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use kit::config::Upstream;
 use kit::mcp::Speak;
-use kit::room::Room;
+use kit::room::{MARK, Room};
 use kit::say;
 use kit::scene::{Front, Scene, each_front};
 use kit::{LIMIT, ledger, process};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 fn echo(room: &Room, name: &str) -> Value {
@@ -281,4 +283,55 @@ fn what_clients_subscribed_to_is_taken_over_by_the_new_process() {
         scene.call(&scene.tool("a", "touch"), "{}").result();
         scene.notification("notifications/resources/updated", LIMIT);
     });
+}
+
+#[test]
+fn sighup_reads_the_config_again_and_serve_goes_on() {
+    let room = Room::new();
+    let a = echo(&room, "a");
+    room.config([("a", a.clone())]);
+    let serve = room.serve(&["--debug"]);
+    let client = serve.http();
+    client.assert_echo("a", "echo", "{}");
+    serve.process().signal(Signal::HUP);
+    serve.process().wait_stderr(&["SIGHUP: the config is read again"], LIMIT);
+    serve.process().wait_stderr(&["no server had to be started or stopped"], LIMIT);
+    client.assert_echo("a", "echo", "{}");
+    assert_eq!(starts(&room, "a"), 1, "what has not changed is not touched");
+
+    // A broken file is told, and everything stays as it was.
+    room.write("mcp.json", "{");
+    serve.process().signal(Signal::HUP);
+    serve.process().wait_stderr(&["the edited config is not valid"], LIMIT);
+    client.assert_echo("a", "echo", "{}");
+
+    serve.process().signal(Signal::TERM);
+    assert_eq!(serve.process().wait_exit(LIMIT).code(), Some(0));
+}
+
+#[test]
+fn a_platform_without_a_config_file_survives_sighup() {
+    let room = Room::new();
+    let platform = room.platform(&[]);
+    platform.serve().process().signal(Signal::HUP);
+    platform.serve().process().wait_stderr(&["SIGHUP", "--config"], LIMIT);
+    assert!(platform.serve().process().is_alive());
+}
+
+#[test]
+fn serve_ends_with_the_terminal_it_was_started_in() {
+    let room = Room::new();
+    room.config([("a", echo(&room, "a"))]);
+    // `script` holds the terminal; when it is killed, the kernel hangs up.
+    let serve = room.serve_command(&[]);
+    let line = std::iter::once(serve.get_program()).chain(serve.get_args());
+    let line: Vec<_> = line.map(|word| format!("'{}'", word.to_string_lossy())).collect();
+    let mut script = Command::new("script");
+    script.args(["-q", "-c", &format!("exec {}", line.join(" ")), "/dev/null"]);
+    script.env(MARK, room.marker()).stdin(Stdio::null()).stdout(Stdio::null());
+    let mut script = script.spawn().expect("`script` is installed");
+    process::wait_until("serve has started its server", LIMIT, || starts(&room, "a") == 1);
+    script.kill().expect("a child can be killed");
+    script.wait().expect("a child can be waited for");
+    process::wait_gone(room.marker(), LIMIT).expect("serve ends with its terminal");
 }

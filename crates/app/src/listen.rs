@@ -14,6 +14,21 @@ pub(crate) struct Listen {
 const DEFAULT_HOST: &str = "127.0.0.1";
 const DEFAULT_PORT: u16 = 3006;
 
+/// Characters of a token that other machines may try to guess: 16 of them, even if only hexadecimal
+/// digits, are 64 bits.
+const SHORTEST_TOKEN: usize = 16;
+
+/// What clients have to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guarded {
+    /// Nothing.
+    Open,
+    /// A token of so many characters.
+    Token(usize),
+    /// A key of the platform.
+    Keys,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ListenError {
     #[error("PORT is {0:?}; it must be a number from 0 to 65535")]
@@ -24,6 +39,13 @@ pub(crate) enum ListenError {
          32)), or listen on 127.0.0.1 only."
     )]
     Open(SocketAddr),
+    #[error(
+        "{address} can be reached from other machines, and the token has only {length} characters: \
+         it can be guessed\n\n\
+         Use one of at least {SHORTEST_TOKEN} (for example TRUNKLINE_TOKEN=$(openssl rand -hex 32)), \
+         or listen on 127.0.0.1 only."
+    )]
+    Guessable { address: SocketAddr, length: usize },
     #[error("`{host}` is not an address of this machine: {error}")]
     NoAddress { host: String, error: io::Error },
     #[error("cannot listen on {address}: {error}{}", advice(.error))]
@@ -33,7 +55,10 @@ pub(crate) enum ListenError {
 impl ListenError {
     /// Asked for wrongly, as opposed to tried and failed.
     pub(crate) fn is_usage(&self) -> bool {
-        matches!(self, Self::BadPort(_) | Self::Open(_) | Self::NoAddress { .. })
+        matches!(
+            self,
+            Self::BadPort(_) | Self::Open(_) | Self::Guessable { .. } | Self::NoAddress { .. }
+        )
     }
 }
 
@@ -81,12 +106,16 @@ impl Listen {
     pub(crate) fn open(
         &self,
         port: Option<String>,
-        has_token: bool,
+        guarded: Guarded,
     ) -> Result<TcpListener, ListenError> {
         let addresses = self.addresses(port)?;
         let open = addresses.iter().find(|address| !is_loopback(**address));
-        if let Some(open) = open.filter(|_| !has_token) {
-            return Err(ListenError::Open(*open));
+        match (open, guarded) {
+            (Some(open), Guarded::Open) => return Err(ListenError::Open(*open)),
+            (Some(&address), Guarded::Token(length)) if length < SHORTEST_TOKEN => {
+                return Err(ListenError::Guessable { address, length });
+            }
+            _ => {}
         }
         let mut refused = None;
         for address in addresses {
@@ -160,17 +189,22 @@ mod tests {
 
     #[test]
     fn the_world_needs_a_token() {
-        for (text, has_token, good) in [
-            ("127.0.0.1:0", false, true),
-            ("localhost:0", false, true),
-            ("127.9.9.9:0", false, true),
-            ("0.0.0.0:0", false, false),
-            ("0.0.0.0:0", true, true),
-            ("[::]:0", false, false),
-            ("192.0.2.1:0", false, false),
+        use Guarded::{Keys, Open, Token};
+        for (text, guarded, good) in [
+            ("127.0.0.1:0", Open, true),
+            ("localhost:0", Open, true),
+            ("127.9.9.9:0", Open, true),
+            ("127.0.0.1:0", Token(1), true),
+            ("0.0.0.0:0", Open, false),
+            ("0.0.0.0:0", Token(1), false),
+            ("0.0.0.0:0", Token(15), false),
+            ("0.0.0.0:0", Token(16), true),
+            ("0.0.0.0:0", Keys, true),
+            ("[::]:0", Open, false),
+            ("192.0.2.1:0", Open, false),
         ] {
             let listen: Listen = text.parse().unwrap();
-            let opened = listen.open(None, has_token);
+            let opened = listen.open(None, guarded);
             assert_eq!(opened.is_ok(), good, "{text}: {opened:?}");
             if let Err(error) = opened {
                 assert!(
@@ -183,9 +217,9 @@ mod tests {
 
     #[test]
     fn a_port_in_use_is_said_plainly() {
-        let first = Listen::from_str("127.0.0.1:0").unwrap().open(None, false).unwrap();
+        let first = Listen::from_str("127.0.0.1:0").unwrap().open(None, Guarded::Open).unwrap();
         let again: Listen = first.local_addr().unwrap().to_string().parse().unwrap();
-        let error = again.open(None, false).unwrap_err();
+        let error = again.open(None, Guarded::Open).unwrap_err();
         assert!(!error.is_usage());
         assert!(error.to_string().contains("Another program listens there"), "{error}");
     }

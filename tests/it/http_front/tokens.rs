@@ -92,6 +92,12 @@ fn a_bind_that_others_can_reach_is_refused_without_a_token() {
         assert!(end.stderr.contains("--token"), "it says what to do: {end:?}");
         let end = Client::run(room.serve_command(&["--listen", listen, "--token", ""]));
         assert_eq!(end.code, Some(2), "an empty token is none: {end:?}");
+        for short in ["x", "fifteen-letters"] {
+            let end = Client::run(room.serve_command(&["--listen", listen, "--token", short]));
+            assert_eq!(end.code, Some(2), "{short:?} can be guessed: {end:?}");
+            assert!(end.stderr.contains("at least 16"), "it says what to do: {end:?}");
+            assert!(!end.stderr.contains("fifteen"), "the token is not shown: {end:?}");
+        }
     }
     assert!(ledger::started(&room.ledger("a")).is_empty(), "nothing was started");
     let serve = room.serve(&["--listen", "0.0.0.0:0", "--token", TOKEN]);

@@ -19,7 +19,7 @@ use crate::doctor::{
     programs, start, words,
 };
 use crate::environment::Environment;
-use crate::listen::ListenError;
+use crate::listen::{Guarded, ListenError};
 use crate::rest::Rest;
 use crate::settings::{self, SettingsError, Wanted};
 use crate::terminal::StatusLine;
@@ -210,7 +210,7 @@ fn offered(tools: &[Value], statuses: &[(String, Status)], separator: &str) -> V
 /// Whether `serve` could listen.
 fn port(asked: &Doctor, environment: &Environment, seen: &mut Seen) {
     let listen = asked.listen.clone().unwrap_or_default();
-    let finding = match listen.open(environment.filled("PORT"), true) {
+    let finding = match listen.open(environment.filled("PORT"), Guarded::Keys) {
         Ok(listener) => {
             let address = listener.local_addr().map(|address| address.to_string());
             seen.looked.push(format!("the address {}", address.unwrap_or_default()));

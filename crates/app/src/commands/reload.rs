@@ -1,8 +1,10 @@
 //! Hot reload: an edited config comes into force; a broken one changes nothing and says why.
 
 use std::convert::Infallible;
+use std::io;
 use std::path::PathBuf;
 
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use trunkline_catalog::config::{Config, CustomTool, Problem, Problems, ServerSpec, Style};
 use trunkline_gateway::Applied;
 
@@ -18,6 +20,8 @@ pub(super) struct Reload<'r> {
     environment: &'r Environment,
     /// `None`: never reload.
     watched: Option<(PathBuf, Watch)>,
+    /// SIGHUP reads the config again, whether or not the file has changed.
+    hangup: Option<Signal>,
     told: Told,
 }
 
@@ -48,7 +52,7 @@ impl<'r> Reload<'r> {
             let watch = Watch::new(&path, Pace::default());
             (path, watch)
         });
-        Self { wanted, environment, watched, told: Told::default() }
+        Self { wanted, environment, watched, hangup: None, told: Told::default() }
     }
 
     /// The config as it is read first. What is odd about it is told.
@@ -66,16 +70,31 @@ impl<'r> Reload<'r> {
         Ok((path, config))
     }
 
+    /// From now on SIGHUP asks for the config to be read again.
+    pub(super) fn on_hangup(mut self) -> io::Result<Self> {
+        self.hangup = Some(signal(SignalKind::hangup())?);
+        Ok(self)
+    }
+
     /// Watches and applies until it is dropped. `apply` says what came of it, if it knows.
     pub(super) async fn run(
         mut self,
         apply: impl Fn(Vec<ServerSpec>, Vec<CustomTool>) -> Option<Applied>,
     ) -> Infallible {
         let Some((path, mut watch)) = self.watched else {
-            return std::future::pending().await;
+            loop {
+                asked(&mut self.hangup).await;
+                tracing::warn!("SIGHUP: there is no config file to read again (--config)");
+            }
         };
         loop {
-            watch.changed().await;
+            tokio::select! {
+                () = watch.changed() => {}
+                () = asked(&mut self.hangup) => {
+                    tracing::info!("SIGHUP: the config is read again");
+                    watch.acknowledge();
+                }
+            }
             match settings::load(&path, self.wanted, self.environment) {
                 Ok(config) => {
                     for warning in self.told.news(&config.warnings) {
@@ -91,6 +110,17 @@ impl<'r> Reload<'r> {
                 Err(error) => tracing::error!("the edited config is not used: {error}"),
             }
         }
+    }
+}
+
+/// Waits until somebody asks for the config to be read again.
+async fn asked(hangup: &mut Option<Signal>) {
+    let signalled = match hangup {
+        Some(hangup) => hangup.recv().await.is_some(),
+        None => false,
+    };
+    if !signalled {
+        std::future::pending().await // nobody can ask
     }
 }
 

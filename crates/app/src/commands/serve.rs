@@ -9,7 +9,9 @@ use std::time::Duration;
 use tokio::time::timeout;
 use trunkline_control::platform::{Platform, Settings};
 use trunkline_control::trace::{self, Tracer};
-use trunkline_gateway::{Declared, Gateway, Guests, HttpOptions, Options, Restart, Signals};
+use trunkline_gateway::{
+    Declared, Gateway, Guests, HttpOptions, OnHangup, Options, Restart, Signals,
+};
 use trunkline_http::Url;
 
 use crate::cli::{Serve, Token};
@@ -19,6 +21,7 @@ use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::commands::traces;
 use crate::demo::House;
 use crate::environment::Environment;
+use crate::listen::Guarded;
 use crate::logging::NOTICE;
 use crate::settings::{self, TOKEN, Wanted};
 use crate::{FAILED, OK, USAGE, logging, memory, speak};
@@ -50,7 +53,7 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
 /// In a house of its own, which is gone afterwards.
 async fn demo(serve: &Serve, environment: &Environment) -> u8 {
     // Before there is anything to be left behind.
-    let signals = match Signals::new() {
+    let signals = match Signals::new(OnHangup::Reload) {
         Ok(signals) => signals,
         Err(error) => return broke(&error),
     };
@@ -128,7 +131,9 @@ impl Planes {
         ready: impl FnOnce(),
     ) -> io::Result<()> {
         let Self { platform, traced, mut options, mut front } = self;
-        let mut signals = signals.map_or_else(Signals::new, Ok)?;
+        let mut signals = signals.map_or_else(|| Signals::new(OnHangup::Reload), Ok)?;
+        // Heard from here on: one that comes before everything runs is not lost.
+        let reload = reload.on_hangup()?;
         let tracer = traced.map(traces::start).transpose()?;
         options.traces = tracer.clone().map(|tracer| Arc::new(tracer) as _);
         let beside = match platform {
@@ -255,10 +260,14 @@ fn open(serve: &Serve, environment: &Environment) -> Result<(TcpListener, Option
         ),
         (None, None) => None,
     };
-    // A platform has keys: nobody comes in without one.
-    let is_guarded = token.is_some() || serve.platform.is_wanted();
+    let guarded = match &token {
+        // Beside the keys of a platform as well: the token opens the same door.
+        Some(token) => Guarded::Token(token.reveal().len()),
+        None if serve.platform.is_wanted() => Guarded::Keys,
+        None => Guarded::Open,
+    };
     let listen = serve.listen.clone().unwrap_or_default();
-    let listener = listen.open(environment.filled("PORT"), is_guarded).map_err(|error| {
+    let listener = listen.open(environment.filled("PORT"), guarded).map_err(|error| {
         let code = if error.is_usage() { USAGE } else { FAILED };
         logging::told(&error.to_string());
         speak::problem(&format!("error: {error}\n"), code)

@@ -73,6 +73,11 @@ impl Watch {
         }
     }
 
+    /// The file as it is now is known: it is about to be read.
+    pub(crate) fn acknowledge(&mut self) {
+        self.seen = Print::take(&self.file);
+    }
+
     async fn rested(&self) -> Print {
         let mut now = Print::take(&self.file);
         for _ in 0..MOST_PAUSES {

@@ -1,32 +1,57 @@
 //! The signals that ask Trunkline to end.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// From here on they end nothing by themselves, and those that come are kept until somebody asks.
 #[derive(Debug)]
 pub struct Signals {
-    terminate: tokio::signal::unix::Signal,
-    interrupt: tokio::signal::unix::Signal,
-    hangup: tokio::signal::unix::Signal,
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+    on_hangup: OnHangup,
+    /// Standard error was a terminal when this began.
+    had_terminal: bool,
+}
+
+/// What SIGHUP means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnHangup {
+    /// Whoever started us has gone.
+    End,
+    /// Somebody else reads the config again; it ends us only when our terminal has been closed.
+    Reload,
 }
 
 impl Signals {
-    pub fn new() -> io::Result<Self> {
+    pub fn new(on_hangup: OnHangup) -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             hangup: signal(SignalKind::hangup())?,
+            on_hangup,
+            had_terminal: io::stderr().is_terminal(),
         })
     }
 
-    /// Waits for one.
+    /// Waits for one that asks us to end.
     pub async fn any(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-            _ = self.hangup.recv() => {}
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return,
+                _ = self.interrupt.recv() => return,
+                _ = self.hangup.recv() => {
+                    if self.on_hangup == OnHangup::End || self.has_lost_terminal() {
+                        return;
+                    }
+                }
+            }
         }
+    }
+
+    /// The kernel sends SIGHUP as well when a terminal is closed; its descriptors are none any more.
+    fn has_lost_terminal(&self) -> bool {
+        self.had_terminal && !io::stderr().is_terminal()
     }
 }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use trunkline_wire::{Line, Lines, salvage_token};
 
 use crate::call::Door;
-use crate::front::signals::Signals;
+use crate::front::signals::{OnHangup, Signals};
 use crate::limits::{END_OF_INPUT, Farewell, LAST_FLUSH, SIGNALLED};
 use crate::pump::{Outbox, Pump, Reader, SourceHandle, Touched};
 use crate::session::{Session, abandon, refuse_oversize};
@@ -24,7 +24,7 @@ pub(crate) async fn serve(
     finish: impl AsyncFnOnce(Farewell),
 ) -> io::Result<()> {
     let (stdin, stdout) = (Input::stdin()?, Sink::stdout()?);
-    let mut signals = Signals::new()?;
+    let mut signals = Signals::new(OnHangup::End)?;
     let mut tasks = JoinSet::new();
     let announcer = tasks.spawn(Arc::clone(&session).announce_changes());
     let outbox = Outbox::default();

@@ -13,7 +13,7 @@ use crate::front::http::guard::Guard;
 use crate::front::http::guests::Guests;
 use crate::front::http::listener::accept;
 use crate::front::http::sweep::sweep;
-use crate::front::signals::Signals;
+use crate::front::signals::{OnHangup, Signals};
 use crate::gate::Gate;
 use crate::limits::{BACKLOG, Farewell, HTTP_DRAIN, LAST_FLUSH, LAST_TASKS, SIGNALLED};
 use crate::pump::Pump;
@@ -68,7 +68,7 @@ pub(crate) async fn serve(
 ) -> io::Result<()> {
     let HttpOptions { listener, token, hosts, origins, stay, gate, attachment, guests, signals } =
         options;
-    let mut signals = signals.map_or_else(Signals::new, Ok)?;
+    let mut signals = signals.map_or_else(|| Signals::new(OnHangup::End), Ok)?;
     listener.set_nonblocking(true)?;
     // A crowd that arrives at once must not wait for its packets to be sent again.
     rustix::net::listen(&listener, BACKLOG)?;
