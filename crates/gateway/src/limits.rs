@@ -39,6 +39,9 @@ pub(crate) const OPEN_CALLS: usize = 1 << 17;
 
 /// Processes of servers that are not shared (`share: per-session`), all clients together.
 pub(crate) const PRIVATE_PROCESSES: usize = 64;
+/// Where all of them run and another is needed, a session gives its process back whose client has no stream
+/// and has said nothing for so many seconds: it may have gone, and somebody else is there.
+pub(crate) const ABANDONED_SECONDS: u32 = 30;
 
 /// Questions of servers that one client may have unanswered.
 pub(crate) const OPEN_QUESTIONS: usize = 1024;
