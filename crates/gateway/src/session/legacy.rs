@@ -22,7 +22,13 @@ impl Session {
     /// A request made in a session.
     pub(super) fn request(self: &Arc<Self>, asked: Asked<'_>, touched: &mut Touched) {
         let Asked { message, snapshot, .. } = asked;
-        self.join();
+        if !self.has_joined() {
+            match self.context.face.simple {
+                true => self.join(), // it knows one era, and takes everything
+                false if may_come_first(message) => {}
+                false => return asked.refuse(&CallError::NoEra, touched),
+            }
+        }
         let route = match route(message, &snapshot.catalog) {
             Ok(route) => route,
             Err(error) => return asked.refuse(&self.explained(error, message), touched),
@@ -128,6 +134,7 @@ impl Session {
             return asked.refuse(&CallError::InvalidParams(why), touched);
         };
         let agreed = Revision::negotiate(&revision);
+        self.join();
         self.batches.store(agreed.allows_batches(), Ordering::Relaxed);
         let capabilities = member(params, "capabilities").unwrap_or_default();
         let info = member(params, "clientInfo").unwrap_or_default();
@@ -183,4 +190,11 @@ impl Session {
         }
         asked.answer(b"{}", touched);
     }
+}
+
+/// May this request come without `_meta` before a session is open? Only `initialize` and `ping` may
+/// (2025-11-25, Lifecycle, Initialization); in revision 2026-07-28 a request without its version in `_meta`
+/// is malformed (Overview, General fields).
+fn may_come_first(message: &Message<'_>) -> bool {
+    matches!(&*message.method(), b"initialize" | b"ping")
 }
