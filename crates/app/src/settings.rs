@@ -146,6 +146,7 @@ pub(crate) fn options(
         reach: Policy::default(),
         events: None,
         traces: None,
+        listings: None,
     })
 }
 
@@ -170,6 +171,7 @@ pub(crate) fn remote_options(
         events: None,
         traces: None,
         logins: None,
+        listings: None,
     }
 }
 
