@@ -68,13 +68,9 @@ impl KnownListing {
 
     pub(super) fn write(&self) -> Vec<u8> {
         let Content { title, instructions, extensions } = &self.content;
-        let mut out = format!(
-            r#"{{"format":{FORMAT},"content_hash":"{}","first_seen":{},"last_seen":{}"#,
-            self.content.hash(),
-            self.first_seen,
-            self.last_seen,
-        )
-        .into_bytes();
+        let (first, last) = (self.first_seen, self.last_seen);
+        let mut out =
+            format!(r#"{{"format":{FORMAT},"first_seen":{first},"last_seen":{last}"#).into_bytes();
         for (key, text) in [("title", title), ("instructions", instructions)] {
             if let Some(text) = text {
                 out.extend_from_slice(format!(",\"{key}\":").as_bytes());
@@ -85,7 +81,10 @@ impl KnownListing {
             out.extend_from_slice(b",\"extensions\":");
             out.extend_from_slice(extensions);
         }
-        out.extend_from_slice(b"}\n");
+        // The hash comes last: a file that was cut anywhere has none.
+        out.extend_from_slice(
+            format!(",\"content_hash\":\"{}\"}}\n", self.content.hash()).as_bytes(),
+        );
         out
     }
 
