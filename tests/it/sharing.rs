@@ -161,6 +161,40 @@ fn tokens_subscriptions_and_cancellations_of_a_shared_child_do_not_cross() {
     }
 }
 
+/// As many processes of servers that are not shared as there may be.
+const PROCESSES: usize = 64;
+/// A session without a stream whose client has said nothing for so long may lose its process.
+const ABANDONED: Duration = Duration::from_secs(30);
+
+#[test]
+fn sessions_whose_client_has_gone_give_their_processes_to_new_ones() {
+    let room = house(Some("per-session"));
+    let serve = room.serve(&[]);
+    // The one that has been idle longest is still there: it listens.
+    let present = serve.http();
+    let present_pid = pid_of(&present);
+    let session = || {
+        let client = serve.streamable();
+        client.initialize("2025-11-25").result();
+        client
+    };
+    let gone: Vec<_> = (1..PROCESSES).map(|_| session()).collect();
+    let pids: Vec<String> = gone.iter().map(pid_of).collect();
+    gone.iter().for_each(|client| client.lose_connections());
+    let new = session();
+    let call = || new.call("a.echo", "{}");
+    // Those who were heard of just now keep theirs; twice the time they do, for a busy machine.
+    process::wait_until("a process becomes free", 2 * ABANDONED, || call().try_result().is_some());
+    assert_eq!(pid_of(&new), pid_of(&new), "it has a process of its own");
+    let oldest: i32 = pids[0].parse().expect("a pid");
+    process::wait_until("the oldest has given way", LIMIT, || !process::is_alive(oldest));
+    assert_eq!(pid_of(&present), present_pid, "who listens keeps its process");
+    // Who comes back gets another.
+    let again = pid_of(&gone[0]);
+    assert!(!pids.contains(&again) && again != pid_of(&new), "{again}");
+    assert_eq!(pid_of(&gone[0]), again);
+}
+
 #[test]
 fn a_share_nobody_knows_is_a_config_error() {
     let room = house(Some("perhaps"));

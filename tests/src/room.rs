@@ -25,6 +25,9 @@ pub struct Room {
 /// The variable that carries the marker into processes whose arguments do not.
 pub const MARK: &str = "TRUNKLINE_TEST_ROOM";
 
+/// The variable that says where a gateway remembers what servers said: never in the user's own cache.
+pub const CACHE: &str = "TRUNKLINE_CACHE";
+
 impl Room {
     #[expect(clippy::new_without_default, reason = "it makes a directory")]
     pub fn new() -> Self {
@@ -96,6 +99,7 @@ impl Room {
         let mut command = Command::new(program);
         command.arg("--config").arg(self.path("mcp.json")).args(flags);
         command.env(MARK, self.marker()).env_remove("MCP_PROXY_CONFIG_PATH");
+        command.env(CACHE, self.path("remembered"));
         command
     }
 

@@ -19,6 +19,7 @@ mod logins;
 mod memory;
 mod moment;
 mod overview;
+mod remembered;
 mod rest;
 mod schema;
 mod settings;

@@ -149,6 +149,7 @@ pub(crate) fn options(
         reach: Policy::default(),
         events: None,
         traces: None,
+        listings: None,
     })
 }
 
@@ -173,6 +174,7 @@ pub(crate) fn remote_options(
         events: None,
         traces: None,
         logins: None,
+        listings: None,
     }
 }
 

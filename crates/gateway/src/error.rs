@@ -43,6 +43,13 @@ pub(crate) enum CallError {
     InvalidParams(String),
     #[error("Invalid params: `_meta` needs `io.modelcontextprotocol/{0}`")]
     MissingMeta(&'static str),
+    /// It says nothing of the stateless era, and no session is open that it could belong to.
+    #[error(
+        "Invalid params: `_meta` needs `io.modelcontextprotocol/protocolVersion` and \
+         `io.modelcontextprotocol/clientCapabilities` (revision 2026-07-28); to use an earlier \
+         revision, send `initialize` first"
+    )]
+    NoEra,
     #[error("Unsupported protocol version: {requested}")]
     UnsupportedVersion { requested: String },
     #[error("Missing client capability: {}", in_words(.0))]
@@ -152,6 +159,7 @@ impl CallError {
             | Self::NoPrefix { .. }
             | Self::UnknownPrompt(_)
             | Self::MissingMeta(_)
+            | Self::NoEra
             | Self::BadState(_) => INVALID_PARAMS,
             Self::UnsupportedVersion { .. } => UNSUPPORTED_VERSION,
             Self::MissingCapability(_) => MISSING_CAPABILITY,
@@ -199,6 +207,7 @@ impl CallError {
             | Self::NotAnswered { .. }
             | Self::Unaddressed { .. }
             | Self::MissingMeta(_)
+            | Self::NoEra
             | Self::UnsupportedVersion { .. }
             | Self::MissingCapability(_)
             | Self::HeaderMismatch(_)

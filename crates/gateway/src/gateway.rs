@@ -22,6 +22,7 @@ use crate::events::EventSink;
 use crate::face::Face;
 use crate::fleet::Fleet;
 use crate::front::{self, http::HttpOptions};
+use crate::known_listings::KnownListings;
 use crate::limits::{Farewell, LAST_GRANT, Limits, ONE_SERVER};
 use crate::local::LocalClient;
 use crate::login::Logins;
@@ -53,6 +54,8 @@ pub struct Options {
     pub traces: Option<Arc<dyn Traces>>,
     /// Who knows the logins of servers.
     pub logins: Option<Arc<dyn Logins>>,
+    /// Where it is remembered what servers say of themselves, for clients that ask before they have started.
+    pub listings: Option<KnownListings>,
 }
 
 #[derive(Debug)]
@@ -95,6 +98,7 @@ impl Gateway {
         let provisions = Provisions {
             watch: Watch::new(options.events, options.traces),
             logins: options.logins.clone(),
+            listings: options.listings.map(Arc::new),
             holds: options.restart == Restart::Always,
             call: options.limits.call,
             ..Provisions::default()

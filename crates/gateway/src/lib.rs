@@ -17,6 +17,7 @@ mod gate;
 mod gateway;
 mod identity;
 mod instance;
+mod known_listings;
 mod limits;
 mod local;
 mod login;
@@ -42,6 +43,7 @@ pub use front::http::{
 pub use front::signals::{OnHangup, Signals};
 pub use gate::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 pub use gateway::{Gateway, Options};
+pub use known_listings::KnownListings;
 pub use limits::Limits;
 pub use local::{LocalClient, LocalError, News, params_of};
 pub use login::{Authorization, Bearer, Later, Logins, NoAuthorization, Refusal};

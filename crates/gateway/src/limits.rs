@@ -39,6 +39,9 @@ pub(crate) const OPEN_CALLS: usize = 1 << 17;
 
 /// Processes of servers that are not shared (`share: per-session`), all clients together.
 pub(crate) const PRIVATE_PROCESSES: usize = 64;
+/// Where all of them run and another is needed, a session gives its process back whose client has no stream
+/// and has said nothing for so many seconds: it may have gone, and somebody else is there.
+pub(crate) const ABANDONED_SECONDS: u32 = 30;
 
 /// Questions of servers that one client may have unanswered.
 pub(crate) const OPEN_QUESTIONS: usize = 1024;
@@ -64,13 +67,15 @@ pub(crate) const PAGES_PER_LISTING: usize = 256;
 /// invents names without end is on its own.
 pub(crate) const KNOWN_NAMES: usize = 4 * ENTRIES_PER_LISTING;
 
-/// How long `initialize` waits for what starting servers say about themselves: clients show it to
-/// their models, and the list they ask for next would wait all the same.
-pub(crate) const WELCOME: Duration = Duration::from_secs(3);
-
-/// The same for `server/discover`: clients that hear nothing for three seconds take us for one of
-/// the older era, and some remember that for days.
-pub(crate) const INTRODUCTION: Duration = Duration::from_secs(2);
+/// What is remembered of servers between two runs: bytes of each text (clients are told 4,000 characters of
+/// all servers together), bytes of a record, and how many records. A record is rewritten once a day while the
+/// server says the same, so that the oldest can be told. What a process that was killed has left half written
+/// is removed after a while.
+pub(crate) const REMEMBERED_TEXT: usize = 16 * 1024;
+pub(crate) const LARGEST_RECORD: u64 = 256 * 1024;
+pub(crate) const REMEMBERED_LISTINGS: usize = 256;
+pub(crate) const SEEN_AGAIN: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const STALE_TEMPORARY: Duration = Duration::from_secs(60 * 60);
 
 /// Names that a wrong one is compared with where it came in: some microseconds each. Where there are
 /// more, that is done beside the thread that moves bytes.
@@ -300,6 +305,8 @@ pub(crate) const STATE: Duration = Duration::from_secs(3600);
 pub(crate) const ROUNDS: u8 = 100;
 /// Tasks whose server is remembered.
 pub(crate) const KNOWN_TASKS: usize = 10_000;
+/// For all servers to list their tasks, where several have any: those that take longer are left out.
+pub(crate) const TASKS_LISTED: Duration = Duration::from_secs(10);
 /// `subscriptions/listen` requests that may be open, all clients together: as many as connections.
 pub(crate) const LISTENERS: usize = 10_000;
 /// Resources in one of them.

@@ -1,12 +1,14 @@
 //! The Coordinator requirements, one or more tests per ID, over every front they concern.
 
 mod custom;
+mod declared;
 mod environment;
 mod filters;
 mod fronts;
 mod passage;
 mod prompts;
 mod questions;
+mod remembered;
 mod remote;
 mod resources;
 mod templates;

@@ -1,7 +1,5 @@
 //! `server/discover`: what all servers offer together, said without asking any of them.
 
-use std::time::Duration;
-
 use kit::client::Client;
 use kit::mcp::Speak;
 use kit::modern::Modern;
@@ -66,19 +64,37 @@ fn no_server_is_asked_when_a_client_discovers() {
     });
 }
 
-/// Clients decide within seconds whether a server is of this era, and remember it for days.
+/// Clients decide within seconds whether a server is of this era, and remember it for days. What is asked
+/// behind it and needs no server is answered behind it: so it has not waited.
 #[test]
 fn discover_does_not_wait_for_a_server_that_hangs() {
+    let room = Room::new();
+    let hung = room.fake("hung").on("server/discover", say::never());
+    let hung = hung.on("initialize", say::never());
+    room.config([("hung", hung.entry()), ("a", room.fake("a").tool("e", say::echo()).entry())]);
+    let client = Modern::stdio(Client::spawn(room.trunkline(&[])), "{}");
+    let discovered = client.start("server/discover", "{}");
+    let behind = client.start("ping", "{}");
+    let first = client.wait_for("an answer", LIMIT, |line| line.id().is_some());
+    assert!(first.is_answer_to(&discovered), "{first} came first");
+    assert_eq!(client.answer(&behind, LIMIT).code(), -32601, "there is no ping any more");
+    let tools = scan::path(first.result(), &["capabilities", "tools"]);
+    assert!(tools.is_some(), "what is not known yet is promised: {first}");
+}
+
+/// The server answers only when the client has its answer.
+#[test]
+fn whoever_discovers_is_answered_before_any_server_could_be() {
     each_of(Front::MODERN, |front| {
         let room = Room::new();
-        let hung = room.fake("hung").on("server/discover", say::never());
-        let hung = hung.on("initialize", say::never());
-        room.config([("hung", hung.entry()), ("a", room.fake("a").tool("e", say::echo()).entry())]);
+        let wait = say::steps([say::gate(&room, "answered"), say::usual()]);
+        let late = room.fake("late").on("initialize", wait).tool("echo", say::echo());
+        room.config([("late", late.entry())]);
         let scene = room.open(front, &[]);
-        let id = scene.start("server/discover", "{}");
-        let answer = scene.answer(&id, Duration::from_millis(2_900));
-        let tools = scan::path(answer.result(), &["capabilities", "tools"]);
-        assert!(tools.is_some(), "what is not known yet is promised: {answer}");
+        scene.ask("server/discover", "{}").result();
+        room.open_gate("answered");
+        assert_eq!(scene.list_names(), [scene.tool("late", "echo")]);
+        scene.assert_echo("late", "echo", "{}");
     });
 }
 

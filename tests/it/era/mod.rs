@@ -12,6 +12,7 @@ mod levels;
 mod listen;
 mod looping;
 mod modes;
+mod opening;
 mod parameters;
 mod probe;
 mod probe_http;

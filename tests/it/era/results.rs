@@ -3,7 +3,6 @@
 use kit::mcp::Speak;
 use kit::room::Room;
 use kit::scene::{Front, each_legacy_to_modern, each_modern, each_modern_to_legacy, each_of};
-use kit::streamable::Streamable;
 use kit::{say, scan};
 use serde_json::Value;
 
@@ -240,34 +239,6 @@ fn tools_that_need_tasks_of_the_older_era_are_not_offered() {
         let scene = room.open(front, &[]);
         assert_eq!(scene.list_names(), [scene.tool("a", "may")]);
     });
-}
-
-#[test]
-fn tasks_are_declared_where_a_server_has_them() {
-    const TASKS: &str = r#"{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#;
-    let with = format!(r#"{{"tools":{{}},"tasks":{TASKS}}}"#);
-    for (names, expected) in [
-        (&["b"][..], None),
-        (&["a"], Some(TASKS)),
-        // Nothing says of which server a list is wanted.
-        (&["a", "b"], Some(r#"{"cancel":{},"requests":{"tools":{"call":{}}}}"#)),
-    ] {
-        let room = Room::new();
-        let entry = |name: &str| {
-            let fake = room.fake(name).tool("one", say::echo());
-            if name == "a" { fake.capabilities(&with).entry() } else { fake.entry() }
-        };
-        room.config_of(names.iter().map(|name| ((*name).to_owned(), entry(name))).collect());
-        // What runs by now is told to whoever comes now.
-        let scene = room.open_ready(Front::Http, &[]);
-        for (revision, declared) in [("2025-11-25", expected), ("2025-06-18", None)] {
-            let client = Streamable::with_headers(scene.serve().address(), "/mcp", &[]);
-            let welcome = client.initialize(revision);
-            let tasks = scan::path(welcome.result(), &["capabilities", "tasks"]);
-            let tasks = tasks.map(String::from_utf8_lossy);
-            assert_eq!(tasks.as_deref(), declared, "{revision}: {welcome}");
-        }
-    }
 }
 
 #[test]

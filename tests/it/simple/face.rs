@@ -6,7 +6,7 @@ use std::time::Duration;
 use kit::client::Client;
 use kit::line::Line;
 use kit::room::Room;
-use kit::{LIMIT, SOON, bin, process, say, scan};
+use kit::{LIMIT, bin, process, say, scan};
 use serde_json::{Value, json};
 
 use super::{programs, simple_programs};
@@ -58,14 +58,33 @@ fn fr_012_children_of_every_legacy_revision_are_served_alike() {
     }
 }
 
+/// What is asked behind `initialize` and needs no server is answered behind it: so `initialize` has not
+/// waited. The server answers only when the client has its answer.
 #[test]
 fn fr_012_initialize_is_answered_at_once_whatever_the_children_do() {
     let room = Room::new();
-    let silent = room.fake("silent").on("initialize", say::never()).entry();
-    room.config([("silent", silent)]);
-    let client = Client::spawn(room.trunkline(&[]));
-    client.send_line(kit::mcp::initialize("1", "2025-11-25"));
-    client.answer(b"1", SOON).result();
+    let wait = say::steps([say::gate(&room, "welcomed"), say::usual()]);
+    let late = room.fake("late").on("initialize", wait).tool("echo", say::echo()).entry();
+    room.config([
+        ("late", late),
+        ("silent", room.fake("silent").on("initialize", say::never()).entry()),
+        ("ok", room.fake("ok").tool("echo", say::echo()).entry()),
+    ]);
+    for (program, mut command) in programs(&room) {
+        command.args(["--start-timeout", "1"]); // the list waits for the silent one
+        let client = Client::spawn(command);
+        client.send_line(kit::mcp::initialize("\"hello\"", "2025-11-25"));
+        client.send_line(r#"{"jsonrpc":"2.0","id":"behind","method":"ping"}"#);
+        let first = client.wait_for("an answer", LIMIT, |line| line.id().is_some());
+        assert!(first.is_answer_to(b"\"hello\""), "{program}: {first} came first");
+        first.result();
+        client.answer(b"\"behind\"", LIMIT).result();
+        client.send_line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        room.open_gate("welcomed");
+        client.wait_list("what has started since is listed", LIMIT, |names| names.len() == 2);
+        client.assert_echo("late", "echo", "{}");
+        std::fs::remove_file(room.path("welcomed")).expect("the gate is a file");
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ use crate::environment::Environment;
 use crate::listen::Guarded;
 use crate::logging::NOTICE;
 use crate::settings::{self, TOKEN, Wanted};
-use crate::{FAILED, OK, USAGE, logging, memory, speak};
+use crate::{FAILED, OK, USAGE, logging, memory, remembered, speak};
 
 /// Document 003: over HTTP, tools are called `server.tool`.
 const SEPARATOR: &str = ".";
@@ -89,7 +89,11 @@ async fn listen(
         .first(serve.platform.is_wanted())
         .and_then(|(path, config)| settings::options(&wanted, &path, config, environment))
     {
-        Ok(options) => options,
+        // A platform has a store; what it remembers does not belong into a user's cache.
+        Ok(options) => Options {
+            listings: remembered::listings(environment).filter(|_| !serve.platform.is_wanted()),
+            ..options
+        },
         Err(error) => return refuse(&error, environment),
     };
     let address = match listener.local_addr() {

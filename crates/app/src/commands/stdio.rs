@@ -1,13 +1,14 @@
 //! `trunkline --config F`: the stdio front door.
 
 use trunkline_catalog::name::DEFAULT_SEPARATOR;
-use trunkline_gateway::{Declared, Gateway, Restart};
+use trunkline_gateway::{Declared, Gateway, Options, Restart};
 
 use crate::OK;
 use crate::cli::Stdio;
 use crate::commands::reload::Reload;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::environment::Environment;
+use crate::remembered;
 use crate::settings::{self, Wanted};
 
 pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
@@ -30,7 +31,10 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
         .first(false)
         .and_then(|(path, config)| settings::options(&wanted, &path, config, environment))
     {
-        Ok(options) => options,
+        Ok(options) => Options {
+            listings: remembered::listings(environment).filter(|_| !stdio.simple),
+            ..options
+        },
         Err(error) => return refuse(&error, environment),
     };
     let served = block_on(async {

@@ -1,7 +1,8 @@
 //! `Client`: one client as the rest of the gateway sees it: what it has open, what it can do, and
 //! the door for what concerns none of its calls.
 
-use std::sync::{Arc, OnceLock};
+use std::fmt::Debug;
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -33,6 +34,14 @@ pub(crate) struct Client {
     principal: OnceLock<Arc<[u8]>>,
     /// `None`: nothing is kept from it.
     grant: Option<Arc<dyn Grant>>,
+    /// Who knows whether it is still there, where that can be doubted.
+    presence: OnceLock<Weak<dyn Presence>>,
+}
+
+/// What a front knows of a client that need not be connected between its requests.
+pub(crate) trait Presence: Debug + Send + Sync {
+    /// Seconds since it was last heard of; `None`: it is connected, or waits for an answer.
+    fn absent_seconds(&self) -> Option<u32>;
 }
 
 #[derive(Debug, Default)]
@@ -131,6 +140,16 @@ impl Client {
 
     pub(crate) fn principal(&self) -> Option<&Arc<[u8]>> {
         self.principal.get()
+    }
+
+    /// Its front is to be asked whether it is still there.
+    pub(crate) fn watched_by(&self, presence: Weak<dyn Presence>) {
+        drop(self.presence.set(presence)); // a client has one front
+    }
+
+    /// Seconds since it was last heard of; `None`: it is there, as far as anybody can tell.
+    pub(crate) fn absent_seconds(&self) -> Option<u32> {
+        self.presence.get()?.upgrade()?.absent_seconds()
     }
 
     /// From now on, what concerns no call leaves through this door.

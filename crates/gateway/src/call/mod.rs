@@ -16,7 +16,7 @@ use std::sync::Arc;
 use trunkline_wire::{Edits, Id, Message, Span, write_result};
 
 pub(crate) use audience::Audience;
-pub(crate) use client::{Client, Ticket, Waiting};
+pub(crate) use client::{Client, Presence, Ticket, Waiting};
 pub(crate) use door::{Door, Exit, Nowhere, Payload};
 pub(crate) use note::{Asker, Note, Watch};
 pub(crate) use question::{Ability, Level};

@@ -3,7 +3,6 @@
 mod custom;
 mod view;
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -11,15 +10,13 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 use trunkline_catalog::config::CustomTool;
-use trunkline_wire::members;
 
 use crate::call::{Audience, Client};
 use crate::deadlines::Tick;
-use crate::era::Era;
 use crate::finder::Finder;
 use crate::instance::Instance;
 use crate::limits::{LISTENERS, PRIVATE_PROCESSES, WAITING_SWEEP};
-use crate::upstream::{Parking, Room, Server, make_room, object_of};
+use crate::upstream::{Parking, Room, Server, make_room};
 
 pub(crate) use custom::read_tools;
 pub(crate) use view::{Snapshot, View};
@@ -99,16 +96,6 @@ impl Registry {
                 connection.unfollow(&uri);
             }
         }
-    }
-
-    /// The extensions of the servers that are of the stateless era, as an object: it is theirs to
-    /// understand them.
-    fn extensions(&self, is_seen: impl Fn(&str) -> bool) -> Vec<u8> {
-        let servers = self.servers();
-        let seen = servers.iter().filter(|server| is_seen(&server.key.name()));
-        let live: Vec<_> = seen.filter_map(|server| server.live()).collect();
-        let modern = live.iter().filter(|live| live.connection.era() == Era::Modern);
-        union(modern.filter_map(|live| live.hello.extensions.as_deref()))
     }
 
     /// These are the servers and custom tools from now on.
@@ -229,32 +216,9 @@ impl Registry {
     }
 }
 
-/// The members of all objects; of those with the same name, the first.
-fn union<'a>(objects: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
-    let mut known = BTreeSet::new();
-    let all =
-        objects.flat_map(|object| members(object).map(|(key, value)| (key, value.of(object))));
-    object_of(all.filter(|(key, _)| known.insert(key.clone())))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn extensions_are_joined() {
-        for (objects, expected) in [
-            (vec![], "{}"),
-            (vec!["{}", r#"{"a/x":{ "n":1.0 }}"#], r#"{"a/x":{ "n":1.0 }}"#),
-            (
-                vec![r#"{"a/x":{},"b/y":{}}"#, r#"{"a/x":{"later":1},"c/z":{}}"#],
-                r#"{"a/x":{},"b/y":{},"c/z":{}}"#,
-            ),
-        ] {
-            let joined = union(objects.iter().map(|object| object.as_bytes()));
-            assert_eq!(String::from_utf8(joined).unwrap(), expected);
-        }
-    }
 
     #[test]
     fn subscriptions_are_bounded() {

@@ -8,14 +8,15 @@ use std::sync::atomic::Ordering;
 use parking_lot::Mutex;
 use trunkline_catalog::name::Naming;
 use trunkline_catalog::{Catalog, Exposure, ListKind, Offer, Scope, ServerWords, instructions};
+use trunkline_wire::members;
 
-use crate::era::Era;
 use crate::gate::Grant;
 use crate::identity::Identity;
+use crate::known_listings::KnownListing;
 use crate::limits::KNOWN_NAMES;
 use crate::registry::custom::granted;
 use crate::registry::{Registry, Wanted};
-use crate::upstream::{Connection, Live, Server, TaskWork};
+use crate::upstream::{Connection, Hello, Live, Server, object_of};
 
 #[derive(Debug)]
 pub(crate) struct View {
@@ -65,6 +66,11 @@ impl Snapshot {
         self.servers.get(server)
     }
 
+    /// How many servers there are; their places are the numbers below.
+    pub(crate) fn servers(&self) -> usize {
+        self.servers.len()
+    }
+
     /// Where the server of this key stands.
     pub(crate) fn place_of(&self, key: &str) -> Option<usize> {
         self.servers.iter().position(|server| server.key.is_called(key))
@@ -110,6 +116,50 @@ impl Known {
             let room = KNOWN_NAMES.saturating_sub(names.len());
             let entries = live.listing.entries(kind).iter();
             names.extend(entries.map(|entry| entry.name.clone()).take(room));
+        }
+    }
+}
+
+/// What a server says of itself.
+enum Said {
+    /// It runs, and has said it.
+    Now(Arc<Hello>),
+    /// It has not started yet, or is away, and has said it when it last ran.
+    Before(Arc<KnownListing>),
+    Nothing,
+}
+
+impl Said {
+    fn by(server: &Server) -> Self {
+        match (server.live(), server.remembered()) {
+            (Some(live), _) => Self::Now(live.hello),
+            (None, Some(known)) => Self::Before(known),
+            (None, None) => Self::Nothing,
+        }
+    }
+
+    fn title(&self) -> Option<&str> {
+        match self {
+            Self::Now(hello) => hello.title.as_deref(),
+            Self::Before(known) => known.content.title.as_deref(),
+            Self::Nothing => None,
+        }
+    }
+
+    fn instructions(&self) -> Option<&str> {
+        match self {
+            Self::Now(hello) => hello.instructions.as_deref(),
+            Self::Before(known) => known.content.instructions.as_deref(),
+            Self::Nothing => None,
+        }
+    }
+
+    /// Those that can be passed on: of a server of the stateless era. Others are not remembered.
+    fn extensions(&self) -> Option<&[u8]> {
+        match self {
+            Self::Now(hello) => hello.passed_extensions(),
+            Self::Before(known) => known.content.extensions.as_deref(),
+            Self::Nothing => None,
         }
     }
 }
@@ -218,35 +268,28 @@ impl View {
             || known.is_some_and(|known| known.tools.iter().any(|tool| grant.allows(key, tool)))
     }
 
-    /// The extensions of the servers that are wholly seen and of the stateless era.
+    /// The extensions of the servers that are wholly seen and of the stateless era, as an object: it is theirs
+    /// to understand them.
     pub(crate) fn extensions(&self) -> Vec<u8> {
-        self.registry.extensions(|key| self.grant.as_ref().is_none_or(|grant| grant.all_of(key)))
-    }
-
-    /// What a client of the older era can do with tasks of the servers that are wholly seen.
-    pub(crate) fn tasks(&self) -> Option<TaskWork> {
-        let is_whole = |name: &str| self.grant.as_ref().is_none_or(|grant| grant.all_of(name));
+        let is_whole = |key: &str| self.grant.as_ref().is_none_or(|grant| grant.all_of(key));
         let servers = self.registry.servers();
         let seen = servers.iter().filter(|server| is_whole(&server.key.name()));
-        let work = |server: &Arc<Server>| {
-            let live = server.live().filter(|live| live.connection.era() == Era::Legacy)?;
-            live.hello.tasks
-        };
-        TaskWork::of_all(&seen.map(work).collect::<Vec<_>>())
+        let said: Vec<_> = seen.map(|server| Said::by(server)).collect();
+        union(said.iter().filter_map(Said::extensions))
     }
 
     /// What all servers together say about themselves.
     pub(crate) fn instructions(&self) -> String {
         let snapshot = self.snapshot(); // servers that have just started are known from now on
         let seen = self.seen();
-        let live: Vec<_> = seen.iter().map(|(server, _)| server.live()).collect();
+        let said: Vec<_> = seen.iter().map(|(server, _)| Said::by(server)).collect();
         let words: Vec<_> = seen
             .iter()
-            .zip(&live)
-            .map(|((_, name), live)| ServerWords {
+            .zip(&said)
+            .map(|((_, name), said)| ServerWords {
                 key: name,
-                title: live.as_ref().and_then(|live| live.hello.title.as_deref()),
-                instructions: live.as_ref().and_then(|live| live.hello.instructions.as_deref()),
+                title: said.title(),
+                instructions: said.instructions(),
             })
             .collect();
         instructions(&words, &self.naming, snapshot.catalog.behind().map(|behind| &behind.names))
@@ -281,6 +324,14 @@ impl View {
         let matching = servers.iter().filter_map(|server| Some((fit(server)?, server)));
         matching.max_by_key(|(length, _)| *length).map(|(_, server)| Arc::clone(server))
     }
+}
+
+/// The members of all objects; of those with the same name, the first.
+fn union<'a>(objects: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut known = BTreeSet::new();
+    let all =
+        objects.flat_map(|object| members(object).map(|(key, value)| (key, value.of(object))));
+    object_of(all.filter(|(key, _)| known.insert(key.clone())))
 }
 
 #[cfg(test)]
@@ -349,5 +400,20 @@ mod tests {
         let words = some.instructions();
         assert!(words.contains("- beta") && !words.contains("gamma"), "{words}");
         assert!(all.instructions().contains("- gamma"));
+    }
+
+    #[test]
+    fn extensions_are_joined() {
+        for (objects, expected) in [
+            (vec![], "{}"),
+            (vec!["{}", r#"{"a/x":{ "n":1.0 }}"#], r#"{"a/x":{ "n":1.0 }}"#),
+            (
+                vec![r#"{"a/x":{},"b/y":{}}"#, r#"{"a/x":{"later":1},"c/z":{}}"#],
+                r#"{"a/x":{},"b/y":{},"c/z":{}}"#,
+            ),
+        ] {
+            let joined = union(objects.iter().map(|object| object.as_bytes()));
+            assert_eq!(String::from_utf8(joined).unwrap(), expected);
+        }
     }
 }

@@ -215,9 +215,18 @@ fn complete<'a>(message: &Message<'a>, catalog: &'a Catalog) -> Result<Route<'a>
         Some("ref/prompt") => prompt(message, catalog, within("name")),
         Some("ref/resource") => {
             let owner = |uri: &str| catalog.template(uri);
-            resource_at(message, within("uri"), Deed::Plain, owner).unwrap_or_else(|| {
+            let found = resource_at(message, within("uri"), Deed::Plain, owner);
+            let found = found.unwrap_or_else(|| {
                 let why = "completion/complete needs `ref.uri`, a string";
                 Err(CallError::InvalidParams(why.to_owned()))
+            })?;
+            Ok(match found {
+                // What is wrong is a parameter: nothing is read (Completion, Error handling).
+                Route::Missing(CallError::UnknownResource(uri)) => {
+                    let why = format!("no server has the resource template {uri}");
+                    Route::Missing(CallError::InvalidParams(why))
+                }
+                found => found,
             })
         }
         _ => Err(CallError::InvalidParams(

@@ -12,7 +12,7 @@ use crate::error::CallError;
 use crate::pump::Touched;
 use crate::registry::Snapshot;
 use crate::router::{Deed, Forward, Subtool};
-use crate::session::tasks::Shown;
+use crate::session::tasks::{Shown, is_about_tasks, is_task_list, only_with_tasks, unaddressed};
 use crate::session::{Asked, Session};
 use crate::upstream::{Connection, Server};
 
@@ -127,10 +127,8 @@ impl Session {
             None if self.may_wait() && !self.context.registry.is_settled() => {
                 self.retry_when_settled(&asked);
             }
-            None => {
-                let method = String::from_utf8_lossy(&asked.message.method()).into_owned();
-                self.turn_away(&asked, &CallError::Unaddressed { method }, touched);
-            }
+            None if is_task_list(&asked) => self.list_tasks(&asked, touched),
+            None => self.turn_away(&asked, &unaddressed(asked.message), touched),
         }
     }
 
@@ -167,10 +165,11 @@ impl Session {
         {
             return Some(Addressee::of(&owner, at));
         }
-        snapshot
-            .only()
-            .map(|place| Addressee { place, change: None })
-            .filter(|to| running(&to.place))
+        let only = match is_about_tasks(message) {
+            true => only_with_tasks(message, snapshot),
+            false => snapshot.only(),
+        };
+        only.map(|place| Addressee { place, change: None }).filter(|to| running(&to.place))
     }
 
     /// A notification Trunkline does not know, likewise. Nobody can be told that it found none.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use trunkline_catalog::ListKind;
-use trunkline_wire::{LATEST_LEGACY, Message, Revision, decode, member};
+use trunkline_wire::{Message, Revision, decode, member};
 
 use crate::call::Level;
 use crate::era::Era;
@@ -16,13 +16,19 @@ use crate::session::Session;
 use crate::session::asked::{Asked, unknown_method};
 use crate::session::forward::absent;
 use crate::session::unknown::Way;
-use crate::upstream::{TaskWork, passed_on};
+use crate::upstream::passed_on;
 
 impl Session {
     /// A request made in a session.
     pub(super) fn request(self: &Arc<Self>, asked: Asked<'_>, touched: &mut Touched) {
         let Asked { message, snapshot, .. } = asked;
-        self.join();
+        if !self.has_joined() {
+            match self.context.face.simple {
+                true => self.join(), // it knows one era, and takes everything
+                false if may_come_first(message) => {}
+                false => return asked.refuse(&CallError::NoEra, touched),
+            }
+        }
         let route = match route(message, &snapshot.catalog) {
             Ok(route) => route,
             Err(error) => return asked.refuse(&self.explained(error, message), touched),
@@ -128,6 +134,7 @@ impl Session {
             return asked.refuse(&CallError::InvalidParams(why), touched);
         };
         let agreed = Revision::negotiate(&revision);
+        self.join();
         self.batches.store(agreed.allows_batches(), Ordering::Relaxed);
         let capabilities = member(params, "capabilities").unwrap_or_default();
         let info = member(params, "clientInfo").unwrap_or_default();
@@ -140,17 +147,12 @@ impl Session {
         self.advise(name.as_deref());
         let kin = !self.context.face.simple && instance::is_asked_for(message);
         self.kin.store(kin, Ordering::Relaxed);
-        // Gateways that wait for each other would wait until one gives up.
-        let at_once = self.context.face.simple || kin || self.context.registry.is_settled();
-        if at_once || !self.may_wait() {
-            self.welcome(agreed, asked, touched);
-        } else {
-            self.welcome_when_ready(agreed, asked);
-        }
+        self.welcome(agreed, asked, touched);
     }
 
-    /// The answer to `initialize`.
-    pub(super) fn welcome(&self, agreed: Revision, asked: &Asked<'_>, touched: &mut Touched) {
+    /// The answer to `initialize`. It waits for no server: clients give up on one that is slow to answer, and
+    /// what servers say of themselves is remembered.
+    fn welcome(&self, agreed: Revision, asked: &Asked<'_>, touched: &mut Touched) {
         let instances = match self.kin.load(Ordering::Relaxed) {
             true => self.context.registry.instances(),
             false => Vec::new(),
@@ -159,12 +161,8 @@ impl Session {
             true => String::new(),
             false => self.context.view.instructions(),
         };
-        // No other revision of this era has them.
-        let tasks = self.context.view.tasks().filter(|_| agreed == LATEST_LEGACY);
-        let tasks = tasks.map(TaskWork::written);
         let face = &self.context.face;
-        let result = face.initialize_result(agreed, &instructions, &instances, tasks);
-        asked.answer(&result, touched);
+        asked.answer(&face.initialize_result(agreed, &instructions, &instances), touched);
     }
 
     /// The client wants to hear what servers log from this level on.
@@ -183,4 +181,11 @@ impl Session {
         }
         asked.answer(b"{}", touched);
     }
+}
+
+/// May this request come without `_meta` before a session is open? Only `initialize` and `ping` may
+/// (2025-11-25, Lifecycle, Initialization); in revision 2026-07-28 a request without its version in `_meta`
+/// is malformed (Overview, General fields).
+fn may_come_first(message: &Message<'_>) -> bool {
+    matches!(&*message.method(), b"initialize" | b"ping")
 }

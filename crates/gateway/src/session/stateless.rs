@@ -80,24 +80,14 @@ impl Session {
         }
     }
 
-    /// Which revisions are spoken here, and what can be had.
-    fn discover(self: &Arc<Self>, asked: &Asked<'_>, touched: &mut Touched) {
+    /// Which revisions are spoken here, and what can be had. It waits for no server: clients that hear nothing
+    /// for three seconds take us for one of the older era, and some remember that for days.
+    fn discover(&self, asked: &Asked<'_>, touched: &mut Touched) {
         let message = asked.message;
         let name = message.params.meta.and_then(|meta| find(message.bytes, meta, &CLIENT_NAME));
         let name = name.and_then(|at| decode(at.of(message.bytes)));
         tracing::debug!(client = ?name, "a client asks who this is");
         self.advise(name.as_deref());
-        // Gateways that wait for each other would wait until one gives up.
-        let at_once = instance::is_asked_for(message) || self.context.registry.is_settled();
-        if at_once || !self.may_wait() {
-            self.introduce(asked, touched);
-        } else {
-            self.introduce_when_ready(asked);
-        }
-    }
-
-    /// The answer to `server/discover`.
-    pub(super) fn introduce(&self, asked: &Asked<'_>, touched: &mut Touched) {
         let context = &self.context;
         let instructions = context.view.instructions();
         let extensions = context.view.extensions();

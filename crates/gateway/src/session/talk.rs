@@ -138,8 +138,8 @@ impl Session {
         })
     }
 
-    /// From now on the client hears what servers say of their own accord. A client whose requests
-    /// stand for themselves never does.
+    /// Opens the session: from now on requests need no `_meta`, and the client hears what servers say
+    /// of their own accord. A client whose requests stand for themselves never does.
     pub(crate) fn join(&self) {
         if !self.has_joined() && !self.joined.swap(true, Ordering::Relaxed) {
             self.context.registry.audience.join(&self.client);
@@ -239,6 +239,8 @@ impl Session {
             b"notifications/progress" => self.client.progresses(message, touched),
             b"notifications/initialized" => {}
             _ if self.context.face.simple => {}
+            // Revision 2026-07-28 does not have it.
+            b"notifications/roots/list_changed" if !self.has_joined() => {}
             b"notifications/roots/list_changed" => self.tell_own_servers(message, touched),
             method if method.starts_with(b"notifications/") => {
                 self.pass_notification(message, snapshot, touched);

@@ -1,12 +1,20 @@
 //! What is asked about tasks: where callers have to say who they are, a task is its maker's, and to
 //! others it is not there.
 
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+use trunkline_catalog::config::Share;
 use trunkline_wire::{Message, decode, find, members};
 
 use crate::call::Client;
 use crate::error::CallError;
+use crate::limits::TASKS_LISTED;
+use crate::pump::Touched;
 use crate::registry::Snapshot;
 use crate::session::{Asked, Session};
+use crate::upstream::{Connection, Server};
 
 /// How much of an answer its client is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +42,50 @@ impl Session {
         let task = decode(task.of(message.bytes))?;
         let key = self.context.registry.parking.tasks.server(&task, client.principal())?;
         snapshot.place_of_id(&key)
+    }
+
+    /// The tasks of all servers, on one page. Those that do not answer in time are left out.
+    pub(super) fn list_tasks(self: &Arc<Self>, asked: &Asked<'_>, touched: &mut Touched) {
+        if !matches!(asked.message.text(asked.message.params.cursor), b"" | b"null") {
+            let error = CallError::InvalidParams("unknown cursor".to_owned());
+            return self.turn_away(asked, &error, touched);
+        }
+        let listers: Vec<_> = (0..asked.snapshot.servers())
+            .filter(|place| asked.snapshot.is_whole(*place))
+            .filter_map(|place| self.task_lister(asked.snapshot.server(place)?))
+            .collect();
+        if listers.is_empty() {
+            return asked.answer(br#"{"tasks":[]}"#, touched);
+        }
+        let client = Arc::clone(asked.client);
+        let ready = async move {
+            let until = Instant::now() + TASKS_LISTED;
+            let mut listing = JoinSet::new();
+            for (place, connection) in listers.into_iter().enumerate() {
+                let client = Arc::clone(&client);
+                listing.spawn(async move {
+                    let tasks = timeout_at(until, connection.all_tasks(&client)).await;
+                    (place, tasks.unwrap_or_default())
+                });
+            }
+            let mut lists = listing.join_all().await;
+            lists.sort_by_key(|(place, _)| *place);
+            lists.into_iter().flat_map(|(_, tasks)| tasks).collect::<Vec<_>>()
+        };
+        self.wait(asked, ready, |_, asked, tasks, touched| {
+            let result = [&br#"{"tasks":["#[..], &tasks.join(&b","[..]), b"]}"].concat();
+            asked.answer(&result, touched);
+        });
+    }
+
+    /// The connection over which a server lists the tasks of this client, if it lists any.
+    fn task_lister(&self, server: &Arc<Server>) -> Option<Arc<Connection>> {
+        let live = server.live().filter(|live| live.hello.lists_tasks())?;
+        match self.context.exclusive || server.share == Share::Shared {
+            true => Some(live.connection),
+            // Without a process of its own it has no tasks there.
+            false => self.privates.lock().get(server.key.id())?.connection(),
+        }
     }
 
     /// May it be asked of the server at this place, and how much of the answer is shown?
@@ -70,8 +122,41 @@ impl Session {
     }
 }
 
-fn is_about_tasks(message: &Message<'_>) -> bool {
+pub(super) fn is_about_tasks(message: &Message<'_>) -> bool {
     message.method().starts_with(b"tasks/")
+}
+
+/// Is this `tasks/list` of revision 2025-11-25? The extension that came after it has no list.
+pub(super) fn is_task_list(asked: &Asked<'_>) -> bool {
+    asked.manner.is_session() && *asked.message.method() == *b"tasks/list"
+}
+
+/// The place of the one server that can be meant by what is asked about tasks, because no other has any.
+pub(super) fn only_with_tasks(message: &Message<'_>, snapshot: &Snapshot) -> Option<usize> {
+    let is_list = *message.method() == *b"tasks/list";
+    let is_meant = |place: &usize| {
+        let server = snapshot.server(*place).filter(|_| snapshot.is_whole(*place));
+        let hello = server.and_then(|server| server.live()).map(|live| live.hello);
+        hello.is_some_and(|hello| if is_list { hello.lists_tasks() } else { hello.has_tasks() })
+    };
+    let mut meant = (0..snapshot.servers()).filter(is_meant);
+    meant.next().filter(|_| meant.next().is_none())
+}
+
+/// What is said about a request that could be for several servers, or for none.
+pub(super) fn unaddressed(message: &Message<'_>) -> CallError {
+    match is_about_tasks(message) {
+        // 2025-11-25 and the extension of 2026-07-28 have the same code for it.
+        true => CallError::InvalidParams(
+            "Task not found: no server is known to have it (one can be named in \
+             `params._meta[\"trunkline/server\"]`)"
+                .to_owned(),
+        ),
+        false => {
+            let method = String::from_utf8_lossy(&message.method()).into_owned();
+            CallError::Unaddressed { method }
+        }
+    }
 }
 
 /// What a request names as its task.

@@ -1,16 +1,15 @@
 //! Requests that wait for servers that are still starting, up to the start deadline.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use trunkline_catalog::ListKind;
-use trunkline_wire::{Revision, scan};
+use trunkline_wire::scan;
 
 use crate::call::{Ticket, Waiting};
 use crate::error::CallError;
-use crate::limits::{INTRODUCTION, SUBSCRIBED, WELCOME};
+use crate::limits::SUBSCRIBED;
 use crate::pump::Touched;
 use crate::session::{Asked, Session};
 use crate::upstream::{Connection, Server};
@@ -25,24 +24,6 @@ impl Session {
                 false => session.send_list_alone(kind, asked, touched),
             }
         });
-    }
-
-    /// Answers `initialize` once the servers' own words are known, and soon in any case.
-    pub(super) fn welcome_when_ready(self: &Arc<Self>, agreed: Revision, asked: &Asked<'_>) {
-        let ready = self.words_known(WELCOME);
-        self.wait(asked, ready, move |session, asked, (), touched| {
-            session.welcome(agreed, asked, touched);
-        });
-    }
-
-    /// The same for `server/discover`.
-    pub(super) fn introduce_when_ready(self: &Arc<Self>, asked: &Asked<'_>) {
-        let ready = self.words_known(INTRODUCTION);
-        self.wait(asked, ready, |session, asked, (), touched| session.introduce(asked, touched));
-    }
-
-    fn words_known(&self, within: Duration) -> impl Future<Output = ()> + Send + 'static {
-        self.all_settled(self.context.start_deadline.min(Instant::now() + within))
     }
 
     /// Confirms a subscription once the server has been asked to tell, so that nothing is missed

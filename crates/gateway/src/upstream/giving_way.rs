@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use crate::limits::GIVES_WAY;
+use crate::limits::{ABANDONED_SECONDS, GIVES_WAY};
 use crate::pump::Touched;
 use crate::upstream::connection::Connection;
 use crate::upstream::parked::Parked;
@@ -60,8 +60,8 @@ impl Connection {
 }
 
 /// One of these processes, each for one call at a time or for one client, ends to make room for
-/// another: one that nobody needs now, or else one whose only call waits for its client. False: none
-/// can.
+/// another: one that nobody needs now, or else one whose only call waits for its client, or else one of a
+/// session whose client seems to have gone. False: none can.
 pub(crate) fn make_room(processes: &[Arc<Server>]) -> bool {
     let shared_out = processes.iter().filter(|process| !process.audience.is_exclusive());
     let running: Vec<_> = shared_out.filter_map(|it| Some((it, it.connection()?))).collect();
@@ -88,7 +88,25 @@ pub(crate) fn make_room(processes: &[Arc<Server>]) -> bool {
         },
     );
     touched.flush();
-    gave_way
+    gave_way || take_from_the_absent(processes)
+}
+
+/// Ends the process of the session whose client has been away longest, if that is long enough. When it comes
+/// back it gets another one.
+fn take_from_the_absent(processes: &[Arc<Server>]) -> bool {
+    let absent = processes.iter().filter_map(|process| {
+        let is_free = process.connection().is_none_or(|connection| connection.is_free());
+        let client = process.audience.sole().filter(|_| is_free)?;
+        Some((client.absent_seconds().filter(|away| *away >= ABANDONED_SECONDS)?, process))
+    });
+    // Of those who left within the same second, the one that came first.
+    let Some((_, process)) = absent.min_by_key(|(away, _)| Reverse(*away)) else { return false };
+    tracing::info!(
+        server = %process.key,
+        "the process of a session whose client has not been heard of gives way to another's"
+    );
+    process.dismissed.cancel();
+    true
 }
 
 /// In which order those that wait give way: who holds most, and since when they wait. All who are

@@ -73,6 +73,22 @@ impl Hello {
         }
     }
 
+    /// Does it know `tasks/list`? Only revision 2025-11-25 has it.
+    pub(crate) fn lists_tasks(&self) -> bool {
+        self.tasks.is_some_and(|tasks| tasks.lists)
+    }
+
+    /// Has it tasks, as revision 2025-11-25 or the extension of 2026-07-28 has them?
+    pub(crate) fn has_tasks(&self) -> bool {
+        let extension = self.passed_extensions().and_then(|all| member(all, TASKS_EXTENSION));
+        self.tasks.is_some() || extension.is_some()
+    }
+
+    /// The extensions that clients are told of: those of a server of the stateless era.
+    pub(crate) fn passed_extensions(&self) -> Option<&[u8]> {
+        self.extensions.as_deref().filter(|_| self.era == Era::Modern)
+    }
+
     /// In the words of the protocol, for people.
     pub(crate) fn capabilities(&self) -> Vec<&'static str> {
         let all = [
@@ -101,6 +117,9 @@ impl Hello {
         }
     }
 }
+
+/// Tasks since revision 2026-07-28.
+const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 /// The capability a list belongs to.
 fn owner(kind: ListKind) -> &'static str {

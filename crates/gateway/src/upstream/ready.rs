@@ -46,6 +46,7 @@ pub(super) async fn become_ready(
         duration_ms = u64::try_from(started_in.as_millis()).unwrap_or(u64::MAX),
         "is running"
     );
+    server.remember(&hello);
     catch_up(server, connection, &hello);
     Ok(hello)
 }

@@ -19,6 +19,7 @@ use crate::call::{Asker, Audience, Note, ReturnPath, Watch};
 use crate::error::CallError;
 use crate::events::Event;
 use crate::identity::Identity;
+use crate::known_listings::{KnownListing, KnownListings};
 use crate::limits::STDERR_SHOWN;
 use crate::login::{Bearer, Logins};
 use crate::pump::Touched;
@@ -28,6 +29,7 @@ use crate::upstream::connection::{Connection, Outfit};
 use crate::upstream::handshake::Hello;
 use crate::upstream::last_words::LastWords;
 use crate::upstream::probe::Known;
+use crate::upstream::remembered::Remembered;
 use crate::upstream::remote::Spoken;
 use crate::upstream::room::{Cause, Room, Turned};
 use crate::upstream::state::{State, Status};
@@ -54,6 +56,8 @@ pub(crate) struct Server {
     /// What its listings were warned about, so that it is said once.
     warned: Mutex<HashSet<String>>,
     live: Mutex<Option<Live>>,
+    /// What it said when it last ran; `None`: nothing is remembered.
+    remembered: Option<Remembered>,
     /// The connection before this one, for what clients had subscribed to.
     before: Mutex<Option<Arc<Connection>>>,
     /// In the network: how it was last spoken to.
@@ -86,6 +90,8 @@ pub(crate) struct Provisions {
     pub(crate) watch: Option<Arc<Watch>>,
     /// Calls wait while a server is away.
     pub(crate) holds: bool,
+    /// Where it is remembered what servers say of themselves.
+    pub(crate) listings: Option<Arc<KnownListings>>,
     /// Who knows the logins of servers.
     pub(crate) logins: Option<Arc<dyn Logins>>,
     /// When a call is late.
@@ -116,6 +122,8 @@ impl Server {
             }
             _ => None,
         };
+        let remembered =
+            provisions.listings.as_ref().map(|listings| Remembered::read(listings, &spec));
         let (holds, at_once) = (provisions.holds, spec.calls.at_once);
         let room = (holds || at_once.is_some()).then(|| {
             let bell = Arc::clone(&provisions.bell);
@@ -137,6 +145,7 @@ impl Server {
             status: watch::Sender::new(Status::default()),
             warned: Mutex::default(),
             live: Mutex::new(None),
+            remembered,
             before: Mutex::new(None),
             spoken: Spoken::default(),
             known: Known::default(),
@@ -172,6 +181,7 @@ impl Server {
             status: watch::Sender::new(Status::default()),
             warned: Mutex::default(),
             live: Mutex::new(None),
+            remembered: None,
             before: Mutex::new(None),
             spoken: self.spoken.passed_on(),
             known: self.known.passed_on(),
@@ -315,6 +325,18 @@ impl Server {
 
     pub(crate) fn live(&self) -> Option<Live> {
         self.live.lock().clone()
+    }
+
+    /// What it said of itself when it last ran, in this process or an earlier one.
+    pub(crate) fn remembered(&self) -> Option<Arc<KnownListing>> {
+        self.remembered.as_ref()?.last()
+    }
+
+    /// It runs, and has said this of itself.
+    pub(super) fn remember(&self, hello: &Hello) {
+        if let Some(remembered) = &self.remembered {
+            remembered.keep(hello, &self.secrets);
+        }
     }
 
     /// A life has begun that writes there.

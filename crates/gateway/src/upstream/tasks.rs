@@ -11,7 +11,7 @@ use trunkline_wire::{Message, decode, elements, find, member, scan};
 
 use crate::call::{Client, Payload, ReturnPath};
 use crate::era::Era;
-use crate::limits::KNOWN_TASKS;
+use crate::limits::{ENTRIES_PER_LISTING, KNOWN_TASKS, PAGES_PER_LISTING};
 use crate::pump::Touched;
 use crate::upstream::connection::Connection;
 use crate::upstream::crossing::Shape;
@@ -118,6 +118,31 @@ impl Connection {
         if let Some(task) = task.and_then(decode) {
             self.parking.tasks.remember(task.into_owned(), self.key.id(), client.principal());
         }
+    }
+
+    /// The tasks of this server that this client may see, as the server writes them: all pages of its list.
+    pub(crate) async fn all_tasks(&self, client: &Client) -> Vec<Vec<u8>> {
+        let (mut tasks, mut params) = (Vec::new(), Vec::new());
+        for _ in 0..PAGES_PER_LISTING {
+            let response = self.request("tasks/list", &params).await;
+            let Some(Ok(response)) = response else { break };
+            let response = match client.principal() {
+                Some(_) => self.own_tasks(&response, client),
+                None => response,
+            };
+            let Ok(message) = scan(&response) else { break };
+            let result = message.text(message.result);
+            let page = member(result, "tasks").unwrap_or_default();
+            for task in elements(page).map(|at| at.of(page)) {
+                self.remember_task(task, client);
+                tasks.push(task.to_vec());
+            }
+            let next = member(result, "nextCursor").filter(|cursor| cursor.starts_with(b"\""));
+            let Some(next) = next.filter(|_| tasks.len() < ENTRIES_PER_LISTING) else { break };
+            params = [br#"{"cursor":"#, next, b"}"].concat();
+        }
+        tasks.truncate(ENTRIES_PER_LISTING);
+        tasks
     }
 
     /// A list of tasks without those of others.

@@ -198,6 +198,7 @@ fn options() -> Options {
         events: None,
         traces: None,
         logins: None,
+        listings: None,
     }
 }
 

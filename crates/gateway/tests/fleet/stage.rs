@@ -166,6 +166,7 @@ fn options(servers: Vec<ServerSpec>, sink: EventSink) -> Options {
         events: Some(sink),
         traces: None,
         logins: None,
+        listings: None,
     }
 }
 

@@ -49,6 +49,11 @@ pub(super) fn post(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) -
             (Posted::Message(message), Refusal::NoSession) if is_initialize(&message) => {
                 initialize(visit, &message, reply, touched);
             }
+            (Posted::Message(message), Refusal::NoSession)
+                if both_eras && message.kind == MessageKind::Request && !names_revision(visit) =>
+            {
+                reply.json(400, &CallError::NoEra.response(message.id()), touched);
+            }
             (Posted::Message(message), why) => reply.refuse(why, id_of(&message), touched),
             (Posted::Broken(kind, id), Refusal::NoSession) => {
                 reply.refuse(Refusal::Message(kind), id, touched);
@@ -91,6 +96,11 @@ fn check_post(request: &Request<'_>) -> Result<(), Refusal> {
         return Err(Refusal::NotAcceptable);
     }
     check_type(request.headers.get("content-type"))
+}
+
+/// Does the head say which revision its request is of?
+fn names_revision(visit: &Visit<'_, '_>) -> bool {
+    visit.request.headers.get("mcp-protocol-version").is_some()
 }
 
 fn is_initialize(message: &Message<'_>) -> bool {

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use rustix::rand::{GetRandomFlags, getrandom};
 use trunkline_wire::{LATEST_LEGACY, Revision};
 
-use crate::call::Door;
+use crate::call::{Door, Presence};
 use crate::front::http::caller::Owner;
 use crate::front::http::clock::Clock;
 use crate::front::http::events::Stream;
@@ -60,7 +60,7 @@ pub(super) struct HttpSession {
 impl HttpSession {
     fn new(session: Arc<Session>, agreed: Revision, clock: &Arc<Clock>) -> io::Result<Arc<Self>> {
         let id = random_id()?;
-        Ok(Arc::new(Self {
+        let opened = Arc::new(Self {
             id,
             streams: Arc::new(Streams::new(id, agreed >= LATEST_LEGACY, clock)),
             owner: Owner::new(session.caller.as_ref()),
@@ -70,7 +70,10 @@ impl HttpSession {
             clock: Arc::clone(clock),
             seen: AtomicU32::new(clock.now()),
             over: AtomicBool::new(false),
-        }))
+        });
+        let presence = Arc::downgrade(&opened);
+        opened.session.client.watched_by(presence);
+        Ok(opened)
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -125,6 +128,13 @@ impl HttpSession {
             self.seen();
         }
         idle
+    }
+}
+
+impl Presence for HttpSession {
+    fn absent_seconds(&self) -> Option<u32> {
+        let seen = self.seen.load(Ordering::Relaxed);
+        self.is_idle().then(|| self.clock.now().saturating_sub(seen))
     }
 }
 

@@ -1,0 +1,242 @@
+//! `KnownListings`: the records in a directory of the user, one file for each entry. Other processes may read
+//! and write them at the same time: a file is replaced as a whole.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use crate::known_listings::{EntryId, KnownListing};
+use crate::limits::{LARGEST_RECORD, REMEMBERED_LISTINGS, STALE_TEMPORARY};
+
+#[derive(Debug)]
+pub struct KnownListings {
+    directory: PathBuf,
+    /// That nothing can be written was logged.
+    complained: AtomicBool,
+}
+
+const RECORD: &str = "json";
+const TEMPORARY: &str = "tmp";
+
+impl KnownListings {
+    /// The directory is made when the first record is written.
+    pub fn in_directory(directory: PathBuf) -> Self {
+        Self { directory, complained: AtomicBool::new(false) }
+    }
+
+    /// What is remembered of this entry. A file that cannot be used is as good as none.
+    pub(crate) fn read(&self, entry: &EntryId) -> Option<KnownListing> {
+        let path = self.path(entry);
+        let ignored = |why: &str| {
+            let path = path.display();
+            tracing::warn!("what is remembered of a server in {path} is ignored: {why}");
+        };
+        match read_bounded(&path) {
+            Ok(bytes) => {
+                let known = KnownListing::read(&bytes);
+                if known.is_none() {
+                    ignored("it is damaged, or another version of Trunkline has written it");
+                }
+                known
+            }
+            Err(error) if is_absent(&error) => None,
+            Err(error) => {
+                ignored(&error.to_string());
+                None
+            }
+        }
+    }
+
+    /// Replaces what is remembered of this entry. Blocks: not for the threads that move messages.
+    pub(crate) fn write(&self, entry: &EntryId, listing: &KnownListing) {
+        if let Err(error) = self.replace(entry, listing)
+            && !self.complained.swap(true, Ordering::Relaxed)
+        {
+            let directory = self.directory.display();
+            tracing::debug!(%error, "what servers say is not remembered in {directory}");
+        }
+    }
+
+    fn path(&self, entry: &EntryId) -> PathBuf {
+        self.directory.join(entry.file_stem()).with_extension(RECORD)
+    }
+
+    fn replace(&self, entry: &EntryId, listing: &KnownListing) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+        let path = self.path(entry);
+        let is_new = !path.exists();
+        let temporary = self.directory.join(temporary_name(entry));
+        let written =
+            write_new(&temporary, &listing.write()).and_then(|()| fs::rename(&temporary, &path));
+        if written.is_err() {
+            drop(fs::remove_file(&temporary)); // it may not be there
+        }
+        written?;
+        if is_new {
+            self.remove_oldest()?;
+        }
+        Ok(())
+    }
+
+    /// Keeps as many records as there may be, and nothing that a process has left half written.
+    fn remove_oldest(&self) -> io::Result<()> {
+        let mut records = Vec::new();
+        for file in fs::read_dir(&self.directory)?.filter_map(Result::ok) {
+            let path = file.path();
+            // Another process may have removed it meanwhile.
+            let Ok(changed) = file.metadata().and_then(|data| data.modified()) else { continue };
+            match path.extension().and_then(|ending| ending.to_str()) {
+                Some(RECORD) => records.push((changed, path)),
+                Some(TEMPORARY) if is_older(changed, STALE_TEMPORARY) => {
+                    drop(fs::remove_file(&path));
+                }
+                _ => {}
+            }
+        }
+        records.sort();
+        let beyond = records.len().saturating_sub(REMEMBERED_LISTINGS);
+        for (_, path) in records.into_iter().take(beyond) {
+            drop(fs::remove_file(path));
+        }
+        Ok(())
+    }
+}
+
+/// Unlike any other of this process or another one.
+fn temporary_name(entry: &EntryId) -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{}-{}-{number}.{TEMPORARY}", entry.file_stem(), std::process::id())
+}
+
+/// Not flushed to the disk: a record that a power failure damages is found to be damaged.
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    file?.write_all(bytes)
+}
+
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(LARGEST_RECORD + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > LARGEST_RECORD {
+        true => Err(io::Error::other("it is too large")),
+        false => Ok(bytes),
+    }
+}
+
+/// There is no such file, or nothing below which one could be.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+fn is_older(changed: SystemTime, than: Duration) -> bool {
+    changed.elapsed().is_ok_and(|age| age > than)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::sync::Arc;
+
+    use trunkline_catalog::config::{Secrets, Transport};
+
+    use super::*;
+    use crate::known_listings::Content;
+
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let name = format!("trunkline-known-{}-{name}", std::process::id());
+            Self(std::env::temp_dir().join(name))
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            drop(fs::remove_dir_all(&self.0));
+        }
+    }
+
+    fn entry(number: usize) -> EntryId {
+        let (command, args) = ("x".to_owned(), vec![number.to_string()]);
+        let transport = Transport::Stdio { command, args, env: vec![], cwd: None };
+        EntryId::of(&transport, &Secrets::new())
+    }
+
+    fn listing(words: &str) -> KnownListing {
+        let content = Content { instructions: Some(words.to_owned()), ..Content::default() };
+        KnownListing::heard(content, None, 1)
+    }
+
+    #[test]
+    fn a_record_is_replaced_and_its_owners_only() {
+        let scratch = Scratch::new("replaced");
+        let known = KnownListings::in_directory(scratch.0.join("a/b"));
+        assert_eq!(known.read(&entry(1)), None);
+        for words in ["one", "two"] {
+            known.write(&entry(1), &listing(words));
+            assert_eq!(known.read(&entry(1)), Some(listing(words)));
+        }
+        assert_eq!(known.read(&entry(2)), None);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&known.path(&entry(1))), 0o600);
+        assert_eq!(mode(&known.directory), 0o700);
+        fs::write(known.path(&entry(1)), vec![b'x'; 1 << 20]).unwrap();
+        assert_eq!(known.read(&entry(1)), None);
+    }
+
+    #[test]
+    fn the_oldest_records_go_when_there_are_too_many() {
+        let scratch = Scratch::new("oldest");
+        let known = KnownListings::in_directory(scratch.0.clone());
+        for number in 0..REMEMBERED_LISTINGS + 3 {
+            known.write(&entry(number), &listing("x"));
+            let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(number as u64);
+            File::options()
+                .write(true)
+                .open(known.path(&entry(number)))
+                .unwrap()
+                .set_modified(long_ago)
+                .unwrap();
+        }
+        known.write(&entry(REMEMBERED_LISTINGS + 3), &listing("x"));
+        assert_eq!(fs::read_dir(&known.directory).unwrap().count(), REMEMBERED_LISTINGS);
+        assert_eq!(known.read(&entry(0)), None);
+        assert!(known.read(&entry(REMEMBERED_LISTINGS + 3)).is_some());
+    }
+
+    /// Two processes may write the same record: whoever reads it sees one of the two.
+    #[test]
+    fn nobody_ever_reads_half_a_record() {
+        let scratch = Scratch::new("half");
+        let known = Arc::new(KnownListings::in_directory(scratch.0.clone()));
+        known.write(&entry(1), &listing("start"));
+        let writers: Vec<_> = ["a", "b"]
+            .map(|letter| {
+                let known = Arc::clone(&known);
+                let words = letter.repeat(10_000);
+                std::thread::spawn(move || {
+                    (0..200).for_each(|_| known.write(&entry(1), &listing(&words)));
+                })
+            })
+            .into();
+        while writers.iter().any(|writer| !writer.is_finished()) {
+            assert!(known.read(&entry(1)).is_some());
+        }
+        assert_eq!(fs::read_dir(&known.directory).unwrap().count(), 1, "nothing is left over");
+    }
+
+    #[test]
+    fn where_nothing_can_be_written_nothing_happens() {
+        let scratch = Scratch::new("unwritable");
+        fs::write(&scratch.0, "a file").unwrap();
+        let known = KnownListings::in_directory(scratch.0.join("below"));
+        known.write(&entry(1), &listing("x"));
+        assert_eq!(known.read(&entry(1)), None);
+        fs::remove_file(&scratch.0).unwrap();
+    }
+}
