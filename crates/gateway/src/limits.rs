@@ -122,10 +122,12 @@ pub(crate) const KEPT_REQUEST: usize = 1024 * 1024;
 /// How often it is looked at whether a server that leaves has ended its calls.
 pub(crate) const LEAVING_LOOK: Duration = Duration::from_millis(20);
 
-/// A server's last words: how much of its stderr is kept, how many lines an error quotes, and how many are
-/// shown to who asks for them.
+/// A server's stderr: how much of it is kept, how many of its last lines an error quotes, and how many are
+/// shown to who asks for them. Where it did not start, its first lines count as well: the reason often
+/// stands before a usage text.
 pub(crate) const STDERR_BYTES: usize = 256 * 1024;
 pub(crate) const STDERR_LINE: usize = 4 * 1024;
+pub(crate) const STDERR_FIRST: usize = 4;
 pub(crate) const STDERR_QUOTED: usize = 8;
 pub(crate) const STDERR_SHOWN: usize = 200;
 

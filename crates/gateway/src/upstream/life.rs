@@ -189,7 +189,10 @@ impl<'a> Life<'a> {
 
     fn failed(&self, phase: Phase, what: &str) -> End {
         let what = shown(what, &self.server.secrets);
-        let stderr = self.words.quoted();
+        let stderr = match phase {
+            Phase::Runtime => self.words.quoted(),
+            Phase::Startup | Phase::Initialization => self.words.quoted_from_start(),
+        };
         let advice = if stderr.is_empty() && phase != Phase::Runtime {
             "run its command by hand to see what it says".to_owned()
         } else {
