@@ -6,6 +6,7 @@
 
 mod catalogue;
 mod crashes;
+mod failed_starts;
 mod framing;
 mod pressure;
 pub(crate) mod table;

@@ -47,6 +47,6 @@ pub use remote::client_tls;
 pub(crate) use room::Room;
 pub(crate) use server::{Live, Provisions, Server};
 pub use state::{Failure, Phase, Retry, State, Status};
-pub use supervisor::Restart;
+pub use supervisor::{Restart, TOLD};
 pub(crate) use supervisor::{Supervisor, supervise};
 pub(crate) use task_work::TaskWork;
