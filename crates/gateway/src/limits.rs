@@ -136,6 +136,10 @@ pub(crate) const STDERR_SHOWN: usize = 200;
 pub(crate) const LAST_OUTPUT: Duration = Duration::from_millis(200);
 pub(crate) const LAST_STATUS: Duration = Duration::from_millis(500);
 
+/// How long the real answer of the only open call is waited for once an answer without an id has come:
+/// it may be to something else, and a call whose answer it is must not wait for its timeout.
+pub(crate) const REAL_ANSWER: Duration = Duration::from_secs(1);
+
 /// Broken lines that can be nobody's answer within a minute, after which the server is given up:
 /// with several calls open their answers may be among them, and a call must not wait for ever.
 pub(crate) const BROKEN_LINES: usize = 50;

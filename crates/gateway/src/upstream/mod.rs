@@ -17,6 +17,7 @@ mod launch;
 mod life;
 mod line;
 mod listen;
+mod notices;
 mod open;
 mod parked;
 mod parking;
@@ -34,6 +35,7 @@ mod subscriptions;
 mod supervisor;
 mod task_work;
 mod tasks;
+mod unowned;
 mod whose;
 
 pub(crate) use connection::{Answer, Connection};
