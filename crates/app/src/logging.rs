@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber, span};
+use trunkline_gateway::TOLD;
 
 use crate::environment::Environment;
 use crate::moment::timestamp;
@@ -32,8 +33,6 @@ const FILE: &str = "trunkline.log";
 
 /// The target of what is told whatever the level: where we listen.
 pub(crate) const NOTICE: &str = "notice";
-/// The target of what stderr was told in full already: for the log file only.
-const TOLD: &str = "told";
 
 /// What is wrong with the variables that steer the log.
 #[derive(Debug, thiserror::Error)]

@@ -43,6 +43,8 @@ pub struct Options {
     pub face: Face,
     pub limits: Limits,
     pub restart: Restart,
+    /// Whoever starts the gateway tells why servers failed: the log does not say it on stderr, too.
+    pub caller_tells_failures: bool,
     pub inherited: Inherited,
     /// What servers are told that clients can do.
     pub declared: Declared,
@@ -92,6 +94,7 @@ impl Gateway {
             deadlines: Arc::clone(&deadlines),
             declared: options.declared,
             restart: options.restart,
+            caller_tells_failures: options.caller_tells_failures,
             simple: options.face.simple,
             farewell: farewell.subscribe(),
         };

@@ -49,5 +49,5 @@ pub use local::{LocalClient, LocalError, News, params_of};
 pub use login::{Authorization, Bearer, Later, Logins, NoAuthorization, Refusal};
 pub use traces::{Followed, Hop, Target, Traces, Trail};
 pub use upstream::{
-    Declared, Failure, Hints, Inherited, Phase, Restart, Retry, State, Status, client_tls,
+    Declared, Failure, Hints, Inherited, Phase, Restart, Retry, State, Status, TOLD, client_tls,
 };

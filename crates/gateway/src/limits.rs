@@ -127,10 +127,12 @@ pub(crate) const KEPT_REQUEST: usize = 1024 * 1024;
 /// How often it is looked at whether a server that leaves has ended its calls.
 pub(crate) const LEAVING_LOOK: Duration = Duration::from_millis(20);
 
-/// A server's last words: how much of its stderr is kept, how many lines an error quotes, and how many are
-/// shown to who asks for them.
+/// A server's stderr: how much of it is kept, how many of its last lines an error quotes, and how many are
+/// shown to who asks for them. Where it did not start, its first lines count as well: the reason often
+/// stands before a usage text.
 pub(crate) const STDERR_BYTES: usize = 256 * 1024;
 pub(crate) const STDERR_LINE: usize = 4 * 1024;
+pub(crate) const STDERR_FIRST: usize = 4;
 pub(crate) const STDERR_QUOTED: usize = 8;
 pub(crate) const STDERR_SHOWN: usize = 200;
 
@@ -138,6 +140,10 @@ pub(crate) const STDERR_SHOWN: usize = 200;
 /// the pipe open for ever), and how long an exit status is waited for after its output has ended.
 pub(crate) const LAST_OUTPUT: Duration = Duration::from_millis(200);
 pub(crate) const LAST_STATUS: Duration = Duration::from_millis(500);
+
+/// How long the real answer of the only open call is waited for once an answer without an id has come:
+/// it may be to something else, and a call whose answer it is must not wait for its timeout.
+pub(crate) const REAL_ANSWER: Duration = Duration::from_secs(1);
 
 /// Broken lines that can be nobody's answer within a minute, after which the server is given up:
 /// with several calls open their answers may be among them, and a call must not wait for ever.

@@ -3,9 +3,11 @@
 //! `scan` finds the few fields Trunkline looks at and proves that the rest is JSON; `splice`
 //! replaces single values and copies every other byte; `lines` cuts a byte stream into messages.
 
+mod fault;
 mod id;
 mod lines;
 mod message;
+mod outline;
 mod pretty;
 mod repeat;
 mod reply;
@@ -16,12 +18,14 @@ mod text;
 mod value;
 mod version;
 
+pub use fault::{Fault, FaultKind};
 pub use id::{Id, upstream_id};
 pub use lines::{Line, Lines};
 pub use message::{Kind, Message, Params};
+pub use outline::{Outline, salvage_id, salvage_token};
 pub use pretty::pretty;
 pub use reply::{write_error, write_result};
-pub use scan::{Fault, FaultKind, salvage_id, salvage_token, scan};
+pub use scan::scan;
 pub use skip::is_json;
 pub use splice::{Edits, Piece, Span};
 pub use text::{decode, encode, encode_all_into, encode_into};

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::fault::FaultKind;
 use crate::splice::Span;
 use crate::text;
 
@@ -21,6 +22,9 @@ pub struct Message<'a> {
     /// `result.resultType`, with its quotes: the stateless era says what kind of result it is.
     pub result_type: Option<Span>,
     pub error: Option<Span>,
+    /// A response that strict clients cannot read, and why: `result` is not an object, or `error` lacks
+    /// an integer `code` or a string `message`.
+    pub unreadable: Option<FaultKind>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

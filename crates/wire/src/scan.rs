@@ -1,52 +1,11 @@
 //! Bytes -> `Message`: one pass that finds the envelope's fields and proves the rest to be JSON.
 
+use crate::fault::{Fault, FaultKind};
 use crate::message::{Kind, Message, Params};
 use crate::repeat;
 use crate::skip::{Broken, Text, Walk, colon, plain_string, string, value, white};
 use crate::splice::Span;
 use crate::text;
-
-/// Why a line is not a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{kind}")]
-pub struct Fault {
-    pub kind: FaultKind,
-    /// Byte at which it was noticed.
-    pub at: usize,
-    /// The id, where it had been seen by then.
-    pub id: Option<Span>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FaultKind {
-    #[error("it is not valid UTF-8")]
-    NotUtf8,
-    #[error("it is not valid JSON")]
-    NotJson,
-    #[error("it ends in the middle")]
-    Truncated,
-    #[error("it is a JSON-RPC batch")]
-    Batch,
-    #[error("it is not a JSON object")]
-    NotObject,
-    #[error("member `{0}` appears twice")]
-    Duplicate(&'static str),
-    #[error("member `{0}` has the wrong type")]
-    WrongType(&'static str),
-    #[error("`jsonrpc` is not \"2.0\"")]
-    NotJsonRpc,
-    #[error("it has both `result` and `error`")]
-    ResultAndError,
-    #[error("it is neither a request, a notification nor a response")]
-    NoKind,
-}
-
-impl FaultKind {
-    /// The text itself is broken, as opposed to a well-formed text that is not JSON-RPC.
-    pub fn is_parse_error(self) -> bool {
-        matches!(self, Self::NotUtf8 | Self::NotJson | Self::Truncated)
-    }
-}
 
 /// Scans one message. `bytes` is a line without its newline.
 pub fn scan(bytes: &[u8]) -> Result<Message<'_>, Fault> {
@@ -64,6 +23,7 @@ pub fn scan(bytes: &[u8]) -> Result<Message<'_>, Fault> {
             result: envelope.result,
             result_type: envelope.result_type,
             error: envelope.error,
+            unreadable: envelope.unreadable.map(FaultKind::Unreadable),
         }),
         Ok(_) => Err(envelope.fault(bytes, FaultKind::NotUtf8, 0)),
         Err((kind, at)) => Err(envelope.fault(bytes, kind, at)),
@@ -88,6 +48,8 @@ struct Envelope {
     result: Option<Span>,
     result_type: Option<Span>,
     error: Option<Span>,
+    /// Why strict clients cannot read the response.
+    unreadable: Option<&'static str>,
 }
 
 /// How almost every message of almost every program starts.
@@ -160,12 +122,21 @@ impl Envelope {
                 let end = if bytes.get(at) == Some(&b'{') {
                     result(&mut self.result_type, bytes, at)?
                 } else {
+                    self.unreadable = Some("its `result` is not an object");
                     value(bytes, at)?
                 };
                 set(&mut self.result, "result", bytes, Span::new(at, end))?;
                 Ok(end)
             }
-            b"error" => keep(&mut self.error, "error", bytes, at),
+            b"error" => {
+                let end = if bytes.get(at) == Some(&b'{') {
+                    error(&mut self.unreadable, bytes, at)?
+                } else {
+                    value(bytes, at)?
+                };
+                set(&mut self.error, "error", bytes, Span::new(at, end))?;
+                Ok(end)
+            }
             b"jsonrpc" => keep(&mut self.jsonrpc, "jsonrpc", bytes, at),
             _ => value(bytes, at),
         }
@@ -221,6 +192,37 @@ fn result(kind: &mut Option<Span>, bytes: &Text<'_>, at: usize) -> Walk {
         true => more_members(bytes, at + COMPLETE.len(), member),
         false => object(bytes, at, member),
     }
+}
+
+/// Over the object `error` at `at`. Of a member that appears twice the last counts, as it does for
+/// clients.
+fn error(unreadable: &mut Option<&'static str>, bytes: &Text<'_>, at: usize) -> Walk {
+    let (mut code, mut message) = (None, None);
+    let end = object(bytes, at, |key, at| {
+        let end = value(bytes, at)?;
+        match key {
+            b"code" => code = Some(Span::new(at, end)),
+            b"message" => message = Some(Span::new(at, end)),
+            _ => {}
+        }
+        Ok(end)
+    })?;
+    *unreadable = match (code.map(|at| at.of(bytes)), message.map(|at| at.of(bytes))) {
+        (None, _) => Some("its `error` has no `code`"),
+        (Some(code), _) if !is_integer(code) => Some("the `code` of its `error` is not an integer"),
+        (_, None) => Some("its `error` has no `message`"),
+        (_, Some([b'"', ..])) => None,
+        (_, Some(_)) => Some("the `message` of its `error` is not a string"),
+    };
+    Ok(end)
+}
+
+/// Is the value an integer to clients? JSON has one kind of number, and both official SDKs take `1.0`
+/// and `1e2` for integers; beyond the integers that a double holds exactly they differ.
+fn is_integer(token: &[u8]) -> bool {
+    const LARGEST: f64 = 9_007_199_254_740_991.0;
+    let number = std::str::from_utf8(token).ok().and_then(|text| text.parse::<f64>().ok());
+    number.is_some_and(|number| number.fract() == 0.0 && number.abs() <= LARGEST)
 }
 
 fn params_member(params: &mut Params, bytes: &Text<'_>, key: &[u8], at: usize) -> Walk {
@@ -376,71 +378,6 @@ fn unquoted(bytes: &Text<'_>, span: Span) -> Step<Span> {
     }
 }
 
-/// The id of a message that is broken or cut, if one can be made out: the top-level `id`, read
-/// without trusting the structure, else an `"id":…}` that ends the text. A token cut off by the end
-/// of the text does not count: it may be the beginning of somebody else's id.
-pub fn salvage_token(bytes: &[u8]) -> Option<&[u8]> {
-    let mut depth = 0_usize;
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            b'"' => {
-                let end = rough_string_end(bytes, at);
-                if depth == 1
-                    && bytes.get(at..end) == Some(b"\"id\"")
-                    && let Some(token) = token_after(bytes, end)
-                {
-                    return Some(token);
-                }
-                at = end;
-                continue;
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    let last = memchr::memmem::rfind(bytes, b"\"id\"")?;
-    let token = token_after(bytes, last + 4)?;
-    let behind = bytes.len() - bytes.get(last..)?.len() + 4;
-    let rest = bytes.get(behind..)?;
-    let rest = rest.get(memchr::memmem::find(rest, token)? + token.len()..)?;
-    rest.iter().all(|byte| b" }\r\t".contains(byte)).then_some(token)
-}
-
-/// The same, if it is one of our own ids.
-pub fn salvage_id(bytes: &[u8]) -> Option<u32> {
-    let token = salvage_token(bytes)?;
-    if token.first() == Some(&b'"') { None } else { crate::id::upstream_id(token) }
-}
-
-fn rough_string_end(bytes: &[u8], open: usize) -> usize {
-    let mut at = open + 1;
-    loop {
-        match bytes.get(at) {
-            Some(b'\\') => at += 2,
-            Some(b'"') => return at + 1,
-            Some(_) => at += 1,
-            None => return bytes.len(),
-        }
-    }
-}
-
-/// The whole number or string token behind a key that ends at `at`.
-fn token_after(bytes: &[u8], at: usize) -> Option<&[u8]> {
-    let start = colon(bytes, at).ok()?;
-    let rest = bytes.get(start..)?;
-    let len = match rest.first()? {
-        b'"' => rough_string_end(bytes, start) - start,
-        b'-' | b'0'..=b'9' => rest.iter().position(|byte| !b"+-.eE0123456789".contains(byte))?,
-        _ => return None,
-    };
-    let token = rest.get(..len)?;
-    let whole = matches!(rest.get(white(rest, len)), Some(b',' | b'}'));
-    (whole && crate::skip::is_json(token)).then_some(token)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -502,6 +439,40 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"a","resultType":"b"}}"#,
             "member `result.resultType` appears twice",
         );
+    }
+
+    #[test]
+    fn what_strict_clients_cannot_read_is_told() {
+        let result = "its `result` is not an object";
+        let (no_code, code) =
+            ("its `error` has no `code`", "the `code` of its `error` is not an integer");
+        let (no_message, message) =
+            ("its `error` has no `message`", "the `message` of its `error` is not a string");
+        for (member, expected) in [
+            (r#""result":{}"#, None),
+            (r#""result":null"#, Some(result)),
+            (r#""result":[]"#, Some(result)),
+            (r#""result":"{}""#, Some(result)),
+            (r#""error":{"code":-32000,"message":"m"}"#, None),
+            (r#""error":{"data":{"code":"x"},"message":"","code":1}"#, None),
+            (r#""error":{"code":1.0,"message":"m"}"#, None),
+            (r#""error":{"code":-1.50e1,"message":"m"}"#, None),
+            (r#""error":{"code":9007199254740991,"message":"m"}"#, None),
+            (r#""error":{"code":"x","code":2,"message":"m"}"#, None),
+            (r#""error":{}"#, Some(no_code)),
+            (r#""error":{"message":"m"}"#, Some(no_code)),
+            (r#""error":{"code":1.5,"message":"m"}"#, Some(code)),
+            (r#""error":{"code":1e400,"message":"m"}"#, Some(code)),
+            (r#""error":{"code":9007199254740992,"message":"m"}"#, Some(code)),
+            (r#""error":{"code":"1","message":"m"}"#, Some(code)),
+            (r#""error":{"code":null}"#, Some(code)),
+            (r#""error":{"code":1}"#, Some(no_message)),
+            (r#""error":{"code":1,"message":null}"#, Some(message)),
+        ] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,{member}}}"#);
+            let told = scan(text.as_bytes()).unwrap().unreadable;
+            assert_eq!(told, expected.map(FaultKind::Unreadable), "{text}");
+        }
     }
 
     /// What is known at first sight is found as what is read member by member: a space more, and the
@@ -602,39 +573,5 @@ mod tests {
         let text = br#"{"jsonrpc":"2.0","id":42,"result":{"a":}}"#;
         let fault = scan(text).unwrap_err();
         assert_eq!(fault.id.map(|span| span.of(text)), Some(&b"42"[..]));
-    }
-
-    #[test]
-    fn an_id_is_salvaged_only_when_it_is_whole_and_at_the_top() {
-        let cases: [(&[u8], Option<u32>); 9] = [
-            (br#"{"jsonrpc":"2.0","id":42,"result":{"#, Some(42)),
-            (b"{\"id\": 42 ,\"result\":\"\xff\"}", Some(42)),
-            (br#"{"jsonrpc":"2.0","id":4"#, None),
-            (br#"{"result":{"id":5},"#, None),
-            (br#"{"result":{"id":5,},"id":6}"#, Some(6)),
-            (br#"{"result":{"a":"unclosed},"id":6}"#, Some(6)),
-            (br#"{"id":"5"}"#, None),
-            (br#"{"id":12345678901234567890,"a":"#, None),
-            (b"plain text", None),
-        ];
-        for (bytes, expected) in cases {
-            assert_eq!(salvage_id(bytes), expected, "{}", String::from_utf8_lossy(bytes));
-        }
-    }
-
-    #[test]
-    fn a_clients_id_is_salvaged_as_it_is_spelt() {
-        for (text, expected) in [
-            (r#"{"jsonrpc":"2.0","id":"a\"b","params":{"x":"yy"#, Some(r#""a\"b""#)),
-            (r#"{"jsonrpc":"2.0","id":1.50,"params":{"x":"yy"#, Some("1.50")),
-            (r#"yyyy"}},"id":"z"}"#, Some(r#""z""#)),
-            (r#"yyyy"}},"id": 7 } "#, Some("7")),
-            (r#"yyyy","id":7,"more":1}}"#, None),
-            (r#"{"method":"m","id":"cut"#, None),
-            (r#"{"method":"m","id":null,"x":"#, None),
-        ] {
-            let got = salvage_token(text.as_bytes()).map(String::from_utf8_lossy);
-            assert_eq!(got.as_deref(), expected, "{text}");
-        }
     }
 }

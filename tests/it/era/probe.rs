@@ -87,6 +87,20 @@ fn whatever_error_answers_the_question_sends_us_back_to_the_handshake() {
 }
 
 #[test]
+fn a_server_that_refuses_the_question_and_ends_is_started_again_without_it() {
+    each_of(FRONTS, |front| {
+        let room = Room::new();
+        let refusal = say::error(r#"{"code":-32600,"message":"initialize first"}"#);
+        let a = room.fake("a").tool("echo", say::echo());
+        let a = a.on("server/discover", say::steps([refusal, say::exit(1)]));
+        room.config([("a", a.entry())]);
+        let scene = room.open(front, &[]);
+        assert_legacy(&room, &scene);
+        assert_eq!((received(&room, "server/discover"), starts(&room)), (1, 2));
+    });
+}
+
+#[test]
 fn results_and_errors_that_name_only_older_revisions_mean_the_older_era() {
     let versions = r#"["2025-11-25","2025-06-18"]"#;
     let found = format!(

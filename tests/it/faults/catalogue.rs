@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use kit::room::Room;
-use kit::{LIMIT, ledger, say, scan};
+use kit::{LIMIT, ledger, process, say, scan};
 use serde_json::json;
 
 const ODD_NAMES: &[&str] = &[
@@ -46,6 +46,25 @@ fn k25_odd_names_are_listed_and_each_reaches_its_own_tool() {
         assert_eq!(seen.as_deref(), Some(name));
     }
     client.assert_only_protocol();
+}
+
+#[test]
+fn k26_a_cursor_that_is_no_string_is_a_warning_and_what_came_is_used() {
+    for (cursor, told) in [("7", true), ("{\"page\":2}", true), ("false", true), ("null", false)] {
+        let room = Room::new();
+        let page = format!(r#"{{"tools":[{}],"nextCursor":{cursor}}}"#, say::definition("echo"));
+        let odd = room.fake("odd").tool("echo", say::echo());
+        room.config([("odd", odd.on("tools/list", say::steps([say::result(&page)])).entry())]);
+        let client = room.start(&[]);
+        assert_eq!(client.list_names(), ["odd:echo"], "{cursor}");
+        client.assert_echo("odd", "echo", "{}");
+        assert_eq!(ledger::with_method(&room.ledger("odd"), "tools/list").len(), 1, "{cursor}");
+        let is_told = || client.stderr().contains("server `odd`: its answer to tools/list");
+        if told {
+            process::wait_until("the warning", LIMIT, || client.stderr().contains("nextCursor"));
+        }
+        assert_eq!(is_told(), told, "{cursor}: {}", client.stderr());
+    }
 }
 
 #[test]

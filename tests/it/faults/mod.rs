@@ -6,8 +6,10 @@
 
 mod catalogue;
 mod crashes;
+mod failed_starts;
 mod framing;
 mod pressure;
+mod sloppy;
 pub(crate) mod table;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -47,6 +49,8 @@ pub(crate) enum Caller {
     /// An error of Trunkline's own: code outside -32768…-32000, and a message with each of these
     /// (`a|b`: one of them).
     OwnError(&'static [&'static str]),
+    /// This error of the server's, to the byte.
+    Error(String),
     /// An error, the server's own or Trunkline's.
     AnyError,
     /// Exactly one outcome; which one is not promised.
@@ -116,6 +120,7 @@ fn assert_caller(expected: &Caller, outcome: &Line, is_modern: bool) {
         }
         Caller::Result(raw) => assert!(outcome.result() == raw.as_bytes(), "{outcome}"),
         Caller::OwnError(parts) => assert_own_error(outcome, parts),
+        Caller::Error(raw) => assert!(outcome.error() == raw.as_bytes(), "{outcome}"),
         Caller::AnyError => drop(outcome.error()),
         Caller::Definite => {}
     }

@@ -200,12 +200,73 @@ pub(crate) fn odd_shapes() -> Vec<Row> {
         settled("no jsonrpc", r#"{"id":@ID@,"result":{}}"#),
         settled("jsonrpc 1.0", r#"{"jsonrpc":"1.0","id":@ID@,"result":{}}"#),
         settled("an error without an id", r#"{"jsonrpc":"2.0","error":{"code":1,"message":"x"}}"#),
-        settled("an error that is text", r#"{"jsonrpc":"2.0","id":@ID@,"error":"x"}"#),
-        settled("a result that is text", r#"{"jsonrpc":"2.0","id":@ID@,"result":"x"}"#),
-        settled("a result that is null", r#"{"jsonrpc":"2.0","id":@ID@,"result":null}"#),
         settled("an answer in a batch", r#"[{"jsonrpc":"2.0","id":@ID@,"result":{}}]"#),
         settled("result and method", r#"{"jsonrpc":"2.0","id":@ID@,"method":"x","result":{}}"#),
     ]
+}
+
+#[test]
+fn k4_an_answer_that_strict_clients_cannot_read_fails_its_call_at_once() {
+    check(unreadable());
+}
+
+/// Both official client SDKs drop these and wait for their own timeout.
+pub(crate) fn unreadable() -> Vec<Row> {
+    let row = |name, member: &str, parts| Row {
+        name,
+        flags: &[],
+        bad: say::steps([say::line(format!(r#"{{"jsonrpc":"2.0","id":@ID@,{member}}}"#))]),
+        caller: Caller::OwnError(parts),
+        after: After::Lives,
+    };
+    let result: &[&str] = &["-31005", "evil", "`result`", "may have run"];
+    let error: &[&str] = &["-31005", "evil", "`error`"];
+    let code: &[&str] = &["-31005", "evil", "`error`", "`code`"];
+    let message: &[&str] = &["-31005", "evil", "`error`", "`message`"];
+    vec![
+        row("a result that is null", r#""result":null"#, result),
+        row("a result that is a number", r#""result":7"#, result),
+        row("a result that is text", r#""result":"x""#, result),
+        row("a result that is an array", r#""result":[{"content":[]}]"#, result),
+        row("a result that is true", r#""result":true"#, result),
+        row("an error that is text", r#""error":"x""#, error),
+        row("an error that is null", r#""error":null"#, error),
+        row("an error that is an array", r#""error":[1,"x"]"#, error),
+        row("an empty error", r#""error":{}"#, code),
+        row("an error without a code", r#""error":{"message":"m"}"#, code),
+        row("a code that is text", r#""error":{"code":"E_FAIL","message":"m"}"#, code),
+        row("a code that is a number as text", r#""error":{"code":"-32000","message":"m"}"#, code),
+        row("a code that is null", r#""error":{"code":null,"message":"m"}"#, code),
+        row("a code that is true", r#""error":{"code":true,"message":"m"}"#, code),
+        row("a fractional code", r#""error":{"code":1.5,"message":"m"}"#, code),
+        row("a code beyond all integers", r#""error":{"code":1e400,"message":"m"}"#, code),
+        row("an error without a message", r#""error":{"code":-32000}"#, message),
+        row("a message that is null", r#""error":{"code":-32000,"message":null}"#, message),
+        row("a message that is an object", r#""error":{"message":{},"code":1}"#, message),
+    ]
+}
+
+/// What both official client SDKs read: an integer is one however JSON spells it.
+pub(crate) fn readable_errors() -> Vec<Row> {
+    let row = |name, error: &str| Row {
+        name,
+        flags: &[],
+        bad: say::steps([say::error(error)]),
+        caller: Caller::Error(error.to_owned()),
+        after: After::Lives,
+    };
+    vec![
+        row("the usual error", r#"{"code":-32000,"message":"no","data":{"code":"x"}}"#),
+        row("a code with a fraction of zero", r#"{"code":1.0,"message":"m"}"#),
+        row("a code with an exponent", r#"{ "message":"\u0041","code":1e2,"data":null }"#),
+        row("an empty message", r#"{"code":0,"message":""}"#),
+        row("members of its own", r#"{"code":7,"message":"m","hint":["x"]}"#),
+    ]
+}
+
+#[test]
+fn k5_errors_that_can_be_read_pass() {
+    check(readable_errors());
 }
 
 #[test]

@@ -66,6 +66,28 @@ fn k33_statuses_and_types_that_are_no_answer_fail_the_call() {
 }
 
 #[test]
+fn k4_an_unreadable_error_in_the_body_of_a_refusal_is_a_broken_answer() {
+    let json = [("Content-Type", "application/json")];
+    let body = |error: &str| format!(r#"{{"jsonrpc":"2.0","id":@ID@,"error":{error}}}"#);
+    let refusal = |name, status, error: &str| {
+        row(name, say::steps([net::http(status, &json, &body(error))]), &["-31005", "`error`"])
+    };
+    each_of([Upstream::Http, Upstream::ModernHttp], |upstream| {
+        check_over(
+            Front::Stdio,
+            upstream,
+            vec![
+                refusal("400 without a message", 400, r#"{"code":-32602}"#),
+                refusal("404 without a message", 404, r#"{"code":-32001}"#),
+                refusal("422 with a code that is text", 422, r#"{"code":"x","message":"m"}"#),
+                refusal("400 with an error that is text", 400, r#""no""#),
+                refusal("500 with an empty error", 500, "{}"),
+            ],
+        );
+    });
+}
+
+#[test]
 fn k33_broken_bodies_and_connections_fail_the_call_and_not_the_next() {
     let whole = fine_body();
     let length = |n: usize| format!("Content-Length: {n}\r\n");

@@ -5,7 +5,8 @@ use kit::say;
 use kit::scene::{Front, each, each_of};
 
 use crate::faults::table::{
-    framing, legal, noise, odd_shapes, silence, strangers, too_large, undecodable,
+    framing, legal, noise, odd_shapes, readable_errors, silence, strangers, too_large, undecodable,
+    unreadable,
 };
 use crate::faults::{After, Caller, Row, check_over};
 
@@ -47,6 +48,15 @@ fn k4_k5_undecodable_answers_fail_and_odd_shapes_are_settled_in_any_era() {
     each_of(ERAS, |(front, upstream)| {
         let rows = undecodable().into_iter().chain(odd_shapes()).chain(legal()).collect();
         check_over(front, upstream, about_messages(rows));
+    });
+}
+
+#[test]
+fn k4_answers_that_strict_clients_cannot_read_fail_in_any_era_and_over_any_transport() {
+    // Some of each: what is wrong with an answer is seen before it matters where it goes.
+    each_of(ERAS.into_iter().chain(SIDES), |(front, upstream)| {
+        let some = unreadable().into_iter().step_by(4);
+        check_over(front, upstream, some.chain(readable_errors().into_iter().take(3)).collect());
     });
 }
 

@@ -64,7 +64,8 @@ fn examine(
     }
     let keys: Vec<_> =
         config.servers.iter().map(|spec| (spec.key.clone(), spec.disabled)).collect();
-    let options = settings::options(&wanted, path, config, environment)?;
+    let mut options = settings::options(&wanted, path, config, environment)?;
+    options.caller_tells_failures = true; // in the table
     let progress = StatusLine::new();
     progress.show(&format!("starting {} servers …", options.servers.len()));
     let statuses = block_on(async {

@@ -126,7 +126,10 @@ fn config(
         return Ok(());
     }
     match settings::options(&wanted, path, loaded, environment) {
-        Ok(options) => living(asked, options, clients, seen),
+        Ok(mut options) => {
+            options.caller_tells_failures = true; // among the findings
+            living(asked, options, clients, seen)
+        }
         Err(error) => {
             seen.findings.push(Finding::new(Grade::Error, "config", &about, error.to_string()));
             Ok(())

@@ -14,9 +14,10 @@ const SOON: Duration = Duration::from_secs(1);
 pub(crate) fn start(server: &str, status: &Status) -> Option<Finding> {
     match &status.state {
         State::Failed(failure) => {
-            let last = failure.stderr.last().map(|line| format!("; its last words: {line}"));
-            let problem = format!("it {}{}", failure.what, last.unwrap_or_default());
+            let quoted = failure.quoted().map(|quoted| format!("; {quoted}"));
+            let problem = format!("it {}{}", failure.what, quoted.unwrap_or_default());
             let fix = match failure.advice.as_str() {
+                "" if failure.stderr.len() > 1 => "read all that it said with `trunkline check`",
                 "" => "run its command by hand and read what it says",
                 advice => advice,
             };

@@ -9,7 +9,7 @@ use super::mask::LONG_NUMBER;
 use super::path::Path;
 use super::problem::Problem;
 use super::secrets::Secrets;
-use super::suspect::{is_secret_name, is_secret_value};
+use super::suspect::{is_ordinary_name, is_secret_name, is_secret_value};
 use crate::jsonc::{Member, Node, Text, Value};
 
 /// Reads the fields of one server and remembers what must not be printed. A field with a problem
@@ -117,7 +117,8 @@ impl Reader<'_, '_> {
                 return None;
             }
         };
-        if !self.disabled && (is_secret_name(name) || is_secret_value(&value)) {
+        let is_secret = is_secret_name(name) || is_secret_value(&value);
+        if !self.disabled && is_secret && !is_ordinary_name(name) {
             self.secrets.add(name, &value);
         }
         Some(value)
@@ -143,7 +144,7 @@ impl Reader<'_, '_> {
             let help = self.missing_help(name);
             self.check.report(problem.help(help));
         }
-        for (name, value) in &expanded.used {
+        for (name, value) in expanded.used.iter().filter(|(name, _)| !is_ordinary_name(name)) {
             self.secrets.add(name, value);
         }
         if expanded.value.contains('\0') {

@@ -18,14 +18,30 @@ const WORDS: [&str; 11] = [
 /// A whole part of a name between `_` or `-`.
 const PARTS: [&str; 5] = ["PAT", "DSN", "PIN", "SID", "JWT"];
 
+/// Variables that every program has and that are no secret, whatever is in them: a log without the
+/// user's own paths in it helps nobody.
+const ORDINARY: [&str; 16] = [
+    "HOME", "USER", "LOGNAME", "PATH", "PWD", "OLDPWD", "TMPDIR", "TMP", "TEMP", "LANG",
+    "LANGUAGE", "SHELL", "TERM", "TZ", "HOSTNAME", "EDITOR",
+];
+const ORDINARY_PREFIXES: [&str; 2] = ["LC_", "XDG_"];
+
 /// Shorter values are too often plain words to be judged by their letters.
 const LONG: usize = 20;
 
 /// `GITHUB_TOKEN`, `x-api-key`, `PGPASSWORD`: case does not matter.
 pub(crate) fn is_secret_name(name: &str) -> bool {
+    if is_ordinary_name(name) {
+        return false;
+    }
     let name = name.to_ascii_uppercase();
     WORDS.iter().any(|word| name.contains(word))
         || name.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| PARTS.contains(&part))
+}
+
+/// `HOME`, `PATH`, `LC_ALL`: exactly as they are spelt.
+pub(crate) fn is_ordinary_name(name: &str) -> bool {
+    ORDINARY.contains(&name) || ORDINARY_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// A URL with a password, or a long mix of letters and digits that no one would write by hand.
@@ -68,7 +84,7 @@ fn entropy(bytes: &[u8]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_secret_name, is_secret_value, password_in_url};
+    use super::{is_ordinary_name, is_secret_name, is_secret_value, password_in_url};
 
     #[test]
     fn names() {
@@ -87,8 +103,19 @@ mod tests {
         ] {
             assert!(is_secret_name(name), "{name}");
         }
-        for name in ["LOG_LEVEL", "PORT", "HOME", "PATH", "NODE_ENV", "Accept", "SPINNER"] {
+        for name in ["LOG_LEVEL", "PORT", "HOME", "PATH", "NODE_ENV", "Accept", "SPINNER", "PWD"] {
             assert!(!is_secret_name(name), "{name}");
+        }
+        for (name, expected) in [
+            ("HOME", true),
+            ("OLDPWD", true),
+            ("LC_ALL", true),
+            ("XDG_CACHE_HOME", true),
+            ("MYSQL_PWD", false),
+            ("home", false),
+            ("HOME_TOKEN", false),
+        ] {
+            assert_eq!(is_ordinary_name(name), expected, "{name}");
         }
     }
 

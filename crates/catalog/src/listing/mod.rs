@@ -198,7 +198,18 @@ impl Listing {
             }
         }
         self.warnings.extend(repairs.warning());
-        Ok(cursor.filter(|cursor| cursor.starts_with(b"\"")))
+        match cursor {
+            None | Some(b"null") => Ok(None),
+            Some(cursor) if cursor.starts_with(b"\"") => Ok(Some(cursor)),
+            Some(cursor) => {
+                let (method, what) = (kind.method(), json_type(cursor));
+                self.warnings.push(format!(
+                    "its answer to {method} has a `nextCursor` that is {what}, not a string; what \
+                     came so far is used"
+                ));
+                Ok(None)
+            }
+        }
     }
 
     /// Takes one list over from a fresh listing. The warnings are the fresh ones: a server that
@@ -215,6 +226,16 @@ impl Listing {
             ListKind::Templates => &mut self.templates,
             ListKind::Prompts => &mut self.prompts,
         }
+    }
+}
+
+/// What a JSON value is, in words.
+fn json_type(value: &[u8]) -> &'static str {
+    match value.first() {
+        Some(b'{') => "an object",
+        Some(b'[') => "an array",
+        Some(b't' | b'f') => "a boolean",
+        _ => "a number",
     }
 }
 

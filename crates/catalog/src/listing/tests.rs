@@ -75,6 +75,9 @@ fn cursors() {
     check(r#"{"tools":[],"nextCursor":""}"#, &[], 0, Some("\"\""));
     check(r#"{"tools":[],"nextCursor":"p2"}"#, &[], 0, Some("\"p2\""));
     check(r#"{"tools":[],"nextCursor":null}"#, &[], 0, None);
+    for cursor in ["7", "{}", r#"["p2"]"#, "true"] {
+        check(&format!(r#"{{"tools":[],"nextCursor":{cursor}}}"#), &[], 1, None);
+    }
 }
 
 #[test]

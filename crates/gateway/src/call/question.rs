@@ -187,12 +187,13 @@ impl Client {
     pub(crate) fn progresses(&self, message: &Message<'_>, touched: &mut Touched) {
         let Some(span) = message.params.progress_token else { return };
         let Some(id) = upstream_id(span.of(message.bytes)) else { return };
-        let questions = self.questions.lock();
-        let Some(Question { from, token: Some(token), .. }) = questions.open.get(&id) else {
-            return;
+        // Not under the lock: the server's own is taken to pass it on.
+        let asked = match self.questions.lock().open.get(&id) {
+            Some(Question { from, token: Some(token), .. }) => (from.upgrade(), token.clone()),
+            _ => return,
         };
-        if let Some(from) = from.upgrade() {
-            from.pass(message.bytes, &Edits::one(span, token), touched);
+        if let (Some(from), token) = asked {
+            from.pass(message.bytes, &Edits::one(span, &token), touched);
         }
     }
 

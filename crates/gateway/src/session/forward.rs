@@ -191,7 +191,7 @@ impl Session {
         };
         let change = to.and_then(|to| to.change);
         let edits = change.as_ref().map(|(at, token)| Edits::one(*at, token));
-        connection.line.tell(message.bytes, &edits.unwrap_or_default(), touched);
+        connection.tell(message.bytes, &edits.unwrap_or_default(), touched);
     }
 
     /// Something about the client itself: for the servers that are its own.
@@ -201,7 +201,7 @@ impl Session {
             false => self.privates.lock().values().cloned().collect(),
         };
         for connection in servers.iter().filter_map(|server| server.connection()) {
-            connection.line.tell(message.bytes, &Edits::new(), touched);
+            connection.tell(message.bytes, &Edits::new(), touched);
         }
     }
 }

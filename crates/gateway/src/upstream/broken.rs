@@ -7,13 +7,15 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use trunkline_catalog::config::Secrets;
-use trunkline_wire::{Fault, FaultKind, salvage_id};
+use trunkline_wire::{Fault, FaultKind, Outline, salvage_id, upstream_id};
 
 use crate::error::CallError;
 use crate::identity::Identity;
 use crate::limits::{BROKEN_LINES, BROKEN_WINDOW};
 use crate::upstream::connection::Connection;
+use crate::upstream::pending::UpstreamId;
 use crate::upstream::shown::shown;
+use crate::upstream::unowned::Unowned;
 
 /// How many lines are shown, and how much of each.
 const SAMPLES: usize = 3;
@@ -26,6 +28,8 @@ pub(crate) struct BrokenLines {
     seen: Mutex<Seen>,
     /// Too many broken messages: the server is to be given up.
     pub(crate) too_many: Notify,
+    /// An answer without an id has come that belongs to nobody.
+    pub(crate) unowned: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -34,11 +38,13 @@ struct Seen {
     unowned: Vec<Instant>,
     /// An oversize line is being skipped and it is not yet known whose it is.
     owner_unknown: bool,
+    /// The last error without an id that came during the handshake, fit to be shown.
+    refusal: Option<String>,
 }
 
 impl BrokenLines {
     pub(crate) fn new(secrets: Arc<Secrets>) -> Self {
-        Self { secrets, seen: Mutex::default(), too_many: Notify::new() }
+        Self { secrets, seen: Mutex::default(), too_many: Notify::new(), unowned: Notify::new() }
     }
 
     /// Text of the server's, fit to be shown.
@@ -58,6 +64,21 @@ impl BrokenLines {
         tracing::warn!(%server, "sent a line that {what}: {sample}{last}");
     }
 
+    /// A response that strict clients cannot read.
+    pub(super) fn warn_unreadable(&self, server: &Identity, line: &[u8], fault: FaultKind) {
+        self.warn(server, line, &format!("clients cannot read ({fault})"));
+    }
+
+    /// An error without an id came before the server was ready.
+    pub(super) fn note_refusal(&self, error: &str) {
+        self.seen.lock().refusal = Some(self.shown(error));
+    }
+
+    /// The last of those, for whoever asks why the server did not become ready.
+    pub(super) fn refusal(&self) -> Option<String> {
+        self.seen.lock().refusal.clone()
+    }
+
     /// A broken message that is nobody's. True once too many of them came within the window.
     fn count_unowned(&self, window: Duration) -> bool {
         let mut seen = self.seen.lock();
@@ -70,18 +91,36 @@ impl BrokenLines {
 
 impl Connection {
     /// A line that did not scan. If it is an answer, its owner learns at once that it is broken.
-    pub(crate) fn broken_line(&self, line: &[u8], fault: Fault) {
-        if !looks_like_message(line) {
+    pub(crate) fn broken_line(
+        self: &Arc<Self>,
+        line: &[u8],
+        fault: Fault,
+        origin: Option<UpstreamId>,
+    ) {
+        let outline = Outline::of(line);
+        if !may_be_answer(line, &outline) {
             return self.noise(line);
         }
-        self.broken.warn(&self.key, line, &format!("is a broken message ({fault})"));
+        let named = fault.id.and_then(|span| upstream_id(span.of(line)));
+        let named = named.or_else(|| outline.id.and_then(upstream_id));
+        // Where the structure can be trusted, an id further inside is not the line's own.
+        let named = named.or_else(|| salvage_id(line).filter(|_| fault.kind.is_parse_error()));
         let error = self.broken_answer(fault.kind);
-        let named = fault.id.and_then(|span| trunkline_wire::upstream_id(span.of(line)));
-        let id = named.or_else(|| salvage_id(line));
-        if id.is_some_and(|id| self.fail(id, &error)) {
-            return;
+        let what = format!("is a broken message ({fault})");
+        if named.is_some_and(|id| self.fail(id, &error)) {
+            return self.broken.warn(&self.key, line, &what);
         }
-        self.fail_only_or_count(&error);
+        if outline.id.is_some() || !is_unowned_answer(&outline, fault.kind) {
+            return self.noise(line);
+        }
+        let is_owned = self.suspect_owner(Unowned::Broken(fault.kind), origin);
+        // An answer to a notification is whole but for its id: it is worth neither a line nor a count.
+        if is_owned || fault.kind != FaultKind::NoKind {
+            self.broken.warn(&self.key, line, &what);
+        }
+        if !is_owned && fault.kind != FaultKind::NoKind {
+            self.count_unowned();
+        }
     }
 
     /// A line that is no message at all: a banner, a log line.
@@ -117,12 +156,18 @@ impl Connection {
     }
 
     fn fail_only_or_count(&self, error: &CallError) {
-        if !self.fail_only(error) && self.broken.count_unowned(BROKEN_WINDOW) {
+        if !self.fail_only(error) {
+            self.count_unowned();
+        }
+    }
+
+    fn count_unowned(&self) {
+        if self.broken.count_unowned(BROKEN_WINDOW) {
             self.broken.too_many.notify_one();
         }
     }
 
-    fn broken_answer(&self, fault: FaultKind) -> CallError {
+    pub(super) fn broken_answer(&self, fault: FaultKind) -> CallError {
         CallError::BrokenAnswer { server: self.key.to_string(), fault }
     }
 
@@ -131,28 +176,61 @@ impl Connection {
     }
 }
 
-/// A log line may look like an object; an answer of ours names at least one of these.
-fn looks_like_message(line: &[u8]) -> bool {
-    let starts = line.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
-    let names = |word: &[u8]| memchr::memmem::find(line, word).is_some();
-    starts && (names(b"\"jsonrpc\"") || (names(b"\"id\"") && names(b"\"result\"")))
+/// Can it be an answer, if a broken one? A log line may look like an object, and may hold a request of
+/// ours; an answer names at its top what it answers or which protocol it speaks, and no method.
+fn may_be_answer(line: &[u8], outline: &Outline<'_>) -> bool {
+    let is_object = line.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
+    let is_message = outline.has_jsonrpc || (outline.id.is_some() && outline.has_outcome());
+    is_object && is_message && (outline.has_outcome() || !outline.has_method)
+}
+
+/// Can it be an answer to a request that it does not name? Cut or broken text may lack anything but
+/// its beginning.
+fn is_unowned_answer(outline: &Outline<'_>, fault: FaultKind) -> bool {
+    outline.is_version_two
+        && !outline.has_method
+        && (outline.has_outcome() || fault.is_parse_error())
 }
 
 #[cfg(test)]
 mod tests {
+    use trunkline_wire::scan;
+
     use super::*;
 
     #[test]
-    fn log_lines_are_not_taken_for_answers() {
+    fn what_is_no_answer_is_noise_and_what_names_nobody_is_told_apart() {
+        let (noise, named, unowned) = ((false, false), (true, false), (true, true));
         for (line, expected) in [
-            ("hello", false),
-            ("[]", false),
-            ("{ foo: 'bar' }", false),
-            (r#"{"level":"info"}"#, false),
-            (r#"{"jsonrpc":"2.0","id":1,"result":"#, true),
-            (r#"{"id":1,"result":{}}"#, true),
+            ("hello", noise),
+            ("[]", noise),
+            ("{ foo: 'bar' }", noise),
+            (r#"{"level":"info"}"#, noise),
+            (r#"{"level":"info","request":{"jsonrpc":"2.0","id":1,"method":"m"}}"#, noise),
+            (r#"{"level":"info","request":{"jsonrpc":"2.0","method":"m","id":1},}"#, noise),
+            (r#"{"msg":"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}"}"#, noise),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#, noise),
+            (r#"{"jsonrpc":"1.0","id":1,"method":"m"}"#, noise),
+            (r#"{"method":"m","id":1,"params":{}}"#, noise),
+            (r#"{"id":1,"tool":"echo"}"#, noise),
+            (r#"{"id":null,"error":"no"}"#, noise),
+            (r#"{"id":1,"result":{}}"#, named),
+            (r#"{"id":1,"error":"no"}"#, named),
+            (r#"{"jsonrpc":"1.0","id":1,"result":{}}"#, named),
+            (r#"{"jsonrpc":"1.0","id":null,"result":{}}"#, named),
+            (r#"{"jsonrpc":"1.0","level":"info"}"#, named),
+            (r#"{"jsonrpc":"2.0","id":1}"#, named),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"m","result":{}}"#, named),
+            (r#"{"jsonrpc":"2.0","id":null,"result":{}}"#, unowned),
+            (r#"{"jsonrpc":"2.0","error":{"code":1,"message":""}}"#, unowned),
+            (r#"{"jsonrpc":"2.0","id":1,"result":"#, unowned),
+            (r#"{"jsonrpc":"2.0","id":1"#, unowned),
         ] {
-            assert_eq!(looks_like_message(line.as_bytes()), expected, "{line}");
+            let fault = scan(line.as_bytes()).unwrap_err().kind;
+            let outline = Outline::of(line.as_bytes());
+            let is_answer = may_be_answer(line.as_bytes(), &outline);
+            let is_unowned = is_answer && is_unowned_answer(&outline, fault);
+            assert_eq!((is_answer, is_unowned), expected, "{line}");
         }
     }
 }

@@ -49,6 +49,8 @@ pub(crate) struct Connection {
     pub(crate) parking: Arc<Parking>,
     /// It has been found to be of the stateless era.
     modern: AtomicBool,
+    /// The handshake is over, and what it offers is known.
+    opened: AtomicBool,
     /// It logs, and was told to from this level on (more than any: it was told nothing).
     pub(crate) logs: AtomicBool,
     pub(super) told_level: AtomicU8,
@@ -116,6 +118,7 @@ impl Connection {
             listens: Listens::default(),
             parking,
             modern: AtomicBool::new(false),
+            opened: AtomicBool::new(false),
             logs: AtomicBool::new(false),
             told_level: AtomicU8::new(u8::MAX),
             has_tasks: AtomicBool::new(false),
@@ -141,6 +144,16 @@ impl Connection {
     /// Found out in the handshake, once.
     pub(crate) fn set_era(&self, era: Era) {
         self.modern.store(era == Era::Modern, Ordering::Relaxed);
+    }
+
+    /// Is the handshake over? Before that, an answer without an id belongs to nobody: servers log,
+    /// greet and answer notifications then.
+    pub(crate) fn is_opened(&self) -> bool {
+        self.opened.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_opened(&self) {
+        self.opened.store(true, Ordering::Relaxed);
     }
 
     /// Is no client's call with the server, and has none just been?
@@ -310,8 +323,14 @@ impl Connection {
         }
     }
 
-    pub(super) fn tell(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) {
-        if !self.line.tell(bytes, edits, touched) {
+    /// Sends something that has no answer.
+    pub(crate) fn tell(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) {
+        // Under the lock: which requests were sent before it and which after it is known exactly.
+        let mut pending = self.pending.lock();
+        pending.note_notice();
+        let is_sent = self.line.tell(bytes, edits, touched);
+        drop(pending);
+        if !is_sent {
             tracing::debug!(server = %self.key, "a message found its server gone");
         }
     }
@@ -331,7 +350,7 @@ impl Connection {
             Err(Fault { kind: FaultKind::Batch, .. }) => {
                 return self.receive_batch(payload.bytes(), origin, touched);
             }
-            Err(fault) => return self.broken_line(payload.bytes(), *fault),
+            Err(fault) => return self.broken_line(payload.bytes(), *fault, origin),
         };
         if self.outfit.room.is_some() {
             self.note_time();
@@ -339,16 +358,21 @@ impl Connection {
         match message.kind {
             Kind::Answer | Kind::Refusal => {
                 let (id, shape) = (upstream_id(message.id()), Shape::of(message));
-                let id = id.or_else(|| self.owner_of_null(message, origin));
-                let entry = id.and_then(|id| self.pending.lock().remove(id));
+                let entry = id.and_then(|id| self.pending.lock().take_answered(id));
                 let (Some(entry), Some(shape)) = (entry, shape) else {
-                    tracing::debug!(server = %self.key, "an answer nobody waits for is dropped");
-                    return;
+                    return self.unmatched(message, origin);
                 };
-                self.settle(entry, shape, payload, touched);
+                match message.unreadable {
+                    Some(fault) if entry.waiter.is_of_client() => {
+                        self.broken.warn_unreadable(&self.key, message.bytes, fault);
+                        self.fail_entry(entry, &self.broken_answer(fault), touched);
+                    }
+                    _ => self.settle(entry, shape, payload, touched),
+                }
                 self.made_room_in(touched);
             }
             Kind::Notification => self.notified(message, origin, touched),
+            Kind::Request if self.is_echo(message) => self.noise(message.bytes),
             Kind::Request => self.asked(message, origin, touched),
         }
     }
@@ -368,22 +392,15 @@ impl Connection {
         }
     }
 
-    /// A server that could not read a request answers with an error and an id that is none. It is
-    /// that of the request it came back from, or the only open call's, if there is only one.
-    fn owner_of_null(
-        &self,
-        message: &Message<'_>,
-        origin: Option<UpstreamId>,
-    ) -> Option<UpstreamId> {
-        // Python's server says "server-error" where it could not read the id.
-        if !matches!(message.id(), b"null" | b"\"server-error\"") {
-            return None;
-        }
-        origin.or_else(|| self.pending.lock().only())
+    /// Has the server written back what it was sent? A request under an id of ours that is open can be
+    /// nothing else.
+    fn is_echo(&self, message: &Message<'_>) -> bool {
+        let id = upstream_id(message.id());
+        id.is_some_and(|id| self.pending.lock().get(id).is_some())
     }
 
     /// Gives a response to whoever waits for it.
-    fn settle(
+    pub(super) fn settle(
         self: &Arc<Self>,
         entry: Entry,
         shape: Shape,

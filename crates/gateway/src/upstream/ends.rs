@@ -30,25 +30,28 @@ impl Connection {
         touched: &mut Touched,
     ) -> bool {
         let entry = self.pending.lock().remove(id);
-        match entry {
-            Some(Entry { waiter: Waiter::Client(path), .. }) => {
-                path.fail(error, touched);
-                true
-            }
-            Some(Entry { waiter: Waiter::Own(sender) | Waiter::Listening(sender), .. }) => {
+        entry.is_some_and(|entry| self.fail_entry(entry, error, touched))
+    }
+
+    /// Ends what was taken out with an error. False if nobody waited for it.
+    pub(super) fn fail_entry(
+        &self,
+        entry: Entry,
+        error: &CallError,
+        touched: &mut Touched,
+    ) -> bool {
+        match entry.waiter {
+            Waiter::Client(path) => path.fail(error, touched),
+            Waiter::Own(sender) | Waiter::Listening(sender) => {
                 drop(sender.send(Err(error.to_string())));
-                true
             }
-            Some(Entry { waiter: Waiter::Parked(parked), .. }) => {
-                parked.fail(error, touched);
-                true
-            }
-            Some(Entry { waiter: Waiter::Fence, .. }) => {
+            Waiter::Parked(parked) => parked.fail(error, touched),
+            Waiter::Fence => {
                 self.fence_passed(touched);
-                false
+                return false;
             }
-            None => false,
         }
+        true
     }
 
     /// The connection is over: every open call ends, each knowing whether it may have run.

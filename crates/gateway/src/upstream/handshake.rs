@@ -297,7 +297,10 @@ impl<'a> List<'a> {
             };
             let result = match result_of(method, answer) {
                 Ok(result) => result,
-                Err(HandshakeError::Refused { .. }) if kind == ListKind::Tools && !hello.tools => {
+                // However it says that it has none.
+                Err(HandshakeError::Refused { .. } | HandshakeError::Unusable(..))
+                    if kind == ListKind::Tools && !hello.tools =>
+                {
                     return Ok(listing);
                 }
                 Err(error) => return Err(error),

@@ -52,6 +52,8 @@ impl Connection {
     ) {
         match &*message.method() {
             _ if self.is_told_twice(message) => {}
+            // Only clients say these: the server has written back what it was sent.
+            b"notifications/initialized" | b"notifications/roots/list_changed" => {}
             method if message.params.meta_subscription.is_some() && method != ACKNOWLEDGED => {
                 self.notified_of_ours(message, origin, touched);
             }

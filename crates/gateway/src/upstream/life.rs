@@ -120,7 +120,10 @@ impl<'a> Life<'a> {
             },
             what = self.ended(tree) => return self.ended_early(&what),
             () = sleep(give_up) => {
-                let what = format!("did not become ready within {} s", give_up.as_secs_f64());
+                let mut what = format!("did not become ready within {} s", give_up.as_secs_f64());
+                if let Some(error) = self.connection.broken.refusal() {
+                    what.push_str(&format!("; it sent an error that names no request: {error}"));
+                }
                 return self.failed(Phase::Initialization, &what);
             }
             _ = self.supervisor.ending(self.server) => return End::Stopped,
@@ -189,7 +192,10 @@ impl<'a> Life<'a> {
 
     fn failed(&self, phase: Phase, what: &str) -> End {
         let what = shown(what, &self.server.secrets);
-        let stderr = self.words.quoted();
+        let stderr = match phase {
+            Phase::Runtime => self.words.quoted(),
+            Phase::Startup | Phase::Initialization => self.words.quoted_from_start(),
+        };
         let advice = if stderr.is_empty() && phase != Phase::Runtime {
             "run its command by hand to see what it says".to_owned()
         } else {

@@ -1,5 +1,6 @@
 //! The calls one server has open, by the id we gave them.
 
+use std::collections::HashMap;
 use std::collections::hash_map::RandomState as Random;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::Arc;
@@ -10,8 +11,10 @@ use crate::call::ReturnPath;
 use crate::deadlines::Tick;
 use crate::limits::OPEN_CALLS;
 use crate::upstream::given_up::GivenUp;
+use crate::upstream::notices::Notices;
 use crate::upstream::open::Open;
 use crate::upstream::parked::Parked;
+use crate::upstream::unowned::Unowned;
 
 /// An id of ours. Counts up from a random nine-digit number: a small number in some payload or a
 /// stray answer is not mistaken for one of ours, and a server that keeps ids in 32 bits, or prints
@@ -36,6 +39,11 @@ pub(crate) enum Waiter {
 }
 
 impl Waiter {
+    /// Does a client get what the server answers, as it is?
+    pub(super) fn is_of_client(&self) -> bool {
+        matches!(self, Self::Client(_) | Self::Parked(_))
+    }
+
     /// Is it open beside the calls, whatever comes?
     fn is_lasting(&self) -> bool {
         matches!(self, Self::Listening(_) | Self::Fence)
@@ -59,6 +67,10 @@ pub(crate) struct Pending {
     /// The connection is over.
     pub(crate) closed: bool,
     pub(crate) given_up: GivenUp,
+    pub(crate) notices: Notices,
+    /// Calls that an answer without an id may belong to: what they end with unless theirs comes soon.
+    /// No more than are open, but for those that were answered within `REAL_ANSWER`.
+    pub(crate) suspected: HashMap<UpstreamId, Unowned>,
 }
 
 impl Pending {
@@ -71,6 +83,8 @@ impl Pending {
             went_round: false,
             closed: false,
             given_up: GivenUp::default(),
+            notices: Notices::default(),
+            suspected: HashMap::new(),
         }
     }
 
@@ -89,6 +103,7 @@ impl Pending {
             } else {
                 self.last = FIRST;
                 self.went_round = true;
+                self.notices.start_over();
             }
             if !self.went_round || self.open.get(self.last).is_none() {
                 return Some(self.last);
@@ -106,6 +121,19 @@ impl Pending {
 
     pub(crate) fn remove(&mut self, id: UpstreamId) -> Option<Entry> {
         self.open.remove(id)
+    }
+
+    /// Takes out the request that the server has answered.
+    #[inline]
+    pub(crate) fn take_answered(&mut self, id: UpstreamId) -> Option<Entry> {
+        let entry = self.open.remove(id)?;
+        self.notices.passed(id);
+        Some(entry)
+    }
+
+    /// Something that has no answer is being sent.
+    pub(crate) fn note_notice(&mut self) {
+        self.notices.sent(self.last);
     }
 
     /// The only open call, if there is exactly one.

@@ -32,6 +32,8 @@ enum Knowledge {
     Nothing,
     /// It has been asked and has not answered yet.
     Asked,
+    /// It has refused the question and has answered nothing since: some end once they have.
+    Refused,
     Found(Era),
 }
 
@@ -46,11 +48,11 @@ impl Known {
         Self(Mutex::new(if settled { knowledge } else { Knowledge::Nothing }))
     }
 
-    /// The process has ended. True if that was its answer to the question: it is one of those that
-    /// end at a first message they do not know, and is started again without.
+    /// The process has ended. True if that was over the question, refused or not: it is one of those
+    /// that end at a first message they do not know, and is started again without.
     pub(super) fn ended(&self) -> bool {
         let mut knowledge = self.0.lock();
-        let by_question = *knowledge == Knowledge::Asked;
+        let by_question = matches!(*knowledge, Knowledge::Asked | Knowledge::Refused);
         if by_question {
             *knowledge = Knowledge::Found(Era::Legacy);
         }
@@ -128,10 +130,10 @@ pub(super) async fn open(
         Opening::Find(known) => {
             let opened = match known.get() {
                 Knowledge::Found(Era::Legacy) => prober.initialize_again().await,
-                Knowledge::Found(Era::Modern) => prober.find(|| {}).await,
-                Knowledge::Nothing | Knowledge::Asked => {
+                Knowledge::Found(Era::Modern) => prober.find(|_| {}).await,
+                Knowledge::Nothing | Knowledge::Asked | Knowledge::Refused => {
                     known.set(Knowledge::Asked);
-                    prober.find(|| known.set(Knowledge::Nothing)).await
+                    prober.find(|knowledge| known.set(knowledge)).await
                 }
             };
             match &opened {
@@ -168,17 +170,26 @@ impl Prober<'_> {
         }
     }
 
-    /// Asks for the era, and opens the conversation in it. `answered` hears that there is an answer.
-    async fn find(self, answered: impl FnOnce()) -> Result<Hello, HandshakeError> {
+    /// Asks for the era, and opens the conversation in it. `learn` hears what the answer says about
+    /// the server.
+    async fn find(self, learn: impl FnOnce(Knowledge)) -> Result<Hello, HandshakeError> {
         let (id, mut answer) = self.begin()?;
-        let Ok(answer) = timeout(PROBE, &mut answer).await else {
-            return self.find_slowly(id, answer).await;
+        let in_time = tokio::select! {
+            biased;
+            in_time = timeout(PROBE, &mut answer) => in_time.ok(),
+            // It may be its answer: the other way is tried at once, and a better one still counts.
+            () = self.connection.broken.unowned.notified() => None,
         };
-        let answer = answer.map_err(|_| HandshakeError::Silent(DISCOVER))?;
-        answered();
-        match answer {
-            Ok(answer) if verdict(&answer) != Verdict::Legacy => self.modern(&answer).await,
-            _ => self.initialize().await,
+        let Some(answer) = in_time else { return self.find_slowly(id, answer).await };
+        match answer.map_err(|_| HandshakeError::Silent(DISCOVER))? {
+            Ok(answer) if verdict(&answer) != Verdict::Legacy => {
+                learn(Knowledge::Nothing);
+                self.modern(&answer).await
+            }
+            _ => {
+                learn(Knowledge::Refused);
+                self.initialize().await
+            }
         }
     }
 
@@ -322,6 +333,9 @@ mod tests {
         assert!(known.ended(), "it ended on the question");
         assert_eq!(known.get(), Knowledge::Found(Era::Legacy));
         assert!(!known.ended(), "and now on something else");
+        known.set(Knowledge::Refused);
+        assert_eq!(known.passed_on().get(), Knowledge::Nothing);
+        assert!(known.ended(), "it refused the question, and ended");
         assert_eq!(known.passed_on().get(), Knowledge::Found(Era::Legacy));
     }
 
@@ -368,7 +382,7 @@ mod tests {
         let prober = Prober { connection: &connection, capabilities: b"{}", instance: &instance };
         let opens = async {
             if !slow {
-                return prober.find(|| {}).await;
+                return prober.find(|_| {}).await;
             }
             let (id, answer) = prober.begin().unwrap();
             prober.find_slowly(id, answer).await
@@ -410,6 +424,25 @@ mod tests {
             let era = opened.map_or(Era::Legacy, |(era, _)| era);
             assert_eq!(connection.era(), era, "{script:?}");
             assert_eq!(connection.pending.lock().len(), 0, "{script:?}");
+        }
+    }
+
+    /// Both ways are tried then, and the time for those that say nothing is not waited out.
+    #[tokio::test]
+    async fn an_error_without_an_id_may_be_the_answer() {
+        let nobodys = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no"}}"#;
+        let old = result(r#"{"protocolVersion":"2025-11-25","capabilities":{}}"#);
+        let modern = result(r#"{"supportedVersions":["2026-07-28"],"capabilities":{}}"#);
+        let picky = error(-32022, "");
+        let table: [(&[(usize, &str)], Era); 2] = [
+            (&[(0, nobodys), (1, &old)], Era::Legacy),
+            (&[(0, nobodys), (1, &picky), (0, &modern)], Era::Modern),
+        ];
+        for (script, expected) in table {
+            let begun = std::time::Instant::now();
+            let (opened, _) = opened(false, script).await;
+            assert_eq!(opened.map(|(era, _)| era), Ok(expected), "{script:?}");
+            assert!(begun.elapsed() < PROBE, "{:?}", begun.elapsed());
         }
     }
 

@@ -33,6 +33,7 @@ pub(super) async fn become_ready(
     connection.has_tasks.store(hello.tasks.is_some(), Ordering::Relaxed);
     connection.listen(&hello); // before its lists are read: no change of them is missed
     let listing = handshake::list_all(connection, &hello, supervisor.kinds(), instance).await?;
+    connection.set_opened();
     let started_in = started.elapsed();
     server.update(|status| {
         status.protocol = Some(hello.protocol.clone());

@@ -74,11 +74,23 @@ pub struct Failure {
     pub permanent: bool,
     /// Somebody has to log in; it is tried again when that has happened.
     pub needs_login: bool,
-    /// The server's last lines on stderr.
+    /// The server's last lines on stderr; of one that did not start, its first ones before them.
     pub stderr: Vec<String>,
 }
 
 impl Failure {
+    /// The lines of its stderr that most likely say why, in one line: the last, and before it the first
+    /// of a server that did not start (a usage text may follow the reason).
+    pub fn quoted(&self) -> Option<String> {
+        let (first, last) = (self.stderr.first()?, self.stderr.last()?);
+        match self.phase {
+            Phase::Startup | Phase::Initialization if self.stderr.len() > 1 => {
+                Some(format!("first stderr line: {first}; last stderr line: {last}"))
+            }
+            _ => Some(format!("last stderr line: {last}")),
+        }
+    }
+
     /// Without what the server itself has written, which is for those who run it.
     pub fn brief(&self) -> Self {
         Self { stderr: Vec::new(), ..self.clone() }
@@ -91,8 +103,8 @@ impl fmt::Display for Failure {
         if !self.advice.is_empty() {
             write!(f, " ({})", self.advice)?;
         }
-        if let Some(last) = self.stderr.last() {
-            write!(f, "; last stderr line: {last}")?;
+        if let Some(quoted) = self.quoted() {
+            write!(f, "; {quoted}")?;
         }
         Ok(())
     }

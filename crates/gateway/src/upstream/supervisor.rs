@@ -25,6 +25,9 @@ use crate::upstream::server::Server;
 use crate::upstream::shown::shown;
 use crate::upstream::state::{Failure, Phase, Retry, State};
 
+/// The target of events whose text the user is told in another way: for log files only.
+pub const TOLD: &str = "told";
+
 /// What every supervisor needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Supervisor {
@@ -38,6 +41,8 @@ pub(crate) struct Supervisor {
     pub(crate) deadlines: Arc<Deadlines>,
     pub(crate) declared: Declared,
     pub(crate) restart: Restart,
+    /// Whoever started the gateway tells its user why a server failed.
+    pub(crate) caller_tells_failures: bool,
     /// The literal simple product: tools only.
     pub(crate) simple: bool,
     /// `Some` once the gateway ends.
@@ -184,7 +189,11 @@ pub(super) fn announce(server: &Server, supervisor: &Supervisor, failure: &Failu
         text.push_str("\n    ");
         text.push_str(line);
     }
-    tracing::error!(server = %server.key, phase = %phase, "{text}");
+    if supervisor.caller_tells_failures {
+        tracing::error!(target: TOLD, server = %server.key, phase = %phase, "{text}");
+    } else {
+        tracing::error!(server = %server.key, phase = %phase, "{text}");
+    }
 }
 
 impl Supervisor {

@@ -192,6 +192,7 @@ fn options() -> Options {
         face: Face { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),
         restart: Restart::Always,
+        caller_tells_failures: false,
         inherited: Inherited::choose(Vec::<(OsString, OsString)>::new(), &[]),
         declared: Declared::everything(),
         reach: Policy::default(),

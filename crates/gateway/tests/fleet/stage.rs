@@ -161,6 +161,7 @@ fn options(servers: Vec<ServerSpec>, sink: EventSink) -> Options {
         face: Face { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),
         restart: Restart::Always,
+        caller_tells_failures: false,
         inherited: Inherited::default(),
         declared: Declared::everything(),
         events: Some(sink),

@@ -5,7 +5,7 @@ mod long;
 use std::cell::Cell;
 use std::ops::Deref;
 
-use crate::scan::FaultKind;
+use crate::fault::FaultKind;
 
 /// Is `bytes` exactly one JSON value (white space around it allowed)?
 pub fn is_json(bytes: &[u8]) -> bool {

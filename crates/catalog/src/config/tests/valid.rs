@@ -179,8 +179,10 @@ fn secrets_are_the_expanded_and_the_suspicious() {
         names.dedup();
         names
     };
-    let table: [(&str, &[&str]); 7] = [
-        (r#""command": "a", "args": ["--key=$API_KEY", "$HOME"]"#, &["API_KEY", "HOME"]),
+    let table: [(&str, &[&str]); 9] = [
+        (r#""command": "a", "args": ["--key=$API_KEY", "$HOME"]"#, &["API_KEY"]),
+        (r#""command": "a", "env": {"PWD": "/srv/data", "MYSQL_PWD": "abcdef"}"#, &["MYSQL_PWD"]),
+        (r#""command": "a", "env": {"HOME": "$API_KEY", "TMPDIR": "${HOME}/tmp"}"#, &["API_KEY"]),
         (r#""command": "a", "env": {"GH_TOKEN": "abcdef", "LOG": "debug"}"#, &["GH_TOKEN"]),
         (r#""command": "a", "env": {"X": "d41d8cd98f00b204e9800998ecf8427e"}"#, &["X"]),
         (r#""command": "a", "env": {"DB": "pg://me:passwd@h/db"}"#, &["DB"]),

@@ -41,7 +41,8 @@ impl HttpLine {
         let Some(connection) = self.connection() else { return };
         let Some(id) = purpose.id() else { return };
         self.receive(&connection, purpose, payload, touched);
-        if is_open(&connection, id) {
+        // A body is all that comes: an answer without an id in it is the answer.
+        if is_open(&connection, id) && !connection.settle_suspected(id) {
             let what = "answered with something that is not the answer".to_owned();
             self.fail_call(&connection, id, what, true, touched);
         }

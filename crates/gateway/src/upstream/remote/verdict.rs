@@ -93,7 +93,7 @@ pub(super) fn rule(purpose: Purpose, status: u16, in_session: bool, body: &[u8])
         403 if !is_answer => Ruling::Unauthorized,
         // Whatever they say about it: a server of the older transport does not take `initialize`.
         404 | 405 if matches!(purpose, Purpose::Initialize(_)) => Ruling::Nothing,
-        _ if complaint.is_some() && purpose.id().is_some() => Ruling::Deliver,
+        _ if (complaint.is_some() || is_answer) && purpose.id().is_some() => Ruling::Deliver,
         404 | 405 => Ruling::Nothing,
         _ => Ruling::Other,
     }
@@ -138,9 +138,13 @@ pub(super) fn maybe_older(status: u16, content_type: Option<&[u8]>, body: &[u8])
     }
 }
 
-/// Is this a response to the request with this id?
+/// Is this a response to the request with this id, if a broken one?
 fn answers(body: &[u8], id: UpstreamId) -> bool {
-    scan(body).is_ok_and(|message| upstream_id(message.id()) == Some(id))
+    let named = match scan(body) {
+        Ok(message) => message.id,
+        Err(fault) => fault.id,
+    };
+    named.and_then(|at| upstream_id(at.of(body))) == Some(id)
 }
 
 /// The words of an error of JSON-RPC, in lower case.
@@ -244,6 +248,8 @@ mod tests {
     const ERROR: &str = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"no"},"id":null}"#;
     const SESSION: &str = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid Session ID"},"id":null}"#;
 
+    const BROKEN: &str = r#"{"jsonrpc":"2.0","error":"no","id":1}"#;
+
     #[test]
     fn refusals() {
         for (purpose, status, in_session, body, expected) in [
@@ -263,6 +269,8 @@ mod tests {
             (Purpose::Initialize(1), 400, false, ERROR, Ruling::Deliver),
             (CALL, 500, true, "boom", Ruling::Other),
             (CALL, 500, true, ERROR, Ruling::Deliver),
+            (CALL, 400, true, BROKEN, Ruling::Deliver),
+            (CALL, 404, true, BROKEN, Ruling::Deliver),
             (Purpose::Tell, 500, true, ERROR, Ruling::Other),
         ] {
             let ruled = rule(purpose, status, in_session, body.as_bytes());

@@ -188,6 +188,8 @@ fn every_way_to_send_an_answer() {
     let answer = ANSWER.replace("ID", "100000000"); // as long as the id that comes
     let pretty = answer.replace(',', ",\n  ");
     let open = |text: &str| text.replace("100000000", "ID");
+    let refusal = answer.replace("\"result\":", "\"error\":{\"code\":1,\"message\":\"\",\"more\":");
+    let refusal = format!("{refusal}}}");
     let event = format!(": hello\r\n\r\nid: 1\ndata:\n\nevent: message\ndata: {answer}\n\n");
     let lines = format!("data: {}\n\n", pretty.replace('\n', "\ndata: "));
     for (response, close) in [
@@ -201,7 +203,7 @@ fn every_way_to_send_an_answer() {
         (in_chunks(EVENTS, &[event.split_at(20).0, event.split_at(20).1]), false),
         (format!("HTTP/1.1 {EVENTS}\r\nX: {long}\r\n\r\n{event}"), false),
         (format!("HTTP/1.1 {EVENTS}\r\n\r\n{lines}"), false),
-        (sized("500 No", &answer.replace("\"result\"", "\"error\"")), false),
+        (sized("500 No", &refusal), false),
     ] {
         for bytewise in [false, true] {
             let got = answered(&open(&response), bytewise, close);
