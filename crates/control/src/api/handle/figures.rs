@@ -4,15 +4,15 @@ use super::Asked;
 use super::answer::Answer;
 use crate::api::problem::Problem;
 
-pub(super) fn overview(asked: &Asked<'_>) -> Result<Answer, Problem> {
+pub(super) async fn overview(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
-    Ok(Answer::json(200, &asked.platform.overview(&asked.principal)))
+    Ok(Answer::json(200, &asked.platform.overview(&asked.principal).await))
 }
 
-pub(super) fn details(asked: &Asked<'_>) -> Result<Answer, Problem> {
+pub(super) async fn details(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     asked.platform.must_see(asked.id(), &asked.principal)?;
-    Ok(Answer::json(200, &asked.platform.details(asked.id(), &asked.principal)?))
+    Ok(Answer::json(200, &asked.platform.details(asked.id(), &asked.principal).await?))
 }
 
 pub(super) fn stderr(asked: &Asked<'_>) -> Result<Answer, Problem> {

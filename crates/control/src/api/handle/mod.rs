@@ -111,7 +111,20 @@ async fn serve(platform: &Platform, visit: WebVisit, reply: WebReply) {
     answer.unwrap_or_else(|problem| Answer::problem(&problem.instance(&path))).send(reply);
 }
 
+/// What somebody wanted to change and could not is written down: names that are taken, requests with
+/// mistakes.
 async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
+    let answered = dispatch(asked).await;
+    if let (Err(problem), Some(action)) = (&answered, admit::changes(asked.route))
+        && matches!(problem.status(), 409 | 422)
+    {
+        let detail = format!("{} {}: {}", problem.status(), problem.kind.name(), problem.detail());
+        asked.platform.refused(action, &detail, asked.by());
+    }
+    answered
+}
+
+async fn dispatch(asked: &Asked<'_>) -> Result<Answer, Problem> {
     match asked.route.operation {
         Operation::RegisterServer => servers::register(asked).await,
         Operation::ListServers => servers::list(asked),
@@ -138,8 +151,8 @@ async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
         Operation::PutSecret => secrets::put(asked).await,
         Operation::DeleteSecret => secrets::delete(asked).await,
         Operation::GetMe => keys::me(asked),
-        Operation::GetOverview => figures::overview(asked),
-        Operation::GetServerDetails => figures::details(asked),
+        Operation::GetOverview => figures::overview(asked).await,
+        Operation::GetServerDetails => figures::details(asked).await,
         Operation::ListClients => figures::clients(asked),
         Operation::GetSettings => figures::settings(asked),
         Operation::GetOpenApi => {
