@@ -122,7 +122,7 @@ fn none() -> String {
 }
 
 fn short(text: &str) -> String {
-    let mut shown = escaped(text).to_string();
+    let mut shown = escaped(text);
     if shown.len() > MOST_SHOWN {
         shown.truncate(shown.floor_char_boundary(MOST_SHOWN));
         shown.push('…');
