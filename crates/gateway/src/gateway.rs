@@ -27,7 +27,7 @@ use crate::limits::{Farewell, LAST_GRANT, Limits, ONE_SERVER};
 use crate::local::LocalClient;
 use crate::login::Logins;
 use crate::pump::Pump;
-use crate::registry::{Registry, View};
+use crate::registry::{Registry, View, Views};
 use crate::session::{Session, SessionContext};
 use crate::traces::Traces;
 use crate::upstream::{Declared, Inherited, Provisions, Restart, Status, Supervisor, passed_on};
@@ -63,7 +63,6 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Gateway {
     fleet: Fleet,
-    view: Arc<View>,
     face: Face,
     limits: Limits,
     started: Instant,
@@ -107,10 +106,9 @@ impl Gateway {
             ..Provisions::default()
         };
         let bell = Arc::clone(&provisions.bell);
-        let fleet = Fleet::new(registry, supervisor, provisions, &options.face, &options.naming);
+        let any = View::new(Arc::clone(&registry), options.naming).exposing(options.exposure);
+        let fleet = Fleet::new(registry, supervisor, provisions, &options.face, Views::new(any));
         fleet.apply(options.servers, options.custom);
-        let view = View::new(Arc::clone(&fleet.registry), options.naming);
-        let view = Arc::new(view.exposing(options.exposure));
         let mut housekeeping = JoinSet::new();
         let swept = Arc::clone(&fleet.registry);
         housekeeping.spawn(async move { swept.sweep_waiting(&bell).await });
@@ -127,7 +125,6 @@ impl Gateway {
         });
         Ok(Self {
             fleet,
-            view,
             face: options.face,
             limits: options.limits,
             started: Instant::now(),
@@ -191,7 +188,8 @@ impl Gateway {
     fn context(&self, exclusive: bool) -> Arc<SessionContext> {
         Arc::new(SessionContext {
             registry: Arc::clone(&self.fleet.registry),
-            view: Arc::clone(&self.view),
+            view: self.fleet.views.of(None),
+            views: Arc::clone(&self.fleet.views),
             face: self.face.clone(),
             start_deadline: self.started + self.limits.start,
             tasks: TaskTracker::new(),
@@ -218,7 +216,7 @@ impl Gateway {
 
     /// How many tools of each server clients see now, in the same order.
     pub fn exposed(&self) -> Vec<usize> {
-        let snapshot = self.view.snapshot();
+        let snapshot = self.fleet.views.of(None).snapshot();
         let servers = self.fleet.registry.servers();
         (0..servers.len()).map(|place| snapshot.catalog.tools_of(place)).collect()
     }

@@ -114,6 +114,33 @@ fn it_ends_with_everything_it_made_however_early_it_is_told() {
 }
 
 #[test]
+fn what_a_killed_demo_has_left_is_removed_by_the_next_one_and_what_runs_is_not() {
+    let room = Room::new();
+    let killed = Demo::start(&room, &[]);
+    killed.serve.http().list();
+    let running = Demo::start(&room, &[]);
+    assert_eq!(running.left().len(), 2, "each has a folder: {:?}", running.left());
+    killed.serve.process().signal(Signal::KILL);
+    killed.serve.process().wait_exit(LIMIT);
+    // Its keeper goes with it, and then nobody holds its folder.
+    assert!(
+        comes_true(LIMIT, || {
+            let next = Demo::start(&room, &[]);
+            let left = next.left().len();
+            next.serve.process().signal(Signal::TERM);
+            next.serve.process().finish(LIMIT);
+            left == 2
+        }),
+        "{:?}",
+        running.left()
+    );
+    called(&running.serve.http(), "clock.now", "{}");
+    running.serve.process().signal(Signal::TERM);
+    running.serve.process().finish(LIMIT);
+    assert!(running.left().is_empty(), "{:?}", running.left());
+}
+
+#[test]
 fn a_data_directory_that_was_given_is_kept() {
     let room = Room::new();
     let data = room.path("data");

@@ -92,6 +92,23 @@ fn names_and_results_that_clients_stumble_over_are_told() {
     finding(&told, "names", "Claude Desktop");
 }
 
+/// More than Cursor carries are no trouble: it is served a short list.
+#[test]
+fn advice_about_many_tools_goes_by_what_is_listed_and_is_given_once() {
+    let room = Room::new();
+    room.config([("s", room.fake("s").generated(81, 50).tool("*", say::mirror()).entry())]);
+    let (told, code) = examine(&room, &["--config", "mcp.json", "--for", "cursor"]);
+    assert_eq!(code, Some(0), "{told:#}");
+    let found = finding(&told, "names", "Cursor");
+    let problem = found["problem"].as_str().expect("text");
+    assert!(problem.starts_with("81 tools: above 80 Cursor"), "{found:#}");
+    assert!(problem.contains("a short list (4 tools, about "), "{found:#}");
+    assert_eq!(found["grade"], "note", "{found:#}");
+    let advice = format!("{problem} {}", found["fix"]);
+    assert!(!advice.contains("hiddenTools"), "{found:#}");
+    assert_eq!(advice.matches("pinnedTools").count(), 1, "{found:#}");
+}
+
 #[test]
 fn entries_ports_and_data_directories_are_looked_at() {
     let room = Room::new();

@@ -151,6 +151,55 @@ fn nfr_sec4_what_was_refused_is_recorded_as_well() {
 }
 
 #[test]
+fn nfr_sec4_an_edit_is_recorded_with_what_changed_and_without_secrets() {
+    let room = Room::new();
+    let service = echoing(&room, "a").listen(Wire::Http);
+    let platform = room.platform(&[]);
+    let mut body = remote("a", &service);
+    body["connection_config"]["headers"] = json!({ "X-Key": "hunter2", "X-Old": "hunter2" });
+    let id = id_of(&platform.register(&body));
+    let path = format!("{SERVERS}/{id}");
+    let headers = json!({ "X-Key": "hunter3", "X-Old": null });
+    let edit = json!({ "name": "b", "description": "new", "call_timeout": 7,
+        "connection_config": { "headers": headers } });
+    platform.admin().patch(&path, &edit).is(200);
+    let record = recorded(&platform, "edit-server", "b");
+    assert_eq!(
+        record["detail"],
+        "name: a → b; description: (empty) → new; connection_config.headers.X-Key: changed; \
+         connection_config.headers.X-Old: removed; call_timeout: none → 7 s"
+    );
+    assert!(!json!(platform.audit()).to_string().contains("hunter"));
+}
+
+#[test]
+fn nfr_sec4_requests_that_conflict_or_have_mistakes_are_recorded() {
+    let room = Room::new();
+    let service = echoing(&room, "a").listen(Wire::Http);
+    let platform = room.platform(&[]);
+    platform.connected("a", &service);
+    let ops = platform.key("operator");
+    let rest = platform.rest(Some(&ops));
+    rest.post(SERVERS, &remote("a", &service)).problem(409, "name-taken");
+    rest.post(SERVERS, &json!({ "name": "x", "secret": "hunter2" })).problem(422, "invalid");
+    platform.admin().post(KEYS, &json!({ "name": "", "role": "king" })).problem(422, "invalid");
+    for (action, begins) in [
+        ("register-server", "409 name-taken: "),
+        ("register-server", "422 invalid: "),
+        ("manage-keys", "422 invalid: "),
+    ] {
+        let record = platform.wait_audit(&format!("{action} {begins}"), |record| {
+            let detail = record["detail"].as_str().unwrap_or_default();
+            record["outcome"] == "refused"
+                && record["action"] == action
+                && detail.starts_with(begins)
+        });
+        assert!(record["address"].as_str().is_some_and(|it| it.starts_with("127.")), "{record:#}");
+    }
+    assert!(!json!(platform.audit()).to_string().contains("hunter"));
+}
+
+#[test]
 fn nfr_sec4_records_are_counted_without_a_gap_and_pages_are_complete() {
     let room = Room::new();
     let service = echoing(&room, "a").listen(Wire::Http);

@@ -99,3 +99,24 @@ fn a_registered_server_whose_name_the_file_has_taken_is_not_the_one_of_the_file(
     let result = platform.call("x.echo", &json!({})).is(200);
     assert_eq!(result["structuredContent"]["from"], "own");
 }
+
+#[test]
+fn a_server_of_the_file_has_the_date_it_was_first_seen_also_after_a_restart() {
+    let room = Room::new();
+    let config = room.config([("a", echoing(&room, "a").entry())]);
+    let flags = ["--config", config.to_str().expect("UTF-8")];
+    let path = format!("{SERVERS}/file:a");
+    let begun = {
+        let platform = room.platform(&flags);
+        let server = platform.wait_status("file:a", "CONNECTED");
+        let at = server["registered_at"].as_str().unwrap_or_default().to_owned();
+        assert!(at.starts_with("20") && server["updated_at"].as_str() >= Some(&at), "{server:#}");
+        platform.serve().process().signal(rustix::process::Signal::TERM);
+        platform.serve().process().wait_exit(LIMIT);
+        at
+    };
+    let platform = room.platform(&flags);
+    process::wait_until("the same date", LIMIT, || {
+        platform.admin().get(&path).is(200)["registered_at"] == begun
+    });
+}

@@ -213,6 +213,16 @@ fn us5_ac6_the_list_of_servers_shows_how_each_does() {
     assert_eq!(health["status"], "healthy");
     assert_eq!(health["consecutive_failures"], 0);
     assert!(health["last_check"].as_str().is_some_and(|at| at.ends_with('Z')), "{health}");
+    // A check is no call: it has times of its own, and says nothing about errors of calls.
+    assert!(health["check_time_ms"]["p50"].is_number(), "{health}");
+    assert!(health["check_time_ms"]["p95"].is_number(), "{health}");
+    assert_eq!(health["response_time_ms"], json!({ "p50": null, "p95": null }), "{health}");
+    assert_eq!((&health["calls"], &health["error_rate"]), (&json!(0), &Value::Null), "{health}");
+    let overview = platform.admin().get("/api/v1/overview").is(200);
+    assert_eq!(overview["response_time_ms"], json!({ "p50": null, "p95": null }), "{overview}");
+    platform.call("a.echo", &json!({})).is(200);
+    let server = platform.wait_server(&id, "a call", LIMIT, |it| it["health"]["calls"] == 1);
+    let health = &server["health"];
     assert!(health["response_time_ms"]["p50"].is_number(), "{health}");
     assert!(health["response_time_ms"]["p95"].is_number(), "{health}");
     assert_eq!(health["error_rate"].as_f64(), Some(0.0), "{health}");

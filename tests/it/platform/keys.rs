@@ -289,3 +289,27 @@ fn a_key_is_known_to_another_instance_when_it_is_first_shown() {
         there.rest(Some(&stranger)).get("/api/v1/me").problem(401, "unauthenticated");
     }
 }
+
+/// A session shows its key when it is opened, and is used for hours.
+#[test]
+fn the_last_use_of_a_key_moves_with_the_calls_of_its_session() {
+    let room = Room::new();
+    let service = echoing(&room, "a").listen(Wire::Http);
+    let platform = room.platform(&[]);
+    platform.connected("a", &service);
+    let made = platform.make_key(&json!({ "name": "k", "role": "caller" }));
+    let client = platform.mcp(made["key"].as_str().expect("a key"));
+    let last_used = || {
+        let keys = platform.admin().get(KEYS).is(200);
+        let keys = keys["keys"].as_array().cloned().unwrap_or_default();
+        let key = keys.into_iter().find(|key| key["id"] == made["id"]).expect("the key");
+        key["last_used_at"].as_str().unwrap_or_default().to_owned()
+    };
+    client.assert_echo("a", "echo", "{}");
+    for n in 0..2 {
+        let before = last_used();
+        assert!(!before.is_empty());
+        client.assert_echo("a", "echo", &format!(r#"{{"n":{n}}}"#));
+        process::wait_until("the call is a use of the key", LIMIT, || last_used() > before);
+    }
+}

@@ -68,7 +68,8 @@ fn us3_ac1_discovered_tools_are_classified_by_the_language_model() {
     assert_eq!(query["primary_skill_id"], "database");
     let list = wait_source(&platform, &id, "list_tables", "llm");
     assert_eq!(list["skill_ids"], json!(["finance"]), "what it says counts");
-    assert_eq!((&list["is_classified"], &list["primary_skill_id"]), (&json!(false), &Value::Null));
+    // Unsure is not a failure: it has a skill, and none that it is mostly about.
+    assert_eq!((&list["is_classified"], &list["primary_skill_id"]), (&json!(true), &Value::Null));
     let asked = llm.asked();
     assert_eq!(asked.len(), 1, "two tools in one request");
     assert!(asked[0].head.starts_with("POST /v1/chat/completions "), "{}", asked[0].head);

@@ -67,6 +67,25 @@ fn us1_ac1_the_request_of_003_gets_the_response_of_003() {
     assert_eq!(shown["status"], "CONNECTING");
 }
 
+/// A variable of the operator's goes nowhere before the operator says so.
+#[test]
+fn us1_ac1_the_request_of_003_names_the_flag_that_it_needs() {
+    let room = Room::new();
+    let platform = room.platform(&[]);
+    let body = json!({
+        "name": "github-mcp",
+        "transport_type": "SSE",
+        "connection_config": {
+            "url": "https://github-mcp.example.com/sse",
+            "headers": { "Authorization": "Bearer ${GITHUB_TOKEN}" }
+        },
+    });
+    let problem = platform.admin().post(SERVERS, &body).problem(422, "invalid");
+    let hint = problem["hint"].as_str().unwrap_or_default();
+    assert!(hint.contains("`--allow-env GITHUB_TOKEN`"), "{problem:#}");
+    assert!(hint.contains("${secret:NAME}"), "{problem:#}");
+}
+
 #[test]
 fn us1_ac1_a_first_try_that_fails_at_once_does_not_change_the_answer() {
     let room = Room::new();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::timeout;
+use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{Config, Problem};
 use trunkline_catalog::name::{Client, DEFAULT_SEPARATOR};
 use trunkline_gateway::{Gateway, LocalClient, Options, Status};
@@ -15,8 +16,8 @@ use crate::client::counted;
 use crate::commands::install::{lost, surroundings};
 use crate::commands::runtime::{block_on, broke, start_logging};
 use crate::doctor::{
-    Finding, Grade, Installed, Offered, data_dir, harmless, installed, json, mismatch, names,
-    programs, start, words,
+    Finding, Grade, Installed, Offered, Served, data_dir, harmless, installed, json, mismatch,
+    names, programs, start, words,
 };
 use crate::environment::Environment;
 use crate::listen::{Guarded, ListenError};
@@ -47,11 +48,11 @@ pub(crate) fn run(asked: &Doctor, environment: &Environment) -> u8 {
         Ok(surroundings) => installed(&surroundings),
         Err(error) => return lost(&error),
     };
-    for Installed { client, findings } in &clients {
+    for Installed { client, findings, .. } in &clients {
         seen.looked.push(format!("the entry of {}", client.profile().title));
         seen.findings.extend(findings.iter().cloned());
     }
-    let clients: Vec<Client> = clients.iter().map(|it| it.client).collect();
+    let clients: Vec<(Client, bool)> = clients.iter().map(|it| (it.client, it.lists_all)).collect();
     match settings::config_path(asked.servers.config.as_deref(), environment) {
         Ok(path) => {
             if let Err(error) = config(asked, &path, &clients, environment, &mut seen) {
@@ -76,17 +77,20 @@ pub(crate) fn run(asked: &Doctor, environment: &Environment) -> u8 {
     if broken { FAILED } else { told }
 }
 
-/// The config and, if that is wanted, its servers.
+/// The config and, if that is wanted, its servers. `clients`: those that start Trunkline, and whether
+/// their entries have every tool listed.
 fn config(
     asked: &Doctor,
     path: &Path,
-    clients: &[Client],
+    clients: &[(Client, bool)],
     environment: &Environment,
     seen: &mut Seen,
 ) -> std::io::Result<()> {
     // The names as they are, whatever a client would make of them: that is looked at apart.
     let servers = Servers { client: None, ..asked.servers.clone() };
-    let wanted = Wanted { patience: Some(PATIENCE), ..Wanted::once(&servers) };
+    // Lists as `install` makes clients get them.
+    let exposure = Exposure::Auto;
+    let wanted = Wanted { patience: Some(PATIENCE), exposure, ..Wanted::once(&servers) };
     let about = path.display().to_string();
     let tell = |problem: &Problem| {
         let grade = if problem.is_error() { Grade::Error } else { Grade::Warning };
@@ -120,7 +124,8 @@ fn config(
                 | Client::Cline
         )
     };
-    let desktop = asked.servers.client.iter().chain(clients).any(from_desktop);
+    let installed = clients.iter().map(|(client, _)| client);
+    let desktop = asked.servers.client.iter().chain(installed).any(from_desktop);
     seen.findings.extend(programs(&loaded.servers, &search, desktop));
     if asked.no_start {
         return Ok(());
@@ -141,12 +146,17 @@ fn config(
 fn living(
     asked: &Doctor,
     options: Options,
-    clients: &[Client],
+    clients: &[(Client, bool)],
     seen: &mut Seen,
 ) -> std::io::Result<()> {
     let status = StatusLine::new();
     status.show(&format!("starting {} servers …", options.servers.len()));
-    let (statuses, tools, results) = block_on(async {
+    let clients = match (asked.servers.client, clients) {
+        (Some(client), _) => vec![(client, false)],
+        (None, []) => Client::ALL.map(|client| (client, false)).to_vec(),
+        (None, clients) => clients.to_vec(),
+    };
+    let (statuses, tools, served, results) = block_on(async {
         let gateway = Gateway::start(options)?;
         let client = gateway.local(b"{}");
         gateway.settled().await;
@@ -154,11 +164,18 @@ fn living(
         let listed = client.request("tools/list", b"{}").await.unwrap_or_default();
         let tools: Value = serde_json::from_slice(&listed).unwrap_or_default();
         let tools = tools.get("tools").and_then(Value::as_array).cloned().unwrap_or_default();
+        let fleet = gateway.fleet();
+        let served = clients.iter().map(|(client, lists_all)| {
+            let listed = fleet.listed(Some(*client), None);
+            let (tools, bytes) = (listed.tools(), listed.bytes());
+            Served { client: *client, lists_all: *lists_all, tools, bytes }
+        });
+        let served: Vec<Served> = served.collect();
         let results = if asked.call { tried(&client, &tools, &status).await } else { Vec::new() };
         status.show("stopping them again …");
         drop(client);
         gateway.stop().await;
-        Ok::<_, std::io::Error>((statuses, tools, results))
+        Ok::<_, std::io::Error>((statuses, tools, served, results))
     })??;
     status.clear();
     for (server, status) in &statuses {
@@ -172,12 +189,7 @@ fn living(
     let offered = offered(&tools, &statuses, separator);
     let (tools, servers) = (counted(offered.len(), "tool"), counted(statuses.len(), "server"));
     seen.looked.push(format!("{tools} of {servers}"));
-    let clients = match (asked.servers.client, clients) {
-        (Some(client), _) => vec![client],
-        (None, []) => Client::ALL.to_vec(),
-        (None, clients) => clients.to_vec(),
-    };
-    seen.findings.extend(names(&offered, &clients, separator));
+    seen.findings.extend(names(&offered, &served, separator));
     seen.findings.extend(results);
     Ok(())
 }

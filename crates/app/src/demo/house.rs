@@ -1,10 +1,15 @@
-//! Where a demo lives: a config of the demo servers and a data directory, gone when it ends.
+//! Where a demo lives: a config of the demo servers and a data directory, gone when it ends. What a demo
+//! that was killed has left is removed by the next one.
 
+use std::ffi::OsStr;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, open};
+use rustix::process::geteuid;
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::{Map, Value, json};
 use trunkline_store::StoreUrl;
@@ -16,16 +21,39 @@ use crate::cli::Serve;
 #[derive(Debug)]
 pub(crate) struct House {
     dir: PathBuf,
+    /// The directory, locked for as long as this process lives: another demo knows by that whether it may
+    /// be removed.
+    _lock: OwnedFd,
 }
+
+/// Directories of demos, each with a lock on it.
+const PREFIX: &str = "trunkline-demo-";
+/// A directory is called so until it is locked.
+const NEW_PREFIX: &str = ".trunkline-demo-";
 
 impl House {
     /// A directory that nobody else can read, with the config in it.
     pub(crate) fn open(program: &Path) -> io::Result<Self> {
         let mut random = [0_u8; 8];
         getrandom(&mut random, GetRandomFlags::empty())?;
-        let name = format!("trunkline-demo-{:016x}", u64::from_ne_bytes(random));
-        let house = Self { dir: std::env::temp_dir().join(name) };
-        std::fs::DirBuilder::new().mode(0o700).create(&house.dir)?;
+        let number = u64::from_ne_bytes(random);
+        let temporary = std::env::temp_dir();
+        remove_abandoned(&temporary);
+        let new = temporary.join(format!("{NEW_PREFIX}{number:016x}"));
+        std::fs::DirBuilder::new().mode(0o700).create(&new)?;
+        let dir = temporary.join(format!("{PREFIX}{number:016x}"));
+        let locked = open_dir(&new).and_then(|fd| {
+            flock(&fd, FlockOperation::NonBlockingLockExclusive)?;
+            std::fs::rename(&new, &dir)?;
+            Ok(fd)
+        });
+        let house = match locked {
+            Ok(lock) => Self { dir, _lock: lock },
+            Err(error) => {
+                drop(std::fs::remove_dir(&new));
+                return Err(error);
+            }
+        };
         let config = format!("{:#}\n", config(&program.to_string_lossy()));
         std::fs::write(house.config(), config)?;
         Ok(house)
@@ -80,6 +108,26 @@ impl Drop for House {
         if let Err(error) = std::fs::remove_dir_all(&self.dir) {
             let dir = self.dir.display();
             tracing::warn!("{dir} cannot be removed: {error}");
+        }
+    }
+}
+
+fn open_dir(dir: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(open(dir, flags, Mode::empty())?)
+}
+
+/// Removes the directories of this user's demos that do not run any more: nobody holds their locks.
+/// Whatever goes wrong with one is the next one's chance.
+fn remove_abandoned(temporary: &Path) {
+    let entries = std::fs::read_dir(temporary).into_iter().flatten().flatten();
+    let is_demo = |name: &OsStr| name.to_str().is_some_and(|name| name.starts_with(PREFIX));
+    for dir in entries.filter(|entry| is_demo(&entry.file_name())).map(|entry| entry.path()) {
+        let Ok(fd) = open_dir(&dir) else { continue };
+        let is_ours = fstat(&fd).is_ok_and(|stat| stat.st_uid == geteuid().as_raw());
+        let is_free = flock(&fd, FlockOperation::NonBlockingLockExclusive).is_ok();
+        if is_ours && is_free && std::fs::remove_dir_all(&dir).is_ok() {
+            tracing::debug!("{} was left by a demo that was killed, and is removed", dir.display());
         }
     }
 }

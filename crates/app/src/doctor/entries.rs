@@ -13,6 +13,8 @@ use crate::install::{Document, Environment, Found, Wanted, place, started, start
 #[derive(Debug)]
 pub(crate) struct Installed {
     pub(crate) client: Client,
+    /// An entry says `--expose full`.
+    pub(crate) lists_all: bool,
     pub(crate) findings: Vec<Finding>,
 }
 
@@ -30,7 +32,7 @@ fn look(client: Client, environment: &Environment) -> Option<Installed> {
         let problem = format!("its file {} cannot be read", place.file.display());
         let fix = format!("`trunkline install {client} --dry-run` says where it is broken");
         let finding = Finding::new(Grade::Warning, "client", client.profile().title, problem);
-        return Some(Installed { client, findings: vec![finding.fix(fix)] });
+        return Some(Installed { client, lists_all: false, findings: vec![finding.fix(fix)] });
     };
     let servers = document.get(&[place.key])?;
     let ours = servers.as_object()?.iter().filter(|(_, entry)| starts_trunkline(entry));
@@ -39,7 +41,19 @@ fn look(client: Client, environment: &Environment) -> Option<Installed> {
         return None;
     }
     let findings = ours.iter().flat_map(|(name, entry)| check(client, name, entry)).collect();
-    Some(Installed { client, findings })
+    let lists_all = ours.iter().any(|(_, entry)| lists_all(entry));
+    Some(Installed { client, lists_all, findings })
+}
+
+fn lists_all(entry: &Value) -> bool {
+    let args = args(entry);
+    let follows = |pair: &[&str]| matches!(pair, ["--expose", "full"]);
+    args.windows(2).any(follows) || args.contains(&"--expose=full")
+}
+
+fn args(entry: &Value) -> Vec<&str> {
+    let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
+    args.filter_map(Value::as_str).collect()
 }
 
 fn check(client: Client, name: &str, entry: &Value) -> Vec<Finding> {
@@ -56,8 +70,7 @@ fn check(client: Client, name: &str, entry: &Value) -> Vec<Finding> {
         let problem = format!("its entry `{entry_name}` starts {command}, which is not there");
         tell(Grade::Error, problem, again.clone());
     }
-    let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
-    let args: Vec<&str> = args.filter_map(Value::as_str).collect();
+    let args = args(entry);
     let value = |flag: &str| {
         let at = args.iter().position(|arg| *arg == flag)?;
         args.get(at + 1).copied()

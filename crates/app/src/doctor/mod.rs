@@ -14,4 +14,4 @@ pub(crate) use finding::{Finding, Grade, json, words};
 pub(crate) use program::programs;
 pub(crate) use results::{harmless, mismatch};
 pub(crate) use starts::start;
-pub(crate) use tools::{Offered, names};
+pub(crate) use tools::{Offered, Served, names};

@@ -68,6 +68,12 @@ impl Behind {
         reads_only(annotations.unwrap_or_default())
     }
 
+    /// The tools of an origin: what they are called there, and what clients call them.
+    pub fn names_of(&self, origin: Origin) -> impl Iterator<Item = (&str, &str)> {
+        let tools = self.called.get(&origin).into_iter().flatten();
+        tools.map(|(own, name)| (own.as_str(), name.as_str()))
+    }
+
     /// What clients call this tool; `None`: it is not there for them.
     pub fn called(&self, origin: Origin, own: &str) -> Option<&str> {
         self.called.get(&origin)?.get(own).map(ToolName::as_str)

@@ -137,6 +137,11 @@ impl Kind {
         self.facts().status
     }
 
+    /// The last part of its type.
+    pub fn name(self) -> &'static str {
+        self.facts().name
+    }
+
     /// The problem's type: a name, not an address.
     pub fn urn(self) -> String {
         format!("urn:trunkline:problem:{}", self.facts().name)

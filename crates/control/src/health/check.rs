@@ -27,10 +27,17 @@ pub enum Inference {
     Ask,
 }
 
-/// `silent_for`: since it last said anything; none if it never did.
-pub fn infer(silent_for: Option<Duration>, interval: Duration) -> Inference {
+/// `silent_for`: since it last said anything; none if it never did. A server that has calls open and is
+/// silent for longer than a check may take is asked: it may hang.
+pub fn infer(
+    silent_for: Option<Duration>,
+    is_busy: bool,
+    interval: Duration,
+    patience: Duration,
+) -> Inference {
+    let limit = if is_busy { interval.min(patience) } else { interval };
     match silent_for {
-        Some(silence) if silence <= interval => Inference::Fine,
+        Some(silence) if silence <= limit => Inference::Fine,
         // Also if nobody has called it: that it had no reason to say something proves nothing.
         _ => Inference::Ask,
     }
@@ -41,20 +48,13 @@ pub fn infer(silent_for: Option<Duration>, interval: Duration) -> Inference {
 pub(super) enum Silence {
     /// It has said something else meanwhile.
     Fine,
-    /// It has a call to work on, and some do one thing at a time. A call that takes too long has a
-    /// deadline of its own.
-    Unknown,
     Strike,
 }
 
-pub(super) fn unanswered(
-    silent_for: Option<Duration>,
-    is_busy: bool,
-    asked_for: Duration,
-) -> Silence {
+/// A call that is open is no excuse: a server that hangs has one, too.
+pub(super) fn unanswered(silent_for: Option<Duration>, asked_for: Duration) -> Silence {
     match silent_for {
         Some(silence) if silence < asked_for => Silence::Fine,
-        _ if is_busy => Silence::Unknown,
         _ => Silence::Strike,
     }
 }
@@ -64,11 +64,12 @@ pub(super) fn is_checked(phase: Phase) -> bool {
     phase == Phase::Connected
 }
 
-/// Until the next check: the interval, a tenth more or less, so that the servers of a restart are
-/// not all checked at once. `chance` is any number.
+/// From the beginning of one check to that of the next: the interval or up to a tenth less, so that the
+/// servers of a restart are not all checked at once. Never more: three checks that fail are an error within
+/// three intervals and the time the last one takes. `chance` is any number.
 pub(super) fn pause(interval: Duration, chance: u16) -> Duration {
     let share = f64::from(chance) / f64::from(u16::MAX);
-    interval.mul_f64(0.9 + 0.2 * share)
+    interval.mul_f64(0.9 + 0.1 * share)
 }
 
 #[cfg(test)]
@@ -83,36 +84,34 @@ mod tests {
 
     #[test]
     fn us5_ac3_health_is_inferred_from_the_last_message_and_silence_is_asked() {
-        for (silent_for, expected) in [
-            (seconds(0), Inference::Fine),
-            (seconds(30), Inference::Fine),
-            (seconds(31), Inference::Ask),
-            (None, Inference::Ask),
-        ] {
-            assert_eq!(infer(silent_for, INTERVAL), expected, "{silent_for:?}");
-        }
-    }
-
-    #[test]
-    fn us5_ac3_a_call_that_is_open_proves_neither_life_nor_death() {
-        let asked_for = Duration::from_secs(5);
         for (silent_for, is_busy, expected) in [
-            (seconds(4), false, Silence::Fine),
-            (seconds(4), true, Silence::Fine),
-            (seconds(5), true, Silence::Unknown),
-            (seconds(500), true, Silence::Unknown),
-            (None, true, Silence::Unknown),
-            (seconds(5), false, Silence::Strike),
-            (None, false, Silence::Strike),
+            (seconds(0), false, Inference::Fine),
+            (seconds(30), false, Inference::Fine),
+            (seconds(31), false, Inference::Ask),
+            (None, false, Inference::Ask),
+            (seconds(5), true, Inference::Fine),
+            (seconds(6), true, Inference::Ask),
         ] {
-            let got = unanswered(silent_for, is_busy, asked_for);
+            let got = infer(silent_for, is_busy, INTERVAL, Duration::from_secs(5));
             assert_eq!(got, expected, "{silent_for:?} {is_busy}");
         }
+        let short = infer(seconds(2), true, Duration::from_secs(1), Duration::from_secs(5));
+        assert_eq!(short, Inference::Ask, "the interval is shorter than a check may take");
     }
 
     #[test]
-    fn pauses_are_spread_around_the_interval() {
+    fn us5_ac3_who_says_something_else_meanwhile_lives() {
+        let asked_for = Duration::from_secs(5);
+        for (silent_for, expected) in
+            [(seconds(4), Silence::Fine), (seconds(5), Silence::Strike), (None, Silence::Strike)]
+        {
+            assert_eq!(unanswered(silent_for, asked_for), expected, "{silent_for:?}");
+        }
+    }
+
+    #[test]
+    fn pauses_are_spread_and_never_longer_than_the_interval() {
         assert_eq!(pause(INTERVAL, 0), Duration::from_secs(27));
-        assert_eq!(pause(INTERVAL, u16::MAX), Duration::from_secs(33));
+        assert_eq!(pause(INTERVAL, u16::MAX), Duration::from_secs(30));
     }
 }

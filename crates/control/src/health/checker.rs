@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use trunkline_http::Url;
 use trunkline_store::HealthSample;
@@ -70,8 +70,11 @@ impl Checker {
     /// One task per server. Ends with `end`, in the middle of a check if need be.
     pub async fn watch(&self, checking: &Checking, patient: &dyn Patient, end: &CancellationToken) {
         let rounds = async {
+            let mut next = Instant::now();
             loop {
-                sleep(pause(checking.interval, chance())).await;
+                // A check that took long has used up the pause: the next one comes as if it had not.
+                next = (next + pause(checking.interval, chance())).max(Instant::now());
+                sleep_until(next).await;
                 if is_checked(patient.phase()) {
                     self.check(checking, patient).await;
                 }
@@ -85,13 +88,14 @@ impl Checker {
 
     async fn check(&self, checking: &Checking, patient: &dyn Patient) {
         let checkup = match &checking.url {
-            Some(url) => Some(by_url(&self.client, url).await),
+            Some(url) => by_url(&self.client, url).await,
             None => by_messages(checking, patient).await,
         };
-        let Some(checkup) = checkup else { return };
         let at = (self.clock)();
         let Some(status) = self.wards.checked(&checking.server_id, &checkup, at) else { return };
-        if status == Status::Error && checking.url.is_none() {
+        // Replacing it would end its calls: those have a deadline of their own, and then it is not busy.
+        let may_be_replaced = checking.url.is_none() && !patient.is_busy();
+        if status == Status::Error && may_be_replaced {
             patient.condemn(checkup.detail.as_deref().unwrap_or_default());
         }
         let millis = |took: Duration| i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
@@ -109,19 +113,18 @@ impl Checker {
     }
 }
 
-/// None: nothing can be said.
-async fn by_messages(checking: &Checking, patient: &dyn Patient) -> Option<Checkup> {
-    if infer(patient.silent_for(), checking.interval) == Inference::Fine {
-        return Some(Checkup::inferred());
+async fn by_messages(checking: &Checking, patient: &dyn Patient) -> Checkup {
+    let (silent_for, is_busy) = (patient.silent_for(), patient.is_busy());
+    if infer(silent_for, is_busy, checking.interval, PATIENCE) == Inference::Fine {
+        return Checkup::inferred();
     }
     let start = Instant::now();
     match timeout(PATIENCE, patient.ask()).await {
-        Ok(Ok(())) => Some(answered(start, None)),
-        Ok(Err(why)) => Some(failed(why)),
-        Err(_) => match unanswered(patient.silent_for(), patient.is_busy(), start.elapsed()) {
-            Silence::Fine => Some(Checkup::inferred()),
-            Silence::Unknown => None,
-            Silence::Strike => Some(failed(format!("no answer within {} s", PATIENCE.as_secs()))),
+        Ok(Ok(())) => answered(start, None),
+        Ok(Err(why)) => failed(why),
+        Err(_) => match unanswered(patient.silent_for(), start.elapsed()) {
+            Silence::Fine => Checkup::inferred(),
+            Silence::Strike => failed(format!("no answer within {} s", PATIENCE.as_secs())),
         },
     }
 }

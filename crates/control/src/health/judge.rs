@@ -1,5 +1,6 @@
 //! The verdict on a server: from what is known of it to one of the words of 003.
 
+use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 
 use crate::api::view::{HealthStatus, Status};
@@ -23,8 +24,11 @@ pub struct Signals {
     /// Within the window.
     pub calls: u64,
     pub failed_calls: u64,
+    pub tool_errors: u64,
     /// In milliseconds.
     pub p95: Option<f64>,
+    /// How often it came back after it had gone, in the last ten minutes.
+    pub restarts: usize,
     pub was_degraded: bool,
 }
 
@@ -36,39 +40,101 @@ pub struct Rules {
     pub elevated: f64,
     /// … until there are fewer than this: otherwise the verdict would change with every call.
     pub recovered: f64,
+    /// From this share on, errors of any kind degrade a server. Tool errors are mostly the callers' (a file
+    /// that is not there); when hardly any call succeeds, they are the server's.
+    pub useless: f64,
     /// Fewer calls say nothing.
     pub least_calls: u64,
-    /// Slower than this in 95 of 100 is degraded, too; no limit unless said.
+    /// So many restarts in ten minutes are too many.
+    pub restarts: usize,
+    /// A p95 above this is degraded, too; no limit unless said.
     pub slow: Option<Duration>,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { strikes: 3, elevated: 0.20, recovered: 0.10, least_calls: 10, slow: None }
-    }
-}
-
-pub fn judge(signals: &Signals, rules: &Rules) -> Status {
-    match signals.phase {
-        Phase::Disconnected => Status::Disconnected,
-        Phase::Connecting => Status::Connecting,
-        Phase::Failed => Status::Error,
-        Phase::Connected if signals.failures >= rules.strikes => Status::Error,
-        Phase::Connected if errors_are_elevated(signals, rules) || is_slow(signals, rules) => {
-            Status::Degraded
+        Self {
+            strikes: 3,
+            elevated: 0.20,
+            recovered: 0.10,
+            useless: 0.90,
+            least_calls: 10,
+            restarts: 3,
+            slow: None,
         }
-        Phase::Connected => Status::Connected,
     }
 }
 
-/// The same in the words of the checks.
-pub(super) fn health(status: Status, checks: u64, calls: u64, failures: u32) -> HealthStatus {
+/// Why a server that is connected is not well.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Reason {
+    Checks { failures: u32 },
+    Errors { failed: u64, calls: u64 },
+    Restarts { count: usize },
+    Slow { p95: f64 },
+}
+
+impl Display for Reason {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Checks { failures } => write!(out, "{failures} health checks in a row failed"),
+            Self::Errors { failed, calls } => {
+                let percent = (100 * failed).checked_div(*calls).unwrap_or_default();
+                write!(out, "{percent} % of {calls} calls failed")
+            }
+            Self::Restarts { count } => {
+                write!(out, "it restarted {count} times in the last 10 minutes")
+            }
+            Self::Slow { p95 } => write!(out, "its p95 response time is {p95:.0} ms"),
+        }
+    }
+}
+
+pub fn judge(signals: &Signals, rules: &Rules) -> (Status, Option<Reason>) {
+    match signals.phase {
+        Phase::Disconnected => (Status::Disconnected, None),
+        Phase::Connecting => (Status::Connecting, None),
+        Phase::Failed => (Status::Error, None),
+        Phase::Connected if signals.failures >= rules.strikes => {
+            (Status::Error, Some(Reason::Checks { failures: signals.failures }))
+        }
+        Phase::Connected => match degraded(signals, rules) {
+            Some(reason) => (Status::Degraded, Some(reason)),
+            None => (Status::Connected, None),
+        },
+    }
+}
+
+fn degraded(signals: &Signals, rules: &Rules) -> Option<Reason> {
+    let Signals { calls, failed_calls, tool_errors, restarts, .. } = *signals;
+    if errors_are_elevated(signals, rules) {
+        return Some(Reason::Errors { failed: failed_calls, calls });
+    }
+    if calls >= rules.least_calls && hardly_any_succeeds(signals, rules) {
+        return Some(Reason::Errors { failed: failed_calls + tool_errors, calls });
+    }
+    if restarts >= rules.restarts {
+        return Some(Reason::Restarts { count: restarts });
+    }
+    signals.p95.filter(|_| is_slow(signals, rules)).map(|p95| Reason::Slow { p95 })
+}
+
+/// The word of `health.status`. Nothing is healthy whose calls fail, however few they are.
+pub(super) fn health(
+    status: Status,
+    checks: u64,
+    signals: &Signals,
+    rules: &Rules,
+) -> HealthStatus {
+    let fails = signals.calls > 0
+        && (at_least(signals.failed_calls, signals.calls, rules.elevated)
+            || hardly_any_succeeds(signals, rules));
     match status {
         Status::Error => HealthStatus::Failing,
         Status::Degraded => HealthStatus::Degraded,
-        Status::Connected if checks + calls > 0 && failures == 0 => HealthStatus::Healthy,
-        // One or two checks have failed: not yet an error, and no longer fine.
-        Status::Connected if failures > 0 => HealthStatus::Degraded,
+        // One or two checks or calls have failed: not yet an error, and no longer fine.
+        Status::Connected if signals.failures > 0 || fails => HealthStatus::Degraded,
+        Status::Connected if checks + signals.calls > 0 => HealthStatus::Healthy,
         Status::Connected | Status::Connecting | Status::Disconnected => HealthStatus::Unknown,
     }
 }
@@ -80,6 +146,10 @@ fn errors_are_elevated(signals: &Signals, rules: &Rules) -> bool {
     } else {
         signals.calls >= rules.least_calls && reaches(rules.elevated)
     }
+}
+
+fn hardly_any_succeeds(signals: &Signals, rules: &Rules) -> bool {
+    at_least(signals.failed_calls + signals.tool_errors, signals.calls, rules.useless)
 }
 
 fn is_slow(signals: &Signals, rules: &Rules) -> bool {
@@ -103,7 +173,9 @@ mod tests {
         failures: 0,
         calls: 100,
         failed_calls: 0,
+        tool_errors: 0,
         p95: Some(100.0),
+        restarts: 0,
         was_degraded: false,
     };
 
@@ -127,35 +199,82 @@ mod tests {
             (Signals { failed_calls: 9, ..bad }, Status::Connected),
             (Signals { calls: 5, failed_calls: 5, ..bad }, Status::Degraded),
             (Signals { calls: 0, ..bad }, Status::Connected),
+            // tool errors are the callers', unless hardly any call succeeds
+            (Signals { tool_errors: 89, ..FINE }, Status::Connected),
+            (Signals { tool_errors: 90, ..FINE }, Status::Degraded),
+            (Signals { tool_errors: 80, failed_calls: 10, ..FINE }, Status::Degraded),
+            (Signals { calls: 9, tool_errors: 9, ..FINE }, Status::Connected),
+            // flapping
+            (Signals { restarts: 2, ..FINE }, Status::Connected),
+            (Signals { restarts: 3, ..FINE }, Status::Degraded),
+            (Signals { restarts: 3, failures: 3, ..FINE }, Status::Error),
             // what the connection says comes first
             (Signals { phase: Phase::Failed, ..FINE }, Status::Error),
             (Signals { phase: Phase::Connecting, failures: 3, ..FINE }, Status::Connecting),
             (Signals { phase: Phase::Disconnected, failures: 3, ..FINE }, Status::Disconnected),
         ];
         for (signals, expected) in table {
-            assert_eq!(judge(&signals, &Rules::default()), expected, "{signals:?}");
+            let (status, reason) = judge(&signals, &Rules::default());
+            assert_eq!(status, expected, "{signals:?}");
+            let needs_reason = signals.phase == Phase::Connected && status != Status::Connected;
+            assert_eq!(reason.is_some(), needs_reason, "{signals:?}");
+        }
+    }
+
+    #[test]
+    fn reasons_are_told_with_their_figures() {
+        for (signals, expected) in [
+            (Signals { calls: 74, failed_calls: 69, ..FINE }, "93 % of 74 calls failed"),
+            (Signals { calls: 12, tool_errors: 12, ..FINE }, "100 % of 12 calls failed"),
+            (Signals { restarts: 5, ..FINE }, "it restarted 5 times in the last 10 minutes"),
+            (Signals { failures: 3, ..FINE }, "3 health checks in a row failed"),
+        ] {
+            let reason = judge(&signals, &Rules::default()).1.map(|reason| reason.to_string());
+            assert_eq!(reason.as_deref(), Some(expected));
         }
     }
 
     #[test]
     fn a_slow_server_is_degraded_where_there_is_a_limit() {
         let rules = Rules { slow: Some(Duration::from_millis(99)), ..Rules::default() };
-        assert_eq!(judge(&FINE, &rules), Status::Degraded);
-        assert_eq!(judge(&Signals { calls: 9, ..FINE }, &rules), Status::Connected);
-        assert_eq!(judge(&Signals { p95: Some(99.0), ..FINE }, &rules), Status::Connected);
+        assert_eq!(judge(&FINE, &rules).0, Status::Degraded);
+        assert_eq!(judge(&Signals { calls: 9, ..FINE }, &rules).0, Status::Connected);
+        assert_eq!(judge(&Signals { p95: Some(99.0), ..FINE }, &rules).0, Status::Connected);
     }
 
     #[test]
     fn the_checks_have_their_own_words() {
-        for (status, checks, failures, expected) in [
-            (Status::Connected, 1, 0, HealthStatus::Healthy),
-            (Status::Connected, 0, 0, HealthStatus::Unknown),
-            (Status::Connected, 2, 1, HealthStatus::Degraded),
-            (Status::Degraded, 1, 0, HealthStatus::Degraded),
-            (Status::Error, 3, 3, HealthStatus::Failing),
-            (Status::Disconnected, 3, 0, HealthStatus::Unknown),
+        let none = Signals { calls: 0, ..FINE };
+        for (status, checks, signals, expected) in [
+            (Status::Connected, 1, none, HealthStatus::Healthy),
+            (Status::Connected, 0, none, HealthStatus::Unknown),
+            (Status::Connected, 2, Signals { failures: 1, ..none }, HealthStatus::Degraded),
+            (Status::Degraded, 1, none, HealthStatus::Degraded),
+            (Status::Error, 3, Signals { failures: 3, ..none }, HealthStatus::Failing),
+            (Status::Disconnected, 3, none, HealthStatus::Unknown),
+            // "healthy" beside "errors 100 %" is never true, however few the calls were
+            (Status::Connected, 1, FINE, HealthStatus::Healthy),
+            (
+                Status::Connected,
+                1,
+                Signals { calls: 1, failed_calls: 1, ..FINE },
+                HealthStatus::Degraded,
+            ),
+            (
+                Status::Connected,
+                1,
+                Signals { calls: 2, tool_errors: 2, ..FINE },
+                HealthStatus::Degraded,
+            ),
+            (
+                Status::Connected,
+                1,
+                Signals { calls: 2, tool_errors: 1, ..FINE },
+                HealthStatus::Healthy,
+            ),
         ] {
-            assert_eq!(health(status, checks, 0, failures), expected, "{status:?} {failures}");
+            let got = health(status, checks, &signals, &Rules::default());
+            assert_eq!(got, expected, "{status:?} {signals:?}");
         }
     }
 }

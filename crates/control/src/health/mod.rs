@@ -11,7 +11,7 @@ mod window;
 
 pub use check::{Checkup, Inference, infer};
 pub use checker::{Checker, Checking, Later, Patient};
-pub use judge::{Phase, Rules, Signals, judge};
+pub use judge::{Phase, Reason, Rules, Signals, judge};
 pub use samples::{WAITING, keep};
-pub use wards::{Lately, Ward, Wards};
-pub use window::{Piece, SPAN, Summary, Window};
+pub use wards::{Lately, Trouble, Ward, Wards};
+pub use window::{Ended, Piece, SPAN, Summary, Window};

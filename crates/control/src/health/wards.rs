@@ -1,6 +1,6 @@
 //! `Wards`: what is known of every server's health, fed by calls and checks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -8,12 +8,17 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::check::Checkup;
-use super::judge::{Phase, Rules, Signals, health, judge};
-use super::window::{Piece, SPAN, Summary, Window, minutes, pieces, together};
+use super::judge::{Phase, Reason, Rules, Signals, health, judge};
+use super::window::{Ended, Piece, SPAN, Summary, Window, minutes, pieces, together};
 use crate::api::view::{HealthView, Status, WindowView};
 
 /// A busy server is judged this often between its checks.
 const JUDGED_EVERY: Duration = Duration::from_secs(1);
+
+/// A restart counts for so long.
+const RESTART_SPAN: Duration = Duration::from_secs(600);
+/// Restarts that are remembered of a server: more are not told apart.
+const MOST_RESTARTS: usize = 1_000;
 
 #[derive(Debug)]
 pub struct Wards {
@@ -30,8 +35,21 @@ struct Case {
     window: Window,
     failures: u32,
     last_check: Option<i64>,
+    /// What the last failed check and the last call that ended in an error said, and when.
+    failed_check: Option<Trouble>,
+    failed_call: Option<Trouble>,
+    /// When it came back after it had gone, the oldest first.
+    restarts: VecDeque<Instant>,
     status: Status,
+    reason: Option<Reason>,
     judged: Instant,
+}
+
+/// Something that went wrong; `at` in milliseconds since 1970.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    pub at: i64,
+    pub what: String,
 }
 
 /// How a server does.
@@ -41,6 +59,8 @@ pub struct Ward {
     pub health: HealthView,
     pub window: WindowView,
     pub p99: Option<f64>,
+    /// Why it is connected and not well, with the last thing that went wrong.
+    pub reason: Option<(Reason, Option<Trouble>)>,
 }
 
 /// What several servers did over the last minutes, together.
@@ -69,13 +89,32 @@ impl Wards {
         });
     }
 
-    /// A call has ended. `ok`: the server did what it is there for, if only to say that the
-    /// arguments are wrong.
-    pub fn call_ended(&self, server_id: &str, ok: bool, took: Duration) {
+    /// It has come back after it had gone, for no reason that anybody here has given.
+    pub fn restarted(&self, server_id: &str) {
+        let now = Instant::now();
+        self.with(server_id, |case, _| {
+            if case.restarts.len() == MOST_RESTARTS {
+                case.restarts.pop_front();
+            }
+            case.restarts.push_back(now);
+        });
+    }
+
+    /// A call has ended; `trouble` is asked for only if it ended in an error.
+    pub fn call_ended(
+        &self,
+        server_id: &str,
+        ended: Ended,
+        took: Duration,
+        trouble: impl FnOnce() -> Trouble,
+    ) {
         let now = Instant::now();
         let mut wards = self.wards.lock();
         let Some(case) = wards.get_mut(server_id) else { return };
-        case.window.call(now - self.start, ok, took);
+        case.window.call(now - self.start, ended, took);
+        if ended != Ended::Well {
+            case.failed_call = Some(trouble());
+        }
         if now < case.judged + JUDGED_EVERY {
             return;
         }
@@ -91,6 +130,9 @@ impl Wards {
         let case = wards.get_mut(server_id)?;
         case.window.check(now - self.start, checkup.ok, checkup.took);
         case.failures = if checkup.ok { 0 } else { case.failures.saturating_add(1) };
+        if let Some(detail) = checkup.detail.clone().filter(|_| !checkup.ok) {
+            case.failed_check = Some(Trouble { at, what: detail });
+        }
         case.last_check = Some(at);
         let changed = self.verdict(case, now);
         let status = case.status;
@@ -106,7 +148,7 @@ impl Wards {
         let case = wards.get_mut(server_id)?;
         let changed = self.verdict(case, now);
         let summary = case.window.summary(now - self.start);
-        let ward = shown(case, &summary);
+        let ward = self.shown(case, &summary);
         drop(wards);
         self.tell(changed);
         Some(ward)
@@ -150,7 +192,11 @@ impl Wards {
             window: Window::default(),
             failures: 0,
             last_check: None,
+            failed_check: None,
+            failed_call: None,
+            restarts: VecDeque::new(),
             status: Status::Disconnected,
+            reason: None,
             judged: now,
         });
         act(case, now - self.start);
@@ -160,16 +206,13 @@ impl Wards {
     }
 
     fn verdict(&self, case: &mut Case, now: Instant) -> bool {
-        let summary = case.window.summary(now - self.start);
-        let signals = Signals {
-            phase: case.phase,
-            failures: case.failures,
-            calls: summary.calls,
-            failed_calls: summary.failed_calls,
-            p95: summary.p95,
-            was_degraded: case.status == Status::Degraded,
-        };
-        let before = std::mem::replace(&mut case.status, judge(&signals, &self.rules));
+        while case.restarts.front().is_some_and(|at| *at + RESTART_SPAN < now) {
+            case.restarts.pop_front();
+        }
+        let signals = case.signals(&case.window.summary(now - self.start));
+        let (status, reason) = judge(&signals, &self.rules);
+        case.reason = reason;
+        let before = std::mem::replace(&mut case.status, status);
         case.judged = now;
         before != case.status
     }
@@ -180,30 +223,62 @@ impl Wards {
             self.changes.send_modify(|count| *count += 1);
         }
     }
+
+    fn shown(&self, case: &Case, summary: &Summary) -> Ward {
+        let status = health(case.status, summary.checks, &case.signals(summary), &self.rules);
+        Ward {
+            status: case.status,
+            health: HealthView {
+                status,
+                last_check: case.last_check,
+                calls: summary.calls,
+                failed_calls: summary.failed_calls,
+                tool_errors: summary.tool_errors,
+                p50: summary.p50,
+                p95: summary.p95,
+                check_p50: summary.check_p50,
+                check_p95: summary.check_p95,
+                error_rate: summary.error_rate(),
+                consecutive_failures: case.failures,
+                restarts: case.restarts.len(),
+            },
+            window: WindowView {
+                seconds: u32::try_from(SPAN.as_secs()).unwrap_or(u32::MAX),
+                checks: summary.checks,
+                failed_checks: summary.failed_checks,
+                calls: summary.calls,
+                failed_calls: summary.failed_calls,
+                tool_errors: summary.tool_errors,
+                p50: summary.p50,
+                p95: summary.p95,
+                error_rate: summary.error_rate(),
+            },
+            p99: summary.p99,
+            reason: case.reason.map(|reason| (reason, case.trouble(reason))),
+        }
+    }
 }
 
-fn shown(case: &Case, summary: &Summary) -> Ward {
-    let status = health(case.status, summary.checks, summary.calls, case.failures);
-    Ward {
-        status: case.status,
-        health: HealthView {
-            status,
-            last_check: case.last_check,
-            p50: summary.p50,
-            p95: summary.p95,
-            error_rate: summary.error_rate(),
-            consecutive_failures: case.failures,
-        },
-        window: WindowView {
-            seconds: u32::try_from(SPAN.as_secs()).unwrap_or(u32::MAX),
-            checks: summary.checks,
-            failed_checks: summary.failed_checks,
+impl Case {
+    fn signals(&self, summary: &Summary) -> Signals {
+        Signals {
+            phase: self.phase,
+            failures: self.failures,
             calls: summary.calls,
             failed_calls: summary.failed_calls,
-            p50: summary.p50,
+            tool_errors: summary.tool_errors,
             p95: summary.p95,
-            error_rate: summary.error_rate(),
-        },
-        p99: summary.p99,
+            restarts: self.restarts.len(),
+            was_degraded: self.status == Status::Degraded,
+        }
+    }
+
+    /// The last thing that went wrong of what the reason counts.
+    fn trouble(&self, reason: Reason) -> Option<Trouble> {
+        match reason {
+            Reason::Checks { .. } => self.failed_check.clone(),
+            Reason::Errors { .. } => self.failed_call.clone(),
+            Reason::Restarts { .. } | Reason::Slow { .. } => None,
+        }
     }
 }

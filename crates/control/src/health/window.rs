@@ -1,5 +1,5 @@
 //! What calls and checks of one server said over the last five minutes, and minute by minute over the last
-//! hour, in bounded memory.
+//! hour, in bounded memory. Checks are counted apart: their times are not those of calls.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,10 +20,15 @@ const CLASSES: usize = 97;
 const FIRST: f64 = 0.05;
 const PER_DOUBLING: f64 = 4.0;
 
+/// Times of checks that are kept: at the shortest interval (a second) those of `SPAN`.
+const CHECK_TIMES: usize = 300;
+
 /// Times (`now`) are monotonic, since whatever moment the caller likes.
 #[derive(Debug, Clone)]
 pub struct Window {
     slots: Vec<Slot>,
+    /// When checks were answered and how long that took, the oldest first.
+    check_times: VecDeque<(Duration, Duration)>,
     /// Those in which something was measured, the oldest first.
     minutes: VecDeque<Minute>,
 }
@@ -34,6 +39,7 @@ struct Slot {
     number: u64,
     calls: Count,
     checks: Count,
+    /// Times of calls.
     classes: [u32; CLASSES],
 }
 
@@ -49,18 +55,34 @@ struct Minute {
 struct Count {
     all: u64,
     failed: u64,
+    tool_errors: u64,
 }
 
-/// Times are in milliseconds, of calls and checks together.
+/// What came of one call or check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    Well,
+    /// The server answered with a result that says `isError`.
+    ToolError,
+    /// The server did not do its part.
+    Failed,
+}
+
+/// Times are in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Summary {
     pub checks: u64,
     pub failed_checks: u64,
     pub calls: u64,
     pub failed_calls: u64,
+    pub tool_errors: u64,
+    /// Of calls.
     pub p50: Option<f64>,
     pub p95: Option<f64>,
     pub p99: Option<f64>,
+    /// Of checks that were answered.
+    pub check_p50: Option<f64>,
+    pub check_p95: Option<f64>,
 }
 
 /// A stretch of it.
@@ -70,6 +92,7 @@ pub struct Piece {
     pub start: Duration,
     pub calls: u64,
     pub failed_calls: u64,
+    pub tool_errors: u64,
     pub p50: Option<f64>,
     pub p95: Option<f64>,
 }
@@ -120,6 +143,7 @@ impl Piece {
             start: length.saturating_mul(u32::try_from(number - 1).unwrap_or(u32::MAX)),
             calls: calls.all,
             failed_calls: calls.failed,
+            tool_errors: calls.tool_errors,
             p50: percentile(classes, 0.50),
             p95: percentile(classes, 0.95),
         }
@@ -132,17 +156,15 @@ pub(super) fn together(windows: &[&Window], now: Duration) -> Summary {
     for slot in windows.iter().flat_map(|window| &window.slots) {
         all.join(slot);
     }
+    all.check_times = windows.iter().flat_map(|window| &window.check_times).copied().collect();
     all.summary(now)
 }
 
 impl Summary {
-    /// From 0 to 1; none if there was nothing.
+    /// The share of calls that ended in an error, of the protocol or of the tool, from 0 to 1; none if
+    /// there were no calls.
     pub fn error_rate(&self) -> Option<f64> {
-        rate(self.failed_calls + self.failed_checks, self.calls + self.checks)
-    }
-
-    pub fn call_error_rate(&self) -> Option<f64> {
-        rate(self.failed_calls, self.calls)
+        rate(self.failed_calls + self.tool_errors, self.calls)
     }
 }
 
@@ -154,18 +176,18 @@ impl Default for Window {
             checks: Count::default(),
             classes: [0; CLASSES],
         };
-        Self { slots: vec![empty; SLOTS], minutes: VecDeque::new() }
+        Self { slots: vec![empty; SLOTS], check_times: VecDeque::new(), minutes: VecDeque::new() }
     }
 }
 
 impl Window {
-    pub fn call(&mut self, now: Duration, ok: bool, took: Duration) {
+    pub fn call(&mut self, now: Duration, ended: Ended, took: Duration) {
         if let Some(slot) = self.slot(now) {
-            slot.calls.add(ok);
+            slot.calls.add(ended);
             slot.time(took);
         }
         if let Some(minute) = self.minute(now) {
-            minute.calls.add(ok);
+            minute.calls.add(ended);
             minute.time(took);
         }
     }
@@ -173,13 +195,13 @@ impl Window {
     /// A check that nobody answered has taken no time that would say something.
     pub fn check(&mut self, now: Duration, ok: bool, took: Option<Duration>) {
         if let Some(slot) = self.slot(now) {
-            slot.checks.add(ok);
-            if let Some(took) = took {
-                slot.time(took);
-            }
+            slot.checks.add(if ok { Ended::Well } else { Ended::Failed });
         }
-        if let (Some(took), Some(minute)) = (took, self.minute(now)) {
-            minute.time(took);
+        if let Some(took) = took {
+            if self.check_times.len() == CHECK_TIMES {
+                self.check_times.pop_front();
+            }
+            self.check_times.push_back((now, took));
         }
     }
 
@@ -196,14 +218,20 @@ impl Window {
             }
         }
         let percentile = |share| percentile(&classes, share);
+        let recent = self.check_times.iter().filter(|(at, _)| *at + SPAN >= now);
+        let mut check_times: Vec<Duration> = recent.map(|(_, took)| *took).collect();
+        check_times.sort_unstable();
         Summary {
             checks: checks.all,
             failed_checks: checks.failed,
             calls: calls.all,
             failed_calls: calls.failed,
+            tool_errors: calls.tool_errors,
             p50: percentile(0.50),
             p95: percentile(0.95),
             p99: percentile(0.99),
+            check_p50: nearest_rank(&check_times, 50),
+            check_p95: nearest_rank(&check_times, 95),
         }
     }
 
@@ -265,14 +293,16 @@ impl Minute {
 }
 
 impl Count {
-    fn add(&mut self, ok: bool) {
+    fn add(&mut self, ended: Ended) {
         self.all += 1;
-        self.failed += u64::from(!ok);
+        self.failed += u64::from(ended == Ended::Failed);
+        self.tool_errors += u64::from(ended == Ended::ToolError);
     }
 
     fn join(&mut self, other: Self) {
         self.all += other.all;
         self.failed += other.failed;
+        self.tool_errors += other.tool_errors;
     }
 }
 
@@ -308,6 +338,12 @@ fn percentile(classes: &[u64; CLASSES], share: f64) -> Option<f64> {
     reached.map(end)
 }
 
+/// The time that so many of a hundred stay at or below, in milliseconds.
+fn nearest_rank(sorted: &[Duration], percent: usize) -> Option<f64> {
+    let rank = (sorted.len() * percent).div_ceil(100).max(1);
+    sorted.get(rank - 1).map(|took| took.as_secs_f64() * 1_000.0)
+}
+
 fn rate(part: u64, all: u64) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "counts of five minutes are far below 2^52")]
     let share = part as f64 / all as f64;
@@ -327,32 +363,37 @@ mod tests {
     fn an_empty_window_says_nothing() {
         let summary = Window::default().summary(seconds(0));
         assert_eq!(summary, Summary::default());
-        assert_eq!((summary.error_rate(), summary.call_error_rate()), (None, None));
+        assert_eq!(summary.error_rate(), None);
     }
 
     #[test]
     fn calls_and_checks_are_counted_and_forgotten_after_five_minutes() {
         let mut window = Window::default();
         for second in 0..1_000 {
-            window.call(seconds(second), second % 4 != 0, Duration::from_millis(10));
+            let ended = if second % 4 == 0 { Ended::Failed } else { Ended::Well };
+            window.call(seconds(second), ended, Duration::from_millis(10));
         }
         window.check(seconds(999), false, None);
         let now = window.summary(seconds(999));
         assert_eq!((now.calls, now.failed_calls, now.checks, now.failed_checks), (300, 75, 1, 1));
-        assert_eq!(now.call_error_rate(), Some(0.25));
-        assert_eq!(window.summary(seconds(1_199)).calls, 100);
+        assert_eq!(now.error_rate(), Some(0.25));
+        window.call(seconds(999), Ended::ToolError, Duration::from_millis(10));
+        let now = window.summary(seconds(999));
+        assert_eq!((now.calls, now.failed_calls, now.tool_errors), (301, 75, 1));
+        assert_eq!(now.error_rate(), Some(76.0 / 301.0), "both kinds of errors count");
+        assert_eq!(window.summary(seconds(1_199)).calls, 101);
         assert_eq!(window.summary(seconds(1_300)), Summary::default());
-        window.call(seconds(5_000), true, Duration::ZERO);
+        window.call(seconds(5_000), Ended::Well, Duration::ZERO);
         assert_eq!(window.summary(seconds(5_000)).calls, 1, "what was in the slot before is gone");
     }
 
     #[test]
     fn several_windows_are_one_piece_by_piece() {
         let (mut one, mut other) = (Window::default(), Window::default());
-        one.call(seconds(5), true, Duration::from_millis(1));
-        one.call(seconds(1_005), true, Duration::from_millis(10));
-        other.call(seconds(1_006), false, Duration::from_millis(10));
-        other.call(seconds(1_011), true, Duration::from_millis(100));
+        one.call(seconds(5), Ended::Well, Duration::from_millis(1));
+        one.call(seconds(1_005), Ended::Well, Duration::from_millis(10));
+        other.call(seconds(1_006), Ended::Failed, Duration::from_millis(10));
+        other.call(seconds(1_011), Ended::Well, Duration::from_millis(100));
         let found = pieces(&[&one, &other], seconds(1_012));
         assert_eq!(found.len(), SLOTS);
         let told: Vec<_> = found.iter().filter(|piece| piece.calls > 0).collect();
@@ -372,9 +413,10 @@ mod tests {
     fn an_hour_is_kept_minute_by_minute() {
         let (mut one, mut other) = (Window::default(), Window::default());
         for second in 0..7_200 {
-            one.call(seconds(second), second % 60 != 0, Duration::from_millis(10));
+            let ended = if second % 60 == 0 { Ended::Failed } else { Ended::Well };
+            one.call(seconds(second), ended, Duration::from_millis(10));
         }
-        other.call(seconds(7_190), true, Duration::from_millis(500));
+        other.call(seconds(7_190), Ended::Well, Duration::from_millis(500));
         other.check(seconds(7_191), true, Some(Duration::from_millis(500)));
         let found = minutes(&[&one, &other], seconds(7_199));
         assert_eq!((found.len(), one.minutes.len()), (60, 60));
@@ -391,15 +433,29 @@ mod tests {
     fn percentiles_are_those_of_what_was_measured() {
         let mut window = Window::default();
         for millis in 1..=100 {
-            window.call(seconds(7), true, Duration::from_millis(millis));
+            window.call(seconds(7), Ended::Well, Duration::from_millis(millis));
         }
         let summary = window.summary(seconds(7));
         for (found, exact) in [(summary.p50, 50.0), (summary.p95, 95.0), (summary.p99, 99.0)] {
             let found = found.unwrap();
             assert!((exact..exact * 1.19).contains(&found), "{found} for {exact}");
         }
-        window.check(seconds(7), true, Some(Duration::from_secs(100_000)));
+        window.call(seconds(7), Ended::Well, Duration::from_secs(100_000));
         assert!(window.summary(seconds(7)).p99.is_some());
+    }
+
+    #[test]
+    fn checks_are_no_calls_and_have_times_of_their_own() {
+        let mut window = Window::default();
+        for second in 1..=400 {
+            window.check(seconds(second), true, Some(Duration::from_millis(second)));
+        }
+        let summary = window.summary(seconds(400));
+        assert_eq!((summary.calls, summary.error_rate(), summary.p50), (0, None, None));
+        assert_eq!((summary.check_p50, summary.check_p95), (Some(250.0), Some(385.0)));
+        assert_eq!(window.check_times.len(), CHECK_TIMES);
+        assert!(minutes(&[&window], seconds(400)).iter().all(|it| it.p50.is_none()));
+        assert_eq!(window.summary(seconds(701)).check_p50, None, "those are too long ago");
     }
 
     proptest! {

@@ -129,6 +129,11 @@ impl Keyholder {
         self.uses.lock().note(id, now);
     }
 
+    /// When this instance last saw the key used, if it remembers that.
+    pub(super) fn last_use(&self, id: &str) -> Option<i64> {
+        self.uses.lock().last(&KeyId::read(id)?)
+    }
+
     /// A change that has been made is known at once, whether or not the store can be read again.
     pub(super) fn apply(&self, change: impl FnOnce(&mut HashMap<KeyId, ApiKey>)) {
         let mut known = self.known.write();

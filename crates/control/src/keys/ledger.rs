@@ -1,6 +1,6 @@
 //! Making, listing and revoking keys: each change in one transaction with the record that tells of it.
 
-use trunkline_store::{Change, NewAudit, StoreError};
+use trunkline_store::{Change, KeyRecord, NewAudit, StoreError};
 use zeroize::Zeroizing;
 
 use super::holder::{Keyholder, KeysError, MARK};
@@ -52,7 +52,12 @@ impl Keyholder {
         limit: usize,
     ) -> Result<(Vec<KeyInfo>, usize), KeysError> {
         let page = self.store.keys(after, limit).await?;
-        Ok((page.into_iter().map(KeyInfo::of).collect(), self.known().keys.len()))
+        let with_last_use = |mut record: KeyRecord| {
+            // Written once a minute; known here at once.
+            record.last_used_at = record.last_used_at.max(self.last_use(&record.id));
+            KeyInfo::of(record)
+        };
+        Ok((page.into_iter().map(with_last_use).collect(), self.known().keys.len()))
     }
 
     /// From now on it is refused. One that is revoked already stays so.

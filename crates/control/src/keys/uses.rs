@@ -26,6 +26,11 @@ impl Uses {
         }
     }
 
+    /// When it was last used, if that is not long ago.
+    pub(super) fn last(&self, id: &KeyId) -> Option<i64> {
+        self.0.get(id).map(|used| used.last)
+    }
+
     /// Those to be written down now. A key that was not used since is forgotten, so that the list
     /// does not grow.
     pub(super) fn due(&mut self, now: i64) -> Vec<(String, i64)> {

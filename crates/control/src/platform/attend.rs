@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use trunkline_gateway::{Event, EventSink, Fleet, Offer, OfferMark, State, Verdict};
+use trunkline_gateway::{Event, EventSink, Fleet, Offer, OfferMark, ServerInfo, State, Verdict};
 use trunkline_http::Url;
-use trunkline_store::{NewTool, StoreError};
+use trunkline_store::{NewAudit, NewTool, StoreError};
 
 use super::hear::hex;
 use super::roster::Entry;
@@ -24,8 +25,40 @@ use crate::trace::Tracer;
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     statuses: HashMap<String, Status>,
+    /// The last status that the audit log tells of, of those that are worth a record.
+    recorded: HashMap<String, Status>,
+    /// Since when each ran when it was last seen running, and how often it had been started again then.
+    lives: HashMap<String, (Instant, u32)>,
     tools: HashMap<String, (OfferMark, [u8; 32])>,
     checks: HashMap<String, (Option<String>, CancellationToken)>,
+}
+
+impl Seen {
+    /// Notes how a server runs. True: it has gone and come back since the last time, for no reason that
+    /// anybody has given.
+    fn note_life(&mut self, entry: &Entry, info: Option<&ServerInfo>) -> bool {
+        if !entry.wanted {
+            self.lives.remove(&entry.id);
+            return false;
+        }
+        let Some(info) = info.filter(|info| info.state == State::Running) else { return false };
+        let life = (info.since, info.restarts);
+        let before = self.lives.insert(entry.id.clone(), life);
+        // One that was changed or connected anew counts from 0 again.
+        before.is_some_and(|(since, restarts)| info.since != since && info.restarts > restarts)
+    }
+
+    /// Notes the status of a server. True: it is worth a record. One that is tried in vain again and again
+    /// gets one record, and one when it is back.
+    fn note_status(&mut self, id: &str, status: Status) -> bool {
+        match status {
+            Status::Connecting | Status::Disconnected => false,
+            Status::Connected | Status::Degraded | Status::Error => {
+                let before = self.recorded.insert(id.to_owned(), status);
+                before.unwrap_or(Status::Connected) != status
+            }
+        }
+    }
 }
 
 impl Platform {
@@ -72,6 +105,8 @@ impl Platform {
             seen.statuses.keys().filter(|id| roster.of_id(id).is_none()).cloned().collect();
         for id in gone {
             seen.statuses.remove(&id);
+            seen.recorded.remove(&id);
+            seen.lives.remove(&id);
             seen.tools.remove(&id);
             // Of the config file: those that are removed over REST are forgotten there.
             self.0.wards.forget(&id);
@@ -80,19 +115,42 @@ impl Platform {
             }
         }
         for entry in roster.all() {
+            let info = self.info(entry);
+            let came_back = seen.note_life(entry, info.as_ref());
+            if came_back {
+                self.0.wards.restarted(&entry.id);
+            }
             self.0.wards.set_phase(&entry.id, self.phase(entry));
             let status = self.status(entry);
-            if seen.statuses.insert(entry.id.clone(), status) != Some(status) {
-                let why = self.0.troubles.lock().get(&entry.id).map(|it| it.message.clone());
-                let why = why.or_else(|| match self.info(entry)?.state {
-                    State::Failed(failure) => Some(failure.brief().to_string()),
-                    _ => None,
-                });
+            let is_another = seen.statuses.insert(entry.id.clone(), status) != Some(status);
+            if is_another || came_back {
+                let ward = self.0.wards.ward(&entry.id);
+                let why = self.why(entry, info.as_ref(), ward.as_ref(), false);
+                let why = why.map(|why| why.message);
+                if seen.note_status(&entry.id, status) || came_back {
+                    self.record_status(entry, status, why.clone(), came_back);
+                }
                 let (id, name) = (entry.id.clone(), entry.name.clone());
                 self.0.news.tell(News::Status { id, name, status, why });
             }
             self.check(entry, &mut seen);
         }
+    }
+
+    /// What has become of a server is in the audit log, too: nobody may have been looking.
+    fn record_status(&self, entry: &Entry, status: Status, why: Option<String>, came_back: bool) {
+        let restarted = came_back.then(|| "restarted".to_owned());
+        let detail: Vec<String> = restarted.into_iter().chain(why).collect();
+        self.0.audit.record(NewAudit {
+            at: clock::now(),
+            principal: "trunkline".to_owned(),
+            action: "change-status".to_owned(),
+            server_id: Some(entry.id.clone()),
+            server_name: Some(entry.name.clone()),
+            outcome: status.as_str().to_lowercase(),
+            detail: Some(detail.join("; ")).filter(|detail| !detail.is_empty()),
+            ..NewAudit::default()
+        });
     }
 
     /// There is one task that checks each server, as long as it stays the same.

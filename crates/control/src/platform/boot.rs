@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 use trunkline_store::seal::Key;
 use trunkline_store::{AuditKey, Options, Store, StoreError};
 
+use super::context::Context;
 use super::login::{CLIENT_NAME, DOCUMENT};
 use super::occupancy::{MARK_EVERY, Occupancy, Occupied, leave_mark};
 use super::roster::Roster;
@@ -176,6 +177,7 @@ impl Platform {
             made: Mutex::default(),
             is_store_away: AtomicBool::new(false),
             seen: Mutex::default(),
+            context: Context::default(),
             book: Book::default(),
             sort: Notify::new(),
             sink: Mutex::new(None),

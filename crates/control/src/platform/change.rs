@@ -1,6 +1,7 @@
 //! Changes of what is wanted: servers registered, changed, removed, connected and disconnected. Each is
 //! one transaction with the record that tells of it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio::sync::SemaphorePermit;
@@ -9,6 +10,7 @@ use trunkline_catalog::config::Transport;
 use trunkline_http::reach::Refused;
 use trunkline_store::{Change, CredentialRecord, NewAudit, ServerRecord, StoreError, Wanted};
 
+use super::edits::{Side, edits};
 use super::entrust::left_behind;
 use super::reconcile::PATIENCE;
 use super::roster::{Entry, Origin};
@@ -21,7 +23,7 @@ use crate::api::input::{Declared, PatchServer, RegisterServer, TransportType};
 use crate::api::problem::{Kind, Problem};
 use crate::health::Phase;
 use crate::keys::By;
-use crate::secrets::{self, Connection, SecretError};
+use crate::secrets::{self, Connection, SecretError, Unresolved};
 
 /// How often a change is tried that others overtake, each time with what there is then: they are
 /// people, or a few programs.
@@ -99,6 +101,7 @@ impl Platform {
         by: By<'_>,
     ) -> Result<Shown, Problem> {
         let before = self.editable(id)?;
+        let was = before.clone();
         etag::may_change(if_match.iter().map(Vec::as_slice), before.revision)?;
         let (opened, credentials) = self.opened_whole(&before).await?;
         let patch = PatchServer::read(body, TransportType::of(&opened.transport))?;
@@ -135,7 +138,11 @@ impl Platform {
             created_at: before.created_at,
             revision: before.revision,
         };
-        let audit = told("edit-server", &record, by, at);
+        let edits = edits(
+            Side { record: &was, connection: &opened },
+            Side { record: &record, connection: &connection },
+        );
+        let audit = NewAudit { detail: Some(edits), ..told("edit-server", &record, by, at) };
         let expected = before.revision;
         let mut changes = vec![Change::UpdateServer { record: record.clone(), expected }];
         changes.extend(kept.changes(&credentials));
@@ -223,7 +230,7 @@ impl Platform {
         let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
         let action = if connected { "connect-server" } else { "disconnect-server" };
         match &entry.origin {
-            Origin::File(_) => self.want_of_file(entry, connected, action, by).await?,
+            Origin::File(..) => self.want_of_file(entry, connected, action, by).await?,
             Origin::Api(record, _) => {
                 let wanted = if connected { Wanted::Connected } else { Wanted::Disconnected };
                 let at = clock::now();
@@ -374,7 +381,19 @@ impl Platform {
         }
         let forbidden = secrets::forbidden(connection, &self.0.settings.allowed);
         faults.extend(forbidden.iter().map(|fault| Fault::at(&config, fault.to_string())));
-        if faults.is_empty() { Ok(()) } else { Err(Problem::invalid(faults)) }
+        if faults.is_empty() {
+            return Ok(());
+        }
+        let flags: BTreeSet<String> = forbidden.iter().filter_map(Unresolved::flag).collect();
+        let problem = Problem::invalid(faults);
+        if flags.is_empty() {
+            return Err(problem);
+        }
+        let flags = flags.into_iter().collect::<Vec<_>>().join(" ");
+        Err(problem.hint(format!(
+            "start `trunkline serve` with `{flags}` and the variable set, or keep the value as a \
+             secret (`PUT /api/v1/secrets/NAME`) and write `${{secret:NAME}}`"
+        )))
     }
 
     /// By what can be told before it is resolved; the rest is judged when it is connected to.

@@ -2,10 +2,11 @@
 //! are listed, and how it did lately.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 use trunkline_catalog::name::Client;
-use trunkline_gateway::{ServerInfo, State};
+use trunkline_gateway::{Fleet, Grant, ServerInfo, State};
 
 use super::gate::limited;
 use super::overview::series;
@@ -21,9 +22,10 @@ const MOST_NAMES: usize = 200;
 
 impl Platform {
     /// The body of `GET /aggregator/servers/{id}/details`.
-    pub fn details(&self, id: &str, asker: &Principal) -> Result<Value, Problem> {
+    pub async fn details(&self, id: &str, asker: &Principal) -> Result<Value, Problem> {
         let roster = self.roster();
         let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
+        let names = self.names(entry, asker).await;
         let info = self.info(entry);
         let fleet = self.0.fleet.get();
         let capabilities = fleet.map(|fleet| fleet.capabilities(&entry.id)).unwrap_or_default();
@@ -40,7 +42,7 @@ impl Platform {
             capabilities: &capabilities,
             instructions: instructions.as_deref(),
             stderr: stderr.map(|failure| failure.stderr.as_slice()).unwrap_or_default(),
-            names: &self.names(entry, asker),
+            names: &names,
             series: &series(&lately.pieces),
             hour: &series(&lately.minutes),
         }
@@ -56,29 +58,36 @@ impl Platform {
         Ok(stderr_view(&entry.id, &entry.name, state, &lines))
     }
 
-    /// Each tool that the asker may call, by what it is listed as, and to whom.
-    fn names(&self, entry: &Entry, asker: &Principal) -> Vec<NameView> {
+    /// Each tool that the asker may call, by what it is listed as, and to whom. Lists are assembled
+    /// beside the runtime: nobody else waits for them.
+    async fn names(&self, entry: &Entry, asker: &Principal) -> Vec<NameView> {
         let Some(fleet) = self.0.fleet.get().filter(|_| entry.wanted) else { return Vec::new() };
+        let (fleet, id) = (fleet.clone(), entry.id.clone());
         let grant = limited(asker.grants(), "");
-        let mut tools: BTreeMap<String, NameView> = BTreeMap::new();
-        for (tool, name) in fleet.listed(None, grant.clone()).names_of(&entry.id) {
-            let view = NameView { tool: tool.clone(), name, others: Vec::new() };
-            tools.insert(tool, view);
-        }
-        for client in Client::ALL {
-            for (tool, name) in fleet.listed(Some(client), grant.clone()).names_of(&entry.id) {
-                let Some(view) = tools.get_mut(&tool) else { continue };
-                if name == view.name {
-                    continue;
-                }
-                match view.others.iter_mut().find(|(known, _)| *known == name) {
-                    Some((_, clients)) => clients.push(client.id()),
-                    None => view.others.push((name, vec![client.id()])),
-                }
+        let naming = self.0.tasks.spawn_blocking(move || names_of(&fleet, &id, grant.as_ref()));
+        naming.await.unwrap_or_default() // it is shutting down
+    }
+}
+
+fn names_of(fleet: &Fleet, id: &str, grant: Option<&Arc<dyn Grant>>) -> Vec<NameView> {
+    let mut tools: BTreeMap<String, NameView> = BTreeMap::new();
+    for (tool, name) in fleet.listed(None, grant.cloned()).names_of(id) {
+        let view = NameView { tool: tool.clone(), name, others: Vec::new() };
+        tools.insert(tool, view);
+    }
+    for client in Client::ALL {
+        for (tool, name) in fleet.listed(Some(client), grant.cloned()).names_of(id) {
+            let Some(view) = tools.get_mut(&tool) else { continue };
+            if name == view.name {
+                continue;
+            }
+            match view.others.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, clients)) => clients.push(client.id()),
+                None => view.others.push((name, vec![client.id()])),
             }
         }
-        tools.into_values().take(MOST_NAMES).collect()
     }
+    tools.into_values().take(MOST_NAMES).collect()
 }
 
 fn process(info: Option<&ServerInfo>) -> ProcessView {

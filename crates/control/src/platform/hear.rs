@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 use tokio::time::sleep;
+use trunkline_catalog::name::escaped;
 use trunkline_gateway::{CallEnded, Event, Outcome};
 use trunkline_store::NewAudit;
 
 use super::{Platform, clock};
 use crate::access::{Credential, KeyId, read_label};
+use crate::health::{Ended, Trouble};
 use crate::metrics::Outcome as Counted;
 
 /// Between two times of listening. Waking for each call and a transaction for each record cost several
@@ -61,14 +63,19 @@ impl Platform {
         // It may have been renamed since.
         let name = entry.map_or(&*call.server, |entry| &entry.name);
         self.0.metrics.call(name, counted, call.duration);
-        self.0.wards.call_ended(&call.id, is_well(call.outcome), call.duration);
+        let at = at(call.ended);
+        self.0.wards.call_ended(&call.id, ended(call.outcome), call.duration, || Trouble {
+            at,
+            what: trouble(call.outcome, &call.tool),
+        });
         let (credential, address) = match call.who.as_deref().map(read_label) {
             Some((credential, address)) => (Some(credential), address),
             None => (None, None),
         };
+        self.key_used(credential, at);
         let duration = i64::try_from(call.duration.as_micros()).unwrap_or(i64::MAX);
         self.0.audit.record(NewAudit {
-            at: at(call.ended),
+            at,
             principal: self.name_of(credential),
             credential_id: credential.map(str::to_owned),
             address: address.filter(|address| !address.is_empty()).map(str::to_owned),
@@ -82,6 +89,14 @@ impl Platform {
             duration_us: Some(duration),
             ..NewAudit::default()
         });
+    }
+
+    /// A session shows its key once and is used for hours: each of its requests is a use of the key.
+    pub(super) fn key_used(&self, credential: Option<&str>, at: i64) {
+        let id = credential.and_then(|credential| credential.strip_prefix("key:"));
+        if let Some(id) = id.and_then(KeyId::read) {
+            self.0.keys.used(&id, at);
+        }
     }
 
     /// The name that goes with a credential, as it was let in.
@@ -110,14 +125,31 @@ pub(super) fn at(ended: Instant) -> i64 {
     clock::at(ended.into())
 }
 
-/// Did the server do what it is there for, if only to say that the arguments are wrong?
-fn is_well(outcome: Outcome) -> bool {
+/// What a call says about its server.
+fn ended(outcome: Outcome) -> Ended {
     match outcome {
-        Outcome::Ok | Outcome::ToolError | Outcome::Asked | Outcome::Cancelled => true,
+        Outcome::Ok | Outcome::Asked | Outcome::Cancelled => Ended::Well,
+        Outcome::ToolError => Ended::ToolError,
         // Invalid arguments, an unknown tool: the caller's mistakes.
-        Outcome::RpcError(code) => matches!(code, -32602..=-32600),
-        Outcome::Timeout | Outcome::Gone { .. } | Outcome::Refused => false,
+        Outcome::RpcError(-32602..=-32600) => Ended::Well,
+        Outcome::RpcError(_) | Outcome::Timeout | Outcome::Gone { .. } | Outcome::Refused => {
+            Ended::Failed
+        }
     }
+}
+
+/// A call that ended in an error, in a few words. What the server said is not among them: it may quote
+/// arguments.
+fn trouble(outcome: Outcome, tool: &str) -> String {
+    let what = match outcome {
+        Outcome::RpcError(code) => format!("error {code}"),
+        Outcome::ToolError => "tool error".to_owned(),
+        Outcome::Timeout => "timeout".to_owned(),
+        Outcome::Gone { .. } => "connection lost".to_owned(),
+        Outcome::Refused => "not taken".to_owned(),
+        Outcome::Ok | Outcome::Asked | Outcome::Cancelled => "no error".to_owned(),
+    };
+    format!("{what} from `{}`", escaped(tool))
 }
 
 pub(super) fn counted(outcome: Outcome) -> Counted {

@@ -146,7 +146,7 @@ impl Platform {
     async fn place(&self, entry: &Entry) -> Result<Place, Problem> {
         let about = |problem: Problem| problem.server(self.about(entry));
         let (transport, client) = match &entry.origin {
-            Origin::File(transport) => (transport.clone(), None),
+            Origin::File(transport, _) => (transport.clone(), None),
             Origin::Api(record, _) => {
                 let opened = self.opened(record).await;
                 let opened = opened

@@ -10,8 +10,10 @@ mod change;
 mod clients;
 mod clock;
 mod command;
+mod context;
 mod custom;
 mod details;
+mod edits;
 mod embedding;
 mod entrust;
 mod gate;
@@ -71,12 +73,13 @@ pub use skills::Decision;
 
 use attend::Seen;
 use book::Book;
+use context::Context;
 pub use login::with_logins;
 pub(crate) use login::{CALLBACK, DOCUMENT};
 use made::Made;
 use news::Newsroom;
 use occupancy::Occupancy;
-use roster::Roster;
+use roster::{Roster, Times};
 use strangers::Strangers;
 pub use tools::Tagged;
 
@@ -119,6 +122,8 @@ struct Inner {
     /// The store could not be read when it was last tried.
     is_store_away: AtomicBool,
     seen: Mutex<Seen>,
+    /// How long the lists are that clients are served.
+    context: Context,
     /// What is known about skills.
     book: Book,
     /// Tools are to be given their skills.
@@ -140,6 +145,10 @@ struct File {
     is_new: bool,
     /// Disconnected over REST, until they are connected again or Trunkline restarts.
     disconnected: HashSet<String>,
+    /// By the servers' ids.
+    times: HashMap<String, Times>,
+    /// Servers of which the store has not said yet when they were first seen.
+    undated: HashSet<String>,
 }
 
 #[derive(Debug, Clone)]

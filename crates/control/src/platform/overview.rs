@@ -1,22 +1,20 @@
 //! How everything does together: the figures of `GET /overview`.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use trunkline_catalog::name::Client;
-use trunkline_gateway::Grant;
 
 use super::gate::limited;
 use super::show::sees;
 use super::{Platform, clock};
 use crate::access::{Action, Principal};
-use crate::api::view::{ContextView, OverviewView, PieceView, Status};
+use crate::api::view::{OverviewView, PieceView, Status};
 use crate::health::{Lately, Piece, SPAN};
 
 impl Platform {
     /// Of the servers that the asker sees.
-    pub fn overview(&self, asker: &Principal) -> Value {
+    pub async fn overview(&self, asker: &Principal) -> Value {
+        let context = self.context(limited(asker.grants(), "")).await;
         let roster = self.roster();
         let seen: Vec<_> = roster.all().filter(|entry| sees(asker, &entry.name)).collect();
         let statuses: Vec<Status> = seen.iter().map(|entry| self.status(entry)).collect();
@@ -25,7 +23,6 @@ impl Platform {
         // Who else is there is for those who run it.
         let may = asker.require(Action::ReadClients).is_ok();
         let clients = may.then(|| self.0.settings.guests.all().len());
-        let context = self.context(limited(asker.grants(), "").as_ref());
         OverviewView {
             statuses: &statuses,
             tools: self.all_tools_seen(&seen, asker),
@@ -42,22 +39,6 @@ impl Platform {
         }
         .json()
     }
-
-    /// How long the list of tools is for each kind of client.
-    fn context(&self, grant: Option<&Arc<dyn Grant>>) -> Vec<ContextView> {
-        let Some(fleet) = self.0.fleet.get() else { return Vec::new() };
-        let kinds = std::iter::once(None).chain(Client::ALL.map(Some));
-        let of = |client: Option<Client>| {
-            let listed = fleet.listed(client, grant.cloned());
-            ContextView {
-                client: client.map(Client::id),
-                title: client.map_or("Any client", |client| client.profile().title),
-                tools: listed.tools(),
-                bytes: listed.bytes(),
-            }
-        };
-        kinds.map(of).collect()
-    }
 }
 
 /// The last whole minute: the piece that is not over yet does not count.
@@ -72,6 +53,7 @@ pub(super) fn series(pieces: &[(Duration, Piece)]) -> Vec<PieceView> {
         at: now - i64::try_from(ago.as_millis()).unwrap_or_default(),
         calls: piece.calls,
         failed_calls: piece.failed_calls,
+        tool_errors: piece.tool_errors,
         p50: piece.p50,
         p95: piece.p95,
     };

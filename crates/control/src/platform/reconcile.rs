@@ -13,7 +13,7 @@ use trunkline_store::{ServerRecord, StoreError};
 
 use super::login::{may_log_in, with_logins};
 use super::made::Changed;
-use super::roster::{Entry, Origin, Roster};
+use super::roster::{Entry, Origin, Roster, Times};
 use super::{File, Platform, Trouble, clock};
 use crate::secrets::{self, Resolved, Safe, SecretError, Sources};
 
@@ -26,6 +26,7 @@ impl Platform {
     /// The config file says this from now on.
     pub fn set_file(&self, servers: Vec<ServerSpec>, custom: Vec<CustomTool>) {
         let mut file = self.0.file.lock();
+        file.date(&servers, clock::now());
         file.servers = with_logins(servers);
         file.custom = custom;
         file.is_new = true;
@@ -49,7 +50,8 @@ impl Platform {
     /// The file is locked until it is done: an older one must not come last.
     fn enrol(&self, file: &File, records: Vec<ServerRecord>) {
         let is_disconnected = |name: &str| file.disconnected.contains(name);
-        let roster = Roster::new(&file.servers, is_disconnected, records);
+        let times = |id: &str| file.times.get(id).copied().unwrap_or_default();
+        let roster = Roster::new(&file.servers, is_disconnected, times, records);
         *self.0.roster.lock() = Arc::new(roster);
     }
 
@@ -66,6 +68,32 @@ impl Platform {
         }
     }
 
+    /// Servers of the config file have the date of the first time that any process with this store saw
+    /// them.
+    async fn date_servers(&self) {
+        let undated: Vec<(String, i64)> = {
+            let file = self.0.file.lock();
+            let date = |id: &String| Some((id.clone(), file.times.get(id)?.first_seen));
+            file.undated.iter().filter_map(date).collect()
+        };
+        if undated.is_empty() || self.0.safe.is_locked() {
+            return;
+        }
+        for (id, seen) in undated {
+            let name = format!("first-seen.{id}");
+            let value = seen.to_string().into_bytes();
+            // The store is away: it is asked again at the next look.
+            let Ok(kept) = self.0.store.put_setting_if_absent(&name, value).await else { return };
+            let kept = String::from_utf8(kept).ok().and_then(|text| text.parse().ok());
+            let mut file = self.0.file.lock();
+            file.undated.remove(&id);
+            if let Some(times) = file.times.get_mut(&id) {
+                times.first_seen = kept.unwrap_or(seen).min(seen);
+            }
+        }
+        self.enrol(&self.0.file.lock(), self.roster().records());
+    }
+
     pub(super) fn roster(&self) -> Arc<Roster> {
         Arc::clone(&self.0.roster.lock())
     }
@@ -76,6 +104,7 @@ impl Platform {
         loop {
             let read = self.reload().await;
             self.has_read(&read);
+            self.date_servers().await;
             self.settle().await;
             tokio::select! {
                 () = self.0.end.cancelled() => return,
@@ -250,6 +279,33 @@ impl Platform {
                 at_once: connection.max_concurrency.and_then(|most| usize::try_from(most).ok()),
             },
         })
+    }
+}
+
+impl File {
+    /// Notes which servers are new and which have changed; called before they replace the ones of before.
+    fn date(&mut self, servers: &[ServerSpec], now: i64) {
+        for spec in servers {
+            let before = self.servers.iter().find(|before| before.id == spec.id);
+            match self.times.get_mut(&spec.id) {
+                None => {
+                    self.times.insert(spec.id.clone(), Times { first_seen: now, changed: now });
+                    self.undated.insert(spec.id.clone());
+                }
+                Some(times) => {
+                    let is_same = before.is_some_and(|before| {
+                        // Whether it may be logged in at is added to what the file says.
+                        *before == ServerSpec { login: before.login.clone(), ..spec.clone() }
+                    });
+                    if !is_same {
+                        times.changed = now;
+                    }
+                }
+            }
+        }
+        let is_there = |id: &str| servers.iter().any(|spec| spec.id == id);
+        self.times.retain(|id, _| is_there(id));
+        self.undated.retain(|id| is_there(id));
     }
 }
 

@@ -12,6 +12,7 @@ use crate::access::{Refusal, read_label};
 impl Platform {
     pub(super) fn request_ended(&self, request: &RequestEnded) {
         let (credential, address) = read_label(&request.who);
+        self.key_used(Some(credential), at(request.ended));
         let roster = self.roster();
         let server = request.server.as_deref();
         let id = server.and_then(|name| roster.named(name)).map(|entry| entry.id.clone());

@@ -27,9 +27,16 @@ pub(super) struct Entry {
 
 #[derive(Debug, Clone)]
 pub(super) enum Origin {
-    File(Transport),
+    File(Transport, Times),
     /// With its connection as it may be shown; none if the record cannot be read.
     Api(Box<ServerRecord>, Option<Connection>),
+}
+
+/// When an entry of the config file was first seen, and when it was last another one (ms since 1970).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Times {
+    pub(super) first_seen: i64,
+    pub(super) changed: i64,
 }
 
 impl Entry {
@@ -41,14 +48,23 @@ impl Entry {
 
     pub(super) fn source(&self) -> Source {
         match self.origin {
-            Origin::File(_) => Source::File,
+            Origin::File(..) => Source::File,
             Origin::Api(..) => Source::Api,
+        }
+    }
+
+    pub(super) fn times(&self) -> Times {
+        match &self.origin {
+            Origin::File(_, times) => *times,
+            Origin::Api(record, _) => {
+                Times { first_seen: record.created_at, changed: record.updated_at }
+            }
         }
     }
 
     pub(super) fn record(&self) -> Option<&ServerRecord> {
         match &self.origin {
-            Origin::File(_) => None,
+            Origin::File(..) => None,
             Origin::Api(record, _) => Some(record),
         }
     }
@@ -58,6 +74,7 @@ impl Roster {
     pub(super) fn new(
         file: &[ServerSpec],
         is_disconnected: impl Fn(&str) -> bool,
+        times: impl Fn(&str) -> Times,
         records: impl IntoIterator<Item = ServerRecord>,
     ) -> Self {
         let mut roster = Self::default();
@@ -66,7 +83,7 @@ impl Roster {
                 id: spec.id.clone(),
                 name: spec.key.clone(),
                 wanted: !is_disconnected(&spec.key),
-                origin: Origin::File(spec.transport.clone()),
+                origin: Origin::File(spec.transport.clone(), times(&spec.id)),
             };
             roster.entries.insert(spec.key.clone(), entry);
         }
@@ -157,7 +174,7 @@ mod tests {
     #[test]
     fn the_longest_name_that_fits_is_the_server() {
         let records = [record("1", "a"), record("2", "a.b"), record("3", "c")];
-        let roster = Roster::new(&[], |_| false, records);
+        let roster = Roster::new(&[], |_| false, |_| Times::default(), records);
         for (name, expected) in [
             ("a.x", Some(("1", "x"))),
             ("a.b.x", Some(("2", "x"))),
@@ -175,7 +192,8 @@ mod tests {
 
     #[test]
     fn a_server_is_found_by_its_id_and_by_its_name() {
-        let roster = Roster::new(&[], |_| false, [record("1", "a"), record("a", "b")]);
+        let roster =
+            Roster::new(&[], |_| false, |_| Times::default(), [record("1", "a"), record("a", "b")]);
         assert_eq!(roster.find("1").map(|entry| entry.name.as_str()), Some("a"));
         assert_eq!(roster.find("a").map(|entry| entry.name.as_str()), Some("b"), "ids come first");
         assert_eq!(roster.find("b").map(|entry| entry.name.as_str()), Some("b"));

@@ -11,8 +11,8 @@ use super::login::may_log_in;
 use super::roster::{Entry, Origin};
 use crate::access::{Principal, Role};
 use crate::api::problem::{About, Kind, Problem};
-use crate::api::view::{AuthView, HealthStatus, HealthView, LastError, ServerView, Status};
-use crate::health::Phase;
+use crate::api::view::{AuthView, HealthView, LastError, ServerView, Status};
+use crate::health::{Phase, Reason, Ward};
 use crate::logins::login_path;
 
 /// One server: what is said about it, and what a change of it has to know.
@@ -71,19 +71,12 @@ impl Platform {
     fn show_as(&self, entry: &Entry, status: Status, asker: Option<&Principal>) -> Shown {
         let info = self.info(entry);
         let ward = self.0.wards.ward(&entry.id);
-        let health = ward.map_or_else(unknown, |ward| ward.health);
-        let trouble = self.0.troubles.lock().get(&entry.id).cloned();
-        let failure =
-            info.as_ref().and_then(|info| Some((info.failed_at?, info.last_failure.clone()?)));
-        let (message, hint, at) = match (trouble, failure) {
-            (Some(trouble), _) => (Some(trouble.message), None, trouble.at),
-            (None, Some((at, failure))) => {
-                let hint = Some(failure.advice.clone()).filter(|advice| !advice.is_empty());
-                let failure = if asker.is_none_or(runs) { failure } else { failure.brief() };
-                (Some(failure.to_string()), hint, clock::at(at))
-            }
-            (None, None) => (None, None, 0),
-        };
+        let is_operator = asker.is_none_or(runs);
+        let why = self.why(entry, info.as_ref(), ward.as_ref(), is_operator);
+        let is_bad = matches!(status, Status::Degraded | Status::Error);
+        let reason = why.as_ref().filter(|_| is_bad).map(|why| why.message.clone());
+        let last = why.or_else(|| last_failure(info.as_ref(), is_operator));
+        let health = ward.map_or(HealthView::UNKNOWN, |ward| ward.health);
         let nowhere = Transport::Stdio {
             command: String::new(),
             args: Vec::new(),
@@ -91,7 +84,7 @@ impl Platform {
             cwd: None,
         };
         let (transport, connection) = match &entry.origin {
-            Origin::File(transport) => (transport, None),
+            Origin::File(transport, _) => (transport, None),
             Origin::Api(_, connection) => {
                 (connection.as_ref().map_or(&nowhere, |it| &it.transport), connection.as_ref())
             }
@@ -116,16 +109,56 @@ impl Platform {
             protocol_version: info.as_ref().and_then(|info| info.protocol.as_deref()),
             oauth: connection.and_then(|connection| connection.oauth.as_ref()),
             auth: auth.as_ref(),
-            last_error: message.as_deref().map(|message| LastError {
-                at,
-                message,
-                hint: hint.as_deref(),
+            reason: reason.as_deref(),
+            last_error: last.as_ref().map(|last| LastError {
+                at: last.at,
+                message: &last.message,
+                hint: last.hint.as_deref(),
             }),
-            registered_at: record.map_or(0, |record| record.created_at),
-            updated_at: record.map_or(0, |record| record.updated_at),
+            restarts: info.as_ref().map_or(0, |info| info.restarts),
+            registered_at: entry.times().first_seen,
+            updated_at: entry.times().changed,
             revision: record.map_or(0, |record| record.revision),
         };
         Shown { json: view.json(), revision: view.revision }
+    }
+
+    /// Why a server is not well now; none if it is. What it writes on stderr is for operators.
+    pub(super) fn why(
+        &self,
+        entry: &Entry,
+        info: Option<&ServerInfo>,
+        ward: Option<&Ward>,
+        is_operator: bool,
+    ) -> Option<Why> {
+        if let Some(trouble) = self.0.troubles.lock().get(&entry.id).cloned() {
+            return Some(Why { at: trouble.at, message: trouble.message, hint: None });
+        }
+        let failure = || last_failure(info, is_operator);
+        match info.map(|info| &info.state) {
+            Some(State::Failed(_)) => return failure(),
+            Some(State::Running) => {}
+            _ => return None,
+        }
+        let (reason, trouble) = ward.and_then(|ward| ward.reason.as_ref())?;
+        let before = || last_failure(info, false).map(|why| (why.at, why.message));
+        let last = match trouble {
+            Some(trouble) => Some((trouble.at, trouble.what.clone())),
+            None if matches!(reason, Reason::Restarts { .. }) => before(),
+            None => None,
+        };
+        let hint = match reason {
+            Reason::Errors { .. } => {
+                "call one of its tools to see what it says: an expired token or a \
+                                      service that is down are the usual causes"
+            }
+            Reason::Restarts { .. } => "its last lines on stderr say why it ends",
+            Reason::Checks { .. } => "it is started or connected again when it has no calls open",
+            Reason::Slow { .. } => "look at what it depends on",
+        };
+        let at = last.as_ref().map_or_else(clock::now, |(at, _)| *at);
+        let last = last.map(|(_, what)| format!("; last: {what}")).unwrap_or_default();
+        Some(Why { at, message: format!("{reason}{last}"), hint: Some(hint.to_owned()) })
     }
 
     /// Whether somebody has logged in there for us, as far as that matters.
@@ -220,7 +253,7 @@ impl Platform {
         let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
         let ward = self.0.wards.ward(&entry.id);
         let (health, windows) =
-            ward.map_or_else(|| (unknown(), Vec::new()), |ward| (ward.health, vec![ward.window]));
+            ward.map_or((HealthView::UNKNOWN, Vec::new()), |ward| (ward.health, vec![ward.window]));
         let samples = self.0.store.health(&entry.id, limit).await;
         let samples = samples.map_err(|error| store_problem(&error))?;
         let samples: Vec<_> = samples
@@ -242,15 +275,21 @@ fn place(entry: &Entry) -> String {
     format!("{}\n{}", entry.name, entry.id)
 }
 
-fn unknown() -> HealthView {
-    HealthView {
-        status: HealthStatus::Unknown,
-        last_check: None,
-        p50: None,
-        p95: None,
-        error_rate: None,
-        consecutive_failures: 0,
-    }
+/// What went wrong with a server: when (ms since 1970), what, and what to do about it.
+#[derive(Debug, Clone)]
+pub(super) struct Why {
+    pub(super) at: i64,
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+}
+
+/// Why the connection to it was last lost or not made.
+fn last_failure(info: Option<&ServerInfo>, is_operator: bool) -> Option<Why> {
+    let (at, failure) =
+        info.and_then(|info| Some((info.failed_at?, info.last_failure.clone()?)))?;
+    let hint = Some(failure.advice.clone()).filter(|advice| !advice.is_empty());
+    let failure = if is_operator { failure } else { failure.brief() };
+    Some(Why { at: clock::at(at), message: failure.to_string(), hint })
 }
 
 /// Who runs the servers sees all of them; who uses them, those with a tool that may be called.

@@ -53,6 +53,16 @@ pub enum Unresolved {
     Unusable { place: String, why: &'static str },
 }
 
+impl Unresolved {
+    /// The flag of `serve` that would allow it.
+    pub fn flag(&self) -> Option<String> {
+        match self {
+            Self::NotAllowed { name, .. } => Some(format!("--allow-env {name}")),
+            _ => None,
+        }
+    }
+}
+
 /// Everything that is missing is named at once.
 pub fn resolve(connection: &Connection, sources: Sources<'_>) -> Result<Resolved, Vec<Unresolved>> {
     let mut filler = Filler { sources, secrets: Secrets::new(), faults: Vec::new() };

@@ -43,8 +43,9 @@ impl Assigned {
         self.skills.first().filter(|(_, sure)| *sure >= PRIMARY).map(|(id, _)| id.as_str())
     }
 
+    /// Whether it belongs to any skill. Without one, nobody who was asked could say anything about it.
     pub fn is_classified(&self) -> bool {
-        self.primary().is_some()
+        !self.skills.is_empty()
     }
 
     pub fn ids(&self) -> Vec<String> {
@@ -94,7 +95,7 @@ mod tests {
         ] {
             let assigned = assigned(skills);
             assert_eq!(assigned.primary(), primary, "{skills:?}");
-            assert_eq!(assigned.is_classified(), primary.is_some());
+            assert_eq!(assigned.is_classified(), !skills.is_empty(), "unsure is not unclassified");
         }
     }
 

@@ -1,75 +1,35 @@
-//! What the list of tools is for each kind of client: under which names, and how long it is.
+//! The list of tools that each kind of client is served: under which names, and how long it is.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-use trunkline_catalog::name::{Client, Naming};
+use trunkline_catalog::name::Client;
 use trunkline_catalog::{ListKind, ToolRoute};
 use trunkline_wire::{decode, elements, member};
 
 use super::Fleet;
 use crate::gate::Grant;
-use crate::registry::{Snapshot, View};
+use crate::registry::Snapshot;
 
-/// The list of tools as one kind of client gets it at one moment.
+/// The list of tools as one kind of client is served it at one moment.
 #[derive(Clone, Debug)]
 pub struct Listed(Arc<Snapshot>);
 
-/// Views are made when they are first asked for, and then as other views are: once for each change.
-#[derive(Debug)]
-pub(super) struct Lists {
-    separator: String,
-    views: Mutex<HashMap<Option<&'static str>, Arc<View>>>,
-}
-
-impl Lists {
-    pub(super) fn new(naming: &Naming) -> Self {
-        Self { separator: naming.separator().to_owned(), views: Mutex::default() }
-    }
-
-    fn naming(&self, client: Option<Client>) -> Naming {
-        match client {
-            Some(client) => Naming::for_client(&*self.separator, client),
-            None => Naming::canonical(&*self.separator),
-        }
-    }
-}
-
-/// Sees all. What is looked at here is looked at elsewhere, too, where its warnings belong.
-#[derive(Debug)]
-struct Onlooker;
-
-impl Grant for Onlooker {
-    fn allows(&self, _server: &str, _tool: &str) -> bool {
-        true
-    }
-
-    fn all_of(&self, _server: &str) -> bool {
-        true
-    }
-
-    fn id(&self) -> u64 {
-        0
-    }
-}
-
 impl Fleet {
-    /// For this kind of client, or for those that are of none; and for who may see only so much.
+    /// The list at `/mcp/for/CLIENT`, or at `/mcp`; with a grant, as whoever has it is served.
+    ///
+    /// After a change this assembles the catalog, which takes a tenth of a second and more where there
+    /// are thousands of tools: call it on a thread that may wait.
     pub fn listed(&self, client: Option<Client>, grant: Option<Arc<dyn Grant>>) -> Listed {
-        let new = |grant| {
-            let naming = self.lists.naming(client);
-            Arc::new(View::seen_by(Arc::clone(&self.registry), naming, grant))
-        };
-        let view = match grant {
-            Some(grant) => new(grant),
-            None => {
-                let mut views = self.lists.views.lock();
-                let key = client.map(Client::id);
-                Arc::clone(views.entry(key).or_insert_with(|| new(Arc::new(Onlooker))))
-            }
-        };
-        Listed(view.snapshot())
+        let view = self.views.of(client);
+        Listed(match grant {
+            Some(grant) => view.narrowed(grant).report(),
+            None => view.report(),
+        })
+    }
+
+    /// Another number whenever a list may have become another one.
+    pub fn version(&self) -> u64 {
+        self.registry.version()
     }
 }
 
@@ -83,10 +43,15 @@ impl Listed {
         self.0.catalog.list(ListKind::Tools).len()
     }
 
-    /// The tools of a server, as it calls them and as they are listed.
+    /// The tools of a server that can be called, as the server calls them and as clients do, whether the
+    /// list shows them or they have to be searched for.
     pub fn names_of(&self, id: &str) -> Vec<(String, String)> {
         let catalog = &self.0.catalog;
         let Some(place) = self.0.place_of_id(id) else { return Vec::new() };
+        if let Some(behind) = catalog.behind() {
+            let names = behind.names_of(Some(place));
+            return names.map(|(own, name)| (own.to_owned(), name.to_owned())).collect();
+        }
         let list = member(catalog.list(ListKind::Tools), "tools").unwrap_or_default();
         let names = elements(list).filter_map(|at| member(at.of(list), "name").and_then(decode));
         let own = names.filter_map(|name| match catalog.route(&name)? {

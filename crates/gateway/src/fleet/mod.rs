@@ -18,7 +18,6 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::config::{CustomTool, ServerSpec};
-use trunkline_catalog::name::Naming;
 use trunkline_wire::encode;
 
 pub use call::{Answer, CallFailure, FailureKind, ToolCall};
@@ -28,7 +27,7 @@ pub use leave::Retired;
 pub use lists::Listed;
 
 use crate::face::Face;
-use crate::registry::Registry;
+use crate::registry::{Registry, Views};
 use crate::upstream::{Provisions, Server, Supervisor, supervise};
 
 /// A handle; all of them are the same fleet.
@@ -44,8 +43,8 @@ pub struct Fleet {
     info: Arc<[u8]>,
     /// One change at a time.
     changing: Arc<Mutex<()>>,
-    /// What each kind of client is listed, for whoever asks.
-    lists: Arc<lists::Lists>,
+    /// What each kind of client is served.
+    pub(crate) views: Arc<Views>,
 }
 
 /// What a change came to: the keys of the servers that were started (anew), ended, and left alone.
@@ -71,7 +70,7 @@ impl Fleet {
         supervisor: Supervisor,
         provisions: Provisions,
         face: &Face,
-        naming: &Naming,
+        views: Views,
     ) -> Self {
         let (name, version) = (encode(&face.name), encode(&face.version));
         let info = [br#"{"name":"#, &name[..], br#","version":"#, &version, b"}"].concat();
@@ -83,7 +82,7 @@ impl Fleet {
             runtime: Handle::current(),
             info: info.into(),
             changing: Arc::default(),
-            lists: Arc::new(lists::Lists::new(naming)),
+            views: Arc::new(views),
         }
     }
 

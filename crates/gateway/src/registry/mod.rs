@@ -2,6 +2,7 @@
 
 mod custom;
 mod view;
+mod views;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -20,6 +21,7 @@ use crate::upstream::{Parking, Room, Server, make_room};
 
 pub(crate) use custom::read_tools;
 pub(crate) use view::{Snapshot, View};
+pub(crate) use views::Views;
 
 #[derive(Debug)]
 pub(crate) struct Registry {
@@ -150,6 +152,11 @@ impl Registry {
     pub(crate) fn instances(&self) -> Vec<u8> {
         let live: Vec<_> = self.servers().iter().filter_map(|server| server.live()).collect();
         self.instance.with(live.iter().flat_map(|live| &live.hello.instances))
+    }
+
+    /// Another number after every change of what views are made of.
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
     }
 
     /// A server's offer has changed.

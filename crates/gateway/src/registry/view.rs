@@ -3,9 +3,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use trunkline_catalog::name::Naming;
 use trunkline_catalog::{Catalog, Exposure, ListKind, Offer, Scope, ServerWords, instructions};
 use trunkline_wire::members;
@@ -98,6 +97,8 @@ struct Current {
     /// The version of the registry it was made of; none yet is 0.
     version: u64,
     warned: Vec<String>,
+    /// The snapshot has warnings that were not logged yet.
+    is_untold: bool,
     /// Every name each server has offered so far, by its id.
     known: HashMap<Arc<str>, Known>,
 }
@@ -175,14 +176,9 @@ impl View {
         Self { exposure, ..self }
     }
 
-    /// For whoever sees it with this grant.
-    pub(crate) fn seen_by(registry: Arc<Registry>, naming: Naming, grant: Arc<dyn Grant>) -> Self {
-        Self { grant: Some(grant), ..Self::new(registry, naming) }
-    }
-
-    /// The same for those who may not see all of it, under the same names.
+    /// A view for those who may not see all of it, under the same names.
     pub(crate) fn narrowed(&self, grant: Arc<dyn Grant>) -> Self {
-        self.snapshot(); // what there is now is known from now on
+        self.report(); // what there is now is known from now on
         let known = self.current.lock().known.clone();
         let current = Mutex::new(Current { known, ..Current::default() });
         let (registry, naming) = (Arc::clone(&self.registry), self.naming.clone());
@@ -192,21 +188,34 @@ impl View {
     /// What there is at this moment. Built when it is first asked for after a change, so that fifty
     /// servers that start together cost one assembly.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        let mut current = self.renewed();
+        if current.is_untold {
+            current.is_untold = false;
+            for warning in &current.snapshot.catalog.warnings {
+                tracing::warn!("{warning}");
+            }
+            current.warned = current.snapshot.catalog.warnings.clone();
+        }
+        Arc::clone(&current.snapshot)
+    }
+
+    /// What a client would be served at this moment. Its warnings are left to the first client that is
+    /// served it: there may never be one.
+    pub(crate) fn report(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.renewed().snapshot)
+    }
+
+    fn renewed(&self) -> MutexGuard<'_, Current> {
         let mut current = self.current.lock();
-        let version = self.registry.version.load(Ordering::Acquire);
+        let version = self.registry.version();
         if current.version != version {
             current.version = version;
             let snapshot = self.assemble(&mut current.known);
             // Who sees less has nothing to warn of that others have not.
-            if self.grant.is_none() && snapshot.catalog.warnings != current.warned {
-                for warning in &snapshot.catalog.warnings {
-                    tracing::warn!("{warning}");
-                }
-                current.warned.clone_from(&snapshot.catalog.warnings);
-            }
+            current.is_untold = self.grant.is_none() && snapshot.catalog.warnings != current.warned;
             current.snapshot = Arc::new(snapshot);
         }
-        Arc::clone(&current.snapshot)
+        current
     }
 
     fn assemble(&self, known: &mut HashMap<Arc<str>, Known>) -> Snapshot {

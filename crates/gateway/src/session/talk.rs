@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use trunkline_catalog::name::{Client as ClientKind, Naming, refuses};
+use trunkline_catalog::name::{Client as ClientKind, refuses};
 use trunkline_wire::{Edits, Fault, FaultKind, Id, Kind, Message, scan};
 
 use crate::call::{Cancel, Client, Door, Manner, Ticket};
@@ -19,7 +19,7 @@ use crate::events::EventSink;
 use crate::face::Face;
 use crate::gate::{Grant, ONLY_CLIENT, Pass};
 use crate::pump::Touched;
-use crate::registry::{Registry, Snapshot, View};
+use crate::registry::{Registry, Snapshot, View, Views};
 use crate::session::announce::Told;
 use crate::session::asked::{Asked, refuse, refuse_unread};
 use crate::upstream::{Declared, Server, Supervisor};
@@ -30,6 +30,8 @@ pub(crate) struct SessionContext {
     pub(crate) registry: Arc<Registry>,
     /// The servers under the names these clients can use.
     pub(crate) view: Arc<View>,
+    /// Views of the same servers for every kind of client.
+    pub(crate) views: Arc<Views>,
     pub(crate) face: Face,
     /// Until when lists and calls wait for servers that are still starting.
     pub(crate) start_deadline: Instant,
@@ -52,8 +54,7 @@ pub(crate) struct SessionContext {
 impl SessionContext {
     /// The same for clients of one kind, under the names they can use.
     pub(crate) fn for_client(&self, client: ClientKind) -> Self {
-        let naming = Naming::for_client(self.view.naming.separator(), client);
-        self.with(View::new(Arc::clone(&self.registry), naming).exposing(self.view.exposure))
+        Self { view: self.views.of(Some(client)), ..self.clone() }
     }
 
     /// The same for callers who have to say who they are, as far as they may see it.
@@ -64,10 +65,6 @@ impl SessionContext {
             context.view = Arc::new(self.view.narrowed(Arc::clone(grant)));
         }
         context
-    }
-
-    fn with(&self, view: View) -> Self {
-        Self { view: Arc::new(view), ..self.clone() }
     }
 }
 

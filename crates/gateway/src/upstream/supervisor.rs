@@ -23,7 +23,7 @@ use crate::upstream::life::Life;
 use crate::upstream::remote::Remote;
 use crate::upstream::server::Server;
 use crate::upstream::shown::shown;
-use crate::upstream::state::{Failure, Phase, Retry, State};
+use crate::upstream::state::{Failure, Phase, Retry, State, Status};
 
 /// The target of events whose text the user is told in another way: for log files only.
 pub const TOLD: &str = "told";
@@ -121,7 +121,10 @@ async fn keep_alive(server: &Arc<Server>, supervisor: &Supervisor) {
             None => Instant::now() + backoff(exits.len()),
         };
         let pause = until.saturating_duration_since(Instant::now());
-        tracing::warn!(server = %server.key, "is started again in {:.1} s", pause.as_secs_f64());
+        // Where it is tried for as long as it takes, that was told with the failure.
+        if restart != Restart::Always {
+            tracing::warn!(server = %server.key, "is started again in {:.1} s", pause.as_secs_f64());
+        }
         tokio::select! {
             () = sleep_until(until) => {}
             () = server.wake.notified() => {}
@@ -167,6 +170,7 @@ pub(super) fn varied(pause: Duration) -> Duration {
 /// said while it is still known what it offered, and before its calls end.
 pub(super) fn announce(server: &Server, supervisor: &Supervisor, failure: &Failure) {
     let retry = supervisor.retry(server, failure);
+    let is_known = is_repeated(&server.status(), failure, retry);
     server.update(|status| {
         status.state = State::Failed(failure.clone());
         status.last_failure = Some(failure.clone());
@@ -189,11 +193,25 @@ pub(super) fn announce(server: &Server, supervisor: &Supervisor, failure: &Failu
         text.push_str("\n    ");
         text.push_str(line);
     }
-    if supervisor.caller_tells_failures {
+    if let Some(retry) = retry {
+        text.push_str(&format!("\n    {retry}"));
+    }
+    if is_known {
+        tracing::debug!(server = %server.key, phase = %phase, "{text}");
+    } else if supervisor.caller_tells_failures {
         tracing::error!(target: TOLD, server = %server.key, phase = %phase, "{text}");
     } else {
         tracing::error!(server = %server.key, phase = %phase, "{text}");
     }
+}
+
+/// Whether a server that has not run since fails as it did before: that was told. It is told again when
+/// the circuit opens.
+fn is_repeated(before: &Status, failure: &Failure, retry: Option<Retry>) -> bool {
+    let is_same = |last: &Failure| last.what == failure.what && last.phase == failure.phase;
+    let was_open = before.retry.is_some_and(|retry| retry.is_open);
+    let opens = retry.is_none_or(|retry| retry.is_open) && !was_open;
+    before.state != State::Running && before.last_failure.as_ref().is_some_and(is_same) && !opens
 }
 
 impl Supervisor {

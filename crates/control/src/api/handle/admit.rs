@@ -8,7 +8,7 @@ use super::answer::Answer;
 use super::seconds;
 use crate::access::{Action, Credential, Principal, Refusal, bearer_of, challenge, decide};
 use crate::api::problem::{Kind, Problem};
-use crate::api::route::{Access, Method, Route};
+use crate::api::route::{Access, Method, Operation, Route};
 use crate::issuer::IssuerKeys;
 use crate::keys::By;
 use crate::platform::{Platform, now};
@@ -70,6 +70,12 @@ pub(super) fn allowed(
         platform.keys().used(id, now());
     }
     Ok(())
+}
+
+/// What a route would change, if it is there to change something: calls and searches are not.
+pub(super) fn changes(route: &Route) -> Option<Action> {
+    let asks = matches!(route.operation, Operation::CallTool | Operation::SearchTools);
+    (route.method != Method::Get && !asks).then(|| needed(route))
 }
 
 fn needed(route: &Route) -> Action {

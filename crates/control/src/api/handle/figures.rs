@@ -3,30 +3,24 @@
 use super::Asked;
 use super::answer::Answer;
 use crate::api::problem::Problem;
+use crate::api::route::Operation;
 
-pub(super) fn overview(asked: &Asked<'_>) -> Result<Answer, Problem> {
+pub(super) async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
-    Ok(Answer::json(200, &asked.platform.overview(&asked.principal)))
-}
-
-pub(super) fn details(asked: &Asked<'_>) -> Result<Answer, Problem> {
-    asked.no_query()?;
-    asked.platform.must_see(asked.id(), &asked.principal)?;
-    Ok(Answer::json(200, &asked.platform.details(asked.id(), &asked.principal)?))
-}
-
-pub(super) fn stderr(asked: &Asked<'_>) -> Result<Answer, Problem> {
-    asked.no_query()?;
-    asked.platform.must_see(asked.id(), &asked.principal)?;
-    Ok(Answer::json(200, &asked.platform.stderr(asked.id())?))
-}
-
-pub(super) fn clients(asked: &Asked<'_>) -> Result<Answer, Problem> {
-    asked.no_query()?;
-    Ok(Answer::json(200, &asked.platform.clients()))
-}
-
-pub(super) fn settings(asked: &Asked<'_>) -> Result<Answer, Problem> {
-    asked.no_query()?;
-    Ok(Answer::json(200, &asked.platform.instance()))
+    let (platform, asker) = (asked.platform, &asked.principal);
+    let value = match asked.route.operation {
+        Operation::GetOverview => platform.overview(asker).await,
+        Operation::GetServerDetails => {
+            platform.must_see(asked.id(), asker)?;
+            platform.details(asked.id(), asker).await?
+        }
+        Operation::GetServerStderr => {
+            platform.must_see(asked.id(), asker)?;
+            platform.stderr(asked.id())?
+        }
+        Operation::ListClients => platform.clients(),
+        // Nothing else is asked for here.
+        _ => platform.instance(),
+    };
+    Ok(Answer::json(200, &value))
 }

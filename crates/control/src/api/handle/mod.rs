@@ -111,7 +111,20 @@ async fn serve(platform: &Platform, visit: WebVisit, reply: WebReply) {
     answer.unwrap_or_else(|problem| Answer::problem(&problem.instance(&path))).send(reply);
 }
 
+/// What somebody wanted to change and could not is written down: names that are taken, requests with
+/// mistakes.
 async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
+    let answered = dispatch(asked).await;
+    if let (Err(problem), Some(action)) = (&answered, admit::changes(asked.route))
+        && matches!(problem.status(), 409 | 422)
+    {
+        let detail = format!("{} {}: {}", problem.status(), problem.kind.name(), problem.detail());
+        asked.platform.refused(action, &detail, asked.by());
+    }
+    answered
+}
+
+async fn dispatch(asked: &Asked<'_>) -> Result<Answer, Problem> {
     match asked.route.operation {
         Operation::RegisterServer => servers::register(asked).await,
         Operation::ListServers => servers::list(asked),
@@ -123,7 +136,6 @@ async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
         Operation::LoginServer => logins::begin(asked).await,
         Operation::LogoutServer => logins::end(asked).await,
         Operation::GetServerHealth => servers::health(asked).await,
-        Operation::GetServerStderr => figures::stderr(asked),
         Operation::ListServerTools => tools::of_server(asked),
         Operation::ListTools => tools::list(asked),
         Operation::GetTool => tools::one(asked),
@@ -134,37 +146,44 @@ async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
         Operation::CreateKey => keys::create(asked).await,
         Operation::ListKeys => keys::list(asked).await,
         Operation::RevokeKey => keys::revoke(asked).await,
-        Operation::ListSecrets => secrets::list(asked).await,
-        Operation::PutSecret => secrets::put(asked).await,
-        Operation::DeleteSecret => secrets::delete(asked).await,
+        Operation::ListSecrets | Operation::PutSecret | Operation::DeleteSecret => {
+            secrets::answer(asked).await
+        }
         Operation::GetMe => keys::me(asked),
-        Operation::GetOverview => figures::overview(asked),
-        Operation::GetServerDetails => figures::details(asked),
-        Operation::ListClients => figures::clients(asked),
-        Operation::GetSettings => figures::settings(asked),
-        Operation::GetOpenApi => {
-            asked.no_query()?;
-            Ok(asked.cached(Answer::json_bytes(200, openapi::document())))
-        }
-        Operation::GetDocs => {
-            asked.no_query()?;
-            let page = Answer::text(200, "text/html; charset=utf-8", docs::page().into_bytes());
-            Ok(page.header("Content-Security-Policy", docs::SECURITY_POLICY.to_owned()))
-        }
-        Operation::GetDocsStyle => {
-            asked.no_query()?;
-            Ok(Answer::text(200, "text/css; charset=utf-8", docs::STYLE.as_bytes().to_vec()))
-        }
-        Operation::GetMetrics => {
-            asked.no_query()?;
-            let text = asked.platform.metrics(&asked.principal);
-            Ok(Answer::text(200, metrics::MEDIA_TYPE, text.into_bytes()))
-        }
+        Operation::GetOverview
+        | Operation::GetServerDetails
+        | Operation::GetServerStderr
+        | Operation::ListClients
+        | Operation::GetSettings => figures::answer(asked).await,
+        Operation::GetOpenApi
+        | Operation::GetDocs
+        | Operation::GetDocsStyle
+        | Operation::GetMetrics => text(asked),
         // Answered before anything comes here.
         Operation::StreamEvents | Operation::GetLiveness | Operation::GetReadiness => {
             Ok(Answer::empty(404))
         }
     }
+}
+
+/// What is no answer of the platform's in JSON.
+fn text(asked: &Asked<'_>) -> Result<Answer, Problem> {
+    asked.no_query()?;
+    Ok(match asked.route.operation {
+        Operation::GetOpenApi => asked.cached(Answer::json_bytes(200, openapi::document())),
+        Operation::GetDocs => {
+            let page = Answer::text(200, "text/html; charset=utf-8", docs::page().into_bytes());
+            page.header("Content-Security-Policy", docs::SECURITY_POLICY.to_owned())
+        }
+        Operation::GetDocsStyle => {
+            Answer::text(200, "text/css; charset=utf-8", docs::STYLE.as_bytes().to_vec())
+        }
+        // Nothing else is asked for here.
+        _ => {
+            let text = asked.platform.metrics(&asked.principal);
+            Answer::text(200, metrics::MEDIA_TYPE, text.into_bytes())
+        }
+    })
 }
 
 impl Asked<'_> {

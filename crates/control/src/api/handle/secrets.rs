@@ -6,14 +6,24 @@ use crate::api::input::PutSecret;
 use crate::api::paging::{self, List};
 use crate::api::problem::Problem;
 use crate::api::query;
+use crate::api::route::Operation;
 use crate::platform::{Removal, Written};
 
-pub(super) async fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
+pub(super) async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
+    match asked.route.operation {
+        Operation::PutSecret => put(asked).await,
+        Operation::DeleteSecret => delete(asked).await,
+        // Nothing else is asked for here.
+        _ => list(asked).await,
+    }
+}
+
+async fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (_, page) = paging::query(asked.route, asked.raw_query(), List::Secrets)?;
     Ok(Answer::json(200, &asked.platform.secrets(&page).await?))
 }
 
-pub(super) async fn put(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn put(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let new = PutSecret::read(&asked.body())?;
     let (written, shown) = asked.platform.put_secret(name(asked), &new.value, asked.by()).await?;
@@ -24,7 +34,7 @@ pub(super) async fn put(asked: &Asked<'_>) -> Result<Answer, Problem> {
     Ok(Answer::json(status, &shown))
 }
 
-pub(super) async fn delete(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn delete(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let query = query::whole(asked.route, asked.raw_query())?;
     let removal = match query.flag("force") {
         Some(true) => Removal::InAnyCase,

@@ -176,7 +176,7 @@ pub(super) const ROUTES: &[Route] = &[
     },
 ];
 
-const OVERVIEW_EXAMPLE: &str = r#"{"servers":{"total":2,"connected":2,"degraded":0,"connecting":0,"error":0,"disconnected":0},"tools":31,"seconds":300,"calls_per_minute":12,"calls":57,"failed_calls":0,"error_rate":0.0,"response_time_ms":{"p50":38.2,"p95":121.7},"open_calls":1,"waiting_calls":0,"restarts":0,"clients":1,"context":[{"client":"cursor","title":"Cursor","tools":31,"bytes":20480,"tokens":5120}],"series":[{"at":"2025-01-08T10:05:00Z","calls":2,"failed_calls":0,"p50":35.1,"p95":40.0}],"hour":[{"at":"2025-01-08T10:05:00Z","calls":2,"failed_calls":0,"p50":35.1,"p95":40.0}]}"#;
+const OVERVIEW_EXAMPLE: &str = r#"{"servers":{"total":2,"connected":2,"degraded":0,"connecting":0,"error":0,"disconnected":0},"tools":31,"seconds":300,"calls_per_minute":12,"calls":57,"failed_calls":0,"tool_errors":0,"error_rate":0.0,"response_time_ms":{"p50":38.2,"p95":121.7},"open_calls":1,"waiting_calls":0,"restarts":0,"clients":1,"context":[{"client":"cursor","title":"Cursor","tools":31,"bytes":20480,"tokens":5120}],"series":[{"at":"2025-01-08T10:05:00Z","calls":2,"failed_calls":0,"tool_errors":0,"p50":35.1,"p95":40.0}],"hour":[{"at":"2025-01-08T10:05:00Z","calls":2,"failed_calls":0,"tool_errors":0,"p50":35.1,"p95":40.0}]}"#;
 
 const CLIENTS_EXAMPLE: &str = r#"{"clients":[{"name":"claude-code","version":"2.1.0","way":"session","revision":"2025-11-25","who":"laptop","credential":"key:abcdefghij","address":"127.0.0.1","since":"2025-01-08T10:00:00Z","last_heard":"2025-01-08T10:05:00Z","open_calls":0}],"total":1}"#;
 

@@ -10,22 +10,52 @@ use crate::api::shape::{Object, Shape, any_text, count, optional, required};
 pub struct HealthView {
     pub status: HealthStatus,
     pub last_check: Option<i64>,
-    /// Of calls and checks, in milliseconds: the median, and what 95 of 100 stay below.
+    /// Of the last five minutes.
+    pub calls: u64,
+    pub failed_calls: u64,
+    pub tool_errors: u64,
+    /// Of calls, in milliseconds.
     pub p50: Option<f64>,
     pub p95: Option<f64>,
+    /// Of checks, in milliseconds.
+    pub check_p50: Option<f64>,
+    pub check_p95: Option<f64>,
     /// From 0 to 1.
     pub error_rate: Option<f64>,
     pub consecutive_failures: u32,
+    /// In the last ten minutes.
+    pub restarts: usize,
 }
 
 impl HealthView {
+    /// Of a server that nothing is known about.
+    pub const UNKNOWN: Self = Self {
+        status: HealthStatus::Unknown,
+        last_check: None,
+        calls: 0,
+        failed_calls: 0,
+        tool_errors: 0,
+        p50: None,
+        p95: None,
+        check_p50: None,
+        check_p95: None,
+        error_rate: None,
+        consecutive_failures: 0,
+        restarts: 0,
+    };
+
     pub fn json(&self) -> Value {
         json!({
             "status": self.status.as_str(),
             "last_check": moment_or_null(self.last_check),
-            "response_time_ms": {"p50": self.p50, "p95": self.p95},
+            "calls": self.calls,
+            "failed_calls": self.failed_calls,
+            "tool_errors": self.tool_errors,
             "error_rate": self.error_rate,
+            "response_time_ms": {"p50": self.p50, "p95": self.p95},
+            "check_time_ms": {"p50": self.check_p50, "p95": self.check_p95},
             "consecutive_failures": self.consecutive_failures,
+            "restarts": self.restarts,
         })
     }
 }
@@ -37,6 +67,7 @@ pub struct WindowView {
     pub failed_checks: u64,
     pub calls: u64,
     pub failed_calls: u64,
+    pub tool_errors: u64,
     pub p50: Option<f64>,
     pub p95: Option<f64>,
     pub error_rate: Option<f64>,
@@ -50,6 +81,7 @@ impl WindowView {
             "failed_checks": self.failed_checks,
             "calls": self.calls,
             "failed_calls": self.failed_calls,
+            "tool_errors": self.tool_errors,
             "response_time_ms": {"p50": self.p50, "p95": self.p95},
             "error_rate": self.error_rate,
         })
@@ -102,7 +134,11 @@ static TIMES: Object = Object::answer(
     ],
 );
 
-const RATE_DOC: &str = "From 0 to 1; null where nothing was measured.";
+const RATE_DOC: &str =
+    "The share of calls that failed or ended in a tool error, from 0 to 1; null without calls.";
+pub(super) const FAILED_DOC: &str =
+    "Protocol errors, timeouts and lost calls: the server did not do its part.";
+pub(super) const TOOL_ERRORS_DOC: &str = "Calls whose result says `isError`.";
 
 pub static HEALTH: Object = Object::answer(
     "Health",
@@ -110,13 +146,18 @@ pub static HEALTH: Object = Object::answer(
     &[
         required("status", Shape::Word(&HEALTH_STATUSES), "What the checks say."),
         required("last_check", Shape::OrNull(&MOMENT), "When it was last checked."),
-        required("response_time_ms", Shape::Object(&TIMES), ""),
+        required("calls", count(), "In the last five minutes; health checks are no calls."),
+        required("failed_calls", count(), FAILED_DOC),
+        required("tool_errors", count(), TOOL_ERRORS_DOC),
         required("error_rate", Shape::OrNull(&Shape::Number), RATE_DOC),
+        required("response_time_ms", Shape::Object(&TIMES), "Of calls."),
+        required("check_time_ms", Shape::Object(&TIMES), "Of health checks that were answered."),
         required(
             "consecutive_failures",
             count(),
             "Checks that have failed since the last good one.",
         ),
+        required("restarts", count(), "How often it came back after it had gone, in ten minutes."),
     ],
 );
 
@@ -128,8 +169,9 @@ static WINDOW: Object = Object::answer(
         required("checks", count(), ""),
         required("failed_checks", count(), ""),
         required("calls", count(), ""),
-        required("failed_calls", count(), ""),
-        required("response_time_ms", Shape::Object(&TIMES), ""),
+        required("failed_calls", count(), FAILED_DOC),
+        required("tool_errors", count(), TOOL_ERRORS_DOC),
+        required("response_time_ms", Shape::Object(&TIMES), "Of calls."),
         required("error_rate", Shape::OrNull(&Shape::Number), RATE_DOC),
     ],
 );
@@ -166,20 +208,14 @@ mod tests {
 
     #[test]
     fn a_report_has_its_shape() {
-        let health = HealthView {
-            status: HealthStatus::Unknown,
-            last_check: None,
-            p50: None,
-            p95: None,
-            error_rate: None,
-            consecutive_failures: 0,
-        };
+        let health = HealthView::UNKNOWN;
         let window = WindowView {
             seconds: 60,
             checks: 2,
             failed_checks: 1,
             calls: 10,
             failed_calls: 0,
+            tool_errors: 2,
             p50: Some(1.5),
             p95: Some(20.0),
             error_rate: Some(0.1),

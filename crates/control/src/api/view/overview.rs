@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::health::{FAILED_DOC, TOOL_ERRORS_DOC};
 use super::{MOMENT, Status, moment};
 use crate::api::shape::{Field, Object, Shape, any_text, count, required};
 use crate::health::Summary;
@@ -26,7 +27,7 @@ pub struct OverviewView<'a> {
 /// How long the list of tools is for one kind of client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextView {
-    /// `None`: any client, under the names of REST.
+    /// `None`: any client, as at `/mcp`.
     pub client: Option<&'static str>,
     pub title: &'static str,
     pub tools: usize,
@@ -39,6 +40,7 @@ pub struct PieceView {
     pub at: i64,
     pub calls: u64,
     pub failed_calls: u64,
+    pub tool_errors: u64,
     pub p50: Option<f64>,
     pub p95: Option<f64>,
 }
@@ -64,7 +66,8 @@ impl OverviewView<'_> {
             "calls_per_minute": self.calls_per_minute,
             "calls": lately.calls,
             "failed_calls": lately.failed_calls,
-            "error_rate": lately.call_error_rate(),
+            "tool_errors": lately.tool_errors,
+            "error_rate": lately.error_rate(),
             "response_time_ms": {"p50": lately.p50, "p95": lately.p95},
             "open_calls": self.open_calls,
             "waiting_calls": self.waiting_calls,
@@ -95,6 +98,7 @@ pub(super) fn pieces(series: &[PieceView]) -> Value {
             "at": moment(piece.at),
             "calls": piece.calls,
             "failed_calls": piece.failed_calls,
+            "tool_errors": piece.tool_errors,
             "p50": piece.p50,
             "p95": piece.p95,
         })
@@ -117,7 +121,7 @@ static SERVERS: Object = Object::answer(
 
 static TIMES: Object = Object::answer(
     "OverviewTimes",
-    "Of calls and checks, in milliseconds; null where nothing was measured.",
+    "Of calls, in milliseconds; null where there were none.",
     &[
         required("p50", Shape::OrNull(&Shape::Number), "The median."),
         required("p95", Shape::OrNull(&Shape::Number), "95 of 100 stay below."),
@@ -126,12 +130,12 @@ static TIMES: Object = Object::answer(
 
 static CONTEXT: Object = Object::answer(
     "ContextCost",
-    "What the list of tools costs one kind of client.",
+    "What the list of tools that one kind of client is served costs.",
     &[
         required("client", Shape::OrNull(&any_text()), "As in `/mcp/for/CLIENT`; null: any."),
         required("title", any_text(), ""),
-        required("tools", count(), ""),
-        required("bytes", count(), "Of the answer to `tools/list`."),
+        required("tools", count(), "As many as `tools/list` has: few where tools are searched."),
+        required("bytes", count(), "Of the result of `tools/list`."),
         required("tokens", count(), "An estimate: four bytes each."),
     ],
 );
@@ -142,7 +146,8 @@ pub(super) static PIECE: Object = Object::answer(
     &[
         required("at", MOMENT, "When they began."),
         required("calls", count(), ""),
-        required("failed_calls", count(), ""),
+        required("failed_calls", count(), FAILED_DOC),
+        required("tool_errors", count(), TOOL_ERRORS_DOC),
         required("p50", Shape::OrNull(&Shape::Number), "Milliseconds."),
         required("p95", Shape::OrNull(&Shape::Number), "Milliseconds."),
     ],
@@ -160,8 +165,13 @@ pub static OVERVIEW: Object = Object::answer(
         required("seconds", count(), "How far back the figures of calls reach."),
         required("calls_per_minute", count(), "In the last whole minute."),
         required("calls", count(), ""),
-        required("failed_calls", count(), "Those that the server did not do its part in."),
-        required("error_rate", Shape::OrNull(&Shape::Number), "From 0 to 1."),
+        required("failed_calls", count(), FAILED_DOC),
+        required("tool_errors", count(), TOOL_ERRORS_DOC),
+        required(
+            "error_rate",
+            Shape::OrNull(&Shape::Number),
+            "The share of calls that failed or ended in a tool error, from 0 to 1.",
+        ),
         required("response_time_ms", Shape::Object(&TIMES), ""),
         required("open_calls", count(), "Now."),
         required(
@@ -188,9 +198,16 @@ mod tests {
 
     #[test]
     fn an_overview_has_its_shape() {
-        let summary = Summary { calls: 4, failed_calls: 1, p50: Some(1.0), ..Summary::default() };
+        let summary = Summary { calls: 4, tool_errors: 1, p50: Some(1.0), ..Summary::default() };
         let context = [ContextView { client: None, title: "Any client", tools: 2, bytes: 401 }];
-        let series = [PieceView { at: 0, calls: 1, failed_calls: 0, p50: None, p95: Some(2.0) }];
+        let series = [PieceView {
+            at: 0,
+            calls: 1,
+            failed_calls: 0,
+            tool_errors: 1,
+            p50: None,
+            p95: Some(2.0),
+        }];
         let view = OverviewView {
             statuses: &[Status::Connected, Status::Error, Status::Connected],
             tools: 2,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Status;
 use super::add;
-use super::skill::{ASSIGNED, skill_members};
+use super::skill::{ASSIGNED, IS_CLASSIFIED, skill_members};
 use super::status::STATUSES;
 use crate::api::shape::{Case, Object, Shape, Words, any_text, count, optional, required};
 use crate::skills::Assigned;
@@ -71,7 +71,7 @@ static FOUND: Object = Object::answer(
         required("source_server", Shape::Object(&SOURCE), ""),
         required("skill_ids", SKILL_IDS, "The skills it has, the likeliest first."),
         required("primary_skill_id", Shape::OrNull(&any_text()), "The one it is mostly about."),
-        required("is_classified", Shape::Flag, "Whether its skills are known."),
+        required("is_classified", Shape::OrNull(&Shape::Flag), IS_CLASSIFIED),
         optional(
             "skills",
             Shape::List { of: &Shape::Object(&ASSIGNED), most: 3 },

@@ -39,7 +39,10 @@ pub struct ServerView<'a> {
     pub oauth: Option<&'a OAuthClient>,
     /// Whether somebody has logged in there for us; none where that does not matter.
     pub auth: Option<&'a AuthView>,
+    /// Why it is DEGRADED or ERROR.
+    pub reason: Option<&'a str>,
     pub last_error: Option<LastError<'a>>,
+    pub restarts: u32,
     pub registered_at: i64,
     pub updated_at: i64,
     pub revision: i64,
@@ -95,7 +98,9 @@ impl ServerView<'_> {
             "protocol_version": self.protocol_version,
             "oauth": self.oauth.map(OAuthClient::shown),
             "auth": self.auth.map(AuthView::json),
+            "reason": self.reason,
             "last_error": last_error,
+            "restarts": self.restarts,
             "registered_at": moment(self.registered_at),
             "updated_at": moment(self.updated_at),
             "revision": self.revision,
@@ -232,7 +237,21 @@ pub static SERVER: Object = Object::answer(
             Shape::OrNull(&Shape::Object(&AUTH)),
             "How it stands with the login there; null where nobody has logged in or has to.",
         ),
-        required("last_error", Shape::OrNull(&Shape::Object(&LAST_ERROR)), ""),
+        required(
+            "reason",
+            Shape::OrNull(&any_text()),
+            "Why it is `DEGRADED` or `ERROR`; null while it is neither.",
+        ),
+        required(
+            "last_error",
+            Shape::OrNull(&Shape::Object(&LAST_ERROR)),
+            "What went wrong last, also if it is well now.",
+        ),
+        required(
+            "restarts",
+            count(),
+            "How often it was started or connected again since it was first.",
+        ),
         required("registered_at", MOMENT, ""),
         required("updated_at", MOMENT, ""),
         required("revision", count(), "Counts its changes."),
@@ -293,7 +312,7 @@ mod tests {
         p50: Some(1.5),
         p95: Some(12.0),
         error_rate: Some(0.0),
-        consecutive_failures: 0,
+        ..HealthView::UNKNOWN
     };
 
     fn pair(name: &str, value: &str) -> Vec<(String, String)> {
@@ -318,6 +337,8 @@ mod tests {
             protocol_version: Some("2025-06-18"),
             oauth: None,
             auth: None,
+            reason: Some("93 % of 74 calls failed; last: -32603 from `search`"),
+            restarts: 2,
             last_error: Some(LastError { at: 0, message: "refused", hint: None }),
             registered_at: 1_736_330_400_000,
             updated_at: 1_736_330_400_000,

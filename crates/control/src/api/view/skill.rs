@@ -59,12 +59,15 @@ impl ToolSkillsView<'_> {
     }
 }
 
+pub(super) const IS_CLASSIFIED: &str =
+    "False: it could not be classified. Null: that was not tried yet.";
+
 /// What a tool's skills are, in the words of 003, and how sure each is.
 pub fn skill_members(assigned: Option<&Assigned>) -> [(&'static str, Value); 4] {
     [
         ("skill_ids", assigned.map(Assigned::ids).unwrap_or_default().into()),
         ("primary_skill_id", assigned.and_then(Assigned::primary).into()),
-        ("is_classified", assigned.is_some_and(Assigned::is_classified).into()),
+        ("is_classified", assigned.map(Assigned::is_classified).into()),
         ("skills", assigned.map_or_else(|| json!([]), Assigned::json)),
     ]
 }
@@ -126,7 +129,7 @@ pub static TOOL_SKILLS: Object = Object::answer(
             Shape::OrNull(&any_text()),
             "If its confidence is 0.5 or more.",
         ),
-        required("is_classified", Shape::Flag, ""),
+        required("is_classified", Shape::OrNull(&Shape::Flag), IS_CLASSIFIED),
         required("skills", Shape::List { of: &Shape::Object(&ASSIGNED), most: 3 }, ""),
         required("source", Shape::OrNull(&any_text()), "`model`, `llm` or `manual`."),
     ],
@@ -180,10 +183,10 @@ mod tests {
             SkillView { skill: &skill, tools: 2, primary: 1, made_at: 0, similarity: Some(-0.25) };
         assert_fits(&view.json().to_string(), &Shape::Object(&SKILL));
         let assigned = Assigned { skills: vec![("a".to_owned(), 0.4)], source: Source::Llm };
-        for assigned in [None, Some(&assigned)] {
+        for (assigned, expected) in [(None, Value::Null), (Some(&assigned), true.into())] {
             let view = ToolSkillsView { id: "s/t", name: "s.t", assigned };
             assert_fits(&view.json().to_string(), &Shape::Object(&TOOL_SKILLS));
-            assert_eq!(view.json()["is_classified"], false);
+            assert_eq!(view.json()["is_classified"], expected);
         }
         let record = SuggestionRecord {
             id: "1".to_owned(),

@@ -2,7 +2,7 @@
 
 use trunkline_wire::{encode_into, is_json};
 
-use super::skill::{ASSIGNED, skill_members};
+use super::skill::{ASSIGNED, IS_CLASSIFIED, skill_members};
 use super::status::STATUSES;
 use super::{NEXT_CURSOR, Status};
 use crate::api::shape::{Object, Shape, any_text, count, optional, required};
@@ -140,7 +140,7 @@ pub static TOOL: Object = Object::answer(
         optional("annotations", Shape::AnyObject, "What its server says about what it does."),
         optional("skill_ids", Shape::List { of: &any_text(), most: 3 }, "The likeliest first."),
         optional("primary_skill_id", Shape::OrNull(&any_text()), "What it is mostly about."),
-        optional("is_classified", Shape::Flag, "Whether that is known."),
+        optional("is_classified", Shape::OrNull(&Shape::Flag), IS_CLASSIFIED),
         optional(
             "skills",
             Shape::List { of: &Shape::Object(&ASSIGNED), most: 3 },
