@@ -47,7 +47,8 @@ function choosing(root) {
   for (const name of names) {
     const inputs = [...document.querySelectorAll(`[name="${name}"]`)];
     const apply = () => {
-      const input = inputs.find((it) => it.checked || it.tagName === 'SELECT');
+      // Where there is nothing to choose any more, what was chosen is a hidden field.
+      const input = inputs.find((it) => it.checked || it.tagName === 'SELECT' || it.type === 'hidden');
       for (const part of parts) {
         const [of, values] = part.dataset.for.split(':');
         if (of === name) part.hidden = !values.split('|').includes(input?.value);
