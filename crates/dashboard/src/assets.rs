@@ -15,7 +15,15 @@ pub(crate) struct Asset {
 
 const FILES: [(&str, &str); 4] = [
     ("style.css", include_str!("assets/style.css")),
-    ("live.js", include_str!("assets/live.js")),
+    // One module of three files: addresses have hashes, which an `import` could not know.
+    (
+        "live.js",
+        concat!(
+            include_str!("assets/morph.js"),
+            include_str!("assets/arrivals.js"),
+            include_str!("assets/live.js")
+        ),
+    ),
     ("page.js", include_str!("assets/page.js")),
     ("icon.svg", include_str!("assets/icon.svg")),
 ];

@@ -2,6 +2,7 @@
 //! in the dark, and without scripts.
 
 mod editing;
+mod hands;
 mod itself;
 mod life;
 mod live;

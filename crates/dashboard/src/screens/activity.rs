@@ -42,6 +42,7 @@ pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
     let known = Known::ask(visitor, told.as_ref().ok()).await;
     let content = html! {
         (filters(&wish, &servers, &known))
+        @if wish.cursor.is_none() { (arrivals()) }
         div #records data-live {
             @match &told {
                 Ok(told) => (records(told, &wish)),
@@ -56,6 +57,16 @@ pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
     };
     let shell = Shell { title: "Activity", here: "/activity", live: topics, ..Shell::default() };
     Ok(layout::page(visitor, &shell, &content))
+}
+
+/// What `arrivals.js` needs: nothing is live without it, and then there is nothing to pause.
+fn arrivals() -> Markup {
+    html! {
+        div.arrivals data-arrivals="records" hidden {
+            button type="button" aria-pressed="false" { "Pause" }
+            button.primary type="button" hidden {}
+        }
+    }
 }
 
 /// What is looked for: the names are the API's but for `span`.

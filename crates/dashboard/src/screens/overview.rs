@@ -148,7 +148,7 @@ fn context(context: &Value) -> Markup {
                     } }
                     tbody {
                         @for row in rows {
-                            tr {
+                            tr data-key=(word(row, "title")) {
                                 th scope="row" { (word(row, "title")) }
                                 td.number { (number(row, "tools")) }
                                 td.number { (number(row, "tokens")) }

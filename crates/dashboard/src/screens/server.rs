@@ -230,7 +230,7 @@ fn clients(other: &Value) -> String {
 
 fn tool_row(tool: &Value, names: &Value) -> Markup {
     html! {
-        tr {
+        tr data-key=(word(tool, "id")) {
             th scope="row" {
                 a href={ "/tools/" (encode(word(tool, "id"))) } { (short(word(tool, "original_name"), 100)) } " "
                 (hints(&tool["annotations"]))

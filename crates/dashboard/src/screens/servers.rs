@@ -97,7 +97,7 @@ fn row(visitor: &Visitor<'_>, server: &Value) -> Markup {
     let health = &server["health"];
     let times = &health["response_time_ms"];
     html! {
-        tr {
+        tr data-key=(word(server, "id")) {
             th scope="row" {
                 a href=(place(server)) { (word(server, "name")) }
                 span.sub { (kind(server)) @if server["source"] == "file" { " · config file" } }
