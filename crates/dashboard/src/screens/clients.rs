@@ -7,7 +7,7 @@ use trunkline_control::platform::now;
 use trunkline_http::encode;
 
 use super::servers::word;
-use crate::ask::Trouble;
+use crate::ask::{Trouble, is_for_people};
 use crate::layout::{self, Shell};
 use crate::page::{Outcome, Page};
 use crate::session::Notice;
@@ -185,7 +185,7 @@ fn new_key(visitor: &Visitor<'_>, trouble: Option<&Trouble>) -> Markup {
     let wrong = |at: &str| -> Markup {
         let mistakes = trouble.into_iter().flat_map(|trouble| trouble.mistakes.iter());
         let mistakes: Vec<_> = mistakes.filter(|mistake| mistake.is_at(at)).collect();
-        html! { @for mistake in mistakes { p.mistake { (mistake.message) @if let Some(hint) = &mistake.hint { " – " (hint) } } } }
+        html! { @for mistake in mistakes { p.mistake { (mistake.message) @if let Some(hint) = mistake.hint.as_deref().filter(|hint| is_for_people(hint)) { " – " (hint) } } } }
     };
     html! {
         section.card aria-labelledby="new-key-title" {
