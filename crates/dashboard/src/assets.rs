@@ -13,7 +13,7 @@ pub(crate) struct Asset {
     pub(crate) body: &'static str,
 }
 
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     ("style.css", include_str!("assets/style.css")),
     // One module of three files: addresses have hashes, which an `import` could not know.
     (
@@ -25,6 +25,7 @@ const FILES: [(&str, &str); 4] = [
         ),
     ),
     ("page.js", include_str!("assets/page.js")),
+    ("tryit.js", include_str!("assets/tryit.js")),
     ("icon.svg", include_str!("assets/icon.svg")),
 ];
 

@@ -18,6 +18,7 @@ use crate::page::Page;
 use crate::routes::{self, Access, Found, Method, Route, Screen};
 use crate::screens::{self, sign_in};
 use crate::session::{Session, Sessions};
+use crate::trials::Trials;
 use crate::visitor::{House, LIVE, Visitor};
 use crate::{assets, layout, live};
 
@@ -32,6 +33,7 @@ impl Dashboard {
         Self(Arc::new(House {
             api: Api::new(platform),
             sessions: Sessions::default(),
+            trials: Trials::default(),
             doorman: Mutex::new(Doorman::default()),
             start: Instant::now(),
         }))
