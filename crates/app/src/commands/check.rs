@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::Exposure;
 use trunkline_catalog::config::Style;
+use trunkline_control::figures::millis;
 use trunkline_gateway::{Failure, Gateway, State, Status};
 
 use crate::cli::Check;
@@ -188,7 +189,7 @@ fn cells(row: &Row) -> [String; 5] {
         row.state().to_owned(),
         or_dash(status.and_then(|status| status.protocol.clone())),
         or_dash(tools.map(|status| share(row.exposed, status.tools))),
-        or_dash(start.map(|time| format!("{:.0} ms", time.as_secs_f64() * 1000.0))),
+        or_dash(start.map(|time| millis(Some(time.as_secs_f64() * 1000.0)))),
     ]
 }
 
