@@ -12,6 +12,7 @@ use trunkline_gateway::{Failure, Gateway, State, Status};
 use crate::cli::Check;
 use crate::client::columns;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
+use crate::commands::starting::settled;
 use crate::environment::Environment;
 use crate::settings::{self, SettingsError, Wanted};
 use crate::terminal::{Paint, StatusLine};
@@ -67,10 +68,9 @@ fn examine(
         config.servers.iter().map(|spec| (spec.key.clone(), spec.disabled)).collect();
     let options = settings::options(&wanted, path, config, environment)?;
     let progress = StatusLine::new();
-    progress.show(&format!("starting {} servers …", options.servers.len()));
     let statuses = block_on(async {
         let gateway = Gateway::start(options)?;
-        gateway.settled().await;
+        settled(&gateway, &progress).await;
         let statuses: Vec<_> = gateway.statuses().into_iter().zip(gateway.exposed()).collect();
         gateway.stop().await;
         Ok(statuses)

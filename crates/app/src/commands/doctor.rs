@@ -14,6 +14,7 @@ use crate::cli::{Doctor, Servers};
 use crate::client::counted;
 use crate::commands::install::{lost, surroundings};
 use crate::commands::runtime::{block_on, broke, start_logging};
+use crate::commands::starting::settled;
 use crate::doctor::{
     Finding, Grade, Installed, Offered, data_dir, harmless, installed, json, mismatch, names,
     programs, start, words,
@@ -142,11 +143,10 @@ fn living(
     seen: &mut Seen,
 ) -> std::io::Result<()> {
     let status = StatusLine::new();
-    status.show(&format!("starting {} servers …", options.servers.len()));
     let (statuses, tools, results) = block_on(async {
         let gateway = Gateway::start(options)?;
         let client = gateway.local(b"{}");
-        gateway.settled().await;
+        settled(&gateway, &status).await;
         let statuses = gateway.statuses();
         let listed = client.request("tools/list", b"{}").await.unwrap_or_default();
         let tools: Value = serde_json::from_slice(&listed).unwrap_or_default();
