@@ -179,7 +179,7 @@ impl Mistake {
     /// `url is bad`: with the field's name instead of a pointer into JSON.
     pub(crate) fn sentence(&self) -> String {
         let field = self.pointer.trim_start_matches('/').trim_start_matches("connection_config/");
-        let field = field.replace('/', " ").replace('_', " ");
+        let field = field.replace(['/', '_'], " ");
         format!("{field} {}", self.message).trim_start().to_owned()
     }
 

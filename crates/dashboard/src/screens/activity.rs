@@ -98,7 +98,7 @@ impl Known {
             return Self::default();
         }
         let listed = visitor.get(&format!("/api/v1/tools?limit={}", Self::MOST)).await;
-        let listed = listed.unwrap_or_default();
+        let listed = &listed.unwrap_or_default();
         let groups = listed["servers"].as_array().into_iter().flatten();
         let tools = groups.flat_map(|group| group["tools"].as_array().into_iter().flatten());
         let records = told.and_then(|told| told["records"].as_array()).into_iter().flatten();

@@ -245,7 +245,10 @@ pub(super) fn message(server: &Value) -> Option<String> {
 fn advice(server: &Value) -> Option<&str> {
     match server.pointer("/auth/state").and_then(Value::as_str) {
         Some("needs-auth") => Some("Log in with the button at the top of this page."),
-        _ => server["last_error"]["hint"].as_str().filter(|hint| is_for_people(hint)),
+        _ => {
+            let hint = server.pointer("/last_error/hint").and_then(Value::as_str);
+            hint.filter(|hint| is_for_people(hint))
+        }
     }
 }
 
