@@ -4,7 +4,6 @@ use std::io::Write as _;
 
 use parking_lot::Mutex;
 
-use crate::client::cut;
 use crate::speak;
 
 /// What the line says now. There is one stderr, so there is one line; held for a write, with no other lock
@@ -27,7 +26,7 @@ impl StatusLine {
             return;
         }
         // A line that wraps could not be erased.
-        let text = cut(text, speak::stderr_width().saturating_sub(1));
+        let text: String = text.chars().take(speak::stderr_width().saturating_sub(1)).collect();
         let mut shown = SHOWN.lock();
         if shown.as_ref() != Some(&text) {
             write(&format!("{ERASE}{text}"));

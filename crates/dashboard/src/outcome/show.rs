@@ -1,10 +1,10 @@
 //! The parts as HTML, and the answer as it came.
 
 use maud::{Markup, html};
+use trunkline_control::figures::{millis, plural};
 use trunkline_wire::{decode, is_json, member, pretty};
 
 use super::{Answer, Part, read};
-use crate::words::{millis, plural};
 
 /// Of one text or structure, in characters.
 const MOST_TEXT: usize = 50_000;
