@@ -11,15 +11,16 @@ pub(crate) struct Attached {
 }
 
 impl Attached {
-    /// Whose path it is. What is neither's is answered by the gateway.
+    /// Whose path it is. What is nobody's is the dashboard's to answer: with a page for a browser, else
+    /// as the gateway does.
     fn owner(&self, path: &str) -> &dyn Attachment {
         if self.api.owns(path) { &self.api } else { &self.dashboard }
     }
 }
 
 impl Attachment for Attached {
-    fn owns(&self, path: &str) -> bool {
-        self.owner(path).owns(path)
+    fn owns(&self, _path: &str) -> bool {
+        true
     }
 
     fn body_limit(&self, path: &str) -> usize {
@@ -27,6 +28,9 @@ impl Attachment for Attached {
     }
 
     fn visit(&self, visit: WebVisit, reply: WebReply) {
-        self.owner(visit.path()).visit(visit, reply);
+        match self.dashboard.takes(&visit) {
+            true => self.dashboard.visit(visit, reply),
+            false => self.owner(visit.path()).visit(visit, reply),
+        }
     }
 }

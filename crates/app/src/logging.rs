@@ -18,6 +18,7 @@ use trunkline_gateway::TOLD;
 
 use crate::environment::Environment;
 use crate::moment::timestamp;
+use crate::terminal::above_status;
 
 /// Levels for the two destinations.
 #[derive(Debug)]
@@ -129,16 +130,20 @@ impl Logging {
         if *lost > 0 {
             line.insert_str(0, &format!("trunkline: warning: {lost} log lines were lost here\n"));
         }
-        for piece in line.as_bytes().chunks(ATOMIC) {
-            if !stderr_takes_more() {
-                *lost += 1;
-                return;
-            }
-            // Gone: there is nobody to tell.
-            drop(io::stderr().write_all(piece));
-        }
-        *lost = 0;
+        let mut is_whole = true;
+        above_status(|| is_whole = line.as_bytes().chunks(ATOMIC).all(written));
+        *lost = if is_whole { 0 } else { *lost + 1 };
     }
+}
+
+/// Writes a piece, if that does not block.
+fn written(piece: &[u8]) -> bool {
+    if !stderr_takes_more() {
+        return false;
+    }
+    // Gone: there is nobody to tell.
+    drop(io::stderr().write_all(piece));
+    true
 }
 
 fn stderr_takes_more() -> bool {

@@ -25,6 +25,8 @@ pub(crate) struct Rest {
 pub(crate) enum Unanswered {
     /// Nobody is there.
     Away(String),
+    /// The token that was shown is not known there, or none was shown.
+    Stranger { showed_token: bool },
     /// The status, and what was said.
     Refused(u16, String),
 }
@@ -33,6 +35,10 @@ impl std::fmt::Display for Unanswered {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Away(why) | Self::Refused(_, why) => f.write_str(why),
+            Self::Stranger { showed_token: true } => {
+                f.write_str("the token is not accepted there: it is wrong, expired or revoked")
+            }
+            Self::Stranger { showed_token: false } => f.write_str("a token is needed there"),
         }
     }
 }
@@ -60,9 +66,10 @@ impl Rest {
     ) -> Result<Value, Unanswered> {
         let answer = self.send(method, path, body).await?;
         let value: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-        match answer.is_success() {
-            true => Ok(value),
-            false => Err(Unanswered::Refused(answer.status, words(answer.status, &value))),
+        match answer.status {
+            _ if answer.is_success() => Ok(value),
+            401 => Err(Unanswered::Stranger { showed_token: self.token.is_some() }),
+            status => Err(Unanswered::Refused(status, words(status, &value))),
         }
     }
 

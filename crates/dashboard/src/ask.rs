@@ -133,14 +133,36 @@ impl Trouble {
         self.mistakes.iter().filter(move |mistake| mistake.is_at(pointer))
     }
 
-    /// In one sentence, for a notice.
-    pub(crate) fn sentence(&self) -> String {
-        match (self.detail.is_empty(), self.hint.is_empty()) {
-            (true, _) => self.title.clone(),
-            (false, true) => format!("{}: {}", self.title, self.detail),
-            (false, false) => format!("{}: {} ({})", self.title, self.detail, self.hint),
+    /// What a person at the dashboard can do about it. What the API advises is for programs.
+    pub(crate) fn advice(&self) -> Option<&str> {
+        match self.kind.as_str() {
+            "name-taken" => Some("Choose another name, or edit the server that has it."),
+            "stale" => Some("Somebody else was faster: load the page again and repeat the change."),
+            "server-unavailable" => Some("Connect it first."),
+            _ => Some(self.hint.as_str()).filter(|hint| is_for_people(hint)),
         }
     }
+
+    /// In one sentence, for a notice.
+    pub(crate) fn sentence(&self) -> String {
+        let mistakes: Vec<String> = self.mistakes.iter().map(Mistake::sentence).collect();
+        let detail = match mistakes.is_empty() {
+            true => self.detail.clone(),
+            false => mistakes.join("; "),
+        };
+        match (detail.is_empty(), self.advice()) {
+            (true, _) => self.title.clone(),
+            (false, None) => format!("{}: {detail}", self.title),
+            (false, Some(advice)) => format!("{}: {detail} ({advice})", self.title),
+        }
+    }
+}
+
+/// Is this advice for somebody who looks at pages, and writes no requests?
+pub(crate) fn is_for_people(hint: &str) -> bool {
+    let of_programs =
+        ["/api/v1", "GET ", "POST ", "PATCH ", "PUT ", "ETag", "`errors`", "`next_cursor`"];
+    !hint.is_empty() && !of_programs.iter().any(|word| hint.contains(word))
 }
 
 impl Mistake {
@@ -152,6 +174,13 @@ impl Mistake {
             message: word("message").unwrap_or_default(),
             hint: word("hint"),
         }
+    }
+
+    /// `url is bad`: with the field's name instead of a pointer into JSON.
+    pub(crate) fn sentence(&self) -> String {
+        let field = self.pointer.trim_start_matches('/').trim_start_matches("connection_config/");
+        let field = field.replace(['/', '_'], " ");
+        format!("{field} {}", self.message).trim_start().to_owned()
     }
 
     pub(crate) fn is_at(&self, pointer: &str) -> bool {
@@ -172,10 +201,41 @@ mod tests {
             {"parameter":"limit","message":"is big"}]}"#;
         let trouble = Trouble::read(422, body);
         assert_eq!((trouble.status, &*trouble.kind), (422, "invalid"));
-        assert_eq!(trouble.sentence(), "T: D (H)");
+        assert_eq!(trouble.sentence(), "T: url is bad; limit is big (H)");
         assert_eq!(trouble.at("/connection_config").count(), 1);
         assert_eq!(trouble.at("/connection").count(), 0);
         assert_eq!(trouble.at("limit").next().map(|it| &*it.message), Some("is big"));
+    }
+
+    #[test]
+    fn advice_for_programs_is_not_shown_to_people() {
+        for (kind, hint, advice) in [
+            (
+                "name-taken",
+                "choose another name, or PATCH the server that has it",
+                "edit the server",
+            ),
+            (
+                "stale",
+                "GET it again and repeat the change with the new ETag",
+                "load the page again",
+            ),
+            ("forbidden", "write the value itself", "write the value itself"),
+            ("invalid", "correct everything listed in `errors`", ""),
+            ("no-such-key", "GET /api/v1/keys lists them", ""),
+            ("x", "", ""),
+        ] {
+            let body = format!(
+                r#"{{"type":"urn:trunkline:problem:{kind}","title":"T","detail":"D","hint":"{hint}"}}"#
+            );
+            let trouble = Trouble::read(400, body.as_bytes());
+            let given = trouble.advice().unwrap_or_default();
+            assert!(
+                given.contains(advice) && given.is_empty() == advice.is_empty(),
+                "{kind}: {given}"
+            );
+            assert!(!trouble.sentence().contains("PATCH"), "{}", trouble.sentence());
+        }
     }
 
     #[test]

@@ -13,10 +13,19 @@ pub(crate) struct Asset {
     pub(crate) body: &'static str,
 }
 
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     ("style.css", include_str!("assets/style.css")),
-    ("live.js", include_str!("assets/live.js")),
+    // One module of three files: addresses have hashes, which an `import` could not know.
+    (
+        "live.js",
+        concat!(
+            include_str!("assets/morph.js"),
+            include_str!("assets/arrivals.js"),
+            include_str!("assets/live.js")
+        ),
+    ),
     ("page.js", include_str!("assets/page.js")),
+    ("tryit.js", include_str!("assets/tryit.js")),
     ("icon.svg", include_str!("assets/icon.svg")),
 ];
 

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use trunkline_control::api::handle::Api;
 use trunkline_control::platform::Platform;
 use trunkline_gateway::{Attachment, WebReply, WebVisit};
+use trunkline_wire::write_error;
 
 use crate::ask::Trouble;
 use crate::doorman::Doorman;
@@ -17,6 +18,7 @@ use crate::page::Page;
 use crate::routes::{self, Access, Found, Method, Route, Screen};
 use crate::screens::{self, sign_in};
 use crate::session::{Session, Sessions};
+use crate::trials::Trials;
 use crate::visitor::{House, LIVE, Visitor};
 use crate::{assets, layout, live};
 
@@ -31,10 +33,23 @@ impl Dashboard {
         Self(Arc::new(House {
             api: Api::new(platform),
             sessions: Sessions::default(),
+            trials: Trials::default(),
             doorman: Mutex::new(Doorman::default()),
             start: Instant::now(),
         }))
     }
+
+    /// Does a browser ask for a page about the API? Its session lets it in there; a program shows a token.
+    pub fn takes(&self, visit: &WebVisit) -> bool {
+        let is_page = matches!(visit.method.as_str(), "GET" | "HEAD")
+            && routes::API_PAGES.contains(&visit.path())
+            && visit.headers.get("authorization").is_none();
+        is_page && (wants_html(visit) || session_of(&self.0, visit).is_some())
+    }
+}
+
+fn wants_html(visit: &WebVisit) -> bool {
+    visit.headers.all("accept").any(|accept| accept.windows(9).any(|part| part == b"text/html"))
 }
 
 impl Attachment for Dashboard {
@@ -60,7 +75,10 @@ async fn serve(house: &House, visit: &WebVisit, reply: WebReply) {
             let page = layout::bare_trouble(visit, &wrong_method(allowed));
             return page.header("Allow", allowed).send(reply);
         }
-        Found::Nothing => return missing(house, visit).send(reply),
+        Found::Nothing if routes::owns(visit.path()) || wants_html(visit) => {
+            return missing(house, visit).send(reply);
+        }
+        Found::Nothing => return nothing().send(reply),
     };
     match route.access {
         Access::Open => open(house, visit, route, &params).await.send(reply),
@@ -174,6 +192,16 @@ fn missing(house: &House, visit: &WebVisit) -> Page {
         None => layout::bare_trouble(visit, &Trouble::nothing_here()),
     }
 }
+
+/// For programs, in the words of the gateway: it answers so where there is no dashboard.
+fn nothing() -> Page {
+    const WORDS: &str = "there is nothing here; the MCP endpoint is /mcp (or /sse for old clients)";
+    let mut body = Vec::new();
+    write_error(b"null", INVALID_REQUEST, WORDS, b"", &mut body);
+    Page::of(404, "application/json", body)
+}
+
+const INVALID_REQUEST: i32 = -32600;
 
 fn refused(foreign: Foreign) -> Trouble {
     Trouble::new(403, "Refused", foreign.words(), "")

@@ -115,17 +115,12 @@ pub(crate) fn bare(visit: &WebVisit, status: u16, title: &str, content: &Markup)
     Page::html(status, document(title, &attributes, &body))
 }
 
-/// What the API advises a program to ask for is no help to a person.
-fn is_for_people(hint: &str) -> bool {
-    !hint.is_empty() && !hint.contains("/api/v1")
-}
-
 pub(crate) fn trouble(visitor: &Visitor<'_>, trouble: &Trouble) -> Page {
     let shell = Shell { title: &trouble.title, ..Shell::default() };
     let content = html! {
         div.card {
             p { (trouble.detail) }
-            @if is_for_people(&trouble.hint) { p.dim { (trouble.hint) } }
+            @if let Some(advice) = trouble.advice() { p.dim { (advice) } }
             p { a href="/" { "Go to the overview" } }
         }
     };
@@ -137,7 +132,7 @@ pub(crate) fn bare_trouble(visit: &WebVisit, trouble: &Trouble) -> Page {
         div.card {
             h1 { (trouble.title) }
             p { (trouble.detail) }
-            @if !trouble.hint.is_empty() { p.dim { (trouble.hint) } }
+            @if let Some(advice) = trouble.advice() { p.dim { (advice) } }
             p { a href="/" { "Go to the dashboard" } }
         }
     };

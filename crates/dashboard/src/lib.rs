@@ -38,6 +38,7 @@ mod page;
 mod routes;
 mod screens;
 mod session;
+mod trials;
 mod tryit;
 mod visitor;
 mod words;

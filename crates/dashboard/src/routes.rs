@@ -68,6 +68,7 @@ pub(crate) enum Screen {
     RevokeKey,
     Settings,
     Export,
+    ApiPage,
 }
 
 const fn get(path: &'static str, action: Action, screen: Screen) -> Route {
@@ -122,13 +123,22 @@ pub(crate) const ROUTES: &[Route] = &[
     post("/clients/keys/{}/revoke", Action::ManageKeys, Screen::RevokeKey),
     get("/settings", Action::ReadSelf, Screen::Settings),
     get("/settings/export", Action::ReadServers, Screen::Export),
+    get("/api/v1/docs", Action::ReadOpenApi, Screen::ApiPage),
+    get("/api/v1/docs.css", Action::ReadOpenApi, Screen::ApiPage),
+    get("/api/v1/openapi.json", Action::ReadOpenApi, Screen::ApiPage),
 ];
+
+/// Pages of the API that a browser is shown by its session. Everything else there takes a token.
+pub(crate) const API_PAGES: [&str; 3] =
+    ["/api/v1/docs", "/api/v1/docs.css", "/api/v1/openapi.json"];
 
 /// Is this path the dashboard's? Decided by its first segment, so that what is below a screen and is
 /// not there gets a page that says so.
 pub(crate) fn owns(path: &str) -> bool {
     let first = first(path);
-    ROUTES.iter().any(|route| self::first(route.path) == first)
+    let is_like = |route: &Route| self::first(route.path) == first;
+    // Of the API only its pages.
+    if first == "api" { API_PAGES.contains(&path) } else { ROUTES.iter().any(is_like) }
 }
 
 fn first(path: &str) -> &str {
@@ -226,7 +236,7 @@ mod tests {
         for path in ["/mcp", "/sse", "/messages", "/healthz", "/readyz", "/metrics", "/api/v1/me"] {
             assert!(!owns(path), "{path}");
         }
-        for path in ["/", "/servers", "/servers/x/y", "/ui/live", "/sign-in"] {
+        for path in ["/", "/servers", "/servers/x/y", "/ui/live", "/sign-in", "/api/v1/docs"] {
             assert!(owns(path), "{path}");
         }
     }

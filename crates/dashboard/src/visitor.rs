@@ -12,12 +12,14 @@ use crate::doorman::Doorman;
 use crate::form::Form;
 use crate::guard;
 use crate::session::{Notice, Session, Sessions};
+use crate::trials::Trials;
 
 /// What all requests share.
 #[derive(Debug)]
 pub(crate) struct House {
     pub(crate) api: Api,
     pub(crate) sessions: Sessions,
+    pub(crate) trials: Trials,
     pub(crate) doorman: Mutex<Doorman>,
     /// What monotonic times are counted from.
     pub(crate) start: Instant,

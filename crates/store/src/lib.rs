@@ -19,7 +19,7 @@ mod store;
 mod url;
 mod value;
 
-pub use audit::{AuditFilter, AuditHead, AuditKey, AuditRecord, NewAudit, Verdict};
+pub use audit::{AuditFilter, AuditHead, AuditKey, AuditRecord, NewAudit, TextMatch, Verdict};
 pub use change::{Change, Committed};
 pub use changes::Changes;
 pub use error::StoreError;

@@ -37,6 +37,8 @@ fn a_person_adds_a_server_finds_a_tool_calls_it_and_signs_out() {
     // It connects while one looks.
     browser.wait_text("Connected");
     browser.wait_text("create_issue");
+    // And says who it is, without being loaded again.
+    browser.wait_text_in(&By::Css("#identity"), "tools");
 
     browser.click(&By::Words("Tools"));
     browser.fill(&By::Label("What should it do?"), "will it rain?");

@@ -142,6 +142,41 @@ fn calls_appear_in_the_activity_as_they_are_made_and_each_has_its_story() {
     browser.assert_quiet();
 }
 
+/// What stands in the list can be pasted into the filters, whole or in part.
+#[test]
+fn the_activity_is_found_by_what_it_shows() {
+    let room = Room::new();
+    let service = tracker(&room, "tracker").listen(Wire::Http);
+    let platform = room.platform(&[]);
+    platform.connected("tracker", &service);
+    platform.call("tracker.forecast", &json!({})).is(200);
+    platform.wait_audit("the call", |it| it["tool"] == "forecast");
+    let browser = admin(&room, &platform);
+    let records = By::Css("#records");
+    for (label, typed, found, hidden) in [
+        ("Tool", "tracker.forecast", "tracker.forecast", "register server"),
+        ("Tool", "fore", "tracker.forecast", "register server"),
+        ("Tool", "Tracker.Fore", "tracker.forecast", "register server"),
+        ("Action", "call tool", "tracker.forecast", "register server"),
+        ("Action", "Register", "register server tracker", "tracker.forecast"),
+        ("Who", "ADM", "tracker.forecast", "Nothing fits"),
+    ] {
+        browser.open("/activity");
+        browser.fill(&By::Label(label), typed);
+        browser.click(&By::Words("Filter"));
+        browser.wait_path(|path| path.contains('?'));
+        browser.wait_text_in(&records, found);
+        let shown = browser.text_of(&records);
+        assert!(!shown.contains(hidden), "{label} {typed}: {shown}");
+    }
+    let offered = browser.script(
+        "return ['tool', 'action'].map(name => [...document.getElementById(name).list.options].map(o => o.value))",
+        &[],
+    );
+    assert!(offered[0].to_string().contains("tracker.forecast"), "{offered}");
+    assert!(offered[1].to_string().contains("\"call tool\""), "{offered}");
+}
+
 #[test]
 fn the_activity_is_filtered_by_server_outcome_who_and_time() {
     let room = Room::new();

@@ -163,6 +163,36 @@ return faults;
     }
 }
 
+/// What is said about what was done stands apart from what comes below it.
+#[test]
+fn a_notice_stands_apart_and_links_in_lines_are_underlined() {
+    let room = Room::new();
+    let (platform, id) = furnished(&room);
+    let browser = admin(&room, &platform);
+    browser.open(&format!("/servers/{id}"));
+    browser.click(&By::Words("Disconnect"));
+    browser.wait(&By::Css(".notice"));
+    let gap = browser.script(
+        "const [one, next] = [document.querySelector('.notice'), document.querySelector('#state')]; \
+         return next.getBoundingClientRect().top - one.getBoundingClientRect().bottom",
+        &[],
+    );
+    assert!(gap.as_f64().is_some_and(|gap| gap >= 12.0), "{gap}");
+    let body = json!({ "name": "gone", "transport_type": "HTTP",
+        "connection_config": { "url": "http://127.0.0.1:9/mcp" } });
+    let gone = kit::platform::id_of(&platform.register(&body));
+    platform.wait_status(&gone, "ERROR");
+    browser.open("/");
+    browser.wait_text_in(&By::Css("#trouble"), "gone");
+    let line =
+        "return getComputedStyle(document.querySelector('#trouble li a')).textDecorationLine";
+    assert_eq!(
+        browser.script(line, &[]),
+        "underline",
+        "colour alone tells it from the words beside it"
+    );
+}
+
 #[test]
 fn the_theme_can_be_chosen_against_the_system_and_stays() {
     let room = Room::new();

@@ -1,6 +1,8 @@
 //! The dashboard in a real browser, as people use it: with a mouse, with the keyboard alone, on a phone,
 //! in the dark, and without scripts.
 
+mod editing;
+mod hands;
 mod itself;
 mod life;
 mod live;

@@ -55,6 +55,14 @@ fn a_tool_is_found_by_what_it_does_and_called_with_its_form() {
         "where": { "repo": "owner/repo" },
     });
     assert_eq!(arrived(&room, "tracker"), wanted);
+    // The result has an address: loading it again shows it, and calls nothing.
+    let (calls, address) = (ledger::calls(&room.ledger("tracker")).len(), browser.path());
+    browser.reload();
+    browser.wait_text_in(&By::Css("#outcome"), "Done");
+    browser.open("/tools");
+    browser.open(&address);
+    browser.wait_text_in(&By::Css("#outcome"), "Done");
+    assert_eq!(ledger::calls(&room.ledger("tracker")).len(), calls);
     let shown = browser.text_of(&By::Css("#outcome"));
     assert!(shown.contains("Structured") && shown.contains("Second <b>line</b>"), "{shown}");
     assert_eq!(browser.value_of(&By::Label("estimate")), "3", "what was entered stays");
@@ -200,6 +208,9 @@ fn the_call_can_be_made_elsewhere_by_what_the_page_says() {
     let id = platform.connected("tracker", &service);
     let browser = admin(&room, &platform);
     browser.open(&format!("/tools/{}", percent(&format!("{id}/create_issue"))));
+    browser.fill(&By::Label("title"), "first");
+    browser.wait_text_in(&By::Css("#as-cli"), r#""title":"first""#);
+    browser.wait_text_in(&By::Css("#as-curl"), r#""title":"first""#);
     browser.fill(&By::Label("title"), "It's $HOME `here`");
     browser.fill(&By::Label("repo"), "r");
     browser.click(&By::Words("Call"));

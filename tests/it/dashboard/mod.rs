@@ -3,6 +3,7 @@
 mod figures;
 mod forms;
 mod live;
+mod nowhere;
 mod plain;
 mod roles;
 mod safety;

@@ -140,6 +140,49 @@ fn a_server_that_fails_says_why_with_its_last_words() {
     assert!(!viewer.page(&format!("/servers/{id}")).contains("first line"), "not for everybody");
 }
 
+/// Whoever fills in a form knows fields, and nothing of JSON or of methods.
+#[test]
+fn mistakes_are_said_in_the_words_of_the_form() {
+    let room = Room::new();
+    let service = echoing(&room, "a").listen(Wire::Http);
+    let platform = room.platform(&[]);
+    platform.connected("taken", &service);
+    let person = Person::signed_in(&platform, ADMIN);
+    let send = |fields: &[(&str, &str)]| {
+        let all = [&[("transport_type", "HTTP")], fields].concat();
+        let answer = person.submit("/servers/new", "/servers/new", &all);
+        let text = answer.text();
+        for word in ["PATCH", "POST ", "/connection_config", "`errors`", "The request has"] {
+            assert!(!text.contains(word), "{word}: {text}");
+        }
+        text
+    };
+    let url = service.url();
+    let text = send(&[("name", ""), ("url", "")]);
+    assert!(text.contains("Fix the highlighted fields."), "{text}");
+    assert!(text.contains("Name must not be empty"), "{text}");
+    let text = send(&[("name", "taken"), ("url", url)]);
+    assert!(text.contains("Name is taken by another server"), "{text}");
+    assert!(text.contains("Choose another name, or edit the server that has it."), "{text}");
+    let text = send(&[("name", "a"), ("url", url), ("headers", "Bad Name: x")]);
+    assert!(text.contains("`Bad Name`"), "{text}");
+    send(&[("name", "a"), ("url", "http://169.254.169.254/")]);
+}
+
+/// More than the first page has room for.
+#[test]
+fn servers_that_need_attention_are_counted_when_they_are_not_all_shown() {
+    let room = Room::new();
+    let platform = room.platform(&[]);
+    for number in 0..12 {
+        let body = serde_json::json!({ "name": format!("s{number}"), "transport_type": "HTTP",
+            "connection_config": { "url": "http://127.0.0.1:9/mcp" } });
+        platform.register(&body);
+    }
+    let person = Person::signed_in(&platform, ADMIN);
+    wait_until("all have failed", LIMIT, || person.page("/").contains("2 more need attention"));
+}
+
 /// A cookie alone must not be enough to have a command run.
 #[test]
 fn a_command_takes_the_token_once_more() {

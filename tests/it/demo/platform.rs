@@ -141,17 +141,6 @@ fn what_a_killed_demo_has_left_is_removed_by_the_next_one_and_what_runs_is_not()
 }
 
 #[test]
-fn a_data_directory_that_was_given_is_kept() {
-    let room = Room::new();
-    let data = room.path("data");
-    let demo = Demo::start(&room, &["--data-dir", data.to_str().expect("UTF-8")]);
-    demo.serve.http().list();
-    demo.serve.process().signal(Signal::TERM);
-    demo.serve.process().finish(LIMIT);
-    assert!(data.join("admin-token").exists() && demo.left().is_empty());
-}
-
-#[test]
 fn a_crash_is_seen_and_recovered_from_while_others_go_on() {
     let room = Room::new();
     let demo = Demo::start(&room, &[]);
@@ -168,8 +157,19 @@ fn a_crash_is_seen_and_recovered_from_while_others_go_on() {
 }
 
 #[test]
-fn a_config_beside_a_demo_is_refused() {
+fn a_config_or_a_place_to_keep_things_beside_a_demo_is_refused() {
     let room = Room::new();
     let refused = run(program(&room, &["serve", "--demo", "--config", "mcp.json"]), b"");
     refused.bad(2, &["--demo", "--config"]);
+    // A demo keeps nothing: whoever names a place to keep things in wants something else.
+    let kept = room.path("kept");
+    for flag in ["--data-dir", "--store", "--key-file"] {
+        let value = match flag {
+            "--store" => format!("sqlite:{}", kept.join("a.db").display()),
+            _ => kept.display().to_string(),
+        };
+        let refused = run(program(&room, &["serve", "--demo", flag, &value]), b"");
+        refused.bad(2, &["--demo", flag]);
+        assert!(!kept.exists(), "{flag}");
+    }
 }

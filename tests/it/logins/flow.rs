@@ -26,7 +26,9 @@ fn nobody_gets_in_before_somebody_has_logged_in_and_then_everybody_does() {
         assert_eq!(page.status(), 200, "{page}");
         let policy = page.header("content-security-policy").unwrap();
         assert!(policy.contains("default-src 'none'"), "{policy}");
-        assert!(page.response.text().contains("docs"), "{page}");
+        let text = page.response.text();
+        assert!(text.contains("docs") && text.contains("<style>"), "{page}");
+        assert!(text.contains(&format!("href=\"/servers/{id}\"")), "it leads back: {page}");
         let shown = platform.wait_status(&id, "CONNECTED");
         assert_eq!(shown["auth"]["state"], "logged-in", "{shown:#}");
         assert_eq!(shown["auth"]["scopes"], json!(["read"]), "{shown:#}");

@@ -107,6 +107,10 @@ fn backups_are_listed_and_chosen() {
     room.config([]);
     put(&room, ".cursor/mcp.json", "{}");
     done(&room, &["restore", "cursor"]).bad(1, &["there is no backup beside"]);
+    done(&room, &["restore", "cursor", "--list"]).bad(0, &["there is no backup beside"]);
+    let none = done(&room, &["restore", "cursor", "--list", "--json"]);
+    let none: Value = serde_json::from_slice(none.good()).expect("JSON");
+    assert_eq!(none["backups"], serde_json::json!([]));
     done(&room, &["install", "cursor", "--config", "mcp.json"]).good();
     let list = done(&room, &["restore", "cursor", "--list", "--json"]);
     let list: Value = serde_json::from_slice(list.good()).expect("JSON");
@@ -120,5 +124,31 @@ fn backups_are_listed_and_chosen() {
 fn a_client_that_is_not_known_is_asked_back() {
     let room = Room::new();
     done(&room, &["install", "cursr"]).bad(2, &["unknown client", "did you mean `cursor`?"]);
+    let unknown = done(&room, &["install", "emacs"]);
+    unknown.bad(2, &["unknown client", "windsurf"]);
+    assert!(!unknown.stderr.contains("openai"), "it has no file: {unknown}");
+    room.config([]);
+    done(&room, &["install", "openai", "--config", "mcp.json"]).bad(2, &["set of name rules"]);
     done(&room, &["instal", "cursor"]).bad(2, &["'install'"]);
+}
+
+/// Words for people are no output: a script that reads names gets none.
+#[test]
+fn nothing_to_list_is_said_beside_the_output() {
+    let room = Room::new();
+    let platform = room.platform(&[]);
+    done(&room, &["secret", "list", "--data-dir", "data"]).bad(0, &["no secrets yet"]);
+    let none = done(&room, &["secret", "list", "--data-dir", "data", "--json"]);
+    let none: Value = serde_json::from_slice(none.good()).expect("JSON");
+    assert_eq!(none["secrets"], serde_json::json!([]));
+    drop(platform);
+    room.config([]);
+    for words in ["", "  "] {
+        done(&room, &["search", words, "--config", "mcp.json"])
+            .bad(2, &["say what the tool should do"]);
+    }
+    done(&room, &["search", "x", "--config", "mcp.json"]).bad(0, &["nothing found"]);
+    let none = done(&room, &["search", "x", "--config", "mcp.json", "--json"]);
+    let none: Value = serde_json::from_slice(&none.stdout).expect("JSON");
+    assert_eq!(none["tools"], serde_json::json!([]));
 }

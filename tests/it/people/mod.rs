@@ -3,6 +3,7 @@
 mod doctor;
 mod files;
 mod import;
+mod progress;
 mod running;
 mod shell;
 

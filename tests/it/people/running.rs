@@ -56,7 +56,7 @@ fn servers_are_added_shown_and_removed() {
         stage.json(&["servers", "list"])["servers"][0]["status"] == "CONNECTED"
     });
     let status = stage.done(&["status"]);
-    assert!(status.text().contains("1 of 1 servers up, 1 tools"), "{status}");
+    assert!(status.text().contains("1 of 1 servers up, 1 tool\n"), "{status}");
     assert!(stage.done(&["status", "s"]).text().contains("state       connected"));
     stage.done(&["status", "t"]).bad(1, &["there is no server `t`"]);
     stage.done(&["servers", "disconnect", "s"]).good();
@@ -72,7 +72,9 @@ fn who_is_not_there_or_not_let_in_is_told() {
     let stage = Stage::new();
     let mut stranger = trunkline(&stage.room, &["status"]);
     stranger.args(["--url", &format!("http://{}", stage.platform.serve().address())]);
-    run(stranger, b"").bad(1, &["TRUNKLINE_ADMIN_TOKEN", "--data-dir"]);
+    run(stranger, b"").bad(1, &["a token is needed", "TRUNKLINE_ADMIN_TOKEN", "--data-dir"]);
+    let wrong = stage.done(&["status", "--token", "wrong-token-wrong-token"]);
+    wrong.bad(1, &["the token is not accepted", "--data-dir"]);
     let away = run(trunkline(&stage.room, &["status", "--url", "http://127.0.0.1:9"]), b"");
     away.bad(1, &["http://127.0.0.1:9 cannot be reached"]);
     let data = stage.room.path("data").display().to_string();
@@ -171,4 +173,48 @@ fn top_is_a_screen_or_lines() {
         assert_eq!(terminal.finish(), Some(0), "{signal:?}: {}", terminal.shown());
         assert!(terminal.shown().ends_with("\u{1b}[?1049l"), "{:?}", terminal.shown());
     }
+}
+
+/// What cannot be found is told with what is near, and is no success.
+#[test]
+fn a_log_of_nobody_or_of_no_outcome_is_refused() {
+    let stage = Stage::new();
+    stage.platform.connected("files", &stage.service);
+    stage.done(&["logs", "filez"]).bad(1, &["there is no server `filez`", "did you mean `files`?"]);
+    stage.done(&["logs", "nobody", "--json"]).bad(1, &["there is no server `nobody`"]);
+    stage.done(&["logs", "files"]).good();
+    stage.done(&["logs", "--outcome", "fine"]).bad(2, &["'fine'", "tool-error", "timeout"]);
+    stage.done(&["logs", "--outcome", "timeou"]).bad(2, &["'timeout'"]);
+    stage.done(&["logs", "-n", "abc"]).bad(2, &["'abc'", "must be a whole number"]);
+    // A server that is gone has its records still.
+    stage.done(&["servers", "remove", "files"]).good();
+    let past = stage.done(&["logs", "files"]);
+    assert!(past.text().contains("delete-server"), "{past}");
+}
+
+/// How often a server is called is known before one has looked twice.
+#[test]
+fn calls_a_minute_are_said_at_the_first_look() {
+    let stage = Stage::new();
+    stage.platform.connected("s", &stage.service);
+    for _ in 0..50 {
+        stage.platform.call("s.echo", &json!({})).is(200);
+    }
+    // Fifty in five minutes.
+    for command in [&["servers", "list"][..], &["status"], &["top", "-n", "1"]] {
+        let shown = stage.done(command);
+        let row = shown.text().lines().find(|line| line.starts_with("s  ")).expect("a row");
+        assert_eq!(row.split_whitespace().nth(4), Some("10"), "{command:?}: {shown}");
+    }
+    let top = stage.json(&["top", "-n", "1"]);
+    assert_eq!(
+        (&top["calls_per_minute"], &top["servers"][0]["calls_per_minute"]),
+        (&json!(10.0), &json!(10.0))
+    );
+}
+
+#[test]
+fn a_server_without_a_way_to_it_is_told_of_both_ways() {
+    let stage = Stage::new();
+    stage.done(&["servers", "add", "x"]).bad(2, &["--address", "COMMAND"]);
 }

@@ -23,7 +23,7 @@ pub enum By<'a> {
 }
 
 /// What the driver calls an element.
-const REFERENCE: &str = "element-6066-11e4-a52e-4f735466cecf";
+pub(super) const REFERENCE: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 /// `return`s the first element that can be seen.
 const FIND: &str = r"
@@ -145,7 +145,12 @@ impl Browser {
     }
 
     #[track_caller]
-    fn attempt(&self, what: &str, by: &By<'_>, mut step: impl FnMut(&str) -> Result<(), Refused>) {
+    pub(super) fn attempt(
+        &self,
+        what: &str,
+        by: &By<'_>,
+        mut step: impl FnMut(&str) -> Result<(), Refused>,
+    ) {
         let mut last = None;
         let done = comes_true(LIMIT, || match self.find(by) {
             Ok(Some(element)) => match step(&element) {

@@ -8,6 +8,7 @@ mod driver;
 mod find;
 mod keys;
 mod picture;
+mod pointer;
 mod traffic;
 
 use serde_json::{Value, json};

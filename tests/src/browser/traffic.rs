@@ -76,7 +76,7 @@ impl Browser {
     pub fn assert_at_home(&self) {
         let own = |url: &str| {
             url.strip_prefix(&self.site).is_some_and(|rest| rest.starts_with('/'))
-                || ["data:", "about:", "blob:", "chrome:"]
+                || ["data:", "about:", "blob:", "chrome:", "chrome-untrusted:"]
                     .iter()
                     .any(|scheme| url.starts_with(scheme))
         };

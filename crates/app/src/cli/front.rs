@@ -37,7 +37,7 @@ pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) servers: Servers,
     /// Show everything with servers inside the program, and keep nothing
-    #[arg(long, conflicts_with = "config")]
+    #[arg(long, conflicts_with_all = ["config", "data_dir", "store", "key_file", "keyring"])]
     pub(crate) demo: bool,
     /// Where to listen: ADDRESS:PORT, ADDRESS or PORT [default: 127.0.0.1, `$PORT` or 3006]
     #[arg(long, value_name = "ADDRESS")]

@@ -6,7 +6,7 @@ use clap::Args;
 use trunkline_catalog::name::Client;
 
 use super::servers::Servers;
-use super::values::client;
+use super::values::with_file;
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Check {
@@ -24,7 +24,7 @@ pub(crate) struct Check {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ClientFile {
     /// claude-desktop, claude-code, cursor, codex, vscode, gemini, zed, windsurf, cline or goose
-    #[arg(value_name = "CLIENT", value_parser = client)]
+    #[arg(value_name = "CLIENT", value_parser = with_file)]
     pub(crate) client: Client,
     /// The project's config in DIR instead of the user's
     #[arg(long, value_name = "DIR")]

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::builder::PossibleValuesParser;
+use clap::{ArgGroup, Args, Subcommand};
 use trunkline_http::Url;
 
-use super::values::{Header, Token, header, interval, url};
+use super::values::{Header, Token, header, interval, url, whole};
 
 /// How the running `serve` is reached.
 #[derive(Args, Clone, Debug)]
@@ -37,6 +38,10 @@ pub(crate) struct StatusOf {
     pub(crate) at: Reached,
 }
 
+/// How a record of the audit log can have ended.
+const OUTCOMES: [&str; 9] =
+    ["ok", "tool-error", "rpc-error", "timeout", "gone", "cancelled", "refused", "failed", "lost"];
+
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Logs {
     /// Only of this server
@@ -46,13 +51,13 @@ pub(crate) struct Logs {
     #[arg(long, short)]
     pub(crate) follow: bool,
     /// How many records of the past
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 50, value_parser = whole::<u16>)]
     pub(crate) lines: u16,
     /// Only this tool, as its server calls it
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
-    /// Only what ended so: ok, tool-error, rpc-error, timeout, gone, cancelled, refused …
-    #[arg(long, value_name = "WORD")]
+    /// Only what ended so
+    #[arg(long, value_name = "WORD", value_parser = PossibleValuesParser::new(OUTCOMES))]
     pub(crate) outcome: Option<String>,
     #[command(flatten)]
     pub(crate) at: Reached,
@@ -67,7 +72,7 @@ pub(crate) struct Top {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     pub(crate) interval: Duration,
     /// Stop after so many looks
-    #[arg(long, short = 'n', value_name = "N")]
+    #[arg(long, short = 'n', value_name = "N", value_parser = whole::<u32>)]
     pub(crate) count: Option<u32>,
     #[command(flatten)]
     pub(crate) at: Reached,
@@ -106,12 +111,13 @@ pub(crate) struct OneServer {
 }
 
 #[derive(Args, Clone, Debug)]
+#[command(group = ArgGroup::new("reached").args(["address", "command"]).required(true))]
 pub(crate) struct AddServer {
     /// Its name: the prefix of its tools
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
     /// Where it is
-    #[arg(long = "address", value_name = "URL", value_parser = url, conflicts_with = "command")]
+    #[arg(long = "address", value_name = "URL", value_parser = url)]
     pub(crate) address: Option<Url>,
     /// It speaks the older HTTP+SSE
     #[arg(long, requires = "address")]
@@ -128,6 +134,6 @@ pub(crate) struct AddServer {
     #[command(flatten)]
     pub(crate) at: Reached,
     /// The command and its arguments (`serve` has to allow commands)
-    #[arg(value_name = "COMMAND", last = true, required_unless_present = "address")]
+    #[arg(value_name = "COMMAND", last = true)]
     pub(crate) command: Vec<String>,
 }

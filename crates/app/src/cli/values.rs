@@ -14,6 +14,22 @@ pub(super) fn client(text: &str) -> Result<Client, String> {
     })
 }
 
+/// A client whose file is to be changed. One that has none is known, and told so later; it is not offered.
+pub(super) fn with_file(text: &str) -> Result<Client, String> {
+    text.parse().map_err(|_unknown| {
+        let all = Client::ALL.into_iter().filter(|client| *client != Client::OpenAi);
+        let names: Vec<&str> = all.map(Client::id).collect();
+        let near = did_you_mean(text, names.iter().copied());
+        format!("unknown client {text:?}; known: {}{near}", names.join(", "))
+    })
+}
+
+/// A number without a fraction.
+pub(super) fn whole<N: TryFrom<u64>>(text: &str) -> Result<N, String> {
+    let number = text.parse::<u64>().ok().and_then(|number| N::try_from(number).ok());
+    number.ok_or_else(|| "must be a whole number, like 50".to_owned())
+}
+
 pub(super) fn exposure(text: &str) -> Result<Exposure, String> {
     match text {
         "full" => Ok(Exposure::Full),

@@ -123,21 +123,20 @@ pub(crate) fn found_table(found: &[Found], width: usize) -> String {
         let about = it.description.split(['\n', '.']).next().unwrap_or_default();
         [format!("{:.2}", it.score), clean::line(&it.name), clean::line(about.trim())]
     };
-    match found {
-        [] => "nothing found\n".to_owned(),
-        found => columns(&found.iter().map(row).collect::<Vec<_>>(), "", width),
-    }
+    columns(&found.iter().map(row).collect::<Vec<_>>(), "", width)
 }
 
 /// In the words of `POST /api/v1/search`, as far as they are known here.
 pub(crate) fn found_json(text: &str, found: &[Found], searched: usize) -> Value {
     let tool = |it: &Found| {
+        // Of a server that is reached by its URL nothing says which tool comes from where.
+        let is_known = !it.server.is_empty();
         json!({
             "name": it.name,
-            "original_name": it.original,
+            "original_name": is_known.then_some(&it.original),
             "description": it.description,
             "score": (f64::from(it.score) * 10_000.0).round() / 10_000.0,
-            "source_server": { "name": it.server },
+            "source_server": is_known.then(|| json!({ "name": it.server })),
         })
     };
     let tools: Vec<Value> = found.iter().map(tool).collect();
@@ -213,7 +212,10 @@ mod tests {
             score: 0.514_9,
         };
         assert_eq!(found_table(std::slice::from_ref(&found), 80), "0.51  git:log  Show commits\n");
-        assert_eq!(found_table(&[], 80), "nothing found\n");
+        let unknown = Found { server: String::new(), ..found.clone() };
+        let json = found_json("x", &[unknown], 7);
+        let tool = &json["tools"][0];
+        assert!(tool["source_server"].is_null() && tool["original_name"].is_null(), "{tool}");
         let json = found_json("x", &[found], 7);
         assert_eq!(json["tools"][0]["source_server"]["name"], "git");
         assert_eq!(json["metadata"]["total_tools_searched"], 7);

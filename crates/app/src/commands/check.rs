@@ -6,11 +6,13 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::Exposure;
 use trunkline_catalog::config::Style;
+use trunkline_control::figures::millis;
 use trunkline_gateway::{Failure, Gateway, State, Status};
 
 use crate::cli::Check;
 use crate::client::columns;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
+use crate::commands::starting::settled;
 use crate::environment::Environment;
 use crate::settings::{self, SettingsError, Wanted};
 use crate::terminal::{Paint, StatusLine};
@@ -67,10 +69,9 @@ fn examine(
     let mut options = settings::options(&wanted, path, config, environment)?;
     options.caller_tells_failures = true; // in the table
     let progress = StatusLine::new();
-    progress.show(&format!("starting {} servers …", options.servers.len()));
     let statuses = block_on(async {
         let gateway = Gateway::start(options)?;
-        gateway.settled().await;
+        settled(&gateway, &progress).await;
         let statuses: Vec<_> = gateway.statuses().into_iter().zip(gateway.exposed()).collect();
         gateway.stop().await;
         Ok(statuses)
@@ -189,7 +190,7 @@ fn cells(row: &Row) -> [String; 5] {
         row.state().to_owned(),
         or_dash(status.and_then(|status| status.protocol.clone())),
         or_dash(tools.map(|status| share(row.exposed, status.tools))),
-        or_dash(start.map(|time| format!("{:.0} ms", time.as_secs_f64() * 1000.0))),
+        or_dash(start.map(|time| millis(Some(time.as_secs_f64() * 1000.0)))),
     ]
 }
 

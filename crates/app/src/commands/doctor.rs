@@ -15,6 +15,7 @@ use crate::cli::{Doctor, Servers};
 use crate::client::counted;
 use crate::commands::install::{lost, surroundings};
 use crate::commands::runtime::{block_on, broke, start_logging};
+use crate::commands::starting::settled;
 use crate::doctor::{
     Finding, Grade, Installed, Offered, Served, data_dir, harmless, installed, json, mismatch,
     names, programs, start, words,
@@ -150,7 +151,6 @@ fn living(
     seen: &mut Seen,
 ) -> std::io::Result<()> {
     let status = StatusLine::new();
-    status.show(&format!("starting {} servers …", options.servers.len()));
     let clients = match (asked.servers.client, clients) {
         (Some(client), _) => vec![(client, false)],
         (None, []) => Client::ALL.map(|client| (client, false)).to_vec(),
@@ -159,7 +159,7 @@ fn living(
     let (statuses, tools, served, results) = block_on(async {
         let gateway = Gateway::start(options)?;
         let client = gateway.local(b"{}");
-        gateway.settled().await;
+        settled(&gateway, &status).await;
         let statuses = gateway.statuses();
         let listed = client.request("tools/list", b"{}").await.unwrap_or_default();
         let tools: Value = serde_json::from_slice(&listed).unwrap_or_default();

@@ -14,7 +14,7 @@ use crate::environment::Environment;
 use crate::install::{
     self, Environment as Surroundings, Extent, InstallError, InstallRequest, Os, Wanted,
 };
-use crate::{FAILED, USAGE, settings, speak};
+use crate::{FAILED, OK, USAGE, settings, speak};
 
 pub(crate) fn run(asked: &Install, environment: &Environment) -> u8 {
     let config = match settings::config_path(asked.config.as_deref(), environment) {
@@ -53,7 +53,7 @@ pub(crate) fn restore(asked: &Restore, environment: &Environment) -> u8 {
     };
     let wanted = wanted(&asked.at, None, false);
     if asked.list {
-        return tell(list(&wanted, &surroundings), asked.at.json);
+        return tell(list(&wanted, &surroundings, asked.at.json), asked.at.json);
     }
     let extent = if asked.whole { Extent::Whole } else { Extent::AsFits };
     let now = SystemTime::now();
@@ -88,15 +88,19 @@ pub(crate) fn consolidate(asked: &Consolidate, environment: &Environment) -> u8 
     tell(done.map(|it| (it.json(), it.to_string())), asked.at.json)
 }
 
-fn list(wanted: &Wanted, surroundings: &Surroundings) -> Result<(Value, String), InstallError> {
+fn list(
+    wanted: &Wanted,
+    surroundings: &Surroundings,
+    json: bool,
+) -> Result<(Value, String), InstallError> {
     let (file, kept) = install::kept(wanted, surroundings)?;
+    if kept.is_empty() && !json {
+        speak::problem(&format!("there is no backup beside {}\n", file.display()), OK);
+    }
     let shown = |backup: &install::Backup| json!({ "path": backup.path.display().to_string(), "stamp": backup.stamp });
     let told: Vec<Value> = kept.iter().map(shown).collect();
     let told = json!({ "file": file.display().to_string(), "backups": told });
-    let words: String = match kept.as_slice() {
-        [] => format!("there is no backup beside {}\n", file.display()),
-        kept => kept.iter().map(|it| format!("{}  {}\n", it.stamp, it.path.display())).collect(),
-    };
+    let words = kept.iter().map(|it| format!("{}  {}\n", it.stamp, it.path.display())).collect();
     Ok((told, words))
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cli::Logs;
-use crate::commands::reached::{Trouble, run as reach, servers};
+use crate::commands::reached::{Trouble, find, run as reach, servers};
 use crate::environment::Environment;
 use crate::moment::timestamp;
 use crate::overview::{ServerLine, change, record_line};
@@ -22,6 +22,10 @@ pub(crate) fn run(asked: &Logs, environment: &Environment) -> u8 {
     reach(&asked.at, environment, async |rest| {
         let paint = environment.paint();
         let (records, newest) = past(rest, asked).await?;
+        if let Some(name) = asked.server.as_deref().filter(|_| newest == 0) {
+            // A server that is gone has its records still; one without any has to be there.
+            find(&servers(rest).await?, name)?;
+        }
         let mut last = print(asked, &records, 0, paint)?.max(newest);
         if !asked.follow {
             return Ok(OK);

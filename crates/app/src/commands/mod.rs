@@ -22,6 +22,7 @@ pub(crate) mod secret;
 pub(crate) mod serve;
 pub(crate) mod servers;
 pub(crate) mod shell;
+mod starting;
 pub(crate) mod status;
 pub(crate) mod stdio;
 pub(crate) mod tools;

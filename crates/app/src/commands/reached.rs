@@ -1,5 +1,7 @@
 //! A `serve` that is running: how a command reaches it, what it asks first, and what is said when nobody answers.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use trunkline_http::Url;
@@ -8,6 +10,7 @@ use crate::cli::Reached;
 use crate::client::did_you_mean;
 use crate::commands::runtime::{block_on, broke, start_logging};
 use crate::environment::Environment;
+use crate::overview::ServerLine;
 use crate::rest::{Rest, USUAL, Unanswered, admin_token};
 use crate::settings::{ADMIN_TOKEN, TOKEN};
 use crate::{FAILED, OK, USAGE, speak};
@@ -22,9 +25,9 @@ pub(super) enum Trouble {
 impl From<Unanswered> for Trouble {
     fn from(unanswered: Unanswered) -> Self {
         match unanswered {
-            // What it advises is for those who write the request.
-            Unanswered::Refused(401, _) => Self::Failed(format!(
-                "it wants to know who asks: set {ADMIN_TOKEN} to the token that `serve` printed, or give \
+            // What the API advises is for those who write the request.
+            Unanswered::Stranger { .. } => Self::Failed(format!(
+                "{unanswered}; set {ADMIN_TOKEN} to the token that `serve` printed, or give \
                  --data-dir DIR (its data directory) or --token"
             )),
             other => Self::Failed(other.to_string()),
@@ -132,6 +135,36 @@ pub(super) fn find<'s>(servers: &'s [Value], wanted: &str) -> Result<&'s Value, 
         let near = did_you_mean(wanted, names);
         Trouble::Failed(format!("there is no server `{}`{near}", crate::client::line(wanted)))
     })
+}
+
+/// Calls a minute of each server over the last minutes, by its id; of one that cannot be asked about, nothing.
+pub(super) async fn rates(rest: &Rest, servers: &[Value]) -> HashMap<String, f64> {
+    let mut rates = HashMap::new();
+    for server in servers {
+        let Ok(health) = rest.get(&path_of(server, "/health")).await else { continue };
+        let id = server.get("id").and_then(Value::as_str).unwrap_or_default();
+        let rate = health.pointer("/windows/0").and_then(per_minute);
+        rates.extend(rate.map(|rate| (id.to_owned(), rate)));
+    }
+    rates
+}
+
+/// Of something with `calls` in so many `seconds`.
+pub(super) fn per_minute(of: &Value) -> Option<f64> {
+    let number = |key: &str| of.get(key).and_then(Value::as_f64);
+    let (calls, seconds) = (number("calls")?, number("seconds").filter(|it| *it > 0.0)?);
+    Some(calls * 60.0 / seconds)
+}
+
+/// The servers as lines, with how often each is called.
+pub(super) async fn lines(rest: &Rest, servers: &[Value]) -> Vec<ServerLine> {
+    let rates = rates(rest, servers).await;
+    let line = |server: &Value| {
+        let mut line = ServerLine::read(server);
+        line.rate = rates.get(&line.id).copied();
+        line
+    };
+    servers.iter().map(line).collect()
 }
 
 /// The path of a server, or of something about it.

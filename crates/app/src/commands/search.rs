@@ -4,10 +4,16 @@ use crate::cli::Search;
 use crate::client::{self, Sought};
 use crate::commands::visit::{self, Manner, Trouble};
 use crate::environment::Environment;
-use crate::speak;
+use crate::{OK, USAGE, speak};
 
 pub(crate) fn run(asked: &Search, environment: &Environment) -> u8 {
     let target = &asked.target;
+    if asked.text.trim().is_empty() {
+        return speak::problem(
+            "error: say what the tool should do: trunkline search \"read a file\"\n",
+            USAGE,
+        );
+    }
     let manner = Manner { target, wanted: None, person: speak::person_is_there() };
     visit::run(&manner, environment, async |visit| {
         let list = visit.ask("tools/list", b"{}").await?;
@@ -34,6 +40,9 @@ pub(crate) fn run(asked: &Search, environment: &Environment) -> u8 {
             speak::out_line(
                 client::found_json(&asked.text, &found, searched).to_string().as_bytes(),
             )
+        } else if found.is_empty() {
+            // Not on standard output: no tool is called so.
+            speak::problem("nothing found\n", OK)
         } else {
             speak::out(&client::found_table(&found, speak::width()))
         })

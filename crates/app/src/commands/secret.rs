@@ -26,9 +26,9 @@ pub(crate) fn run(secret: &Secret, environment: &Environment) -> u8 {
             }),
             Err(why) => speak::problem(&format!("error: {why}\n"), USAGE),
         },
-        SecretCommand::List(at) => {
-            with(at, environment, async |kept| opened(&kept.store, &kept.key, list).await)
-        }
+        SecretCommand::List(at) => with(at, environment, async |kept| {
+            opened(&kept.store, &kept.key, async |it| list(it, at.json).await).await
+        }),
         SecretCommand::Remove(wanted) => with(&wanted.at, environment, async |kept| {
             opened(&kept.store, &kept.key, async |it| remove(it, wanted).await).await
         }),
@@ -55,8 +55,11 @@ async fn put(secrets: &Secrets, name: &str, value: &str) -> Outcome {
     Ok((OK, words, json!({"name": name, "new": is_new})))
 }
 
-async fn list(secrets: &Secrets) -> Outcome {
+async fn list(secrets: &Secrets, json: bool) -> Outcome {
     let all = secrets.list().await.map_err(|error| error.to_string())?;
+    if all.is_empty() && !json {
+        speak::problem("no secrets yet: `trunkline secret set NAME` keeps one\n", OK);
+    }
     let words: String = all.iter().map(|(secret, users)| line(secret, users)).collect();
     let shown = |(secret, users): &(NamedSecret, Vec<User>)| {
         SecretView { secret, used_by: Some(users) }.json()

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::cli::{AddServer, OneServer, ServersCommand, ServersOf};
-use crate::commands::reached::{Trouble, find, path_of, run as reach, servers};
+use crate::commands::reached::{Trouble, find, lines, path_of, run as reach, servers};
 use crate::environment::Environment;
-use crate::overview::{ServerLine, list};
+use crate::overview::list;
 use crate::rest::Rest;
 use crate::speak;
 
@@ -16,7 +16,7 @@ pub(crate) fn run(asked: &ServersOf, environment: &Environment) -> u8 {
             if at.json {
                 return Ok(speak::out(&format!("{}\n", json!({ "servers": all }))));
             }
-            let lines: Vec<ServerLine> = all.iter().map(ServerLine::read).collect();
+            let lines = lines(rest, &all).await;
             let text = match lines.as_slice() {
                 [] => "no servers yet: `trunkline servers add` registers one".to_owned(),
                 lines => list(lines, speak::width(), environment.paint()).join("\n"),

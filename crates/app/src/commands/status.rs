@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cli::StatusOf;
-use crate::commands::reached::{Trouble, find, run as reach, servers};
+use crate::commands::reached::{Trouble, find, lines, run as reach, servers};
 use crate::environment::Environment;
 use crate::overview::{ServerLine, detail, list, summary};
 use crate::rest::Rest;
@@ -29,7 +29,7 @@ async fn all(rest: &Rest, json: bool, environment: &Environment) -> Result<u8, T
         }
         Err(trouble) => return Err(trouble),
     };
-    let lines: Vec<ServerLine> = raw.iter().map(ServerLine::read).collect();
+    let lines = lines(rest, &raw).await;
     let is_well = is_ready && lines.iter().all(ServerLine::is_well);
     let told = if json {
         let told = json!({"url": rest.address(), "state": state, "ok": is_well, "servers": raw});

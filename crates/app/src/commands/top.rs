@@ -7,7 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::cli::Top;
-use crate::commands::reached::{Trouble, run as reach, servers};
+use crate::commands::reached::{Trouble, lines, per_minute, run as reach, servers};
 use crate::environment::Environment;
 use crate::overview::{Rates, SORTS, ServerLine, counts, list, record_line, sort, summary};
 use crate::rest::Rest;
@@ -100,9 +100,13 @@ async fn look_at(rest: &Rest, rates: &mut Rates, started: Instant) -> Result<Loo
     let raw = servers(rest).await?;
     let metrics = rest.send("GET", "/metrics", None).await?;
     rates.look(counts(&String::from_utf8_lossy(&metrics.body)), started.elapsed());
+    if rates.is_first() {
+        let all = rest.get("/api/v1/overview").await.ok().as_ref().and_then(per_minute);
+        rates.begin_with(lines(rest, &raw).await, all);
+    }
     let line = |server: &Value| {
         let mut line = ServerLine::read(server);
-        line.rate = rates.of(&line.name).map(|(calls, _)| calls);
+        line.rate = rates.of(&line.name);
         line
     };
     // Not everybody who may look at servers may read the audit log.

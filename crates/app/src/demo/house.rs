@@ -67,12 +67,11 @@ impl House {
     pub(crate) fn furnish(&self, serve: &Serve) -> Serve {
         let mut serve = serve.clone();
         serve.servers.config = Some(self.config());
+        let data = self.dir.join("data");
         let place = &mut serve.platform.place;
-        if place.store.is_none() {
-            let data = place.data_dir.get_or_insert_with(|| self.dir.join("data"));
-            // Not where the environment says: that is another platform's.
-            place.store = Some(StoreUrl::sqlite(&data.join("trunkline.db")));
-        }
+        // Not where the environment says: that is another platform's.
+        place.store = Some(StoreUrl::sqlite(&data.join("trunkline.db")));
+        place.data_dir = Some(data);
         serve
     }
 

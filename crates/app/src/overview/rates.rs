@@ -1,7 +1,9 @@
 //! Calls in a time, from the counters that metrics are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
+
+use super::server::ServerLine;
 
 /// Calls and failed calls of each server since `serve` started.
 pub(crate) type Counts = BTreeMap<String, (u64, u64)>;
@@ -49,46 +51,71 @@ fn label(labels: &str, name: &str) -> Option<String> {
     None
 }
 
-/// Calls a minute between two looks.
+/// Calls a minute: at first as `serve` counts them, then over the last minute that was looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Rates {
-    before: Option<(Counts, Duration)>,
-    now: BTreeMap<String, (f64, f64)>,
+    looks: VecDeque<(Counts, Duration)>,
+    first: BTreeMap<String, f64>,
+    first_of_all: f64,
 }
+
+/// A rate over less time jumps about.
+const SHORTEST: Duration = Duration::from_secs(10);
+const LONGEST: Duration = Duration::from_secs(60);
 
 impl Rates {
     /// `at` is the time since any moment that stays the same.
     pub(crate) fn look(&mut self, counts: Counts, at: Duration) {
-        if let Some((before, then)) = &self.before {
-            let minutes = at.saturating_sub(*then).as_secs_f64() / 60.0;
-            let rate = |now: u64, then: u64| match minutes > 0.0 {
-                #[expect(
-                    clippy::cast_precision_loss,
-                    reason = "nobody makes so many calls a minute"
-                )]
-                true => now.saturating_sub(then) as f64 / minutes,
-                false => 0.0,
-            };
-            self.now = counts
-                .iter()
-                .map(|(server, (all, failed))| {
-                    let (old, old_failed) = before.get(server).copied().unwrap_or_default();
-                    (server.clone(), (rate(*all, old), rate(*failed, old_failed)))
-                })
-                .collect();
+        self.looks.push_back((counts, at));
+        let is_old = |look: &(Counts, Duration)| at.saturating_sub(look.1) > LONGEST;
+        while self.looks.front().is_some_and(is_old) && self.looks.len() > 2 {
+            self.looks.pop_front();
         }
-        self.before = Some((counts, at));
     }
 
-    /// Calls and failed calls a minute; none before the second look.
-    pub(crate) fn of(&self, server: &str) -> Option<(f64, f64)> {
-        self.now.get(server).copied()
+    pub(crate) fn is_first(&self) -> bool {
+        self.looks.len() == 1
+    }
+
+    /// What is shown until there is enough to count.
+    pub(crate) fn begin_with(&mut self, servers: Vec<ServerLine>, all: Option<f64>) {
+        let rates = servers.into_iter().filter_map(|server| Some((server.name, server.rate?)));
+        self.first = rates.collect();
+        self.first_of_all =
+            all.unwrap_or_else(|| self.first.values().fold(0.0, |all, it| all + it));
+    }
+
+    /// Calls a minute of this server.
+    pub(crate) fn of(&self, server: &str) -> Option<f64> {
+        match self.ends() {
+            Some((from, to, minutes)) => Some(rate(from, to, minutes, server)),
+            None => self.first.get(server).copied(),
+        }
     }
 
     pub(crate) fn all(&self) -> f64 {
-        // not `sum`, whose nothing is minus zero
-        self.now.values().fold(0.0, |all, (calls, _)| all + calls)
+        match self.ends() {
+            // not `sum`, whose nothing is minus zero
+            Some((from, to, minutes)) => {
+                to.keys().fold(0.0, |all, server| all + rate(from, to, minutes, server))
+            }
+            None => self.first_of_all,
+        }
     }
+
+    /// The oldest and the newest look, and the minutes between them, if they are enough.
+    fn ends(&self) -> Option<(&Counts, &Counts, f64)> {
+        let ((from, began), (to, ended)) = (self.looks.front()?, self.looks.back()?);
+        let time = ended.checked_sub(*began).filter(|time| *time >= SHORTEST)?;
+        Some((from, to, time.as_secs_f64() / 60.0))
+    }
+}
+
+fn rate(from: &Counts, to: &Counts, minutes: f64, server: &str) -> f64 {
+    let calls = |counts: &Counts| counts.get(server).map_or(0, |(calls, _)| *calls);
+    #[expect(clippy::cast_precision_loss, reason = "nobody makes so many calls a minute")]
+    let calls = calls(to).saturating_sub(calls(from)) as f64;
+    calls / minutes
 }
 
 #[cfg(test)]
@@ -106,10 +133,17 @@ mod tests {
         assert_eq!(first["a\"b"], (12, 2));
         let mut rates = Rates::default();
         rates.look(first, Duration::from_secs(5));
-        assert_eq!(rates.of("c"), None);
-        assert_eq!(format!("{:.0}", rates.all()), "0");
-        rates.look(counts(&METRICS.replace("\"} 1\n", "\"} 3\n")), Duration::from_secs(65));
-        assert_eq!(rates.of("c"), Some((2.0, 0.0)));
-        assert_eq!(rates.all(), 2.0);
+        assert!(rates.is_first() && rates.of("c").is_none());
+        let server = serde_json::json!({ "name": "c" });
+        let mut line = ServerLine::read(&server);
+        line.rate = Some(7.0);
+        rates.begin_with(vec![line], Some(9.0));
+        let later = |calls: u64| counts(&METRICS.replace("\"} 1\n", &format!("\"}} {calls}\n")));
+        rates.look(later(2), Duration::from_secs(6));
+        assert_eq!((rates.of("c"), rates.all()), (Some(7.0), 9.0), "a second says nothing");
+        rates.look(later(3), Duration::from_secs(65));
+        assert_eq!((rates.of("c"), rates.all()), (Some(2.0), 2.0));
+        rates.look(later(63), Duration::from_secs(126));
+        assert_eq!(rates.looks.len(), 2, "what is older than a minute goes");
     }
 }

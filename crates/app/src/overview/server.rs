@@ -1,6 +1,7 @@
 //! Servers as rows of a table, as a page of one, and what has changed between two looks.
 
 use serde_json::Value;
+use trunkline_control::figures::{count, millis, plural, share};
 
 use crate::client::{block, columns, line};
 use crate::terminal::Paint;
@@ -55,16 +56,16 @@ impl ServerLine {
 
     fn cells(&self) -> [String; 8] {
         let dash = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
-        let time = |time: Option<f64>| time.map_or("-".to_owned(), |time| format!("{time:.0} ms"));
+        let time = |time: Option<f64>| time.map_or("-".to_owned(), |time| millis(Some(time)));
         [
             self.name.clone(),
             self.status.to_lowercase(),
             dash(&self.era),
-            self.tools.to_string(),
+            count(self.tools),
             self.rate.map_or("-".to_owned(), |rate| format!("{rate:.0}")),
             time(self.p50),
             time(self.p95),
-            self.errors.map_or("-".to_owned(), |rate| format!("{:.1} %", rate * 100.0)),
+            self.errors.map_or("-".to_owned(), |rate| share(Some(rate))),
         ]
     }
 }
@@ -113,7 +114,7 @@ pub(crate) fn list(servers: &[ServerLine], width: usize, paint: Paint) -> Vec<St
 pub(crate) fn summary(servers: &[ServerLine]) -> String {
     let up = servers.iter().filter(|server| server.status == "CONNECTED").count();
     let tools: u64 = servers.iter().map(|server| server.tools).sum();
-    format!("{up} of {} servers up, {tools} tools", servers.len())
+    format!("{up} of {} servers up, {}", servers.len(), plural(tools, "tool"))
 }
 
 /// What has changed since the last look, if anything has.
@@ -191,9 +192,9 @@ mod tests {
         let servers = [server("a", "CONNECTED"), server("longer", "ERROR")];
         let lines: Vec<ServerLine> = servers.iter().map(ServerLine::read).collect();
         let text = list(&lines, 100, Paint::new(false)).join("\n");
-        let expected = "SERVER  STATE      ERA     TOOLS  CALLS/MIN  P50   P95    ERRORS\n\
-            a       connected  legacy  3      -          1 ms  21 ms  12.5 %\n\
-            longer  error      legacy  3      -          1 ms  21 ms  12.5 %\n    it broke";
+        let expected = "SERVER  STATE      ERA     TOOLS  CALLS/MIN  P50     P95    ERRORS\n\
+            a       connected  legacy  3      -          1.4 ms  21 ms  12 %\n\
+            longer  error      legacy  3      -          1.4 ms  21 ms  12 %\n    it broke";
         assert_eq!(text, expected);
         assert_eq!(summary(&lines), "1 of 2 servers up, 6 tools");
         assert!(lines[0].is_well() && !lines[1].is_well());

@@ -7,5 +7,5 @@ mod typed;
 
 pub(crate) use paint::{Colour, Paint};
 pub(crate) use screen::{Key, Screen};
-pub(crate) use status::StatusLine;
+pub(crate) use status::{StatusLine, above_status};
 pub(crate) use typed::Typed;

@@ -1,7 +1,7 @@
 //! The audit log as the API shows it: filtered, in pages, newest first.
 
 use serde_json::{Value, json};
-use trunkline_store::{AuditFilter, AuditRecord, Store, StoreError};
+use trunkline_store::{AuditFilter, AuditRecord, Store, StoreError, TextMatch};
 
 use crate::api::paging::{List, Page, cursor};
 use crate::api::query::Query;
@@ -39,6 +39,10 @@ pub fn filter(query: &Query, page: &Page) -> AuditFilter {
         action: text("action"),
         outcome: text("outcome"),
         principal: text("principal"),
+        match_mode: match query.text("match") {
+            Some("contains") => TextMatch::Contains,
+            _ => TextMatch::Exact,
+        },
     }
 }
 

@@ -7,7 +7,7 @@ pub(super) fn for_url(bytes: &[u8]) -> String {
     encode(bytes, URL)
 }
 
-pub(super) fn for_header(bytes: &[u8]) -> String {
+pub(crate) fn for_header(bytes: &[u8]) -> String {
     let mut text = encode(bytes, PLAIN);
     while !text.len().is_multiple_of(4) {
         text.push('=');

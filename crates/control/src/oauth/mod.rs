@@ -35,6 +35,7 @@ mod waiting;
 mod tests;
 
 pub(crate) use authorize::holder;
+pub(crate) use base64::for_header as base64;
 pub use callback::{BadCallback, Callback};
 pub use challenge::Challenge;
 pub use driver::{Known, OAuth};

@@ -31,6 +31,13 @@ struct Place {
     scope: Option<String>,
 }
 
+/// The server that somebody has logged in at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedIn {
+    pub id: String,
+    pub name: String,
+}
+
 impl Platform {
     pub fn logins(&self) -> &Logins {
         &self.0.logins
@@ -68,8 +75,8 @@ impl Platform {
         }))
     }
 
-    /// The browser has come back. The name of the server, or why it did not work.
-    pub async fn logged_in(&self, query: &str) -> Result<String, String> {
+    /// The browser has come back. The server, or why it did not work.
+    pub async fn logged_in(&self, query: &str) -> Result<LoggedIn, String> {
         let callback = Callback::parse(query).map_err(|bad| bad.to_string())?;
         // Nobody asked for an answer whose state is not known: there is nothing to be told.
         let back = self.0.logins.oauth().came_back(&callback.state).await;
@@ -90,10 +97,11 @@ impl Platform {
         };
         self.0.audit.record(record);
         if finished.is_ok() {
-            let id = told.unwrap_or_default();
+            let id = told.clone().unwrap_or_default();
             self.0.news.tell(News::Changed { id, name: name.clone(), what: "logged in" });
         }
-        finished.map(|_| name).map_err(|error| error.to_string())
+        let server = LoggedIn { id: told.unwrap_or_default(), name };
+        finished.map(|_| server).map_err(|error| error.to_string())
     }
 
     /// Forgets what was granted, and tells who granted it.

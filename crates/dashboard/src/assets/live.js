@@ -1,9 +1,13 @@
-// Keeps a page up to date: hears that something has changed, fetches the page again, and puts the parts
-// with `data-live` in place. The page is whole without this.
+// Keeps a page up to date: hears that something has changed, fetches the page again, and makes the parts
+// with `data-live` like the fresh ones (`morph.js`). The page is whole without this.
 
 const topics = new Set((document.body.dataset.topics ?? '').split(' ').filter(Boolean));
 const pulse = document.getElementById('pulse');
 const BETWEEN = 700;
+/** After a refresh that has failed; the stream may be fine and have nothing more to tell. */
+const AFTER_FAILURE = 5000;
+/** The release of a press can get lost, outside of the window or in a menu. */
+const LONGEST_PRESS = 10000;
 
 let source;
 let retry;
@@ -11,9 +15,17 @@ let pause = 1000;
 let due;
 let busy = false;
 let again = false;
+let isOpen = false;
+let isStale = false;
+let pressedUntil = 0;
+/** The page as it was fetched last: parts of it may wait to be shown. */
+let latest;
 
-function show(state, words) {
-  if (!pulse || pulse.dataset.state === state) return;
+function tell() {
+  const [state, words] = !isOpen ? ['lost', 'Reconnecting']
+    : isStale ? ['lost', 'Not up to date']
+    : arrivals?.isPaused ? ['still', 'Paused'] : ['live', 'Live'];
+  if (!pulse || (pulse.dataset.state === state && pulse.textContent === words)) return;
   pulse.dataset.state = state;
   pulse.textContent = words;
 }
@@ -25,16 +37,18 @@ function listen() {
     // What has changed between the making of the page and this moment was told to nobody.
     renew();
     pause = 1000;
-    show('live', 'Live');
+    isOpen = true;
+    tell();
   };
-  for (const topic of topics) source.addEventListener(topic, renew);
+  for (const topic of topics) source.addEventListener(topic, () => renew());
   source.addEventListener('bye', () => {
     source.close();
     location.reload();
   });
   source.onerror = () => {
     source.close();
-    show('lost', 'Reconnecting');
+    isOpen = false;
+    tell();
     // It may be the session that is over, and not the connection: whoever asks for the page is told.
     renew();
     retry = setTimeout(listen, pause);
@@ -42,9 +56,9 @@ function listen() {
   };
 }
 
-function renew() {
+function renew(after = BETWEEN) {
   if (due) return;
-  due = setTimeout(fetchAgain, BETWEEN);
+  due = setTimeout(fetchAgain, after);
 }
 
 async function fetchAgain() {
@@ -59,46 +73,60 @@ async function fetchAgain() {
       headers: { 'x-trunkline-live': '1' },
       credentials: 'same-origin',
     });
-    if (answer.status === 401) {
-      location.reload();
-    } else if (answer.ok) {
-      put(new DOMParser().parseFromString(await answer.text(), 'text/html'));
+    if (answer.status === 401) location.reload();
+    isStale = !answer.ok;
+    if (answer.ok) {
+      latest = new DOMParser().parseFromString(await answer.text(), 'text/html');
+      put();
     }
   } catch {
-    // The stream has noticed, too, and says so.
+    isStale = true;
   }
   busy = false;
+  tell();
+  if (isStale) renew(AFTER_FAILURE);
   if (again) {
     again = false;
     renew();
   }
 }
 
-function put(fresh) {
+/** Shows what was fetched last, but for the parts that somebody is busy with. */
+function put() {
+  // A press and its release are meant for the same thing: nothing moves in between.
+  if (!latest || performance.now() < pressedUntil) return;
   for (const part of document.querySelectorAll('[data-live][id]')) {
-    const next = fresh.getElementById(part.id);
-    if (!next || next.isEqualNode(part)) continue;
-    if (part.contains(document.activeElement) && document.activeElement !== document.body) {
-      // Somebody is at it: they are not disturbed, and it comes with the next change.
-      if (document.activeElement.matches('input, textarea, select')) continue;
-    }
-    const focused = place(document.activeElement, part);
-    const open = [...part.querySelectorAll('details')].map((details) => details.open);
-    const there = document.importNode(next, true);
-    [...there.querySelectorAll('details')].forEach((details, at) => {
-      if (open[at] !== undefined) details.open = open[at];
-    });
-    part.replaceWith(there);
-    if (focused !== undefined) reach(there)[focused]?.focus();
-    document.dispatchEvent(new CustomEvent('fresh', { detail: there }));
+    const fresh = latest.getElementById(part.id);
+    if (!fresh || isTypedInto(part)) continue;
+    if (part === arrivals?.part && arrivals.keep(fresh)) continue;
+    morphPart(part, fresh);
   }
 }
 
-const reach = (part) => [...part.querySelectorAll('a, button, summary')];
+function morphPart(part, fresh) {
+  if (part.isEqualNode(fresh)) return;
+  const focused = document.activeElement;
+  morph(part, fresh);
+  // An element that was moved to another place has lost it.
+  if (focused !== document.activeElement && part.contains(focused)) focused.focus({ preventScroll: true });
+  document.dispatchEvent(new CustomEvent('fresh', { detail: part }));
+}
 
-function place(element, part) {
-  const at = reach(part).indexOf(element);
-  return at < 0 ? undefined : at;
+function isTypedInto(part) {
+  const field = document.activeElement;
+  return part.contains(field) && field.matches('input, textarea, select');
+}
+
+const bar = document.querySelector('[data-arrivals]');
+const arrivals = bar && growing(bar, () => { put(); tell(); });
+
+addEventListener('pointerdown', () => { pressedUntil = performance.now() + LONGEST_PRESS; }, true);
+for (const name of ['pointerup', 'pointercancel', 'blur']) {
+  addEventListener(name, () => {
+    pressedUntil = 0;
+    // The click comes behind the release, and is meant for what stands there now.
+    setTimeout(put);
+  });
 }
 
 function stop() {

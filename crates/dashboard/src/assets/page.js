@@ -24,20 +24,19 @@ function tick() {
 /** Buttons with `data-copy="#id"` copy the text of that element. */
 function copying(root) {
   if (!navigator.clipboard) return;
-  for (const button of root.querySelectorAll('button[data-copy]')) {
-    button.hidden = false;
-    button.addEventListener('click', async () => {
-      const from = document.querySelector(button.dataset.copy);
-      const words = button.textContent;
-      try {
-        await navigator.clipboard.writeText(from.value ?? from.textContent);
-        button.textContent = 'Copied';
-      } catch {
-        button.textContent = 'Not allowed';
-      }
-      setTimeout(() => { button.textContent = words; }, 1500);
-    });
+  for (const button of root.querySelectorAll('button[data-copy]')) button.hidden = false;
+}
+
+async function copy(button) {
+  const from = document.querySelector(button.dataset.copy);
+  const words = button.textContent;
+  try {
+    await navigator.clipboard.writeText(from.value ?? from.textContent);
+    button.textContent = 'Copied';
+  } catch {
+    button.textContent = 'Not allowed';
   }
+  setTimeout(() => { button.textContent = words; }, 1500);
 }
 
 /** A form with choices shows only the fields of the one that is chosen: `data-for="kind:STDIO"`. */
@@ -47,7 +46,8 @@ function choosing(root) {
   for (const name of names) {
     const inputs = [...document.querySelectorAll(`[name="${name}"]`)];
     const apply = () => {
-      const input = inputs.find((it) => it.checked || it.tagName === 'SELECT');
+      // Where there is nothing to choose any more, what was chosen is a hidden field.
+      const input = inputs.find((it) => it.checked || it.tagName === 'SELECT' || it.type === 'hidden');
       for (const part of parts) {
         const [of, values] = part.dataset.for.split(':');
         if (of === name) part.hidden = !values.split('|').includes(input?.value);
@@ -58,6 +58,10 @@ function choosing(root) {
   }
 }
 
+document.addEventListener('click', (event) => {
+  const button = event.target.closest('button[data-copy]');
+  if (button) copy(button);
+});
 copying(document);
 choosing(document);
 document.addEventListener('fresh', (event) => {

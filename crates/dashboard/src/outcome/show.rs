@@ -1,6 +1,7 @@
 //! The parts as HTML, and the answer as it came.
 
 use maud::{Markup, html};
+use trunkline_control::figures::{millis, plural};
 use trunkline_wire::{decode, is_json, member, pretty};
 
 use super::{Answer, Part, read};
@@ -87,7 +88,8 @@ fn text_block(text: &str, most: usize, class: &str) -> Markup {
     html! {
         pre class={ "block " (class) } tabindex="0" { (shown) }
         @if let Some(end) = end {
-            p.dim { "… and " (text.len() - end) " bytes more, which are too long for a page." }
+            @let left = u64::try_from(text.len() - end).unwrap_or(u64::MAX);
+            p.dim { "… and " (plural(left, "byte")) " more, which are too long for a page." }
         }
     }
 }
@@ -109,7 +111,8 @@ fn took(body: &[u8]) -> Option<String> {
     let number =
         |key: &str| -> Option<f64> { std::str::from_utf8(member(ours, key)?).ok()?.parse().ok() };
     let (own, theirs) = (number("routing_time_ms")?, number("execution_time_ms")?);
-    Some(format!("{routed} took {theirs:.1} ms; Trunkline added {own:.2} ms."))
+    let [own, theirs] = [own, theirs].map(|time| millis(Some(time)));
+    Some(format!("{routed} took {theirs}; Trunkline added {own}."))
 }
 
 #[cfg(test)]
@@ -148,7 +151,7 @@ mod tests {
             (
                 200,
                 r#"{"metadata":{"routed_to":"a","routing_time_ms":0.034,"execution_time_ms":12.5}}"#,
-                "a took 12.5 ms; Trunkline added 0.03 ms.",
+                "a took 12 ms; Trunkline added 0.03 ms.",
             ),
             (200, r#"{"structuredContent":{"n":1e400}}"#, "&quot;n&quot;: 1e400"),
             (

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use serde_json::Value;
+use trunkline_control::access::Action;
 use trunkline_control::api::time;
 use trunkline_control::platform::now;
 
@@ -38,8 +39,10 @@ pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
     let wish = Wish::read(&visitor.query);
     let told = visitor.get(&wish.path()).await;
     let servers = visitor.get("/api/v1/aggregator/servers?limit=1000").await?;
+    let known = Known::ask(visitor, told.as_ref().ok()).await;
     let content = html! {
-        (filters(&wish, &servers))
+        (filters(&wish, &servers, &known))
+        @if wish.cursor.is_none() { (arrivals()) }
         div #records data-live {
             @match &told {
                 Ok(told) => (records(told, &wish)),
@@ -56,6 +59,16 @@ pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
     Ok(layout::page(visitor, &shell, &content))
 }
 
+/// What `arrivals.js` needs: nothing is live without it, and then there is nothing to pause.
+fn arrivals() -> Markup {
+    html! {
+        div.arrivals data-arrivals="records" hidden {
+            button type="button" aria-pressed="false" { "Pause" }
+            button.primary type="button" hidden {}
+        }
+    }
+}
+
 /// What is looked for: the names are the API's but for `span`.
 #[derive(Debug, Default)]
 struct Wish {
@@ -65,6 +78,42 @@ struct Wish {
 }
 
 const FILTERS: [&str; 5] = ["server", "tool", "outcome", "principal", "action"];
+/// Those of them that somebody types: a part of what the list shows is enough.
+const TYPED: [&str; 3] = ["tool", "principal", "action"];
+
+/// What the typed filters offer to choose from.
+#[derive(Debug, Default)]
+struct Known {
+    tools: Vec<String>,
+    principals: Vec<String>,
+}
+
+impl Known {
+    /// More would make the page heavy; what is not offered can be typed all the same.
+    const MOST: usize = 200;
+
+    async fn ask(visitor: &Visitor<'_>, told: Option<&Value>) -> Self {
+        // The filters of a page that keeps itself up to date stay as they are.
+        if visitor.is_live() {
+            return Self::default();
+        }
+        let listed = visitor.get(&format!("/api/v1/tools?limit={}", Self::MOST)).await;
+        let listed = &listed.unwrap_or_default();
+        let groups = listed["servers"].as_array().into_iter().flatten();
+        let tools = groups.flat_map(|group| group["tools"].as_array().into_iter().flatten());
+        let records = told.and_then(|told| told["records"].as_array()).into_iter().flatten();
+        let mut principals: Vec<_> = records.map(|record| text(record, "principal")).collect();
+        principals.sort_unstable();
+        principals.dedup();
+        Self { tools: tools.map(|tool| text(tool, "name")).collect(), principals }
+    }
+}
+
+/// As the list shows them: in words. Nothing is written down of who only reads.
+fn actions() -> Vec<String> {
+    let names = Action::ALL.iter().map(|action| action.name());
+    names.filter(|name| !name.starts_with("read-")).map(|name| name.replace('-', " ")).collect()
+}
 
 impl Wish {
     fn read(query: &Form) -> Self {
@@ -92,7 +141,9 @@ impl Wish {
         let since = SPANS.iter().find(|(word, ..)| self.span == Some(word));
         let since = since.map(|(.., back)| ("since", time::format(now() - back)));
         let cursor = self.cursor.clone().map(|cursor| ("cursor", cursor));
-        for (name, value) in self.filters.iter().cloned().chain(since).chain(cursor) {
+        let is_typed = self.filters.iter().any(|(name, _)| TYPED.contains(name));
+        let part = is_typed.then(|| ("match", "contains".to_owned()));
+        for (name, value) in self.filters.iter().cloned().chain(part).chain(since).chain(cursor) {
             path.push_str(&format!("&{name}={}", encode(&value)));
         }
         path
@@ -108,7 +159,7 @@ impl Wish {
     }
 }
 
-fn filters(wish: &Wish, servers: &Value) -> Markup {
+fn filters(wish: &Wish, servers: &Value, known: &Known) -> Markup {
     let names = servers["servers"].as_array().into_iter().flatten();
     let mut names: Vec<&str> = names.filter_map(|server| server["name"].as_str()).collect();
     names.sort_unstable();
@@ -117,10 +168,10 @@ fn filters(wish: &Wish, servers: &Value) -> Markup {
     html! {
         form.card.filters method="get" action="/activity" role="search" {
             (choice("server", "Server", "Any", wish.get("server"), &servers))
-            (line("tool", "Tool", wish.get("tool")))
+            (line("tool", "Tool", wish.get("tool"), &known.tools))
             (choice("outcome", "Outcome", "Any", wish.get("outcome"), &OUTCOMES))
-            (line("principal", "Who", wish.get("principal")))
-            (line("action", "Action", wish.get("action")))
+            (line("principal", "Who", wish.get("principal"), &known.principals))
+            (line("action", "Action", wish.get("action"), &actions()))
             (choice("span", "When", "Any time", wish.span.unwrap_or_default(), &spans))
             div.field.buttons {
                 button.primary type="submit" { "Filter" }
@@ -144,11 +195,13 @@ fn choice(name: &str, label: &str, any: &str, now: &str, options: &[(&str, &str)
     }
 }
 
-fn line(name: &str, label: &str, now: &str) -> Markup {
+fn line(name: &str, label: &str, now: &str, offered: &[String]) -> Markup {
     html! {
         div.field {
             label for=(name) { (label) }
-            input id=(name) name=(name) type="text" value=(now) maxlength="200" autocomplete="off";
+            input id=(name) name=(name) type="text" value=(now) maxlength="200" autocomplete="off"
+                list={ (name) "-offered" };
+            datalist id={ (name) "-offered" } { @for value in offered { option value=(short(value, 200)) {} } }
         }
     }
 }
@@ -196,11 +249,12 @@ pub(super) fn table(records: &[Value], caption: &str) -> Markup {
 
 fn row(record: &Value) -> Markup {
     let took = record["duration_us"].as_f64().map(|micros| micros / 1_000.0);
+    let seq = record["seq"].as_i64().unwrap_or_default();
     html! {
-        tr {
+        tr data-key=(seq) {
             td.nowrap { (ago(&text(record, "at"), now())) }
             th scope="row" {
-                a href={ "/activity/" (record["seq"].as_i64().unwrap_or_default()) } { (what(record)) }
+                a href={ "/activity/" (seq) } { (what(record)) }
                 span.sub.narrow { (badge(&text(record, "outcome"))) }
                 @let detail = text(record, "detail");
                 @if !detail.is_empty() { span.sub { (short(&detail, 160)) } }
@@ -268,6 +322,12 @@ mod tests {
             "{path}"
         );
         assert_eq!(wish.address("c/1"), "/activity?server=a%26b&outcome=gone&span=1h&cursor=c%2F1");
+        let typed = Wish::read(&Form::read("tool=files.read&cursor=c"));
+        assert_eq!(
+            typed.path(),
+            "/api/v1/audit?limit=60&tool=files.read&match=contains&cursor=c",
+            "a part of what is shown is enough"
+        );
         let none = Wish::read(&Form::read("span=9y&cursor="));
         assert!(!none.is_anything() && none.path() == "/api/v1/audit?limit=60");
     }

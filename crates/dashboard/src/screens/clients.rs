@@ -7,7 +7,7 @@ use trunkline_control::platform::now;
 use trunkline_http::encode;
 
 use super::servers::word;
-use crate::ask::Trouble;
+use crate::ask::{Trouble, is_for_people};
 use crate::layout::{self, Shell};
 use crate::page::{Outcome, Page};
 use crate::session::Notice;
@@ -82,8 +82,10 @@ fn client_row(client: &Value) -> Markup {
         "stateless" => "requests that stand for themselves",
         _ => "session of /mcp",
     };
+    // A client has no id; who came when from where is as good as one.
+    let key = ["way", "who", "name", "address", "since"].map(|key| word(client, key)).join(" ");
     html! {
-        tr {
+        tr data-key=(key) {
             th scope="row" {
                 (client["name"].as_str().unwrap_or("without a name")) " " (word(client, "version"))
                 span.sub { (way) }
@@ -149,7 +151,7 @@ fn key_row(key: &Value) -> Markup {
     let tools = key["tools"].as_array();
     let is_over = key["expires_at"].as_str().is_some_and(is_past);
     html! {
-        tr {
+        tr data-key=(word(key, "id")) {
             th scope="row" {
                 (word(key, "name")) span.sub { code { (word(key, "id")) } }
                 span.sub.narrow { (word(key, "role")) }
@@ -183,7 +185,7 @@ fn new_key(visitor: &Visitor<'_>, trouble: Option<&Trouble>) -> Markup {
     let wrong = |at: &str| -> Markup {
         let mistakes = trouble.into_iter().flat_map(|trouble| trouble.mistakes.iter());
         let mistakes: Vec<_> = mistakes.filter(|mistake| mistake.is_at(at)).collect();
-        html! { @for mistake in mistakes { p.mistake { (mistake.message) @if let Some(hint) = &mistake.hint { " – " (hint) } } } }
+        html! { @for mistake in mistakes { p.mistake { (mistake.message) @if let Some(hint) = mistake.hint.as_deref().filter(|hint| is_for_people(hint)) { " – " (hint) } } } }
     };
     html! {
         section.card aria-labelledby="new-key-title" {

@@ -60,6 +60,7 @@ pub(crate) async fn show(screen: Screen, visitor: &Visitor<'_>) -> Outcome {
         Screen::RevokeKey => clients::revoke(visitor).await,
         Screen::Settings => settings::show(visitor).await,
         Screen::Export => settings::export(visitor).await,
+        Screen::ApiPage => Ok(settings::api_page(visitor).await),
         Screen::SignOut => Ok(sign_in::out(visitor)),
         Screen::Theme => Ok(settings::theme(visitor)),
         // Answered before anybody comes here.

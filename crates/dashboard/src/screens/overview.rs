@@ -69,12 +69,12 @@ fn figures(overview: &Value) -> Markup {
     let calls = number(&overview["calls"]);
     html! {
         dl.figures {
-            (figure("Servers up", &format!("{up} of {}", number(&servers["total"])), &others(servers, down)))
+            (figure("Servers up", &format!("{} of {}", count(up), count(number(&servers["total"]))), &others(servers, down)))
             (figure("Tools", &count(number(&overview["tools"])), ""))
             (figure("Calls a minute", &count(number(&overview["calls_per_minute"])), &format!("{} in five minutes", count(calls))))
             (figure("Median time", &millis(times["p50"].as_f64()), &below(times)))
             (figure("Errors", &share(overview["error_rate"].as_f64()), &format!("{} of {}", count(number(&overview["failed_calls"])), plural(calls, "call"))))
-            (figure("Open calls", &count(number(&overview["open_calls"])), &format!("{} waiting", number(&overview["waiting_calls"]))))
+            (figure("Open calls", &count(number(&overview["open_calls"])), &format!("{} waiting", count(number(&overview["waiting_calls"])))))
             @if let Some(clients) = overview["clients"].as_u64() {
                 (figure("Clients", &count(clients), "connected now"))
             }
@@ -102,28 +102,35 @@ fn others(servers: &Value, down: u64) -> String {
         (number("disconnected"), "off"),
     ];
     let said = parts.iter().filter(|(number, _)| *number > 0);
-    let said: Vec<_> = said.map(|(number, word)| format!("{number} {word}")).collect();
+    let said: Vec<_> = said.map(|(number, word)| format!("{} {word}", count(*number))).collect();
     said.join(", ")
 }
+
+/// More do not fit the first page; that there are more is said.
+const MOST_TROUBLED: usize = 10;
 
 /// What needs somebody's attention.
 fn trouble(all: &[Value]) -> Markup {
     let is_bad = |server: &&Value| matches!(word(server, "status"), "ERROR" | "DEGRADED");
-    let bad: Vec<_> = all.iter().filter(is_bad).take(10).collect();
+    let bad: Vec<_> = all.iter().filter(is_bad).collect();
+    let more = u64::try_from(bad.len().saturating_sub(MOST_TROUBLED)).unwrap_or_default();
     html! {
         @if !bad.is_empty() {
             section.card aria-labelledby="needs" {
                 h2 #needs { "Needs attention" }
-                ul.plain {
-                    @for server in bad {
-                        li {
+                ul.plain.linked {
+                    @for server in bad.iter().take(MOST_TROUBLED) {
+                        li data-key=(word(server, "id")) {
                             a href=(place(server)) { (word(server, "name")) } " "
                             (badge(word(server, "status"))) " "
-                            @if let Some(why) = server.pointer("/last_error/message").and_then(Value::as_str) {
-                                span.dim.small { (short(why, 200)) }
+                            @if let Some(why) = servers::message(server) {
+                                span.dim.small { (short(&why, 200)) }
                             }
                         }
                     }
+                }
+                @if more > 0 {
+                    p { a href="/servers" { "All servers" } span.dim { ": " (count(more)) " more need attention" } }
                 }
             }
         }
@@ -148,7 +155,7 @@ fn context(context: &Value) -> Markup {
                     } }
                     tbody {
                         @for row in rows {
-                            tr {
+                            tr data-key=(word(row, "title")) {
                                 th scope="row" { (word(row, "title")) }
                                 td.number { (number(row, "tools")) }
                                 td.number { (number(row, "tokens")) }

@@ -48,7 +48,7 @@ pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
             div {
                 div #config data-live { (config(server)) }
                 div #error data-live { (error(server, &stderr)) }
-                (words(details))
+                div #identity data-live { (words(details)) }
             }
         }
     };
@@ -202,7 +202,7 @@ fn tools_card(server: &Value, tools: &Value, details: &Value) -> Markup {
                 div.wrap { table {
                     caption {
                         (plural(total, "tool"))
-                        @if shown < total { ", the first " (shown) " of them. " a href={ "/tools?server=" (encode(word(server, "name"))) } { "All of them" } }
+                        @if shown < total { ", the first " (count(shown)) " of them. " a href={ "/tools?server=" (encode(word(server, "name"))) } { "All of them" } }
                     }
                     thead { tr { th scope="col" { "Tool" } th.wide scope="col" { "Clients call it" } } }
                     tbody { @for tool in all { (tool_row(tool, names(details, word(tool, "original_name")))) } }
@@ -230,7 +230,7 @@ fn clients(other: &Value) -> String {
 
 fn tool_row(tool: &Value, names: &Value) -> Markup {
     html! {
-        tr {
+        tr data-key=(word(tool, "id")) {
             th scope="row" {
                 a href={ "/tools/" (encode(word(tool, "id"))) } { (short(word(tool, "original_name"), 100)) } " "
                 (hints(&tool["annotations"]))

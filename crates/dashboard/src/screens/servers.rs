@@ -7,6 +7,7 @@ use trunkline_control::platform::now;
 use trunkline_http::encode;
 
 use super::state::badge;
+use crate::ask::is_for_people;
 use crate::layout::{self, Shell};
 use crate::page::{Outcome, Page};
 use crate::session::Notice;
@@ -97,14 +98,14 @@ fn row(visitor: &Visitor<'_>, server: &Value) -> Markup {
     let health = &server["health"];
     let times = &health["response_time_ms"];
     html! {
-        tr {
+        tr data-key=(word(server, "id")) {
             th scope="row" {
                 a href=(place(server)) { (word(server, "name")) }
                 span.sub { (kind(server)) @if server["source"] == "file" { " · config file" } }
             }
             td {
                 (badge(word(server, "status")))
-                @if let Some(why) = why(server) { span.sub { (short(why, 160)) } }
+                @if let Some(why) = why(server) { span.sub { (short(&why, 160)) } }
                 // On a phone the last column is not there.
                 div.sub.narrow { (switch(visitor, server)) }
             }
@@ -174,9 +175,10 @@ pub(super) async fn confirm(visitor: &Visitor<'_>) -> Outcome {
                 p { "It comes from the config file. Remove it there: the file is read again when it changes." }
                 p { a.button href=(place) { "Back" } }
             } @else {
+                @let tools = server["tools"].as_u64().unwrap_or_default();
                 p {
-                    "Its " (plural(server["tools"].as_u64().unwrap_or_default(), "tool"))
-                    " leave every client's list at once, calls that run may end first, and its credentials are deleted."
+                    "Its " (plural(tools, "tool")) @if tools == 1 { " leaves" } @else { " leave" }
+                    " every client's list at once, calls that run may end first, and its credentials are deleted."
                     " What was done with it stays in the activity log."
                 }
                 form method="post" action={ (place) "/remove" } {
@@ -226,20 +228,38 @@ fn kind(server: &Value) -> Markup {
 }
 
 /// Why it is not connected, if it is not and somebody knows.
-fn why(server: &Value) -> Option<&str> {
+fn why(server: &Value) -> Option<String> {
     let is_well = matches!(word(server, "status"), "CONNECTED" | "DISCONNECTED");
-    server.pointer("/last_error/message").and_then(Value::as_str).filter(|_| !is_well)
+    message(server).filter(|_| !is_well)
+}
+
+/// What went wrong last. The API puts its advice in brackets behind it; a page gives its own.
+pub(super) fn message(server: &Value) -> Option<String> {
+    let error = &server["last_error"];
+    let message = error["message"].as_str()?;
+    let advice = error["hint"].as_str().map(|hint| format!(" ({hint})"));
+    Some(advice.map_or_else(|| message.to_owned(), |advice| message.replacen(&advice, "", 1)))
+}
+
+/// What to do about it, for somebody who looks at its page.
+fn advice(server: &Value) -> Option<&str> {
+    match server.pointer("/auth/state").and_then(Value::as_str) {
+        Some("needs-auth") => Some("Log in with the button at the top of this page."),
+        _ => {
+            let hint = server.pointer("/last_error/hint").and_then(Value::as_str);
+            hint.filter(|hint| is_for_people(hint))
+        }
+    }
 }
 
 /// What went wrong last, with when.
 pub(super) fn last_error(server: &Value) -> Markup {
-    let error = &server["last_error"];
     html! {
-        @if let Some(message) = error["message"].as_str() {
+        @if let Some(message) = message(server) {
             pre.small { (message) }
             p.small.dim {
-                (ago(word(error, "at"), now()))
-                @if let Some(hint) = error["hint"].as_str() { " · " (hint) }
+                (ago(word(&server["last_error"], "at"), now()))
+                @if let Some(advice) = advice(server) { " · " (advice) }
             }
         } @else {
             p.dim { "Nothing has gone wrong." }
@@ -252,6 +272,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_went_wrong_is_said_without_the_advice_for_programs() {
+        let hint = "log in: `trunkline login a --url http://h`, or POST http://h/api/v1/x/login";
+        let message = format!("asks for a login ({hint}); last stderr line: x");
+        let server = json!({ "last_error": { "message": message, "hint": hint, "at": "" },
+            "auth": { "state": "needs-auth" } });
+        let shown = last_error(&server).into_string();
+        assert!(shown.contains("asks for a login; last stderr line: x"), "{shown}");
+        assert!(shown.contains("Log in with the button") && !shown.contains("POST"), "{shown}");
+    }
 
     #[test]
     fn servers_are_found_by_words_and_by_state() {

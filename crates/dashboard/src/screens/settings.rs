@@ -98,9 +98,22 @@ fn api_card() -> Markup {
     html! {
         section.card aria-labelledby="api" {
             h2 #api { "For programs" }
-            p { "Everything here can be done over REST, with the same tokens: see " code { "/api/v1/docs" } " and " code { "/api/v1/openapi.json" } "; figures for Prometheus are at " code { "/metrics" } "." }
+            p { "Everything here can be done over REST, with the same tokens: see " a href="/api/v1/docs" { code { "/api/v1/docs" } } " and " a href="/api/v1/openapi.json" { code { "/api/v1/openapi.json" } } "; figures for Prometheus are at " code { "/metrics" } "." }
         }
     }
+}
+
+/// What the API says about itself, as it says it to programs.
+pub(super) async fn api_page(visitor: &Visitor<'_>) -> Page {
+    let path = visitor.visit.path();
+    let answer = visitor.raw("GET", path, Vec::new(), &[]).await;
+    let kind = match path.rsplit('.').next() {
+        _ if answer.status >= 400 => "application/problem+json",
+        Some("css") => "text/css; charset=utf-8",
+        Some("json") => "application/json",
+        _ => "text/html; charset=utf-8",
+    };
+    Page::of(answer.status, kind, answer.body)
 }
 
 /// Keeps the choice in a cookie, and goes back to where it was made.

@@ -71,7 +71,7 @@ fn suggestion(visitor: &Visitor<'_>, one: &Value) -> Markup {
     let id = encode(&text(one, "id"));
     let tool = text(one, "tool_id");
     html! {
-        li {
+        li data-key=(id) {
             div {
                 strong { (short(&text(one, "title"), 80)) } " " code.dim { (text(one, "skill_id")) }
                 p { (short(&text(one, "reason"), 300)) }
@@ -115,7 +115,7 @@ fn all(taxonomy: &Taxonomy, may_edit: bool) -> Markup {
 
 fn row(skill: &Skill, may_edit: bool) -> Markup {
     html! {
-        tr {
+        tr data-key=(skill.id) {
             th scope="row" {
                 @if skill.tools > 0 { a href={ "/tools?skill=" (encode(&skill.id)) } { (skill.title) } } @else { (skill.title) }
                 @if !skill.is_builtin { " " span.badge { "added" } }

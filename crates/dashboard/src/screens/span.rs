@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::chart::{self, Curve, Frame};
 use crate::visitor::Visitor;
-use crate::words::{millis, plural};
+use crate::words::{count, millis, plural};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Span {
@@ -77,7 +77,7 @@ impl Span {
         let frame = Frame {
             label: &format!("{} in the last {}", plural(sum, "call"), self.title()),
             // There is no half of a call.
-            words: |value| if value.fract() == 0.0 { format!("{value}") } else { String::new() },
+            words: |value| if value.fract() == 0.0 { count(whole(value)) } else { String::new() },
             from,
             to,
         };
@@ -124,6 +124,11 @@ impl Span {
             }
         }
     }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an axis of counts")]
+fn whole(value: f64) -> u64 {
+    value.max(0.0) as u64
 }
 
 /// A Trunkline that has just started knows of fewer; time goes from left to right all the same.

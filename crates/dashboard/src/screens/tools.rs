@@ -226,7 +226,7 @@ fn shown(found: &Found) -> String {
 
 fn line(row: &Row, taxonomy: &Taxonomy, scored: bool) -> Markup {
     html! {
-        tr {
+        tr data-key=(row.id) {
             th scope="row" {
                 a href={ "/tools/" (encode(&row.id)) } { (short(&row.name, 100)) }
                 span.sub { (short(&row.description, LONGEST)) }

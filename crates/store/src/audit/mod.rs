@@ -7,7 +7,7 @@ mod record;
 mod verify;
 
 pub use head::{AuditHead, AuditKey};
-pub use query::AuditFilter;
+pub use query::{AuditFilter, TextMatch};
 pub use record::{AuditRecord, NewAudit};
 pub use verify::Verdict;
 

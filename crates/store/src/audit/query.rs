@@ -22,6 +22,18 @@ pub struct AuditFilter {
     pub action: Option<String>,
     pub outcome: Option<String>,
     pub principal: Option<String>,
+    /// How `tool`, `action` and `principal` are compared.
+    pub match_mode: TextMatch,
+}
+
+/// How the text of a filter is compared with that of a record.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TextMatch {
+    #[default]
+    Exact,
+    /// The record's text contains it, in upper or lower case. A tool is its name behind its server's,
+    /// `server.tool`; the words of an action may be joined with blanks.
+    Contains,
 }
 
 pub(crate) async fn query(
@@ -39,16 +51,35 @@ pub(crate) async fn query(
 }
 
 fn condition(filter: AuditFilter) -> (String, Vec<Value>) {
+    let is_part = filter.match_mode == TextMatch::Contains;
+    let [tool, action, principal] = match is_part {
+        false => ["tool = $", "action = $", "principal = $"],
+        // The database lowers both sides: SQLite knows only the letters of ASCII, Postgres all.
+        true => [
+            "LOWER(COALESCE(server_name, '') || '.' || COALESCE(tool, '')) LIKE LOWER($) ESCAPE '\\' \
+             AND tool IS NOT NULL",
+            "LOWER(REPLACE(action, '-', ' ')) LIKE LOWER($) ESCAPE '\\'",
+            "LOWER(principal) LIKE LOWER($) ESCAPE '\\'",
+        ],
+    };
+    let text = |text: Option<String>| match is_part {
+        false => text.into(),
+        true => text.as_deref().map(containing).into(),
+    };
+    let words = filter.action.map(|action| match is_part {
+        false => action,
+        true => action.replace('-', " "),
+    });
     let parts: [(&str, Value); 9] = [
         ("seq >= $", filter.since_seq.into()),
         ("seq <= $", filter.until_seq.into()),
         ("at >= $", filter.since.into()),
         ("at < $", filter.until.into()),
         ("$ IN (server_id, server_name)", filter.server.into()),
-        ("tool = $", filter.tool.into()),
-        ("action = $", filter.action.into()),
+        (tool, text(filter.tool)),
+        (action, text(words)),
         ("outcome = $", filter.outcome.into()),
-        ("principal = $", filter.principal.into()),
+        (principal, text(filter.principal)),
     ];
     let (mut conditions, mut values) = (vec!["seq > 0".to_owned()], Vec::new());
     for (condition, value) in parts {
@@ -60,9 +91,28 @@ fn condition(filter: AuditFilter) -> (String, Vec<Value>) {
     (conditions.join(" AND "), values)
 }
 
+/// A pattern of `LIKE … ESCAPE '\\'` for everything that contains this text, letter by letter.
+fn containing(text: &str) -> String {
+    let escaped = text.replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_");
+    format!("%{escaped}%")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pattern_means_its_text() {
+        for (text, pattern) in [
+            ("a", "%a%"),
+            ("", "%%"),
+            ("a_b", r"%a\_b%"),
+            ("100%", r"%100\%%"),
+            (r"a\b", r"%a\\b%"),
+        ] {
+            assert_eq!(containing(text), pattern);
+        }
+    }
 
     #[test]
     fn only_what_is_given_is_asked_for() {

@@ -1,7 +1,7 @@
 //! The audit log: one chain, whoever writes; nothing in it is changed unnoticed.
 
 use trunkline_store::{
-    AuditFilter, AuditKey, AuditRecord, NewAudit, Options, Store, StoreError, Verdict,
+    AuditFilter, AuditKey, AuditRecord, NewAudit, Options, Store, StoreError, TextMatch, Verdict,
 };
 
 use crate::on_both;
@@ -10,6 +10,7 @@ use crate::place::Place;
 on_both! { audit:
     records_are_read_as_they_were_written_newest_first,
     records_are_found_by_what_they_say,
+    records_are_found_by_a_part_of_what_is_shown_of_them,
     the_database_itself_refuses_changes,
     every_change_behind_its_back_is_found,
     a_log_whose_end_was_forged_is_not_continued,
@@ -84,6 +85,47 @@ async fn records_are_found_by_what_they_say(place: &Place) {
     ];
     for (filter, limit, expected) in table {
         let found = store.audit(filter.clone(), *limit).await.unwrap();
+        let found: Vec<i64> = found.iter().map(|record: &AuditRecord| record.seq).collect();
+        assert_eq!(found, *expected, "{filter:?}");
+    }
+}
+
+async fn records_are_found_by_a_part_of_what_is_shown_of_them(place: &Place) {
+    let store = place.open().await;
+    let text = |text: &str| Some(text.to_owned());
+    let records = vec![
+        NewAudit {
+            server_name: text("Files"),
+            action: "call-tool".to_owned(),
+            principal: "Grace".to_owned(),
+            ..call(10, "read_text_file")
+        },
+        NewAudit {
+            server_name: text("files"),
+            action: "call-tool".to_owned(),
+            ..call(20, "readXtext")
+        },
+        NewAudit { action: "register-server".to_owned(), tool: None, ..call(30, "") },
+        NewAudit { server_name: None, ..call(40, r"50%_\") },
+    ];
+    store.append_audit(records).await.unwrap();
+    let part = || AuditFilter { match_mode: TextMatch::Contains, ..AuditFilter::default() };
+    let table: &[(AuditFilter, &[i64])] = &[
+        (AuditFilter { tool: text("Files.read_text_file"), ..part() }, &[1]),
+        (AuditFilter { tool: text("files.READ"), ..part() }, &[2, 1]),
+        (AuditFilter { tool: text("read_text"), ..part() }, &[1]),
+        (AuditFilter { tool: text("0%_"), ..part() }, &[4]),
+        (AuditFilter { tool: text(r"%_\"), ..part() }, &[4]),
+        (AuditFilter { tool: text("."), ..part() }, &[4, 2, 1]),
+        (AuditFilter { action: text("call tool"), ..part() }, &[2, 1]),
+        (AuditFilter { action: text("Call-Tool"), ..part() }, &[2, 1]),
+        (AuditFilter { action: text("server"), ..part() }, &[3]),
+        (AuditFilter { principal: text("grac"), ..part() }, &[1]),
+        (AuditFilter { principal: text("' OR 1=1 --"), ..part() }, &[]),
+        (AuditFilter { tool: text("files.read"), principal: text("G"), ..part() }, &[1]),
+    ];
+    for (filter, expected) in table {
+        let found = store.audit(filter.clone(), 9).await.unwrap();
         let found: Vec<i64> = found.iter().map(|record: &AuditRecord| record.seq).collect();
         assert_eq!(found, *expected, "{filter:?}");
     }

@@ -8,7 +8,7 @@ use crate::api::problem::Kind;
 use crate::api::route::{
     Access, Answer, Body, Content, Header, Method, Operation, Parameter, Place, Route,
 };
-use crate::api::shape::{Form, Shape, text};
+use crate::api::shape::{Case, Form, Shape, Words, text};
 use crate::api::view::{AUDIT_LIST, CREATED_KEY, KEY_LIST, ME};
 
 const TAG: &str = "Keys and audit";
@@ -113,6 +113,12 @@ pub(super) const ROUTES: &[Route] = &[
             filter("server", text(1, 200, Form::Line), "Only on the server with this name or id."),
             filter("tool", text(1, 1000, Form::Line), "Only this tool, as its server calls it."),
             filter("outcome", text(1, 100, Form::Line), "Only what ended so."),
+            filter(
+                "match",
+                Shape::Word(&MATCHES),
+                "How `principal`, `action` and `tool` are compared: `exact` (the default), or `contains`: \
+                 a part of what is shown, in any case. A tool is shown as `server.tool`.",
+            ),
             LIMIT,
             CURSOR,
         ],
@@ -126,6 +132,8 @@ pub(super) const ROUTES: &[Route] = &[
         problems: &[Kind::StoreUnavailable],
     },
 ];
+
+static MATCHES: Words = Words { known: &["exact", "contains"], case: Case::AsWritten };
 
 const fn filter(name: &'static str, shape: Shape, doc: &'static str) -> Parameter {
     Parameter { name, place: Place::Query, shape, doc }

@@ -9,7 +9,7 @@ use trunkline_http::encode;
 
 use self::draft::Draft;
 use super::servers::{API, place, word};
-use crate::ask::{Mistake, Trouble};
+use crate::ask::{Mistake, Trouble, is_for_people};
 use crate::layout::{self, Shell};
 use crate::page::{Outcome, Page};
 use crate::session::Notice;
@@ -44,7 +44,7 @@ pub(super) async fn add(visitor: &Visitor<'_>) -> Outcome {
             visitor.leave(Notice::Done(format!("{} is added.", word(&server, "name"))));
             Ok(Page::see_other(place(&server)))
         }
-        Err(trouble) => Ok(page(visitor, &Aim::Add, &draft, Some(&trouble))),
+        Err(trouble) => Ok(page(visitor, &Aim::Add, &draft, Some(&marked(trouble)))),
     }
 }
 
@@ -71,8 +71,19 @@ pub(super) async fn change(visitor: &Visitor<'_>) -> Outcome {
             visitor.leave(Notice::Done("The server is changed.".to_owned()));
             Ok(Page::see_other(place(&before)))
         }
-        Err(trouble) => Ok(page(visitor, &Aim::Change(&before, tag), &draft, Some(&trouble))),
+        Err(trouble) => {
+            Ok(page(visitor, &Aim::Change(&before, tag), &draft, Some(&marked(trouble))))
+        }
     }
+}
+
+/// That a name is taken is said at its field.
+fn marked(mut trouble: Trouble) -> Trouble {
+    if trouble.kind == "name-taken" {
+        let message = "is taken by another server".to_owned();
+        trouble.mistakes.push(Mistake { pointer: "/name".to_owned(), message, hint: None });
+    }
+    trouble
 }
 
 /// What can be sent. A command is run on this machine: whoever wants one shows their token again, so
@@ -84,19 +95,17 @@ async fn ready(
 ) -> Result<Value, Trouble> {
     let mut mistakes = body.as_ref().err().cloned().unwrap_or_default();
     if draft.is_command() && !shows_token(visitor).await {
-        let message = "is not the token that you have signed in with".to_owned();
+        let message = "this is not the token that you have signed in with".to_owned();
         mistakes.push(Mistake { pointer: TOKEN.to_owned(), message, hint: None });
     }
     match body {
         Ok(body) if mistakes.is_empty() => Ok(body),
-        _ => Err(Trouble {
-            mistakes,
-            ..Trouble::new(422, "Not yet", "Something has to be corrected first.", "")
-        }),
+        _ => Err(Trouble { mistakes, ..Trouble::new(422, FIX, "", "") }),
     }
 }
 
 const TOKEN: &str = "token";
+const FIX: &str = "Fix the highlighted fields";
 
 async fn shows_token(visitor: &Visitor<'_>) -> bool {
     let Some(token) = visitor.form.filled(TOKEN) else { return false };
@@ -226,11 +235,12 @@ impl Fields<'_> {
         let Some(trouble) = self.0 else { return html! {} };
         let has_field = |mistake: &Mistake| PLACES.iter().any(|place| mistake.is_at(place));
         let others = trouble.mistakes.iter().filter(|mistake| !has_field(mistake));
+        let is_marked = trouble.mistakes.iter().any(has_field);
         html! {
             div.notice.bad role="alert" {
-                p { strong { (trouble.title) } ". " (trouble.detail) }
-                @for mistake in others { p { (mistake.pointer) " " (mistake.message) } }
-                @if !trouble.hint.is_empty() { p { (trouble.hint) } }
+                p { @if is_marked { strong { (FIX) "." } } @else { strong { (trouble.title) "." } " " (trouble.detail) } }
+                @for mistake in others { p { (mistake.sentence()) } }
+                @if let Some(advice) = trouble.advice() { p { (advice) } }
             }
         }
     }
@@ -286,8 +296,8 @@ impl Fields<'_> {
                 (input)
                 @for mistake in mistakes {
                     p.mistake {
-                        (mistake.pointer.strip_prefix(at).unwrap_or_default()) " " (mistake.message)
-                        @if let Some(hint) = &mistake.hint { " – " (hint) }
+                        (complaint(label, mistake.pointer.strip_prefix(at).unwrap_or_default(), &mistake.message))
+                        @if let Some(hint) = mistake.hint.as_deref().filter(|hint| is_for_people(hint)) { " – " (hint) }
                     }
                 }
             }
@@ -297,6 +307,24 @@ impl Fields<'_> {
     fn is_wrong(&self, at: &str) -> Option<&'static str> {
         let is_wrong = self.0.is_some_and(|trouble| trouble.at(at).next().is_some());
         is_wrong.then_some("true")
+    }
+}
+
+/// A sentence about a field: what is wrong (`below`: with which line or name in it).
+fn complaint(label: &str, below: &str, message: &str) -> String {
+    let below = below.trim_start_matches('/').replace("~1", "/").replace("~0", "~");
+    let subject = match below.parse::<usize>() {
+        Ok(line) => format!("{label}, line {},", line + 1),
+        Err(_) if below.is_empty() => label.to_owned(),
+        Err(_) => format!("`{below}`"),
+    };
+    let is_predicate =
+        ["is ", "are ", "must ", "has ", "needs ", "names ", "takes ", "does ", "cannot "]
+            .iter()
+            .any(|verb| message.starts_with(verb));
+    match is_predicate {
+        true => format!("{subject} {message}"),
+        false => message.to_owned(),
     }
 }
 
@@ -314,3 +342,21 @@ const PLACES: [&str; 12] = [
     "/health_check_url",
     TOKEN,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complaints_name_fields_and_lines_and_no_pointers() {
+        for (below, message, expected) in [
+            ("", "must not be empty", "Headers must not be empty"),
+            ("", "line 2 has no `:`", "line 2 has no `:`"),
+            ("/X-Key", "is too long", "`X-Key` is too long"),
+            ("/a~1b", "is too long", "`a/b` is too long"),
+            ("/0", "must not be empty", "Headers, line 1, must not be empty"),
+        ] {
+            assert_eq!(complaint("Headers", below, message), expected);
+        }
+    }
+}

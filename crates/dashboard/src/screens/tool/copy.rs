@@ -17,7 +17,7 @@ pub(super) fn show(visitor: &Visitor<'_>, looked: &Looked) -> Markup {
         ("as-cli", "trunkline", trunkline(&site, &tool.name, &arguments)),
     ];
     html! {
-        section.card {
+        section.card #elsewhere {
             h2 { "Call it from elsewhere" }
             @for (id, word, command) in &commands {
                 div.copy {
@@ -26,7 +26,7 @@ pub(super) fn show(visitor: &Visitor<'_>, looked: &Looked) -> Markup {
                     pre.block id=(id) tabindex="0" { (command) }
                 }
             }
-            p.dim.small { "With what is entered at the time of the last call. " code { "TRUNKLINE_TOKEN" } " is a key or the admin token." }
+            p.dim.small { "With what is entered. " code { "TRUNKLINE_TOKEN" } " is a key or the admin token." }
         }
     }
 }

@@ -27,8 +27,23 @@ const LONGEST: usize = 5_000;
 pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
     let tool = Tool::find(visitor, visitor.id()).await?;
     let blank = tryit::read(&tool.schema);
-    let entered = Entered::first(&blank, visitor.query.get("as") == Some("json"));
-    page(visitor, 200, &Looked { tool, blank, entered, result: None }).await
+    let (entered, result) = match visitor.query.get("result") {
+        None => (Entered::first(&blank, visitor.query.get("as") == Some("json")), None),
+        Some(id) => match visitor.house.trials.find(&visitor.session.csrf, &tool.id, id) {
+            Some(trial) => (Entered::sent(&trial.form), Some(trial.result)),
+            None => (Entered::first(&blank, false), Some(gone())),
+        },
+    };
+    page(visitor, 200, &Looked { tool, blank, entered, result }).await
+}
+
+fn gone() -> Markup {
+    html! {
+        section.card.outcome #outcome {
+            h2 { "Result" }
+            p.dim { "This result is not kept any more. Call the tool again to get another." }
+        }
+    }
 }
 
 /// A tool that is looked at, and how far somebody has come with it.
@@ -61,7 +76,13 @@ async fn page(visitor: &Visitor<'_>, status: u16, looked: &Looked) -> Outcome {
     };
     let trail = [("/tools", "Tools")];
     let title = short(&tool.name, 120);
-    let shell = Shell { title: &title, here: "/tools", trail: &trail, ..Shell::default() };
+    let shell = Shell {
+        title: &title,
+        here: "/tools",
+        trail: &trail,
+        scripts: &["tryit.js"],
+        ..Shell::default()
+    };
     let framed: Page = layout::framed(visitor, status, &shell, &content);
     Ok(framed)
 }

@@ -12,7 +12,7 @@ use crate::page::{Outcome, Page};
 use crate::screens::taxonomy::Taxonomy;
 use crate::session::Notice;
 use crate::visitor::Visitor;
-use crate::words::short;
+use crate::words::{plural, short};
 
 /// As many as a tool can have.
 const MOST: usize = 3;
@@ -103,7 +103,8 @@ pub(crate) async fn change(visitor: &Visitor<'_>) -> Outcome {
     visitor.leave(match done {
         Ok(told) => {
             let skills = told.get("skill_ids").and_then(Value::as_array).map_or(0, Vec::len);
-            Notice::Done(format!("The tool has {skills} skills now."))
+            let skills = u64::try_from(skills).unwrap_or_default();
+            Notice::Done(format!("The tool has {} now.", plural(skills, "skill")))
         }
         Err(trouble) => Notice::Failed(trouble.sentence()),
     });

@@ -4,11 +4,12 @@ use maud::{Markup, html};
 use trunkline_wire::{encode as quote, is_json, pretty};
 
 use super::definition::Tool;
-use super::{Looked, page};
-use crate::form::encode;
+use super::{Looked, copy, page};
+use crate::form::{Form, encode};
 use crate::layout;
 use crate::outcome;
-use crate::page::Outcome;
+use crate::page::{Outcome, Page};
+use crate::trials::Trial;
 use crate::tryit::{self, Blank, Filled, Mistake};
 use crate::visitor::Visitor;
 
@@ -29,13 +30,13 @@ impl Entered {
     }
 
     /// What was sent, in the way it was sent.
-    fn sent(visitor: &Visitor<'_>) -> Self {
-        match visitor.form.get("mode") {
+    pub(super) fn sent(form: &Form) -> Self {
+        match form.get("mode") {
             Some("json") => {
-                let text = visitor.form.get("arguments").unwrap_or_default();
+                let text = form.get("arguments").unwrap_or_default();
                 Self::Json { text: text.to_owned(), mistake: None }
             }
-            _ => Self::Form { filled: Filled::sent(visitor.form.iter()), mistakes: Vec::new() },
+            _ => Self::Form { filled: Filled::sent(form.iter()), mistakes: Vec::new() },
         }
     }
 
@@ -107,17 +108,30 @@ fn object(text: &str) -> Result<String, String> {
     }
 }
 
-/// `POST /tools/{id}`: calls it, or shows what was entered the other way.
+/// `POST /tools/{id}`: calls it and leads to the result, or shows what was entered the other way, or (for
+/// `tryit.js`) how the same call is made elsewhere.
 pub(crate) async fn attempt(visitor: &Visitor<'_>) -> Outcome {
     let tool = Tool::find(visitor, visitor.id()).await?;
     let blank = tryit::read(&tool.schema);
-    let entered = Entered::sent(visitor);
+    let entered = Entered::sent(&visitor.form);
     let entered = match visitor.form.get("do") {
+        Some("commands") => {
+            let looked = Looked { tool, blank, entered, result: None };
+            return Ok(Page::html(200, copy::show(visitor, &looked)));
+        }
         Some("json") => entered.into_json(&blank),
         Some("form") => entered.into_form(&blank),
         _ => match entered.arguments(&blank) {
             Ok((entered, arguments)) => {
-                let result = Some(called(visitor, &tool, &arguments).await);
+                let result = called(visitor, &tool, &arguments).await;
+                let trial = Trial { form: visitor.form.clone(), result: result.clone() };
+                let trials = &visitor.house.trials;
+                if let Some(id) = trials.keep(&visitor.session.csrf, &tool.id, trial) {
+                    let place = format!("/tools/{}?result={id}", encode(&tool.id));
+                    return Ok(Page::see_other(place));
+                }
+                // Too large to be kept: it is shown this once.
+                let result = Some(result);
                 return page(visitor, 200, &Looked { tool, blank, entered, result }).await;
             }
             Err(entered) => entered,

@@ -1,0 +1,47 @@
+//! Servers that are being started, watched: how many are up is said while one waits.
+
+use std::time::Duration;
+
+use tokio::time::interval;
+use trunkline_gateway::{Gateway, State, Status};
+
+use crate::terminal::StatusLine;
+
+/// How often the line is looked after: what changes faster nobody reads.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Waits until every server has started or failed, or their time is over.
+pub(super) async fn settled(gateway: &Gateway, progress: &StatusLine) {
+    let mut clock = interval(LOOK);
+    let settled = gateway.settled();
+    tokio::pin!(settled);
+    loop {
+        tokio::select! {
+            () = &mut settled => return,
+            _ = clock.tick() => progress.show(&words(&gateway.statuses())),
+        }
+    }
+}
+
+/// `starting servers: 3 of 5 up, 1 failed …`
+fn words(statuses: &[(String, Status)]) -> String {
+    let count = |is: fn(&State) -> bool| statuses.iter().filter(|(_, it)| is(&it.state)).count();
+    let up = count(|state| *state == State::Running);
+    let failed = match count(|state| matches!(state, State::Failed(_))) {
+        0 => String::new(),
+        failed => format!(", {failed} failed"),
+    };
+    format!("starting servers: {up} of {} up{failed} …", statuses.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_are_up_are_counted() {
+        let with = |state: State| ("a".to_owned(), Status { state, ..Status::default() });
+        let all = [with(State::Running), with(State::Initializing), with(State::Running)];
+        assert_eq!(words(&all), "starting servers: 2 of 3 up …");
+    }
+}
