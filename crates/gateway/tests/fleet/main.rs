@@ -46,11 +46,17 @@ fn main() {
         return scenes.iter().for_each(|(name, _)| println!("{name}: test"));
     }
     let wanted: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
+    let mut failed = 0;
     for (name, scene) in scenes {
         if wanted.is_empty() || wanted.iter().any(|wanted| name.contains(wanted.as_str())) {
-            println!("test {name}");
-            scene();
+            let passed = std::panic::catch_unwind(scene).is_ok();
+            failed += i32::from(!passed);
+            println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
         }
+    }
+    println!("\ntest result: {failed} failed");
+    if failed > 0 {
+        std::process::exit(1);
     }
 }
 
