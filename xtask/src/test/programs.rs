@@ -78,8 +78,10 @@ pub(super) fn has_examples_in_docs() -> bool {
 
 /// A line of cargo's that is about a test program.
 fn artifact(line: &str) -> Option<Program> {
-    let is_test = line.contains("\"test\":true}") || line.contains("\"test\":true,");
-    if !line.contains("\"reason\":\"compiler-artifact\"") || !is_test {
+    // The target says `"test":true`, too, of a program that could be tested.
+    let (_, profile) = line.split_once("\"profile\":{")?;
+    let (profile, _) = profile.split_once('}')?;
+    if !line.contains("\"reason\":\"compiler-artifact\"") || !profile.contains("\"test\":true") {
         return None;
     }
     let path = PathBuf::from(text(line, "\"executable\":\"")?);
@@ -124,7 +126,7 @@ mod tests {
 
     #[test]
     fn what_cargo_says_of_test_programs_is_read() {
-        let line = r#"{"reason":"compiler-artifact","package_id":"path+file:///r/crates/keeper#trunkline-keeper@0.1.0","manifest_path":"/r/crates/keeper/Cargo.toml","target":{"kind":["test"],"crate_types":["bin"],"name":"custody","src_path":"/r/x.rs"},"profile":{"opt_level":"0","test":true},"features":[],"filenames":["/r/d/custody-1"],"executable":"/r/d/custody-1","fresh":true}"#;
+        let line = r#"{"reason":"compiler-artifact","package_id":"path+file:///r/crates/keeper#trunkline-keeper@0.1.0","manifest_path":"/r/crates/keeper/Cargo.toml","target":{"kind":["test"],"crate_types":["bin"],"name":"custody","test":true},"profile":{"opt_level":"0","test":true},"features":[],"filenames":["/r/d/custody-1"],"executable":"/r/d/custody-1","fresh":true}"#;
         let program = artifact(line).unwrap();
         assert_eq!(program.label, "trunkline-keeper custody");
         assert_eq!(program.path, Path::new("/r/d/custody-1"));
@@ -133,7 +135,10 @@ mod tests {
         assert_eq!(artifact(&library).unwrap().label, "trunkline-keeper");
         let own = line.replace("#trunkline-keeper@0.1.0", "#0.1.0");
         assert_eq!(artifact(&own).unwrap().label, "keeper custody");
-        assert!(artifact(&line.replace("\"test\":true", "\"test\":false")).is_none());
+        assert!(
+            artifact(&line.replace("\"opt_level\":\"0\",\"test\":true", "\"test\":false"))
+                .is_none()
+        );
         assert!(artifact(&line.replace(":\"/r/d/custody-1\",\"fresh", ":null,\"fresh")).is_none());
     }
 }
