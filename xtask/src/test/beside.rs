@@ -31,9 +31,10 @@ impl Beside {
         let said = conformance::target().join("judged.log");
         let failed = |error: std::io::Error| format!("{}: {error}", said.display());
         let file = File::create(&said).map_err(failed)?;
-        // The file may have been replaced by a newer build; this is the program that runs.
-        let mut command = Command::new("/proc/self/exe");
-        command.arg(WORD).stdin(Stdio::null());
+        let own = std::env::current_exe().map_err(failed)?;
+        // If we are killed, it goes: another run would write into the same folders.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "--"]).arg(own).arg(WORD).stdin(Stdio::null());
         command.stdout(file.try_clone().map_err(failed)?).stderr(file);
         let child = command.spawn().map_err(failed)?;
         Ok(Self { child, said, start: Instant::now() })
@@ -92,13 +93,9 @@ pub fn judge() -> Result<(), String> {
     for (name, outcome) in conformance::judge_each(&[]) {
         tell(&format!("conformance {name}"), &format!("cargo xtask conformance {name}"), outcome);
     }
-    let folder = crate::dist::built();
-    for (name, outcome) in crate::dist::judge_each(&folder)? {
-        let command = format!(
-            "cargo xtask dist --programs {} --out target/dist-check --check",
-            folder.display()
-        );
-        tell(&format!("package {name}"), &command, outcome);
+    let command = "cargo xtask dist --programs target/debug --out target/dist-check --check";
+    for (name, outcome) in crate::dist::judge_each(&crate::dist::built())? {
+        tell(&format!("package {name}"), command, outcome);
     }
     Ok(())
 }

@@ -148,7 +148,9 @@ fn watched(mut command: Command, tests: Vec<String>, threads: usize) -> Outcome 
             Err(error) => break error == RecvTimeoutError::Timeout,
         }
     };
-    println!("{}", said.join("\n"));
+    if !said.is_empty() {
+        println!("{}", said.join("\n"));
+    }
     if is_hung {
         drop(child.kill());
         drop(child.wait());

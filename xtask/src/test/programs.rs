@@ -68,12 +68,18 @@ pub(super) fn sources_of(name: &str) -> Vec<PathBuf> {
 
 /// Has any crate an example in its documentation that would be run?
 pub(super) fn has_examples_in_docs() -> bool {
-    let is_example = |line: &str| {
-        let rest = line.trim_start().strip_prefix("///").or(line.trim_start().strip_prefix("//!"));
-        rest.is_some_and(|rest| matches!(rest.trim(), "```rust" | "```no_run" | "```should_panic"))
-    };
     let sources = source::all().unwrap_or_default();
-    sources.iter().any(|file| file.path.starts_with("crates") && file.text.lines().any(is_example))
+    sources.iter().any(|file| file.path.starts_with("crates") && has_example(&file.text))
+}
+
+/// A fence opens a block and closes it; one that opens says what the block is, or it is Rust.
+fn has_example(text: &str) -> bool {
+    let docs = text.lines().filter_map(|line| {
+        let line = line.trim_start();
+        line.strip_prefix("///").or(line.strip_prefix("//!"))
+    });
+    let fences = docs.filter_map(|line| line.trim().strip_prefix("```"));
+    fences.step_by(2).any(|kind| matches!(kind, "" | "rust" | "no_run" | "should_panic"))
 }
 
 /// A line of cargo's that is about a test program.
@@ -123,6 +129,18 @@ fn listed(program: Program) -> Result<Program, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn examples_in_docs_are_told_from_drawings() {
+        for (text, expected) in [
+            ("//! ```text\n//! a -> b\n//! ```\n", false),
+            ("/// ```\n/// one();\n/// ```\n", true),
+            ("/// ```text\n/// a\n/// ```\n/// ```no_run\n/// b\n/// ```", true),
+            ("let text = \"```\";", false),
+        ] {
+            assert_eq!(has_example(text), expected, "{text}");
+        }
+    }
 
     #[test]
     fn what_cargo_says_of_test_programs_is_read() {
