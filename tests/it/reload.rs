@@ -123,8 +123,12 @@ fn a_broken_edit_keeps_the_old_state_and_says_so() {
             let a = echo(&room, "a");
             room.config([("a", a.clone())]);
             let scene = room.open_ready(front, &[]);
+            let before = scene.process().stderr().len();
             room.write("mcp.json", &broken);
-            let said = || part.split('|').any(|part| scene.process().stderr().contains(part));
+            let said = || {
+                let since = scene.process().stderr().split_off(before);
+                part.split('|').any(|part| since.contains(part))
+            };
             process::wait_until("it says so", LIMIT, said);
             scene.assert_echo("a", "echo", "{}");
             assert_eq!(starts(&room, "a"), 1, "{broken}");

@@ -7,6 +7,7 @@ before the first or after the last is the target's "error".
 
 import base64
 import json
+import os
 import re
 import sys
 from contextlib import asynccontextmanager
@@ -16,8 +17,8 @@ import mcp_types as types
 from mcp import MCPError
 from mcp.client.subscriptions import ResourceUpdated
 
-# A machine may have much else to do. Each limit is for what stands still.
-LIMIT = 60
+# Each limit is for what stands still; whoever starts this knows how much else the machine has to do.
+LIMIT = int(os.environ.get("PATIENCE", "60"))
 LIMIT_OF_ALL = 5 * LIMIT
 LONG = "trigger-long-running-operation"
 WATCHED = "demo://resource/dynamic/text/1"
@@ -133,9 +134,15 @@ async def progress(peer, host, target):
 
         result = await call(peer, target, LONG, {"duration": duration, "steps": 4}, on_progress)
         if seen:
-            in_order = all(step == [at + 1, 4] for at, step in enumerate(seen))
+            # What a server tells while a call waits for its client to come again is told to nobody.
+            gaps = target["era"] == "modern"
+            steps = [progress for progress, _ in seen]
+            rising = all(one < next for one, next in zip(steps, steps[1:]))
+            whole = steps == list(range(1, len(steps) + 1))
+            in_order = steps[0] == 1 and (whole or gaps and rising)
             said = text(result).split(" Duration")[0]
-            return {"first": seen[0], "inOrder": in_order, "text": said}
+            # If not, what was seen helps to find out why.
+            return {"first": seen[0], "inOrder": in_order or seen, "text": said}
     return "none"
 
 

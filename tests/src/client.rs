@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::inbox::{Inbox, Spoken};
+use crate::limit::{Deadline, Limit};
 use crate::line::Line;
-use crate::{GLANCE, LIMIT, scan};
+use crate::{GLANCE, LIMIT, scan, signals};
 
 /// A running program with its three pipes. Dropping it kills the process and asserts nothing.
 #[derive(Debug)]
@@ -45,6 +46,7 @@ impl Client {
 
     #[track_caller]
     pub fn spawn(mut command: Command) -> Self {
+        command = signals::heeded(command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child =
             command.spawn().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
@@ -99,19 +101,30 @@ impl Client {
 
     /// The answer to `id` (as spelled).
     #[track_caller]
-    pub fn answer(&self, id: &[u8], limit: Duration) -> Line {
+    pub fn answer(&self, id: &[u8], limit: impl Into<Limit>) -> Line {
         let what = format!("the answer to {}", String::from_utf8_lossy(id));
         self.wait_for(&what, limit, |line| line.is_answer_to(id))
     }
 
     /// Takes the first line that `wanted` accepts; the others stay for later.
     #[track_caller]
-    pub fn wait_for(&self, what: &str, limit: Duration, wanted: impl FnMut(&Line) -> bool) -> Line {
-        self.try_wait_for(limit, wanted)
-            .unwrap_or_else(|| panic!("{what} did not come within {limit:?}\n{}", self.describe()))
+    pub fn wait_for(
+        &self,
+        what: &str,
+        limit: impl Into<Limit>,
+        wanted: impl FnMut(&Line) -> bool,
+    ) -> Line {
+        let deadline = limit.into().begin();
+        self.inbox
+            .take_by(deadline, wanted)
+            .unwrap_or_else(|| panic!("{what} did not come within {deadline}\n{}", self.describe()))
     }
 
-    pub fn try_wait_for(&self, limit: Duration, wanted: impl FnMut(&Line) -> bool) -> Option<Line> {
+    pub fn try_wait_for(
+        &self,
+        limit: impl Into<Limit>,
+        wanted: impl FnMut(&Line) -> bool,
+    ) -> Option<Line> {
         self.inbox.take(limit, wanted)
     }
 
@@ -132,7 +145,7 @@ impl Client {
     }
 
     /// Waits until stdout is closed.
-    pub fn stdout_ended(&self, limit: Duration) -> bool {
+    pub fn stdout_ended(&self, limit: impl Into<Limit>) -> bool {
         self.inbox.ended(limit)
     }
 
@@ -142,11 +155,12 @@ impl Client {
 
     /// Waits until stderr contains all of `parts`.
     #[track_caller]
-    pub fn wait_stderr(&self, parts: &[&str], limit: Duration) {
+    pub fn wait_stderr(&self, parts: &[&str], limit: impl Into<Limit>) {
         let all = |text: &str| parts.iter().all(|part| text.contains(part));
+        let deadline = limit.into().begin();
         assert!(
-            self.spoken.wait(limit, all),
-            "stderr did not say {parts:?} within {limit:?}\n{}",
+            self.spoken.wait_by(deadline, all),
+            "stderr did not say {parts:?} within {deadline}\n{}",
             self.describe()
         );
     }
@@ -169,14 +183,18 @@ impl Client {
     }
 
     #[track_caller]
-    pub fn wait_exit(&self, limit: Duration) -> ExitStatus {
-        let deadline = Instant::now() + limit;
+    pub fn wait_exit(&self, limit: impl Into<Limit>) -> ExitStatus {
+        self.wait_exit_by(limit.into().begin())
+    }
+
+    #[track_caller]
+    fn wait_exit_by(&self, deadline: Deadline) -> ExitStatus {
         loop {
             let state = self.child.lock().unwrap_or_else(PoisonError::into_inner).try_wait();
             match state {
                 Ok(Some(status)) => return status,
-                Ok(None) if Instant::now() < deadline => std::thread::sleep(GLANCE),
-                Ok(None) => panic!("no exit within {limit:?}\n{}", self.describe()),
+                Ok(None) if !deadline.is_over() => std::thread::sleep(GLANCE),
+                Ok(None) => panic!("no exit within {deadline}\n{}", self.describe()),
                 Err(error) => panic!("cannot wait for the program: {error}"),
             }
         }
@@ -184,7 +202,8 @@ impl Client {
 
     /// Waits for the exit and for the end of both outputs.
     #[track_caller]
-    pub fn finish(&self, limit: Duration) -> Finished {
+    pub fn finish(&self, limit: impl Into<Limit>) -> Finished {
+        let limit = limit.into();
         let status = self.wait_exit(limit);
         assert!(self.inbox.ended(limit), "stdout is still open\n{}", self.describe());
         assert!(self.spoken.ended(limit), "stderr is still open\n{}", self.describe());

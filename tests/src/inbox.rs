@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::limit::{Deadline, Limit};
 use crate::line::Line;
 
 /// Lines of stdout nobody has taken yet. A thread fills it, so the program never blocks on us.
@@ -48,8 +49,16 @@ impl Inbox {
     }
 
     /// Takes the first waiting line that `wanted` accepts; the others stay.
-    pub fn take(&self, limit: Duration, mut wanted: impl FnMut(&Line) -> bool) -> Option<Line> {
-        let deadline = Instant::now() + limit;
+    pub fn take(&self, limit: impl Into<Limit>, wanted: impl FnMut(&Line) -> bool) -> Option<Line> {
+        self.take_by(limit.into().begin(), wanted)
+    }
+
+    /// [`Inbox::take`] in a wait that has begun.
+    pub(crate) fn take_by(
+        &self,
+        deadline: Deadline,
+        mut wanted: impl FnMut(&Line) -> bool,
+    ) -> Option<Line> {
         let mut state = self.lock();
         let mut looked_at = 0;
         loop {
@@ -59,7 +68,7 @@ impl Inbox {
                 }
                 looked_at += 1;
             }
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = deadline.left();
             if left.is_zero() || state.ended {
                 return None;
             }
@@ -68,11 +77,11 @@ impl Inbox {
     }
 
     /// Waits until the program has closed its stdout.
-    pub fn ended(&self, limit: Duration) -> bool {
-        let deadline = Instant::now() + limit;
+    pub fn ended(&self, limit: impl Into<Limit>) -> bool {
+        let deadline = limit.into().begin();
         let mut state = self.lock();
         while !state.ended {
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = deadline.left();
             if left.is_zero() {
                 return false;
             }
@@ -175,23 +184,27 @@ impl Spoken {
     }
 
     /// Waits until `wanted` accepts the whole text.
-    pub fn wait(&self, limit: Duration, wanted: impl Fn(&str) -> bool) -> bool {
-        self.wait_state(limit, |state| wanted(&String::from_utf8_lossy(&state.bytes)))
+    pub fn wait(&self, limit: impl Into<Limit>, wanted: impl Fn(&str) -> bool) -> bool {
+        self.wait_by(limit.into().begin(), wanted)
+    }
+
+    /// [`Spoken::wait`] in a wait that has begun.
+    pub(crate) fn wait_by(&self, deadline: Deadline, wanted: impl Fn(&str) -> bool) -> bool {
+        self.wait_state(deadline, |state| wanted(&String::from_utf8_lossy(&state.bytes)))
     }
 
     /// Waits until the program has closed its stderr.
-    pub fn ended(&self, limit: Duration) -> bool {
-        self.wait_state(limit, |state| state.ended)
+    pub fn ended(&self, limit: impl Into<Limit>) -> bool {
+        self.wait_state(limit.into().begin(), |state| state.ended)
     }
 
-    fn wait_state(&self, limit: Duration, wanted: impl Fn(&SpokenState) -> bool) -> bool {
-        let deadline = Instant::now() + limit;
+    fn wait_state(&self, deadline: Deadline, wanted: impl Fn(&SpokenState) -> bool) -> bool {
         let mut state = self.lock();
         loop {
             if wanted(&state) {
                 return true;
             }
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = deadline.left();
             if left.is_zero() || state.ended {
                 return false;
             }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::LIMIT;
 use crate::http::{Ask, Connection};
 use crate::inbox::Inbox;
+use crate::limit::Limit;
 use crate::line::Line;
 use crate::mcp::Speak;
 
@@ -84,7 +85,7 @@ impl LegacySse {
     }
 
     /// Has the server ended the stream?
-    pub fn has_ended(&self, limit: Duration) -> bool {
+    pub fn has_ended(&self, limit: impl Into<Limit>) -> bool {
         self.inbox.ended(limit)
     }
 

@@ -18,6 +18,7 @@ pub mod http;
 pub mod inbox;
 pub mod ledger;
 pub mod legacy_sse;
+pub mod limit;
 pub mod line;
 pub mod llm;
 pub mod mcp;
@@ -35,6 +36,7 @@ pub mod scan;
 pub mod scene;
 pub mod serve;
 pub mod service;
+pub mod signals;
 pub mod streamable;
 pub mod terminal;
 pub mod tls;
@@ -43,13 +45,16 @@ pub mod yardstick;
 
 use std::time::Duration;
 
-/// How long a test waits for something that has no promised time. Machines are noisy; a test that
-/// needs all of it has found a fault.
+use limit::Limit;
+
+/// How long a test waits for something that has no promised time, on a machine that does nothing
+/// else ([`limit`]). A test that needs all of it has found a fault.
 pub const LIMIT: Duration = Duration::from_secs(30);
 
-/// "Within 1 s of the bad line" on a machine that may be busy with other tests: sooner than any
-/// deadline of the gateway's that would bring it about as well (a call's is ten minutes).
-pub const SOON: Duration = Duration::from_secs(20);
+/// Twice the "within 1 s" that is promised of most faults: some tests have the gateway wait for a
+/// second first. Sooner than any deadline of the gateway's that would bring it about as well: a
+/// server's start is waited for longer than this, a call for ten minutes.
+pub const SOON: Limit = Limit::promised(Duration::from_secs(2));
 
 /// How often a state is looked at while a test waits for it.
 pub(crate) const GLANCE: Duration = Duration::from_millis(4);

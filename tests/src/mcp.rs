@@ -1,9 +1,8 @@
 //! The few requests nearly every test sends, as raw bytes.
 
-use std::time::Duration;
-
 use crate::client::Client;
 use crate::inbox::Inbox;
+use crate::limit::Limit;
 use crate::line::Line;
 use crate::{LIMIT, scan};
 
@@ -37,18 +36,29 @@ pub trait Speak {
     }
 
     #[track_caller]
-    fn wait_for(&self, what: &str, limit: Duration, wanted: impl FnMut(&Line) -> bool) -> Line {
-        self.try_wait_for(limit, wanted)
-            .unwrap_or_else(|| panic!("{what} did not come within {limit:?}\n{}", self.describe()))
+    fn wait_for(
+        &self,
+        what: &str,
+        limit: impl Into<Limit>,
+        wanted: impl FnMut(&Line) -> bool,
+    ) -> Line {
+        let deadline = limit.into().begin();
+        self.inbox()
+            .take_by(deadline, wanted)
+            .unwrap_or_else(|| panic!("{what} did not come within {deadline}\n{}", self.describe()))
     }
 
-    fn try_wait_for(&self, limit: Duration, wanted: impl FnMut(&Line) -> bool) -> Option<Line> {
+    fn try_wait_for(
+        &self,
+        limit: impl Into<Limit>,
+        wanted: impl FnMut(&Line) -> bool,
+    ) -> Option<Line> {
         self.inbox().take(limit, wanted)
     }
 
     /// The answer to `id` (as spelled).
     #[track_caller]
-    fn answer(&self, id: &[u8], limit: Duration) -> Line {
+    fn answer(&self, id: &[u8], limit: impl Into<Limit>) -> Line {
         let what = format!("the answer to {}", String::from_utf8_lossy(id));
         self.wait_for(&what, limit, |line| line.is_answer_to(id))
     }
@@ -85,13 +95,13 @@ pub trait Speak {
 
     /// Waits for a notification.
     #[track_caller]
-    fn notification(&self, method: &str, limit: Duration) -> Line {
+    fn notification(&self, method: &str, limit: impl Into<Limit>) -> Line {
         self.wait_for(method, limit, |line| line.is_notification(method))
     }
 
     /// Waits for a request of the server.
     #[track_caller]
-    fn question(&self, method: &str, limit: Duration) -> Line {
+    fn question(&self, method: &str, limit: impl Into<Limit>) -> Line {
         let asked = |line: &Line| line.id().is_some() && line.method().as_deref() == Some(method);
         self.wait_for(method, limit, asked)
     }
@@ -129,7 +139,7 @@ pub trait Speak {
     }
 
     #[track_caller]
-    fn call_within(&self, tool: &str, arguments: &str, limit: Duration) -> Line {
+    fn call_within(&self, tool: &str, arguments: &str, limit: impl Into<Limit>) -> Line {
         let id = self.begin(tool, arguments);
         self.answer(&id, limit)
     }
@@ -183,7 +193,7 @@ pub trait Speak {
 
     /// Lists again and again until `wanted` accepts the names.
     #[track_caller]
-    fn wait_list(&self, what: &str, limit: Duration, wanted: impl Fn(&[String]) -> bool) {
+    fn wait_list(&self, what: &str, limit: impl Into<Limit>, wanted: impl Fn(&[String]) -> bool) {
         crate::process::wait_until(what, limit, || wanted(&self.list_names()));
     }
 
@@ -234,7 +244,7 @@ impl Client {
     }
 
     #[track_caller]
-    pub fn call_within(&self, tool: &str, arguments: &str, limit: Duration) -> Line {
+    pub fn call_within(&self, tool: &str, arguments: &str, limit: impl Into<Limit>) -> Line {
         Speak::call_within(self, tool, arguments, limit)
     }
 
@@ -254,7 +264,12 @@ impl Client {
     }
 
     #[track_caller]
-    pub fn wait_list(&self, what: &str, limit: Duration, wanted: impl Fn(&[String]) -> bool) {
+    pub fn wait_list(
+        &self,
+        what: &str,
+        limit: impl Into<Limit>,
+        wanted: impl Fn(&[String]) -> bool,
+    ) {
         Speak::wait_list(self, what, limit, wanted);
     }
 }

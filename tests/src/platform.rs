@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::http::Ask;
+use crate::limit::Limit;
 use crate::mcp::Speak;
 use crate::process::wait_until;
 use crate::rest::{Answer, Rest};
@@ -122,19 +123,19 @@ impl Platform {
         &self,
         id: &str,
         what: &str,
-        limit: Duration,
+        limit: impl Into<Limit>,
         wanted: impl Fn(&Value) -> bool,
     ) -> Value {
         let mut last = Value::Null;
-        let deadline = std::time::Instant::now() + limit;
-        while std::time::Instant::now() < deadline {
+        let deadline = limit.into().begin();
+        while !deadline.is_over() {
             last = self.server(id);
             if wanted(&last) {
                 return last;
             }
             std::thread::sleep(PAUSE);
         }
-        panic!("not within {limit:?}: {what}; it is {last:#}");
+        panic!("not within {deadline}: {what}; it is {last:#}");
     }
 
     #[track_caller]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::GLANCE;
+use crate::limit::{Deadline, Limit};
 
 /// One process as `/proc` shows it.
 #[derive(Debug, Clone)]
@@ -96,7 +97,7 @@ pub fn between(ancestor: i32, pid: i32) -> Vec<i32> {
 }
 
 /// Waits until no living process carries the marker; says how long it took, or who is left.
-pub fn wait_gone(marker: &str, limit: Duration) -> Result<Duration, Vec<Process>> {
+pub fn wait_gone(marker: &str, limit: impl Into<Limit>) -> Result<Duration, Vec<Process>> {
     wait_all_gone(marker, &[], limit)
 }
 
@@ -104,16 +105,16 @@ pub fn wait_gone(marker: &str, limit: Duration) -> Result<Duration, Vec<Process>
 pub fn wait_all_gone(
     marker: &str,
     pids: &[i32],
-    limit: Duration,
+    limit: impl Into<Limit>,
 ) -> Result<Duration, Vec<Process>> {
-    let start = Instant::now();
+    let (start, deadline) = (Instant::now(), limit.into().begin());
     loop {
         let known = pids.iter().filter_map(|pid| read(*pid)).filter(|p| !p.is_zombie());
         let left: Vec<Process> = marked(marker).into_iter().chain(known).collect();
         if left.is_empty() {
             return Ok(start.elapsed());
         }
-        if start.elapsed() > limit {
+        if deadline.is_over() {
             return Err(left);
         }
         std::thread::sleep(GLANCE);
@@ -122,15 +123,19 @@ pub fn wait_all_gone(
 
 /// Waits until `state` holds.
 #[track_caller]
-pub fn wait_until(what: &str, limit: Duration, state: impl FnMut() -> bool) {
-    assert!(comes_true(limit, state), "not within {limit:?}: {what}");
+pub fn wait_until(what: &str, limit: impl Into<Limit>, state: impl FnMut() -> bool) {
+    let deadline = limit.into().begin();
+    assert!(comes_true_by(deadline, state), "not within {deadline}: {what}");
 }
 
 /// Looks again and again, until it is so or the time is over.
-pub fn comes_true(limit: Duration, mut state: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + limit;
+pub fn comes_true(limit: impl Into<Limit>, state: impl FnMut() -> bool) -> bool {
+    comes_true_by(limit.into().begin(), state)
+}
+
+fn comes_true_by(deadline: Deadline, mut state: impl FnMut() -> bool) -> bool {
     while !state() {
-        if Instant::now() >= deadline {
+        if deadline.is_over() {
             return false;
         }
         std::thread::sleep(GLANCE);

@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
-use std::time::Instant;
 
+use crate::limit::Limit;
 use crate::{GLANCE, LIMIT};
 
 /// What a program that has ended leaves behind.
@@ -90,15 +90,15 @@ fn drained(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
 
 #[track_caller]
 fn wait(child: &mut Child, shown: &str) -> Option<i32> {
-    let deadline = Instant::now() + LIMIT;
+    let deadline = Limit::from(LIMIT).begin();
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return status.code(),
-            Ok(None) if Instant::now() < deadline => std::thread::sleep(GLANCE),
+            Ok(None) if !deadline.is_over() => std::thread::sleep(GLANCE),
             Ok(None) => {
                 drop(child.kill());
                 drop(child.wait());
-                panic!("no exit within {LIMIT:?}: {shown}");
+                panic!("no exit within {deadline}: {shown}");
             }
             Err(error) => panic!("cannot wait for {shown}: {error}"),
         }

@@ -5,13 +5,14 @@ use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::inbox::Spoken;
-use crate::{GLANCE, LIMIT, bin};
+use crate::limit::Limit;
+use crate::{GLANCE, LIMIT, bin, signals};
 
 /// Dropping it kills the program.
 #[derive(Debug)]
@@ -42,6 +43,7 @@ impl Terminal {
                 None => sitting.env_remove(name),
             };
         }
+        sitting = signals::heeded(sitting);
         sitting.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = sitting.spawn().expect("a program can be started");
         let keyboard = File::from(master);
@@ -74,11 +76,11 @@ impl Terminal {
     /// The exit code, once it has ended and all it wrote is on the screen.
     #[track_caller]
     pub fn finish(&mut self) -> Option<i32> {
-        let deadline = Instant::now() + LIMIT;
+        let deadline = Limit::from(LIMIT).begin();
         let status = loop {
             match self.child.try_wait().expect("a child can be waited for") {
                 Some(status) => break status,
-                None => assert!(Instant::now() < deadline, "no exit: {}", self.shown()),
+                None => assert!(!deadline.is_over(), "no exit: {}", self.shown()),
             }
             std::thread::sleep(GLANCE);
         };

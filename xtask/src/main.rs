@@ -16,6 +16,7 @@ mod screenshots;
 mod search;
 mod soak;
 mod source;
+mod test;
 mod tidy;
 
 use std::process::ExitCode;
@@ -24,7 +25,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
 
   ci           everything a change must pass: tidy, format, lints, all tests
   test         all tests (installs the MCP peers they talk to under target/peers and a browser,
-               and starts a throw-away Postgres)
+               and starts a throw-away Postgres); test NAME...: only those whose name contains
+               NAME. A failure does not stop the rest; the end is a list of what failed
   conformance  only the official conformance suite (conformance [RUN]..., e.g. modern-stdio)
   tidy         the laws the compiler does not know: door plates, who may import whom
   dist         the packages that are shipped, in release (dist --help)
@@ -46,8 +48,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (task, rest) = arguments.split_first().map_or(("", &[][..]), |(t, r)| (t.as_str(), r));
     let outcome = match task {
-        "ci" => ci(),
-        "test" => test(),
+        "ci" => test::ci(),
+        "test" => test::run(rest),
+        test::JUDGE => test::judge(),
         "conformance" => conformance::run(rest),
         "tidy" => tidy::run(),
         "dist" => dist::run(rest),
@@ -67,33 +70,11 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("{message}");
+            // An empty one has been told already.
+            if !message.is_empty() {
+                eprintln!("{message}");
+            }
             ExitCode::FAILURE
         }
     }
-}
-
-/// The same steps on a laptop and in CI, cheapest first.
-fn ci() -> Result<(), String> {
-    run::announce("tidy");
-    tidy::run()?;
-    run::cargo("fmt --all --check")?;
-    run::cargo("clippy --workspace --all-targets --locked -- -D warnings")?;
-    test()
-}
-
-fn test() -> Result<(), String> {
-    peers::install()?;
-    browser::install()?;
-    run::cargo("build --workspace --bins --examples --locked")?;
-    // Most tests wait for processes most of the time.
-    let threads = 2 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let postgres = postgres::Cluster::start()?;
-    let before = leftovers::before();
-    let arguments = format!("test --workspace --locked -- --test-threads {threads}");
-    run::cargo_with(&arguments, &[(postgres::VARIABLE, postgres.url())])?;
-    drop(postgres);
-    leftovers::check(&before)?;
-    conformance::judge(&[])?;
-    dist::judge(&dist::built())
 }

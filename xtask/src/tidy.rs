@@ -150,6 +150,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("app/settings", &["chain", "cli", "environment", "logins"]),
 ];
 
+/// The crate of the test kit, without its prefix.
+const KIT: &str = "tests";
+
 /// Our crates and those each may depend on.
 const MAY_DEPEND: &[(&str, &[&str])] = &[
     ("wire", &[]),
@@ -230,6 +233,13 @@ fn check_crates(faults: &mut Vec<String>) -> Result<(), String> {
         let manifest =
             std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
         let ours = manifest.lines().filter_map(|line| line.strip_prefix("trunkline-"));
+        // The kit depends on no crate of ours; it is for tests only, which the next line sees to.
+        let is_for_tests = |line: &&str| line.starts_with(KIT);
+        let (product, _) = manifest.split_once("[dev-dependencies]").unwrap_or((&manifest, ""));
+        if product.contains(&format!("trunkline-{KIT}")) {
+            faults.push(format!("{path}: the kit is a dev-dependency"));
+        }
+        let ours = ours.filter(|line| !is_for_tests(line));
         for dependency in ours.filter_map(|line| line.split(['.', ' ', '=']).next()) {
             if !allowed.contains(&dependency) {
                 faults.push(format!("{path}: `{name}` may not depend on `{dependency}`"));

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use kit::client::Client;
 use kit::http::{Ask, Connection};
+use kit::limit::Limit;
 use kit::mcp::Speak;
 use kit::room::Room;
 use kit::scene::{Front, Talk};
@@ -155,7 +156,7 @@ fn co_7_serve_writes_nothing_to_stdout_and_does_not_read_stdin() {
     assert_eq!(serve.process().lines_seen(), 0);
     assert!(serve.process().is_alive(), "the end of stdin is not the end of the service");
     serve.process().signal(rustix::process::Signal::TERM);
-    let end = serve.process().finish(Duration::from_secs(20));
+    let end = serve.process().finish(Limit::promised(Duration::from_secs(3)));
     assert_eq!((end.code, end.stdout.as_str()), (Some(0), ""), "{end:?}");
 }
 

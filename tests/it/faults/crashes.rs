@@ -103,9 +103,10 @@ fn k9_what_cannot_be_started_is_named_and_harms_nobody() {
             client.wait_stderr(&[key], SOON);
         }
         assert_unnoticed(&client, Duration::from_secs(1));
-        // Said once, or a few times where it is tried again; never a storm.
+        // Said once, or where it is tried again: from 0.5 s on, in twice the time each. That is seven
+        // times in a minute, which all of this takes on a busy machine; a storm has hundreds.
         let said = client.stderr().matches("surely-no-such-program-anywhere").count();
-        assert!(said <= 6, "{said} times:\n{}", client.stderr());
+        assert!(said <= 10, "{said} times:\n{}", client.stderr());
     }
 }
 

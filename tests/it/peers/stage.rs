@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use kit::client::Client;
 use kit::room::{MARK, Room};
 use kit::serve::Serve;
-use kit::{LIMIT, bin, port};
+use kit::{LIMIT, bin, port, yardstick};
 use serde_json::{Value, json};
 
 /// The modes of server-everything, and what a config calls them.
@@ -86,6 +87,9 @@ impl Stage {
     }
 }
 
+/// What the scripts have for one of their steps, on a machine that does nothing else.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Lets a script of `tests/peers` visit these targets; the result is its report.
 #[track_caller]
 pub(super) fn play(program: &Path, script: &str, targets: &[Value]) -> Value {
@@ -95,6 +99,9 @@ pub(super) fn play(program: &Path, script: &str, targets: &[Value]) -> Value {
     command.arg(&script).arg(json!(targets).to_string());
     command.env("PEERS", place()).env("HOME", home.path("")).env(MARK, home.marker());
     command.env("PYTHONDONTWRITEBYTECODE", "1");
+    let lately = Instant::now().checked_sub(Duration::from_secs(10)).unwrap_or_else(Instant::now);
+    let patience = yardstick::allowed(PATIENCE, yardstick::slowed_since(lately));
+    command.env("PATIENCE", patience.as_secs().to_string());
     // The scripts limit each of their steps, so this ends.
     let end = command.output().expect("the client can be started");
     let (said, cried) = (&end.stdout, String::from_utf8_lossy(&end.stderr));

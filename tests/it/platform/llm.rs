@@ -7,6 +7,7 @@ use kit::llm::{Llm, Said};
 use kit::platform::{ADMIN, Platform, SERVERS, percent};
 use kit::room::Room;
 use kit::service::Wire;
+use kit::yardstick::Yardstick;
 use kit::{LIMIT, process};
 use serde_json::{Value, json};
 
@@ -142,13 +143,14 @@ fn us3_ac6_a_slow_language_model_is_waited_for_three_seconds_a_tool() {
     });
     let platform = platform(&room, &llm);
     let id = offer(&room, &platform, ("one", &[("run_query", "Run a SQL query on a database")]));
-    let begun = Instant::now();
+    let (yardstick, begun) = (Yardstick::new(), Instant::now());
     let shown = wait_source(&platform, &id, "run_query", "model");
     assert_eq!(shown["primary_skill_id"], "database", "there is an answer meanwhile");
     let classify = format!("/api/v1/tools/{}/classify", percent(&format!("{id}/run_query")));
     let again = platform.admin().bare("POST", &classify).is(200);
     assert_eq!(again["source"], "model");
-    assert!(begun.elapsed() < Duration::from_secs(12), "{:?}", begun.elapsed());
+    // Twice three seconds, and as much for all the rest.
+    yardstick.assert_kept(Duration::from_secs(12), begun.elapsed());
 }
 
 #[test]
@@ -160,7 +162,7 @@ fn us3_ac7_nfr_p5_sixty_tools_are_classified_within_a_minute_by_a_model_that_tak
     });
     let platform = platform(&room, &llm);
     let service = room.fake("many").generated(60, 60).listen(Wire::Http);
-    let begun = Instant::now();
+    let (yardstick, begun) = (Yardstick::new(), Instant::now());
     platform.connected("many", &service);
     let done = || {
         let groups = platform.tool_groups(ADMIN);
@@ -168,7 +170,7 @@ fn us3_ac7_nfr_p5_sixty_tools_are_classified_within_a_minute_by_a_model_that_tak
         tools.filter(|tool| tool["primary_skill_id"] == "software_development").count()
     };
     process::wait_until("all have its skill", Duration::from_secs(60), || done() == 60);
-    assert!(begun.elapsed() < Duration::from_secs(60));
+    yardstick.assert_kept(Duration::from_secs(60), begun.elapsed());
     let most = llm.asked().iter().map(|asked| asked.tools().len()).max();
     assert!(most.is_some_and(|most| most > 1), "several at a time: {most:?}");
 }

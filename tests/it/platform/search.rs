@@ -3,6 +3,7 @@
 use kit::platform::{ADMIN, Platform, SERVERS};
 use kit::room::Room;
 use kit::service::Wire;
+use kit::yardstick::Yardstick;
 use kit::{LIMIT, process, say};
 use serde_json::{Value, json};
 
@@ -295,6 +296,7 @@ fn us2_ac6_nfr_p3_a_search_over_ten_servers_with_a_hundred_tools_each_is_fast() 
     let asked = json!({ "query": "find the tool that does it", "limit": 10 });
     let metadata = found(&platform, ADMIN, &asked)["metadata"].clone();
     assert_eq!(metadata, json!({ "servers_searched": 10, "total_tools_searched": 1000 }));
+    let yardstick = Yardstick::new();
     let mut times: Vec<_> = (0..21)
         .map(|_| {
             let begun = std::time::Instant::now();
@@ -303,6 +305,6 @@ fn us2_ac6_nfr_p3_a_search_over_ten_servers_with_a_hundred_tools_each_is_fast() 
         })
         .collect();
     times.sort();
-    // The promise of 003, which an unoptimised build on a busy machine has to keep, too.
-    assert!(times[10].as_millis() < 150, "{times:?}");
+    // The promise of 003, which an unoptimised build has to keep, too.
+    yardstick.assert_kept(std::time::Duration::from_millis(150), times[10]);
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::http::{Ask, Connection};
+use crate::line::Line;
 use crate::process::{comes_true, descendants, is_alive, kill};
 use crate::room::{MARK, Room};
 use crate::{LIMIT, SOON};
@@ -33,6 +34,11 @@ const FLAGS: [&str; 13] = [
 
 /// A page that is slow on a busy machine is still a page.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What the driver says when it ends for want of a port; another one may be free. It chooses by chance
+/// among thousands, so that a few starts are enough.
+const NO_PORT: &str = "port not available";
+const STARTS: u32 = 20;
 
 #[derive(Debug)]
 pub(super) struct Driver {
@@ -59,14 +65,9 @@ impl Driver {
     #[track_caller]
     pub(super) fn start(room: &Room) -> Self {
         let (driver, browser) = (program("chromedriver"), program("chromium"));
-        // If we are killed, it goes; and with it the browser, which it has tied to itself.
-        let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", "--"]).arg(driver).arg("--port=0");
-        command.env(MARK, room.marker()).env("HOME", room.marker());
-        let process = Client::spawn(command);
-        let said = |line: &[u8]| port(&String::from_utf8_lossy(line));
-        let line = process.wait_for("the driver's port", LIMIT, |line| said(&line.0).is_some());
-        let port = said(&line.0).expect("it was there a moment ago");
+        let (process, port) = (0..STARTS)
+            .find_map(|_| listening(room, &driver))
+            .unwrap_or_else(|| panic!("the driver has found no port in {STARTS} starts"));
         let connection = Mutex::new(Connection::open(([127, 0, 0, 1], port).into()));
         let mut own = Self { process, connection, session: String::new() };
         let asked = own.send("POST", "/session", Some(&capabilities(room, &browser)));
@@ -106,12 +107,28 @@ impl Driver {
     }
 }
 
+/// The driver and its port; `None`: the port it has found for IPv6 was taken for IPv4.
+#[track_caller]
+fn listening(room: &Room, driver: &Path) -> Option<(Client, u16)> {
+    // If we are killed, it goes; and with it the browser, which it has tied to itself.
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--"]).arg(driver).arg("--port=0");
+    command.env(MARK, room.marker()).env("HOME", room.marker());
+    let process = Client::spawn(command);
+    let said = |line: &Line| String::from_utf8_lossy(&line.0).into_owned();
+    let is_told = |line: &Line| port(&said(line)).is_some() || said(line).contains(NO_PORT);
+    let line = process.wait_for("the driver's port", LIMIT, is_told);
+    port(&said(&line)).map(|port| (process, port))
+}
+
 fn capabilities(room: &Room, browser: &Path) -> Value {
     let profile = format!("--user-data-dir={}", room.path("browser").display());
     let flags: Vec<&str> = FLAGS.into_iter().chain([profile.as_str()]).collect();
     json!({ "capabilities": { "alwaysMatch": {
         "goog:chromeOptions": { "binary": browser, "args": flags },
         "goog:loggingPrefs": { "browser": "ALL", "performance": "ALL" },
+        // The driver's own limit for a script is half a minute; ours is PATIENCE.
+        "timeouts": { "script": PATIENCE.as_millis(), "pageLoad": PATIENCE.as_millis() },
         // One that opens is looked at by the test.
         "unhandledPromptBehavior": "ignore",
     } } })

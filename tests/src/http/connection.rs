@@ -3,11 +3,11 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use super::Ask;
 use super::events::{Event, Events};
 use crate::LIMIT;
+use crate::limit::{Deadline, Limit};
 
 #[derive(Debug)]
 pub struct Connection {
@@ -111,16 +111,20 @@ impl Connection {
     }
 
     #[track_caller]
-    pub fn response(&mut self, limit: Duration) -> Response {
-        self.try_response(limit).unwrap_or_else(|| {
+    pub fn response(&mut self, limit: impl Into<Limit>) -> Response {
+        let deadline = limit.into().begin();
+        self.response_by(deadline).unwrap_or_else(|| {
             let got = String::from_utf8_lossy(&self.buffer).into_owned();
-            panic!("no whole response within {limit:?}; so far: {got:?}")
+            panic!("no whole response within {deadline}; so far: {got:?}")
         })
     }
 
-    pub fn try_response(&mut self, limit: Duration) -> Option<Response> {
-        let deadline = Instant::now() + limit;
-        let head = self.try_head(limit)?;
+    pub fn try_response(&mut self, limit: impl Into<Limit>) -> Option<Response> {
+        self.response_by(limit.into().begin())
+    }
+
+    fn response_by(&mut self, deadline: Deadline) -> Option<Response> {
+        let head = self.head_by(deadline)?;
         let mut body = Vec::new();
         while self.framing != Framing::Done {
             body.extend(self.piece(deadline)?);
@@ -129,8 +133,8 @@ impl Connection {
     }
 
     /// What there is of the body behind the head that was read last.
-    pub fn body(&mut self, limit: Duration) -> Vec<u8> {
-        let deadline = Instant::now() + limit;
+    pub fn body(&mut self, limit: impl Into<Limit>) -> Vec<u8> {
+        let deadline = limit.into().begin();
         let mut body = Vec::new();
         while self.framing != Framing::Done {
             match self.piece(deadline) {
@@ -142,16 +146,20 @@ impl Connection {
     }
 
     #[track_caller]
-    pub fn head(&mut self, limit: Duration) -> Head {
-        self.try_head(limit).unwrap_or_else(|| {
+    pub fn head(&mut self, limit: impl Into<Limit>) -> Head {
+        let deadline = limit.into().begin();
+        self.head_by(deadline).unwrap_or_else(|| {
             let got = String::from_utf8_lossy(&self.buffer).into_owned();
-            panic!("no response within {limit:?}; so far: {got:?}")
+            panic!("no response within {deadline}; so far: {got:?}")
         })
     }
 
     /// The next head that is not an interim one; its body is what is read next.
-    pub fn try_head(&mut self, limit: Duration) -> Option<Head> {
-        let deadline = Instant::now() + limit;
+    pub fn try_head(&mut self, limit: impl Into<Limit>) -> Option<Head> {
+        self.head_by(limit.into().begin())
+    }
+
+    fn head_by(&mut self, deadline: Deadline) -> Option<Head> {
         loop {
             let end = loop {
                 match self.buffer.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -173,8 +181,11 @@ impl Connection {
     }
 
     /// The next event of the stream that is being read; `None`: it has ended, or the time is up.
-    pub fn event(&mut self, limit: Duration) -> Option<Event> {
-        let deadline = Instant::now() + limit;
+    pub fn event(&mut self, limit: impl Into<Limit>) -> Option<Event> {
+        self.event_by(limit.into().begin())
+    }
+
+    fn event_by(&mut self, deadline: Deadline) -> Option<Event> {
         loop {
             if let Some(event) = self.waiting.pop_front() {
                 return Some(event);
@@ -188,10 +199,10 @@ impl Connection {
     }
 
     /// The next event that carries a message.
-    pub fn message(&mut self, limit: Duration) -> Option<Event> {
-        let deadline = Instant::now() + limit;
+    pub fn message(&mut self, limit: impl Into<Limit>) -> Option<Event> {
+        let deadline = limit.into().begin();
         loop {
-            let event = self.event(deadline.saturating_duration_since(Instant::now()))?;
+            let event = self.event_by(deadline)?;
             if event.is_message() {
                 return Some(event);
             }
@@ -204,14 +215,14 @@ impl Connection {
     }
 
     /// Has the other side closed the connection (whatever it sent before)?
-    pub fn is_closed_within(&mut self, limit: Duration) -> bool {
-        let deadline = Instant::now() + limit;
+    pub fn is_closed_within(&mut self, limit: impl Into<Limit>) -> bool {
+        let deadline = limit.into().begin();
         loop {
             let before = self.buffer.len();
             if self.more(deadline) {
                 continue;
             }
-            return self.buffer.len() == before && Instant::now() < deadline;
+            return self.buffer.len() == before && !deadline.is_over();
         }
     }
 
@@ -230,12 +241,12 @@ impl Connection {
     }
 
     /// Some bytes of the body.
-    fn piece(&mut self, deadline: Instant) -> Option<Vec<u8>> {
+    fn piece(&mut self, deadline: Deadline) -> Option<Vec<u8>> {
         match self.framing {
             Framing::Done => Some(Vec::new()),
             Framing::UntilClose => {
                 if self.buffer.is_empty() && !self.more(deadline) {
-                    if Instant::now() >= deadline {
+                    if deadline.is_over() {
                         return None;
                     }
                     self.framing = Framing::Done;
@@ -268,7 +279,7 @@ impl Connection {
         }
     }
 
-    fn chunk_head(&mut self, deadline: Instant) -> Option<Vec<u8>> {
+    fn chunk_head(&mut self, deadline: Deadline) -> Option<Vec<u8>> {
         let end = loop {
             match self.buffer.windows(2).position(|window| window == b"\r\n") {
                 Some(at) => break at,
@@ -298,10 +309,10 @@ impl Connection {
     }
 
     /// Reads more; `false`: the connection has ended, or the time is up.
-    fn more(&mut self, deadline: Instant) -> bool {
+    fn more(&mut self, deadline: Deadline) -> bool {
         let mut chunk = [0; 1 << 16];
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = deadline.left();
             if left.is_zero() {
                 return false;
             }
@@ -312,7 +323,12 @@ impl Connection {
                     self.buffer.extend_from_slice(&chunk[..count]);
                     return true;
                 }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // The time may be longer than it looked.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut
+                    ) => {}
                 Err(_) => return false,
             }
         }

@@ -16,6 +16,7 @@ use std::time::Duration;
 use crate::client::Client;
 use crate::http::{Ask, Connection, Head, Response};
 use crate::inbox::Inbox;
+use crate::limit::Limit;
 use crate::line::Line;
 use crate::mcp::Speak;
 use crate::{LIMIT, scan};
@@ -119,7 +120,7 @@ impl Modern {
 
     /// Waits for a notification of this subscription.
     #[track_caller]
-    pub fn event(&self, id: &[u8], method: &str, limit: Duration) -> Line {
+    pub fn event(&self, id: &[u8], method: &str, limit: impl Into<Limit>) -> Line {
         let what = format!("{method} for {}", String::from_utf8_lossy(id));
         self.wait_for(&what, limit, |line| line.is_notification(method) && belongs_to(line, id))
     }
@@ -173,7 +174,7 @@ impl Modern {
 
     /// Waits until the response to a request over HTTP has ended.
     #[track_caller]
-    pub fn is_over(&self, id: &[u8], limit: Duration) -> bool {
+    pub fn is_over(&self, id: &[u8], limit: impl Into<Limit>) -> bool {
         self.posts().is_over(id, limit)
     }
 

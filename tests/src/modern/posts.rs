@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::header;
 use crate::http::{Ask, Connection, Head};
 use crate::inbox::Inbox;
+use crate::limit::Limit;
 use crate::line::Line;
 use crate::scan;
 
@@ -87,12 +88,12 @@ impl Posts {
         }
     }
 
-    pub(super) fn head_of(&self, id: &[u8], limit: Duration) -> Option<Head> {
+    pub(super) fn head_of(&self, id: &[u8], limit: impl Into<Limit>) -> Option<Head> {
         self.wait(limit, |state| state.heads.get(id).cloned())
     }
 
     /// Waits until the response is over, whoever has ended it.
-    pub(super) fn is_over(&self, id: &[u8], limit: Duration) -> bool {
+    pub(super) fn is_over(&self, id: &[u8], limit: impl Into<Limit>) -> bool {
         self.wait(limit, |state| state.over.iter().any(|over| over == id).then_some(())).is_some()
     }
 
@@ -139,14 +140,14 @@ impl Posts {
         self.inbox.complain(format!("status {status}: {text}"));
     }
 
-    fn wait<T>(&self, limit: Duration, wanted: impl Fn(&State) -> Option<T>) -> Option<T> {
-        let deadline = Instant::now() + limit;
+    fn wait<T>(&self, limit: impl Into<Limit>, wanted: impl Fn(&State) -> Option<T>) -> Option<T> {
+        let deadline = limit.into().begin();
         let mut state = self.lock();
         loop {
             if let Some(found) = wanted(&state) {
                 return Some(found);
             }
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = deadline.left();
             if left.is_zero() {
                 return None;
             }

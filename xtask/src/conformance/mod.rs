@@ -86,18 +86,20 @@ pub fn run(wanted: &[String]) -> Result<(), String> {
 }
 
 /// Runs the suite with what is built and installed. All runs, whatever the first ones come to.
-pub fn judge(wanted: &[String]) -> Result<(), String> {
+fn judge(wanted: &[String]) -> Result<(), String> {
+    let faults: Vec<String> = judge_each(wanted).filter_map(|(_, outcome)| outcome.err()).collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+}
+
+/// Each run that is wanted, as it is asked for: its name, and what it came to.
+pub fn judge_each(wanted: &[String]) -> impl Iterator<Item = (String, Result<(), String>)> {
     let is_wanted = |kind: &str, name: &str| {
         wanted.is_empty() || wanted.iter().any(|wanted| wanted == kind || wanted == name)
     };
-    let mut faults = Vec::new();
-    for run in RUNS.iter().filter(|run| is_wanted(run.kind, &run.name())) {
-        faults.extend(through_the_gateway(run).err());
-    }
-    for era in clients::ERAS.iter().filter(|era| is_wanted("client", &clients::name(era))) {
-        faults.extend(clients::judge(era).err());
-    }
-    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+    let servers = RUNS.iter().filter(move |run| is_wanted(run.kind, &run.name()));
+    let servers = servers.map(|run| (run.name(), through_the_gateway(run)));
+    let eras = clients::ERAS.iter().filter(move |era| is_wanted("client", &clients::name(era)));
+    servers.chain(eras.map(|era| (clients::name(era), clients::judge(era))))
 }
 
 /// A misspelt name would run nothing, and be content.

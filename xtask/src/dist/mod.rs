@@ -50,10 +50,15 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     if check { check::run(&dist) } else { Ok(()) }
 }
 
-/// Every kind of package, made of the programs in this folder, keeps its promises.
-pub fn judge(programs: &Path) -> Result<(), String> {
+/// The name of a package, and what its trial came to.
+pub type Judged = (&'static str, Result<(), String>);
+
+/// Every kind of package, made of the programs in this folder: its name, and whether it keeps its
+/// promises.
+pub fn judge_each(programs: &Path) -> Result<Vec<Judged>, String> {
     let out = file::target().join("dist-check");
-    check::run(&Dist::pack(Programs::find(programs)?, &out, Haste::Much)?)
+    let dist = Dist::pack(Programs::find(programs)?, &out, Haste::Much)?;
+    Ok(check::each(&dist).collect())
 }
 
 /// Where `cargo build` leaves the programs.

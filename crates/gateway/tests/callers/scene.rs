@@ -35,20 +35,28 @@ pub(crate) struct Scene {
 /// It is run by the word.
 pub(crate) type Apart = (&'static str, &'static str);
 
-/// Runs the tests whose names hold this word.
-pub(crate) fn run(wanted: Option<&str>, apart: &[Apart], tests: &[Test]) -> ExitCode {
-    let wanted = wanted.filter(|word| !word.starts_with('-')).unwrap_or_default();
+/// Runs the tests whose names hold one of these words, or all; `--list` names them. Whatever fails,
+/// the others are run.
+pub(crate) fn run(words: &[String], apart: &[Apart], tests: &[Test]) -> ExitCode {
+    if words.iter().any(|word| word == "--list") {
+        let names = apart.iter().map(|(name, _)| name).chain(tests.iter().map(|(name, _)| name));
+        names.for_each(|name| println!("{name}: test"));
+        return ExitCode::SUCCESS;
+    }
+    let wanted: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
+    let is_wanted =
+        |name: &str| wanted.is_empty() || wanted.iter().any(|word| name.contains(word.as_str()));
     let mut failed = 0;
     let mut tell = |name: &str, passed: bool| {
         failed += u32::from(!passed);
         println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
     };
-    for (name, word) in apart.iter().filter(|(name, _)| name.contains(wanted)) {
+    for (name, word) in apart.iter().filter(|(name, _)| is_wanted(name)) {
         let program = std::env::current_exe().unwrap();
         tell(name, Command::new(program).arg(word).status().unwrap().success());
     }
     let scene = Scene::start();
-    for (name, test) in tests.iter().filter(|(name, _)| name.contains(wanted)) {
+    for (name, test) in tests.iter().filter(|(name, _)| is_wanted(name)) {
         tell(name, catch_unwind(AssertUnwindSafe(|| test(&scene))).is_ok());
     }
     println!("\ntest result: {failed} failed");

@@ -6,9 +6,9 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
+use kit::limit::Limit;
 use rustix::process::Pid;
 
 use crate::table::{Table, wait_until};
@@ -75,20 +75,24 @@ impl Owner {
 
     /// Waits for a line about something, such as `exited NAME`, and returns the rest of it.
     #[track_caller]
-    pub(crate) fn hear(&mut self, about: &str, limit: Duration) -> String {
+    pub(crate) fn hear(&mut self, about: &str, limit: impl Into<Limit>) -> String {
         self.hear_any(&[about], limit)
     }
 
     #[track_caller]
-    pub(crate) fn hear_any(&mut self, abouts: &[&str], limit: Duration) -> String {
-        let start = Instant::now();
+    pub(crate) fn hear_any(&mut self, abouts: &[&str], limit: impl Into<Limit>) -> String {
+        let deadline = limit.into().begin();
         loop {
             if let Some(rest) = abouts.iter().find_map(|&about| self.heard.remove(about)) {
                 return rest;
             }
-            let left = limit.saturating_sub(start.elapsed());
-            let Ok(line) = self.lines.recv_timeout(left) else {
-                panic!("waited {limit:?} in vain for {abouts:?}; heard {:?}", self.heard)
+            let line = match self.lines.recv_timeout(deadline.left()) {
+                Ok(line) => line,
+                // It may be longer than it looked.
+                Err(RecvTimeoutError::Timeout) if !deadline.is_over() => continue,
+                Err(_) => {
+                    panic!("waited {deadline} in vain for {abouts:?}; heard {:?}", self.heard)
+                }
             };
             let mut words = line.splitn(3, ' ');
             let about = format!("{} {}", words.next().unwrap(), words.next().unwrap());
@@ -131,12 +135,12 @@ impl Owner {
     /// The owner was killed: so must be all servers and the keeper, within the promised time.
     #[track_caller]
     pub(crate) fn leaves_nothing(&mut self) {
-        let killed = Instant::now();
+        let deadline = PROMISED.begin();
         self.child.wait().unwrap();
         wait_until(PATIENCE, "nothing is left", || {
             self.servers() == 0 && self.keepers().is_empty()
         });
-        assert!(killed.elapsed() < PROMISED, "took {:?}", killed.elapsed());
+        assert!(!deadline.is_over(), "not within {deadline}");
     }
 }
 

@@ -1,8 +1,8 @@
 //! The table of processes as the test sees it, and waiting on its states.
 
 use std::fs;
-use std::time::{Duration, Instant};
 
+use kit::limit::Limit;
 use rustix::event::{Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::process::Pid;
@@ -98,10 +98,10 @@ impl Process {
 
 /// Waits for a state, and fails when it does not come within the limit.
 #[track_caller]
-pub(crate) fn wait_until(limit: Duration, what: &str, mut state: impl FnMut() -> bool) {
-    let start = Instant::now();
+pub(crate) fn wait_until(limit: impl Into<Limit>, what: &str, mut state: impl FnMut() -> bool) {
+    let deadline = limit.into().begin();
     while !state() {
-        assert!(start.elapsed() < limit, "waited {limit:?} in vain: {what}");
+        assert!(!deadline.is_over(), "waited {deadline} in vain: {what}");
         let pause = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
         poll(&mut [], Some(&pause)).unwrap();
     }

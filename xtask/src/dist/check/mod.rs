@@ -12,8 +12,14 @@ use std::process::Command;
 
 use super::{Dist, file};
 
-/// One after the other; the first that fails is told.
+/// All of them, whatever the first ones come to.
 pub(super) fn run(dist: &Dist) -> Result<(), String> {
+    let faults: Vec<String> = each(dist).filter_map(|(_, outcome)| outcome.err()).collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+}
+
+/// One after the other, as it is asked for: its name, and what it came to.
+pub(super) fn each(dist: &Dist) -> impl Iterator<Item = (&'static str, Result<(), String>)> {
     type Check = fn(&Dist, &Path) -> Result<String, String>;
     let checks: [(&str, Check); 5] = [
         ("deb", deb::check),
@@ -22,13 +28,16 @@ pub(super) fn run(dist: &Dist) -> Result<(), String> {
         ("mcpb", mcpb::check),
         ("container", container::check),
     ];
-    for (name, check) in checks {
+    checks.into_iter().map(|(name, check)| {
         let place = dist.out.join("check").join(name);
-        file::emptied(&place)?;
-        let said = check(dist, &place).map_err(|why| format!("dist: {name}: {why}"))?;
-        println!("ok  {name}: {said}");
-    }
-    Ok(())
+        let outcome = file::emptied(&place).and_then(|()| check(dist, &place));
+        (
+            name,
+            outcome
+                .map(|said| println!("ok  {name}: {said}"))
+                .map_err(|why| format!("dist: {name}: {why}")),
+        )
+    })
 }
 
 /// The one file with this ending.

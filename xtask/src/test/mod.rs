@@ -1,0 +1,126 @@
+//! `test` and `ci`: runs every test, the conformance suite and the package trials, whatever fails,
+//! and ends with one list of what failed and how to run each alone.
+
+mod apart;
+mod beside;
+mod harness;
+mod programs;
+mod report;
+
+use std::time::Instant;
+
+use crate::{browser, leftovers, peers, postgres, run, tidy};
+use beside::Beside;
+pub use beside::{WORD as JUDGE, judge};
+use harness::Job;
+use programs::{Program, Scope};
+use report::Report;
+
+const USAGE: &str = "usage: cargo xtask test [--exact] [NAME]...
+
+  NAME     only tests whose name (such as platform::audit::…) contains NAME, without the
+           conformance suite and the package trials
+  --exact  … whose name is NAME";
+
+/// Which tests are wanted.
+enum Wanted {
+    All,
+    Containing(Vec<String>),
+    Exactly(Vec<String>),
+}
+
+/// `cargo xtask test [NAME]…`
+pub fn run(arguments: &[String]) -> Result<(), String> {
+    let wanted = Wanted::read(arguments)?;
+    let mut report = Report::default();
+    let outcome = tests(&wanted, &mut report);
+    report.close(outcome)
+}
+
+/// `cargo xtask ci`: the same steps on a laptop and in CI, cheapest first.
+pub fn ci() -> Result<(), String> {
+    let mut report = Report::default();
+    run::announce("tidy");
+    report.step("tidy", "cargo xtask tidy", tidy::run);
+    for (name, arguments) in [
+        ("format", "fmt --all --check"),
+        ("lints", "clippy --workspace --all-targets --locked -- -D warnings"),
+    ] {
+        report.step(name, &format!("cargo {arguments}"), || run::cargo(arguments));
+    }
+    let outcome = tests(&Wanted::All, &mut report);
+    report.close(outcome)
+}
+
+/// An error is one without which nothing can be tried; what fails goes into the report.
+fn tests(wanted: &Wanted, report: &mut Report) -> Result<(), String> {
+    report.timed("peers", peers::install)?;
+    report.timed("browser", browser::install)?;
+    let programs = report.timed("build", || programs::build(wanted.scope()))?;
+    let jobs: Vec<Job> = programs.into_iter().filter_map(|program| wanted.job(program)).collect();
+    if jobs.is_empty() {
+        return Err("no test has such a name".to_owned());
+    }
+    let beside = matches!(wanted, Wanted::All).then(Beside::start).transpose()?;
+    let needs_postgres = jobs.iter().any(Job::needs_postgres);
+    let postgres = if needs_postgres { Some(postgres::Cluster::start()?) } else { None };
+    let before = leftovers::before();
+    let start = Instant::now();
+    harness::run(jobs, postgres.as_ref().map(postgres::Cluster::url), report);
+    report.took("tests", start.elapsed());
+    drop(postgres);
+    if matches!(wanted, Wanted::All) && programs::has_examples_in_docs() {
+        let arguments = "test --workspace --locked --doc";
+        report.step("examples in docs", &format!("cargo {arguments}"), || run::cargo(arguments));
+    }
+    report.step("processes left behind", "cargo xtask test", || leftovers::check(&before));
+    if let Some(beside) = beside {
+        beside.finish(report);
+    }
+    Ok(())
+}
+
+impl Wanted {
+    fn read(arguments: &[String]) -> Result<Self, String> {
+        let (exact, names) = match arguments {
+            [flag, names @ ..] if flag == "--exact" => (true, names.to_vec()),
+            names => (false, names.to_vec()),
+        };
+        match (exact, names.is_empty()) {
+            _ if names.iter().any(|name| name.starts_with('-')) => Err(USAGE.to_owned()),
+            (true, true) => Err(USAGE.to_owned()),
+            (false, true) => Ok(Self::All),
+            (true, false) => Ok(Self::Exactly(names)),
+            (false, false) => Ok(Self::Containing(names)),
+        }
+    }
+
+    /// Names that only the black-box tests have are looked for nowhere else: the tests of all
+    /// crates take a while to build.
+    fn scope(&self) -> Scope {
+        let names = match self {
+            Self::All => return Scope::Everything,
+            Self::Containing(names) | Self::Exactly(names) => names,
+        };
+        let is_black_box = |name: &String| {
+            let found = programs::sources_of(name);
+            !found.is_empty() && found.iter().all(|path| path.starts_with("tests/it"))
+        };
+        if names.iter().all(is_black_box) { Scope::BlackBox } else { Scope::Everything }
+    }
+
+    /// This program with those of its tests that are wanted, if there are any.
+    fn job(&self, program: Program) -> Option<Job> {
+        let tests = program.tests.iter().filter(|name| self.wants(name)).cloned().collect();
+        let job = Job { is_whole: matches!(self, Self::All), program, tests };
+        (!job.tests.is_empty()).then_some(job)
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Containing(names) => names.iter().any(|wanted| name.contains(wanted)),
+            Self::Exactly(names) => names.iter().any(|wanted| name == wanted),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What a run came to: what failed and how to run it alone, where the time went, and the count.
+
+use std::time::{Duration, Instant};
+
+use super::harness::Ended;
+use crate::run;
+
+/// How many of the slowest tests are shown, and how long one takes to be shown.
+const SLOWEST: usize = 15;
+const SLOW: Duration = Duration::from_secs(5);
+
+#[derive(Default)]
+pub(super) struct Report {
+    passed: usize,
+    failed: Vec<Failed>,
+    steps: Vec<(String, Duration)>,
+    tests: Vec<(String, Duration)>,
+}
+
+struct Failed {
+    what: String,
+    /// What runs it alone.
+    command: String,
+}
+
+impl Report {
+    /// A step without which the others make no sense.
+    pub(super) fn timed<T>(
+        &mut self,
+        name: &str,
+        step: impl FnOnce() -> Result<T, String>,
+    ) -> Result<T, String> {
+        let start = Instant::now();
+        let outcome = step();
+        self.took(name, start.elapsed());
+        outcome
+    }
+
+    /// A check that passes or fails; the command runs it alone.
+    pub(super) fn step(
+        &mut self,
+        name: &str,
+        command: &str,
+        check: impl FnOnce() -> Result<(), String>,
+    ) {
+        match self.timed(name, check) {
+            Ok(()) => self.passed(),
+            Err(message) => {
+                println!("{message}");
+                self.failed(name, command);
+            }
+        }
+    }
+
+    pub(super) fn took(&mut self, name: &str, time: Duration) {
+        self.steps.push((name.to_owned(), time));
+    }
+
+    pub(super) fn test(&mut self, label: &str, ended: &Ended) {
+        let Ended { test, passed, took } = ended;
+        self.tests.push((format!("{label}: {test}"), *took));
+        match passed {
+            true => self.passed(),
+            false => {
+                self.failed(
+                    &format!("{label}: {test}"),
+                    &format!("cargo xtask test --exact {test}"),
+                );
+            }
+        }
+    }
+
+    pub(super) fn passed(&mut self) {
+        self.passed += 1;
+    }
+
+    pub(super) fn failed(&mut self, what: &str, command: &str) {
+        self.failed.push(Failed { what: what.to_owned(), command: command.to_owned() });
+    }
+
+    /// Says all of it. The last line is the count, alone. An error has been told.
+    pub(super) fn close(mut self, outcome: Result<(), String>) -> Result<(), String> {
+        if let Err(message) = outcome {
+            println!("{message}");
+            let what = message.lines().next().unwrap_or_default().to_owned();
+            self.failed(&format!("stopped: {what}"), "cargo xtask test");
+        }
+        self.show_times();
+        if !self.failed.is_empty() {
+            run::announce("failed, and how to run each alone");
+        }
+        for Failed { what, command } in &self.failed {
+            println!("{what}\n    {command}");
+        }
+        println!("{} passed, {} failed", self.passed, self.failed.len());
+        if self.failed.is_empty() { Ok(()) } else { Err(String::new()) }
+    }
+
+    fn show_times(&mut self) {
+        run::announce("where the time went");
+        for (name, time) in self.steps.iter().filter(|(_, time)| time.as_secs() >= 1) {
+            println!("{:>8.1} s  {name}", time.as_secs_f64());
+        }
+        self.tests.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+        for (name, time) in self.tests.iter().take(SLOWEST).filter(|(_, time)| *time >= SLOW) {
+            println!("{:>8.1} s  {name}", time.as_secs_f64());
+        }
+    }
+}
