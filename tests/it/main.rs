@@ -33,6 +33,7 @@ mod review;
 mod schema;
 mod sharing;
 mod simple;
+mod slow_readers;
 mod traces;
 
 /// Tests that measure promised times, or use both processors for long, take turns.

@@ -1,5 +1,6 @@
-//! The platform at full size, by hand: `cargo xtask soak platform`. Each run prints its figures
-//! and fails when a limit is broken; the suite has smaller versions of the same.
+//! Long runs by hand: the platform at full size (`cargo xtask soak platform`) and slow readers
+//! (`cargo xtask soak slow-readers`). Each run prints its figures and fails when a limit is broken;
+//! the suite has smaller versions of the same.
 
 mod caller;
 mod control;
@@ -9,6 +10,7 @@ mod kills;
 mod load;
 mod report;
 mod restarts;
+mod slow_readers;
 mod timeline;
 mod truth;
 mod writer;
@@ -21,6 +23,7 @@ const USAGE: &str = "usage: platform-soak [RUN]... [--scale N] [--rate N]
   load         1,000 calls a second for a minute, over MCP and REST
   restarts     a server killed and restarted 100 times under load, over HTTP and over stdio
   kills        `serve` killed at 200 moments while it writes, on SQLite and on Postgres
+  slow-readers every front, every kind of server, several speeds: a minute each (only if named)
   --scale N    a part of that: N percent
   --rate N     calls a second to the server that is killed, instead of 200";
 
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
             Run::Load => load::run(&mut report, size),
             Run::Restarts => restarts::run(&mut report, size),
             Run::Kills => kills::run(&mut report, size),
+            Run::SlowReaders => slow_readers::run(&mut report, size),
         }
     }
     match report.verdict() {
@@ -62,6 +66,7 @@ enum Run {
     Load,
     Restarts,
     Kills,
+    SlowReaders,
 }
 
 fn parse(args: &[String]) -> Option<(Vec<Run>, Size)> {
@@ -73,6 +78,7 @@ fn parse(args: &[String]) -> Option<(Vec<Run>, Size)> {
             "load" => runs.push(Run::Load),
             "restarts" => runs.push(Run::Restarts),
             "kills" => runs.push(Run::Kills),
+            "slow-readers" => runs.push(Run::SlowReaders),
             "--scale" => size.percent = number(args.next())?,
             "--rate" => size.rate = number(args.next())?,
             _ => return None,

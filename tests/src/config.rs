@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
+use crate::pace::Pace;
 use crate::room::{MARK, Room};
 use crate::service::{Service, Wire};
 use crate::{bin, say};
@@ -194,6 +195,17 @@ impl<'a> Fake<'a> {
     /// `refusal` (the body for a request without a session).
     pub fn http(self, options: Value) -> Self {
         self.set("http", options)
+    }
+
+    /// Reads what is sent to it at this pace.
+    pub fn reading(self, pace: Pace) -> Self {
+        self.set("read", pace.script())
+    }
+
+    /// Writes nothing down: for what would fill a disk.
+    pub fn without_ledger(mut self) -> Self {
+        self.script.remove("ledger");
+        self
     }
 
     /// Goes on after stdin has ended.

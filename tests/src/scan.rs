@@ -18,7 +18,12 @@ pub fn is_json(bytes: &[u8]) -> bool {
 
 /// The value of the first member called `key`, however the key is spelled.
 pub fn get<'a>(object: &'a [u8], key: &str) -> Option<&'a [u8]> {
-    members(object)?.into_iter().find(|m| is_key(m, key)).map(|m| m.value)
+    named(&members(object)?, key)
+}
+
+/// [`get`] of members that are known already.
+pub fn named<'a>(members: &[Member<'a>], key: &str) -> Option<&'a [u8]> {
+    members.iter().find(|m| is_key(m, key)).map(|m| m.value)
 }
 
 /// [`get`] step by step into nested objects.

@@ -41,6 +41,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   eval-search  measure the search: quality beside BM25F and a MiniLM hybrid, skills, time
                (eval-search --data DIR...; installs the teacher's weights under target/search)
   soak         200 clients on one `trunkline serve` for a minute, in release (soak [SECONDS])
+  soak slow-readers  memory with readers of several speeds, every front and server, in release
   soak platform  the platform at full size, in release (soak platform [load|restarts|kills]...)
   coverage     how many lines the tests run through, by crate (coverage [--all])";
 

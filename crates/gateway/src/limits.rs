@@ -33,6 +33,13 @@ impl Default for Limits {
 /// A message at least this long moves through a queue without being copied.
 pub(crate) const LARGE_MESSAGE: usize = 256 * 1024;
 
+/// Messages that wait to be written are joined in buffers of this size: what is written of one is
+/// held until all of it is, so this is what a slow reader costs beyond what it has not read. Large
+/// enough that a burst leaves in one write. One such buffer is kept for the next messages of a pipe.
+pub(crate) const SEGMENT_BYTES: usize = 256 * 1024;
+/// The same for a socket, of which there may be ten thousand.
+pub(crate) const SOCKET_SPARE: usize = 16 * 1024;
+
 /// Calls one server may have open: far beyond what a client does, and little enough memory (some
 /// MiB) that a server that never answers is only its own harm.
 pub(crate) const OPEN_CALLS: usize = 1 << 17;
@@ -185,6 +192,8 @@ pub(crate) const BACKLOG: i32 = 4096;
 pub(crate) const RESERVED_DESCRIPTORS: u64 = 32;
 /// Between two attempts to accept while descriptors are short: no spinning, and soon enough.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+/// After so long without a shortage it is over; shorter ones are one, so that the log tells each once.
+pub(crate) const ACCEPT_CALM: Duration = Duration::from_secs(1);
 
 /// Seconds a connection may take: for the head of a request once it has begun; between requests
 /// (proxies keep theirs for 60, and the side that sends requests should be the one that closes);

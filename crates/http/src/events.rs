@@ -308,6 +308,10 @@ impl Events {
         } else if needed > 0 {
             self.buffer.copy_within(needed.., 0);
             self.buffer.truncate(self.buffer.len() - needed);
+            // A stream that always has the start of another event in here is never empty.
+            if self.buffer.len() <= KEPT_CAPACITY / 2 {
+                self.buffer.shrink_to(KEPT_CAPACITY);
+            }
         }
         self.line -= needed;
         self.searched = self.searched.saturating_sub(needed);

@@ -46,6 +46,10 @@ impl Lines {
             self.buffer.truncate(self.buffer.len() - self.start);
             self.searched -= self.start;
             self.start = 0;
+            // A stream that always has the start of another line in here never rewinds.
+            if self.buffer.len() <= KEPT_CAPACITY / 2 {
+                self.buffer.shrink_to(KEPT_CAPACITY);
+            }
         }
         let held = self.buffer.len();
         if self.buffer.capacity() - held < CHUNK {
@@ -184,6 +188,17 @@ mod tests {
             while lines.next_line().is_some() {}
         }
         assert!(lines.buffer.capacity() < 4 * CHUNK, "{}", lines.buffer.capacity());
+    }
+
+    #[test]
+    fn a_buffer_that_grew_for_one_line_is_given_back_although_it_is_never_empty() {
+        let mut lines = Lines::new(64 << 20);
+        for piece in std::iter::repeat_n(&[b'x'; 60_000][..], 200).chain([&b"\nstart"[..]]) {
+            lines.room().extend_from_slice(piece);
+            while lines.next_line().is_some() {}
+        }
+        assert_eq!(lines.room(), b"start");
+        assert!(lines.buffer.capacity() <= KEPT_CAPACITY, "{}", lines.buffer.capacity());
     }
 
     #[test]

@@ -13,13 +13,14 @@ mod template;
 mod usual;
 
 use std::collections::{HashMap, HashSet};
-use std::io::{BufRead, stdin};
+use std::io::{BufRead, BufReader, stdin};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex};
 
 use serde_json::Value;
 
 use crate::ledger::Ledger;
+use crate::pace::{Pace, Paced};
 use crate::scan;
 use listing::Lists;
 use net::Wire;
@@ -94,7 +95,8 @@ fn over_stdio(script: Value) {
     let nobody = Request { outlet: server.push(""), ..Request::default() };
     act::perform(&server, &server.script["start"], &nobody);
     meanwhile(&server);
-    let mut input = stdin().lock();
+    let pace = Pace::from_script(&server.script["read"]);
+    let mut input = BufReader::with_capacity(64 << 10, Paced::new(stdin().lock(), pace));
     loop {
         let mut line = Vec::new();
         match input.read_until(b'\n', &mut line) {

@@ -27,16 +27,20 @@ pub(super) struct Request {
 
 impl Request {
     pub(super) fn read(line: Vec<u8>) -> Self {
-        let part = |keys: &[&str]| scan::path(&line, keys).unwrap_or_default().to_vec();
+        // Each level is read once: arguments may be long.
+        let outer = scan::members(&line).unwrap_or_default();
+        let part = |key| scan::named(&outer, key).unwrap_or_default();
+        let inner = scan::members(part("params")).unwrap_or_default();
+        let param = |key| scan::named(&inner, key).unwrap_or_default();
         Self {
-            id: part(&["id"]),
-            method: scan::text(&part(&["method"])).unwrap_or_default(),
-            params: part(&["params"]),
-            name: part(&["params", "name"]),
-            arguments: part(&["params", "arguments"]),
-            uri: part(&["params", "uri"]),
-            token: part(&["params", "_meta", "progressToken"]),
-            line,
+            id: part("id").to_vec(),
+            method: scan::text(part("method")).unwrap_or_default(),
+            params: part("params").to_vec(),
+            name: param("name").to_vec(),
+            arguments: param("arguments").to_vec(),
+            uri: param("uri").to_vec(),
+            token: scan::get(param("_meta"), "progressToken").unwrap_or_default().to_vec(),
+            line: line.clone(),
             session: String::new(),
             outlet: Outlet::default(),
             modern: false,

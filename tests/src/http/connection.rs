@@ -8,6 +8,7 @@ use super::Ask;
 use super::events::{Event, Events};
 use crate::LIMIT;
 use crate::limit::{Deadline, Limit};
+use crate::pace::{Pace, Paced};
 
 #[derive(Debug)]
 pub struct Connection {
@@ -18,6 +19,8 @@ pub struct Connection {
     framing: Framing,
     events: Events,
     waiting: std::collections::VecDeque<Event>,
+    /// How fast it reads.
+    pace: Option<Pace>,
 }
 
 /// What is left of the body that is being read.
@@ -84,7 +87,18 @@ impl Connection {
             framing: Framing::Done,
             events: Events::default(),
             waiting: std::collections::VecDeque::new(),
+            pace: None,
         })
+    }
+
+    /// Reads at this pace from now on.
+    #[must_use]
+    pub fn paced(mut self, pace: Option<Pace>) -> Self {
+        if let Some(pace) = pace {
+            pace.limit(&self.stream);
+        }
+        self.pace = pace;
+        self
     }
 
     /// Exactly these bytes.
@@ -317,7 +331,7 @@ impl Connection {
                 return false;
             }
             drop(self.stream.set_read_timeout(Some(left)));
-            match (&*self.stream).read(&mut chunk) {
+            match Paced::new(&*self.stream, self.pace).read(&mut chunk) {
                 Ok(0) => return false,
                 Ok(count) => {
                     self.buffer.extend_from_slice(&chunk[..count]);

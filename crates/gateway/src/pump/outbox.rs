@@ -79,10 +79,10 @@ impl Outbox {
         if bytes.len() < LARGE_MESSAGE {
             return self.put_framed(frame, &bytes, edits);
         }
-        let bytes = Bytes::from(bytes);
+        let bytes = Bytes::from(trimmed(bytes));
         let mut queue = self.0.queue.lock();
         queue.check_open()?;
-        queue.joined().extend_from_slice(frame.head);
+        queue.append(frame.head);
         let mut added = frame.head.len() + frame.tail.len();
         edits.pieces(&bytes, |piece| {
             added += piece.bytes().len();
@@ -91,11 +91,11 @@ impl Outbox {
                     queue.segments.push_back(Segment::Whole(bytes.slice_ref(kept)));
                 }
                 // What is new is somewhere else, however long it is.
-                Piece::Kept(short) => queue.joined().extend_from_slice(short),
-                Piece::New(new) => queue.joined().extend_from_slice(new),
+                Piece::Kept(short) => queue.append(short),
+                Piece::New(new) => queue.append(new),
             }
         });
-        queue.joined().extend_from_slice(frame.tail);
+        queue.append(frame.tail);
         Ok(queue.account(added))
     }
 
@@ -103,13 +103,13 @@ impl Outbox {
     pub(crate) fn put_shared(&self, frame: Frame<'_>, body: &Bytes) -> Result<u64, Refused> {
         let mut queue = self.0.queue.lock();
         queue.check_open()?;
-        queue.joined().extend_from_slice(frame.head);
+        queue.append(frame.head);
         if body.len() < LARGE_MESSAGE {
-            queue.joined().extend_from_slice(body);
+            queue.append(body);
         } else {
             queue.segments.push_back(Segment::Whole(body.clone()));
         }
-        queue.joined().extend_from_slice(frame.tail);
+        queue.append(frame.tail);
         Ok(queue.account(frame.head.len() + body.len() + frame.tail.len()))
     }
 
@@ -263,8 +263,7 @@ impl Outbox {
         if let Some(sink) = queue.sink.take() {
             sink.shut();
         }
-        queue.segments.clear();
-        queue.bytes = 0;
+        queue.discard();
         let pump = queue.pump.take();
         let held = std::mem::take(&mut queue.held);
         drop(queue);
@@ -277,4 +276,12 @@ impl Outbox {
         self.0.drained.notify_waiters();
         self.0.ended.notify_waiters();
     }
+}
+
+/// A message without much spare room: it may wait for long.
+fn trimmed(mut bytes: Vec<u8>) -> Vec<u8> {
+    if bytes.capacity() - bytes.len() > bytes.len() / 4 {
+        bytes.shrink_to_fit();
+    }
+    bytes
 }

@@ -9,7 +9,10 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use trunkline_wire::Edits;
 
-use crate::limits::{CLIENT_HIGH_WATER, QUEUED_BYTES, QUEUED_MESSAGES, STALL, STALLED_MESSAGES};
+use crate::limits::{
+    CLIENT_HIGH_WATER, QUEUED_BYTES, QUEUED_MESSAGES, SEGMENT_BYTES, SOCKET_SPARE, STALL,
+    STALLED_MESSAGES,
+};
 use crate::pump::{Pump, SourceHandle};
 use crate::stream::Sink;
 
@@ -26,9 +29,10 @@ pub(super) struct Queue {
     pub(super) offset: usize,
     /// An emptied buffer, kept for the next messages.
     pub(super) spare: Vec<u8>,
-    /// Messages and bytes put and not yet written.
-    pub(super) messages: usize,
+    /// Bytes put and not yet written.
     pub(super) bytes: usize,
+    /// Where the messages end, in the stream, that are not wholly written.
+    pub(super) ends: VecDeque<u64>,
     /// Bytes written since the beginning.
     pub(super) written: u64,
     /// The stream was full and has been given more room, if there was any.
@@ -67,6 +71,7 @@ pub(crate) const LINE: Frame<'static> = Frame { head: b"", tail: b"\n" };
 
 #[derive(Debug)]
 pub(super) enum Segment {
+    /// Messages that were copied: some small ones, or one.
     Joined(Vec<u8>),
     Whole(Bytes),
 }
@@ -81,8 +86,10 @@ pub(crate) enum Refused {
 
 /// How many segments one write gathers.
 const GATHERED: usize = 16;
-/// A buffer that grew beyond this is not kept.
-const KEPT_CAPACITY: usize = 256 * 1024;
+/// What `Edits::write` reserves beyond the message itself.
+const EDITS_ROOM: usize = 64;
+/// More room for the ends of messages than this is not kept.
+const KEPT_ENDS: usize = 1024;
 
 impl Queue {
     pub(super) fn check_open(&self) -> Result<(), Refused> {
@@ -95,14 +102,15 @@ impl Queue {
 
     /// More waits than before the last message was allowed: one large message always is.
     pub(super) fn is_overfull(&self) -> bool {
-        matches!(self.overflow, Overflow::Close(most) if self.messages > 1 && self.bytes > most)
+        matches!(self.overflow, Overflow::Close(most) if self.ends.len() > 1 && self.bytes > most)
     }
 
     pub(super) fn check_room(&self) -> Result<(), Refused> {
-        if self.messages < STALLED_MESSAGES && self.bytes < QUEUED_BYTES {
+        let messages = self.ends.len();
+        if messages < STALLED_MESSAGES && self.bytes < QUEUED_BYTES {
             return Ok(());
         }
-        if self.messages >= QUEUED_MESSAGES {
+        if messages >= QUEUED_MESSAGES {
             return Err(Refused::Full("too many calls wait for it"));
         }
         if self.bytes >= QUEUED_BYTES {
@@ -121,7 +129,8 @@ impl Queue {
         edits: &Edits<'_>,
     ) -> Result<u64, Refused> {
         self.check_open()?;
-        let buffer = self.joined();
+        let longest = edits.length(bytes).max(bytes.len()) + EDITS_ROOM;
+        let buffer = self.joined(frame.head.len() + longest + frame.tail.len());
         let before = buffer.len();
         buffer.extend_from_slice(frame.head);
         edits.write(bytes, buffer);
@@ -130,22 +139,39 @@ impl Queue {
         Ok(self.account(added))
     }
 
-    pub(super) fn account(&mut self, added: usize) -> u64 {
-        self.messages += 1;
-        self.bytes += added;
-        self.written + self.bytes as u64
+    /// Appends a piece of a message.
+    pub(super) fn append(&mut self, piece: &[u8]) {
+        if !piece.is_empty() {
+            self.joined(piece.len()).extend_from_slice(piece);
+        }
     }
 
-    /// The buffer that small messages are joined in.
-    pub(super) fn joined(&mut self) -> &mut Vec<u8> {
-        if !matches!(self.segments.back(), Some(Segment::Joined(_))) {
+    /// Notes a message of so many bytes, all of which are put. Returns where it ends.
+    pub(super) fn account(&mut self, added: usize) -> u64 {
+        self.bytes += added;
+        let end = self.written + self.bytes as u64;
+        self.ends.push_back(end);
+        end
+    }
+
+    /// The buffer that small messages are joined in, with room for `added` more bytes. A full one is
+    /// left alone: what is written of a buffer is held until all of it is, and a reader that is
+    /// always a little behind would make one buffer last for ever.
+    fn joined(&mut self, added: usize) -> &mut Vec<u8> {
+        let fits = match self.segments.back() {
+            Some(Segment::Joined(buffer)) => buffer.len() + added <= SEGMENT_BYTES,
+            Some(Segment::Whole(_)) | None => false,
+        };
+        if !fits {
             let spare = std::mem::take(&mut self.spare);
             self.segments.push_back(Segment::Joined(spare));
         }
-        match self.segments.back_mut() {
+        let buffer = match self.segments.back_mut() {
             Some(Segment::Joined(buffer)) => buffer,
             _ => &mut self.spare, // not reached: a joined segment was just made sure of
-        }
+        };
+        make_room(buffer, added);
+        buffer
     }
 
     /// Writes until nothing is left or the stream takes no more.
@@ -201,10 +227,14 @@ impl Queue {
         self.written += count as u64;
         self.bytes = self.bytes.saturating_sub(count);
         if self.bytes == 0 {
-            self.messages = 0;
+            self.ends.clear();
+            self.ends.shrink_to(KEPT_ENDS);
             self.progress = None;
         } else if count > 0 {
             self.progress = Some(Instant::now());
+            while self.ends.front().is_some_and(|end| *end <= self.written) {
+                self.ends.pop_front();
+            }
         }
         self.offset += count;
         while let Some(segment) = self.segments.front() {
@@ -219,12 +249,34 @@ impl Queue {
 
     /// Drops the first segment; its buffer serves again.
     fn keep_spare(&mut self) {
+        let most = match self.sink {
+            Some(Sink::File(_)) => SEGMENT_BYTES,
+            Some(Sink::Socket(_) | Sink::Tls(_)) | None => SOCKET_SPARE,
+        };
         if let Some(Segment::Joined(mut buffer)) = self.segments.pop_front()
-            && buffer.capacity() <= KEPT_CAPACITY
+            && buffer.capacity() <= most
         {
             buffer.clear();
             self.spare = buffer;
         }
+    }
+
+    /// Gives back everything that was put, and the room for it.
+    pub(super) fn discard(&mut self) {
+        self.segments = VecDeque::new();
+        self.ends = VecDeque::new();
+        self.spare = Vec::new();
+        self.offset = 0;
+        self.bytes = 0;
+    }
+}
+
+/// Grows like any vector, but not beyond the size of a segment unless a message needs that.
+fn make_room(buffer: &mut Vec<u8>, added: usize) {
+    let needed = buffer.len() + added;
+    if needed > buffer.capacity() {
+        let doubled = (2 * buffer.capacity()).min(SEGMENT_BYTES);
+        buffer.reserve_exact(needed.max(doubled) - buffer.len());
     }
 }
 
@@ -249,6 +301,50 @@ impl Segment {
         match self {
             Self::Joined(bytes) => bytes,
             Self::Whole(bytes) => bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::pipe::{PipeFlags, pipe_with};
+
+    use super::*;
+
+    /// Every byte of room the queue has.
+    fn held(queue: &Queue) -> usize {
+        let room = |segment: &Segment| match segment {
+            Segment::Joined(buffer) => buffer.capacity(),
+            Segment::Whole(bytes) => bytes.len(),
+        };
+        queue.spare.capacity() + queue.segments.iter().map(room).sum::<usize>()
+    }
+
+    #[test]
+    fn a_reader_that_is_always_behind_costs_what_it_has_not_read() {
+        for (length, count) in [(100, 120_000), (100_000, 3_000), (200_000, 1_000)] {
+            let (from, to) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+            rustix::io::ioctl_fionbio(&to, true).unwrap();
+            let mut queue = Queue { sink: Some(Sink::pipe(to)), widened: true, ..Queue::default() };
+            let message = vec![b'x'; length];
+            // Ahead of the reader by more than the pipe takes, and by no more than that.
+            let ahead = 3 * length.max(100_000) / length;
+            for number in 0..count {
+                queue.check_room().unwrap();
+                queue.put(LINE, &message, &Edits::new()).unwrap();
+                let _ = queue.write_now(); // full, from the first messages on
+                if number >= ahead {
+                    let mut left = length + 1;
+                    while left > 0 {
+                        left -= rustix::io::read(&from, &mut vec![0; left][..]).unwrap();
+                        let _ = queue.write_now();
+                    }
+                    assert!(queue.bytes > 0, "it is never empty");
+                }
+                let most = queue.bytes + length + 2 * SEGMENT_BYTES;
+                assert!(held(&queue) <= most, "{} for {}", held(&queue), queue.bytes);
+                assert!(queue.ends.len() <= ahead + 2, "{}", queue.ends.len());
+            }
         }
     }
 }

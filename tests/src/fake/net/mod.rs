@@ -16,6 +16,7 @@ use std::sync::Arc;
 use super::Server;
 use super::outlet::Outlet;
 use super::request::Request;
+use crate::pace::{Pace, Paced};
 use parse::Asked;
 use reply::Reply;
 
@@ -44,8 +45,13 @@ pub(super) fn serve(server: &Arc<Server>, address: &str, wire: Wire) {
 fn converse(server: &Arc<Server>, number: u64, stream: TcpStream, wire: Wire) {
     drop(stream.set_nodelay(true));
     let mut buffer = Vec::new();
+    let pace = Pace::from_script(&server.script["read"]);
+    if let Some(pace) = pace {
+        pace.limit(&stream);
+    }
     loop {
-        let Ok(mut reading) = stream.try_clone() else { return };
+        let Ok(reading) = stream.try_clone() else { return };
+        let mut reading = Paced::new(reading, pace);
         let Some(asked) = parse::read(&mut reading, &mut buffer) else { break };
         server.ledger.lock().expect("no holder panics").asked(number, &asked.head, &asked.body);
         let reply = Arc::new(Reply::new(server, &stream, &asked));

@@ -1,7 +1,6 @@
 //! Reading one HTTP request: its head as bytes, and its body.
 
 use std::io::Read;
-use std::net::TcpStream;
 
 #[derive(Debug, Default)]
 pub(super) struct Asked {
@@ -30,7 +29,7 @@ impl Asked {
 }
 
 /// `None`: the client has gone, or what it sent is no HTTP.
-pub(super) fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Asked> {
+pub(super) fn read(stream: &mut impl Read, buffer: &mut Vec<u8>) -> Option<Asked> {
     let end = loop {
         if let Some(at) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
             break at;
@@ -55,7 +54,7 @@ pub(super) fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Asked
     Some(asked)
 }
 
-fn chunks(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Vec<u8>> {
+fn chunks(stream: &mut impl Read, buffer: &mut Vec<u8>) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     loop {
         let line = loop {
@@ -74,14 +73,14 @@ fn chunks(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Vec<u8>> {
     }
 }
 
-fn exactly(stream: &mut TcpStream, buffer: &mut Vec<u8>, length: usize) -> Option<Vec<u8>> {
+fn exactly(stream: &mut impl Read, buffer: &mut Vec<u8>, length: usize) -> Option<Vec<u8>> {
     while buffer.len() < length {
         more(stream, buffer)?;
     }
     Some(buffer.drain(..length).collect())
 }
 
-fn more(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<()> {
+fn more(stream: &mut impl Read, buffer: &mut Vec<u8>) -> Option<()> {
     let mut chunk = [0; 1 << 16];
     match stream.read(&mut chunk) {
         Ok(count @ 1..) => buffer.extend_from_slice(&chunk[..count]),

@@ -288,6 +288,10 @@ impl HttpReader {
     fn used(&mut self, used: usize) {
         if used < self.buffer.len() {
             self.buffer.drain(..used);
+            // The start of another request must not keep the room of a large one.
+            if used > 0 && self.buffer.len() <= KEPT_CAPACITY / 2 {
+                self.buffer.shrink_to(KEPT_CAPACITY);
+            }
         } else if self.buffer.capacity() > KEPT_CAPACITY {
             self.buffer = Vec::new();
         } else {

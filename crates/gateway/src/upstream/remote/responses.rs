@@ -227,7 +227,8 @@ impl Reader for Responses {
             None => (&mut self.raw, ROOM),
         };
         if room.capacity() - room.len() < wanted.min(ROOM) {
-            room.reserve(wanted);
+            // Exactly: a whole answer is passed on as it is, and may wait for its reader.
+            room.reserve_exact(wanted);
         }
         room
     }
