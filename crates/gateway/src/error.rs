@@ -15,6 +15,7 @@ const BROKEN_ANSWER: i32 = -31005;
 const SHUTTING_DOWN: i32 = -31006;
 const TURNED_OUT: i32 = -31007;
 pub(crate) const TURNED_DOWN: i32 = -31008;
+const SESSION_ENDED: i32 = -31009;
 
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
@@ -96,6 +97,8 @@ pub(crate) enum CallError {
          have run"
     )]
     TurnedOut,
+    #[error("the client has ended its session; the call was cancelled and {}", ran(*.may_have_run))]
+    SessionEnded { may_have_run: bool },
 }
 
 fn ran(may_have_run: bool) -> &'static str {
@@ -168,6 +171,7 @@ impl CallError {
             Self::BrokenAnswer { .. } => BROKEN_ANSWER,
             Self::ShuttingDown { .. } => SHUTTING_DOWN,
             Self::TurnedOut => TURNED_OUT,
+            Self::SessionEnded { .. } => SESSION_ENDED,
         }
     }
 
@@ -204,7 +208,8 @@ impl CallError {
             | Self::HeaderMismatch(_)
             | Self::BadState(_)
             | Self::NoPrefix { .. }
-            | Self::TurnedOut => Blame::Client,
+            | Self::TurnedOut
+            | Self::SessionEnded { .. } => Blame::Client,
             Self::ToolOfAbsentServer { .. }
             | Self::ServerAbsent { .. }
             | Self::ServerGone { .. }
@@ -220,9 +225,9 @@ impl CallError {
     pub(crate) fn may_retry(&self) -> bool {
         match self {
             Self::Busy { .. } | Self::ToolOfAbsentServer { .. } | Self::ServerAbsent { .. } => true,
-            Self::ServerGone { may_have_run, .. } | Self::ShuttingDown { may_have_run } => {
-                !may_have_run
-            }
+            Self::ServerGone { may_have_run, .. }
+            | Self::ShuttingDown { may_have_run }
+            | Self::SessionEnded { may_have_run } => !may_have_run,
             _ => false,
         }
     }
@@ -348,9 +353,16 @@ mod tests {
 
     #[test]
     fn our_own_codes_are_outside_the_reserved_range() {
-        for code in
-            [SERVER_GONE, TIMEOUT, BUSY, TOO_LARGE, BROKEN_ANSWER, SHUTTING_DOWN, TURNED_DOWN]
-        {
+        for code in [
+            SERVER_GONE,
+            TIMEOUT,
+            BUSY,
+            TOO_LARGE,
+            BROKEN_ANSWER,
+            SHUTTING_DOWN,
+            TURNED_DOWN,
+            SESSION_ENDED,
+        ] {
             assert!(!(-32768..=-32000).contains(&code));
         }
     }

@@ -3,9 +3,12 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use kit::config::Upstream;
 use kit::http::{Ask, Connection};
 use kit::legacy_sse::LegacySse;
+use kit::line::Line;
 use kit::mcp::{self, Speak};
+use kit::room::Room;
 use kit::scene::{Front, each_of};
 use kit::{LIMIT, ledger, process, say, scan};
 
@@ -42,6 +45,56 @@ fn a_deleted_session_is_gone_and_its_streams_end() {
     let ended = stream.try_response(LIMIT).is_some() || stream.is_closed_within(LIMIT);
     assert!(ended, "an open call of a deleted session is settled");
     serve.http().assert_echo("a", "echo", "{}");
+}
+
+#[test]
+fn deleting_a_session_answers_its_open_calls_wherever_they_are() {
+    for upstream in Upstream::ALL {
+        let room = Room::new();
+        let wait = || say::steps([say::progress(1), say::gate(&room, "go"), say::text("late")]);
+        let a = room.fake("a").tool("wait", wait()).over(upstream);
+        let mut narrow = room.fake("narrow").tool("wait", wait()).over(upstream);
+        narrow["maxConcurrency"] = 1.into();
+        room.config([("a", a), ("narrow", narrow)]);
+        let serve = room.serve(&[]);
+        let client = serve.http();
+        client.list();
+        let begin = |id: &str, tool: &str, meta: &str| {
+            let mut connection = client.connection();
+            let body = format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}"{meta}}}}}"#
+            );
+            connection.begin(&client.dress(Ask::post("/mcp", body)));
+            connection
+        };
+        let token = r#","_meta":{"progressToken":"t"}"#;
+        let mut plain = begin("101", "a.wait", "");
+        let mut streaming = begin("102", "a.wait", token);
+        let mut first = begin("103", "narrow.wait", "");
+        let calls = |server| ledger::calls(&room.ledger(server)).len();
+        process::wait_until("both are with it", LIMIT, || calls("a") == 2 && calls("narrow") == 1);
+        assert!(streaming.head(LIMIT).is_stream());
+        streaming.message(LIMIT).expect("progress");
+        let mut waiting = begin("104", "narrow.wait", "");
+        client.ask("ping", "{}").result(); // it came later, and so the call is there, too
+        assert_eq!(client.delete(), 204);
+        let error = |body: Vec<u8>, id: &str, ran: &str| {
+            let answer = Line(body);
+            assert_eq!(answer.id(), Some(id.as_bytes()), "{upstream:?}: {answer}");
+            assert_eq!(answer.code(), -31009, "{upstream:?}: {answer}");
+            let message = answer.message();
+            assert!(message.contains("ended its session") && message.contains(ran), "{message}");
+        };
+        error(plain.response(LIMIT).body, "101", "may have run");
+        error(streaming.message(LIMIT).expect("the answer").data, "102", "may have run");
+        assert_eq!(streaming.event(LIMIT), None, "its stream ends");
+        error(first.response(LIMIT).body, "103", "may have run");
+        error(waiting.response(LIMIT).body, "104", "did not run");
+        let told = || ledger::with_method(&room.ledger("a"), "notifications/cancelled").len();
+        process::wait_until("the server is told", LIMIT, || told() == 2);
+        assert_eq!(calls("narrow"), 1, "what waited did not run");
+        room.open_gate("go");
+    }
 }
 
 #[test]

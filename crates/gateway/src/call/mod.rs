@@ -35,6 +35,10 @@ pub(crate) trait Carrier: Debug + Send + Sync {
     fn abandon(&self, id: u32, touched: &mut Touched);
     /// A message to the server that needs no answer: a client's answer to its question.
     fn pass(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched);
+    /// Do calls only wait here, for a server or for a turn?
+    fn is_waiting_room(&self) -> bool {
+        false
+    }
 }
 
 /// How a client has cancelled a call.
@@ -46,6 +50,8 @@ pub(crate) enum Cancel<'a> {
     Left,
     /// It has not: it may not be here any more, and still waits.
     TurnedOut,
+    /// By ending its session: it still waits for the answers to its requests.
+    SessionEnded,
 }
 
 /// The way back of one call.
@@ -158,9 +164,16 @@ impl ReturnPath {
     }
 
     /// The call was cancelled and has been taken out of its client. That has no answer, as the
-    /// protocol asks, but for a client that did not cancel it.
-    pub(crate) fn cancelled(&self, how: Cancel<'_>, touched: &mut Touched) {
+    /// protocol asks, but for a client that did not cancel this very call.
+    pub(crate) fn cancelled(&self, how: Cancel<'_>, may_have_run: bool, touched: &mut Touched) {
         self.noted(Outcome::Cancelled);
+        if matches!(how, Cancel::SessionEnded) {
+            let (era, error) = (self.manner.era(), CallError::SessionEnded { may_have_run });
+            let response = Payload::Owned(self.id.with_token(|id| error.response_in(era, id)));
+            let code = i64::from(error.code_in(era));
+            self.door.refuse(code, response, &Edits::new(), touched);
+            return;
+        }
         if matches!(how, Cancel::TurnedOut) {
             let era = self.manner.era();
             let response = self.id.with_token(|id| CallError::TurnedOut.response_in(era, id));

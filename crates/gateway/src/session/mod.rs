@@ -19,4 +19,4 @@ mod unknown;
 mod waiting;
 
 pub(crate) use asked::{Asked, refuse_oversize};
-pub(crate) use talk::{Session, SessionContext, abandon, leave, turn_out};
+pub(crate) use talk::{Session, SessionContext, abandon, end_calls, leave, turn_out};

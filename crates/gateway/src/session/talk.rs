@@ -289,14 +289,36 @@ pub(crate) fn turn_out(client: &Client, touched: &mut Touched) {
     }
 }
 
+/// The client has ended its session: each request that is open gets an error that says whether it may
+/// have run, and its server is told.
+pub(crate) fn end_calls(client: &Client, touched: &mut Touched) {
+    let waits = |ticket: &Ticket| match ticket {
+        Ticket::Sent { carrier, .. } => carrier.is_waiting_room(),
+        Ticket::Waiting(_) => true,
+    };
+    // Those that wait first: otherwise one would get the turn of another that ends.
+    let (waiting, sent): (Vec<_>, Vec<_>) =
+        client.open_calls().into_iter().partition(|(_, ticket)| waits(ticket));
+    for (id, _) in waiting.iter().chain(&sent) {
+        cancel(client, id, Cancel::SessionEnded, touched);
+    }
+}
+
 fn cancel(client: &Client, id: &Id, how: Cancel<'_>, touched: &mut Touched) {
     match client.take(id) {
         Some(Ticket::Sent { carrier, id }) => carrier.cancel(id, how, touched),
         Some(Ticket::Waiting(waiting)) => {
             waiting.cancelled.cancel();
-            if matches!(how, Cancel::TurnedOut) {
-                let response = id.with_token(|id| CallError::TurnedOut.response(id));
-                waiting.door.say(&response, &Edits::new(), touched);
+            match how {
+                Cancel::SessionEnded => {
+                    let error = CallError::SessionEnded { may_have_run: false };
+                    return id.with_token(|id| refuse(id, &error, &waiting.door, touched));
+                }
+                Cancel::TurnedOut => {
+                    let response = id.with_token(|id| CallError::TurnedOut.response(id));
+                    waiting.door.say(&response, &Edits::new(), touched);
+                }
+                Cancel::Said(_) | Cancel::Left => {}
             }
             waiting.door.unanswered(touched);
         }

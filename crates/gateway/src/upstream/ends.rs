@@ -129,17 +129,19 @@ impl Connection {
 
 impl Carrier for Connection {
     fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut Touched) {
-        let entry = self.pending.lock().remove(id);
-        let path = match entry {
-            Some(Entry { waiter: Waiter::Client(path), .. }) => path,
-            Some(Entry { waiter: Waiter::Parked(parked), .. }) => {
+        let Some(entry) = self.pending.lock().remove(id) else { return };
+        let path = match entry.waiter {
+            Waiter::Client(path) => path,
+            Waiter::Parked(parked) => {
                 parked.leave_questions(self, touched);
                 let Some(path) = self.parking.give_up(&parked) else { return };
                 path
             }
-            _ => return,
+            Waiter::Own(_) | Waiter::Listening(_) | Waiter::Fence => return,
         };
-        path.cancelled(how, touched);
+        // Who does not want an answer is not told, and looking may take a while.
+        let may_have_run = matches!(how, Cancel::SessionEnded) && self.line.is_on_its_way(id);
+        path.cancelled(how, may_have_run, touched);
         match how {
             Cancel::Said(message) if self.is_told() => {
                 let Some(span) = message.params.request_id else { return };
@@ -147,6 +149,9 @@ impl Carrier for Connection {
                     self.tell(message.bytes, &Edits::one(span, digits), touched);
                 });
                 self.line.forget(id);
+            }
+            Cancel::SessionEnded => {
+                self.call_off(id, "the client has ended its session", touched);
             }
             _ => self.call_off(id, "the client has gone", touched),
         }

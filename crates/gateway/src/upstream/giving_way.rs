@@ -140,6 +140,10 @@ mod tests {
         fn may_have_run(&self, _: UpstreamId) -> bool {
             true
         }
+        fn is_on_its_way(&self, _: UpstreamId) -> bool {
+            true
+        }
+
         fn forget(&self, _: UpstreamId) {}
         fn says_whose(&self) -> bool {
             false

@@ -56,6 +56,8 @@ pub(crate) trait Post: Debug + Send + Sync {
     ) -> Result<(), Refused>;
     /// May the server have seen this request?
     fn may_have_run(&self, id: UpstreamId) -> bool;
+    /// Does this request wait no longer, so that it cannot be taken back?
+    fn is_on_its_way(&self, id: UpstreamId) -> bool;
     /// Nobody waits for the answer to this request any more.
     fn forget(&self, id: UpstreamId);
     /// Does what a server asks or says come with the request it belongs to?
@@ -104,6 +106,14 @@ impl Line {
         match self {
             Self::Pipe(outbox) => Reach::Written(outbox.written()),
             Self::Post(post) => Reach::Posted(&**post),
+        }
+    }
+
+    /// Can this request run although it is called off now? What is put in front of a pipe is written.
+    pub(crate) fn is_on_its_way(&self, id: UpstreamId) -> bool {
+        match self {
+            Self::Pipe(_) => true,
+            Self::Post(post) => post.is_on_its_way(id),
         }
     }
 

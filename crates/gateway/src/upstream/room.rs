@@ -347,7 +347,7 @@ fn portion(step: u32, waiting: usize) -> usize {
 
 /// Its client does not wait for it any more.
 fn cancelled(path: &ReturnPath, touched: &mut Touched) {
-    path.cancelled(Cancel::Left, touched);
+    path.cancelled(Cancel::Left, path.has_run(), touched);
 }
 
 /// Ends a call that was taken out of the room; at this moment its client may have cancelled it.
@@ -380,7 +380,7 @@ impl Carrier for Room {
     fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut Touched) {
         let held = self.state.lock().remove(id);
         if let Some(Held { path, .. }) = held {
-            path.cancelled(how, touched);
+            path.cancelled(how, path.has_run(), touched);
         }
     }
 
@@ -393,6 +393,10 @@ impl Carrier for Room {
 
     /// Nobody here asks anything.
     fn pass(&self, _: &[u8], _: &Edits<'_>, _: &mut Touched) {}
+
+    fn is_waiting_room(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use trunkline_wire::{Edits, Kind, Message, decode, member, scan, upstream_id};
 use crate::call::{Cancel, Carrier, Payload, ReturnPath, Ticket};
 use crate::era::{self, InputRequest};
 use crate::error::{CallError, TURNED_DOWN};
-use crate::events::Outcome;
 use crate::limits::{OPEN_QUESTIONS, ROUNDS};
 use crate::pump::Touched;
 use crate::upstream::connection::{Connection, under_our_id, with_digits};
@@ -187,12 +186,11 @@ fn may_go_on(
 }
 
 impl Carrier for Rounds {
-    fn cancel(&self, _: u32, _: Cancel<'_>, touched: &mut Touched) {
+    fn cancel(&self, _: u32, how: Cancel<'_>, touched: &mut Touched) {
         let open = self.open.lock().take();
         if let Some(Open { path, .. }) = open {
             self.forget_questions(&path, "the call was cancelled", touched);
-            path.noted(Outcome::Cancelled);
-            path.door.unanswered(touched);
+            path.cancelled(how, true, touched);
         }
     }
 

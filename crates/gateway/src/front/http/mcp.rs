@@ -22,6 +22,7 @@ use crate::front::http::sessions::HttpSession;
 use crate::front::http::stateless::{self, is_stateless};
 use crate::limits::BATCH_MEMBERS;
 use crate::pump::Touched;
+use crate::session::end_calls;
 
 pub(super) const EVENTS: &str = "text/event-stream";
 
@@ -227,7 +228,7 @@ fn event_id(id: &[u8]) -> Option<(u64, u64)> {
 pub(super) fn leave(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
     match session(visit) {
         Ok(session) => {
-            session.cancel_calls(&visit.front.nowhere, touched);
+            end_calls(&session.session.client, touched);
             visit.front.sessions.end(&session);
             reply.send(204, &[], b"", touched);
         }

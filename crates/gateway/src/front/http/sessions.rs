@@ -36,12 +36,6 @@ pub(super) fn random_id() -> io::Result<SessionId> {
     Ok(id)
 }
 
-/// Around the id of what is cancelled.
-const CANCEL: (&[u8], &[u8]) = (
-    br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"#,
-    br#","reason":"the client has ended its session"}}"#,
-);
-
 /// One client of `/mcp`.
 #[derive(Debug)]
 pub(super) struct HttpSession {
@@ -97,16 +91,6 @@ impl HttpSession {
         self.streams.close_general(&mut touched);
         touched.flush();
         self.session.end();
-    }
-
-    /// The client has said that it is done: whatever it has open is cancelled, as if it had said so
-    /// of each.
-    pub(super) fn cancel_calls(&self, door: &Door, touched: &mut Touched) {
-        let snapshot = self.session.context.view.snapshot();
-        for (id, _) in self.session.client.open_calls() {
-            let words = id.with_token(|id| [CANCEL.0, id, CANCEL.1].concat());
-            self.session.receive(&words, door, &snapshot, touched);
-        }
     }
 
     /// Nothing is open and nobody listens.

@@ -245,6 +245,10 @@ impl Post for HttpLine {
         self.pool.lock().may_have_run(id)
     }
 
+    fn is_on_its_way(&self, id: UpstreamId) -> bool {
+        self.pool.lock().is_on_its_way(id)
+    }
+
     fn forget(&self, id: UpstreamId) {
         match self.dialect {
             Dialect::Modern => self.pool.lock().call_off(id),

@@ -362,8 +362,12 @@ impl Pool {
         if let Some(known) = self.slots.iter().find_map(|slot| slot.may_have_run(id)) {
             return known;
         }
-        let is_it = |exchange: &Exchange| exchange.purpose == Purpose::Call(id);
-        !self.unsent().any(is_it)
+        self.is_on_its_way(id)
+    }
+
+    /// Does this request wait for nothing any more, so that it cannot be taken back?
+    pub(super) fn is_on_its_way(&self, id: UpstreamId) -> bool {
+        !self.unsent().any(|exchange| exchange.purpose == Purpose::Call(id))
     }
 
     /// Nobody waits for the answer to this request any more.
