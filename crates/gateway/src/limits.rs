@@ -183,6 +183,8 @@ pub(crate) const RESERVED_DESCRIPTORS: u64 = 32;
 pub(crate) const WANTED_DESCRIPTORS: u64 = 65_536;
 /// Between two attempts to accept while descriptors are short: no spinning, and soon enough.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+/// After so long without a shortage it is over; shorter ones are one, so that the log tells each once.
+pub(crate) const ACCEPT_CALM: Duration = Duration::from_secs(1);
 
 /// Seconds a connection may take: for the head of a request once it has begun; between requests
 /// (proxies keep theirs for 60, and the side that sends requests should be the one that closes);

@@ -2,12 +2,13 @@
 //!
 //! `head` reads what a message says about itself and refuses whatever two readers could take
 //! differently; `body` takes the framing off; `events` cuts a stream into events; `write` is the
-//! other direction. `url`, `media` and `percent` read the values in between. `reach` says which
+//! other direction, and `date` what stands in its header. `url`, `media` and `percent` read the values in between. `reach` says which
 //! addresses a URL may lead to.
 
 mod body;
 #[cfg(test)]
 mod cut;
+mod date;
 mod events;
 mod fields;
 mod head;
@@ -18,6 +19,7 @@ mod url;
 mod write;
 
 pub use body::{BadBody, Body};
+pub use date::http_date;
 pub use events::{Event, Events};
 pub use fields::{Headers, is_field_name, is_field_value};
 pub use head::{BadHead, Framing, Request, Response, request, response};

@@ -1,11 +1,13 @@
 //! K14, K15, K16: floods and readers that do not read.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use kit::http::{Ask, Connection};
 use kit::mcp::{self, Speak};
 use kit::room::Room;
 use kit::scene::{Front, each_of};
+use kit::serve::Serve;
 use kit::{LIMIT, ledger, process, say};
 
 /// `big` answers with a MiB, `flood` with many notifications before the answer.
@@ -87,6 +89,34 @@ fn k16_clients_that_do_not_read_change_nothing_for_the_others_and_cost_bounded_m
         client.assert_echo("a", "echo", "{}");
         assert!(serve.process().is_alive());
     });
+}
+
+#[test]
+fn a_pause_in_accepting_is_told_when_it_begins_and_when_it_ends() {
+    let room = room();
+    let plain = room.serve_command(&[]);
+    // Nothing is raised beyond the hard limit: room for a handful of connections.
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", r#"ulimit -n 64; exec "$0" "$@""#]);
+    command.arg(plain.get_program()).args(plain.get_args());
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let serve = Serve::start(command);
+    let told = |words: &str| serve.process().stderr().matches(words).count();
+    for round in 1..=2 {
+        let crowd: Vec<_> = (0..40).map(|_| Connection::open(serve.address())).collect();
+        serve.process().wait_stderr(&["can be accepted for now", "ulimit -n"], LIMIT);
+        process::wait_until("it is told", LIMIT, || told("can be accepted for now") == round);
+        assert_eq!(told("accepted again"), round - 1, "it goes on");
+        drop(crowd);
+        process::wait_until("its end is told", LIMIT, || told("accepted again") == round);
+        assert_eq!(serve.http().call("a.echo", "{}").try_error(), None);
+    }
+    assert_eq!((told("can be accepted for now"), told("accepted again")), (2, 2));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kit::http::{Ask, Connection};
 use kit::mcp::{self, Speak};
-use kit::{LIMIT, scan};
+use kit::{LIMIT, SOON, scan};
 
 use super::room;
 
@@ -61,6 +61,18 @@ fn wrong_methods_types_and_paths_get_their_statuses() {
         ("a type it does not take", ping().header("Content-Type", "text/plain"), 415),
         ("no type", ping().without("Content-Type"), 415),
         ("a form", ping().header("Content-Type", "application/x-www-form-urlencoded"), 415),
+        ("an encoded body", ping().header("Content-Encoding", "gzip"), 415),
+        ("one that is encoded twice", ping().header("Content-Encoding", "identity, br"), 415),
+        (
+            "an encoded body in chunks",
+            ping().header("Content-Encoding", "zstd").header("Transfer-Encoding", "chunked"),
+            415,
+        ),
+        (
+            "an encoded message of the old transport",
+            Ask::post("/messages?sessionId=x", PING).header("Content-Encoding", "gzip"),
+            415,
+        ),
         ("nothing it can answer with", ping().header("Accept", "text/html"), 406),
         (
             "no stream wanted",
@@ -87,6 +99,10 @@ fn wrong_methods_types_and_paths_get_their_statuses() {
         if expected == 405 {
             assert!(response.head.header("allow").is_some(), "{what}: {}", response.head.raw);
         }
+        if what.contains("encoded") {
+            assert!(response.text().contains("send the body plain"), "{what}: {}", response.text());
+            assert_eq!(response.head.header("accept-encoding"), Some("identity"), "{what}");
+        }
     }
     client.assert_echo("a", "echo", "{}");
 }
@@ -100,6 +116,7 @@ fn what_is_acceptable_is_accepted() {
     for (what, ask) in [
         ("a charset", ping().header("Content-Type", "application/json; charset=utf-8")),
         ("capitals", ping().header("Content-Type", "Application/JSON")),
+        ("a body that is not encoded", ping().header("Content-Encoding", "Identity")),
         ("anything", ping().header("Accept", "*/*")),
         ("qualities", ping().header("Accept", "application/json;q=0.5, text/event-stream;q=0.9")),
         (
@@ -116,6 +133,48 @@ fn what_is_acceptable_is_accepted() {
         let response = Connection::open(serve.address()).ask(&ask);
         assert_eq!(response.status(), 200, "{what}: {}", response.text());
         assert_eq!(scan::get(&response.body, "result"), Some(&b"{}"[..]), "{what}");
+    }
+}
+
+/// As `date` writes it, of the last seconds: a response may be a second older than its date, and the
+/// test slower.
+fn recent_dates() -> Vec<String> {
+    let date = |ago: u64| {
+        let mut command = std::process::Command::new("date");
+        command.env("LC_ALL", "C").args(["-u", "-d", &format!("{ago} seconds ago")]);
+        let said = command.arg("+%a, %d %b %Y %H:%M:%S GMT").output().expect("there is `date`");
+        String::from_utf8_lossy(&said.stdout).trim().to_owned()
+    };
+    (0..=SOON.as_secs()).map(date).collect()
+}
+
+#[test]
+fn every_response_has_its_date() {
+    let room = room();
+    let serve = room.serve(&[]);
+    let client = serve.http();
+    client.list();
+    let call = |tool: &str| client.dress(Ask::post("/mcp", mcp::call("1", tool, "{}")));
+    let stream = |path| Ask::get(path).header("Accept", "text/event-stream");
+    for (what, ask) in [
+        ("an answer", call("a.echo")),
+        ("an error", call("a.unknown")),
+        ("nothing to say", client.dress(Ask::post("/mcp", r#"{"jsonrpc":"2.0","method":"x"}"#))),
+        ("a stream", client.dress(stream("/mcp"))),
+        ("a stream of the old transport", stream("/sse")),
+        ("a refusal", Ask::post("/mcp", PING)),
+        ("no such path", Ask::get("/nowhere")),
+        ("health", Ask::get("/healthz")),
+        ("a page of another origin", call("a.echo").header("Origin", "http://evil.example")),
+        ("no HTTP", Ask::new("G ET", "/")),
+        ("the end", client.dress(Ask::new("DELETE", "/mcp"))),
+    ] {
+        let mut connection = Connection::open(serve.address());
+        connection.begin(&ask);
+        let head = connection.head(LIMIT);
+        let date = head.header("date").unwrap_or_else(|| panic!("{what}: {}", head.raw));
+        assert!(recent_dates().iter().any(|recent| recent == date), "{what}: {date}");
+        assert_eq!(head.raw.matches("Date: ").count(), 1, "{what}: {}", head.raw);
     }
 }
 

@@ -92,6 +92,11 @@ impl Conn {
         }
     }
 
+    /// Appends the date of a response that is made now.
+    pub(super) fn write_date(&self, out: &mut Vec<u8>) {
+        self.clock.write_date(out);
+    }
+
     /// A request begins to be answered.
     pub(super) fn begin(&self) {
         let mut slot = self.slot.lock();

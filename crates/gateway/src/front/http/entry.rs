@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::time::timeout;
-use trunkline_http::{Request, request};
+use trunkline_http::{Framing, Request, request};
 
 use crate::front::http::conn::Conn;
 use crate::front::http::front::Front;
@@ -92,6 +92,9 @@ impl Line {
                 Ok(Way { route, caller })
             }),
         };
+        if entry.way.is_ok() && has_encoded_body(request) {
+            entry.way = Err(Refusal::Encoded.into());
+        }
         entry
     }
 
@@ -156,6 +159,13 @@ impl Line {
     ) -> Visit<'a, 'b> {
         Visit { front: &self.front, request, body, peer: self.peer, caller }
     }
+}
+
+/// Is there a body that would have to be decoded before it can be read (RFC 9110, 8.4)?
+fn has_encoded_body(request: &Request<'_>) -> bool {
+    let mut codings = request.headers.all("content-encoding");
+    codings.any(|coding| !coding.trim_ascii().eq_ignore_ascii_case(b"identity"))
+        && !matches!(request.body(), Ok(Framing::None | Framing::Length(0)))
 }
 
 /// What a request shows at the gate. Two tokens are none.

@@ -193,9 +193,12 @@ mod tests {
         touched.flush();
     }
 
-    /// The head and the body of a response.
+    /// The head of a response without its last field, the date, and the body.
     fn parts(text: &str) -> (&str, &str) {
-        text.split_once("\r\n\r\n").unwrap()
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let (head, date) = head.rsplit_once("\r\n").unwrap();
+        assert!(date.starts_with("Date: ") && date.ends_with(" GMT"), "{date}");
+        (head, body)
     }
 
     #[test]

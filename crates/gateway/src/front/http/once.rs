@@ -219,6 +219,8 @@ mod tests {
         let mut text = String::new();
         client.read_to_string(&mut text).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let (head, date) = head.rsplit_once("\r\n").unwrap();
+        assert!(date.starts_with("Date: ") && date.ends_with(" GMT"), "{date}");
         (head.to_owned(), body.to_owned())
     }
 

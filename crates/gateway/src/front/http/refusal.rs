@@ -37,6 +37,10 @@ pub(super) enum Refusal {
     NoEventStream,
     #[error("the Content-Type must be application/json")]
     MediaType,
+    #[error(
+        "encoded request bodies are not read here: send the body plain, without Content-Encoding"
+    )]
+    Encoded,
     #[error("this request needs the Mcp-Session-Id header; a session begins with `initialize`")]
     NoSession,
     #[error("there is no such session (any more); begin a new one with `initialize`")]
@@ -73,7 +77,7 @@ impl Refusal {
             Self::NotFound | Self::UnknownSession => 404,
             Self::Method(_) => 405,
             Self::NotAcceptable | Self::NoEventStream => 406,
-            Self::MediaType => 415,
+            Self::MediaType | Self::Encoded => 415,
             Self::Crowded | Self::Full | Self::ShuttingDown => 503,
             Self::NoSession
             | Self::NoSessionQuery
@@ -91,6 +95,7 @@ impl Refusal {
         match self {
             Self::Token => Some(("WWW-Authenticate", b"Bearer realm=\"trunkline\"")),
             Self::Method(allowed) => Some(("Allow", allowed.as_bytes())),
+            Self::Encoded => Some(("Accept-Encoding", b"identity")),
             Self::Crowded | Self::Full | Self::ShuttingDown => Some(("Retry-After", b"5")),
             _ => None,
         }
@@ -133,6 +138,7 @@ fn hint(status: u16) -> &'static str {
         403 => "ask by a name and from a page that Trunkline was told to serve",
         405 => "the `Allow` header lists the methods it has",
         413 => "send less",
+        415 => "send the body plain, in the type that `detail` names",
         408 | 503 => "send the request again in a while",
         500.. => "look into Trunkline's log for this time",
         _ => "correct the request as `detail` says",

@@ -133,15 +133,19 @@ impl Reply {
         out: &mut Vec<u8>,
     ) {
         let keep_alive = self.manner.keep_alive;
-        let Some(origin) = &self.manner.origin else {
-            return response_head(out, status, fields, length, keep_alive);
-        };
-        let mut all = fields.to_vec();
-        all.push(("Access-Control-Allow-Origin", origin.as_bytes()));
-        let exposed = if self.manner.api { EXPOSED_BY_API } else { EXPOSED };
-        all.push(("Access-Control-Expose-Headers", exposed));
-        all.push(("Vary", b"Origin"));
-        response_head(out, status, &all, length, keep_alive);
+        if let Some(origin) = &self.manner.origin {
+            let mut all = fields.to_vec();
+            all.push(("Access-Control-Allow-Origin", origin.as_bytes()));
+            let exposed = if self.manner.api { EXPOSED_BY_API } else { EXPOSED };
+            all.push(("Access-Control-Expose-Headers", exposed));
+            all.push(("Vary", b"Origin"));
+            response_head(out, status, &all, length, keep_alive);
+        } else {
+            response_head(out, status, fields, length, keep_alive);
+        }
+        out.truncate(out.len() - HEAD_END.len());
+        self.conn.write_date(out);
+        out.extend_from_slice(HEAD_END);
     }
 
     /// The head of an answer in JSON, which nearly all are.
@@ -156,7 +160,9 @@ impl Reply {
             head
         }));
         // Writing to a vector does not fail.
-        let _ = write!(out, "{length}\r\n\r\n");
+        let _ = write!(out, "{length}\r\n");
+        self.conn.write_date(out);
+        out.extend_from_slice(HEAD_END);
     }
 
     /// Where its request comes from, as far as the head says so.
@@ -186,6 +192,8 @@ impl Reply {
 
 /// The head of a plain answer up to its length: written once, it is the same for all.
 static JSON_HEAD: OnceLock<Vec<u8>> = OnceLock::new();
+/// Behind the last field of a head.
+const HEAD_END: &[u8] = b"\r\n";
 /// The end of such a head, with the length it is made with.
 const LENGTH_END: &str = "0\r\n\r\n";
 
