@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kit::http::{Ask, Connection};
 use kit::mcp::{self, Speak};
-use kit::{LIMIT, SOON, scan};
+use kit::{LIMIT, scan};
 
 use super::room;
 
@@ -145,7 +145,7 @@ fn recent_dates() -> Vec<String> {
         let said = command.arg("+%a, %d %b %Y %H:%M:%S GMT").output().expect("there is `date`");
         String::from_utf8_lossy(&said.stdout).trim().to_owned()
     };
-    (0..=SOON.as_secs()).map(date).collect()
+    (0..=LIMIT.as_secs()).map(date).collect()
 }
 
 #[test]
