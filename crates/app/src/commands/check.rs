@@ -150,7 +150,7 @@ impl Row {
 
 fn advice(failure: &Failure) -> String {
     if failure.advice.is_empty() && !failure.stderr.is_empty() {
-        return "see its last lines on stderr".to_owned();
+        return "see what it wrote to stderr".to_owned();
     }
     failure.advice.clone()
 }
