@@ -261,5 +261,14 @@ fn a_search_where_not_all_tools_are_listed_finds_those_that_are_not() {
     assert_eq!(json["tools"][0]["source_server"]["name"], "s", "{json:#}");
     assert_eq!(json["metadata"]["total_tools_searched"], 1, "{json:#}");
     assert!(against(&url, &["search", "mirror"]).text().starts_with("1.00  s.mirror"));
-    against(&url, &["search", " "]).bad(1, &["says nothing"]);
+    against(&url, &["search", " "]).bad(2, &["say what the tool should do"]);
+    // Where all are listed, nothing says which server a tool is from.
+    let serve = room.serve(&["--expose", "full"]);
+    let url = format!("http://{}/mcp", serve.address());
+    let json: serde_json::Value =
+        serde_json::from_slice(against(&url, &["search", "mirror", "--json"]).good())
+            .expect("JSON");
+    assert_eq!(json["tools"][0]["name"], "s.mirror", "{json:#}");
+    assert!(json["tools"][0]["source_server"].is_null(), "{json:#}");
+    assert!(json["tools"][0]["original_name"].is_null(), "{json:#}");
 }
