@@ -131,8 +131,10 @@ fn through(front: &str, room: &Room, gateway: &Serve) -> Value {
                           "prefix": format!("{KEY}.") }),
         "sse" => json!({ "front": front, "url": format!("http://{address}/sse"),
                          "prefix": format!("{KEY}.") }),
+        // A Node that starts is waited for: on a busy machine it needs more than the usual five seconds.
         _ => json!({ "front": front, "command": bin::trunkline(),
-                     "args": ["--config", room.path("mcp.json")], "prefix": format!("{KEY}:") }),
+                     "args": ["--config", room.path("mcp.json"), "--start-timeout", "25"],
+                     "prefix": format!("{KEY}:") }),
     }
 }
 
@@ -195,6 +197,8 @@ pub(crate) fn installed(name: &str) -> PathBuf {
     path
 }
 
+/// Without links: the Inspector does nothing, and says nothing, where its own path has one.
 fn place() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/peers")
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/peers");
+    place.canonicalize().unwrap_or(place)
 }
