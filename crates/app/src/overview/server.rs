@@ -19,6 +19,7 @@ pub(crate) struct ServerLine {
     p50: Option<f64>,
     p95: Option<f64>,
     errors: Option<f64>,
+    restarts: u64,
     trouble: String,
     /// Calls a minute, where somebody counts.
     pub(crate) rate: Option<f64>,
@@ -43,6 +44,7 @@ impl ServerLine {
             p50: number("/health/response_time_ms/p50"),
             p95: number("/health/response_time_ms/p95"),
             errors: number("/health/error_rate"),
+            restarts: server.get("restarts").and_then(Value::as_u64).unwrap_or_default(),
             trouble: if is_up { String::new() } else { text("/last_error/message") },
             rate: None,
             status,
@@ -54,7 +56,7 @@ impl ServerLine {
         !self.wanted || self.status == "CONNECTED"
     }
 
-    fn cells(&self) -> [String; 8] {
+    fn cells(&self) -> [String; 9] {
         let dash = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
         let time = |time: Option<f64>| time.map_or("-".to_owned(), |time| millis(Some(time)));
         [
@@ -62,6 +64,7 @@ impl ServerLine {
             self.status.to_lowercase(),
             dash(&self.era),
             count(self.tools),
+            count(self.restarts),
             self.rate.map_or("-".to_owned(), |rate| format!("{rate:.0}")),
             time(self.p50),
             time(self.p95),
@@ -70,7 +73,8 @@ impl ServerLine {
     }
 }
 
-const HEAD: [&str; 8] = ["SERVER", "STATE", "ERA", "TOOLS", "CALLS/MIN", "P50", "P95", "ERRORS"];
+const HEAD: [&str; 9] =
+    ["SERVER", "STATE", "ERA", "TOOLS", "RESTARTS", "CALLS/MIN", "P50", "P95", "ERRORS"];
 
 /// The columns that `top` can sort by.
 pub(crate) const SORTS: [&str; 4] = ["name", "state", "calls", "p95"];
@@ -182,7 +186,7 @@ mod tests {
 
     fn server(name: &str, status: &str) -> Value {
         json!({"id": name, "name": name, "status": status, "source": "api", "auto_connect": true,
-            "era": "legacy", "tools": 3, "health": {"status": "healthy",
+            "era": "legacy", "tools": 3, "restarts": 7, "health": {"status": "healthy",
             "response_time_ms": {"p50": 1.4, "p95": 20.6}, "error_rate": 0.125},
             "last_error": {"message": "it broke", "hint": "mend it", "at": "T"}})
     }
@@ -192,9 +196,9 @@ mod tests {
         let servers = [server("a", "CONNECTED"), server("longer", "ERROR")];
         let lines: Vec<ServerLine> = servers.iter().map(ServerLine::read).collect();
         let text = list(&lines, 100, Paint::new(false)).join("\n");
-        let expected = "SERVER  STATE      ERA     TOOLS  CALLS/MIN  P50     P95    ERRORS\n\
-            a       connected  legacy  3      -          1.4 ms  21 ms  12 %\n\
-            longer  error      legacy  3      -          1.4 ms  21 ms  12 %\n    it broke";
+        let expected = "SERVER  STATE      ERA     TOOLS  RESTARTS  CALLS/MIN  P50     P95    ERRORS\n\
+            a       connected  legacy  3      7         -          1.4 ms  21 ms  12 %\n\
+            longer  error      legacy  3      7         -          1.4 ms  21 ms  12 %\n    it broke";
         assert_eq!(text, expected);
         assert_eq!(summary(&lines), "1 of 2 servers up, 6 tools");
         assert!(lines[0].is_well() && !lines[1].is_well());

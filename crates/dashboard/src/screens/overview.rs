@@ -60,6 +60,13 @@ fn below(times: &Value) -> String {
         .unwrap_or_default()
 }
 
+/// How many calls did not do what they should, by whose fault.
+fn failures(overview: &Value, calls: u64) -> String {
+    let number = |key: &str| overview[key].as_u64().unwrap_or_default();
+    let tool_errors = plural(number("tool_errors"), "tool error");
+    format!("{} failed, {tool_errors}, of {}", count(number("failed_calls")), plural(calls, "call"))
+}
+
 fn figures(overview: &Value) -> Markup {
     let servers = &overview["servers"];
     let number = |value: &Value| value.as_u64().unwrap_or_default();
@@ -73,7 +80,7 @@ fn figures(overview: &Value) -> Markup {
             (figure("Tools", &count(number(&overview["tools"])), ""))
             (figure("Calls a minute", &count(number(&overview["calls_per_minute"])), &format!("{} in five minutes", count(calls))))
             (figure("Median time", &millis(times["p50"].as_f64()), &below(times)))
-            (figure("Errors", &share(overview["error_rate"].as_f64()), &format!("{} of {}", count(number(&overview["failed_calls"])), plural(calls, "call"))))
+            (figure("Errors", &share(overview["error_rate"].as_f64()), &failures(overview, calls)))
             (figure("Open calls", &count(number(&overview["open_calls"])), &format!("{} waiting", count(number(&overview["waiting_calls"])))))
             @if let Some(clients) = overview["clients"].as_u64() {
                 (figure("Clients", &count(clients), "connected now"))

@@ -88,10 +88,10 @@ fn state(server: &Value, details: &Value) -> Markup {
                 }
                 dt { "Calls" } dd { (count(number(&process["open_calls"]))) " open, " (count(number(&process["waiting_calls"]))) " waiting" }
                 dt { "Times" } dd { (median(times)) }
-                dt { "Errors" } dd { @match health["error_rate"].as_f64() { Some(rate) => { (share(Some(rate))) " in five minutes" } None => "–" } }
+                dt { "Errors" } dd { @match health["error_rate"].as_f64() { Some(rate) => { (share(Some(rate))) " in five minutes: " (count(number(&health["failed_calls"]))) " failed, " (plural(number(&health["tool_errors"]), "tool error")) ", of " (plural(number(&health["calls"]), "call")) } None => "–" } }
                 @if let Some(speaks) = speaks(server) { dt { "Speaks" } dd { (speaks) } }
                 dt { "Started in" } dd { (millis(process["started_in_ms"].as_f64())) }
-                dt { "Restarts" } dd { (count(number(&process["restarts"]))) }
+                dt { "Restarts" } dd { (count(number(&process["restarts"]))) ", " (count(number(&health["restarts"]))) " in ten minutes" }
                 @if let Some(pid) = process["pid"].as_u64() { dt { "Process" } dd { (pid) } }
                 dt { "Last check" } dd { @if let Some(last) = moment(&health["last_check"]) { (last) } @else { "–" } }
             }

@@ -68,8 +68,10 @@ impl Span {
     pub(super) fn calls(self, of: &Value) -> Markup {
         let (pieces, most) = self.series(of);
         let number = |piece: &Value, key: &str| piece[key].as_u64().unwrap_or_default();
-        let told =
-            pieces.iter().map(|piece| (number(piece, "calls"), number(piece, "failed_calls")));
+        let told = pieces.iter().map(|piece| {
+            let failed = number(piece, "failed_calls") + number(piece, "tool_errors");
+            (number(piece, "calls"), failed)
+        });
         let counts: Vec<_> =
             std::iter::repeat_n((0, 0), missing(pieces, most)).chain(told).collect();
         let sum: u64 = counts.iter().map(|(all, _)| all).sum();
@@ -85,12 +87,12 @@ impl Span {
             section.card {
                 h2 { @if self == Self::Minutes { "Calls in ten seconds" } @else { "Calls in a minute" } }
                 (chart::bars(&counts, frame))
-                p.legend { span { "calls" } span.fail { "failed" } }
+                p.legend { span { "calls" } span.fail { "errors" } }
             }
         }
     }
 
-    /// Times over time, of calls and checks together.
+    /// Response times of calls over time.
     pub(super) fn times(self, of: &Value) -> Markup {
         let (pieces, most) = self.series(of);
         let of = |key: &str| {
