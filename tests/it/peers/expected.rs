@@ -9,9 +9,9 @@ pub(super) fn report(era: Era) -> Value {
     let mut report = in_a_session();
     if era == Era::Modern {
         report["initialize"]["revision"] = "2026-07-28".into();
-        // Tasks are an extension there, and this server has those of the other era.
+        // Tasks are an extension there, which is declared whatever servers have.
         report["initialize"]["capabilities"] =
-            json!(["completions", "logging", "prompts", "resources", "tools"]);
+            json!(["completions", "extensions", "logging", "prompts", "resources", "tools"]);
         report["tools"] = tools(era);
         // The error that asks for a visit elsewhere first is a question in this era, and the call is
         // made again: the server then asks itself. So two visits for each of two calls.
