@@ -146,8 +146,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("app/rest", &[]),
     ("app/terminal", &["speak"]),
     ("app/chain", &["environment"]),
+    ("app/circle", &["environment"]),
     ("app/logins", &["environment"]),
-    ("app/settings", &["chain", "cli", "environment", "logins"]),
+    ("app/settings", &["chain", "circle", "cli", "environment", "logins"]),
 ];
 
 /// The crate of the test kit, without its prefix.

@@ -4,12 +4,12 @@
 //! At run time such a loop is cut (`chain`), but the cut happens in a process far below, whose
 //! message nobody reads. Here the entry that begins the loop is named.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use trunkline_catalog::config::{self, Config, Rules, ServerSpec, Source, Transport};
 
 use crate::environment::Environment;
-use crate::settings::read;
 
 /// Configs followed one below the other: as many as may run one below the other.
 const MOST_STEPS: usize = 8;
@@ -17,14 +17,27 @@ const MOST_STEPS: usize = 8;
 /// The variable that names the config where `--config` does not.
 const CONFIG_VARIABLE: &str = "MCP_PROXY_CONFIG_PATH";
 
-/// Adds a warning for every server whose entry leads back to a config that is being served.
-pub(crate) fn warn(config: &mut Config, path: &Path, environment: &Environment) {
+/// What another config is read with.
+struct Files<'f> {
+    environment: &'f Environment,
+    read: fn(&Path) -> io::Result<Vec<u8>>,
+}
+
+/// Adds a warning for every server whose entry leads back to a config that is being served. `read`
+/// reads the text of another one.
+pub(crate) fn warn(
+    config: &mut Config,
+    path: &Path,
+    environment: &Environment,
+    read: fn(&Path) -> io::Result<Vec<u8>>,
+) {
+    let files = Files { environment, read };
     let start = absolute(path, None);
     let found: Vec<(String, String)> = config
         .servers
         .iter()
         .filter_map(|server| {
-            let way = way_back(server, &mut vec![start.clone()], environment)?;
+            let way = way_back(server, &mut vec![start.clone()], &files)?;
             Some((server.key.clone(), message(&server.key, &way)))
         })
         .collect();
@@ -38,7 +51,7 @@ pub(crate) fn warn(config: &mut Config, path: &Path, environment: &Environment) 
 fn way_back(
     server: &ServerSpec,
     way: &mut Vec<PathBuf>,
-    environment: &Environment,
+    files: &Files<'_>,
 ) -> Option<Vec<PathBuf>> {
     let next = named_config(server)?;
     let is_known = way.contains(&next);
@@ -48,21 +61,21 @@ fn way_back(
     }
     let found = match way.len() > MOST_STEPS {
         true => None,
-        false => {
-            servers(&next, environment).iter().find_map(|server| way_back(server, way, environment))
-        }
+        false => files.servers(&next).iter().find_map(|server| way_back(server, way, files)),
     };
     way.pop();
     found
 }
 
-/// The servers of another config, as far as it can be read. Variables it needs and that are not set
-/// are empty: they are rarely part of the path of a config.
-fn servers(path: &Path, environment: &Environment) -> Vec<ServerSpec> {
-    let Ok(text) = read(path) else { return Vec::new() };
-    let source = Source { name: "", text: &text };
-    let variable = |name: &str| environment.get(name).or_else(|| Some(String::new()));
-    config::load(&source, Rules::Full, &variable).map_or_else(|_| Vec::new(), |it| it.servers)
+impl Files<'_> {
+    /// The servers of another config, as far as it can be read. Variables it needs and that are not
+    /// set are empty: they are rarely part of the path of a config.
+    fn servers(&self, path: &Path) -> Vec<ServerSpec> {
+        let Ok(text) = (self.read)(path) else { return Vec::new() };
+        let source = Source { name: "", text: &text };
+        let variable = |name: &str| self.environment.get(name).or_else(|| Some(String::new()));
+        config::load(&source, Rules::Full, &variable).map_or_else(|_| Vec::new(), |it| it.servers)
+    }
 }
 
 /// The config that an entry starts Trunkline with, if it does: directly, through `npx` or `env`, or

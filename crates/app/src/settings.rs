@@ -106,13 +106,13 @@ pub(crate) fn load(
     let mut config = config.map_err(SettingsError::Invalid)?;
     config.check_names(&wanted.naming()).map_err(SettingsError::Invalid)?;
     config.servers = logins::marked(config.servers);
-    circle::warn(&mut config, path, environment);
+    circle::warn(&mut config, path, environment, read);
     Ok(config)
 }
 
 /// The file's bytes. `--config /dev/zero` must end, too.
 /// The text of a config file.
-pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     std::fs::File::open(path)?.take(LARGEST_CONFIG + 1).read_to_end(&mut text)?;
     if text.len() as u64 > LARGEST_CONFIG {

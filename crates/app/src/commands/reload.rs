@@ -120,7 +120,7 @@ async fn asked(hangup: &mut Option<Signal>) {
         None => false,
     };
     if !signalled {
-        std::future::pending().await // nobody can ask
+        std::future::pending::<()>().await; // nobody can ask
     }
 }
 
