@@ -11,15 +11,18 @@ pub(crate) struct Attached {
 }
 
 impl Attached {
-    /// Whose path it is. What is nobody's is the dashboard's to answer: with a page for a browser, else
-    /// as the gateway does.
+    /// Whose path it is. What is nobody's is the dashboard's: only browsers are sent here with it.
     fn owner(&self, path: &str) -> &dyn Attachment {
         if self.api.owns(path) { &self.api } else { &self.dashboard }
     }
 }
 
 impl Attachment for Attached {
-    fn owns(&self, _path: &str) -> bool {
+    fn owns(&self, path: &str) -> bool {
+        self.owner(path).owns(path)
+    }
+
+    fn answers_browsers(&self) -> bool {
         true
     }
 

@@ -8,7 +8,6 @@ use parking_lot::Mutex;
 use trunkline_control::api::handle::Api;
 use trunkline_control::platform::Platform;
 use trunkline_gateway::{Attachment, WebReply, WebVisit};
-use trunkline_wire::write_error;
 
 use crate::ask::Trouble;
 use crate::doorman::Doorman;
@@ -75,10 +74,7 @@ async fn serve(house: &House, visit: &WebVisit, reply: WebReply) {
             let page = layout::bare_trouble(visit, &wrong_method(allowed));
             return page.header("Allow", allowed).send(reply);
         }
-        Found::Nothing if routes::owns(visit.path()) || wants_html(visit) => {
-            return missing(house, visit).send(reply);
-        }
-        Found::Nothing => return nothing().send(reply),
+        Found::Nothing => return missing(house, visit).send(reply),
     };
     match route.access {
         Access::Open => open(house, visit, route, &params).await.send(reply),
@@ -192,16 +188,6 @@ fn missing(house: &House, visit: &WebVisit) -> Page {
         None => layout::bare_trouble(visit, &Trouble::nothing_here()),
     }
 }
-
-/// For programs, in the words of the gateway: it answers so where there is no dashboard.
-fn nothing() -> Page {
-    const WORDS: &str = "there is nothing here; the MCP endpoint is /mcp (or /sse for old clients)";
-    let mut body = Vec::new();
-    write_error(b"null", INVALID_REQUEST, WORDS, b"", &mut body);
-    Page::of(404, "application/json", body)
-}
-
-const INVALID_REQUEST: i32 = -32600;
 
 fn refused(foreign: Foreign) -> Trouble {
     Trouble::new(403, "Refused", foreign.words(), "")

@@ -12,7 +12,9 @@ use super::trunkline;
 fn progress_counts_servers_and_never_shares_a_line_with_the_log() {
     for command in ["check", "doctor"] {
         let room = Room::new();
-        let good = room.fake("good").tool("t", say::echo()).entry();
+        // Of two tools of one name the log has to tell.
+        let twin = r#"{"name":"twin","inputSchema":{"type":"object"}}"#;
+        let good = room.fake("good").definitions(&[twin, twin]).entry();
         let slow = room.fake("slow").at_start(say::steps([say::gate(&room, "go")])).entry();
         let config = room.config([
             ("good", good),
@@ -35,6 +37,6 @@ fn progress_counts_servers_and_never_shares_a_line_with_the_log() {
             let is_free = before.is_empty() || before.ends_with(['\n', 'K']);
             assert!(is_free, "{command}: {shown:?}");
         }
-        assert!(shown.contains("trunkline: error"), "{command}: the log has spoken: {shown:?}");
+        assert!(shown.contains("trunkline: warning"), "{command}: the log has spoken: {shown:?}");
     }
 }

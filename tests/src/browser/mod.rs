@@ -67,7 +67,13 @@ impl Browser {
     /// Opens a path of the site and waits until it is loaded.
     #[track_caller]
     pub fn open(&self, path: &str) {
+        // Where the page before is still loading, the driver may take its end for that of the new one.
+        drop(self.try_script("window.wasLeft = true", &[]));
         self.post("url", &json!({ "url": format!("{}{path}", self.site) }));
+        let is_there = "return !window.wasLeft && document.readyState === 'complete'";
+        let arrived =
+            comes_true(LIMIT, || self.try_script(is_there, &[]).is_ok_and(|told| told == true));
+        assert!(arrived || path.contains('#'), "{path} does not load within {LIMIT:?}");
     }
 
     /// The address of the page, without the site.

@@ -101,6 +101,10 @@ impl Platform {
             is_locked,
         };
         let keys = Arc::new(Keyholder::open(store.clone(), fixed).await?);
+        if settings.store.file().is_none() {
+            // Before anybody is served: who wants the store alone looks for this mark.
+            leave_mark(&store).await?;
+        }
         let platform = Self::start(settings, store, safe, keys, occupancy);
         platform.reload().await?;
         platform.read_taxonomy().await?;
@@ -243,12 +247,12 @@ pub(super) fn withdrawn(key: &KeySource) -> BootError {
 /// Until the end.
 async fn leave_marks(store: &Store, end: &CancellationToken) {
     loop {
-        if let Err(error) = leave_mark(store).await {
-            tracing::debug!(%error, "the store does not know that it is being served");
-        }
         tokio::select! {
             () = end.cancelled() => return,
             () = tokio::time::sleep(MARK_EVERY) => {}
+        }
+        if let Err(error) = leave_mark(store).await {
+            tracing::debug!(%error, "the store does not know that it is being served");
         }
     }
 }

@@ -17,6 +17,11 @@ pub trait Attachment: Debug + Send + Sync {
     /// Trunkline's own.
     fn owns(&self, path: &str) -> bool;
 
+    /// Does it answer a browser that asks for a page that nobody has? Programs get Trunkline's own answer.
+    fn answers_browsers(&self) -> bool {
+        false
+    }
+
     /// The longest body under this path, in bytes.
     fn body_limit(&self, _path: &str) -> usize {
         ATTACHED_BODY

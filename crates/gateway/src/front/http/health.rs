@@ -3,7 +3,7 @@
 use trunkline_wire::encode_into;
 
 use crate::front::http::reply::Reply;
-use crate::front::http::routes::Visit;
+use crate::front::http::routes::{Visit, accepts_html};
 use crate::pump::Touched;
 
 pub(super) fn alive(reply: Reply, touched: &mut Touched) {
@@ -37,10 +37,7 @@ pub(super) fn ready(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) 
 
 /// Where nobody else has a front page: what this is, for browsers with a little more.
 pub(super) fn welcome(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
-    let mut accepted = visit.request.headers.all("accept");
-    let is_browser =
-        accepted.any(|value| value.windows(HTML.len()).any(|part| part.eq_ignore_ascii_case(HTML)));
-    let (kind, body): (&[u8], &[u8]) = match is_browser {
+    let (kind, body): (&[u8], &[u8]) = match accepts_html(visit.request) {
         true => (b"text/html; charset=utf-8", WELCOME_PAGE),
         false => (b"text/plain; charset=utf-8", WELCOME),
     };
@@ -53,7 +50,6 @@ pub(super) fn welcome(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched
     reply.send(200, &fields, body, touched);
 }
 
-const HTML: &[u8] = b"text/html";
 const POLICY: &[u8] =
     b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

@@ -93,11 +93,22 @@ pub(super) fn route_of(
     let (method, path) = (request.method, request.path());
     let own = route(method, path);
     let free = path == "/" || own == Err(Refusal::NotFound);
-    if !free || attachment.is_none_or(|attachment| !attachment.owns(path)) {
+    let is_theirs = |attachment: &Arc<dyn Attachment>| {
+        let is_page = || matches!(method, "GET" | "HEAD") && accepts_html(request);
+        attachment.owns(path) || (attachment.answers_browsers() && is_page())
+    };
+    if !free || !attachment.is_some_and(is_theirs) {
         return own;
     }
     let asks = request.headers.get("access-control-request-method").is_some();
     Ok(if method == "OPTIONS" && asks { Route::AttachedPreflight } else { Route::Attached })
+}
+
+/// Would whoever asks rather have a page than JSON? Browsers say so, programs do not.
+pub(super) fn accepts_html(request: &Request<'_>) -> bool {
+    const HTML: &[u8] = b"text/html";
+    let is_html = |value: &[u8]| value.windows(HTML.len()).any(|it| it.eq_ignore_ascii_case(HTML));
+    request.headers.all("accept").any(is_html)
 }
 
 fn route(method: &str, path: &str) -> Result<Route, Refusal> {
