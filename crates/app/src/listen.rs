@@ -40,10 +40,10 @@ pub(crate) enum ListenError {
     )]
     Open(SocketAddr),
     #[error(
-        "{address} can be reached from other machines, and the token has only {length} characters: \
-         it can be guessed\n\n\
-         Use one of at least {SHORTEST_TOKEN} (for example TRUNKLINE_TOKEN=$(openssl rand -hex 32)), \
-         or listen on 127.0.0.1 only."
+        "{address} can be reached from other machines, and its token can be guessed: it is too short \
+         ({length} of at least {SHORTEST_TOKEN} characters)\n\n\
+         Use a longer one (for example TRUNKLINE_TOKEN=$(openssl rand -hex 32)), or listen on \
+         127.0.0.1 only."
     )]
     Guessable { address: SocketAddr, length: usize },
     #[error("`{host}` is not an address of this machine: {error}")]

@@ -63,7 +63,7 @@ pub(crate) const QUEUED_BYTES: usize = 64 * 1024 * 1024;
 
 /// Unsent bytes to a client above which Trunkline stops reading (its own input and the servers'
 /// output) until the client reads: nothing is lost and memory stays bounded.
-pub(crate) const CLIENT_HIGH_WATER: usize = 64 * 1024 * 1024;
+pub(crate) const CLIENT_HIGH_WATER: usize = 24 * 1024 * 1024;
 
 /// Of a server's tools (resources, prompts), and of the pages they come in: a listing that never
 /// ends must end.

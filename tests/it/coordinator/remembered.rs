@@ -130,7 +130,7 @@ fn what_is_remembered_is_its_owners_and_holds_no_secret() {
 
 /// Another value of a secret is the same entry; another argument is another.
 #[test]
-fn an_entry_is_known_by_what_it_starts_and_not_by_its_secrets() {
+fn an_entry_is_known_by_its_key_and_what_it_starts_and_not_by_its_secrets() {
     let room = Room::new();
     write(&room, WORDS);
     run_once(&room, 1);
@@ -139,7 +139,7 @@ fn an_entry_is_known_by_what_it_starts_and_not_by_its_secrets() {
     let rotated = config().replace(SECRET, "an0ther-s3cret-value");
     let other = config().replace("--token=", "--other=");
     for (what, text, known) in
-        [("renamed", renamed, true), ("rotated", rotated, true), ("other", other, false)]
+        [("renamed", renamed, false), ("rotated", rotated, true), ("other", other, false)]
     {
         room.write("mcp.json", text);
         let words = first_words(command(&room, &[]));
@@ -218,4 +218,18 @@ fn who_wants_nothing_remembered_says_so() {
 fn no_test_touches_the_cache_of_the_user() {
     let given = std::env::var_os("TRUNKLINE_CACHE");
     assert!(given.is_some(), "`.cargo/config.toml` turns it off for everything cargo starts");
+}
+
+/// The same program stands under two keys, with other values in its environment: two accounts, two databases.
+#[test]
+fn co_9_two_keys_of_one_command_are_remembered_apart() {
+    let room = Room::new();
+    let (prod, mut staging) = (entry(&room, WORDS), entry(&room, WORDS));
+    staging["env"]["RAIL_TOKEN"] = json!("another-value");
+    room.config([("prod", prod), ("staging", staging)]);
+    run_once(&room, 2);
+    let words = first_words(command(&room, &[]));
+    for key in ["prod", "staging"] {
+        assert!(words.contains(key), "{words}");
+    }
 }

@@ -125,6 +125,16 @@ const KINDS: &[Kind] = &[
             ],
         )
     }),
+    piped("logs-outcomes-beside-ids", |fake| {
+        noisy(
+            fake,
+            &[
+                r#"{"level":"info","id":@ID@,"result":"started"}"#,
+                r#"{"level":"error","error":"disk","id":@ID@}"#,
+                r#"{"jsonrpc":"1.0","id":@ID@,"result":{}}"#,
+            ],
+        )
+    }),
     piped("logs-ids", |fake| noisy(fake, &[r#"{"event":"call","id":@ID@,"tool":"echo"}"#])),
     piped("ends-lines-in-crlf-after-a-bom", |fake| {
         let answer = say::raw(format!("\u{feff}{ECHO}\r\n"));

@@ -3,20 +3,22 @@
 use ring::digest::{Context, SHA256};
 use trunkline_catalog::config::{Secrets, Transport};
 
-/// A digest of the entry. Two configs that start the same thing share a record, whatever they call it.
+/// A digest of the entry. The same command may stand under several keys with other values in `env`, and say other
+/// things: each key has its own record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EntryId(String);
 
 impl EntryId {
     /// Of variables and headers only the names count, and secrets inside arguments and addresses are replaced
     /// by their names: a digest of a short secret can be guessed, and a secret that was rotated is no new entry.
-    pub(crate) fn of(transport: &Transport, secrets: &Secrets) -> Self {
+    pub(crate) fn of(key: &str, transport: &Transport, secrets: &Secrets) -> Self {
         let mut digest = Context::new(&SHA256);
         let mut add = |part: &str| {
             // With their lengths, so that no two lists of parts read the same.
             digest.update(&part.len().to_be_bytes());
             digest.update(part.as_bytes());
         };
+        add(key);
         match transport {
             Transport::Stdio { command, args, env, cwd } => {
                 add("stdio");
@@ -80,10 +82,11 @@ mod tests {
         secrets.add("KEY", "first-value");
         let mut rotated = Secrets::new();
         rotated.add("KEY", "second-value");
-        let id = |transport: &Transport| EntryId::of(transport, &secrets);
+        let id = |transport: &Transport| EntryId::of("s", transport, &secrets);
         let base = id(&process(&["a", "--key=first-value"], &[("KEY", "first-value"), ("B", "1")]));
         let same = process(&["a", "--key=second-value"], &[("B", "2"), ("KEY", "second-value")]);
-        assert_eq!(EntryId::of(&same, &rotated), base);
+        assert_eq!(EntryId::of("s", &same, &rotated), base);
+        assert_ne!(EntryId::of("t", &same, &rotated), base, "another key is another entry");
         for other in [
             process(&["a", "--key=third-value"], &[("KEY", "first-value"), ("B", "1")]),
             process(&["a", "--key=first-value"], &[("KEY", "first-value")]),
@@ -94,7 +97,7 @@ mod tests {
         }
         assert_ne!(id(&remote("https://h/mcp")), id(&remote("https://h/other")));
         assert_eq!(id(&remote("https://h/?k=first-value")), {
-            EntryId::of(&remote("https://h/?k=second-value"), &rotated)
+            EntryId::of("s", &remote("https://h/?k=second-value"), &rotated)
         });
     }
 }

@@ -1,12 +1,15 @@
 //! `KnownListings`: the records in a directory of the user, one file for each entry. Other processes may read
 //! and write them at the same time: a file is replaced as a whole.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, Metadata, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
+
+use rustix::fs::OFlags;
+use rustix::process::geteuid;
 
 use crate::known_listings::{EntryId, KnownListing};
 use crate::limits::{LARGEST_RECORD, REMEMBERED_LISTINGS, STALE_TEMPORARY};
@@ -34,7 +37,7 @@ impl KnownListings {
             let path = path.display();
             tracing::warn!("what is remembered of a server in {path} is ignored: {why}");
         };
-        match read_bounded(&path) {
+        match self.check_directory().and_then(|()| read_bounded(&path)) {
             Ok(bytes) => {
                 let known = KnownListing::read(&bytes);
                 if known.is_none() {
@@ -60,12 +63,18 @@ impl KnownListings {
         }
     }
 
+    /// What others may have put there is told to nobody: clients show it to their models.
+    fn check_directory(&self) -> io::Result<()> {
+        check_owner(&fs::metadata(&self.directory)?)
+    }
+
     fn path(&self, entry: &EntryId) -> PathBuf {
         self.directory.join(entry.file_stem()).with_extension(RECORD)
     }
 
     fn replace(&self, entry: &EntryId, listing: &KnownListing) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+        self.check_directory()?;
         let path = self.path(entry);
         let is_new = !path.exists();
         let temporary = self.directory.join(temporary_name(entry));
@@ -120,10 +129,30 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(LARGEST_RECORD + 1).read_to_end(&mut bytes)?;
+    // A pipe in its place must not keep Trunkline from starting.
+    let without_waiting = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(without_waiting).open(path)?;
+    let metadata = file.metadata()?;
+    check_owner(&metadata)?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    file.take(LARGEST_RECORD + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > LARGEST_RECORD {
         true => Err(io::Error::other("it is too large")),
         false => Ok(bytes),
+    }
+}
+
+/// Only this user may have written it.
+fn check_owner(metadata: &Metadata) -> io::Result<()> {
+    const OTHERS_MAY_WRITE: u32 = 0o022;
+    if metadata.uid() != geteuid().as_raw() {
+        return Err(io::Error::other("it belongs to another user"));
+    }
+    match metadata.mode() & OTHERS_MAY_WRITE {
+        0 => Ok(()),
+        _ => Err(io::Error::other("others can write to it")),
     }
 }
 
@@ -138,6 +167,7 @@ fn is_older(changed: SystemTime, than: Duration) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::os::unix::fs::PermissionsExt as _;
     use std::sync::Arc;
 
@@ -164,7 +194,7 @@ mod tests {
     fn entry(number: usize) -> EntryId {
         let (command, args) = ("x".to_owned(), vec![number.to_string()]);
         let transport = Transport::Stdio { command, args, env: vec![], cwd: None };
-        EntryId::of(&transport, &Secrets::new())
+        EntryId::of("s", &transport, &Secrets::new())
     }
 
     fn listing(words: &str) -> KnownListing {
@@ -186,6 +216,33 @@ mod tests {
         assert_eq!(mode(&known.path(&entry(1))), 0o600);
         assert_eq!(mode(&known.directory), 0o700);
         fs::write(known.path(&entry(1)), vec![b'x'; 1 << 20]).unwrap();
+        assert_eq!(known.read(&entry(1)), None);
+    }
+
+    #[test]
+    fn what_others_may_have_written_is_ignored() {
+        let scratch = Scratch::new("others");
+        let known = KnownListings::in_directory(scratch.0.clone());
+        known.write(&entry(1), &listing("ours"));
+        let allow = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        for (path, usual) in [(known.path(&entry(1)), 0o600), (scratch.0.clone(), 0o700)] {
+            allow(&path, 0o777);
+            assert_eq!(known.read(&entry(1)), None, "{path:?}");
+            allow(&path, usual);
+            assert_eq!(known.read(&entry(1)), Some(listing("ours")));
+        }
+    }
+
+    #[test]
+    fn a_pipe_in_place_of_a_record_holds_up_nobody() {
+        let scratch = Scratch::new("pipe");
+        let known = KnownListings::in_directory(scratch.0.clone());
+        DirBuilder::new().mode(0o700).create(&scratch.0).unwrap();
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        let fifo = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, known.path(&entry(1)), fifo, mode, 0).unwrap();
         assert_eq!(known.read(&entry(1)), None);
     }
 

@@ -63,7 +63,9 @@ impl Outbox {
         let overfull = queue.is_overfull();
         drop(queue);
         if overfull {
-            tracing::debug!("a stream that is not read is closed");
+            tracing::warn!(
+                "a client reads too slowly for what is sent to it: its stream is closed"
+            );
             self.close();
         }
         put

@@ -105,9 +105,11 @@ impl Connection {
         let named = named.or_else(|| outline.id.and_then(upstream_id));
         // Where the structure can be trusted, an id further inside is not the line's own.
         let named = named.or_else(|| salvage_id(line).filter(|_| fault.kind.is_parse_error()));
-        let error = self.broken_answer(fault.kind);
         let what = format!("is a broken message ({fault})");
-        if named.is_some_and(|id| self.fail(id, &error)) {
+        // A log line may name our id beside a word for its outcome: what does not say that it is of
+        // JSON-RPC 2.0 leaves the real answer its time.
+        let is_sure = outline.is_version_two || fault.kind.is_parse_error();
+        if named.is_some_and(|id| self.end_with_fault(id, fault.kind, is_sure)) {
             return self.broken.warn(&self.key, line, &what);
         }
         if outline.id.is_some() || !is_unowned_answer(&outline, fault.kind) {
@@ -121,6 +123,15 @@ impl Connection {
         if !is_owned && fault.kind != FaultKind::NoKind {
             self.count_unowned();
         }
+    }
+
+    /// Ends this call with an error, at once or unless its real answer comes soon. False: it is not open.
+    fn end_with_fault(self: &Arc<Self>, id: UpstreamId, fault: FaultKind, at_once: bool) -> bool {
+        if at_once {
+            return self.fail(id, &self.broken_answer(fault));
+        }
+        let is_open = self.pending.lock().get(id).is_some();
+        is_open && self.suspect_owner(Unowned::Broken(fault), Some(id))
     }
 
     /// A line that is no message at all: a banner, a log line.

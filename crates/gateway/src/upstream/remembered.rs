@@ -21,7 +21,7 @@ pub(super) struct Remembered {
 impl Remembered {
     /// Reads one small file: clients may ask as soon as servers are being started.
     pub(super) fn read(listings: &Arc<KnownListings>, spec: &ServerSpec) -> Self {
-        let entry = EntryId::of(&spec.transport, &spec.secrets);
+        let entry = EntryId::of(&spec.key, &spec.transport, &spec.secrets);
         let last = listings.read(&entry).map(Arc::new);
         Self { listings: Arc::clone(listings), entry, last: Mutex::new(last) }
     }
