@@ -385,7 +385,7 @@ mod tests {
             ("change status fl", Some(("change status", "server", "fl"))),
             ("change status removed", Some(("change status", "server", "removed"))),
             ("edit server time.zone", Some(("edit server", "server", "time.zone"))),
-            ("set tool skills a.t", Some(("set tool skills", "tool", "a.t"))),
+            ("edit skills a.t", Some(("edit skills", "tool", "a.t"))),
             ("change status", None),
             ("change statusx", None),
             ("flap", None),
