@@ -15,11 +15,12 @@ pub(crate) struct Asset {
 
 const FILES: [(&str, &str); 5] = [
     ("style.css", include_str!("assets/style.css")),
-    // One module of three files: addresses have hashes, which an `import` could not know.
+    // One module of four files: addresses have hashes, which an `import` could not know.
     (
         "live.js",
         concat!(
             include_str!("assets/morph.js"),
+            include_str!("assets/hold.js"),
             include_str!("assets/arrivals.js"),
             include_str!("assets/live.js")
         ),

@@ -2,13 +2,13 @@
 
 use kit::browser::{Browser, By};
 use kit::ledger;
-use kit::platform::{ADMIN, Platform};
+use kit::platform::{ADMIN, Platform, stdio};
 use kit::room::Room;
 use kit::service::Wire;
 use kit::{LIMIT, process};
 use serde_json::{Value, json};
 
-use super::{admin, tracker};
+use super::{admin, sign_in, tracker, visit};
 
 /// The id of the server whose page is open.
 #[track_caller]
@@ -96,5 +96,24 @@ fn a_command_is_added_and_edited_with_the_token() {
     platform.wait_status(&id, "CONNECTED");
     assert_eq!(platform.server(&id)["description"], "Runs here");
     platform.call("local.forecast", &json!({})).is(200);
+    browser.assert_quiet();
+}
+
+#[test]
+fn an_operator_describes_a_command_without_a_token() {
+    let room = Room::new();
+    let platform = room.platform(&["--allow-stdio-registration"]);
+    let entry = tracker(&room, "tracker").entry();
+    let id = kit::platform::id_of(&platform.register(&stdio("local", &entry)));
+    platform.wait_status(&id, "CONNECTED");
+    let browser = visit(&room, &platform);
+    browser.open(&format!("/servers/{id}"));
+    sign_in(&browser, &platform.key("operator"));
+    browser.click(&By::Words("Edit"));
+    browser.wait(&By::Label("What it is for"));
+    browser.fill(&By::Label("What it is for"), "Runs here");
+    browser.click(&By::Words("Save"));
+    browser.wait_path(|path| path == format!("/servers/{id}"));
+    assert_eq!(platform.server(&id)["description"], "Runs here");
     browser.assert_quiet();
 }

@@ -177,6 +177,39 @@ fn the_activity_is_found_by_what_it_shows() {
     assert!(offered[1].to_string().contains("\"call tool\""), "{offered}");
 }
 
+/// What a server's changes of state are shown as can be chosen and pasted.
+#[test]
+fn changes_of_state_are_found_by_what_the_activity_shows() {
+    let room = Room::new();
+    let service = tracker(&room, "tracker").listen(Wire::Http);
+    let platform = room.platform(&["--health-interval", "1s"]);
+    let id = platform.connected("flap", &service);
+    service.kill();
+    platform.wait_status(&id, "ERROR");
+    platform.wait_audit("the change", |it| it["action"] == "change-status");
+    let browser = admin(&room, &platform);
+    let records = By::Css("#records");
+    browser.open("/activity");
+    browser.choose(&By::Label("Outcome"), "Error");
+    browser.click(&By::Words("Filter"));
+    browser.wait_path(|path| path.contains("outcome=error"));
+    browser.wait_text_in(&records, "change status flap");
+    assert!(!browser.text_of(&records).contains("register server"));
+    for typed in ["change status flap", "Change Status fl", "change status", "change-status flap"] {
+        browser.open("/activity");
+        browser.fill(&By::Label("Action"), typed);
+        browser.click(&By::Words("Filter"));
+        browser.wait_path(|path| path.contains("action="));
+        browser.wait_text_in(&records, "change status flap");
+        let shown = browser.text_of(&records);
+        assert!(!shown.contains("register server"), "{typed}: {shown}");
+        assert_eq!(browser.value_of(&By::Label("Action")), typed, "what was typed stays");
+    }
+    for outcome in ["Connected", "Degraded"] {
+        browser.choose(&By::Label("Outcome"), outcome);
+    }
+}
+
 #[test]
 fn the_activity_is_filtered_by_server_outcome_who_and_time() {
     let room = Room::new();

@@ -72,6 +72,11 @@ fn clients_are_named_with_what_they_say_and_whose_token_they_show() {
     assert_eq!((&listed["total"], &client["who"]), (&json!(1), &json!("a laptop")));
     assert_eq!((&client["way"], &client["revision"]), (&json!("session"), &json!("2025-11-25")));
     assert!(client["name"].is_string() && client["since"].is_string(), "{client:#}");
+    // The moment it came stays what it is, to the millisecond.
+    for _ in 0..5 {
+        let again = platform.admin().get("/api/v1/clients").is(200);
+        assert_eq!(again["clients"][0]["since"], client["since"]);
+    }
     let page = Person::signed_in(&platform, ADMIN).page("/clients");
     for words in ["a laptop", "session of /mcp", "2025-11-25", client["name"].as_str().unwrap()] {
         assert!(page.contains(words), "{words}: {page}");

@@ -260,5 +260,106 @@ fn a_form_that_was_overtaken_changes_nothing() {
     let fields = [("name", "b"), ("url", service.url()), ("tag", &*tag)];
     let answer = person.submit(&edit, &edit, &fields);
     assert_eq!(answer.status(), 412, "{}", answer.text());
+    let said = "Somebody has changed this server since you opened this page. Load it again";
+    assert!(answer.text().contains(said), "{}", answer.text());
+    for word in ["If-Match", "revision is"] {
+        assert!(!answer.text().contains(word), "{word}: {}", answer.text());
+    }
     assert_eq!(platform.server(&id)["name"], "a");
+}
+
+/// Whoever may not choose a command may still name and describe the server it runs, as over REST.
+#[test]
+fn an_operator_changes_all_of_a_command_server_but_its_command() {
+    let room = Room::new();
+    let platform = room.platform(&["--allow-stdio-registration"]);
+    let entry = echoing(&room, "a").entry();
+    let id = kit::platform::id_of(&platform.register(&kit::platform::stdio("a", &entry)));
+    platform.wait_status(&id, "CONNECTED");
+    let config = platform.server(&id)["connection_config"].clone();
+    let operator = Person::signed_in(&platform, &platform.key("operator"));
+    let edit = format!("/servers/{id}/edit");
+    let page = operator.page(&edit);
+    for field in ["name=\"command\"", "name=\"token\""] {
+        assert!(!page.contains(field), "{field}: {page}");
+    }
+    assert!(page.contains("An admin can change the command"), "{page}");
+    let tag = kit::dashboard::between(&page, "name=\"tag\" value=\"", "\"").unwrap();
+    let tag = tag.replace("&quot;", "\"");
+    let fields = [
+        ("name", "b"),
+        ("description", "for the house"),
+        ("transport_type", "STDIO"),
+        ("call_timeout", "9"),
+        ("max_concurrency", "3"),
+        ("auto_connect", "on"),
+        // The form has no such field; whoever sends it is not heeded.
+        ("command", "/bin/false"),
+        ("tag", &*tag),
+    ];
+    assert_eq!(led(&operator.submit(&edit, &edit, &fields)), format!("/servers/{id}"));
+    let server = platform.server(&id);
+    assert_eq!((&server["name"], &server["description"]), (&"b".into(), &"for the house".into()));
+    assert_eq!((&server["call_timeout"], &server["max_concurrency"]), (&9.into(), &3.into()));
+    assert_eq!(server["connection_config"], config);
+}
+
+/// What a form says about a value is said once, at its field, with what to do in the form.
+#[test]
+fn mistakes_in_values_are_marked_once_at_their_fields() {
+    let room = Room::new();
+    let service = echoing(&room, "a").listen(Wire::Http);
+    let platform = room.platform(&["--allow-stdio-registration"]);
+    let person = Person::signed_in(&platform, ADMIN);
+    let new = |fields: &[(&str, &str)]| {
+        let all = [&[("name", "x"), ("tag", "*")], fields].concat();
+        person.submit("/servers/new", "/servers/new", &all).text()
+    };
+    let http = [("transport_type", "HTTP"), ("url", service.url())];
+    let stdio = [("transport_type", "STDIO"), ("token", ADMIN), ("command", "true")];
+    let variable = "the variable `NOPE` may not be used";
+    for (kind, field, value, label, said) in [
+        (&http[..], "headers", "A: ${NOPE}", "headers", variable),
+        (&stdio, "args", "one\n${NOPE}", "args", variable),
+        (&stdio, "env", "A=${NOPE}", "env", variable),
+        (&stdio, "cwd", "/${NOPE}", "cwd", variable),
+        (&http, "call_timeout", "abc", "call_timeout", "Enter a whole number"),
+        (&http, "call_timeout", "-1", "call_timeout", "Enter a whole number"),
+        (&http, "max_concurrency", "-1", "max_concurrency", "Enter a whole number"),
+        (&http, "max_concurrency", "0", "max_concurrency", "Enter a whole number from 1 to"),
+    ] {
+        let text = new(&[kind, &[(field, value)]].concat());
+        for word in ["The request has", "connection_config", "connection config", "a string"] {
+            assert!(!text.contains(word), "{field} {value}, {word}: {text}");
+        }
+        assert!(text.contains("Fix the highlighted fields."), "{field} {value}: {text}");
+        assert_eq!(text.matches(said).count(), 1, "{field} {value}: {text}");
+        assert_eq!(text.matches("aria-invalid").count(), 1, "{field} {value}: {text}");
+        let marked = kit::dashboard::between(&text, &format!("id=\"{label}\""), ">").unwrap();
+        assert!(marked.contains("aria-invalid=\"true\""), "{field} {value}: {marked}");
+    }
+}
+
+#[test]
+fn the_headers_that_a_moved_server_loses_are_named() {
+    let room = Room::new();
+    let (here, there) = (echoing(&room, "a").listen(Wire::Http), echoing(&room, "b"));
+    let there = there.listen(Wire::Http);
+    let platform = room.platform(&[]);
+    let mut body = kit::platform::remote("a", &here);
+    body["connection_config"]["headers"] = serde_json::json!({ "X-One": "1", "X-Two": "2" });
+    let id = kit::platform::id_of(&platform.register(&body));
+    let person = Person::signed_in(&platform, ADMIN);
+    let edit = format!("/servers/{id}/edit");
+    let headers = "X-One: ***\nX-Two: ***";
+    let moved = [("name", "a"), ("url", there.url()), ("headers", headers), ("tag", "*")];
+    let text = person.submit(&edit, &edit, &moved).text();
+    for words in ["`X-One` was given for ", "`X-Two` was given for "] {
+        assert_eq!(text.matches(words).count(), 1, "{words}: {text}");
+    }
+    let advice = "enter its value again, or remove its line";
+    assert_eq!(text.matches(advice).count(), 2, "{text}");
+    for word in ["request", "null"] {
+        assert!(!text.contains(word), "{word}: {text}");
+    }
 }

@@ -1,5 +1,7 @@
 //! The demo as a newcomer meets it.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use kit::client::Client;
 use kit::mcp::Speak;
 use kit::process::{comes_true, marked, wait_gone};
@@ -138,6 +140,44 @@ fn what_a_killed_demo_has_left_is_removed_by_the_next_one_and_what_runs_is_not()
     running.serve.process().signal(Signal::TERM);
     running.serve.process().finish(LIMIT);
     assert!(running.left().is_empty(), "{:?}", running.left());
+}
+
+/// What only looks like a demo's is somebody's work.
+#[test]
+fn directories_that_no_demo_has_made_are_left_alone() {
+    let room = Room::new();
+    let temporary = room.path("temporary");
+    let make = |name: &str, mode: u32, files: &[&str]| {
+        let dir = temporary.join(name);
+        std::fs::create_dir_all(dir.join("data")).expect("the room can be written");
+        for file in files {
+            std::fs::write(dir.join(file), "mine").expect("the room can be written");
+        }
+        std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(mode)).expect("it is ours");
+        dir
+    };
+    let all = ["demo.lock", "demo.json", "data/trunkline.db", "data/key"];
+    let [with_work, work_below] =
+        [["thesis.txt"], ["data/thesis.txt"]].map(|more| [&all[..], &more].concat());
+    let other_name = make("trunkline-demo-mynotes", 0o700, &all);
+    let long_name = make("trunkline-demo-00123456789abcdef", 0o700, &all);
+    let kept = [
+        make("trunkline-demo-0123456789abcdef", 0o700, &["thesis.txt"]),
+        make("trunkline-demo-1123456789abcdef", 0o700, &with_work),
+        make("trunkline-demo-2123456789abcdef", 0o700, &work_below),
+        make("trunkline-demo-3123456789abcdef", 0o755, &all),
+    ];
+    let abandoned = make("trunkline-demo-4123456789abcdef", 0o700, &all);
+    let demo = Demo::start(&room, &[]);
+    for dir in kept.iter().chain([&other_name, &long_name]) {
+        assert!(dir.join("data").exists(), "{} is removed", dir.display());
+    }
+    assert!(!abandoned.exists(), "what a demo has left is removed");
+    let stderr = demo.serve.process().stderr();
+    for dir in &kept {
+        let named = stderr.lines().filter(|line| line.contains(&*dir.to_string_lossy()));
+        assert_eq!(named.count(), 1, "{}: {stderr}", dir.display());
+    }
 }
 
 #[test]

@@ -60,6 +60,10 @@ async fn demo(serve: &Serve, environment: &Environment) -> u8 {
     let house = std::env::current_exe().and_then(|program| House::open(&program));
     match house {
         Ok(house) => {
+            // The log begins later.
+            if !house.left_alone().is_empty() {
+                speak::problem(house.left_alone(), OK);
+            }
             let greet = |address| {
                 speak::problem(&house.welcome(address), OK);
             };

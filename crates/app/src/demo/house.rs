@@ -21,15 +21,34 @@ use crate::cli::Serve;
 #[derive(Debug)]
 pub(crate) struct House {
     dir: PathBuf,
-    /// The directory, locked for as long as this process lives: another demo knows by that whether it may
-    /// be removed.
+    /// What looks like a demo's and was left alone, a line each.
+    left_alone: String,
+    /// `demo.lock`, locked for as long as this process lives: another demo knows by that whether the
+    /// directory may be removed.
     _lock: OwnedFd,
 }
 
-/// Directories of demos, each with a lock on it.
+/// Directories of demos, each with a locked file in it. `DIGITS` of a random number follow.
 const PREFIX: &str = "trunkline-demo-";
-/// A directory is called so until it is locked.
+/// A directory is called so until the file in it is locked.
 const NEW_PREFIX: &str = ".trunkline-demo-";
+const DIGITS: usize = 16;
+
+const LOCK: &str = "demo.lock";
+const CONFIG: &str = "demo.json";
+const DATA: &str = "data";
+const STORE: &str = "trunkline.db";
+
+/// Everything that a demo makes in its data directory; some of it is there only at times.
+const KEPT: [&str; 7] = [
+    STORE,
+    "trunkline.db-wal",
+    "trunkline.db-shm",
+    "trunkline.db-journal",
+    "trunkline.db.lock",
+    "key",
+    "admin-token",
+];
 
 impl House {
     /// A directory that nobody else can read, with the config in it.
@@ -38,20 +57,21 @@ impl House {
         getrandom(&mut random, GetRandomFlags::empty())?;
         let number = u64::from_ne_bytes(random);
         let temporary = std::env::temp_dir();
-        remove_abandoned(&temporary);
+        let left_alone = remove_abandoned(&temporary);
         let new = temporary.join(format!("{NEW_PREFIX}{number:016x}"));
         std::fs::DirBuilder::new().mode(0o700).create(&new)?;
         let dir = temporary.join(format!("{PREFIX}{number:016x}"));
-        let locked = open_dir(&new).and_then(|fd| {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let locked = open(new.join(LOCK), flags, Mode::RUSR | Mode::WUSR).and_then(|fd| {
             flock(&fd, FlockOperation::NonBlockingLockExclusive)?;
-            std::fs::rename(&new, &dir)?;
+            rustix::fs::rename(&new, &dir)?;
             Ok(fd)
         });
         let house = match locked {
-            Ok(lock) => Self { dir, _lock: lock },
+            Ok(lock) => Self { dir, left_alone, _lock: lock },
             Err(error) => {
-                drop(std::fs::remove_dir(&new));
-                return Err(error);
+                drop(std::fs::remove_dir_all(&new));
+                return Err(error.into());
             }
         };
         let config = format!("{:#}\n", config(&program.to_string_lossy()));
@@ -59,18 +79,23 @@ impl House {
         Ok(house)
     }
 
+    /// Directories that are named like a demo's and were not removed, a line each.
+    pub(crate) fn left_alone(&self) -> &str {
+        &self.left_alone
+    }
+
     fn config(&self) -> PathBuf {
-        self.dir.join("demo.json")
+        self.dir.join(CONFIG)
     }
 
     /// What `serve` is told then: what the command line says goes before.
     pub(crate) fn furnish(&self, serve: &Serve) -> Serve {
         let mut serve = serve.clone();
         serve.servers.config = Some(self.config());
-        let data = self.dir.join("data");
+        let data = self.dir.join(DATA);
         let place = &mut serve.platform.place;
         // Not where the environment says: that is another platform's.
-        place.store = Some(StoreUrl::sqlite(&data.join("trunkline.db")));
+        place.store = Some(StoreUrl::sqlite(&data.join(STORE)));
         place.data_dir = Some(data);
         serve
     }
@@ -111,24 +136,90 @@ impl Drop for House {
     }
 }
 
-fn open_dir(dir: &Path) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(open(dir, flags, Mode::empty())?)
-}
-
-/// Removes the directories of this user's demos that do not run any more: nobody holds their locks.
-/// Whatever goes wrong with one is the next one's chance.
-fn remove_abandoned(temporary: &Path) {
+/// Removes the directories of this user's demos that do not run any more. What only looks like one is left
+/// alone; returns what to say about it. Whatever goes wrong with one is the next one's chance.
+fn remove_abandoned(temporary: &Path) -> String {
+    let mut left_alone = String::new();
     let entries = std::fs::read_dir(temporary).into_iter().flatten().flatten();
-    let is_demo = |name: &OsStr| name.to_str().is_some_and(|name| name.starts_with(PREFIX));
-    for dir in entries.filter(|entry| is_demo(&entry.file_name())).map(|entry| entry.path()) {
-        let Ok(fd) = open_dir(&dir) else { continue };
-        let is_ours = fstat(&fd).is_ok_and(|stat| stat.st_uid == geteuid().as_raw());
-        let is_free = flock(&fd, FlockOperation::NonBlockingLockExclusive).is_ok();
-        if is_ours && is_free && std::fs::remove_dir_all(&dir).is_ok() {
-            tracing::debug!("{} was left by a demo that was killed, and is removed", dir.display());
+    for dir in entries.filter(|entry| is_demo_name(&entry.file_name())).map(|entry| entry.path()) {
+        match judge(&dir) {
+            Found::Abandoned(_lock) => drop(std::fs::remove_dir_all(&dir)),
+            Found::InUse => {}
+            Found::Foreign(why) => {
+                let dir = dir.display();
+                left_alone.push_str(&format!(
+                    "warning: {dir} is named like a demo's and is not removed: {why}\n"
+                ));
+            }
         }
     }
+    left_alone
+}
+
+/// As `House::open` names one, to the digit.
+fn is_demo_name(name: &OsStr) -> bool {
+    let digits = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    digits.is_some_and(|digits| digits.len() == DIGITS && digits.bytes().all(is_digit))
+}
+
+/// What a directory is that has the name of a demo's.
+enum Found {
+    /// Left by a demo; with its lock, so that nobody else removes it.
+    Abandoned(OwnedFd),
+    /// Of a demo that runs, or somebody else's.
+    InUse,
+    Foreign(String),
+}
+
+fn judge(dir: &Path) -> Found {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = open(dir, flags, Mode::empty()).and_then(|fd| fstat(&fd));
+    let Ok(stat) = opened else { return Found::InUse };
+    if stat.st_uid != geteuid().as_raw() {
+        return Found::InUse;
+    }
+    if stat.st_mode & 0o7777 != 0o700 {
+        return Found::Foreign("others may look into it".to_owned());
+    }
+    // What is no file must not make us wait.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(lock) = open(dir.join(LOCK), flags, Mode::empty()) else {
+        return Found::Foreign(format!("there is no {LOCK} in it"));
+    };
+    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Found::InUse;
+    }
+    let found = match stranger(dir, &[LOCK, CONFIG], &[DATA]) {
+        Ok(None) => stranger(&dir.join(DATA), &KEPT, &[]),
+        found => found,
+    };
+    match found {
+        Ok(None) => Found::Abandoned(lock),
+        Ok(Some(path)) => Found::Foreign(format!("no demo makes {}", path.display())),
+        Err(error) => Found::Foreign(error.to_string()),
+    }
+}
+
+/// Something in a directory that is neither one of these files nor one of these directories.
+fn stranger(dir: &Path, files: &[&str], dirs: &[&str]) -> io::Result<Option<PathBuf>> {
+    let entries = match std::fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        let known = match (kind.is_file(), kind.is_dir()) {
+            (true, _) => files,
+            (_, true) => dirs,
+            _ => &[],
+        };
+        if !known.iter().any(|name| entry.file_name() == *name) {
+            return Ok(Some(entry.path()));
+        }
+    }
+    Ok(None)
 }
 
 /// Some speak one era, some the other; what is odd about a server is said here.

@@ -39,8 +39,9 @@ struct Slot {
     number: u64,
     calls: Count,
     checks: Count,
-    /// Times of calls.
+    /// Times of calls, and the longest of them.
     classes: [u32; CLASSES],
+    longest: Duration,
 }
 
 #[derive(Debug, Clone)]
@@ -49,6 +50,13 @@ struct Minute {
     calls: Count,
     /// Only those that something fell into, by class: there are few, and sixty minutes.
     classes: Vec<(usize, u32)>,
+    longest: Duration,
+}
+
+/// Times of calls that are added up, by class.
+struct Times {
+    classes: [u64; CLASSES],
+    longest: Duration,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -110,42 +118,36 @@ pub(super) fn minutes(windows: &[&Window], now: Duration) -> Vec<Piece> {
     let newest = minute(now);
     let oldest = newest.saturating_sub(MINUTES - 1).max(1);
     let piece = |number| {
-        let (mut calls, mut classes) = (Count::default(), [0u64; CLASSES]);
+        let (mut calls, mut times) = (Count::default(), Times::default());
         let kept = windows.iter().flat_map(|window| &window.minutes);
         for kept in kept.filter(|kept| kept.number == number) {
             calls.join(kept.calls);
-            for (class, count) in &kept.classes {
-                if let Some(sum) = classes.get_mut(*class) {
-                    *sum += u64::from(*count);
-                }
-            }
+            times.add(kept.classes.iter().copied(), kept.longest);
         }
-        Piece::new(MINUTE, number, calls, &classes)
+        Piece::new(MINUTE, number, calls, &times)
     };
     (oldest..=newest).map(piece).collect()
 }
 
 fn piece(windows: &[&Window], number: u64) -> Piece {
-    let (mut calls, mut classes) = (Count::default(), [0u64; CLASSES]);
+    let (mut calls, mut times) = (Count::default(), Times::default());
     let slots = windows.iter().flat_map(|window| &window.slots);
     for slot in slots.filter(|slot| slot.number == number) {
         calls.join(slot.calls);
-        for (sum, count) in classes.iter_mut().zip(slot.classes) {
-            *sum += u64::from(count);
-        }
+        times.add(slot.classes.into_iter().enumerate(), slot.longest);
     }
-    Piece::new(SLOT, number, calls, &classes)
+    Piece::new(SLOT, number, calls, &times)
 }
 
 impl Piece {
-    fn new(length: Duration, number: u64, calls: Count, classes: &[u64; CLASSES]) -> Self {
+    fn new(length: Duration, number: u64, calls: Count, times: &Times) -> Self {
         Self {
             start: length.saturating_mul(u32::try_from(number - 1).unwrap_or(u32::MAX)),
             calls: calls.all,
             failed_calls: calls.failed,
             tool_errors: calls.tool_errors,
-            p50: percentile(classes, 0.50),
-            p95: percentile(classes, 0.95),
+            p50: times.percentile(0.50),
+            p95: times.percentile(0.95),
         }
     }
 }
@@ -170,13 +172,11 @@ impl Summary {
 
 impl Default for Window {
     fn default() -> Self {
-        let empty = Slot {
-            number: 0,
-            calls: Count::default(),
-            checks: Count::default(),
-            classes: [0; CLASSES],
-        };
-        Self { slots: vec![empty; SLOTS], check_times: VecDeque::new(), minutes: VecDeque::new() }
+        Self {
+            slots: vec![Slot::new(0); SLOTS],
+            check_times: VecDeque::new(),
+            minutes: VecDeque::new(),
+        }
     }
 }
 
@@ -209,15 +209,12 @@ impl Window {
         let newest = number(now);
         let oldest = newest.saturating_sub(SLOTS as u64 - 1);
         let (mut calls, mut checks) = (Count::default(), Count::default());
-        let mut classes = [0u64; CLASSES];
+        let mut times = Times::default();
         for slot in self.slots.iter().filter(|slot| (oldest..=newest).contains(&slot.number)) {
             calls.join(slot.calls);
             checks.join(slot.checks);
-            for (sum, count) in classes.iter_mut().zip(slot.classes) {
-                *sum += u64::from(count);
-            }
+            times.add(slot.classes.into_iter().enumerate(), slot.longest);
         }
-        let percentile = |share| percentile(&classes, share);
         let recent = self.check_times.iter().filter(|(at, _)| *at + SPAN >= now);
         let mut check_times: Vec<Duration> = recent.map(|(_, took)| *took).collect();
         check_times.sort_unstable();
@@ -227,9 +224,9 @@ impl Window {
             calls: calls.all,
             failed_calls: calls.failed,
             tool_errors: calls.tool_errors,
-            p50: percentile(0.50),
-            p95: percentile(0.95),
-            p99: percentile(0.99),
+            p50: times.percentile(0.50),
+            p95: times.percentile(0.95),
+            p99: times.percentile(0.99),
             check_p50: nearest_rank(&check_times, 50),
             check_p95: nearest_rank(&check_times, 95),
         }
@@ -239,7 +236,8 @@ impl Window {
         let number = minute(now);
         if self.minutes.back().is_none_or(|last| last.number < number) {
             self.minutes.retain(|kept| kept.number + MINUTES > number);
-            let new = Minute { number, calls: Count::default(), classes: Vec::new() };
+            let calls = Count::default();
+            let new = Minute { number, calls, classes: Vec::new(), longest: Duration::ZERO };
             self.minutes.push_back(new);
         }
         self.minutes.back_mut()
@@ -254,6 +252,7 @@ impl Window {
         let Some(slot) = self.slot_of(other.number) else { return };
         slot.calls.join(other.calls);
         slot.checks.join(other.checks);
+        slot.longest = slot.longest.max(other.longest);
         for (sum, count) in slot.classes.iter_mut().zip(other.classes) {
             *sum = sum.saturating_add(count);
         }
@@ -263,19 +262,25 @@ impl Window {
         let place = usize::try_from(number % SLOTS as u64).ok()?;
         let slot = self.slots.get_mut(place).filter(|slot| slot.number <= number)?;
         if slot.number != number {
-            *slot = Slot {
-                number,
-                calls: Count::default(),
-                checks: Count::default(),
-                classes: [0; CLASSES],
-            };
+            *slot = Slot::new(number);
         }
         Some(slot)
     }
 }
 
 impl Slot {
+    fn new(number: u64) -> Self {
+        Self {
+            number,
+            calls: Count::default(),
+            checks: Count::default(),
+            classes: [0; CLASSES],
+            longest: Duration::ZERO,
+        }
+    }
+
     fn time(&mut self, took: Duration) {
+        self.longest = self.longest.max(took);
         if let Some(count) = self.classes.get_mut(class(took)) {
             *count = count.saturating_add(1);
         }
@@ -284,6 +289,7 @@ impl Slot {
 
 impl Minute {
     fn time(&mut self, took: Duration) {
+        self.longest = self.longest.max(took);
         let class = class(took);
         match self.classes.iter_mut().find(|(known, _)| *known == class) {
             Some((_, count)) => *count = count.saturating_add(1),
@@ -316,9 +322,13 @@ fn minute(now: Duration) -> u64 {
 }
 
 fn class(took: Duration) -> usize {
-    let millis = took.as_secs_f64() * 1_000.0;
+    let millis = millis(took);
     let is_below = |class: &usize| millis <= end(*class);
     (0..CLASSES).find(is_below).unwrap_or(CLASSES - 1)
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
 }
 
 /// Where a class ends, in milliseconds.
@@ -327,21 +337,39 @@ fn end(class: usize) -> f64 {
     FIRST * (class / PER_DOUBLING).exp2()
 }
 
-/// The end of the class in which the one lies that is slower than this share.
-fn percentile(classes: &[u64; CLASSES], share: f64) -> Option<f64> {
-    let all: u64 = classes.iter().sum();
-    let mut below = 0;
-    let reached = classes.iter().position(|count| {
-        below += count;
-        rate(below, all).is_some_and(|reached| reached >= share)
-    });
-    reached.map(end)
+impl Default for Times {
+    fn default() -> Self {
+        Self { classes: [0; CLASSES], longest: Duration::ZERO }
+    }
+}
+
+impl Times {
+    fn add(&mut self, counts: impl Iterator<Item = (usize, u32)>, longest: Duration) {
+        for (class, count) in counts {
+            if let Some(sum) = self.classes.get_mut(class) {
+                *sum += u64::from(count);
+            }
+        }
+        self.longest = self.longest.max(longest);
+    }
+
+    /// The end of the class in which the one lies that is slower than this share, in milliseconds; none is
+    /// slower than the longest.
+    fn percentile(&self, share: f64) -> Option<f64> {
+        let all: u64 = self.classes.iter().sum();
+        let mut below = 0;
+        let reached = self.classes.iter().position(|count| {
+            below += count;
+            rate(below, all).is_some_and(|reached| reached >= share)
+        });
+        reached.map(|class| end(class).min(millis(self.longest)))
+    }
 }
 
 /// The time that so many of a hundred stay at or below, in milliseconds.
 fn nearest_rank(sorted: &[Duration], percent: usize) -> Option<f64> {
     let rank = (sorted.len() * percent).div_ceil(100).max(1);
-    sorted.get(rank - 1).map(|took| took.as_secs_f64() * 1_000.0)
+    sorted.get(rank - 1).map(|took| millis(*took))
 }
 
 fn rate(part: u64, all: u64) -> Option<f64> {
@@ -442,6 +470,23 @@ mod tests {
         }
         window.call(seconds(7), Ended::Well, Duration::from_secs(100_000));
         assert!(window.summary(seconds(7)).p99.is_some());
+    }
+
+    #[test]
+    fn no_percentile_is_longer_than_the_longest_call() {
+        for took in [3, 1_210, 600_000] {
+            let (mut window, exact) =
+                (Window::default(), Some(millis(Duration::from_millis(took))));
+            window.call(seconds(7), Ended::Well, Duration::from_millis(took));
+            let all = [window.summary(seconds(7)), together(&[&window], seconds(7))];
+            for summary in all {
+                assert_eq!((summary.p50, summary.p95, summary.p99), (exact, exact, exact));
+            }
+            for pieces in [pieces(&[&window], seconds(7)), minutes(&[&window], seconds(7))] {
+                let piece = pieces.last().unwrap();
+                assert_eq!((piece.p50, piece.p95), (exact, exact));
+            }
+        }
     }
 
     #[test]

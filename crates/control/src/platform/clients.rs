@@ -1,6 +1,9 @@
 //! Who is connected at this moment: `GET /clients`.
 
+use std::cmp::Reverse;
+
 use serde_json::Value;
+use tokio::time::Instant;
 use trunkline_gateway::{Guest, Way};
 
 use super::{Platform, clock};
@@ -11,9 +14,8 @@ impl Platform {
     /// Those that came last first.
     pub fn clients(&self) -> Value {
         let mut guests = self.0.settings.guests.all();
-        guests.sort_by_key(|guest| (guest.age.unwrap_or(u32::MAX), guest.quiet));
-        let now = clock::now();
-        let ago = |seconds: u32| now - 1_000 * i64::from(seconds);
+        guests.sort_by_key(|guest| Reverse((guest.since, guest.heard)));
+        let at = |moment| clock::at(Instant::from_std(moment));
         let names: Vec<_> = guests.iter().map(|guest| self.name_of(credential(guest).0)).collect();
         let views = guests.iter().zip(&names).map(|(guest, who)| ClientView {
             name: guest.name.as_deref(),
@@ -27,8 +29,8 @@ impl Platform {
             who,
             credential: credential(guest).0,
             address: credential(guest).1,
-            since: guest.age.map(ago),
-            last_heard: ago(guest.quiet),
+            since: guest.since.map(at),
+            last_heard: at(guest.heard),
             open_calls: guest.open_calls,
         });
         client_list(views)

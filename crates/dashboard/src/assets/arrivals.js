@@ -7,23 +7,17 @@ function growing(bar, changed) {
   const [stop, show] = bar.querySelectorAll('button');
   const list = { part, isPaused: false, keep };
   let waiting;
-  let isPointedAt = false;
 
   /** Do the rows of the fresh list wait? */
   function keep(fresh) {
     const known = new Set([...part.querySelectorAll('[data-key]')].map(keyOf));
     const rows = [...fresh.querySelectorAll('[data-key]')].map(keyOf);
     const count = rows.filter((key) => !known.has(key)).length;
-    const waits = count > 0 && known.size > 0 && (list.isPaused || isLookedAt());
+    const waits = count > 0 && known.size > 0 && (list.isPaused || isHeld(part));
     waiting = waits ? fresh : undefined;
+    if (waits && !list.isPaused) held.add(part);
     offer(waits ? count : 0, count === rows.length);
     return waits;
-  }
-
-  function isLookedAt() {
-    const selection = getSelection();
-    const isSelected = !selection.isCollapsed && selection.containsNode(part, true);
-    return isPointedAt || isSelected || part.contains(document.activeElement);
   }
 
   function offer(count, isAll) {
@@ -44,15 +38,6 @@ function growing(bar, changed) {
     waiting = undefined;
     offer(0);
   });
-  // Not `:hover`, which a finger leaves behind where it has touched last.
-  part.addEventListener('pointerenter', (event) => { isPointedAt = event.pointerType === 'mouse'; });
-  part.addEventListener('pointerleave', () => {
-    isPointedAt = false;
-    changed();
-  });
-  // The focus is nowhere until it has arrived at the next.
-  part.addEventListener('focusout', () => setTimeout(changed));
-  document.addEventListener('selectionchange', () => waiting && changed());
   bar.hidden = false;
   return list;
 }

@@ -18,16 +18,21 @@ let again = false;
 let isOpen = false;
 let isStale = false;
 let pressedUntil = 0;
+/** Rows have to come or go, in a list that is held (`hold.js`). */
+let isWaiting = false;
 /** The page as it was fetched last: parts of it may wait to be shown. */
 let latest;
 
 function tell() {
   const [state, words] = !isOpen ? ['lost', 'Reconnecting']
     : isStale ? ['lost', 'Not up to date']
-    : arrivals?.isPaused ? ['still', 'Paused'] : ['live', 'Live'];
+    : arrivals?.isPaused ? ['still', 'Paused']
+    : isWaiting ? ['still', 'On hold'] : ['live', 'Live'];
   if (!pulse || (pulse.dataset.state === state && pulse.textContent === words)) return;
   pulse.dataset.state = state;
   pulse.textContent = words;
+  pulse.title = state === 'still' && isWaiting
+    ? 'Rows come and go when the pointer, the focus and the selection are elsewhere.' : '';
 }
 
 function listen() {
@@ -95,21 +100,31 @@ async function fetchAgain() {
 function put() {
   // A press and its release are meant for the same thing: nothing moves in between.
   if (!latest || performance.now() < pressedUntil) return;
+  isWaiting = false;
+  held.clear();
   for (const part of document.querySelectorAll('[data-live][id]')) {
     const fresh = latest.getElementById(part.id);
     if (!fresh || isTypedInto(part)) continue;
-    if (part === arrivals?.part && arrivals.keep(fresh)) continue;
-    morphPart(part, fresh);
+    if (part === arrivals?.part) {
+      if (!arrivals.keep(fresh)) morphPart(part, fresh);
+    } else if (isHeld(part)) {
+      held.add(part);
+      if (morphPart(part, fresh, morphStill)) isWaiting = true;
+    } else {
+      morphPart(part, fresh);
+    }
   }
+  tell();
 }
 
-function morphPart(part, fresh) {
-  if (part.isEqualNode(fresh)) return;
+function morphPart(part, fresh, how = morph) {
+  if (part.isEqualNode(fresh)) return false;
   const focused = document.activeElement;
-  morph(part, fresh);
+  const rest = how(part, fresh);
   // An element that was moved to another place has lost it.
   if (focused !== document.activeElement && part.contains(focused)) focused.focus({ preventScroll: true });
   document.dispatchEvent(new CustomEvent('fresh', { detail: part }));
+  return rest;
 }
 
 function isTypedInto(part) {
@@ -119,6 +134,7 @@ function isTypedInto(part) {
 
 const bar = document.querySelector('[data-arrivals]');
 const arrivals = bar && growing(bar, () => { put(); tell(); });
+watchHands(put);
 
 addEventListener('pointerdown', () => { pressedUntil = performance.now() + LONGEST_PRESS; }, true);
 for (const name of ['pointerup', 'pointercancel', 'blur']) {

@@ -23,7 +23,7 @@ const SPANS: [(&str, &str, i64); 4] = [
     ("7d", "the last 7 days", 7 * 24 * 60 * 60 * 1_000),
 ];
 
-const OUTCOMES: [(&str, &str); 9] = [
+const OUTCOMES: [(&str, &str); 12] = [
     ("ok", "Done"),
     ("tool-error", "Tool failed"),
     ("rpc-error", "Server's error"),
@@ -33,12 +33,20 @@ const OUTCOMES: [(&str, &str); 9] = [
     ("refused", "Refused"),
     ("failed", "Failed"),
     ("lost", "Not recorded"),
+    // What has become of a server.
+    ("connected", "Connected"),
+    ("degraded", "Degraded"),
+    ("error", "Error"),
 ];
+
+/// What is written down without anybody having asked for it.
+const UNASKED: [&str; 6] =
+    ["change-status", "login", "lose-audit-records", "lose-login", "show-token", "use-mcp"];
 
 pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
     let wish = Wish::read(&visitor.query);
-    let told = visitor.get(&wish.path()).await;
     let servers = visitor.get("/api/v1/aggregator/servers?limit=1000").await?;
+    let told = visitor.get(&wish.path(&names(&servers))).await;
     let known = Known::ask(visitor, told.as_ref().ok()).await;
     let content = html! {
         (filters(&wish, &servers, &known))
@@ -111,8 +119,38 @@ impl Known {
 
 /// As the list shows them: in words. Nothing is written down of who only reads.
 fn actions() -> Vec<String> {
-    let names = Action::ALL.iter().map(|action| action.name());
-    names.filter(|name| !name.starts_with("read-")).map(|name| name.replace('-', " ")).collect()
+    let names = Action::ALL.iter().map(|action| action.name()).chain(UNASKED);
+    let names = names.filter(|name| !name.starts_with("read-"));
+    let mut words: Vec<String> = names.map(|name| name.replace('-', " ")).collect();
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+fn names(servers: &Value) -> Vec<&str> {
+    let all = servers["servers"].as_array().into_iter().flatten();
+    let mut names: Vec<&str> = all.filter_map(|server| server["name"].as_str()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// `change status flap` is an action and what it was done to, as the list shows them: the action, and the
+/// filter for the rest. Servers are found by a part of their names, if only one has it.
+fn action_and_object(typed: &str, servers: &[&str]) -> Option<(String, (&'static str, String))> {
+    let words = typed.to_lowercase().replace('-', " ");
+    let known = actions().into_iter().filter(|known| {
+        words.strip_prefix(known.as_str()).is_some_and(|rest| rest.starts_with(' '))
+    });
+    let action = known.max_by_key(String::len)?;
+    let object = typed.get(action.len()..)?.trim();
+    let is_meant = |name: &&&str| name.to_lowercase().contains(&object.to_lowercase());
+    let mut meant = servers.iter().filter(is_meant);
+    let server = match (servers.contains(&object), meant.next(), meant.next()) {
+        (false, Some(only), None) => Some(*only),
+        (is_name, ..) => (is_name || !object.contains('.')).then_some(object),
+    };
+    let filter = server.map_or(("tool", object), |server| ("server", server));
+    Some((action, (filter.0, filter.1.to_owned())))
 }
 
 impl Wish {
@@ -136,14 +174,22 @@ impl Wish {
     }
 
     /// What the API is asked for.
-    fn path(&self) -> String {
+    fn path(&self, servers: &[&str]) -> String {
         let mut path = format!("/api/v1/audit?limit={MOST}");
         let since = SPANS.iter().find(|(word, ..)| self.span == Some(word));
         let since = since.map(|(.., back)| ("since", time::format(now() - back)));
         let cursor = self.cursor.clone().map(|cursor| ("cursor", cursor));
-        let is_typed = self.filters.iter().any(|(name, _)| TYPED.contains(name));
+        let mut filters = self.filters.clone();
+        // What is filtered by on its own is not chosen by what stands behind an action.
+        if let Some((action, object)) = action_and_object(self.get("action"), servers)
+            && self.get(object.0).is_empty()
+        {
+            filters.retain(|(name, _)| *name != "action");
+            filters.extend([("action", action), object]);
+        }
+        let is_typed = filters.iter().any(|(name, _)| TYPED.contains(name));
         let part = is_typed.then(|| ("match", "contains".to_owned()));
-        for (name, value) in self.filters.iter().cloned().chain(part).chain(since).chain(cursor) {
+        for (name, value) in filters.into_iter().chain(part).chain(since).chain(cursor) {
             path.push_str(&format!("&{name}={}", encode(&value)));
         }
         path
@@ -160,9 +206,7 @@ impl Wish {
 }
 
 fn filters(wish: &Wish, servers: &Value, known: &Known) -> Markup {
-    let names = servers["servers"].as_array().into_iter().flatten();
-    let mut names: Vec<&str> = names.filter_map(|server| server["name"].as_str()).collect();
-    names.sort_unstable();
+    let names = names(servers);
     let spans: Vec<(&str, &str)> = SPANS.iter().map(|(word, shown, _)| (*word, *shown)).collect();
     let servers: Vec<(&str, &str)> = names.iter().map(|name| (*name, *name)).collect();
     html! {
@@ -286,9 +330,9 @@ pub(super) fn what(record: &Value) -> String {
 pub(super) fn badge(outcome: &str) -> Markup {
     let word = OUTCOMES.iter().find(|(known, _)| *known == outcome).map(|(_, word)| *word);
     let class = match outcome {
-        "ok" => "badge dot good",
+        "ok" | "connected" => "badge dot good",
         "cancelled" => "badge dot",
-        "tool-error" | "refused" => "badge dot warn",
+        "tool-error" | "refused" | "degraded" => "badge dot warn",
         _ => "badge dot bad",
     };
     html! { span class=(class) { (word.unwrap_or(outcome)) } }
@@ -316,7 +360,7 @@ mod tests {
     #[test]
     fn filters_are_asked_for_and_kept() {
         let wish = Wish::read(&Form::read("server=a%26b&tool=+&outcome=gone&span=1h&other=x"));
-        let path = wish.path();
+        let path = wish.path(&[]);
         assert!(
             path.starts_with("/api/v1/audit?limit=60&server=a%26b&outcome=gone&since="),
             "{path}"
@@ -324,11 +368,31 @@ mod tests {
         assert_eq!(wish.address("c/1"), "/activity?server=a%26b&outcome=gone&span=1h&cursor=c%2F1");
         let typed = Wish::read(&Form::read("tool=files.read&cursor=c"));
         assert_eq!(
-            typed.path(),
+            typed.path(&[]),
             "/api/v1/audit?limit=60&tool=files.read&match=contains&cursor=c",
             "a part of what is shown is enough"
         );
         let none = Wish::read(&Form::read("span=9y&cursor="));
-        assert!(!none.is_anything() && none.path() == "/api/v1/audit?limit=60");
+        assert!(!none.is_anything() && none.path(&[]) == "/api/v1/audit?limit=60");
+    }
+
+    #[test]
+    fn an_action_with_what_it_was_done_to_is_two_filters() {
+        let servers = ["flap", "flip", "time.zone"];
+        for (typed, expected) in [
+            ("change status flap", Some(("change status", "server", "flap"))),
+            ("Change-Status FLA", Some(("change status", "server", "flap"))),
+            ("change status fl", Some(("change status", "server", "fl"))),
+            ("change status removed", Some(("change status", "server", "removed"))),
+            ("edit server time.zone", Some(("edit server", "server", "time.zone"))),
+            ("edit skills a.t", Some(("edit skills", "tool", "a.t"))),
+            ("change status", None),
+            ("change statusx", None),
+            ("flap", None),
+        ] {
+            let found = action_and_object(typed, &servers);
+            let found = found.as_ref().map(|(action, object)| (&**action, object.0, &*object.1));
+            assert_eq!(found, expected, "{typed}");
+        }
     }
 }

@@ -105,6 +105,17 @@ impl Draft {
     /// The body of a change: what is empty is taken away, and so is what stood in the lines of `before`
     /// and does not any more.
     pub(super) fn change(&self, before: &Value) -> Result<Value, Vec<Mistake>> {
+        let mut body = self.rest(before);
+        body.insert("connection_config".to_owned(), self.config(Some(before))?);
+        Ok(body.into())
+    }
+
+    /// The same without what it is reached by, which stays as it is.
+    pub(super) fn change_of_rest(&self, before: &Value) -> Value {
+        self.rest(before).into()
+    }
+
+    fn rest(&self, before: &Value) -> Map<String, Value> {
         let mut body = Map::new();
         body.insert("name".to_owned(), self.name.clone().into());
         body.insert("auto_connect".to_owned(), self.connects.into());
@@ -113,8 +124,7 @@ impl Draft {
         if self.health_check_url == before["health_check_url"].as_str().unwrap_or_default() {
             body.remove("health_check_url");
         }
-        body.insert("connection_config".to_owned(), self.config(Some(before))?);
-        Ok(body.into())
+        body
     }
 
     fn optional(&self) -> [(&'static str, Value); 4] {

@@ -1,6 +1,7 @@
 //! Adding a server, and changing one: a form, with the API's problems at the fields they are about.
 
 mod draft;
+mod mistakes;
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -8,6 +9,7 @@ use trunkline_control::access::Action;
 use trunkline_http::encode;
 
 use self::draft::Draft;
+use self::mistakes::{complaint, in_words};
 use super::servers::{API, place, word};
 use crate::ask::{Mistake, Trouble, is_for_people};
 use crate::layout::{self, Shell};
@@ -44,7 +46,7 @@ pub(super) async fn add(visitor: &Visitor<'_>) -> Outcome {
             visitor.leave(Notice::Done(format!("{} is added.", word(&server, "name"))));
             Ok(Page::see_other(place(&server)))
         }
-        Err(trouble) => Ok(page(visitor, &Aim::Add, &draft, Some(&marked(trouble)))),
+        Err(trouble) => Ok(page(visitor, &Aim::Add, &draft, Some(&in_words(trouble)))),
     }
 }
 
@@ -62,7 +64,12 @@ pub(super) async fn change(visitor: &Visitor<'_>) -> Outcome {
     // It is chosen once: what a server is reached by is what it is.
     draft.transport = word(&before, "transport_type").to_owned();
     let tag = visitor.form.get("tag").unwrap_or_default();
-    let sent = match ready(visitor, &draft, draft.change(&before)).await {
+    let body = match may_command(visitor, &draft) {
+        true => ready(visitor, &draft, draft.change(&before)).await,
+        // The form has no fields of the command then, and what has none stays as it is.
+        false => Ok(draft.change_of_rest(&before)),
+    };
+    let sent = match body {
         Ok(body) => visitor.ask("PATCH", &path, Some(&body), &[("If-Match", tag)]).await,
         Err(trouble) => Err(trouble),
     };
@@ -72,18 +79,14 @@ pub(super) async fn change(visitor: &Visitor<'_>) -> Outcome {
             Ok(Page::see_other(place(&before)))
         }
         Err(trouble) => {
-            Ok(page(visitor, &Aim::Change(&before, tag), &draft, Some(&marked(trouble))))
+            Ok(page(visitor, &Aim::Change(&before, tag), &draft, Some(&in_words(trouble))))
         }
     }
 }
 
-/// That a name is taken is said at its field.
-fn marked(mut trouble: Trouble) -> Trouble {
-    if trouble.kind == "name-taken" {
-        let message = "is taken by another server".to_owned();
-        trouble.mistakes.push(Mistake { pointer: "/name".to_owned(), message, hint: None });
-    }
-    trouble
+/// May the visitor choose what it is reached by? A command takes the right to run one.
+fn may_command(visitor: &Visitor<'_>, draft: &Draft) -> bool {
+    !draft.is_command() || visitor.may(Action::RegisterStdio)
 }
 
 /// What can be sent. A command is run on this machine: whoever wants one shows their token again, so
@@ -160,7 +163,10 @@ fn form(
             (fields.line("/description", "description", "What it is for", &draft.description, "Helps finding its tools. May be empty."))
             (transport(visitor, aim, draft))
             @if aim.shows(false, draft) { (network(&fields, draft)) }
-            @if aim.shows(true, draft) && visitor.may(Action::RegisterStdio) { (command(&fields, draft)) }
+            @if aim.shows(true, draft) {
+                @if visitor.may(Action::RegisterStdio) { (command(&fields, draft)) }
+                @else if draft.is_command() { p.help { "It is a command on this machine. An admin can change the command, its arguments and its variables." } }
+            }
             div.field {
                 label { input type="checkbox" name="auto_connect" value="on" checked[draft.connects]; "Connect now, and whenever Trunkline starts" }
             }
@@ -238,7 +244,12 @@ impl Fields<'_> {
         let is_marked = trouble.mistakes.iter().any(has_field);
         html! {
             div.notice.bad role="alert" {
-                p { @if is_marked { strong { (FIX) "." } } @else { strong { (trouble.title) "." } " " (trouble.detail) } }
+                p {
+                    @if is_marked { strong { (FIX) "." } }
+                    // What is wrong follows, one by one.
+                    @else if !trouble.mistakes.is_empty() { strong { "It is not saved." } }
+                    @else { strong { (trouble.title) "." } " " (trouble.detail) }
+                }
                 @for mistake in others { p { (mistake.sentence()) } }
                 @if let Some(advice) = trouble.advice() { p { (advice) } }
             }
@@ -310,24 +321,6 @@ impl Fields<'_> {
     }
 }
 
-/// A sentence about a field: what is wrong (`below`: with which line or name in it).
-fn complaint(label: &str, below: &str, message: &str) -> String {
-    let below = below.trim_start_matches('/').replace("~1", "/").replace("~0", "~");
-    let subject = match below.parse::<usize>() {
-        Ok(line) => format!("{label}, line {},", line + 1),
-        Err(_) if below.is_empty() => label.to_owned(),
-        Err(_) => format!("`{below}`"),
-    };
-    let is_predicate =
-        ["is ", "are ", "must ", "has ", "needs ", "names ", "takes ", "does ", "cannot "]
-            .iter()
-            .any(|verb| message.starts_with(verb));
-    match is_predicate {
-        true => format!("{subject} {message}"),
-        false => message.to_owned(),
-    }
-}
-
 const PLACES: [&str; 12] = [
     "/name",
     "/description",
@@ -342,21 +335,3 @@ const PLACES: [&str; 12] = [
     "/health_check_url",
     TOKEN,
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn complaints_name_fields_and_lines_and_no_pointers() {
-        for (below, message, expected) in [
-            ("", "must not be empty", "Headers must not be empty"),
-            ("", "line 2 has no `:`", "line 2 has no `:`"),
-            ("/X-Key", "is too long", "`X-Key` is too long"),
-            ("/a~1b", "is too long", "`a/b` is too long"),
-            ("/0", "must not be empty", "Headers, line 1, must not be empty"),
-        ] {
-            assert_eq!(complaint("Headers", below, message), expected);
-        }
-    }
-}

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use trunkline_http::http_date;
 
@@ -46,6 +46,12 @@ impl Clock {
             }
             out.extend_from_slice(field.as_bytes());
         });
+    }
+
+    /// The moment so many seconds after the start.
+    pub(super) fn moment(&self, seconds: u32) -> Instant {
+        let after = Duration::from_secs(u64::from(seconds));
+        self.start.checked_add(after).unwrap_or(self.start)
     }
 
     /// Seconds since the start, as of the last look.

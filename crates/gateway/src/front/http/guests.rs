@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Instant;
 
 use trunkline_wire::{decode, member};
 
@@ -19,7 +20,7 @@ impl fmt::Debug for Guests {
     }
 }
 
-/// A client. Times are in whole seconds.
+/// A client. Moments are told to the second.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guest {
     pub way: Way,
@@ -30,10 +31,10 @@ pub struct Guest {
     pub revision: Option<&'static str>,
     /// `Pass::label` of whoever it belongs to.
     pub label: Option<Arc<str>>,
-    /// How long ago it came, where that is known.
-    pub age: Option<u32>,
-    /// How long ago it was last heard of.
-    pub quiet: u32,
+    /// When it came, where that is known.
+    pub since: Option<Instant>,
+    /// When it was last heard of.
+    pub heard: Instant,
     pub open_calls: usize,
 }
 
@@ -57,24 +58,24 @@ impl Guests {
     /// Everybody who is there, in no order. None where nothing is served.
     pub fn all(&self) -> Vec<Guest> {
         let Some(front) = self.0.get().and_then(Weak::upgrade) else { return Vec::new() };
-        let now = front.clock.now();
-        let since = |then: u32| now.saturating_sub(then);
+        let moment = |then: u32| front.clock.moment(then);
+        let now = moment(front.clock.now());
         let sessions = front.sessions.all_http().into_iter().map(|session| Guest {
             revision: Some(session.agreed.as_str()),
-            age: Some(since(session.began)),
-            quiet: since(session.heard()),
+            since: Some(moment(session.began)),
+            heard: moment(session.heard()),
             label: session.owner.pass().map(|pass| Arc::clone(&pass.label)),
-            ..guest(Way::Session, &session.session.client)
+            ..guest(Way::Session, &session.session.client, now)
         });
         let streams = front.sessions.all_sse().into_iter().map(|stream| Guest {
-            age: Some(since(stream.began)),
+            since: Some(moment(stream.began)),
             label: stream.owner.pass().map(|pass| Arc::clone(&pass.label)),
-            ..guest(Way::Sse, &stream.session.client)
+            ..guest(Way::Sse, &stream.session.client, now)
         });
         let callers = front.contexts.callers().into_iter().map(|(session, seen)| Guest {
-            quiet: since(seen),
+            heard: moment(seen),
             label: session.caller.as_ref().map(|pass| Arc::clone(&pass.label)),
-            ..guest(Way::Stateless, &session.client)
+            ..guest(Way::Stateless, &session.client, now)
         });
         sessions.chain(streams).chain(callers).collect()
     }
@@ -86,7 +87,7 @@ impl Guests {
     }
 }
 
-fn guest(way: Way, client: &Client) -> Guest {
+fn guest(way: Way, client: &Client, now: Instant) -> Guest {
     let info = client.info();
     let word = |key: &str| {
         let text = member(&info, key).and_then(decode)?;
@@ -100,8 +101,8 @@ fn guest(way: Way, client: &Client) -> Guest {
         version: word("version"),
         revision: None,
         label: None,
-        age: None,
-        quiet: 0,
+        since: None,
+        heard: now,
         open_calls: client.open_calls().len(),
     }
 }
