@@ -1,6 +1,6 @@
 //! Servers that are there and not well: they are shown so, with the reason, and are in the audit log.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kit::mcp::Speak;
 use kit::platform::{ADMIN, Platform, SERVERS, id_of, stdio};
@@ -128,16 +128,52 @@ fn us5_ac5_a_server_that_hangs_with_a_call_open_is_an_error_while_the_call_waits
     let id = id_of(&platform.register(&stdio("a", &entry)));
     platform.wait_status(&id, "CONNECTED");
     let mut call = platform.admin().begin(&Platform::call_ask("a.hang", "{}"));
-    // The bound is 3 * 5 s + 5 s; a call may take ten minutes.
+    // The bound is 4 * 5 s + 5 s; a call may take ten minutes.
     let server =
         platform.wait_server(&id, "an error", 3 * LIMIT, |server| server["status"] == "ERROR");
     let expected = "3 health checks in a row failed; last: no answer within 5 s";
     assert_eq!(server["reason"], expected, "{server:#}");
     assert!(call.try_head(Duration::from_millis(1)).is_none(), "its call may still end");
     assert_eq!(ledger::started(&room.ledger("a")).len(), 1, "it is not replaced meanwhile");
+    // What would only wait in vain is refused at once, over REST and over MCP.
+    let start = Instant::now();
+    let problem = platform.call("a.echo", &json!({})).is(503);
+    assert_eq!(problem["server"]["status"], "ERROR", "{problem:#}");
+    let why = problem["detail"].as_str().unwrap_or_default();
+    assert!(why.contains("fails its health checks"), "{problem:#}");
+    let refused = platform.mcp(ADMIN).call("a.echo", "{}");
+    assert!(format!("{refused:?}").contains("fails its health checks"), "{refused:?}");
+    assert!(start.elapsed() < 5 * LIMIT / 10, "refused after {:?}", start.elapsed());
     let [pid] = ledger::started(&room.ledger("a"))[..] else { panic!("one process") };
     process::kill(pid, Signal::CONT);
     platform.wait_status(&id, "CONNECTED");
+    platform.call("a.echo", &json!({})).is(200);
+    let log = platform.serve().process().stderr();
+    for line in ["3 health checks in a row failed", "it passes its health checks again"] {
+        assert_eq!(log.matches(line).count(), 1, "{line}: {log}");
+    }
+}
+
+/// Clients go on calling a server that hangs. Their calls must not keep it from being replaced: it is an error
+/// after 2 * 1 s + 3 * 5 s at the latest, calls that were sent before end 3 s later, and the next check, of 5 s,
+/// has it replaced.
+#[test]
+fn a_server_that_hangs_is_replaced_although_it_is_still_being_called() {
+    let room = Room::new();
+    let platform = room.platform(&["--allow-stdio-registration", "--health-interval", "1s"]);
+    let hangs = say::steps([say::signal("STOP")]);
+    let mut body = stdio("a", &echoing(&room, "a").tool("hang", hangs).entry());
+    body["call_timeout"] = 3.into();
+    let id = id_of(&platform.register(&body));
+    platform.wait_status(&id, "CONNECTED");
+    let mut calls = vec![platform.admin().begin(&Platform::call_ask("a.hang", "{}"))];
+    process::wait_until("a new process", 4 * LIMIT, || {
+        calls.push(platform.admin().begin(&Platform::call_ask("a.echo", "{}")));
+        std::thread::sleep(Duration::from_millis(500)); // so often it is called
+        ledger::started(&room.ledger("a")).len() == 2
+    });
+    platform.wait_status(&id, "CONNECTED");
+    platform.call("a.echo", &json!({})).is(200);
 }
 
 /// It is tried again and again, and fails in the same way: the log tells of it once, and once more when the

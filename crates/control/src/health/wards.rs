@@ -52,6 +52,15 @@ pub struct Trouble {
     pub what: String,
 }
 
+/// What a check has made of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checked {
+    pub before: Status,
+    pub status: Status,
+    /// Checks that have failed since the last good one.
+    pub failures: u32,
+}
+
 /// How a server does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ward {
@@ -124,7 +133,7 @@ impl Wards {
     }
 
     /// `at` in milliseconds since 1970. Nothing becomes of a server that is forgotten.
-    pub fn checked(&self, server_id: &str, checkup: &Checkup, at: i64) -> Option<Status> {
+    pub fn checked(&self, server_id: &str, checkup: &Checkup, at: i64) -> Option<Checked> {
         let now = Instant::now();
         let mut wards = self.wards.lock();
         let case = wards.get_mut(server_id)?;
@@ -134,11 +143,12 @@ impl Wards {
             case.failed_check = Some(Trouble { at, what: detail });
         }
         case.last_check = Some(at);
+        let before = case.status;
         let changed = self.verdict(case, now);
-        let status = case.status;
+        let checked = Checked { before, status: case.status, failures: case.failures };
         drop(wards);
         self.tell(changed);
-        Some(status)
+        Some(checked)
     }
 
     /// None of a server that was never heard of.

@@ -278,6 +278,18 @@ impl Patient for Ward {
         info.is_some_and(|info| info.open_calls > 0)
     }
 
+    fn name(&self) -> String {
+        let roster = self.platform.roster();
+        roster.of_id(&self.id).map_or_else(|| self.id.clone(), |entry| entry.name.clone())
+    }
+
+    fn set_failing(&self, is_failing: bool) {
+        if let Some(fleet) = self.platform.0.fleet.get() {
+            let verdict = if is_failing { Verdict::Failing } else { Verdict::Passing };
+            fleet.mark(&self.id, verdict);
+        }
+    }
+
     fn condemn(&self, why: &str) {
         if let Some(fleet) = self.platform.0.fleet.get() {
             let why = format!("has failed too many checks in a row: {why}");

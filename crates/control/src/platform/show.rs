@@ -153,7 +153,9 @@ impl Platform {
                                       service that is down are the usual causes"
             }
             Reason::Restarts { .. } => "its last lines on stderr say why it ends",
-            Reason::Checks { .. } => "it is started or connected again when it has no calls open",
+            Reason::Checks { .. } => {
+                "calls to it are refused; it is started or connected again when it has no calls open, at the latest after ten failed checks in a row"
+            }
             Reason::Slow { .. } => "look at what it depends on",
         };
         let at = last.as_ref().map_or_else(clock::now, |(at, _)| *at);
