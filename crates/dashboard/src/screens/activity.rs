@@ -23,7 +23,7 @@ const SPANS: [(&str, &str, i64); 4] = [
     ("7d", "the last 7 days", 7 * 24 * 60 * 60 * 1_000),
 ];
 
-const OUTCOMES: [(&str, &str); 9] = [
+const OUTCOMES: [(&str, &str); 12] = [
     ("ok", "Done"),
     ("tool-error", "Tool failed"),
     ("rpc-error", "Server's error"),
@@ -33,6 +33,9 @@ const OUTCOMES: [(&str, &str); 9] = [
     ("refused", "Refused"),
     ("failed", "Failed"),
     ("lost", "Not recorded"),
+    ("connected", "Server connected"),
+    ("degraded", "Server degraded"),
+    ("error", "Server in error"),
 ];
 
 pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
