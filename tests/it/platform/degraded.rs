@@ -47,6 +47,27 @@ fn a_server_whose_calls_fail_says_how_many_and_what_the_last_one_said() {
     assert!(record["detail"].as_str().is_some_and(|it| it.contains("calls failed")), "{record:#}");
 }
 
+/// Nine calls and none of them well: one verdict, with its reason, long before there is a rate of errors.
+#[test]
+fn three_calls_that_all_failed_degrade_a_server_and_one_is_its_last_error() {
+    let room = Room::new();
+    let broken = say::steps([say::error(r#"{"code":-32603,"message":"bad credentials"}"#)]);
+    let service = echoing(&room, "a").tool("bad", broken).listen(Wire::Http);
+    let platform = room.platform(&["--health-interval", "1s"]);
+    let id = platform.connected("a", &service);
+    platform.call("a.bad", &json!({}));
+    let first = platform.wait_server(&id, "a call", LIMIT, |it| it["health"]["calls"] == 1);
+    assert_eq!((&first["status"], &first["reason"]), (&json!("CONNECTED"), &Value::Null));
+    assert_eq!(first["health"]["status"], "unknown", "{first:#}");
+    assert_eq!(message(&first), "a call failed: error -32603 from `bad`", "{first:#}");
+    platform.call("a.bad", &json!({}));
+    platform.call("a.bad", &json!({}));
+    let server = platform.wait_status(&id, "DEGRADED");
+    let expected = "100 % of 3 calls failed; last: error -32603 from `bad`";
+    assert_eq!((&server["reason"], message(&server)), (&json!(expected), expected.to_owned()));
+    assert_eq!(server["health"]["status"], "degraded", "{server:#}");
+}
+
 /// However few its calls were: with all of them failed it is not healthy.
 #[test]
 fn nothing_is_healthy_with_errors_of_a_hundred_percent() {
@@ -172,8 +193,34 @@ fn a_server_that_hangs_is_replaced_although_it_is_still_being_called() {
         std::thread::sleep(Duration::from_millis(500)); // so often it is called
         ledger::started(&room.ledger("a")).len() == 2
     });
-    platform.wait_status(&id, "CONNECTED");
-    platform.call("a.echo", &json!({})).is(200);
+    // It is degraded: the calls to the process before it have failed.
+    process::wait_until("the new process answers", LIMIT, || {
+        platform.call("a.echo", &json!({})).status() == 200
+    });
+}
+
+/// A server that never came up has not come back either, and is an error since it first failed.
+#[test]
+fn tries_of_a_server_that_never_ran_are_no_restarts_and_do_not_renew_its_error() {
+    let room = Room::new();
+    let entry = json!({ "command": "sh", "args": ["-c", "exit 3"] });
+    let config = room.config([("dies", entry)]);
+    let platform = room.platform(&["--config", config.to_str().expect("UTF-8")]);
+    let process = || {
+        let details = platform.admin().get(&format!("{SERVERS}/file:dies/details")).is(200);
+        details["process"].clone()
+    };
+    let failed = |least: u64| {
+        process::wait_until("it has failed", LIMIT, || {
+            let process = process();
+            process["state"] == "failed" && process["failures"].as_u64() >= Some(least)
+        });
+        process()
+    };
+    let (first, later) = (failed(1)["since"].clone(), failed(3));
+    assert_eq!(later["since"], first, "{later:#}");
+    assert_eq!(later["restarts"], 0, "{later:#}");
+    assert_eq!(listed(&platform, "dies")["restarts"], 0);
 }
 
 /// It is tried again and again, and fails in the same way: the log tells of it once, and once more when the
