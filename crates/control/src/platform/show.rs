@@ -76,8 +76,8 @@ impl Platform {
         let is_bad = matches!(status, Status::Degraded | Status::Error);
         let reason = why.as_ref().filter(|_| is_bad).map(|why| why.message.clone());
         let last = why.or_else(|| {
-            let call = ward.as_ref().and_then(|ward| ward.failed_call.clone());
-            let call = call.map(|call| Why::of_call(call.at, call.what));
+            let call = ward.as_ref().and_then(|ward| ward.failed_call.as_ref());
+            let call = call.map(|call| Why::of_call(call.at, &call.what));
             call.into_iter().chain(last_failure(info.as_ref(), is_operator)).max_by_key(|it| it.at)
         });
         let times_back = ward.as_ref().map_or(0, |ward| ward.times_back);
@@ -288,7 +288,7 @@ pub(super) struct Why {
 }
 
 impl Why {
-    fn of_call(at: i64, what: String) -> Self {
+    fn of_call(at: i64, what: &str) -> Self {
         Self { at, message: format!("a call failed: {what}"), hint: Some(CALLS_FAIL.to_owned()) }
     }
 }
