@@ -249,7 +249,7 @@ impl Platform {
             .map(|(entry, info)| ServerMetrics {
                 name: &entry.name,
                 status: self.status(entry),
-                restarts: u64::from(self.0.wards.times_back(&entry.id)),
+                restarts: info.as_ref().map_or(0, |info| u64::from(info.restarts)),
                 tools: info.as_ref().map_or(0, |info| info.tools as u64),
                 open_calls: info.as_ref().map_or(0, |info| info.open_calls as u64),
             })
