@@ -186,7 +186,7 @@ fn nfr_sec4_requests_that_conflict_or_have_mistakes_are_recorded() {
     for (action, begins) in [
         ("register-server", "409 name-taken: "),
         ("register-server", "422 invalid: "),
-        ("manage-keys", "422 invalid: "),
+        ("create-key", "422 invalid: "),
     ] {
         let record = platform.wait_audit(&format!("{action} {begins}"), |record| {
             let detail = record["detail"].as_str().unwrap_or_default();
@@ -197,6 +197,60 @@ fn nfr_sec4_requests_that_conflict_or_have_mistakes_are_recorded() {
         assert!(record["address"].as_str().is_some_and(|it| it.starts_with("127.")), "{record:#}");
     }
     assert!(!json!(platform.audit()).to_string().contains("hunter"));
+}
+
+/// A refusal has the action of what was wanted, and the server that it was about.
+#[test]
+fn nfr_sec4_what_was_refused_of_a_server_is_found_by_the_server() {
+    let room = Room::new();
+    let service = echoing(&room, "a").listen(Wire::Http);
+    let platform = room.platform(&[]);
+    let (a, b) = (platform.connected("a", &service), platform.connected("b", &service));
+    let viewer = platform.rest(Some(&platform.key("viewer")));
+    let path = format!("{SERVERS}/{a}");
+    platform.admin().patch(&path, &json!({ "name": "b" })).problem(409, "name-taken");
+    platform.admin().patch(&path, &json!({ "nmae": "c" })).problem(422, "invalid");
+    viewer.delete(&path).problem(403, "forbidden");
+    viewer.post(&format!("{path}/disconnect"), &json!({})).problem(403, "forbidden");
+    for (action, begins) in [
+        ("edit-server", "409"),
+        ("edit-server", "422"),
+        ("delete-server", "`delete-server`"),
+        ("disconnect-server", "`disconnect`"),
+    ] {
+        let record = platform.wait_audit(&format!("{action} {begins}"), |record| {
+            let detail = record["detail"].as_str().unwrap_or_default();
+            record["action"] == action && detail.starts_with(begins)
+        });
+        assert_eq!((&record["server_id"], &record["server_name"]), (&json!(a), &json!("a")));
+    }
+    for (server, count) in [("a", 4), (a.as_str(), 4), ("b", 0), (b.as_str(), 0)] {
+        let path = format!("/api/v1/audit?outcome=refused&server={server}");
+        let records = platform.admin().get(&path).is(200)["records"].clone();
+        assert_eq!(records.as_array().map(Vec::len), Some(count), "{server}: {records:#}");
+    }
+    for path in ["/api/v1/secrets/x", "/api/v1/skills/x"] {
+        viewer.with_body("PUT", path, b"{}").problem(403, "forbidden");
+    }
+    for action in ["put-secret", "put-skill"] {
+        platform.wait_audit(action, |record| {
+            record["action"] == action && record["outcome"] == "refused"
+        });
+    }
+}
+
+#[test]
+fn an_outcome_that_there_is_not_is_refused_with_what_was_perhaps_meant() {
+    let room = Room::new();
+    let platform = room.platform(&[]);
+    let ask = |word: &str| platform.admin().get(&format!("/api/v1/audit?outcome={word}"));
+    let problem = ask("refsued").problem(422, "invalid");
+    assert!(problem.to_string().contains("did you mean `refused`?"), "{problem:#}");
+    let problem = ask("bogus").problem(422, "invalid");
+    assert!(problem.to_string().contains("must be one of ok, "), "{problem:#}");
+    for word in ["ok", "refused", "connected", "degraded", "error"] {
+        ask(word).is(200);
+    }
 }
 
 #[test]

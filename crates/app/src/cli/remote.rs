@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Subcommand};
+use trunkline_control::api::view::OUTCOMES;
 use trunkline_http::Url;
 
 use super::values::{Header, Token, header, interval, url, whole};
@@ -37,10 +38,6 @@ pub(crate) struct StatusOf {
     #[command(flatten)]
     pub(crate) at: Reached,
 }
-
-/// How a record of the audit log can have ended.
-const OUTCOMES: [&str; 9] =
-    ["ok", "tool-error", "rpc-error", "timeout", "gone", "cancelled", "refused", "failed", "lost"];
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Logs {

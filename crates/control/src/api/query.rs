@@ -92,7 +92,13 @@ fn misfit(parameter: &Parameter, value: &str) -> Option<Fault> {
         Shape::Flag if matches!(value, "true" | "false") => None,
         Shape::Flag => fault("must be true or false".to_owned()),
         Shape::Word(words) if words.find(value).is_some() => None,
-        Shape::Word(words) => fault(format!("must be one of {}", words.known.join(", "))),
+        Shape::Word(words) => {
+            let fault = fault(format!("must be one of {}", words.known.join(", ")))?;
+            Some(match nearest(value, words.known.iter().copied()) {
+                Some(guess) => fault.hint(format!("did you mean `{guess}`?")),
+                None => fault,
+            })
+        }
         Shape::Text(rule) => match value.chars().count() {
             length if length < rule.least => fault("must not be empty".to_owned()),
             length if length > rule.most => {

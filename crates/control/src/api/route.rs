@@ -22,6 +22,43 @@ pub struct Route {
     pub problems: &'static [Kind],
 }
 
+impl Route {
+    /// The action of its audit records, whether it was done or refused; none if it changes nothing.
+    pub fn audit_action(&self) -> Option<&'static str> {
+        let own = match self.operation {
+            Operation::CallTool | Operation::SearchTools => return None,
+            Operation::ConnectServer => Some("connect-server"),
+            Operation::DisconnectServer => Some("disconnect-server"),
+            Operation::CreateKey => Some("create-key"),
+            Operation::RevokeKey => Some("revoke-key"),
+            Operation::PutSecret => Some("put-secret"),
+            Operation::DeleteSecret => Some("delete-secret"),
+            Operation::Skills(of) => of.audit_action(),
+            _ => None,
+        };
+        match self.access {
+            _ if self.method == Method::Get => None,
+            Access::Needs(action) => Some(own.unwrap_or(action.name())),
+            Access::Open => None,
+        }
+    }
+}
+
+impl SkillOperation {
+    fn audit_action(self) -> Option<&'static str> {
+        match self {
+            Self::PutSkill => Some("put-skill"),
+            Self::DeleteSkill => Some("delete-skill"),
+            Self::ApproveSuggestion => Some("approve-skill"),
+            Self::RejectSuggestion => Some("reject-skill"),
+            Self::SetToolSkills => Some("set-tool-skills"),
+            Self::ClearToolSkills => Some("clear-tool-skills"),
+            Self::ClassifyTool => Some("classify-tool"),
+            Self::ListSkills | Self::ListSuggestions | Self::GetToolSkills => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Whoever reaches the port.

@@ -65,8 +65,8 @@ pub(super) fn is_checked(phase: Phase) -> bool {
 }
 
 /// From the beginning of one check to that of the next: the interval or up to a tenth less, so that the
-/// servers of a restart are not all checked at once. Never more: three checks that fail are an error within
-/// three intervals and the time the last one takes. `chance` is any number.
+/// servers of a restart are not all checked at once. Never more: the check that finds silence for the first
+/// time comes within two intervals, the third that fails within four, and the last one takes its time. `chance` is any number.
 pub(super) fn pause(interval: Duration, chance: u16) -> Duration {
     let share = f64::from(chance) / f64::from(u16::MAX);
     interval.mul_f64(0.9 + 0.1 * share)

@@ -14,7 +14,7 @@ use trunkline_store::HealthSample;
 
 use super::check::{Checkup, Inference, Silence, infer, is_checked, pause, unanswered};
 use super::judge::Phase;
-use super::wards::Wards;
+use super::wards::{Checked, Wards};
 use crate::api::view::Status;
 use crate::net::{Client, FetchError, Limits, Redirects, Request};
 
@@ -22,6 +22,9 @@ pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// As 003 has it (US5, AC8).
 const PATIENCE: Duration = Duration::from_secs(5);
+/// A server that fails so many checks in a row is replaced although calls are open; fewer, and its calls may
+/// still end. At the usual interval this is five minutes of silence.
+const CHECKS_UNTIL_REPLACED: u32 = 10;
 /// Only the status counts, but an answer has to end somewhere.
 const MOST_BODY: usize = 64 * 1024;
 
@@ -37,6 +40,12 @@ pub trait Patient: Debug + Send + Sync {
 
     /// Asks it something it always has to answer: a ping, a list. Dropped, the question is taken back.
     fn ask(&self) -> Later<'_, Result<(), String>>;
+
+    /// Its name, for the log.
+    fn name(&self) -> String;
+
+    /// Whether it is an error because of its checks: while it is, calls to it are refused at once.
+    fn set_failing(&self, is_failing: bool);
 
     /// It has not answered too often, the last time for this reason: it is of no use as it is.
     fn condemn(&self, why: &str);
@@ -92,10 +101,15 @@ impl Checker {
             None => by_messages(checking, patient).await,
         };
         let at = (self.clock)();
-        let Some(status) = self.wards.checked(&checking.server_id, &checkup, at) else { return };
-        // Replacing it would end its calls: those have a deadline of their own, and then it is not busy.
-        let may_be_replaced = checking.url.is_none() && !patient.is_busy();
-        if status == Status::Error && may_be_replaced {
+        let Some(checked) = self.wards.checked(&checking.server_id, &checkup, at) else { return };
+        let status = checked.status;
+        tell_log(patient, &checked, &checkup);
+        // New calls would only wait in vain, and keep it busy.
+        patient.set_failing(status == Status::Error);
+        // Replacing it ends its calls. They may take their time, but not for ever: a call whose client has
+        // gone, or one without a deadline, must not keep a server that hangs.
+        let may_be_replaced = !patient.is_busy() || checked.failures >= CHECKS_UNTIL_REPLACED;
+        if status == Status::Error && checking.url.is_none() && may_be_replaced {
             patient.condemn(checkup.detail.as_deref().unwrap_or_default());
         }
         let millis = |took: Duration| i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
@@ -110,6 +124,21 @@ impl Checker {
         if self.samples.try_send(sample).is_err() {
             tracing::debug!(server = checking.server_id, "a health sample is not kept");
         }
+    }
+}
+
+/// One line when a server becomes an error because of its checks, and one when it recovers.
+fn tell_log(patient: &dyn Patient, checked: &Checked, checkup: &Checkup) {
+    let (was_error, is_error) = (checked.before == Status::Error, checked.status == Status::Error);
+    if is_error && !was_error {
+        let (failures, last) = (checked.failures, checkup.detail.as_deref().unwrap_or_default());
+        tracing::warn!(
+            server = patient.name(),
+            "{failures} health checks in a row failed, the last: {last}; calls are refused until it \
+             passes one or is replaced"
+        );
+    } else if was_error && !is_error {
+        tracing::warn!(server = patient.name(), "it passes its health checks again");
     }
 }
 

@@ -29,6 +29,7 @@ pub struct Signals {
     pub p95: Option<f64>,
     /// How often it came back after it had gone, in the last ten minutes.
     pub restarts: usize,
+    /// Because calls failed.
     pub was_degraded: bool,
 }
 
@@ -43,8 +44,10 @@ pub struct Rules {
     /// From this share on, errors of any kind degrade a server. Tool errors are mostly the callers' (a file
     /// that is not there); when hardly any call succeeds, they are the server's.
     pub useless: f64,
-    /// Fewer calls say nothing.
+    /// Fewer calls have no rate of errors …
     pub least_calls: u64,
+    /// … but so many that have all failed are enough.
+    pub least_all_failed: u64,
     /// So many restarts in ten minutes are too many.
     pub restarts: usize,
     /// A p95 above this is degraded, too; no limit unless said.
@@ -59,6 +62,7 @@ impl Default for Rules {
             recovered: 0.10,
             useless: 0.90,
             least_calls: 10,
+            least_all_failed: 3,
             restarts: 3,
             slow: None,
         }
@@ -119,7 +123,8 @@ fn degraded(signals: &Signals, rules: &Rules) -> Option<Reason> {
     signals.p95.filter(|_| is_slow(signals, rules)).map(|p95| Reason::Slow { p95 })
 }
 
-/// The word of `health.status`. Nothing is healthy whose calls fail, however few they are.
+/// The word of `health.status`, which never contradicts `status`. What is connected and has failed checks or
+/// calls, too few for a verdict, is neither healthy nor degraded yet.
 pub(super) fn health(
     status: Status,
     checks: u64,
@@ -132,8 +137,7 @@ pub(super) fn health(
     match status {
         Status::Error => HealthStatus::Failing,
         Status::Degraded => HealthStatus::Degraded,
-        // One or two checks or calls have failed: not yet an error, and no longer fine.
-        Status::Connected if signals.failures > 0 || fails => HealthStatus::Degraded,
+        Status::Connected if signals.failures > 0 || fails => HealthStatus::Unknown,
         Status::Connected if checks + signals.calls > 0 => HealthStatus::Healthy,
         Status::Connected | Status::Connecting | Status::Disconnected => HealthStatus::Unknown,
     }
@@ -144,7 +148,9 @@ fn errors_are_elevated(signals: &Signals, rules: &Rules) -> bool {
     if signals.was_degraded {
         signals.failed_calls > 0 && reaches(rules.recovered)
     } else {
-        signals.calls >= rules.least_calls && reaches(rules.elevated)
+        let all_failed =
+            signals.calls >= rules.least_all_failed && signals.failed_calls == signals.calls;
+        all_failed || (signals.calls >= rules.least_calls && reaches(rules.elevated))
     }
 }
 
@@ -192,7 +198,10 @@ mod tests {
             // elevated errors, and from when on
             (Signals { failed_calls: 19, ..FINE }, Status::Connected),
             (Signals { failed_calls: 20, ..FINE }, Status::Degraded),
-            (Signals { calls: 9, failed_calls: 9, ..FINE }, Status::Connected),
+            (Signals { calls: 9, failed_calls: 8, ..FINE }, Status::Connected),
+            (Signals { calls: 9, failed_calls: 9, ..FINE }, Status::Degraded),
+            (Signals { calls: 3, failed_calls: 3, ..FINE }, Status::Degraded),
+            (Signals { calls: 2, failed_calls: 2, ..FINE }, Status::Connected),
             (Signals { calls: 10, failed_calls: 2, ..FINE }, Status::Degraded),
             // recovery
             (Signals { failed_calls: 10, ..bad }, Status::Degraded),
@@ -248,7 +257,7 @@ mod tests {
         for (status, checks, signals, expected) in [
             (Status::Connected, 1, none, HealthStatus::Healthy),
             (Status::Connected, 0, none, HealthStatus::Unknown),
-            (Status::Connected, 2, Signals { failures: 1, ..none }, HealthStatus::Degraded),
+            (Status::Connected, 2, Signals { failures: 1, ..none }, HealthStatus::Unknown),
             (Status::Degraded, 1, none, HealthStatus::Degraded),
             (Status::Error, 3, Signals { failures: 3, ..none }, HealthStatus::Failing),
             (Status::Disconnected, 3, none, HealthStatus::Unknown),
@@ -258,13 +267,13 @@ mod tests {
                 Status::Connected,
                 1,
                 Signals { calls: 1, failed_calls: 1, ..FINE },
-                HealthStatus::Degraded,
+                HealthStatus::Unknown,
             ),
             (
                 Status::Connected,
                 1,
                 Signals { calls: 2, tool_errors: 2, ..FINE },
-                HealthStatus::Degraded,
+                HealthStatus::Unknown,
             ),
             (
                 Status::Connected,

@@ -29,6 +29,7 @@ struct Scripted {
     asked: AtomicU32,
     is_busy: AtomicBool,
     condemned: AtomicU32,
+    is_failing: AtomicBool,
 }
 
 impl Scripted {
@@ -41,6 +42,7 @@ impl Scripted {
             asked: AtomicU32::new(0),
             is_busy: AtomicBool::new(false),
             condemned: AtomicU32::new(0),
+            is_failing: AtomicBool::new(false),
         }
     }
 }
@@ -56,6 +58,14 @@ impl Patient for Scripted {
 
     fn is_busy(&self) -> bool {
         self.is_busy.load(Ordering::SeqCst)
+    }
+
+    fn name(&self) -> String {
+        "s".to_owned()
+    }
+
+    fn set_failing(&self, is_failing: bool) {
+        self.is_failing.store(is_failing, Ordering::SeqCst);
     }
 
     fn condemn(&self, _: &str) {
@@ -142,17 +152,37 @@ async fn us5_ac5_a_server_that_hangs_with_a_call_open_is_an_error_in_time_and_ke
     let scene = scene();
     let patient = Scripted::new(None);
     patient.is_busy.store(true, Ordering::SeqCst);
-    *patient.spoke.lock() = Some(Instant::now());
-    let bound = 3 * scene.checking.interval + Duration::from_secs(5);
+    // Just before the first check, which therefore finds nothing wrong.
+    *patient.spoke.lock() = Some(Instant::now() + scene.checking.interval.mul_f64(0.9));
+    let bound = 4 * scene.checking.interval + Duration::from_secs(5);
     scene.pass(&patient, bound + Duration::from_millis(1)).await;
     assert_eq!(scene.wards.status("s"), Some(Status::Error));
     assert_eq!(patient.condemned.load(Ordering::SeqCst), 0, "its call may still end");
+    assert!(patient.is_failing.load(Ordering::SeqCst), "it gets no further calls");
     let (reason, last) = scene.wards.ward("s").unwrap().reason.unwrap();
     assert_eq!(reason.to_string(), "3 health checks in a row failed");
     assert_eq!(last.unwrap().what, "no answer within 5 s");
     patient.is_busy.store(false, Ordering::SeqCst);
     scene.pass(&patient, Duration::from_secs(36)).await;
     assert_eq!(patient.condemned.load(Ordering::SeqCst), 1);
+}
+
+/// A call without an end, or one whose client has gone, does not keep a server that hangs.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_stays_busy_is_replaced_after_ten_failed_checks() {
+    let scene = scene();
+    let patient = Scripted::new(None);
+    patient.is_busy.store(true, Ordering::SeqCst);
+    *patient.spoke.lock() = Some(Instant::now());
+    let interval = scene.checking.interval;
+    // The tenth failed check cannot have ended before: the pauses are nine tenths of the interval at least.
+    scene.pass(&patient, interval.mul_f64(0.9) * 10).await;
+    assert_eq!(patient.condemned.load(Ordering::SeqCst), 0, "nine failed checks are not enough");
+    scene.pass(&patient, interval * 2 + Duration::from_secs(5)).await;
+    assert!(patient.condemned.load(Ordering::SeqCst) > 0);
+    *patient.answer.lock() = Some(Ok(()));
+    scene.pass(&patient, interval + Duration::from_secs(5)).await;
+    assert!(!patient.is_failing.load(Ordering::SeqCst), "it gets calls again");
 }
 
 #[tokio::test(start_paused = true)]

@@ -40,6 +40,8 @@ struct Case {
     failed_call: Option<Trouble>,
     /// When it came back after it had gone, the oldest first.
     restarts: VecDeque<Instant>,
+    /// All of them, also those that are not remembered any more.
+    times_back: u32,
     status: Status,
     reason: Option<Reason>,
     judged: Instant,
@@ -52,6 +54,15 @@ pub struct Trouble {
     pub what: String,
 }
 
+/// What a check has made of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checked {
+    pub before: Status,
+    pub status: Status,
+    /// Checks that have failed since the last good one.
+    pub failures: u32,
+}
+
 /// How a server does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ward {
@@ -61,6 +72,10 @@ pub struct Ward {
     pub p99: Option<f64>,
     /// Why it is connected and not well, with the last thing that went wrong.
     pub reason: Option<(Reason, Option<Trouble>)>,
+    /// The last call that ended in an error.
+    pub failed_call: Option<Trouble>,
+    /// How often it came back after it had run and gone, since Trunkline knows it.
+    pub times_back: u32,
 }
 
 /// What several servers did over the last minutes, together.
@@ -97,6 +112,7 @@ impl Wards {
                 case.restarts.pop_front();
             }
             case.restarts.push_back(now);
+            case.times_back = case.times_back.saturating_add(1);
         });
     }
 
@@ -124,7 +140,7 @@ impl Wards {
     }
 
     /// `at` in milliseconds since 1970. Nothing becomes of a server that is forgotten.
-    pub fn checked(&self, server_id: &str, checkup: &Checkup, at: i64) -> Option<Status> {
+    pub fn checked(&self, server_id: &str, checkup: &Checkup, at: i64) -> Option<Checked> {
         let now = Instant::now();
         let mut wards = self.wards.lock();
         let case = wards.get_mut(server_id)?;
@@ -134,11 +150,12 @@ impl Wards {
             case.failed_check = Some(Trouble { at, what: detail });
         }
         case.last_check = Some(at);
+        let before = case.status;
         let changed = self.verdict(case, now);
-        let status = case.status;
+        let checked = Checked { before, status: case.status, failures: case.failures };
         drop(wards);
         self.tell(changed);
-        Some(status)
+        Some(checked)
     }
 
     /// None of a server that was never heard of.
@@ -170,6 +187,11 @@ impl Wards {
         }
     }
 
+    /// How often a server came back after it had run and gone.
+    pub fn times_back(&self, server_id: &str) -> u32 {
+        self.wards.lock().get(server_id).map_or(0, |case| case.times_back)
+    }
+
     pub fn status(&self, server_id: &str) -> Option<Status> {
         self.wards.lock().get(server_id).map(|case| case.status)
     }
@@ -195,6 +217,7 @@ impl Wards {
             failed_check: None,
             failed_call: None,
             restarts: VecDeque::new(),
+            times_back: 0,
             status: Status::Disconnected,
             reason: None,
             judged: now,
@@ -255,6 +278,8 @@ impl Wards {
             },
             p99: summary.p99,
             reason: case.reason.map(|reason| (reason, case.trouble(reason))),
+            failed_call: case.failed_call.clone(),
+            times_back: case.times_back,
         }
     }
 }
@@ -269,7 +294,7 @@ impl Case {
             tool_errors: summary.tool_errors,
             p95: summary.p95,
             restarts: self.restarts.len(),
-            was_degraded: self.status == Status::Degraded,
+            was_degraded: matches!(self.reason, Some(Reason::Errors { .. })),
         }
     }
 

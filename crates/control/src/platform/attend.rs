@@ -25,8 +25,9 @@ use crate::trace::Tracer;
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     statuses: HashMap<String, Status>,
-    /// The last status that the audit log tells of, of those that are worth a record.
-    recorded: HashMap<String, Status>,
+    /// The last status that the audit log tells of, of those that are worth a record, and since when it has
+    /// lasted (ms since 1970): tries in between do not end it.
+    recorded: HashMap<String, (Status, i64)>,
     /// Since when each ran when it was last seen running, and how often it had been started again then.
     lives: HashMap<String, (Instant, u32)>,
     tools: HashMap<String, (OfferMark, [u8; 32])>,
@@ -52,12 +53,26 @@ impl Seen {
     /// gets one record, and one when it is back.
     fn note_status(&mut self, id: &str, status: Status) -> bool {
         match status {
-            Status::Connecting | Status::Disconnected => false,
+            // As somebody wished: whatever comes next begins then.
+            Status::Disconnected => {
+                self.recorded.remove(id);
+                false
+            }
+            Status::Connecting => false,
             Status::Connected | Status::Degraded | Status::Error => {
-                let before = self.recorded.insert(id.to_owned(), status);
+                let before = self.recorded.get(id).map(|(before, _)| *before);
+                if before != Some(status) {
+                    self.recorded.insert(id.to_owned(), (status, clock::now()));
+                }
                 before.unwrap_or(Status::Connected) != status
             }
         }
+    }
+
+    /// Since when a server is an error, however often it was tried in between (ms since 1970).
+    pub(super) fn error_since(&self, id: &str) -> Option<i64> {
+        let (status, since) = self.recorded.get(id)?;
+        (*status == Status::Error).then_some(*since)
     }
 }
 
@@ -276,6 +291,18 @@ impl Patient for Ward {
         let roster = self.platform.roster();
         let info = roster.of_id(&self.id).and_then(|entry| self.platform.info(entry));
         info.is_some_and(|info| info.open_calls > 0)
+    }
+
+    fn name(&self) -> String {
+        let roster = self.platform.roster();
+        roster.of_id(&self.id).map_or_else(|| self.id.clone(), |entry| entry.name.clone())
+    }
+
+    fn set_failing(&self, is_failing: bool) {
+        if let Some(fleet) = self.platform.0.fleet.get() {
+            let verdict = if is_failing { Verdict::Failing } else { Verdict::Passing };
+            fleet.mark(&self.id, verdict);
+        }
     }
 
     fn condemn(&self, why: &str) {

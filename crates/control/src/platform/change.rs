@@ -414,11 +414,18 @@ impl Platform {
         self.0.audit.record(record);
     }
 
-    /// Somebody was refused what would have changed something.
-    pub fn refused(&self, action: Action, detail: &str, by: By<'_>) {
-        let record = audit(action.name(), by, clock::now());
-        let (outcome, detail) = ("refused".to_owned(), Some(detail.to_owned()));
-        self.0.audit.record(NewAudit { outcome, detail, ..record });
+    /// Somebody was refused what would have changed something. `server`: the id or name of the server that it
+    /// is about.
+    pub fn refused(&self, action: &str, server: Option<&str>, detail: &str, by: By<'_>) {
+        let roster = self.roster();
+        let entry = server.and_then(|server| roster.find(server));
+        self.0.audit.record(NewAudit {
+            server_id: entry.map(|entry| entry.id.clone()),
+            server_name: entry.map(|entry| entry.name.clone()),
+            outcome: "refused".to_owned(),
+            detail: Some(detail.to_owned()),
+            ..audit(action, by, clock::now())
+        });
     }
 }
 

@@ -37,7 +37,10 @@ impl Platform {
         Ok(DetailsView {
             id: &entry.id,
             name: &entry.name,
-            process: process(info.as_ref()),
+            process: ProcessView {
+                restarts: self.0.wards.times_back(&entry.id),
+                ..process(info.as_ref(), self.0.seen.lock().error_since(&entry.id))
+            },
             identity: info.as_ref().and_then(|info| info.identity.as_deref()),
             capabilities: &capabilities,
             instructions: instructions.as_deref(),
@@ -90,18 +93,20 @@ fn names_of(fleet: &Fleet, id: &str, grant: Option<&Arc<dyn Grant>>) -> Vec<Name
     tools.into_values().take(MOST_NAMES).collect()
 }
 
-fn process(info: Option<&ServerInfo>) -> ProcessView {
+/// `error_since`: when it began to be an error, however often it was tried since (ms since 1970).
+fn process(info: Option<&ServerInfo>, error_since: Option<i64>) -> ProcessView {
     let Some(info) = info else { return ProcessView::default() };
     let millis = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let has_failed = matches!(info.state, State::Failed(_));
     ProcessView {
         state: Some(info.state.word()),
-        since: Some(clock::at(info.since)),
+        since: error_since.filter(|_| has_failed).or_else(|| Some(clock::at(info.since))),
         pid: info.pid.filter(|_| info.state == State::Running),
         started_in_ms: info.started_in.map(millis),
-        restarts: info.restarts,
         open_calls: info.open_calls,
         waiting_calls: info.waiting_calls,
         next_try: info.retry.as_ref().map(|retry| clock::at(retry.at)),
         failures: info.retry.as_ref().map_or(0, |retry| retry.failures),
+        ..ProcessView::default()
     }
 }

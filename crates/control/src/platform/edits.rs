@@ -76,8 +76,8 @@ impl Told {
             (Transport::Stdio { env: had, .. }, Transport::Stdio { env: has, .. }) => {
                 let (from, to) = (shown_config(before), shown_config(after));
                 for key in ["command", "args", "cwd"] {
-                    let part = |shown: &Value| shown.get(key).cloned().unwrap_or_default();
-                    let (from, to) = (part(&from).to_string(), part(&to).to_string());
+                    let part = |shown: &Value| plain(shown.get(key));
+                    let (from, to) = (part(&from), part(&to));
                     self.text(&format!("connection_config.{key}"), &from, &to);
                 }
                 self.secrets("connection_config.env", had, has);
@@ -117,12 +117,22 @@ impl Told {
     }
 }
 
+/// Text as it is, a list as JSON: its words may have spaces.
+fn plain(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => none(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}
+
 fn none() -> String {
     "none".to_owned()
 }
 
 fn short(text: &str) -> String {
-    let mut shown = escaped(text);
+    // On one line, with nothing hidden; quotes and backslashes harm nobody here.
+    let mut shown = escaped(text).replace("\\\"", "\"").replace("\\\\", "\\");
     if shown.len() > MOST_SHOWN {
         shown.truncate(shown.floor_char_boundary(MOST_SHOWN));
         shown.push('…');
@@ -168,6 +178,23 @@ mod tests {
     }
 
     #[test]
+    fn arguments_of_a_command_are_told_without_escapes() {
+        let started = |args: &[&str]| Connection {
+            transport: Transport::Stdio {
+                command: "node".to_owned(),
+                args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+                env: Vec::new(),
+                cwd: None,
+            },
+            ..remote("https://h/mcp", &[])
+        };
+        let (was, from, to) = (record("a", ""), started(&["-y", "x"]), started(&["-y x"]));
+        let told =
+            edits(Side { record: &was, connection: &from }, Side { record: &was, connection: &to });
+        assert_eq!(told, r#"connection_config.args: ["-y","x"] → ["-y x"]"#);
+    }
+
+    #[test]
     fn fields_are_named_and_secrets_are_not_shown() {
         let (was, is) = (record("a", ""), record("b", "says it again"));
         let from = remote("https://h/mcp?key=hunter2", &[("A", "hunter2"), ("B", "hunter2")]);
@@ -183,6 +210,9 @@ mod tests {
         );
         let side = Side { record: &was, connection: &from };
         assert_eq!(edits(side, side), "nothing has changed");
+        let quoted = record("a", r#"say "it" \ so"#);
+        let told = edits(side, Side { record: &quoted, connection: &from });
+        assert_eq!(told, r#"description: (empty) → say "it" \ so"#);
         let long = record("a", &"é".repeat(9_999));
         let told = edits(side, Side { record: &long, connection: &from });
         assert!(told.len() < 300 && told.ends_with('…'), "{told}");

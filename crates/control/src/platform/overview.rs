@@ -31,7 +31,7 @@ impl Platform {
             lately: &lately.summary,
             open_calls: infos.iter().map(|info| info.open_calls).sum(),
             waiting_calls: infos.iter().map(|info| info.waiting_calls).sum(),
-            restarts: infos.iter().map(|info| u64::from(info.restarts)).sum(),
+            restarts: seen.iter().map(|it| u64::from(self.0.wards.times_back(&it.id))).sum(),
             clients,
             context: &context,
             series: &series(&lately.pieces),

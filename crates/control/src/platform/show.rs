@@ -75,7 +75,12 @@ impl Platform {
         let why = self.why(entry, info.as_ref(), ward.as_ref(), is_operator);
         let is_bad = matches!(status, Status::Degraded | Status::Error);
         let reason = why.as_ref().filter(|_| is_bad).map(|why| why.message.clone());
-        let last = why.or_else(|| last_failure(info.as_ref(), is_operator));
+        let last = why.or_else(|| {
+            let call = ward.as_ref().and_then(|ward| ward.failed_call.as_ref());
+            let call = call.map(|call| Why::of_call(call.at, &call.what));
+            call.into_iter().chain(last_failure(info.as_ref(), is_operator)).max_by_key(|it| it.at)
+        });
+        let times_back = ward.as_ref().map_or(0, |ward| ward.times_back);
         let health = ward.map_or(HealthView::UNKNOWN, |ward| ward.health);
         let nowhere = Transport::Stdio {
             command: String::new(),
@@ -115,7 +120,7 @@ impl Platform {
                 message: &last.message,
                 hint: last.hint.as_deref(),
             }),
-            restarts: info.as_ref().map_or(0, |info| info.restarts),
+            restarts: times_back,
             registered_at: entry.times().first_seen,
             updated_at: entry.times().changed,
             revision: record.map_or(0, |record| record.revision),
@@ -148,12 +153,11 @@ impl Platform {
             None => None,
         };
         let hint = match reason {
-            Reason::Errors { .. } => {
-                "call one of its tools to see what it says: an expired token or a \
-                                      service that is down are the usual causes"
-            }
+            Reason::Errors { .. } => CALLS_FAIL,
             Reason::Restarts { .. } => "its last lines on stderr say why it ends",
-            Reason::Checks { .. } => "it is started or connected again when it has no calls open",
+            Reason::Checks { .. } => {
+                "calls to it are refused; it is started or connected again when it has no calls open, at the latest after ten failed checks in a row"
+            }
             Reason::Slow { .. } => "look at what it depends on",
         };
         let at = last.as_ref().map_or_else(clock::now, |(at, _)| *at);
@@ -282,6 +286,15 @@ pub(super) struct Why {
     pub(super) message: String,
     pub(super) hint: Option<String>,
 }
+
+impl Why {
+    fn of_call(at: i64, what: &str) -> Self {
+        Self { at, message: format!("a call failed: {what}"), hint: Some(CALLS_FAIL.to_owned()) }
+    }
+}
+
+const CALLS_FAIL: &str = "call one of its tools to see what it says: an expired token or a service \
+                          that is down are the usual causes";
 
 /// Why the connection to it was last lost or not made.
 fn last_failure(info: Option<&ServerInfo>, is_operator: bool) -> Option<Why> {

@@ -208,10 +208,9 @@ fn hand_over(server: &Arc<Server>, message: &[u8], client: Arc<Client>, exit: &A
         None => Err(absence(server)),
     };
     if let Err(error) = sent {
-        let has_gone = matches!(
-            error,
-            CallError::ServerAbsent { .. } | CallError::ServerGone { may_have_run: false, .. }
-        );
+        // One that is there and fails its checks is not waited for.
+        let has_gone = connection.is_none()
+            || matches!(error, CallError::ServerGone { may_have_run: false, .. });
         spare.again = Some(Again::new(&message, changes));
         let turned = match server.waiting_room().filter(|_| has_gone) {
             Some(room) => {

@@ -60,6 +60,10 @@ pub struct Applied {
 pub enum Verdict {
     /// It is well: if it is being waited for, it is tried at once.
     Well,
+    /// It fails its health checks: its calls are refused at once until it passes one or is replaced.
+    Failing,
+    /// It passes its health checks.
+    Passing,
     /// It is of no use; why, completing "server X …". It is connected to or started again.
     Useless(String),
 }
@@ -194,6 +198,8 @@ impl Fleet {
         let Some(server) = self.find(id) else { return false };
         match verdict {
             Verdict::Well => server.try_again(),
+            Verdict::Failing => server.set_failing(true),
+            Verdict::Passing => server.set_failing(false),
             Verdict::Useless(why) if self.supervisor.restarts(&server) => server.condemn(why),
             Verdict::Useless(_) => {} // it would only be lost
         }

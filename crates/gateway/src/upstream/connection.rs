@@ -69,6 +69,8 @@ pub(crate) struct Connection {
     pub(super) was_of_use: AtomicBool,
     /// Somebody has found out that it is of no use as it is.
     pub(super) is_useless: AtomicBool,
+    /// It has not answered its last health checks: it gets no further calls of clients.
+    pub(super) is_failing: AtomicBool,
     /// When it last said anything, in milliseconds since it was made; noted where calls are held.
     pub(super) heard: AtomicU64,
     pub(super) made: Instant,
@@ -131,6 +133,7 @@ impl Connection {
             repeatable: Mutex::default(),
             was_of_use: AtomicBool::new(false),
             is_useless: AtomicBool::new(false),
+            is_failing: AtomicBool::new(false),
             heard: AtomicU64::new(0),
             made: Instant::now(),
         }
@@ -172,6 +175,10 @@ impl Connection {
         path: ReturnPath,
         touched: &mut Touched,
     ) -> Result<(), CallError> {
+        // Relaxed: a call that is made at the moment of the verdict may still be sent.
+        if self.is_failing.load(Ordering::Relaxed) {
+            return Err(self.failing());
+        }
         match &self.outfit.room {
             None => self.submit_now(message, changes, path, touched),
             Some(room) => self.submit_held(room, message, changes, path, touched),

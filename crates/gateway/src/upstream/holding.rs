@@ -203,6 +203,21 @@ impl Connection {
         self.was_of_use.load(Ordering::Relaxed) || lasted
     }
 
+    /// Whether it fails its health checks. While it does, calls are refused at once instead of sent.
+    pub(super) fn set_failing(&self, is_failing: bool) {
+        self.is_failing.store(is_failing, Ordering::Relaxed);
+    }
+
+    /// What a call is told that is not sent because the server fails its health checks.
+    pub(super) fn failing(&self) -> CallError {
+        let server = self.key.to_string();
+        let why = format!(
+            "server `{server}` fails its health checks: it gets no calls until it passes one or is \
+             replaced"
+        );
+        CallError::ServerAbsent { server, why }
+    }
+
     /// It is given up as it is.
     pub(super) fn condemn(&self) {
         self.is_useless.store(true, Ordering::Relaxed);

@@ -467,6 +467,13 @@ impl Server {
         self.condemned.notify_one();
     }
 
+    /// Whether it fails its health checks, as far as the connection that it has now is concerned.
+    pub(crate) fn set_failing(&self, is_failing: bool) {
+        if let Some(connection) = self.connection() {
+            connection.set_failing(is_failing);
+        }
+    }
+
     pub(super) async fn condemned(&self) -> String {
         self.condemned.notified().await;
         std::mem::take(&mut *self.verdict.lock())

@@ -8,7 +8,8 @@ use super::answer::Answer;
 use super::seconds;
 use crate::access::{Action, Credential, Principal, Refusal, bearer_of, challenge, decide};
 use crate::api::problem::{Kind, Problem};
-use crate::api::route::{Access, Method, Operation, Route};
+use crate::api::route::{Access, Method, Route};
+use crate::api::router::Params;
 use crate::issuer::IssuerKeys;
 use crate::keys::By;
 use crate::platform::{Platform, now};
@@ -16,6 +17,7 @@ use crate::platform::{Platform, now};
 pub(super) async fn admitted(
     platform: &Platform,
     route: &Route,
+    params: &Params,
     visit: &WebVisit,
 ) -> Result<Principal, Answer> {
     let decided = match shown(visit) {
@@ -23,7 +25,7 @@ pub(super) async fn admitted(
         Err(refusal) => Err(refusal),
     };
     let principal = decided.and_then(|principal| {
-        allowed(platform, route, &principal, visit.peer)?;
+        allowed(platform, (route, params), &principal, visit.peer)?;
         Ok(principal)
     });
     principal.map_err(|refusal| {
@@ -53,16 +55,18 @@ pub(super) async fn recognised(
 /// May somebody who is known ask for this? Who tries to change what they may not is written down.
 pub(super) fn allowed(
     platform: &Platform,
-    route: &Route,
+    (route, params): (&Route, &Params),
     principal: &Principal,
     peer: SocketAddr,
 ) -> Result<(), Refusal> {
     let needed = needed(route);
     if let Err(refusal) = principal.require(needed) {
-        if route.method != Method::Get {
+        // A call is no change, but who may not call is worth a record.
+        let is_change = (route.method != Method::Get).then_some(needed.name());
+        if let Some(action) = route.audit_action().or(is_change) {
             let address = peer.ip().to_string();
             let by = By { principal, address: Some(&address), request_id: None };
-            platform.refused(needed, &refusal.to_string(), by);
+            platform.refused(action, server_in(route, params), &refusal.to_string(), by);
         }
         return Err(refusal);
     }
@@ -72,11 +76,12 @@ pub(super) fn allowed(
     Ok(())
 }
 
-/// What a route would change, if it is there to change something: calls and searches are not.
-pub(super) fn changes(route: &Route) -> Option<Action> {
-    let asks = matches!(route.operation, Operation::CallTool | Operation::SearchTools);
-    (route.method != Method::Get && !asks).then(|| needed(route))
+/// The id or name of the server that a route is about, if its path names one.
+pub(super) fn server_in<'p>(route: &Route, params: &'p Params) -> Option<&'p str> {
+    params.get("id").filter(|_| route.path.starts_with(ONE_SERVER))
 }
+
+const ONE_SERVER: &str = "/api/v1/aggregator/servers/{id}";
 
 fn needed(route: &Route) -> Action {
     match route.access {

@@ -57,7 +57,7 @@ impl Api {
         if route.operation == Operation::StreamEvents {
             return Err(Problem::new(Kind::WrongMethod, "this has no end"));
         }
-        admit::allowed(&self.platform, route, principal, visit.peer)
+        admit::allowed(&self.platform, (route, &params), principal, visit.peer)
             .map_err(|refusal| Problem::new(Kind::Forbidden, refusal.to_string()))?;
         answer(&Asked {
             platform: &self.platform,

@@ -95,7 +95,7 @@ async fn serve(platform: &Platform, visit: WebVisit, reply: WebReply) {
             return answer.unwrap_or_else(|| Answer::empty(404)).send(reply);
         }
     };
-    let principal = match admit::admitted(platform, route, &visit).await {
+    let principal = match admit::admitted(platform, route, &params, &visit).await {
         Ok(principal) => principal,
         Err(answer) => return answer.send(reply),
     };
@@ -115,11 +115,12 @@ async fn serve(platform: &Platform, visit: WebVisit, reply: WebReply) {
 /// mistakes.
 async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let answered = dispatch(asked).await;
-    if let (Err(problem), Some(action)) = (&answered, admit::changes(asked.route))
+    if let (Err(problem), Some(action)) = (&answered, asked.route.audit_action())
         && matches!(problem.status(), 409 | 422)
     {
         let detail = format!("{} {}: {}", problem.status(), problem.kind.name(), problem.detail());
-        asked.platform.refused(action, &detail, asked.by());
+        let server = admit::server_in(asked.route, asked.params);
+        asked.platform.refused(action, server, &detail, asked.by());
     }
     answered
 }

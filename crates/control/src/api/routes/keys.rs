@@ -9,7 +9,7 @@ use crate::api::route::{
     Access, Answer, Body, Content, Header, Method, Operation, Parameter, Place, Route,
 };
 use crate::api::shape::{Case, Form, Shape, Words, text};
-use crate::api::view::{AUDIT_LIST, CREATED_KEY, KEY_LIST, ME};
+use crate::api::view::{AUDIT_LIST, CREATED_KEY, KEY_LIST, ME, OUTCOMES};
 
 const TAG: &str = "Keys and audit";
 
@@ -112,7 +112,11 @@ pub(super) const ROUTES: &[Route] = &[
             filter("action", text(1, 100, Form::Line), "Only this action."),
             filter("server", text(1, 200, Form::Line), "Only on the server with this name or id."),
             filter("tool", text(1, 1000, Form::Line), "Only this tool, as its server calls it."),
-            filter("outcome", text(1, 100, Form::Line), "Only what ended so."),
+            filter(
+                "outcome",
+                Shape::Word(&ENDINGS),
+                "Only what ended so. A `change-status` ends in the status, in small letters.",
+            ),
             filter(
                 "match",
                 Shape::Word(&MATCHES),
@@ -138,6 +142,8 @@ static MATCHES: Words = Words { known: &["exact", "contains"], case: Case::AsWri
 const fn filter(name: &'static str, shape: Shape, doc: &'static str) -> Parameter {
     Parameter { name, place: Place::Query, shape, doc }
 }
+
+static ENDINGS: Words = Words { known: &OUTCOMES, case: Case::AsWritten };
 
 const CREATED_EXAMPLE: &str = r#"{"id":"k7Qm2xVd","name":"ci","role":"caller","key":"tl_k7Qm2xVd_…","tools":["github-mcp.*"],"created_at":"2025-01-08T10:00:00Z","expires_at":null}"#;
 

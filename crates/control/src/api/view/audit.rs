@@ -5,6 +5,22 @@ use serde_json::{Value, json};
 use super::{MOMENT, NEXT_CURSOR, moment};
 use crate::api::shape::{Object, Shape, any_text, count, required};
 
+/// How a record of the audit log can end: a call or a change, and, of `change-status`, the status.
+pub const OUTCOMES: [&str; 12] = [
+    "ok",
+    "tool-error",
+    "rpc-error",
+    "timeout",
+    "gone",
+    "cancelled",
+    "refused",
+    "failed",
+    "lost",
+    "connected",
+    "degraded",
+    "error",
+];
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditView<'a> {
     pub seq: i64,

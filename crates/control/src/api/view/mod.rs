@@ -14,7 +14,7 @@ mod skill;
 mod status;
 mod tools;
 
-pub use audit::{AUDIT_LIST, AUDIT_RECORD, AuditView};
+pub use audit::{AUDIT_LIST, AUDIT_RECORD, AuditView, OUTCOMES};
 pub use client::{CLIENT_LIST, ClientView, SETTINGS, client_list};
 pub use details::{DETAILS, DetailsView, NameView, ProcessView, STDERR, stderr_view};
 pub use health::{HEALTH, HEALTH_REPORT, HealthReport, HealthView, SampleView, WindowView};

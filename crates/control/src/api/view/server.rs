@@ -247,11 +247,7 @@ pub static SERVER: Object = Object::answer(
             Shape::OrNull(&Shape::Object(&LAST_ERROR)),
             "What went wrong last, also if it is well now.",
         ),
-        required(
-            "restarts",
-            count(),
-            "How often it was started or connected again since it was first.",
-        ),
+        required("restarts", count(), "How often it came back after it had run and gone."),
         required("registered_at", MOMENT, ""),
         required("updated_at", MOMENT, ""),
         required("revision", count(), "Counts its changes."),
