@@ -37,7 +37,7 @@ pub(crate) const LARGE_MESSAGE: usize = 256 * 1024;
 /// held until all of it is, so this is what a slow reader costs beyond what it has not read. Large
 /// enough that a burst leaves in one write. One such buffer is kept for the next messages of a pipe.
 pub(crate) const SEGMENT_BYTES: usize = 256 * 1024;
-/// The same for a socket, of which there may be ten thousand.
+/// The largest emptied buffer that a socket keeps: there may be ten thousand sockets.
 pub(crate) const SOCKET_SPARE: usize = 16 * 1024;
 
 /// Calls one server may have open: far beyond what a client does, and little enough memory (some

@@ -76,7 +76,7 @@ pub fn salvage_token(bytes: &[u8]) -> Option<&[u8]> {
     rest.iter().all(|byte| b" }\r\t".contains(byte)).then_some(token)
 }
 
-/// The same, if it is one of our own ids.
+/// Reads an id, if it is one that Trunkline has given.
 pub fn salvage_id(bytes: &[u8]) -> Option<u32> {
     let token = salvage_token(bytes)?;
     if token.first() == Some(&b'"') { None } else { crate::id::upstream_id(token) }

@@ -220,7 +220,7 @@ fn no_test_touches_the_cache_of_the_user() {
     assert!(given.is_some(), "`.cargo/config.toml` turns it off for everything cargo starts");
 }
 
-/// The same program stands under two keys, with other values in its environment: two accounts, two databases.
+/// One program stands under two keys, with other values in its environment: two accounts, two databases.
 #[test]
 fn co_9_two_keys_of_one_command_are_remembered_apart() {
     let room = Room::new();

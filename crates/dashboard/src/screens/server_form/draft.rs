@@ -110,7 +110,7 @@ impl Draft {
         Ok(body.into())
     }
 
-    /// The same without what it is reached by, which stays as it is.
+    /// The change of a server without its connection settings, which stay as they are.
     pub(super) fn change_of_rest(&self, before: &Value) -> Value {
         self.rest(before).into()
     }

@@ -3,7 +3,7 @@
 
 use crate::ask::{Mistake, Trouble};
 
-/// The same for whoever looks at the form: each mistake at its field, if it has one.
+/// Rewrites the API's mistakes for a form: each stands at its field, if it has one.
 pub(super) fn in_words(mut trouble: Trouble) -> Trouble {
     match trouble.kind.as_str() {
         "name-taken" => {

@@ -10,7 +10,7 @@ use trunkline_http::http_date;
 pub(super) struct Clock {
     start: Instant,
     now: AtomicU32,
-    /// The same moment in seconds since 1970.
+    /// The current time in seconds since 1970.
     date: AtomicU64,
 }
 
