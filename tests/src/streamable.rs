@@ -218,7 +218,7 @@ impl Shared {
         if let Some(session) = head.header("mcp-session-id") {
             self.lock().session = Some(session.to_owned());
         }
-        let (status, is_stream) = (head.status, head.is_stream());
+        let (status, is_stream, closes) = (head.status, head.is_stream(), head.closes());
         self.lock().heads.push(head);
         if is_stream {
             self.pour(&mut connection, false);
@@ -233,7 +233,8 @@ impl Shared {
         let handle = connection.handle();
         let mut state = self.lock();
         state.open.retain(|open| !Arc::ptr_eq(open, &handle));
-        if connection.is_free() {
+        // A request behind an answer that says "close" is not read (RFC 9112, 9.6).
+        if connection.is_free() && !closes {
             state.idle.push(connection);
             state.idle.truncate(64);
         }

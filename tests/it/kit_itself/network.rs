@@ -263,3 +263,31 @@ fn a_killed_network_server_comes_back_at_its_address() {
     service.kill();
     assert!(client.has_ended(LIMIT));
 }
+
+/// A server that refuses and closes does not read what comes after: a client that writes the next
+/// request there waits for an answer in vain.
+#[test]
+fn a_connection_is_not_used_again_after_an_answer_that_closes_it() {
+    /// The client puts a connection aside a moment after its answer: one of these meets it there.
+    const TIMES: usize = 50;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let refusing = std::thread::spawn(move || {
+        let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"too large"}}"#;
+        let head = "HTTP/1.1 413 Content Too Large\r\nContent-Type: application/json\r\n";
+        let answer =
+            format!("{head}Connection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let accept = |_| {
+            let (stream, _) = listener.accept().expect("a client");
+            std::io::Write::write_all(&mut &stream, answer.as_bytes()).expect("it reads");
+            stream // stays open, and nothing is read from it
+        };
+        (0..TIMES).map(accept).collect::<Vec<_>>()
+    });
+    let client = Streamable::new(address, "/mcp");
+    for _ in 0..TIMES {
+        assert_eq!(client.post("{}").status, 413);
+        assert!(client.inbox().take(LIMIT, |_| true).is_some(), "the answer was read");
+    }
+    drop(refusing.join());
+}

@@ -55,6 +55,11 @@ impl Head {
         })
     }
 
+    /// Is the connection closed after this response?
+    pub fn closes(&self) -> bool {
+        self.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"))
+    }
+
     pub fn is_stream(&self) -> bool {
         self.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
     }

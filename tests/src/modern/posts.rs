@@ -104,8 +104,10 @@ impl Posts {
     }
 
     fn read(&self, mut connection: Connection, id: &[u8]) {
+        let mut closes = true;
         if let Some(head) = connection.try_head(OPEN) {
             let (status, is_stream) = (head.status, head.is_stream());
+            closes = head.closes();
             self.lock().heads.insert(id.to_vec(), head);
             self.changed.notify_all();
             if is_stream {
@@ -126,7 +128,7 @@ impl Posts {
         let mut state = self.lock();
         state.open.remove(id);
         state.over.push(id.to_vec());
-        if connection.is_free() {
+        if connection.is_free() && !closes {
             state.idle.push(connection);
         }
         self.changed.notify_all();
