@@ -9,7 +9,7 @@ use trunkline_catalog::Exposure;
 use trunkline_catalog::config::{self, Config, Problems, Rules, ServerSpec, Source};
 use trunkline_catalog::name::{DEFAULT_SEPARATOR, Naming};
 use trunkline_control::trace::HEADERS;
-use trunkline_gateway::{Declared, Face, Inherited, Limits, Logins, Options, Restart};
+use trunkline_gateway::{Declared, GatewayInfo, Inherited, Limits, Logins, Options, Restart};
 use trunkline_http::reach::Policy;
 
 use crate::chain::{self, Chain, Loop};
@@ -210,14 +210,14 @@ impl Wanted<'_> {
         }
     }
 
-    fn face(&self) -> Face {
+    fn face(&self) -> GatewayInfo {
         let (name, version) = if self.simple {
             ("mcp-simple-aggregator", "1.0.0")
         } else {
             ("trunkline", env!("CARGO_PKG_VERSION"))
         };
         let identity = self.identity;
-        Face {
+        GatewayInfo {
             name: identity.name.clone().unwrap_or_else(|| name.to_owned()),
             version: identity.version.clone().unwrap_or_else(|| version.to_owned()),
             simple: self.simple,

@@ -16,21 +16,21 @@ use trunkline_http::reach::Policy;
 use trunkline_keeper::{Keeper, raise_open_files};
 use trunkline_wire::encode;
 
-use crate::call::{Audience, Watch};
+use crate::call::{Audience, Observers};
 use crate::deadlines::Deadlines;
 use crate::events::EventSink;
-use crate::face::Face;
 use crate::fleet::Fleet;
 use crate::front::{self, http::HttpOptions};
+use crate::gateway_info::GatewayInfo;
 use crate::known_listings::KnownListings;
-use crate::limits::{Farewell, LAST_GRANT, Limits, ONE_SERVER};
+use crate::limits::{LAST_GRANT, Limits, ONE_SERVER, ShutdownGrace};
 use crate::local::LocalClient;
 use crate::login::Logins;
 use crate::pump::Pump;
 use crate::registry::{Registry, View, Views};
 use crate::session::{Session, SessionContext};
 use crate::traces::Traces;
-use crate::upstream::{Declared, Inherited, Provisions, Restart, Status, Supervisor, passed_on};
+use crate::upstream::{Declared, Inherited, Restart, Services, Status, Supervisor, passed_on};
 
 /// Everything a gateway is told from outside.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub struct Options {
     pub naming: Naming,
     /// How many tools lists show.
     pub exposure: Exposure,
-    pub face: Face,
+    pub face: GatewayInfo,
     pub limits: Limits,
     pub restart: Restart,
     /// Whoever starts the gateway tells why servers failed: the log does not say it on stderr, too.
@@ -63,11 +63,11 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Gateway {
     fleet: Fleet,
-    face: Face,
+    face: GatewayInfo,
     limits: Limits,
     started: Instant,
     housekeeping: JoinSet<()>,
-    farewell: watch::Sender<Option<Farewell>>,
+    farewell: watch::Sender<Option<ShutdownGrace>>,
     logins: Option<Arc<dyn Logins>>,
     pump: Pump,
     pump_thread: JoinHandle<io::Result<()>>,
@@ -97,13 +97,13 @@ impl Gateway {
             simple: options.face.simple,
             farewell: farewell.subscribe(),
         };
-        let provisions = Provisions {
-            watch: Watch::new(options.events, options.traces),
+        let provisions = Services {
+            watch: Observers::new(options.events, options.traces),
             logins: options.logins.clone(),
             listings: options.listings.map(Arc::new),
             holds: options.restart == Restart::Always,
             call: options.limits.call,
-            ..Provisions::default()
+            ..Services::default()
         };
         let bell = Arc::clone(&provisions.bell);
         let any = View::new(Arc::clone(&registry), options.naming).exposing(options.exposure);
@@ -245,7 +245,7 @@ impl Gateway {
         }
     }
 
-    async fn stop_servers(&mut self, farewell: Farewell) {
+    async fn stop_servers(&mut self, farewell: ShutdownGrace) {
         self.farewell.send_replace(Some(farewell));
         self.fleet.supervisors.close();
         self.fleet.supervisors.wait().await;

@@ -9,12 +9,12 @@ mod embedder;
 mod era;
 mod error;
 mod events;
-mod face;
 mod finder;
 mod fleet;
 mod front;
 mod gate;
 mod gateway;
+mod gateway_info;
 mod identity;
 mod instance;
 mod known_listings;
@@ -31,23 +31,24 @@ mod upstream;
 
 pub use embedder::{Asked as AskedEmbedder, Embedder};
 pub use events::{CallEnded, CallManner, Event, EventSink, Outcome, RequestEnded};
-pub use face::Face;
-pub use finder::{Found, FoundTool, Sought};
+pub use finder::{FoundTool, SearchQuery, SearchResult};
 pub use fleet::{
     Answer, Applied, CallFailure, CustomInfo, FailureKind, Fleet, Listed, Offer, OfferMark,
     Retired, ServerInfo, ToolCall, ToolInfo, Verdict,
 };
 pub use front::http::{
-    Attachment, Guest, Guests, HttpOptions, Way, WebHeaders, WebReply, WebStream, WebVisit,
+    Attachment, ConnectedClient, ConnectedClients, HttpOptions, Way, WebHeaders, WebReply,
+    WebStream, WebVisit,
 };
 pub use front::signals::{OnHangup, Signals};
 pub use gate::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 pub use gateway::{Gateway, Options};
+pub use gateway_info::GatewayInfo;
 pub use known_listings::KnownListings;
 pub use limits::Limits;
 pub use local::{LocalClient, LocalError, News, params_of};
 pub use login::{Authorization, Bearer, Later, Logins, NoAuthorization, Refusal};
-pub use traces::{Followed, Hop, Target, Traces, Trail};
+pub use traces::{Followed, SpanKind, Target, TraceContext, Traces};
 pub use upstream::{
     Declared, Failure, Hints, Inherited, Phase, Restart, Retry, State, Status, TOLD, client_tls,
 };

@@ -160,7 +160,7 @@ pub(crate) const BROKEN_WINDOW: Duration = Duration::from_secs(60);
 /// How a gateway ends. The sums keep the promise: no process left 6 s after the client has closed
 /// our input, 3 s after a signal.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Farewell {
+pub(crate) struct ShutdownGrace {
     /// For calls that are still open.
     pub(crate) drain: Duration,
     /// For a server to end after its input was closed, then after SIGTERM; then it is killed.
@@ -168,19 +168,22 @@ pub(crate) struct Farewell {
     pub(crate) term: Duration,
 }
 
-pub(crate) const END_OF_INPUT: Farewell = Farewell {
+pub(crate) const END_OF_INPUT: ShutdownGrace = ShutdownGrace {
     drain: Duration::from_millis(3800),
     wait: Duration::from_millis(600),
     term: Duration::from_millis(700),
 };
-pub(crate) const SIGNALLED: Farewell = Farewell {
+pub(crate) const SIGNALLED: ShutdownGrace = ShutdownGrace {
     drain: Duration::from_millis(300),
     wait: Duration::from_millis(700),
     term: Duration::from_millis(800),
 };
 /// For one server that is stopped while the others go on.
-pub(crate) const ONE_SERVER: Farewell =
-    Farewell { drain: Duration::ZERO, wait: Duration::from_secs(2), term: Duration::from_secs(3) };
+pub(crate) const ONE_SERVER: ShutdownGrace = ShutdownGrace {
+    drain: Duration::ZERO,
+    wait: Duration::from_secs(2),
+    term: Duration::from_secs(3),
+};
 /// For a client to take the last answers.
 pub(crate) const LAST_FLUSH: Duration = Duration::from_millis(500);
 

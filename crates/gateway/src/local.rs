@@ -9,8 +9,8 @@ use trunkline_wire::{
     Edits, Kind, decode, encode, encode_into, member, scan, write_error, write_result,
 };
 
-use crate::call::{Door, Exit, Nowhere, Payload};
-use crate::pump::Touched;
+use crate::call::{Discard, Payload, Responder, ResponseSink};
+use crate::pump::FlushSet;
 use crate::session::Session;
 
 /// One client; dropping it ends its session.
@@ -46,7 +46,7 @@ impl LocalClient {
     pub(crate) fn new(session: Arc<Session>) -> Self {
         let (sender, receiver) = mpsc::channel(NEWS);
         session.client.is_quiet();
-        session.client.set_stream(Some(Door::Exit(Arc::new(Ear(sender)))));
+        session.client.set_stream(Some(ResponseSink::Responder(Arc::new(Ear(sender)))));
         let news = parking_lot::Mutex::new(Some(receiver));
         Self { session, last: AtomicI64::new(0), news }
     }
@@ -87,13 +87,13 @@ impl LocalClient {
             Ok(result) => write_result(id, result, &mut out),
             Err(why) => write_error(id, DECLINED, why, b"", &mut out),
         }
-        self.pass(&out, Arc::new(Nowhere));
+        self.pass(&out, Arc::new(Discard));
     }
 
-    fn pass(&self, message: &[u8], exit: Arc<dyn Exit>) {
+    fn pass(&self, message: &[u8], exit: Arc<dyn Responder>) {
         let snapshot = self.session.context.view.snapshot();
-        let mut touched = Touched::default();
-        self.session.receive(message, &Door::Exit(exit), &snapshot, &mut touched);
+        let mut touched = FlushSet::default();
+        self.session.receive(message, &ResponseSink::Responder(exit), &snapshot, &mut touched);
         touched.flush();
     }
 
@@ -102,7 +102,7 @@ impl LocalClient {
             "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":\
              {{\"requestId\":{id},\"reason\":\"interrupted\"}}}}"
         );
-        self.pass(message.as_bytes(), Arc::new(Nowhere));
+        self.pass(message.as_bytes(), Arc::new(Discard));
     }
 }
 
@@ -164,21 +164,21 @@ impl Drop for CancelOnDrop<'_> {
 #[derive(Debug)]
 struct Answer {
     sender: parking_lot::Mutex<Option<oneshot::Sender<Vec<u8>>>>,
-    news: Option<Door>,
+    news: Option<ResponseSink>,
 }
 
-impl Exit for Answer {
-    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) -> bool {
+impl Responder for Answer {
+    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         self.news.as_ref().is_some_and(|news| news.say(bytes, edits, touched))
     }
 
-    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, _: &mut Touched) -> bool {
+    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, _: &mut FlushSet) -> bool {
         let mut answer = Vec::new();
         edits.write(payload.bytes(), &mut answer);
         self.sender.lock().take().is_some_and(|sender| sender.send(answer).is_ok())
     }
 
-    fn unanswered(&self, _: &mut Touched) {
+    fn unanswered(&self, _: &mut FlushSet) {
         *self.sender.lock() = None;
     }
 }
@@ -187,8 +187,8 @@ impl Exit for Answer {
 #[derive(Debug)]
 struct Ear(mpsc::Sender<News>);
 
-impl Exit for Ear {
-    fn say(&self, bytes: &[u8], edits: &Edits<'_>, _: &mut Touched) -> bool {
+impl Responder for Ear {
+    fn say(&self, bytes: &[u8], edits: &Edits<'_>, _: &mut FlushSet) -> bool {
         let mut whole = Vec::new();
         edits.write(bytes, &mut whole);
         let Ok(message) = scan(&whole) else { return false };
@@ -201,11 +201,11 @@ impl Exit for Ear {
         self.0.try_send(news).is_ok()
     }
 
-    fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut Touched) -> bool {
+    fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut FlushSet) -> bool {
         false // nothing is ever asked through here
     }
 
-    fn unanswered(&self, _: &mut Touched) {}
+    fn unanswered(&self, _: &mut FlushSet) {}
 }
 
 /// A JSON object with one text member, for requests that need no more.

@@ -11,7 +11,7 @@ use crate::events::Outcome;
 pub trait Traces: Debug + Send + Sync {
     /// A request begins that came with these `traceparent`s: its own, and that of the head it came
     /// under. The first that is one counts. `None`: it is not followed.
-    fn begin(&self, parents: [Option<&str>; 2]) -> Option<Trail>;
+    fn begin(&self, parents: [Option<&str>; 2]) -> Option<TraceContext>;
 
     /// What became of it.
     fn ended(&self, request: Followed);
@@ -19,7 +19,7 @@ pub trait Traces: Debug + Send + Sync {
 
 /// Where a request stands in its trace (W3C Trace Context).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trail {
+pub struct TraceContext {
     pub trace: [u8; 16],
     /// What it came from, if its client says so.
     pub parent: Option<[u8; 8]>,
@@ -29,7 +29,7 @@ pub struct Trail {
     pub onward: [u8; 8],
 }
 
-impl Trail {
+impl TraceContext {
     /// `traceparent` for the server.
     pub(crate) fn onward(&self) -> String {
         let hex = |bytes: &[u8]| -> String { bytes.iter().map(|b| format!("{b:02x}")).collect() };
@@ -40,11 +40,11 @@ impl Trail {
 /// A request that was passed on to a server, or waited for one, and its end.
 #[derive(Clone, Debug)]
 pub struct Followed {
-    pub trail: Trail,
+    pub trail: TraceContext,
     pub method: String,
     pub target: Option<Target>,
     pub server: Arc<str>,
-    pub hop: Hop,
+    pub hop: SpanKind,
     /// Who asked, if that is known.
     pub who: Option<Arc<str>>,
     pub outcome: Outcome,
@@ -67,7 +67,7 @@ pub struct Target {
 
 /// What lies between Trunkline and a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hop {
+pub enum SpanKind {
     Pipe,
     Network,
 }
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_server_is_told_the_span_that_is_its_own_parent() {
-        let trail = Trail {
+        let trail = TraceContext {
             trace: [0x0a; 16],
             parent: None,
             span: [1; 8],

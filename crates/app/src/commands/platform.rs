@@ -16,7 +16,7 @@ use trunkline_control::platform::{
 };
 use trunkline_control::secrets::{Allowed, KeySource};
 use trunkline_dashboard::Dashboard;
-use trunkline_gateway::{Event, EventSink, Fleet, Guests, HttpOptions, Options};
+use trunkline_gateway::{ConnectedClients, Event, EventSink, Fleet, HttpOptions, Options};
 use trunkline_http::Url;
 use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
@@ -66,7 +66,7 @@ pub(super) fn settings(
         issuer,
         stdio,
         listen: address,
-        guests: Guests::default(),
+        guests: ConnectedClients::default(),
         public: public(&flags.issuer, address),
         reach: Policy { allowed: flags.allow_net.clone() },
         own: surroundings(environment)?,

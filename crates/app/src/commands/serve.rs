@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use trunkline_control::platform::{Platform, Settings};
 use trunkline_control::trace::{self, Tracer};
 use trunkline_gateway::{
-    Declared, Gateway, Guests, HttpOptions, OnHangup, Options, Restart, Signals,
+    ConnectedClients, Declared, Gateway, HttpOptions, OnHangup, Options, Restart, Signals,
 };
 use trunkline_http::Url;
 
@@ -220,7 +220,7 @@ fn front(
         stay: stays(environment.filled("KEEP_SERVER_OPEN").as_deref()),
         gate: None,
         attachment: None,
-        guests: Guests::default(),
+        guests: ConnectedClients::default(),
         signals: None,
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use serde_json::Value;
 use tokio::time::Instant;
-use trunkline_gateway::{Guest, Way};
+use trunkline_gateway::{ConnectedClient, Way};
 
 use super::{Platform, clock};
 use crate::access::read_label;
@@ -37,7 +37,7 @@ impl Platform {
     }
 }
 
-fn credential(guest: &Guest) -> (Option<&str>, Option<&str>) {
+fn credential(guest: &ConnectedClient) -> (Option<&str>, Option<&str>) {
     match guest.label.as_deref().map(read_label) {
         Some((credential, address)) => (Some(credential), address),
         None => (None, None),

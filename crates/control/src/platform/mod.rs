@@ -46,7 +46,7 @@ use tokio::sync::{Notify, Semaphore, broadcast};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::config::{CustomTool, ServerSpec};
-use trunkline_gateway::{EventSink, Fleet, Guests};
+use trunkline_gateway::{ConnectedClients, EventSink, Fleet};
 use trunkline_store::Store;
 
 use crate::audit::Audit;
@@ -190,7 +190,7 @@ impl Platform {
     }
 
     /// Shows who is connected to the front that it is given to.
-    pub fn guests(&self) -> Guests {
+    pub fn guests(&self) -> ConnectedClients {
         self.0.settings.guests.clone()
     }
 

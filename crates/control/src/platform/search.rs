@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use trunkline_gateway::{CustomInfo, Embedder as _, Found, FoundTool, Sought};
+use trunkline_gateway::{CustomInfo, Embedder as _, FoundTool, SearchQuery, SearchResult};
 use trunkline_wire::{decode, member};
 
 use super::custom::{GROUP_ID, GROUP_NAME};
@@ -51,8 +51,8 @@ impl Platform {
         wanted: &SearchTools,
         field: &Field,
         grants: &Grants,
-    ) -> Result<Found, Problem> {
-        let Some(fleet) = self.0.fleet.get().cloned() else { return Ok(Found::default()) };
+    ) -> Result<SearchResult, Problem> {
+        let Some(fleet) = self.0.fleet.get().cloned() else { return Ok(SearchResult::default()) };
         let (field, grants) = (field.clone(), grants.clone());
         let (text, limit) = (wanted.query.clone(), wanted.limit);
         let vector = match &self.0.settings.embeddings {
@@ -69,7 +69,7 @@ impl Platform {
             };
             let servers: Vec<&str> = field.servers.keys().map(String::as_str).collect();
             let (servers, vector) = (Some(servers.as_slice()), vector.as_ref());
-            fleet.search_tools(&Sought { text: &text, limit, servers, may: &may, vector })
+            fleet.search_tools(&SearchQuery { text: &text, limit, servers, may: &may, vector })
         });
         searching.await.map_err(|error| Problem::new(Kind::Internal, error.to_string()))
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trunkline_gateway::Guests;
+use trunkline_gateway::ConnectedClients;
 use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
 
@@ -35,7 +35,7 @@ pub struct Settings {
     /// Where it listens.
     pub listen: SocketAddr,
     /// Who is connected there.
-    pub guests: Guests,
+    pub guests: ConnectedClients,
     /// How browsers and authorization servers reach this, without a slash at the end.
     pub public: Option<String>,
     /// Where registered servers may be.

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use trunkline_gateway::{Followed, Hop, Outcome, Target};
+use trunkline_gateway::{Followed, Outcome, SpanKind, Target};
 
 use crate::access::read_label;
 
@@ -111,7 +111,7 @@ fn common(request: &Followed, target: Option<&str>) -> Attributes {
 
 /// Whoever is followed has come over HTTP.
 fn front(request: &Followed) -> Attributes {
-    let mut all = hop(Hop::Network);
+    let mut all = hop(SpanKind::Network);
     let Some(who) = request.who.as_deref() else { return all };
     let (credential, address) = read_label(who);
     all.push(("user.id", credential.to_owned()));
@@ -120,10 +120,10 @@ fn front(request: &Followed) -> Attributes {
     all
 }
 
-fn hop(hop: Hop) -> Attributes {
+fn hop(hop: SpanKind) -> Attributes {
     match hop {
-        Hop::Pipe => vec![("network.transport", "pipe".to_owned())],
-        Hop::Network => vec![
+        SpanKind::Pipe => vec![("network.transport", "pipe".to_owned())],
+        SpanKind::Network => vec![
             ("network.transport", "tcp".to_owned()),
             ("network.protocol.name", "http".to_owned()),
         ],

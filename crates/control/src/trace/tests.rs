@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use trunkline_gateway::{Followed, Hop, Outcome, Target, Traces as _, Trail};
+use trunkline_gateway::{Followed, Outcome, SpanKind, Target, TraceContext, Traces as _};
 use trunkline_http::Url;
 
 use super::span::spans;
@@ -21,7 +21,7 @@ const GOOD: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 /// A call that took five milliseconds, and was with its server after one.
 pub(super) fn followed(outcome: Outcome) -> Followed {
     Followed {
-        trail: Trail { trace: [9; 16], parent: Some([7; 8]), span: [1; 8], onward: [2; 8] },
+        trail: TraceContext { trace: [9; 16], parent: Some([7; 8]), span: [1; 8], onward: [2; 8] },
         method: "tools/call".to_owned(),
         target: Some(Target {
             is_prompt: false,
@@ -29,7 +29,7 @@ pub(super) fn followed(outcome: Outcome) -> Followed {
             own: "create".to_owned(),
         }),
         server: "github".into(),
-        hop: Hop::Pipe,
+        hop: SpanKind::Pipe,
         who: Some("key:k1 from 127.0.0.1".into()),
         outcome,
         started: UNIX_EPOCH + Duration::from_nanos(1_700_000_000_000_000_001),
@@ -41,7 +41,7 @@ pub(super) fn followed(outcome: Outcome) -> Followed {
 #[test]
 fn spans_have_the_shape_of_otlp_in_json() {
     let orphan = Followed {
-        trail: Trail { trace: [0xff; 16], parent: None, span: [0xab; 8], onward: [2; 8] },
+        trail: TraceContext { trace: [0xff; 16], parent: None, span: [0xab; 8], onward: [2; 8] },
         target: None,
         method: "resources/read".to_owned(),
         handed: None,

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use trunkline_gateway::{Followed, Traces, Trail};
+use trunkline_gateway::{Followed, TraceContext, Traces};
 
 use super::choose::Settings;
 use super::exporter::Exporter;
@@ -93,11 +93,11 @@ impl Tracer {
 }
 
 impl Traces for Tracer {
-    fn begin(&self, parents: [Option<&str>; 2]) -> Option<Trail> {
+    fn begin(&self, parents: [Option<&str>; 2]) -> Option<TraceContext> {
         let Inner { ids, sampler, .. } = &*self.0;
         let parent = parents.into_iter().flatten().find_map(Parent::read);
         let trace = parent.map_or_else(|| ids.trace(), |parent| parent.trace);
-        sampler.takes(parent.as_ref(), trace).then(|| Trail {
+        sampler.takes(parent.as_ref(), trace).then(|| TraceContext {
             trace,
             parent: parent.map(|parent| parent.span),
             span: ids.span(),

@@ -7,12 +7,12 @@ use std::collections::hash_map::Entry;
 use foldhash::fast::RandomState;
 use trunkline_wire::Id;
 
-use crate::call::Ticket;
+use crate::call::CallHandle;
 
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    first: Option<(Id, Ticket)>,
-    more: HashMap<Id, Ticket, RandomState>,
+    first: Option<(Id, CallHandle)>,
+    more: HashMap<Id, CallHandle, RandomState>,
 }
 
 /// Room for open calls that is kept after a burst.
@@ -20,7 +20,7 @@ const KEPT_CAPACITY: usize = 4096;
 
 impl Calls {
     /// False if there is one of that id.
-    pub(super) fn insert(&mut self, id: &Id, ticket: Ticket) -> bool {
+    pub(super) fn insert(&mut self, id: &Id, ticket: CallHandle) -> bool {
         match &self.first {
             Some((first, _)) if first == id => false,
             Some(_) => match self.more.entry(id.clone()) {
@@ -42,7 +42,7 @@ impl Calls {
         self.first.as_ref().is_some_and(|(first, _)| first == id) || self.more.contains_key(id)
     }
 
-    pub(super) fn remove(&mut self, id: &Id) -> Option<Ticket> {
+    pub(super) fn remove(&mut self, id: &Id) -> Option<CallHandle> {
         if let Some((_, ticket)) = self.first.take_if(|(first, _)| first == id) {
             return Some(ticket);
         }
@@ -57,7 +57,7 @@ impl Calls {
         self.first.is_none() && self.more.is_empty()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Id, &Ticket)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Id, &CallHandle)> {
         self.first.iter().map(|(id, ticket)| (id, ticket)).chain(&self.more)
     }
 }
@@ -67,11 +67,11 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use crate::call::{Door, Nowhere, Waiting};
+    use crate::call::{Discard, ResponseSink, Waiting};
 
-    fn ticket() -> Ticket {
-        let door = Door::Exit(std::sync::Arc::new(Nowhere));
-        Ticket::Waiting(Waiting { cancelled: CancellationToken::new(), door })
+    fn ticket() -> CallHandle {
+        let door = ResponseSink::Responder(std::sync::Arc::new(Discard));
+        CallHandle::Waiting(Waiting { cancelled: CancellationToken::new(), door })
     }
 
     #[test]

@@ -11,17 +11,17 @@ use trunkline_wire::{Edits, Id};
 
 use crate::call::calls::Calls;
 use crate::call::question::{Abilities, Questions};
-use crate::call::{Carrier, Door, Level};
+use crate::call::{CallOwner, Level, ResponseSink};
 use crate::era::Stamp;
 use crate::gate::{Grant, Pass};
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 
 #[derive(Debug, Default)]
 pub(crate) struct Client {
     open: Mutex<Calls>,
     /// The last open call has ended.
     idle: Notify,
-    stream: Mutex<Option<Door>>,
+    stream: Mutex<Option<ResponseSink>>,
     pub(super) questions: Mutex<Questions>,
     pub(super) abilities: Mutex<Abilities>,
     /// From which level on it wants to hear what servers log; `None`: it has not said.
@@ -59,9 +59,9 @@ const UNSAID_LEVEL: &str = "info";
 
 /// Where an open call is.
 #[derive(Clone, Debug)]
-pub(crate) enum Ticket {
+pub(crate) enum CallHandle {
     /// With a server, under our id.
-    Sent { carrier: Arc<dyn Carrier>, id: u32 },
+    Sent { carrier: Arc<dyn CallOwner>, id: u32 },
     /// Still here, waiting for a server to start.
     Waiting(Waiting),
 }
@@ -70,7 +70,7 @@ pub(crate) enum Ticket {
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
     pub(crate) cancelled: CancellationToken,
-    pub(crate) door: Door,
+    pub(crate) door: ResponseSink,
 }
 
 impl Client {
@@ -84,7 +84,7 @@ impl Client {
     }
 
     /// Notes that a call is open. False if the client has another one open under that id.
-    pub(crate) fn open(&self, id: &Id, ticket: Ticket) -> bool {
+    pub(crate) fn open(&self, id: &Id, ticket: CallHandle) -> bool {
         self.open.lock().insert(id, ticket)
     }
 
@@ -93,7 +93,7 @@ impl Client {
     }
 
     /// Takes the call out: whoever gets the ticket decides its outcome.
-    pub(crate) fn take(&self, id: &Id) -> Option<Ticket> {
+    pub(crate) fn take(&self, id: &Id) -> Option<CallHandle> {
         let mut open = self.open.lock();
         let ticket = open.remove(id);
         if open.is_empty() {
@@ -103,7 +103,7 @@ impl Client {
     }
 
     /// The calls that still have no outcome.
-    pub(crate) fn open_calls(&self) -> Vec<(Id, Ticket)> {
+    pub(crate) fn open_calls(&self) -> Vec<(Id, CallHandle)> {
         let open = self.open.lock();
         open.iter().map(|(id, ticket)| (id.clone(), ticket.clone())).collect()
     }
@@ -153,16 +153,16 @@ impl Client {
     }
 
     /// From now on, what concerns no call leaves through this door.
-    pub(crate) fn set_stream(&self, door: Option<Door>) {
+    pub(crate) fn set_stream(&self, door: Option<ResponseSink>) {
         *self.stream.lock() = door;
     }
 
-    pub(crate) fn stream(&self) -> Option<Door> {
+    pub(crate) fn stream(&self) -> Option<ResponseSink> {
         self.stream.lock().clone()
     }
 
     /// Sends something that concerns no call. False if nobody is there to take it.
-    pub(crate) fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) -> bool {
+    pub(crate) fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         let stream = self.stream();
         stream.is_some_and(|stream| stream.say(bytes, edits, touched))
     }

@@ -5,9 +5,9 @@ use std::sync::{Arc, Weak};
 
 use trunkline_wire::{Edits, Id, Message, Span, decode, member, upstream_id, write_error};
 
-use crate::call::{Carrier, Client, Door};
+use crate::call::{CallOwner, Client, ResponseSink};
 use crate::limits::OPEN_QUESTIONS;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 
 /// Something a client has to declare before it is asked for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +125,7 @@ pub(super) struct Questions {
 
 #[derive(Debug)]
 struct Question {
-    from: Weak<dyn Carrier>,
+    from: Weak<dyn CallOwner>,
     /// The server's own id and progress token, as spelt.
     id: Box<[u8]>,
     token: Option<Box<[u8]>>,
@@ -148,9 +148,9 @@ impl Client {
     pub(crate) fn ask(
         &self,
         message: &Message<'_>,
-        from: &Arc<dyn Carrier>,
-        door: &Door,
-        touched: &mut Touched,
+        from: &Arc<dyn CallOwner>,
+        door: &ResponseSink,
+        touched: &mut FlushSet,
     ) -> bool {
         let token = message.params.meta_progress_token;
         let question = Question {
@@ -173,7 +173,7 @@ impl Client {
     }
 
     /// The client has answered something. False if it was not asked that.
-    pub(crate) fn answered(&self, message: &Message<'_>, touched: &mut Touched) -> bool {
+    pub(crate) fn answered(&self, message: &Message<'_>, touched: &mut FlushSet) -> bool {
         let question =
             upstream_id(message.id()).and_then(|id| self.questions.lock().open.remove(&id));
         let (Some(question), Some(id_at)) = (question, message.id) else { return false };
@@ -184,7 +184,7 @@ impl Client {
     }
 
     /// The client tells how far it is with something a server has asked of it.
-    pub(crate) fn progresses(&self, message: &Message<'_>, touched: &mut Touched) {
+    pub(crate) fn progresses(&self, message: &Message<'_>, touched: &mut FlushSet) {
         let Some(span) = message.params.progress_token else { return };
         let Some(id) = upstream_id(span.of(message.bytes)) else { return };
         // Not under the lock: the server's own is taken to pass it on.
@@ -202,8 +202,8 @@ impl Client {
         &self,
         message: &Message<'_>,
         id_at: Span,
-        from: &Arc<dyn Carrier>,
-        touched: &mut Touched,
+        from: &Arc<dyn CallOwner>,
+        touched: &mut FlushSet,
     ) {
         let theirs = Arc::downgrade(from);
         let token = id_at.of(message.bytes);
@@ -219,9 +219,9 @@ impl Client {
     /// A server has gone, or its call: what it asked is of no use any more. `reason`: plain words.
     pub(crate) fn forget_questions_of(
         &self,
-        from: &Arc<dyn Carrier>,
+        from: &Arc<dyn CallOwner>,
         reason: &str,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let theirs = self.questions.lock().of(&Arc::downgrade(from), None);
         for id in theirs {
@@ -236,7 +236,7 @@ impl Client {
     }
 
     /// The client has gone: whoever asked it something learns that.
-    pub(crate) fn leave_questions(&self, touched: &mut Touched) {
+    pub(crate) fn leave_questions(&self, touched: &mut FlushSet) {
         let open = std::mem::take(&mut self.questions.lock().open);
         for question in open.into_values() {
             if let Some(from) = question.from.upgrade() {
@@ -262,7 +262,7 @@ impl Questions {
     }
 
     /// Our ids of what this server asked (under this id of its own).
-    fn of(&self, from: &Weak<dyn Carrier>, id: Option<&[u8]>) -> Vec<u32> {
+    fn of(&self, from: &Weak<dyn CallOwner>, id: Option<&[u8]>) -> Vec<u32> {
         let theirs = |question: &Question| {
             question.from.ptr_eq(from) && id.is_none_or(|id| *question.id == *id)
         };

@@ -7,17 +7,17 @@ use std::time::{Duration, Instant, SystemTime};
 
 use trunkline_wire::{Message, Span, decode, encode, find, members};
 
-use crate::call::Door;
+use crate::call::ResponseSink;
 use crate::events::Outcome;
-use crate::traces::{Followed, Hop, Target, Traces, Trail};
+use crate::traces::{Followed, SpanKind, Target, TraceContext, Traces};
 
 #[derive(Debug)]
 pub(crate) struct Trace {
     traces: Arc<dyn Traces>,
-    trail: Trail,
+    trail: TraceContext,
     method: String,
     target: Option<Target>,
-    hop: Hop,
+    hop: SpanKind,
     began: SystemTime,
     /// Nanoseconds from its beginning until it was with its server, and one; 0: it is not yet.
     handed: AtomicU64,
@@ -32,8 +32,8 @@ impl Trace {
         traces: &Arc<dyn Traces>,
         message: &Message<'_>,
         own: Option<&[u8]>,
-        door: &Door,
-        hop: Hop,
+        door: &ResponseSink,
+        hop: SpanKind,
     ) -> Option<Self> {
         let said = message.params.meta.and_then(|meta| find(message.bytes, meta, &[PARENT]));
         let said = said.and_then(|at| decode(at.of(message.bytes)));

@@ -20,7 +20,7 @@ use crate::upstream::Server;
 
 /// A question.
 #[derive(Clone, Copy)]
-pub struct Sought<'a> {
+pub struct SearchQuery<'a> {
     pub text: &'a str,
     pub limit: usize,
     /// Only of these servers, by id; `None` means all.
@@ -31,7 +31,7 @@ pub struct Sought<'a> {
     pub vector: Option<&'a Vector>,
 }
 
-impl std::fmt::Debug for Sought<'_> {
+impl std::fmt::Debug for SearchQuery<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { limit, servers, .. } = self;
         f.debug_struct("Sought").field("limit", limit).field("servers", servers).finish()
@@ -40,7 +40,7 @@ impl std::fmt::Debug for Sought<'_> {
 
 /// What came of it.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct SearchResult {
     /// The best first.
     pub tools: Vec<FoundTool>,
     /// With how many tools the question was compared.
@@ -157,9 +157,9 @@ impl Finder {
     }
 
     /// Of what was read last.
-    pub(crate) fn search(&self, sought: &Sought<'_>) -> Found {
+    pub(crate) fn search(&self, sought: &SearchQuery<'_>) -> SearchResult {
         let held = self.state.read();
-        let Some(state) = held.as_ref() else { return Found::default() };
+        let Some(state) = held.as_ref() else { return SearchResult::default() };
         // Angles of two models cannot be compared: its word counts once it has spoken of all tools.
         let vector = sought.vector.filter(|_| state.is_covered());
         let query = Query {
@@ -177,7 +177,7 @@ impl Finder {
         };
         let tools = state.index.search(&query).iter().filter_map(found).collect();
         let compared = state.index.count(&query);
-        Found { tools, compared, by_endpoint: vector.is_some() }
+        SearchResult { tools, compared, by_endpoint: vector.is_some() }
     }
 }
 

@@ -4,4 +4,4 @@ mod find;
 mod read;
 
 pub(crate) use find::{CUSTOM, Finder};
-pub use find::{Found, FoundTool, Sought};
+pub use find::{FoundTool, SearchQuery, SearchResult};

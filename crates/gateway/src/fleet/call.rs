@@ -8,10 +8,10 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 use trunkline_wire::{Edits, Id, Kind, Span, decode, member, scan};
 
-use crate::call::{Again, Client, Door, Exit, Manner, Payload, Refused, ReturnPath};
+use crate::call::{Client, Payload, Refused, Replay, ReplyTo, RequestEra, Responder, ResponseSink};
 use crate::error::{CallError, Remedy};
 use crate::fleet::Fleet;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::session::leave;
 use crate::upstream::Server;
 
@@ -182,22 +182,22 @@ fn is_object(text: &[u8]) -> bool {
 
 fn hand_over(server: &Arc<Server>, message: &[u8], client: Arc<Client>, exit: &Arc<Return>) {
     let Ok(message) = scan(message) else { return };
-    let mut touched = Touched::default();
-    let mut path = ReturnPath {
+    let mut touched = FlushSet::default();
+    let mut path = ReplyTo {
         client,
         id: Id::new(b"1"),
         progress_token: None,
-        door: Door::Exit(Arc::clone(exit) as Arc<dyn Exit>),
-        manner: Manner::Session,
+        sink: ResponseSink::Responder(Arc::clone(exit) as Arc<dyn Responder>),
+        request_era: RequestEra::Session,
         refused: Refused::default(),
         kept: None,
         rounds: 0,
-        again: None,
-        note: None,
+        replay: None,
+        record: None,
         lists_tasks: false,
     };
-    path.note = server.note(&message, &[], path.asker());
-    let onward = path.note.as_deref().and_then(|note| note.onward(&message));
+    path.record = server.note(&message, &[], path.asker());
+    let onward = path.record.as_deref().and_then(|note| note.onward(&message));
     let onward = onward.as_ref().map(|(at, new)| (*at, &new[..]));
     let changes = onward.as_slice();
     let mut spare = path.unsent();
@@ -211,7 +211,7 @@ fn hand_over(server: &Arc<Server>, message: &[u8], client: Arc<Client>, exit: &A
         // One that is there and fails its checks is not waited for.
         let has_gone = connection.is_none()
             || matches!(error, CallError::ServerGone { may_have_run: false, .. });
-        spare.again = Some(Again::new(&message, changes));
+        spare.replay = Some(Replay::new(&message, changes));
         let turned = match server.waiting_room().filter(|_| has_gone) {
             Some(room) => {
                 connection.iter().for_each(|connection| room.missed(connection));
@@ -321,21 +321,21 @@ impl Return {
     }
 }
 
-impl Exit for Return {
+impl Responder for Return {
     /// Nobody listens to anything but the answer, and nobody can be asked.
-    fn say(&self, _: &[u8], _: &Edits<'_>, _: &mut Touched) -> bool {
+    fn say(&self, _: &[u8], _: &Edits<'_>, _: &mut FlushSet) -> bool {
         false
     }
 
-    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, _: &mut Touched) -> bool {
+    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, _: &mut FlushSet) -> bool {
         self.send(Returned::Answer(whole(&payload, edits)))
     }
 
-    fn refuse(&self, _: i64, payload: Payload<'_>, edits: &Edits<'_>, _: &mut Touched) -> bool {
+    fn refuse(&self, _: i64, payload: Payload<'_>, edits: &Edits<'_>, _: &mut FlushSet) -> bool {
         self.send(Returned::Refusal(whole(&payload, edits)))
     }
 
-    fn unanswered(&self, _: &mut Touched) {
+    fn unanswered(&self, _: &mut FlushSet) {
         *self.sender.lock() = None;
     }
 
@@ -365,7 +365,7 @@ struct Leaving {
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         leave(&self.client, &Id::new(b"1"), &mut touched);
         touched.flush();
     }

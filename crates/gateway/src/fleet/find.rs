@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Fleet;
 use crate::embedder::Embedder;
-use crate::finder::{Found, Sought};
+use crate::finder::{SearchQuery, SearchResult};
 use crate::registry::read_tools;
 
 impl Fleet {
@@ -32,7 +32,7 @@ impl Fleet {
     }
 
     /// The tools a question means, of those that servers list now. May take a while, too.
-    pub fn search_tools(&self, sought: &Sought<'_>) -> Found {
+    pub fn search_tools(&self, sought: &SearchQuery<'_>) -> SearchResult {
         self.read_tools();
         self.registry.finder().search(sought)
     }

@@ -26,9 +26,9 @@ pub use info::{Offer, OfferMark, ServerInfo, ToolInfo};
 pub use leave::Retired;
 pub use lists::Listed;
 
-use crate::face::Face;
+use crate::gateway_info::GatewayInfo;
 use crate::registry::{Registry, Views};
-use crate::upstream::{Provisions, Server, Supervisor, supervise};
+use crate::upstream::{Server, Services, Supervisor, supervise};
 
 /// A handle; all of them are the same fleet.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub struct Fleet {
     pub(crate) registry: Arc<Registry>,
     pub(crate) supervisor: Supervisor,
     pub(crate) supervisors: TaskTracker,
-    pub(crate) provisions: Provisions,
+    pub(crate) provisions: Services,
     /// Supervisors run here, whoever asks for them.
     runtime: Handle,
     /// Who calls from inside, as `clientInfo` says it.
@@ -72,8 +72,8 @@ impl Fleet {
     pub(crate) fn new(
         registry: Arc<Registry>,
         supervisor: Supervisor,
-        provisions: Provisions,
-        face: &Face,
+        provisions: Services,
+        face: &GatewayInfo,
         views: Views,
     ) -> Self {
         let (name, version) = (encode(&face.name), encode(&face.version));

@@ -8,10 +8,10 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use trunkline_wire::{Line, Lines, salvage_token};
 
-use crate::call::Door;
+use crate::call::ResponseSink;
 use crate::front::signals::{OnHangup, Signals};
-use crate::limits::{END_OF_INPUT, Farewell, LAST_FLUSH, SIGNALLED};
-use crate::pump::{Outbox, Pump, Reader, SourceHandle, Touched};
+use crate::limits::{END_OF_INPUT, LAST_FLUSH, SIGNALLED, ShutdownGrace};
+use crate::pump::{FlushSet, Outbox, Pump, Reader, SourceHandle};
 use crate::session::{Session, abandon, refuse_oversize};
 use crate::stream::{Input, Sink};
 
@@ -21,7 +21,7 @@ pub(crate) async fn serve(
     session: Arc<Session>,
     message_limit: usize,
     pump: &Pump,
-    finish: impl AsyncFnOnce(Farewell),
+    finish: impl AsyncFnOnce(ShutdownGrace),
 ) -> io::Result<()> {
     let (stdin, stdout) = (Input::stdin()?, Sink::stdout()?);
     let mut signals = Signals::new(OnHangup::End)?;
@@ -29,7 +29,7 @@ pub(crate) async fn serve(
     let announcer = tasks.spawn(Arc::clone(&session).announce_changes());
     let outbox = Outbox::default();
     outbox.connect(stdout, pump);
-    let door = Door::Line(outbox.clone());
+    let door = ResponseSink::Line(outbox.clone());
     session.client.set_stream(Some(door.clone()));
     let ended = CancellationToken::new();
     let reader = Stdin {
@@ -76,7 +76,7 @@ pub(crate) async fn serve(
 struct Stdin {
     lines: Lines,
     session: Arc<Session>,
-    door: Door,
+    door: ResponseSink,
     outbox: Outbox,
     limit: usize,
     ended: CancellationToken,
@@ -89,7 +89,7 @@ impl Reader for Stdin {
         self.lines.room()
     }
 
-    fn take(&mut self, source: &SourceHandle, touched: &mut Touched) {
+    fn take(&mut self, source: &SourceHandle, touched: &mut FlushSet) {
         let (session, door, limit) = (&self.session, &self.door, self.limit);
         let snapshot = session.context.view.snapshot();
         while let Some(line) = self.lines.next_line() {
@@ -113,7 +113,7 @@ impl Reader for Stdin {
     }
 
     /// A last message without a newline is a message all the same.
-    fn ended(&mut self, touched: &mut Touched) {
+    fn ended(&mut self, touched: &mut FlushSet) {
         let rest = self.lines.remainder();
         if std::mem::take(&mut self.oversize) {
             let id = salvage_token(rest).unwrap_or(b"null");

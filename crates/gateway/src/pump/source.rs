@@ -9,7 +9,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 
-use crate::pump::{Pump, Touched};
+use crate::pump::{FlushSet, Pump};
 use crate::stream::{Input, Nature, USUAL_PIPE_BYTES, widen};
 
 /// Who gets what is read. Called on the pump's thread: must not wait.
@@ -18,9 +18,9 @@ pub(crate) trait Reader: Debug + Send {
     fn room(&mut self) -> &mut Vec<u8>;
     /// More bytes have come (or a poke): take what is complete. What is noted in `touched` is
     /// flushed afterwards.
-    fn take(&mut self, source: &SourceHandle, touched: &mut Touched);
+    fn take(&mut self, source: &SourceHandle, touched: &mut FlushSet);
     /// The stream has ended; what is left in the buffer is all there will be.
-    fn ended(&mut self, touched: &mut Touched);
+    fn ended(&mut self, touched: &mut FlushSet);
 }
 
 /// A source, for whoever wants to hold it for a while or end it.
@@ -123,7 +123,7 @@ impl Source {
 
     /// Reads what is there and hands it on. `hung_up`: the other side is gone, and there will be no
     /// further word of it.
-    pub(super) fn read(&mut self, hung_up: bool, touched: &mut Touched) -> More {
+    pub(super) fn read(&mut self, hung_up: bool, touched: &mut FlushSet) -> More {
         for _ in 0..READS_AT_A_TIME {
             let room = self.reader.room();
             let space = room.capacity() - room.len();
@@ -161,12 +161,12 @@ impl Source {
     }
 
     /// The reader was asked to look again.
-    pub(super) fn poked(&mut self, touched: &mut Touched) {
+    pub(super) fn poked(&mut self, touched: &mut FlushSet) {
         self.reader.take(&self.handle, touched);
     }
 
     /// Says that nothing more will come.
-    pub(super) fn end(&mut self, touched: &mut Touched) -> More {
+    pub(super) fn end(&mut self, touched: &mut FlushSet) -> More {
         self.reader.ended(touched);
         More::Never
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::pipe::{PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
 use trunkline_wire::{Edits, Line, Lines, find, scan};
 
-use crate::pump::{LINE, Outbox, Pump, Reader, SourceHandle, Touched};
+use crate::pump::{FlushSet, LINE, Outbox, Pump, Reader, SourceHandle};
 use crate::stream::{Input, Sink};
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -35,7 +35,7 @@ impl Reader for Heard {
         self.lines.room()
     }
 
-    fn take(&mut self, _: &SourceHandle, touched: &mut Touched) {
+    fn take(&mut self, _: &SourceHandle, touched: &mut FlushSet) {
         while let Some(line) = self.lines.next_line() {
             let Line::Whole(line) = line else { panic!("no line here is too long") };
             if let Some(outbox) = &self.onward {
@@ -47,7 +47,7 @@ impl Reader for Heard {
         }
     }
 
-    fn ended(&mut self, _: &mut Touched) {
+    fn ended(&mut self, _: &mut FlushSet) {
         let rest = String::from_utf8_lossy(self.lines.remainder());
         self.news.send(format!("end:{rest}")).unwrap();
     }
@@ -200,11 +200,11 @@ impl Reader for Clumsy {
         &mut self.0
     }
 
-    fn take(&mut self, _: &SourceHandle, _: &mut Touched) {
+    fn take(&mut self, _: &SourceHandle, _: &mut FlushSet) {
         panic!("as it must never");
     }
 
-    fn ended(&mut self, _: &mut Touched) {}
+    fn ended(&mut self, _: &mut FlushSet) {}
 }
 
 #[test]

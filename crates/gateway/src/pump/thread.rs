@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use crate::pump::handle::{Order, WAKE};
 use crate::pump::outbox::Outbox;
 use crate::pump::source::{More, Source};
-use crate::pump::{Pump, Touched};
+use crate::pump::{FlushSet, Pump};
 
 /// How many events one wait may bring.
 const EVENTS: usize = 64;
@@ -34,7 +34,7 @@ impl Pump {
             pump: pump.clone(),
             watched: HashMap::default(),
             files: Vec::new(),
-            touched: Touched::default(),
+            touched: FlushSet::default(),
         };
         let handle = Builder::new().name("pump".to_owned()).spawn(move || {
             let _guard = guard; // dropped when it unwinds, too
@@ -49,7 +49,7 @@ struct Thread {
     watched: HashMap<u64, Watched, RandomState>,
     /// Plain files among the sources: always ready.
     files: Vec<u64>,
-    touched: Touched,
+    touched: FlushSet,
 }
 
 enum Watched {

@@ -17,7 +17,7 @@ use crate::deadlines::Tick;
 use crate::finder::Finder;
 use crate::instance::Instance;
 use crate::limits::{LISTENERS, PRIVATE_PROCESSES, WAITING_SWEEP};
-use crate::upstream::{Parking, Room, Server, make_room};
+use crate::upstream::{Parking, Server, WaitQueue, make_room};
 
 pub(crate) use custom::read_tools;
 pub(crate) use view::{Snapshot, View};
@@ -197,7 +197,7 @@ impl Registry {
     /// True if anybody waits.
     fn sweep_rooms(&self) -> bool {
         let rooms = self.everybody().into_iter().filter_map(|server| server.room.clone());
-        rooms.filter(Room::sweep).count() > 0
+        rooms.filter(WaitQueue::sweep).count() > 0
     }
 
     /// This server is not wanted any more, and has calls to end.

@@ -15,7 +15,7 @@ use crate::known_listings::KnownListing;
 use crate::limits::KNOWN_NAMES;
 use crate::registry::custom::granted;
 use crate::registry::{Registry, Wanted};
-use crate::upstream::{Connection, Hello, Live, Server, object_of};
+use crate::upstream::{Connection, Live, Server, ServerHello, object_of};
 
 #[derive(Debug)]
 pub(crate) struct View {
@@ -124,7 +124,7 @@ impl Known {
 /// What a server says of itself.
 enum Said {
     /// It runs, and has said it.
-    Now(Arc<Hello>),
+    Now(Arc<ServerHello>),
     /// It has not started yet, or is away, and has said it when it last ran.
     Before(Arc<KnownListing>),
     Nothing,
@@ -348,7 +348,7 @@ mod tests {
     use trunkline_catalog::config::{CallRules, Secrets, ServerSpec, Share, ToolFilter, Transport};
 
     use super::*;
-    use crate::upstream::Provisions;
+    use crate::upstream::Services;
 
     /// Reads what `alpha` has, and anything of `beta`.
     #[derive(Debug)]
@@ -385,7 +385,7 @@ mod tests {
             login,
             calls,
         };
-        Arc::new(Server::new(spec, Arc::default(), &Provisions::default()))
+        Arc::new(Server::new(spec, Arc::default(), &Services::default()))
     }
 
     #[test]

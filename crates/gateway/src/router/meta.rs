@@ -9,7 +9,7 @@ use crate::router::route::{Route, Subtool, subtool};
 
 /// Something that is looked up here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Seek {
+pub(crate) enum MetaToolQuery {
     Search { text: String, limit: usize, server: Option<String> },
     Describe { names: Vec<String> },
 }
@@ -50,7 +50,7 @@ fn text<'a>(message: &Message<'a>, within: Span, key: &str) -> Option<Cow<'a, st
     find(message.bytes, within, &[key]).and_then(|at| decode(at.of(message.bytes)))
 }
 
-fn search(message: &Message<'_>, arguments: Span) -> Result<Seek, String> {
+fn search(message: &Message<'_>, arguments: Span) -> Result<MetaToolQuery, String> {
     let query = text(message, arguments, "query").ok_or_else(|| needs(MetaTool::Search))?;
     if query.trim().is_empty() {
         return Err("`query` says nothing: say what the tool is to do".to_owned());
@@ -66,7 +66,7 @@ fn search(message: &Message<'_>, arguments: Span) -> Result<Seek, String> {
     };
     let server = text(message, arguments, "server").filter(|server| !server.is_empty());
     let text = query.chars().take(LONGEST_TEXT).collect();
-    Ok(Seek::Search { text, limit, server: server.map(Cow::into_owned) })
+    Ok(MetaToolQuery::Search { text, limit, server: server.map(Cow::into_owned) })
 }
 
 /// A member that says something.
@@ -75,7 +75,7 @@ fn value<'a>(message: &Message<'a>, within: Span, key: &str) -> Option<&'a [u8]>
     value.filter(|value| *value != b"null")
 }
 
-fn describe(message: &Message<'_>, arguments: Span) -> Result<Seek, String> {
+fn describe(message: &Message<'_>, arguments: Span) -> Result<MetaToolQuery, String> {
     let list = value(message, arguments, "names").unwrap_or_default();
     let names: Option<Vec<String>> = match list.first() {
         Some(b'[') => elements(list).map(|at| Some(decode(at.of(list))?.into_owned())).collect(),
@@ -86,7 +86,7 @@ fn describe(message: &Message<'_>, arguments: Span) -> Result<Seek, String> {
     let names = names.ok_or_else(|| needs(MetaTool::Describe))?;
     match names.len() {
         0 => Err(needs(MetaTool::Describe)),
-        1..=MOST_DESCRIBED => Ok(Seek::Describe { names }),
+        1..=MOST_DESCRIBED => Ok(MetaToolQuery::Describe { names }),
         _ => Err(format!("at most {MOST_DESCRIBED} tools are described at a time")),
     }
 }

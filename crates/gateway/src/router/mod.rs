@@ -3,8 +3,8 @@
 mod meta;
 mod route;
 
-pub(crate) use meta::Seek;
-pub(crate) use route::{Deed, Forward, Route, Subtool, route};
+pub(crate) use meta::MetaToolQuery;
+pub(crate) use route::{Forward, ResourceAction, Route, Subtool, route};
 
 #[cfg(test)]
 mod tests;

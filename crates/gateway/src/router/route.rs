@@ -7,7 +7,7 @@ use trunkline_wire::{Message, Span, decode, find};
 
 use crate::call::Level;
 use crate::error::CallError;
-use crate::router::meta::{Seek, meta};
+use crate::router::meta::{MetaToolQuery, meta};
 
 #[derive(Debug)]
 pub(crate) enum Route<'a> {
@@ -24,7 +24,7 @@ pub(crate) enum Route<'a> {
     /// The same through one of Trunkline's own tools.
     UnknownBehind(Cow<'a, str>),
     /// A call of one of Trunkline's own tools that is answered here.
-    Seek(Seek),
+    Seek(MetaToolQuery),
     /// One that cannot be carried out: the tool it is about, and why.
     Mistaken {
         about: Option<String>,
@@ -45,12 +45,12 @@ pub(crate) struct Forward<'a> {
     /// What is replaced by the server's own name for it.
     pub(crate) at: Span,
     pub(crate) token: Cow<'a, [u8]>,
-    pub(crate) deed: Deed,
+    pub(crate) deed: ResourceAction,
 }
 
 /// What the request is for, where that matters on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Deed {
+pub(crate) enum ResourceAction {
     Plain,
     Subscribe,
     Unsubscribe,
@@ -74,9 +74,9 @@ pub(crate) fn route<'a>(
         b"resources/list" => list(message, ListKind::Resources),
         b"resources/templates/list" => list(message, ListKind::Templates),
         b"prompts/list" => list(message, ListKind::Prompts),
-        b"resources/read" => resource(message, catalog, Deed::Plain),
-        b"resources/subscribe" => resource(message, catalog, Deed::Subscribe),
-        b"resources/unsubscribe" => resource(message, catalog, Deed::Unsubscribe),
+        b"resources/read" => resource(message, catalog, ResourceAction::Plain),
+        b"resources/subscribe" => resource(message, catalog, ResourceAction::Subscribe),
+        b"resources/unsubscribe" => resource(message, catalog, ResourceAction::Unsubscribe),
         b"prompts/get" => prompt(message, catalog, message.params.name),
         b"completion/complete" => complete(message, catalog),
         b"logging/setLevel" => set_level(message),
@@ -159,7 +159,7 @@ pub(super) fn subtool<'a>(
 fn resource<'a>(
     message: &Message<'a>,
     catalog: &'a Catalog,
-    deed: Deed,
+    deed: ResourceAction,
 ) -> Result<Route<'a>, CallError> {
     let method = message.method();
     let owner = |uri: &str| catalog.resource(uri);
@@ -173,7 +173,7 @@ fn resource<'a>(
 fn resource_at<'a>(
     message: &Message<'a>,
     at: Option<Span>,
-    deed: Deed,
+    deed: ResourceAction,
     owner: impl Fn(&str) -> Option<Cow<'a, Owner>>,
 ) -> Option<Result<Route<'a>, CallError>> {
     let at = at.filter(|at| at.of(message.bytes).starts_with(b"\""))?;
@@ -201,7 +201,7 @@ fn prompt<'a>(
     Ok(match catalog.prompt(&name) {
         Some(owner) => {
             let token = Cow::Borrowed(&*owner.name_token);
-            Route::Forward(Forward { server: owner.server, at, token, deed: Deed::Plain })
+            Route::Forward(Forward { server: owner.server, at, token, deed: ResourceAction::Plain })
         }
         None => Route::Missing(CallError::UnknownPrompt(name.into_owned())),
     })
@@ -215,7 +215,7 @@ fn complete<'a>(message: &Message<'a>, catalog: &'a Catalog) -> Result<Route<'a>
         Some("ref/prompt") => prompt(message, catalog, within("name")),
         Some("ref/resource") => {
             let owner = |uri: &str| catalog.template(uri);
-            let found = resource_at(message, within("uri"), Deed::Plain, owner);
+            let found = resource_at(message, within("uri"), ResourceAction::Plain, owner);
             let found = found.unwrap_or_else(|| {
                 let why = "completion/complete needs `ref.uri`, a string";
                 Err(CallError::InvalidParams(why.to_owned()))

@@ -9,7 +9,7 @@ use trunkline_wire::Edits;
 
 use crate::call::Client;
 use crate::limits::CHANGE_PAUSE;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::registry::Snapshot;
 use crate::session::Session;
 
@@ -101,7 +101,7 @@ impl Session {
 pub(super) fn announce(client: &Client, outdated: &[ListKind]) -> bool {
     let mut words: Vec<&[u8]> = outdated.iter().map(|kind| word(*kind)).collect();
     words.dedup(); // resources and their templates are one
-    let mut touched = Touched::default();
+    let mut touched = FlushSet::default();
     let told = words.iter().all(|word| client.say(word, &Edits::new(), &mut touched));
     touched.flush();
     told

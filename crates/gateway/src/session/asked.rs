@@ -1,35 +1,35 @@
-//! `Asked`: a request on its way through a session, whatever era its client is of.
+//! `SessionRequest`: a request on its way through a session, whatever era its client is of.
 
 use std::sync::Arc;
 
 use trunkline_wire::{Edits, Fault, FaultKind, Id, Message, write_result};
 
-use crate::call::{Client, Door, Manner, Payload};
+use crate::call::{Client, Payload, RequestEra, ResponseSink};
 use crate::era::Era;
 use crate::error::CallError;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::registry::Snapshot;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct SessionRequest<'a> {
     pub(crate) message: &'a Message<'a>,
     pub(crate) id: Id,
     /// Where the answer leaves.
-    pub(crate) door: &'a Door,
+    pub(crate) door: &'a ResponseSink,
     pub(crate) snapshot: &'a Snapshot,
     /// Whose it is, and how it asks.
     pub(crate) client: &'a Arc<Client>,
-    pub(crate) manner: &'a Manner,
+    pub(crate) manner: &'a RequestEra,
 }
 
-impl Asked<'_> {
-    pub(super) fn answer(&self, result: &[u8], touched: &mut Touched) {
+impl SessionRequest<'_> {
+    pub(super) fn answer(&self, result: &[u8], touched: &mut FlushSet) {
         let mut out = Vec::with_capacity(result.len() + 64);
         write_result(self.message.id(), result, &mut out);
         self.door.answer(Payload::Owned(out), &Edits::new(), touched);
     }
 
-    pub(super) fn refuse(&self, error: &CallError, touched: &mut Touched) {
+    pub(super) fn refuse(&self, error: &CallError, touched: &mut FlushSet) {
         refuse_in(self.manner.era(), self.message.id(), error, self.door, touched);
     }
 }
@@ -39,21 +39,31 @@ pub(super) fn refuse_in(
     era: Era,
     id: &[u8],
     error: &CallError,
-    door: &Door,
-    touched: &mut Touched,
+    door: &ResponseSink,
+    touched: &mut FlushSet,
 ) {
     let response = Payload::Owned(error.response_in(era, id));
     door.refuse(i64::from(error.code_in(era)), response, &Edits::new(), touched);
 }
 
 /// A message over the limit.
-pub(crate) fn refuse_oversize(id: &[u8], limit: usize, door: &Door, touched: &mut Touched) {
+pub(crate) fn refuse_oversize(
+    id: &[u8],
+    limit: usize,
+    door: &ResponseSink,
+    touched: &mut FlushSet,
+) {
     let why = format!("the message is over the limit of {limit} bytes (see --max-message)");
     refuse(id, &CallError::InvalidRequest(why), door, touched);
 }
 
 /// Bytes that are no message.
-pub(super) fn refuse_unread(bytes: &[u8], fault: Fault, door: &Door, touched: &mut Touched) {
+pub(super) fn refuse_unread(
+    bytes: &[u8],
+    fault: Fault,
+    door: &ResponseSink,
+    touched: &mut FlushSet,
+) {
     let error = match fault.kind {
         kind if kind.is_parse_error() => CallError::Unreadable(kind),
         FaultKind::Batch => CallError::InvalidRequest(
@@ -69,7 +79,7 @@ pub(super) fn refuse_unread(bytes: &[u8], fault: Fault, door: &Door, touched: &m
 }
 
 /// An error in answer to what is not yet, or no longer, a request of a known client.
-pub(super) fn refuse(id: &[u8], error: &CallError, door: &Door, touched: &mut Touched) {
+pub(super) fn refuse(id: &[u8], error: &CallError, door: &ResponseSink, touched: &mut FlushSet) {
     door.answer(Payload::Owned(error.response(id)), &Edits::new(), touched);
 }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use trunkline_wire::{Edits, Kind, elements, scan};
 
-use crate::call::{Door, Exit, Payload};
+use crate::call::{Payload, Responder, ResponseSink};
 use crate::error::CallError;
 use crate::limits::BATCH_MEMBERS;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::registry::Snapshot;
 use crate::session::Session;
 use crate::session::asked::{refuse, refuse_unread};
@@ -17,9 +17,9 @@ impl Session {
     pub(super) fn receive_batch(
         self: &Arc<Self>,
         batch: &[u8],
-        door: &Door,
+        door: &ResponseSink,
         snapshot: &Snapshot,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let members: Vec<&[u8]> = elements(batch).map(|at| at.of(batch)).collect();
         if members.is_empty() || members.len() > BATCH_MEMBERS {
@@ -31,7 +31,7 @@ impl Session {
             door.unanswered(touched);
         }
         let gathered = Gathered { door: door.clone(), left: awaited, answers: Vec::new() };
-        let together = Door::Exit(Arc::new(Together(Mutex::new(gathered))));
+        let together = ResponseSink::Responder(Arc::new(Together(Mutex::new(gathered))));
         for member in members {
             match scan(member) {
                 Ok(message)
@@ -59,7 +59,7 @@ struct Together(Mutex<Gathered>);
 
 #[derive(Debug)]
 struct Gathered {
-    door: Door,
+    door: ResponseSink,
     left: usize,
     /// The array so far, without its last bracket.
     answers: Vec<u8>,
@@ -67,7 +67,7 @@ struct Gathered {
 
 impl Together {
     /// One more is settled.
-    fn settled(&self, touched: &mut Touched) -> bool {
+    fn settled(&self, touched: &mut FlushSet) -> bool {
         let mut gathered = self.0.lock();
         gathered.left = gathered.left.saturating_sub(1);
         if gathered.left > 0 {
@@ -85,13 +85,13 @@ impl Together {
     }
 }
 
-impl Exit for Together {
-    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) -> bool {
+impl Responder for Together {
+    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         let door = self.0.lock().door.clone();
         door.say(bytes, edits, touched)
     }
 
-    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut Touched) -> bool {
+    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         {
             let mut gathered = self.0.lock();
             let comma = if gathered.answers.is_empty() { b'[' } else { b',' };
@@ -101,7 +101,7 @@ impl Exit for Together {
         self.settled(touched)
     }
 
-    fn unanswered(&self, touched: &mut Touched) {
+    fn unanswered(&self, touched: &mut FlushSet) {
         self.settled(touched);
     }
 }

@@ -6,14 +6,14 @@ use trunkline_catalog::config::Share;
 use trunkline_catalog::{Route as Owner, ToolRoute};
 use trunkline_wire::{Edits, Id, Message, Span, decode, find};
 
-use crate::call::{Again, Asker, Client, Note, Refused, ReturnPath};
+use crate::call::{Asker, CallRecord, Client, Refused, Replay, ReplyTo};
 use crate::era::Era;
 use crate::error::CallError;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::registry::Snapshot;
-use crate::router::{Deed, Forward, Subtool};
+use crate::router::{Forward, ResourceAction, Subtool};
 use crate::session::tasks::{Shown, is_about_tasks, is_task_list, only_with_tasks, unaddressed};
-use crate::session::{Asked, Session};
+use crate::session::{Session, SessionRequest};
 use crate::upstream::{Connection, Server};
 
 /// What is replaced in a request.
@@ -24,7 +24,12 @@ const ADDRESS: [&str; 2] = ["_meta", "trunkline/server"];
 
 impl Session {
     /// A tool call: the hot path.
-    pub(super) fn call(self: &Arc<Self>, asked: Asked<'_>, owner: &Owner, touched: &mut Touched) {
+    pub(super) fn call(
+        self: &Arc<Self>,
+        asked: SessionRequest<'_>,
+        owner: &Owner,
+        touched: &mut FlushSet,
+    ) {
         let Some(name_at) = asked.message.params.name else { return };
         self.send(asked, owner.server, &[(name_at, &owner.name_token)], Shown::All, touched);
     }
@@ -32,9 +37,9 @@ impl Session {
     /// A call to a custom tool: the tool behind it gets its own name and its own arguments.
     pub(super) fn call_subtool(
         self: &Arc<Self>,
-        asked: Asked<'_>,
+        asked: SessionRequest<'_>,
         subtool: &Subtool<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let Some(name_at) = asked.message.params.name else { return };
         let changes: Changes<'_> =
@@ -44,9 +49,9 @@ impl Session {
 
     pub(super) fn forward(
         self: &Arc<Self>,
-        asked: Asked<'_>,
+        asked: SessionRequest<'_>,
         to: &Forward<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         if let Some(connection) = asked.snapshot.connection(to.server)
             && let Some(uri) = decode(&to.token)
@@ -61,7 +66,7 @@ impl Session {
         }
         if let (Some(server), None) =
             (asked.snapshot.server(to.server), asked.snapshot.connection(to.server))
-            && to.deed != Deed::Plain
+            && to.deed != ResourceAction::Plain
         {
             // Who wants to hear of what is noted with the connection, and there is none.
             return asked.refuse(&absent(server), touched);
@@ -72,11 +77,11 @@ impl Session {
     /// Passes the request on to the server at `place`.
     fn send(
         self: &Arc<Self>,
-        asked: Asked<'_>,
+        asked: SessionRequest<'_>,
         place: usize,
         changes: Changes<'_>,
         shown: Shown,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let Some(server) = asked.snapshot.server(place) else { return };
         let Some(connection) = asked.snapshot.connection(place) else {
@@ -99,9 +104,9 @@ impl Session {
     /// A resource or prompt nobody has; perhaps a server that is still starting has it.
     pub(super) fn miss(
         self: &Arc<Self>,
-        asked: &Asked<'_>,
+        asked: &SessionRequest<'_>,
         error: &CallError,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         if self.may_wait() && !self.context.registry.is_settled() {
             self.retry_when_settled(asked);
@@ -111,7 +116,7 @@ impl Session {
     }
 
     /// A method Trunkline does not know goes to the one server it can be meant for.
-    pub(super) fn unknown(self: &Arc<Self>, asked: Asked<'_>, touched: &mut Touched) {
+    pub(super) fn unknown(self: &Arc<Self>, asked: SessionRequest<'_>, touched: &mut FlushSet) {
         let to = self.addressee(asked.message, asked.snapshot, asked.client);
         let to = to.filter(|to| asked.snapshot.is_whole(to.place));
         let shown = match self.judge_task(&asked, to.as_ref().map(|to| to.place)) {
@@ -177,7 +182,7 @@ impl Session {
         &self,
         message: &Message<'_>,
         snapshot: &Snapshot,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let to = self.addressee(message, snapshot, &self.client);
         let to = to.filter(|to| snapshot.is_whole(to.place));
@@ -195,7 +200,7 @@ impl Session {
     }
 
     /// Something about the client itself: for the servers that are its own.
-    pub(super) fn tell_own_servers(&self, message: &Message<'_>, touched: &mut Touched) {
+    pub(super) fn tell_own_servers(&self, message: &Message<'_>, touched: &mut FlushSet) {
         let servers: Vec<Arc<Server>> = match self.context.exclusive {
             true => self.context.registry.servers().to_vec(),
             false => self.privates.lock().values().cloned().collect(),
@@ -216,11 +221,16 @@ enum Noted {
 }
 
 /// Notes who wants to hear of a resource.
-fn noted(asked: &Asked<'_>, to: &Forward<'_>, connection: &Connection, uri: &str) -> Noted {
+fn noted(
+    asked: &SessionRequest<'_>,
+    to: &Forward<'_>,
+    connection: &Connection,
+    uri: &str,
+) -> Noted {
     let subscriptions = &connection.subscriptions;
     match to.deed {
-        Deed::Plain => Noted::PassOn,
-        Deed::Subscribe => {
+        ResourceAction::Plain => Noted::PassOn,
+        ResourceAction::Subscribe => {
             let is_first = !subscriptions.uris().iter().any(|known| known == uri);
             subscriptions.add(uri, asked.client, to.at.of(asked.message.bytes));
             if connection.era() == Era::Legacy {
@@ -232,9 +242,9 @@ fn noted(asked: &Asked<'_>, to: &Forward<'_>, connection: &Connection, uri: &str
             Noted::ServerAsked
         }
         // Others still want to hear of it: the server goes on telling.
-        Deed::Unsubscribe if !subscriptions.remove(uri, asked.client) => Noted::Done,
-        Deed::Unsubscribe if connection.era() == Era::Legacy => Noted::PassOn,
-        Deed::Unsubscribe => {
+        ResourceAction::Unsubscribe if !subscriptions.remove(uri, asked.client) => Noted::Done,
+        ResourceAction::Unsubscribe if connection.era() == Era::Legacy => Noted::PassOn,
+        ResourceAction::Unsubscribe => {
             connection.unfollow(uri);
             Noted::Done
         }
@@ -243,22 +253,23 @@ fn noted(asked: &Asked<'_>, to: &Forward<'_>, connection: &Connection, uri: &str
 
 /// Hands a request over. A server that has gone at this moment and is expected back is waited for.
 fn submit(
-    asked: Asked<'_>,
+    asked: SessionRequest<'_>,
     server: &Arc<Server>,
     connection: &Arc<Connection>,
     (changes, shown): (Changes<'_>, Shown),
-    touched: &mut Touched,
+    touched: &mut FlushSet,
 ) {
-    let Asked { message, door, snapshot, client, manner, .. } = asked;
+    let SessionRequest { message, door, snapshot, client, manner, .. } = asked;
     let mut path = way_back(asked);
-    path.note = connection.note(message, changes, &path);
+    path.record = connection.note(message, changes, &path);
     path.lists_tasks = shown == Shown::OwnTasks;
-    let note = path.note.clone();
+    let note = path.record.clone();
     let onward = note.as_deref().and_then(|note| note.onward(message));
     let both = with(changes, onward.as_ref());
     let changes = both.as_deref().unwrap_or(changes);
     let Err(error) = connection.submit(message, changes, path, touched) else { return };
-    let asked = Asked { message, id: Id::new(message.id()), door, snapshot, client, manner };
+    let asked =
+        SessionRequest { message, id: Id::new(message.id()), door, snapshot, client, manner };
     let has_gone = matches!(error, CallError::ServerGone { may_have_run: false, .. });
     if let Some(room) = server.waiting_room().filter(|_| has_gone) {
         room.missed(connection);
@@ -273,17 +284,17 @@ fn submit(
 /// A request for a server that is not there: something may be called by its key although it does not
 /// run. One that is expected back is waited for.
 fn hold(
-    asked: Asked<'_>,
+    asked: SessionRequest<'_>,
     server: &Arc<Server>,
     changes: Changes<'_>,
     shown: Shown,
-    touched: &mut Touched,
+    touched: &mut FlushSet,
 ) {
     match server.connection() {
         // It has come while the request was read.
         Some(connection) => submit(asked, server, &connection, (changes, shown), touched),
         None => {
-            let Asked { message, client, manner, door, .. } = asked;
+            let SessionRequest { message, client, manner, door, .. } = asked;
             let note = server.note(message, changes, Asker { client, manner, door });
             let onward = note.as_deref().and_then(|note| note.onward(message));
             let both = with(changes, onward.as_ref());
@@ -294,15 +305,15 @@ fn hold(
 }
 
 fn wait_for(
-    asked: Asked<'_>,
+    asked: SessionRequest<'_>,
     server: &Server,
     (changes, shown): (Changes<'_>, Shown),
-    note: Option<Arc<Note>>,
-    touched: &mut Touched,
+    note: Option<Arc<CallRecord>>,
+    touched: &mut FlushSet,
 ) {
-    let again = Again::new(asked.message, changes);
+    let again = Replay::new(asked.message, changes);
     let lists_tasks = shown == Shown::OwnTasks;
-    let path = ReturnPath { note, again: Some(again), lists_tasks, ..way_back(asked) };
+    let path = ReplyTo { record: note, replay: Some(again), lists_tasks, ..way_back(asked) };
     if let Err(turned) = server.hold(path, touched) {
         let (path, error) = *turned;
         path.fail_taken(&error, touched);
@@ -318,22 +329,22 @@ fn with<'a>(
     Some([changes, &[(*at, &new[..])]].concat())
 }
 
-fn way_back(asked: Asked<'_>) -> ReturnPath {
-    let Asked { message, id, door, client, manner, .. } = asked;
+fn way_back(asked: SessionRequest<'_>) -> ReplyTo {
+    let SessionRequest { message, id, door, client, manner, .. } = asked;
     let token = message.params.meta_progress_token.map(|span| span.of(message.bytes));
     // Anything else is no token; it goes through as it is.
     let token = token.filter(|token| matches!(token.first(), Some(b'"' | b'-' | b'0'..=b'9')));
-    ReturnPath {
+    ReplyTo {
         client: Arc::clone(client),
         id,
         progress_token: token.map(Into::into),
-        door: door.clone(),
-        manner: manner.clone(),
+        sink: door.clone(),
+        request_era: manner.clone(),
         refused: Refused::default(),
         kept: None,
         rounds: 0,
-        again: None,
-        note: None,
+        replay: None,
+        record: None,
         lists_tasks: false,
     }
 }

@@ -10,18 +10,18 @@ use crate::call::Level;
 use crate::era::Era;
 use crate::error::CallError;
 use crate::instance;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::router::{Route, route};
 use crate::session::Session;
-use crate::session::asked::{Asked, unknown_method};
+use crate::session::asked::{SessionRequest, unknown_method};
 use crate::session::forward::absent;
 use crate::session::unknown::Way;
 use crate::upstream::passed_on;
 
 impl Session {
     /// A request made in a session.
-    pub(super) fn request(self: &Arc<Self>, asked: Asked<'_>, touched: &mut Touched) {
-        let Asked { message, snapshot, .. } = asked;
+    pub(super) fn request(self: &Arc<Self>, asked: SessionRequest<'_>, touched: &mut FlushSet) {
+        let SessionRequest { message, snapshot, .. } = asked;
         if !self.has_joined() {
             match self.context.face.simple {
                 true => self.join(), // it knows one era, and takes everything
@@ -58,9 +58,9 @@ impl Session {
     /// What goes on to a server, whatever era its client is of.
     pub(super) fn carry_out(
         self: &Arc<Self>,
-        asked: Asked<'_>,
+        asked: SessionRequest<'_>,
         route: Route<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         match route {
             Route::Call(owner) => self.call(asked, owner, touched),
@@ -98,7 +98,7 @@ impl Session {
         }
     }
 
-    fn list(self: &Arc<Self>, asked: &Asked<'_>, kind: ListKind, touched: &mut Touched) {
+    fn list(self: &Arc<Self>, asked: &SessionRequest<'_>, kind: ListKind, touched: &mut FlushSet) {
         if self.may_wait() && !self.context.registry.is_settled() {
             self.list_when_ready(kind, asked);
         } else {
@@ -107,7 +107,12 @@ impl Session {
     }
 
     /// Sends the list of this moment and remembers that the client knows it.
-    pub(super) fn send_list(&self, kind: ListKind, asked: &Asked<'_>, touched: &mut Touched) {
+    pub(super) fn send_list(
+        &self,
+        kind: ListKind,
+        asked: &SessionRequest<'_>,
+        touched: &mut FlushSet,
+    ) {
         let snapshot = self.context.view.snapshot();
         let list = snapshot.catalog.list(kind);
         self.told.lock().set(kind, list);
@@ -126,7 +131,7 @@ impl Session {
         }
     }
 
-    fn initialize(self: &Arc<Self>, asked: &Asked<'_>, touched: &mut Touched) {
+    fn initialize(self: &Arc<Self>, asked: &SessionRequest<'_>, touched: &mut FlushSet) {
         let message = asked.message;
         let params = message.text(message.params.span);
         let Some(revision) = member(params, "protocolVersion").and_then(decode) else {
@@ -152,7 +157,7 @@ impl Session {
 
     /// The answer to `initialize`. It waits for no server: clients give up on one that is slow to answer, and
     /// what servers say of themselves is remembered.
-    fn welcome(&self, agreed: Revision, asked: &Asked<'_>, touched: &mut Touched) {
+    fn welcome(&self, agreed: Revision, asked: &SessionRequest<'_>, touched: &mut FlushSet) {
         let instances = match self.kin.load(Ordering::Relaxed) {
             true => self.context.registry.instances(),
             false => Vec::new(),
@@ -166,7 +171,7 @@ impl Session {
     }
 
     /// The client wants to hear what servers log from this level on.
-    fn set_level(&self, asked: &Asked<'_>, level: Level, touched: &mut Touched) {
+    fn set_level(&self, asked: &SessionRequest<'_>, level: Level, touched: &mut FlushSet) {
         let audience = &self.context.registry.audience;
         let before = audience.level();
         self.client.set_level(level);

@@ -8,15 +8,15 @@ use tokio_util::sync::CancellationToken;
 use trunkline_catalog::ListKind;
 use trunkline_wire::{Edits, Id, decode, encode, write_result};
 
-use crate::call::{Client, Door, Payload, Ticket, Waiting};
+use crate::call::{CallHandle, Client, Payload, ResponseSink, Waiting};
 use crate::error::CallError;
 use crate::limits::{CHANGE_PAUSE, LISTENERS, SUBSCRIBED};
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::registry::{Place, Snapshot};
 use crate::session::announce::{Told, announce};
 use crate::session::filter::Filter;
 use crate::session::tag::{Tagged, mark};
-use crate::session::{Asked, Session};
+use crate::session::{Session, SessionRequest};
 use crate::upstream::{Answer, Connection};
 
 /// One open `subscriptions/listen`.
@@ -31,7 +31,7 @@ struct Listener {
     /// The request.
     id: Id,
     asker: Arc<Client>,
-    door: Door,
+    door: ResponseSink,
     _place: Place,
 }
 
@@ -63,7 +63,7 @@ async fn all_asked(requests: Vec<Request>) {
 }
 
 impl Session {
-    pub(super) fn listen(self: &Arc<Self>, asked: &Asked<'_>, touched: &mut Touched) {
+    pub(super) fn listen(self: &Arc<Self>, asked: &SessionRequest<'_>, touched: &mut FlushSet) {
         let message = asked.message;
         let capabilities = message.text(message.params.meta_capabilities);
         let filter = match Filter::read(message.text(message.params.span), capabilities) {
@@ -79,7 +79,7 @@ impl Session {
         if self.closing.is_cancelled() {
             return asked.refuse(&CallError::ShuttingDown { may_have_run: false }, touched);
         }
-        if !asked.client.open(&asked.id, Ticket::Waiting(waiting)) {
+        if !asked.client.open(&asked.id, CallHandle::Waiting(waiting)) {
             return asked.refuse(&CallError::duplicate_id(), touched);
         }
         let listener = Listener {
@@ -128,7 +128,7 @@ impl Session {
             if !requests.is_empty() {
                 // What changes after the acknowledgement is told.
                 drop(timeout(SUBSCRIBED, all_asked(requests)).await);
-                let mut touched = Touched::default();
+                let mut touched = FlushSet::default();
                 listener.acknowledge(cancelled.clone(), &mut touched);
                 touched.flush();
             }
@@ -170,7 +170,7 @@ impl Session {
 
 impl Listener {
     /// The first word of a subscription. What follows leaves marked by the same id.
-    fn acknowledge(&self, cancelled: CancellationToken, touched: &mut Touched) {
+    fn acknowledge(&self, cancelled: CancellationToken, touched: &mut FlushSet) {
         self.id.with_token(|id| {
             let words = [
                 br#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"#,
@@ -181,7 +181,7 @@ impl Listener {
             ];
             self.door.say(&words.concat(), &Edits::new(), touched);
             let tagged = Tagged { door: self.door.clone(), id: id.into(), cancelled };
-            self.ear.set_stream(Some(Door::Exit(Arc::new(tagged))));
+            self.ear.set_stream(Some(ResponseSink::Responder(Arc::new(tagged))));
         });
     }
 
@@ -230,13 +230,13 @@ impl Listener {
 
     /// Ends the subscription in good order.
     fn conclude(&self) {
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         self.id.with_token(|id| {
             let result = [br#"{"resultType":"complete","_meta":{"#, &mark(id)[..], b"}}"].concat();
             let mut response = Vec::new();
             write_result(id, &result, &mut response);
             self.door.answer(Payload::Owned(response), &Edits::new(), &mut touched);
-            if matches!(self.door, Door::Line(_)) {
+            if matches!(self.door, ResponseSink::Line(_)) {
                 // One stream for everything: its end does not say it.
                 let words = [
                     br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"#,

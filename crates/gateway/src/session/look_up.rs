@@ -7,17 +7,21 @@ use trunkline_catalog::{Behind, MetaTool, Origin};
 use trunkline_search::Vector;
 use trunkline_wire::{decode, elements, encode_all_into, encode_into, member, members};
 
-use crate::finder::{CUSTOM, FoundTool, Sought};
+use crate::finder::{CUSTOM, FoundTool, SearchQuery};
 use crate::registry::{Snapshot, View, read_tools};
-use crate::router::Seek;
+use crate::router::MetaToolQuery;
 
 /// The text, and whether it tells of a mistake. `vector`: where somebody outside says that the question points.
-pub(super) fn look_up(view: &View, seek: &Seek, vector: Option<&Vector>) -> (String, bool) {
+pub(super) fn look_up(
+    view: &View,
+    seek: &MetaToolQuery,
+    vector: Option<&Vector>,
+) -> (String, bool) {
     let said = match seek {
-        Seek::Search { text, limit, server } => {
+        MetaToolQuery::Search { text, limit, server } => {
             search(view, (text, vector), *limit, server.as_deref())
         }
-        Seek::Describe { names } => describe(&view.snapshot(), names),
+        MetaToolQuery::Describe { names } => describe(&view.snapshot(), names),
     };
     match said {
         Ok(bytes) => (String::from_utf8_lossy(&bytes).into_owned(), false),
@@ -44,7 +48,7 @@ fn search(
     let is_narrow = view.is_narrow();
     let may = |id: &str, tool: &str| !is_narrow || called(id, tool).is_some();
     let ids: Vec<&str> = places.keys().map(String::as_str).collect();
-    let sought = Sought { text, limit, servers: Some(&ids), may: &may, vector };
+    let sought = SearchQuery { text, limit, servers: Some(&ids), may: &may, vector };
     let found = view.registry.finder().search(&sought);
     let mut out = b"{\"tools\":[".to_vec();
     let mut count = 0;

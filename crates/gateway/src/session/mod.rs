@@ -18,5 +18,5 @@ mod turned_away;
 mod unknown;
 mod waiting;
 
-pub(crate) use asked::{Asked, refuse_oversize};
+pub(crate) use asked::{SessionRequest, refuse_oversize};
 pub(crate) use talk::{Session, SessionContext, abandon, end_calls, leave, turn_out};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use trunkline_catalog::config::Share;
 
-use crate::call::{Audience, Manner};
+use crate::call::{Audience, RequestEra};
 use crate::error::CallError;
-use crate::session::{Asked, Session};
+use crate::session::{Session, SessionRequest};
 use crate::upstream::{Connection, Server, supervise};
 
 impl Session {
@@ -16,12 +16,12 @@ impl Session {
     pub(super) fn own_process(
         &self,
         server: &Arc<Server>,
-        asked: Option<&Asked<'_>>,
+        asked: Option<&SessionRequest<'_>>,
     ) -> Result<Option<Arc<Server>>, CallError> {
         if self.context.exclusive || server.share == Share::Shared {
             return Ok(None);
         }
-        if let Some(Asked { manner: Manner::Stateless(how), message, .. }) = asked {
+        if let Some(SessionRequest { manner: RequestEra::Stateless(how), message, .. }) = asked {
             // Who comes again is known by its state; who cannot be asked needs nothing of its own.
             let needs = how.can_be_asked() && message.params.request_state.is_none();
             return if needs { self.free_process(server).map(Some) } else { Ok(None) };

@@ -9,11 +9,11 @@ use trunkline_wire::encode_into;
 
 use crate::events::Outcome;
 use crate::limits::SEEK_TIME;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::registry::{Snapshot, read_tools};
-use crate::router::Seek;
+use crate::router::MetaToolQuery;
 use crate::session::look_up::look_up;
-use crate::session::{Asked, Session};
+use crate::session::{Session, SessionRequest};
 
 /// What one of our own tools says.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct Said {
 
 impl Session {
     /// Something is looked for among all tools. What starting servers have counts, too.
-    pub(super) fn seek(self: &Arc<Self>, asked: &Asked<'_>, seek: Seek) {
+    pub(super) fn seek(self: &Arc<Self>, asked: &SessionRequest<'_>, seek: MetaToolQuery) {
         let deadline = Instant::now().max(self.context.start_deadline) + SEEK_TIME;
         let settled = self.all_settled(self.context.start_deadline);
         let view = Arc::clone(&self.context.view);
@@ -32,8 +32,8 @@ impl Session {
             settled.await;
             let finder = view.registry.finder();
             let vector = match &seek {
-                Seek::Search { text, .. } => finder.question(text).await,
-                Seek::Describe { .. } => None,
+                MetaToolQuery::Search { text, .. } => finder.question(text).await,
+                MetaToolQuery::Describe { .. } => None,
             };
             let _turn = finder.turn().await;
             let looking = {
@@ -74,17 +74,22 @@ impl Session {
     /// A call of one of our own tools that cannot be carried out.
     pub(super) fn mistaken(
         &self,
-        asked: &Asked<'_>,
+        asked: &SessionRequest<'_>,
         about: Option<&str>,
         why: String,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         self.note_without_server(asked, about, Outcome::ToolError);
         self.say_as_tool(asked, &Said { text: why, is_error: true }, touched);
     }
 
     /// The result of a call of one of our own tools.
-    pub(super) fn say_as_tool(&self, asked: &Asked<'_>, said: &Said, touched: &mut Touched) {
+    pub(super) fn say_as_tool(
+        &self,
+        asked: &SessionRequest<'_>,
+        said: &Said,
+        touched: &mut FlushSet,
+    ) {
         let mut out = Vec::with_capacity(said.text.len() + 128);
         out.push(b'{');
         if !asked.manner.is_session() {

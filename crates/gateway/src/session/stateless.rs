@@ -8,15 +8,15 @@ use memchr::memmem;
 use trunkline_catalog::{ListKind, ToolRoute};
 use trunkline_wire::{Id, Message, decode, elements, find, member, members};
 
-use crate::call::{Door, Manner, Stateless};
+use crate::call::{RequestEra, ResponseSink, Stateless};
 use crate::era::Era;
 use crate::error::CallError;
 use crate::instance;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::registry::Snapshot;
 use crate::router::{Route, route};
 use crate::session::asked::{refuse_in, unknown_method};
-use crate::session::{Asked, Session};
+use crate::session::{Session, SessionRequest};
 
 /// Where `_meta` says who asks.
 const CLIENT_NAME: [&str; 2] = ["io.modelcontextprotocol/clientInfo", "name"];
@@ -26,20 +26,27 @@ impl Session {
     pub(super) fn take_stateless(
         self: &Arc<Self>,
         message: &Message<'_>,
-        door: &Door,
+        door: &ResponseSink,
         snapshot: &Snapshot,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let manner = match Stateless::read(message, &self.principal) {
-            Ok(how) => Manner::Stateless(how),
+            Ok(how) => RequestEra::Stateless(how),
             Err(error) => return refuse_in(Era::Modern, message.id(), &error, door, touched),
         };
         let (id, client) = (Id::new(message.id()), &self.client);
-        self.request_alone(Asked { message, id, door, snapshot, client, manner: &manner }, touched);
+        self.request_alone(
+            SessionRequest { message, id, door, snapshot, client, manner: &manner },
+            touched,
+        );
     }
 
-    pub(super) fn request_alone(self: &Arc<Self>, asked: Asked<'_>, touched: &mut Touched) {
-        let Asked { message, snapshot, .. } = asked;
+    pub(super) fn request_alone(
+        self: &Arc<Self>,
+        asked: SessionRequest<'_>,
+        touched: &mut FlushSet,
+    ) {
+        let SessionRequest { message, snapshot, .. } = asked;
         let is_first = !self.declared.load(Ordering::Relaxed);
         if is_first && !self.declared.swap(true, Ordering::Relaxed) {
             self.context.declared.settle(message.text(message.params.meta_capabilities));
@@ -50,7 +57,7 @@ impl Session {
             let why = "`inputResponses` is no object".to_owned();
             return asked.refuse(&CallError::InvalidParams(why), touched);
         }
-        if let (Some(_), Manner::Stateless(how)) = (message.params.request_state, asked.manner)
+        if let (Some(_), RequestEra::Stateless(how)) = (message.params.request_state, asked.manner)
             && !asked.client.is_open(&asked.id)
             && let Some(error) = self.context.registry.parking.failed(message, how)
         {
@@ -82,7 +89,7 @@ impl Session {
 
     /// Which revisions are spoken here, and what can be had. It waits for no server: clients that hear nothing
     /// for three seconds take us for one of the older era, and some remember that for days.
-    fn discover(&self, asked: &Asked<'_>, touched: &mut Touched) {
+    fn discover(&self, asked: &SessionRequest<'_>, touched: &mut FlushSet) {
         let message = asked.message;
         let name = message.params.meta.and_then(|meta| find(message.bytes, meta, &CLIENT_NAME));
         let name = name.and_then(|at| decode(at.of(message.bytes)));
@@ -97,7 +104,7 @@ impl Session {
 
     /// What stands in `_meta` of our own results. `tells`: one of our kind learns here who can be
     /// reached.
-    pub(super) fn own_meta(&self, asked: &Asked<'_>, tells: bool) -> Vec<u8> {
+    pub(super) fn own_meta(&self, asked: &SessionRequest<'_>, tells: bool) -> Vec<u8> {
         let instances = match tells && instance::is_asked_for(asked.message) {
             true => self.context.registry.instances(),
             false => Vec::new(),
@@ -105,7 +112,12 @@ impl Session {
         self.context.face.meta(&instances)
     }
 
-    fn list_alone(self: &Arc<Self>, kind: ListKind, asked: &Asked<'_>, touched: &mut Touched) {
+    fn list_alone(
+        self: &Arc<Self>,
+        kind: ListKind,
+        asked: &SessionRequest<'_>,
+        touched: &mut FlushSet,
+    ) {
         if self.may_wait() && !self.context.registry.is_settled() {
             self.list_when_ready(kind, asked);
         } else {
@@ -114,7 +126,12 @@ impl Session {
     }
 
     /// Sends the list of this moment, with what is to be known about it.
-    pub(super) fn send_list_alone(&self, kind: ListKind, asked: &Asked<'_>, touched: &mut Touched) {
+    pub(super) fn send_list_alone(
+        &self,
+        kind: ListKind,
+        asked: &SessionRequest<'_>,
+        touched: &mut FlushSet,
+    ) {
         let snapshot = self.context.view.snapshot();
         let list = snapshot.catalog.list(kind);
         self.given.lock().set(kind, list);

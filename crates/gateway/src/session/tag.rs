@@ -3,8 +3,8 @@
 use tokio_util::sync::CancellationToken;
 use trunkline_wire::{Edits, Span, members, scan};
 
-use crate::call::{Door, Exit, Payload};
-use crate::pump::Touched;
+use crate::call::{Payload, Responder, ResponseSink};
+use crate::pump::FlushSet;
 
 const KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -58,15 +58,15 @@ fn joined(new: &[u8], object: &[u8]) -> Vec<u8> {
 /// The door of one subscription: everything that leaves through it is marked.
 #[derive(Debug)]
 pub(super) struct Tagged {
-    pub(super) door: Door,
+    pub(super) door: ResponseSink,
     /// The id of the request that opened it, as spelt.
     pub(super) id: Box<[u8]>,
     /// From then on nothing more is told.
     pub(super) cancelled: CancellationToken,
 }
 
-impl Exit for Tagged {
-    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) -> bool {
+impl Responder for Tagged {
+    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         if self.cancelled.is_cancelled() {
             return false;
         }
@@ -75,11 +75,11 @@ impl Exit for Tagged {
         self.door.say(&tagged(&whole, &self.id), &Edits::new(), touched)
     }
 
-    fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut Touched) -> bool {
+    fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut FlushSet) -> bool {
         false // nothing is asked through here
     }
 
-    fn unanswered(&self, _: &mut Touched) {}
+    fn unanswered(&self, _: &mut FlushSet) {}
 }
 
 #[cfg(test)]

@@ -13,15 +13,15 @@ use tokio_util::task::TaskTracker;
 use trunkline_catalog::name::{Client as ClientKind, refuses};
 use trunkline_wire::{Edits, Fault, FaultKind, Id, Kind, Message, scan};
 
-use crate::call::{Cancel, Client, Door, Manner, Ticket};
+use crate::call::{CallHandle, Cancel, Client, RequestEra, ResponseSink};
 use crate::error::CallError;
 use crate::events::EventSink;
-use crate::face::Face;
 use crate::gate::{Grant, ONLY_CLIENT, Pass};
-use crate::pump::Touched;
+use crate::gateway_info::GatewayInfo;
+use crate::pump::FlushSet;
 use crate::registry::{Registry, Snapshot, View, Views};
 use crate::session::announce::Told;
-use crate::session::asked::{Asked, refuse, refuse_unread};
+use crate::session::asked::{SessionRequest, refuse, refuse_unread};
 use crate::upstream::{Declared, Server, Supervisor};
 
 /// What every session of a gateway shares.
@@ -32,7 +32,7 @@ pub(crate) struct SessionContext {
     pub(crate) view: Arc<View>,
     /// Views of the same servers for every kind of client.
     pub(crate) views: Arc<Views>,
-    pub(crate) face: Face,
+    pub(crate) face: GatewayInfo,
     /// Until when lists and calls wait for servers that are still starting.
     pub(crate) start_deadline: Instant,
     pub(crate) tasks: TaskTracker,
@@ -152,9 +152,9 @@ impl Session {
     pub(crate) fn receive(
         self: &Arc<Self>,
         bytes: &[u8],
-        door: &Door,
+        door: &ResponseSink,
         snapshot: &Snapshot,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         // Looked at where it lies: it is large, and moving it is felt.
         match &scan(bytes) {
@@ -175,18 +175,18 @@ impl Session {
     pub(crate) fn take(
         self: &Arc<Self>,
         message: &Message<'_>,
-        door: &Door,
+        door: &ResponseSink,
         snapshot: &Snapshot,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         match message.kind {
             Kind::Request if message.params.meta_version.is_some() && !self.context.face.simple => {
                 self.take_stateless(message, door, snapshot, touched);
             }
             Kind::Request => {
-                let (client, manner) = (&self.client, &Manner::Session);
+                let (client, manner) = (&self.client, &RequestEra::Session);
                 let id = Id::new(message.id());
-                self.asked(Asked { message, id, door, snapshot, client, manner }, touched);
+                self.asked(SessionRequest { message, id, door, snapshot, client, manner }, touched);
             }
             Kind::Notification => self.notified(message, snapshot, touched),
             Kind::Answer | Kind::Refusal => {
@@ -198,10 +198,10 @@ impl Session {
     }
 
     /// A request, for the first time or again after it had to wait.
-    pub(crate) fn asked(self: &Arc<Self>, asked: Asked<'_>, touched: &mut Touched) {
+    pub(crate) fn asked(self: &Arc<Self>, asked: SessionRequest<'_>, touched: &mut FlushSet) {
         match asked.manner {
-            Manner::Session => self.request(asked, touched),
-            Manner::Stateless(_) => self.request_alone(asked, touched),
+            RequestEra::Session => self.request(asked, touched),
+            RequestEra::Stateless(_) => self.request_alone(asked, touched),
         }
     }
 
@@ -229,7 +229,7 @@ impl Session {
         &self,
         message: &Message<'_>,
         snapshot: &Snapshot,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         match &*message.method() {
             b"notifications/cancelled" => self.cancel(message, touched),
@@ -249,7 +249,7 @@ impl Session {
 
     /// Cancels one of the client's own calls. An id that is not open is no error: the answer may
     /// be on its way. A cancelled call gets no answer, as the protocol asks.
-    fn cancel(&self, message: &Message<'_>, touched: &mut Touched) {
+    fn cancel(&self, message: &Message<'_>, touched: &mut FlushSet) {
         if let Some(span) = message.params.request_id {
             let id = Id::new(span.of(message.bytes));
             cancel(&self.client, &id, Cancel::Said(message), touched);
@@ -266,7 +266,7 @@ impl Session {
         self.ended.cancel();
         self.context.registry.audience.leave(&self.client);
         self.client.set_stream(None);
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         self.client.leave_questions(&mut touched);
         touched.flush();
         self.context.registry.unsubscribe(&self.client);
@@ -277,12 +277,12 @@ impl Session {
 }
 
 /// The client does not wait for this request any more.
-pub(crate) fn leave(client: &Client, id: &Id, touched: &mut Touched) {
+pub(crate) fn leave(client: &Client, id: &Id, touched: &mut FlushSet) {
     cancel(client, id, Cancel::Left, touched);
 }
 
 /// The client may not be here any more: what it waits for ends with an error that says so.
-pub(crate) fn turn_out(client: &Client, touched: &mut Touched) {
+pub(crate) fn turn_out(client: &Client, touched: &mut FlushSet) {
     for (id, _) in client.open_calls() {
         cancel(client, &id, Cancel::TurnedOut, touched);
     }
@@ -290,10 +290,10 @@ pub(crate) fn turn_out(client: &Client, touched: &mut Touched) {
 
 /// The client has ended its session: each request that is open gets an error that says whether it may
 /// have run, and its server is told.
-pub(crate) fn end_calls(client: &Client, touched: &mut Touched) {
-    let waits = |ticket: &Ticket| match ticket {
-        Ticket::Sent { carrier, .. } => carrier.is_waiting_room(),
-        Ticket::Waiting(_) => true,
+pub(crate) fn end_calls(client: &Client, touched: &mut FlushSet) {
+    let waits = |ticket: &CallHandle| match ticket {
+        CallHandle::Sent { carrier, .. } => carrier.is_waiting_room(),
+        CallHandle::Waiting(_) => true,
     };
     // Those that wait first: otherwise one would get the turn of another that ends.
     let (waiting, sent): (Vec<_>, Vec<_>) =
@@ -303,10 +303,10 @@ pub(crate) fn end_calls(client: &Client, touched: &mut Touched) {
     }
 }
 
-fn cancel(client: &Client, id: &Id, how: Cancel<'_>, touched: &mut Touched) {
+fn cancel(client: &Client, id: &Id, how: Cancel<'_>, touched: &mut FlushSet) {
     match client.take(id) {
-        Some(Ticket::Sent { carrier, id }) => carrier.cancel(id, how, touched),
-        Some(Ticket::Waiting(waiting)) => {
+        Some(CallHandle::Sent { carrier, id }) => carrier.cancel(id, how, touched),
+        Some(CallHandle::Waiting(waiting)) => {
             waiting.cancelled.cancel();
             match how {
                 Cancel::SessionEnded => {
@@ -327,11 +327,11 @@ fn cancel(client: &Client, id: &Id, how: Cancel<'_>, touched: &mut Touched) {
 
 /// Ends whatever a client has still open: the gateway goes.
 pub(crate) fn abandon(client: &Client) {
-    let mut touched = Touched::default();
+    let mut touched = FlushSet::default();
     for (id, ticket) in client.open_calls() {
         match ticket {
-            Ticket::Sent { carrier, id } => carrier.abandon(id, &mut touched),
-            Ticket::Waiting(waiting) => {
+            CallHandle::Sent { carrier, id } => carrier.abandon(id, &mut touched),
+            CallHandle::Waiting(waiting) => {
                 if client.take(&id).is_some() {
                     waiting.cancelled.cancel();
                     let error = CallError::ShuttingDown { may_have_run: false };

@@ -11,9 +11,9 @@ use trunkline_wire::{Message, decode, find, members};
 use crate::call::Client;
 use crate::error::CallError;
 use crate::limits::TASKS_LISTED;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::registry::Snapshot;
-use crate::session::{Asked, Session};
+use crate::session::{Session, SessionRequest};
 use crate::upstream::{Connection, Server};
 
 /// How much of an answer its client is shown.
@@ -45,7 +45,7 @@ impl Session {
     }
 
     /// The tasks of all servers, on one page. Those that do not answer in time are left out.
-    pub(super) fn list_tasks(self: &Arc<Self>, asked: &Asked<'_>, touched: &mut Touched) {
+    pub(super) fn list_tasks(self: &Arc<Self>, asked: &SessionRequest<'_>, touched: &mut FlushSet) {
         if !matches!(asked.message.text(asked.message.params.cursor), b"" | b"null") {
             let error = CallError::InvalidParams("unknown cursor".to_owned());
             return self.turn_away(asked, &error, touched);
@@ -91,7 +91,7 @@ impl Session {
     /// May it be asked of the server at this place, and how much of the answer is shown?
     pub(super) fn judge_task(
         &self,
-        asked: &Asked<'_>,
+        asked: &SessionRequest<'_>,
         place: Option<usize>,
     ) -> Result<Shown, CallError> {
         let Some(who) = asked.client.principal() else { return Ok(Shown::All) };
@@ -127,7 +127,7 @@ pub(super) fn is_about_tasks(message: &Message<'_>) -> bool {
 }
 
 /// Is this `tasks/list` of revision 2025-11-25? The extension that came after it has no list.
-pub(super) fn is_task_list(asked: &Asked<'_>) -> bool {
+pub(super) fn is_task_list(asked: &SessionRequest<'_>) -> bool {
     asked.manner.is_session() && *asked.message.method() == *b"tasks/list"
 }
 

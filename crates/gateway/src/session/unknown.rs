@@ -9,10 +9,10 @@ use trunkline_catalog::MetaTool;
 use crate::error::CallError;
 use crate::events::Outcome;
 use crate::limits::NAMES_AT_ONCE;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::registry::View;
 use crate::session::seek::Said;
-use crate::session::{Asked, Session};
+use crate::session::{Session, SessionRequest};
 
 /// How the name was said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,10 +26,10 @@ pub(super) enum Way {
 impl Session {
     pub(super) fn call_unknown(
         self: &Arc<Self>,
-        asked: &Asked<'_>,
+        asked: &SessionRequest<'_>,
         name: &str,
         way: Way,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         match self.context.view.by_prefix(name) {
             Some(server) if self.may_wait() && !server.is_settled() => {
@@ -40,7 +40,13 @@ impl Session {
     }
 
     /// Comparing a name with thousands takes too long for the thread that moves bytes.
-    fn not_found(self: &Arc<Self>, asked: &Asked<'_>, name: &str, way: Way, touched: &mut Touched) {
+    fn not_found(
+        self: &Arc<Self>,
+        asked: &SessionRequest<'_>,
+        name: &str,
+        way: Way,
+        touched: &mut FlushSet,
+    ) {
         if self.context.face.simple || asked.snapshot.catalog.names() <= NAMES_AT_ONCE {
             return self.say_not_found(asked, name, &self.hint(name), way, touched);
         }
@@ -62,11 +68,11 @@ impl Session {
 
     fn say_not_found(
         &self,
-        asked: &Asked<'_>,
+        asked: &SessionRequest<'_>,
         name: &str,
         hint: &str,
         way: Way,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let error = self.unknown_tool(name, hint);
         match way {

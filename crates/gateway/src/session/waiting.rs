@@ -7,16 +7,16 @@ use tokio_util::sync::CancellationToken;
 use trunkline_catalog::ListKind;
 use trunkline_wire::scan;
 
-use crate::call::{Ticket, Waiting};
+use crate::call::{CallHandle, Waiting};
 use crate::error::CallError;
 use crate::limits::SUBSCRIBED;
-use crate::pump::Touched;
-use crate::session::{Asked, Session};
+use crate::pump::FlushSet;
+use crate::session::{Session, SessionRequest};
 use crate::upstream::{Connection, Server};
 
 impl Session {
     /// Answers a list request once every server is up or has failed, or the deadline has passed.
-    pub(super) fn list_when_ready(self: &Arc<Self>, kind: ListKind, asked: &Asked<'_>) {
+    pub(super) fn list_when_ready(self: &Arc<Self>, kind: ListKind, asked: &SessionRequest<'_>) {
         let ready = self.all_settled(self.context.start_deadline);
         self.wait(asked, ready, move |session, asked, (), touched| {
             match asked.manner.is_session() {
@@ -32,7 +32,7 @@ impl Session {
         self: &Arc<Self>,
         connection: &Arc<Connection>,
         uri: String,
-        asked: &Asked<'_>,
+        asked: &SessionRequest<'_>,
     ) {
         let connection = Arc::clone(connection);
         let ready = async move {
@@ -42,7 +42,11 @@ impl Session {
     }
 
     /// Looks at a request again once its server is up.
-    pub(super) fn retry_when_ready(self: &Arc<Self>, server: Arc<Server>, asked: &Asked<'_>) {
+    pub(super) fn retry_when_ready(
+        self: &Arc<Self>,
+        server: Arc<Server>,
+        asked: &SessionRequest<'_>,
+    ) {
         // A process of the client's own starts when it is first wanted, whenever that is.
         let deadline = match self.context.start_deadline {
             deadline if Instant::now() < deadline => deadline,
@@ -55,7 +59,7 @@ impl Session {
     }
 
     /// Looks at a request again once every server is up or has failed.
-    pub(super) fn retry_when_settled(self: &Arc<Self>, asked: &Asked<'_>) {
+    pub(super) fn retry_when_settled(self: &Arc<Self>, asked: &SessionRequest<'_>) {
         let ready = self.all_settled(self.context.start_deadline);
         self.retry(asked, ready);
     }
@@ -72,7 +76,7 @@ impl Session {
 
     fn retry(
         self: &Arc<Self>,
-        asked: &Asked<'_>,
+        asked: &SessionRequest<'_>,
         ready: impl Future<Output = ()> + Send + 'static,
     ) {
         self.wait(asked, ready, |session, asked, (), touched| {
@@ -83,14 +87,14 @@ impl Session {
     /// Keeps the request open here, where it can be cancelled, until it can be answered.
     pub(super) fn wait<T: Send + 'static>(
         self: &Arc<Self>,
-        asked: &Asked<'_>,
+        asked: &SessionRequest<'_>,
         ready: impl Future<Output = T> + Send + 'static,
-        then: impl FnOnce(&Arc<Self>, &Asked<'_>, T, &mut Touched) + Send + 'static,
+        then: impl FnOnce(&Arc<Self>, &SessionRequest<'_>, T, &mut FlushSet) + Send + 'static,
     ) {
         let cancelled = CancellationToken::new();
         let waiting = Waiting { cancelled: cancelled.clone(), door: asked.door.clone() };
-        if !asked.client.open(&asked.id, Ticket::Waiting(waiting)) {
-            let mut touched = Touched::default();
+        if !asked.client.open(&asked.id, CallHandle::Waiting(waiting)) {
+            let mut touched = FlushSet::default();
             asked.refuse(&CallError::duplicate_id(), &mut touched);
             touched.flush();
             return;
@@ -110,8 +114,9 @@ impl Session {
             let Ok(message) = scan(&bytes) else { return };
             let snapshot = session.context.view.snapshot();
             let (door, client, manner) = (&door, &client, &manner);
-            let asked = Asked { message: &message, id, door, snapshot: &snapshot, client, manner };
-            let mut touched = Touched::default();
+            let asked =
+                SessionRequest { message: &message, id, door, snapshot: &snapshot, client, manner };
+            let mut touched = FlushSet::default();
             then(&session, &asked, come, &mut touched);
             touched.flush();
         };

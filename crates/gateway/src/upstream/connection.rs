@@ -13,27 +13,27 @@ use trunkline_wire::{
     Edits, Fault, FaultKind, Id, Kind, Message, Span, elements, encode_into, scan, upstream_id,
 };
 
-use crate::call::{Audience, Carrier, Payload, ReturnPath, Ticket, Watch};
+use crate::call::{Audience, CallHandle, CallOwner, Observers, Payload, ReplyTo};
 use crate::deadlines::Deadlines;
 use crate::era::{Era, Stamp};
 use crate::error::CallError;
 use crate::identity::Identity;
 use crate::limits::Limits;
-use crate::pump::{Refused, Touched};
+use crate::pump::{FlushSet, Refused};
 use crate::upstream::broken::BrokenLines;
 use crate::upstream::crossing::Shape;
-use crate::upstream::line::{Heading, Line};
 use crate::upstream::listen::Listens;
 use crate::upstream::parking::Parking;
 use crate::upstream::pending::{Entry, Pending, UpstreamId, Waiter};
-use crate::upstream::room::Room;
 use crate::upstream::subscriptions::Subscriptions;
+use crate::upstream::transport::{Heading, Transport};
+use crate::upstream::wait_queue::WaitQueue;
 
 #[derive(Debug)]
 pub(crate) struct Connection {
     // What every call needs stands together: the rest of it need not be fetched for that.
-    pub(crate) line: Line,
-    pub(super) outfit: Outfit,
+    pub(crate) line: Transport,
+    pub(super) outfit: ConnectionOptions,
     pub(super) deadlines: Arc<Deadlines>,
     pub(crate) pending: Mutex<Pending>,
     pub(crate) key: Identity,
@@ -78,33 +78,42 @@ pub(crate) struct Connection {
 
 /// What a connection has beyond the plain passing on of messages.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outfit {
+pub(crate) struct ConnectionOptions {
     /// Where calls wait for the server.
-    pub(crate) room: Option<Arc<Room>>,
+    pub(crate) room: Option<Arc<WaitQueue>>,
     /// Who is told what became of calls.
-    pub(crate) watch: Option<Arc<Watch>>,
+    pub(crate) watch: Option<Arc<Observers>>,
     /// When a call of this server's is late, if that is not the same for all.
     pub(crate) timeout: Option<Duration>,
 }
 
 /// What a connection is made of.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct ConnectionParts {
     pub(crate) key: Identity,
     pub(crate) limits: Limits,
-    pub(crate) line: Line,
+    pub(crate) line: Transport,
     pub(crate) broken: BrokenLines,
     pub(crate) audience: Arc<Audience>,
     pub(crate) simple: bool,
     pub(crate) deadlines: Arc<Deadlines>,
     pub(crate) parking: Arc<Parking>,
-    pub(crate) outfit: Outfit,
+    pub(crate) outfit: ConnectionOptions,
 }
 
 impl Connection {
-    pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { key, limits, line, broken, audience, simple, deadlines, parking, outfit } =
-            parts;
+    pub(crate) fn new(parts: ConnectionParts) -> Self {
+        let ConnectionParts {
+            key,
+            limits,
+            line,
+            broken,
+            audience,
+            simple,
+            deadlines,
+            parking,
+            outfit,
+        } = parts;
         if let Some(timeout) = outfit.timeout {
             deadlines.expect(timeout);
         }
@@ -172,8 +181,8 @@ impl Connection {
         self: &Arc<Self>,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        path: ReturnPath,
-        touched: &mut Touched,
+        path: ReplyTo,
+        touched: &mut FlushSet,
     ) -> Result<(), CallError> {
         // Relaxed: a call that is made at the moment of the verdict may still be sent.
         if self.is_failing.load(Ordering::Relaxed) {
@@ -190,18 +199,18 @@ impl Connection {
         self: &Arc<Self>,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        mut path: ReturnPath,
-        touched: &mut Touched,
+        mut path: ReplyTo,
+        touched: &mut FlushSet,
     ) -> Result<(), CallError> {
-        if path.manner.era() != self.era() {
+        if path.request_era.era() != self.era() {
             return self.submit_across(message, changes, path, touched);
         }
         let state = self.prepare_within_modern(message, &mut path)?;
         let mut pending = self.pending.lock();
         let id = self.next_id(&mut pending)?;
         // Everything under the lock: an answer or the server's end can only come afterwards.
-        let carrier: Arc<dyn Carrier> = Arc::clone(self) as Arc<dyn Carrier>;
-        if !path.client.open(&path.id, Ticket::Sent { carrier, id }) {
+        let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
+        if !path.client.open(&path.id, CallHandle::Sent { carrier, id }) {
             return Err(CallError::duplicate_id());
         }
         let sent = with_digits(id, |digits| {
@@ -227,16 +236,16 @@ impl Connection {
     pub(super) fn sent(
         &self,
         id: UpstreamId,
-        path: ReturnPath,
+        path: ReplyTo,
         sent: Result<u64, Refused>,
         mut pending: MutexGuard<'_, Pending>,
     ) -> Result<(), CallError> {
         match sent {
             Ok(sent_at) => {
-                if let Some(note) = &path.note {
+                if let Some(note) = &path.record {
                     note.handed();
                 }
-                let before = path.again.as_ref().and_then(|again| again.deadline);
+                let before = path.replay.as_ref().and_then(|again| again.deadline);
                 let deadline = before.or_else(|| self.deadline());
                 pending.insert(id, Entry { waiter: Waiter::Client(path), deadline, sent_at });
                 Ok(())
@@ -279,7 +288,7 @@ impl Connection {
 
     /// The same; its id, and where the answer comes.
     pub(super) fn begin(&self, method: &str, params: &[u8]) -> Option<(UpstreamId, Answer)> {
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         let begun = self.put_request(method, params, &mut touched);
         touched.flush();
         begun
@@ -290,7 +299,7 @@ impl Connection {
         &self,
         method: &str,
         params: &[u8],
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> Option<(UpstreamId, Answer)> {
         let (sender, receiver) = oneshot::channel();
         let stamped = (self.era() == Era::Modern).then(|| self.stamp.on(params));
@@ -317,7 +326,7 @@ impl Connection {
 
     /// A notification of our own.
     pub(crate) fn notify(&self, message: &[u8]) {
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         self.tell(message, &Edits::new(), &mut touched);
         touched.flush();
     }
@@ -325,13 +334,13 @@ impl Connection {
     /// The same, before a request that follows at once: down a pipe they are written together.
     pub(crate) fn notify_before_request(&self, message: &[u8]) {
         match self.line {
-            Line::Pipe(_) => self.tell(message, &Edits::new(), &mut Touched::default()),
-            Line::Post(_) => self.notify(message),
+            Transport::Pipe(_) => self.tell(message, &Edits::new(), &mut FlushSet::default()),
+            Transport::Post(_) => self.notify(message),
         }
     }
 
     /// Sends something that has no answer.
-    pub(crate) fn tell(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) {
+    pub(crate) fn tell(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) {
         // Under the lock: which requests were sent before it and which after it is known exactly.
         let mut pending = self.pending.lock();
         pending.note_notice();
@@ -348,7 +357,7 @@ impl Connection {
         self: &Arc<Self>,
         payload: Payload<'_>,
         origin: Option<UpstreamId>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         // Looked at where it lies: it is large, and moving it is felt.
         let scanned = scan(payload.bytes());
@@ -389,7 +398,7 @@ impl Connection {
         self: &Arc<Self>,
         batch: &[u8],
         origin: Option<UpstreamId>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let mut messages =
             elements(batch).map(|at| at.of(batch)).filter(|one| one.starts_with(b"{"));
@@ -412,13 +421,13 @@ impl Connection {
         entry: Entry,
         shape: Shape,
         payload: Payload<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         if !self.was_of_use.load(Ordering::Relaxed) && matches!(entry.waiter, Waiter::Client(_)) {
             self.was_of_use.store(true, Ordering::Relaxed);
         }
         if let Waiter::Client(path) = &entry.waiter
-            && path.manner.is_session()
+            && path.request_era.is_session()
             && self.era() == Era::Legacy
             && !self.has_tasks.load(Ordering::Relaxed)
         {
@@ -443,7 +452,7 @@ impl Connection {
 /// these changes.
 pub(super) fn under_our_id<'a>(
     message: &Message<'_>,
-    path: &ReturnPath,
+    path: &ReplyTo,
     digits: &'a [u8],
     changes: &[(Span, &'a [u8])],
 ) -> Edits<'a> {

@@ -6,13 +6,13 @@ use std::sync::atomic::Ordering;
 
 use trunkline_wire::{Edits, Kind, Message, Span, decode, encode, find, scan};
 
-use crate::call::{Ability, Carrier, Level, Manner, Payload, ReturnPath, Stateless, Ticket};
+use crate::call::{Ability, CallHandle, CallOwner, Level, Payload, ReplyTo, RequestEra, Stateless};
 use crate::era::{self, Era, InputRequest, Translated, Unsealable};
 use crate::error::CallError;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::upstream::connection::{Connection, under_our_id, with_digits};
-use crate::upstream::line::Heading;
 use crate::upstream::rounds::Rounds;
+use crate::upstream::transport::Heading;
 
 /// The parts of a response that matter on its way.
 #[derive(Clone, Copy, Debug)]
@@ -42,9 +42,9 @@ impl Connection {
     pub(super) fn prepare_within_modern(
         &self,
         message: &Message<'_>,
-        path: &mut ReturnPath,
+        path: &mut ReplyTo,
     ) -> Result<Option<Vec<u8>>, CallError> {
-        let Manner::Stateless(how) = &path.manner else { return Ok(None) };
+        let RequestEra::Stateless(how) = &path.request_era else { return Ok(None) };
         if how.can_be_asked() && may_ask(&message.method()) {
             path.kept = Some(message.bytes.into());
         }
@@ -75,7 +75,7 @@ impl Connection {
     }
 
     /// The server's state, sealed: a JSON string.
-    fn sealed(&self, path: &ReturnPath, how: &Stateless, state: &[u8]) -> Option<Vec<u8>> {
+    fn sealed(&self, path: &ReplyTo, how: &Stateless, state: &[u8]) -> Option<Vec<u8>> {
         let kept = path.kept.as_deref().and_then(|kept| scan(kept).ok());
         let method = kept.map(|kept| kept.method()).unwrap_or_default();
         let digest = kept.map(|kept| era::digest(kept.text(kept.params.span)).to_vec());
@@ -89,10 +89,10 @@ impl Connection {
         self: &Arc<Self>,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        mut path: ReturnPath,
-        touched: &mut Touched,
+        mut path: ReplyTo,
+        touched: &mut FlushSet,
     ) -> Result<(), CallError> {
-        if let Manner::Stateless(how) = &path.manner {
+        if let RequestEra::Stateless(how) = &path.request_era {
             if message.params.request_state.is_some() {
                 return self.parking.resume(message, path, touched);
             }
@@ -100,8 +100,8 @@ impl Connection {
         }
         let mut pending = self.pending.lock();
         let id = self.next_id(&mut pending)?;
-        let carrier: Arc<dyn Carrier> = Arc::clone(self) as Arc<dyn Carrier>;
-        if !path.client.open(&path.id, Ticket::Sent { carrier, id }) {
+        let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
+        if !path.client.open(&path.id, CallHandle::Sent { carrier, id }) {
             return Err(CallError::duplicate_id());
         }
         let translated = self.translated(id, message, changes, &mut path);
@@ -118,7 +118,7 @@ impl Connection {
         id: u32,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        path: &mut ReturnPath,
+        path: &mut ReplyTo,
     ) -> Vec<u8> {
         let mut spliced = Vec::new();
         with_digits(id, |digits| {
@@ -126,13 +126,13 @@ impl Connection {
         });
         let Ok(message_again) = scan(&spliced) else { return spliced };
         let asks = may_ask(&message.method());
-        match &path.manner {
-            Manner::Stateless(how) => {
+        match &path.request_era {
+            RequestEra::Stateless(how) => {
                 let kept = asks && how.can_be_asked();
                 path.kept = kept.then(|| message.bytes.into());
                 era::for_legacy(&message_again)
             }
-            Manner::Session => {
+            RequestEra::Session => {
                 let translated = era::for_modern(&message_again, &path.client.stamp());
                 path.kept = asks.then(|| translated.as_slice().into());
                 translated
@@ -152,22 +152,22 @@ impl Connection {
     /// Delivers a response to a call in which the stateless era has a part.
     pub(super) fn deliver_across(
         self: &Arc<Self>,
-        path: ReturnPath,
+        path: ReplyTo,
         shape: Shape,
         payload: Payload<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let bytes = payload.bytes();
         let asks = || shape.result_type.is_some_and(|at| at.of(bytes) == b"\"input_required\"");
-        match (&path.manner, self.era()) {
-            (Manner::Session, Era::Modern) if asks() => {
+        match (&path.request_era, self.era()) {
+            (RequestEra::Session, Era::Modern) if asks() => {
                 let result = shape.result.map(|span| span.of(bytes)).unwrap_or_default();
                 Rounds::begin(self, path, result, touched);
             }
-            (Manner::Stateless(how), Era::Legacy) => {
+            (RequestEra::Stateless(how), Era::Legacy) => {
                 deliver_to_modern(&path, how, shape, payload, touched);
             }
-            (Manner::Stateless(how), Era::Modern) => {
+            (RequestEra::Stateless(how), Era::Modern) => {
                 self.deliver_within_modern(&path, how, shape, payload, touched);
             }
             _ => path.deliver(shape.id, payload, touched),
@@ -178,11 +178,11 @@ impl Connection {
     /// do, or forgets to say what it is.
     fn deliver_within_modern(
         &self,
-        path: &ReturnPath,
+        path: &ReplyTo,
         how: &Stateless,
         shape: Shape,
         payload: Payload<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let bytes = payload.bytes();
         let Some(result) = shape.result else {
@@ -250,12 +250,12 @@ fn code(shape: Shape, bytes: &[u8]) -> Option<i64> {
 /// A result with what the stateless era wants to know about it. Whatever an older one says of its
 /// own kind means nothing here.
 fn deliver_completed(
-    path: &ReturnPath,
+    path: &ReplyTo,
     how: &Stateless,
     shape: Shape,
     result: Span,
     payload: Payload<'_>,
-    touched: &mut Touched,
+    touched: &mut FlushSet,
 ) {
     let new = era::additions(result.of(payload.bytes()), how.cacheable);
     let at = Span::at(result.start() + 1);
@@ -271,11 +271,11 @@ fn deliver_completed(
 
 /// A response of the older era for a client of the stateless one.
 fn deliver_to_modern(
-    path: &ReturnPath,
+    path: &ReplyTo,
     how: &Stateless,
     shape: Shape,
     payload: Payload<'_>,
-    touched: &mut Touched,
+    touched: &mut FlushSet,
 ) {
     let bytes = payload.bytes();
     if let Some(result) = shape.result {

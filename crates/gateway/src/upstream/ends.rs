@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use trunkline_wire::Edits;
 
-use crate::call::{Cancel, Carrier};
+use crate::call::{CallOwner, Cancel};
 use crate::deadlines::Tick;
 use crate::era::Era;
 use crate::error::CallError;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
+use crate::upstream::attribution::Caller;
 use crate::upstream::connection::{Connection, with_digits};
-use crate::upstream::line::Line;
 use crate::upstream::pending::{Entry, UpstreamId, Waiter};
-use crate::upstream::whose::Who;
+use crate::upstream::transport::Transport;
 
 impl Connection {
     /// Ends a call with an error, if it is still open. True if it was.
     pub(crate) fn fail(&self, id: UpstreamId, error: &CallError) -> bool {
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         let failed = self.fail_into(id, error, &mut touched);
         touched.flush();
         failed
@@ -27,7 +27,7 @@ impl Connection {
         &self,
         id: UpstreamId,
         error: &CallError,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> bool {
         let entry = self.pending.lock().remove(id);
         entry.is_some_and(|entry| self.fail_entry(entry, error, touched))
@@ -38,7 +38,7 @@ impl Connection {
         &self,
         entry: Entry,
         error: &CallError,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> bool {
         match entry.waiter {
             Waiter::Client(path) => path.fail(error, touched),
@@ -57,7 +57,7 @@ impl Connection {
     /// The connection is over: every open call ends, each knowing whether it may have run.
     pub(crate) fn close(self: &Arc<Self>, what: &str, stderr: &[String]) {
         let reach = self.line.reach();
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         let entries = self.pending.lock().close();
         for (id, entry) in entries {
             let may_have_run = reach.may_have_run(id, entry.sent_at);
@@ -76,7 +76,7 @@ impl Connection {
             }
         }
         self.line.close();
-        let carrier = Arc::clone(self) as Arc<dyn Carrier>;
+        let carrier = Arc::clone(self) as Arc<dyn CallOwner>;
         for client in self.audience.all() {
             client.forget_questions_of(&carrier, "the server has gone", &mut touched);
         }
@@ -91,7 +91,7 @@ impl Connection {
             let who = self.who_called(id);
             let error = CallError::Timeout { server: self.key.to_string(), after };
             if self.fail(id, &error) {
-                let mut touched = Touched::default();
+                let mut touched = FlushSet::default();
                 self.call_off(id, "timed out", &mut touched);
                 if let Some(who) = who {
                     self.gave_up(who, &mut touched);
@@ -104,7 +104,7 @@ impl Connection {
     }
 
     /// Tells the server that a request is not wanted any more.
-    pub(super) fn call_off(&self, id: UpstreamId, reason: &str, touched: &mut Touched) {
+    pub(super) fn call_off(&self, id: UpstreamId, reason: &str, touched: &mut FlushSet) {
         if self.is_told() {
             let cancelled = format!(
                 "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":\
@@ -117,21 +117,21 @@ impl Connection {
 
     /// Is a server told what is cancelled? Over HTTP in the stateless era nobody waiting says it.
     fn is_told(&self) -> bool {
-        self.era() == Era::Legacy || matches!(self.line, Line::Pipe(_))
+        self.era() == Era::Legacy || matches!(self.line, Transport::Pipe(_))
     }
 
-    fn who_called(&self, id: UpstreamId) -> Option<Who> {
+    fn who_called(&self, id: UpstreamId) -> Option<Caller> {
         match self.pending.lock().get(id) {
             Some(Entry { waiter: Waiter::Client(path), .. }) => {
-                Some(Who::of(&path.client, &path.manner))
+                Some(Caller::of(&path.client, &path.request_era))
             }
             _ => None,
         }
     }
 }
 
-impl Carrier for Connection {
-    fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut Touched) {
+impl CallOwner for Connection {
+    fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut FlushSet) {
         let Some(entry) = self.pending.lock().remove(id) else { return };
         let path = match entry.waiter {
             Waiter::Client(path) => path,
@@ -158,18 +158,18 @@ impl Carrier for Connection {
             }
             _ => self.call_off(id, "the client has gone", touched),
         }
-        self.gave_up(Who::of(&path.client, &path.manner), touched);
+        self.gave_up(Caller::of(&path.client, &path.request_era), touched);
         self.made_room_in(touched);
     }
 
-    fn abandon(&self, id: u32, touched: &mut Touched) {
+    fn abandon(&self, id: u32, touched: &mut FlushSet) {
         let sent_at = self.pending.lock().get(id).map(|entry| entry.sent_at);
         let Some(sent_at) = sent_at else { return };
         let may_have_run = self.line.reach().may_have_run(id, sent_at);
         self.fail_into(id, &CallError::ShuttingDown { may_have_run }, touched);
     }
 
-    fn pass(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) {
+    fn pass(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) {
         self.tell(bytes, edits, touched);
     }
 }

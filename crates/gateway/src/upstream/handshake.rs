@@ -10,15 +10,15 @@ use trunkline_wire::{Kind, LATEST_LEGACY, MODERN, Revision, decode, member, scan
 use crate::era::Era;
 use crate::instance::{self, Instance};
 use crate::limits::{ENTRIES_PER_LISTING, PAGES_PER_LISTING};
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::upstream::connection::{Answer, Connection};
 use crate::upstream::incoming::bit;
-use crate::upstream::line::Line;
 use crate::upstream::task_work::TaskWork;
+use crate::upstream::transport::Transport;
 
 /// What a server told about itself.
 #[derive(Clone, Debug)]
-pub(crate) struct Hello {
+pub(crate) struct ServerHello {
     pub(crate) era: Era,
     pub(crate) protocol: String,
     pub(crate) identity: Option<String>,
@@ -39,7 +39,7 @@ pub(crate) struct Hello {
     changing: u8,
 }
 
-impl Hello {
+impl ServerHello {
     /// `info`: the server's name for itself; `result`: its answer to `initialize` or
     /// `server/discover`.
     pub(super) fn read(
@@ -154,7 +154,7 @@ pub(crate) async fn initialize(
     connection: &Connection,
     capabilities: &[u8],
     instance: &Instance,
-) -> Result<Hello, HandshakeError> {
+) -> Result<ServerHello, HandshakeError> {
     let params = format!(
         "{{\"protocolVersion\":\"{}\",\"capabilities\":{},\"clientInfo\":{{\"name\":\"trunkline\",\
          \"version\":\"{}\"}},\"_meta\":{{\"{}\":{}}}}}",
@@ -181,7 +181,7 @@ pub(crate) async fn initialize(
         return Err(HandshakeError::Loop);
     }
     let info = member(&result, "serverInfo").unwrap_or_default();
-    let hello = Hello::read(protocol.into_owned(), Era::Legacy, info, &result, instances);
+    let hello = ServerHello::read(protocol.into_owned(), Era::Legacy, info, &result, instances);
     let initialized = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     connection.notify_before_request(initialized); // its tools are asked for in any case
     Ok(hello)
@@ -197,12 +197,12 @@ fn identity(server_info: &[u8]) -> Option<String> {
 /// what cannot be had is a warning.
 pub(crate) async fn list_all(
     connection: &Connection,
-    hello: &Hello,
+    hello: &ServerHello,
     kinds: &[ListKind],
     instance: &Instance,
 ) -> Result<Listing, HandshakeError> {
     // One write for all that is asked: the server wakes up once.
-    let mut touched = Touched::default();
+    let mut touched = FlushSet::default();
     let mut begin = |kind| {
         let is_wanted = hello.lists(kind) && kinds.contains(&kind);
         is_wanted.then(|| List::begin(connection, hello, kind, instance, &mut touched))
@@ -247,11 +247,11 @@ pub(crate) async fn list_all(
 /// refusal then means that there are none.
 pub(crate) async fn list(
     connection: &Connection,
-    hello: &Hello,
+    hello: &ServerHello,
     kind: ListKind,
     instance: &Instance,
 ) -> Result<Listing, HandshakeError> {
-    let mut touched = Touched::default();
+    let mut touched = FlushSet::default();
     let list = List::begin(connection, hello, kind, instance, &mut touched);
     touched.flush();
     list.read().await
@@ -260,7 +260,7 @@ pub(crate) async fn list(
 /// A list whose first page has been asked for.
 struct List<'a> {
     connection: &'a Connection,
-    hello: &'a Hello,
+    hello: &'a ServerHello,
     kind: ListKind,
     instance: &'a Instance,
     /// Who we are, where every request says so.
@@ -271,10 +271,10 @@ struct List<'a> {
 impl<'a> List<'a> {
     fn begin(
         connection: &'a Connection,
-        hello: &'a Hello,
+        hello: &'a ServerHello,
         kind: ListKind,
         instance: &'a Instance,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> Self {
         let kin = connection.era() == Era::Modern && !hello.instances.is_empty();
         let names = kin.then(|| instance.with(std::iter::empty()));
@@ -353,7 +353,7 @@ fn empty_listing(connection: &Connection) -> Listing {
     match (&connection.line, connection.era()) {
         _ if connection.simple => Listing::verbatim(),
         // A tool that asks for headers nobody can send must not be called there.
-        (Line::Post(_), Era::Modern) => Listing::default().strict_headers(),
+        (Transport::Post(_), Era::Modern) => Listing::default().strict_headers(),
         _ => Listing::default(),
     }
 }

@@ -9,19 +9,19 @@ use tokio::time::Instant;
 use trunkline_catalog::Listing;
 use trunkline_wire::{Edits, Message, Span, scan};
 
-use crate::call::{Again, Note, ReturnPath};
+use crate::call::{CallRecord, Replay, ReplyTo};
 use crate::deadlines::Tick;
 use crate::error::CallError;
 use crate::limits::{KEPT_REQUEST, LASTING_LIFE};
-use crate::pump::Touched;
-use crate::traces::Hop;
+use crate::pump::FlushSet;
+use crate::traces::SpanKind;
 use crate::upstream::connection::Connection;
 use crate::upstream::hints::Hints;
-use crate::upstream::line::Line;
 use crate::upstream::pending::{Entry, UpstreamId, Waiter};
-use crate::upstream::room::{Cause, Room};
+use crate::upstream::transport::Transport;
+use crate::upstream::wait_queue::{Cause, WaitQueue};
 
-impl Again {
+impl Replay {
     /// `changes` are made; the rest is the client's.
     pub(crate) fn new(message: &Message<'_>, changes: &[(Span, &[u8])]) -> Box<Self> {
         let mut edits = Edits::new();
@@ -38,23 +38,23 @@ impl Connection {
     /// Passes a request on to a server whose calls may wait.
     pub(super) fn submit_held(
         self: &Arc<Self>,
-        room: &Arc<Room>,
+        room: &Arc<WaitQueue>,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        mut path: ReturnPath,
-        touched: &mut Touched,
+        mut path: ReplyTo,
+        touched: &mut FlushSet,
     ) -> Result<(), CallError> {
         // Who comes again is known by its very words, and has its place with the server already.
         if message.params.request_state.is_some() {
             return self.submit_now(message, changes, path, touched);
         }
         let keeps = room.holds && message.bytes.len() <= KEPT_REQUEST;
-        if path.again.is_none() && (keeps || room.at_once.is_some()) {
-            path.again = Some(Again::new(message, changes));
+        if path.replay.is_none() && (keeps || room.at_once.is_some()) {
+            path.replay = Some(Replay::new(message, changes));
         }
         let cause = match room.at_once {
             Some(_) => Cause::Turn,
-            None if room.is_crowded() && path.again.is_some() => Cause::Away,
+            None if room.is_crowded() && path.replay.is_some() => Cause::Away,
             None => return self.submit_now(message, changes, path, touched),
         };
         // Behind those who came before; whose turn it is, is decided in one place.
@@ -68,14 +68,14 @@ impl Connection {
     /// or may be made again; otherwise it ends with the error.
     pub(super) fn lose(
         &self,
-        mut path: ReturnPath,
+        mut path: ReplyTo,
         deadline: Option<Tick>,
         may_have_run: bool,
         error: &CallError,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let room = self.outfit.room.as_ref().filter(|room| room.takes_calls() && path.rounds == 0);
-        let Some((room, again)) = room.zip(path.again.as_mut()) else {
+        let Some((room, again)) = room.zip(path.replay.as_mut()) else {
             return path.fail(error, touched);
         };
         if may_have_run
@@ -98,13 +98,13 @@ impl Connection {
     /// who comes back at once may meet the same server going.
     fn most_repeats(&self) -> u8 {
         match self.line {
-            Line::Pipe(_) => 1,
-            Line::Post(_) => 3,
+            Transport::Pipe(_) => 1,
+            Transport::Post(_) => 3,
         }
     }
 
     /// The way of one call has broken off: it is made again if it may be, or ends with the error.
-    pub(super) fn lose_call(&self, id: UpstreamId, error: &CallError, touched: &mut Touched) {
+    pub(super) fn lose_call(&self, id: UpstreamId, error: &CallError, touched: &mut FlushSet) {
         let mut pending = self.pending.lock();
         if !matches!(pending.get(id), Some(Entry { waiter: Waiter::Client(_), .. })) {
             drop(pending);
@@ -136,14 +136,14 @@ impl Connection {
     }
 
     /// A call has ended: it may be another one's turn.
-    pub(super) fn made_room_in(&self, touched: &mut Touched) {
+    pub(super) fn made_room_in(&self, touched: &mut FlushSet) {
         if let Some(room) = self.outfit.room.as_ref().filter(|room| room.at_once.is_some()) {
             room.release(touched);
         }
     }
 
     pub(super) fn made_room(&self) {
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         self.made_room_in(&mut touched);
         touched.flush();
     }
@@ -172,14 +172,14 @@ impl Connection {
         &self,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        path: &ReturnPath,
-    ) -> Option<Arc<Note>> {
+        path: &ReplyTo,
+    ) -> Option<Arc<CallRecord>> {
         let watch = self.outfit.watch.as_ref()?;
         let hop = match self.line {
-            Line::Pipe(_) => Hop::Pipe,
-            Line::Post(_) => Hop::Network,
+            Transport::Pipe(_) => SpanKind::Pipe,
+            Transport::Post(_) => SpanKind::Network,
         };
-        Note::of(message, changes, (&self.key, hop), path.asker(), watch)
+        CallRecord::of(message, changes, (&self.key, hop), path.asker(), watch)
     }
 
     pub(super) fn note_time(&self) {

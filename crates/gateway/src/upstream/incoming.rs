@@ -6,15 +6,15 @@ use std::sync::atomic::Ordering;
 use trunkline_catalog::ListKind;
 use trunkline_wire::{Edits, Message, decode, member, scan, upstream_id, write_result};
 
-use crate::call::{Ability, Carrier, Client, Door, Level, Manner, Nowhere, ReturnPath};
+use crate::call::{Ability, CallOwner, Client, Discard, Level, ReplyTo, RequestEra, ResponseSink};
 use crate::era;
 use crate::error::CallError;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
+use crate::upstream::attribution::{AttributedCall, Attribution, CallPhase, Caller, whose};
 use crate::upstream::connection::Connection;
-use crate::upstream::giving_way::in_the_way;
+use crate::upstream::eviction::in_the_way;
 use crate::upstream::parked::Parked;
 use crate::upstream::pending::{Entry, Pending, UpstreamId, Waiter};
-use crate::upstream::whose::{Open, Place, Who, Whose, whose};
 
 /// The first word on a subscription of ours.
 const ACKNOWLEDGED: &[u8] = b"notifications/subscriptions/acknowledged";
@@ -32,13 +32,13 @@ enum Concern {
 /// The call something belongs to.
 struct Cause {
     id: UpstreamId,
-    door: Door,
-    manner: Manner,
+    door: ResponseSink,
+    manner: RequestEra,
 }
 
 impl Concern {
-    fn of(id: UpstreamId, path: &ReturnPath) -> Self {
-        let cause = Cause { id, door: path.door.clone(), manner: path.manner.clone() };
+    fn of(id: UpstreamId, path: &ReplyTo) -> Self {
+        let cause = Cause { id, door: path.sink.clone(), manner: path.request_era.clone() };
         Self::One(Arc::clone(&path.client), Some(cause))
     }
 }
@@ -48,7 +48,7 @@ impl Connection {
         self: &Arc<Self>,
         message: &Message<'_>,
         origin: Option<UpstreamId>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         match &*message.method() {
             _ if self.is_told_twice(message) => {}
@@ -83,7 +83,7 @@ impl Connection {
         self: &Arc<Self>,
         message: &Message<'_>,
         origin: Option<UpstreamId>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let untagged = era::untagged(message);
         if let Ok(message) = scan(&untagged) {
@@ -92,7 +92,7 @@ impl Connection {
     }
 
     /// Passes progress on to the call it belongs to.
-    fn progressed(&self, message: &Message<'_>, touched: &mut Touched) {
+    fn progressed(&self, message: &Message<'_>, touched: &mut FlushSet) {
         let Some(span) = message.params.progress_token else { return };
         let Some(id) = upstream_id(span.of(message.bytes)) else { return };
         if let Some(Entry { waiter: Waiter::Client(path), .. }) = self.pending.lock().get(id) {
@@ -106,7 +106,7 @@ impl Connection {
         self.changed.notify_one();
     }
 
-    fn resource_updated(&self, message: &Message<'_>, touched: &mut Touched) {
+    fn resource_updated(&self, message: &Message<'_>, touched: &mut FlushSet) {
         let Some(span) = message.params.uri else { return };
         let Some(uri) = decode(span.of(message.bytes)) else { return };
         for (client, token) in self.subscriptions.of(&uri) {
@@ -116,7 +116,7 @@ impl Connection {
 
     /// A word of the server's log: for the client whose call it belongs to; if no call is open, for
     /// everybody who wants to hear it.
-    fn logged(&self, message: &Message<'_>, origin: Option<UpstreamId>, touched: &mut Touched) {
+    fn logged(&self, message: &Message<'_>, origin: Option<UpstreamId>, touched: &mut FlushSet) {
         let level = member(message.text(message.params.span), "level").and_then(decode);
         let level = level.and_then(|level| Level::known(&level));
         match self.concern(origin) {
@@ -137,7 +137,7 @@ impl Connection {
     }
 
     /// The server takes a question back.
-    fn unasked(self: &Arc<Self>, message: &Message<'_>, touched: &mut Touched) {
+    fn unasked(self: &Arc<Self>, message: &Message<'_>, touched: &mut FlushSet) {
         let Some(id_at) = message.params.request_id else { return };
         let parked: Vec<Arc<Parked>> = {
             let pending = self.pending.lock();
@@ -148,14 +148,14 @@ impl Connection {
             parked.collect()
         };
         parked.iter().for_each(|parked| parked.unask(id_at.of(message.bytes)));
-        let carrier = Arc::clone(self) as Arc<dyn Carrier>;
+        let carrier = Arc::clone(self) as Arc<dyn CallOwner>;
         for client in self.audience.all() {
             client.unask(message, id_at, &carrier, touched);
         }
     }
 
     /// Something this version does not know: it goes where it can only be meant to go.
-    fn announced(&self, message: &Message<'_>, origin: Option<UpstreamId>, touched: &mut Touched) {
+    fn announced(&self, message: &Message<'_>, origin: Option<UpstreamId>, touched: &mut FlushSet) {
         let hears = |client: &Client| self.may_hear_of_task(message, client);
         match self.concern(origin) {
             Concern::One(client, cause) if hears(&client) => {
@@ -179,7 +179,7 @@ impl Connection {
         self: &Arc<Self>,
         message: &Message<'_>,
         origin: Option<UpstreamId>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let method = message.method();
         if *method == *b"ping" {
@@ -197,8 +197,8 @@ impl Connection {
     pub(super) fn asked_on(
         self: &Arc<Self>,
         message: &Message<'_>,
-        who: &Who,
-        touched: &mut Touched,
+        who: &Caller,
+        touched: &mut FlushSet,
     ) {
         if let Err(error) = self.pass_question(message, None, Some(who), touched) {
             self.tell(&error.response(message.id()), &Edits::new(), touched);
@@ -209,8 +209,8 @@ impl Connection {
         self: &Arc<Self>,
         message: &Message<'_>,
         origin: Option<UpstreamId>,
-        only: Option<&Who>,
-        touched: &mut Touched,
+        only: Option<&Caller>,
+        touched: &mut FlushSet,
     ) -> Result<(), CallError> {
         let method = String::from_utf8_lossy(&message.method()).into_owned();
         if self.simple {
@@ -223,14 +223,14 @@ impl Connection {
         if only.is_some_and(|only| *only != who_of(&client, cause.as_ref())) {
             return Err(unasked(NOBODY));
         }
-        if let Some(Cause { id, manner: Manner::Stateless(how), .. }) = &cause {
+        if let Some(Cause { id, manner: RequestEra::Stateless(how), .. }) = &cause {
             return self.park(*id, how, message).map_err(|why| unasked(&why));
         }
         if let Some(ability) = needed.filter(|ability| !client.can(*ability)) {
             let why = format!("the client does not support {}", ability.word());
             return Err(unasked(&why));
         }
-        let carrier = Arc::clone(self) as Arc<dyn Carrier>;
+        let carrier = Arc::clone(self) as Arc<dyn CallOwner>;
         let doors = [cause.map(|cause| cause.door), client.stream()];
         for door in doors.iter().flatten() {
             if client.ask(message, &carrier, door, touched) {
@@ -246,7 +246,7 @@ impl Connection {
         &self,
         origin: Option<UpstreamId>,
         needed: Option<Ability>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> Result<(Arc<Client>, Option<Cause>), String> {
         let pending = self.pending.lock();
         if let Some(known) = origin.and_then(|id| pending.cause(id)) {
@@ -255,26 +255,26 @@ impl Connection {
         // What comes with a call that is over is about that one, and so about none that is open.
         let is_over = origin.is_some_and(|id| pending.get(id).is_none());
         let calls = pending.iter().filter(|_| !is_over);
-        let open: Vec<Open> =
+        let open: Vec<AttributedCall> =
             calls.filter_map(|(id, waiter)| self.open_call(id, waiter, needed)).collect();
-        let gone: Vec<Who> = pending.given_up.all().cloned().collect();
+        let gone: Vec<Caller> = pending.given_up.all().cloned().collect();
         let why = match whose(&open, &gone) {
-            Whose::Call(id) => return pending.cause(id).ok_or_else(|| NOBODY.to_owned()),
-            Whose::Nobodys => {
+            Attribution::Call(id) => return pending.cause(id).ok_or_else(|| NOBODY.to_owned()),
+            Attribution::Nobodys => {
                 let sole = self.audience.sole();
-                let sole = sole.filter(|sole| pending.given_up.spares(&Who::session(sole)));
+                let sole = sole.filter(|sole| pending.given_up.spares(&Caller::session(sole)));
                 return match sole {
                     Some(sole) => Ok((sole, None)),
                     None if pending.given_up.is_empty() => Err(NOBODY.to_owned()),
                     None => Err(UNCLEAR.to_owned()),
                 };
             }
-            Whose::Unclear => {
+            Attribution::Unclear => {
                 drop(pending);
                 self.clear_the_way(&in_the_way(&open), touched);
                 UNCLEAR.to_owned()
             }
-            Whose::Unable => {
+            Attribution::Unable => {
                 let what = needed.map_or("this", Ability::word);
                 format!("no client that has a call open here supports {what}")
             }
@@ -283,15 +283,20 @@ impl Connection {
     }
 
     /// What is known of a client's call when its server asks for something that needs this.
-    fn open_call(&self, id: UpstreamId, waiter: &Waiter, needed: Option<Ability>) -> Option<Open> {
+    fn open_call(
+        &self,
+        id: UpstreamId,
+        waiter: &Waiter,
+        needed: Option<Ability>,
+    ) -> Option<AttributedCall> {
         let (who, able, place) = match waiter {
             Waiter::Client(path) => {
-                let can = |ability| match &path.manner {
-                    Manner::Session => path.client.can(ability),
-                    Manner::Stateless(how) => how.can(ability),
+                let can = |ability| match &path.request_era {
+                    RequestEra::Session => path.client.can(ability),
+                    RequestEra::Stateless(how) => how.can(ability),
                 };
-                let who = Who::of(&path.client, &path.manner);
-                (who, needed.is_none_or(can), Place::Running)
+                let who = Caller::of(&path.client, &path.request_era);
+                (who, needed.is_none_or(can), CallPhase::Running)
             }
             Waiter::Parked(parked) => {
                 let able = needed.is_none_or(|ability| parked.how.can(ability));
@@ -299,7 +304,7 @@ impl Connection {
             }
             Waiter::Own(_) | Waiter::Listening(_) | Waiter::Fence => return None,
         };
-        Some(Open { id, who, able, place })
+        Some(AttributedCall { id, who, able, place })
     }
 
     /// Whom something that came with `origin` concerns.
@@ -330,7 +335,7 @@ impl Connection {
                 };
             }
             return match self.audience.sole() {
-                Some(sole) if pending.given_up.spares(&Who::session(&sole)) => {
+                Some(sole) if pending.given_up.spares(&Caller::session(&sole)) => {
                     Concern::One(sole, None)
                 }
                 None if pending.given_up.is_empty() => Concern::Nobody,
@@ -339,7 +344,7 @@ impl Connection {
         };
         let one = paths.all(|(_, path)| Arc::ptr_eq(&path.client, &first.client))
             && parked().all(|(_, parked)| parked.is_of(&first.client));
-        if !one || !pending.given_up.spares(&Who::of(&first.client, &first.manner)) {
+        if !one || !pending.given_up.spares(&Caller::of(&first.client, &first.request_era)) {
             return Concern::Unclear;
         }
         Concern::of(id, first)
@@ -365,38 +370,39 @@ impl Pending {
     }
 }
 
-fn who_of(client: &Arc<Client>, cause: Option<&Cause>) -> Who {
+fn who_of(client: &Arc<Client>, cause: Option<&Cause>) -> Caller {
     match cause {
-        Some(cause) => Who::of(client, &cause.manner),
-        None => Who::session(client),
+        Some(cause) => Caller::of(client, &cause.manner),
+        None => Caller::session(client),
     }
 }
 
 impl Parked {
     fn concern(&self, id: UpstreamId) -> Concern {
-        let cause = Cause { id, door: Door::Exit(Arc::new(Nowhere)), manner: self.manner() };
+        let cause =
+            Cause { id, door: ResponseSink::Responder(Arc::new(Discard)), manner: self.manner() };
         Concern::One(Arc::clone(&self.client), Some(cause))
     }
 
-    fn manner(&self) -> Manner {
-        Manner::Stateless(Arc::clone(&self.how))
+    fn manner(&self) -> RequestEra {
+        RequestEra::Stateless(Arc::clone(&self.how))
     }
 
-    pub(super) fn who(&self) -> Who {
-        Who::of(&self.client, &self.manner())
+    pub(super) fn who(&self) -> Caller {
+        Caller::of(&self.client, &self.manner())
     }
 }
 
 /// Does a client want to hear a word of the log?
 fn hears(client: &Client, cause: Option<&Cause>, level: Option<Level>) -> bool {
     match cause {
-        Some(Cause { manner: Manner::Stateless(how), .. }) => how.hears(level),
+        Some(Cause { manner: RequestEra::Stateless(how), .. }) => how.hears(level),
         _ => client.hears(level),
     }
 }
 
 /// Through the door of the call it belongs to, or else the client's own.
-fn say(client: &Client, cause: Option<&Cause>, message: &Message<'_>, touched: &mut Touched) {
+fn say(client: &Client, cause: Option<&Cause>, message: &Message<'_>, touched: &mut FlushSet) {
     let said = cause.is_some_and(|cause| cause.door.say(message.bytes, &Edits::new(), touched));
     if !said && !client.say(message.bytes, &Edits::new(), touched) {
         tracing::debug!("a notification found no stream of its client");

@@ -11,13 +11,12 @@ use trunkline_wire::{Line as Text, Lines};
 
 use crate::call::Payload;
 use crate::limits::{LARGE_MESSAGE, LAST_OUTPUT, LAST_STATUS, ONE_SERVER};
-use crate::pump::{Outbox, Reader, SourceHandle, Touched};
+use crate::pump::{FlushSet, Outbox, Reader, SourceHandle};
 use crate::stream::{Input, Sink, Slow};
 use crate::upstream::broken::BrokenLines;
-use crate::upstream::connection::{Connection, Parts};
+use crate::upstream::connection::{Connection, ConnectionParts};
 use crate::upstream::handshake::{HandshakeError, LOOP_ADVICE};
 use crate::upstream::last_words::LastWords;
-use crate::upstream::line::Line;
 use crate::upstream::listen;
 use crate::upstream::probe::Opening;
 use crate::upstream::ready::{become_ready, follow_changes};
@@ -25,6 +24,7 @@ use crate::upstream::server::Server;
 use crate::upstream::shown::shown;
 use crate::upstream::state::{Failure, Phase};
 use crate::upstream::supervisor::{End, Supervisor, announce};
+use crate::upstream::transport::Transport;
 
 /// One process of a server, from its start to its end.
 pub(super) struct Life<'a> {
@@ -50,10 +50,10 @@ impl<'a> Life<'a> {
     ) -> End {
         let started = Instant::now();
         let outbox = Outbox::default();
-        let connection = Connection::new(Parts {
+        let connection = Connection::new(ConnectionParts {
             key: server.key.clone(),
             limits: supervisor.limits,
-            line: Line::Pipe(outbox.clone()),
+            line: Transport::Pipe(outbox.clone()),
             broken: BrokenLines::new(Arc::clone(&server.secrets)),
             audience: Arc::clone(&server.audience),
             simple: supervisor.simple,
@@ -256,7 +256,7 @@ impl Reader for Output {
         self.lines.room()
     }
 
-    fn take(&mut self, source: &SourceHandle, touched: &mut Touched) {
+    fn take(&mut self, source: &SourceHandle, touched: &mut FlushSet) {
         while let Some(line) = self.lines.next_line() {
             let payload = match line {
                 Text::Whole([]) => continue,
@@ -277,7 +277,7 @@ impl Reader for Output {
         touched.hold_if_crowded(source);
     }
 
-    fn ended(&mut self, _: &mut Touched) {
+    fn ended(&mut self, _: &mut FlushSet) {
         if !self.lines.remainder().is_empty() {
             tracing::debug!(server = %self.connection.key, "its output ended in mid-line");
         }

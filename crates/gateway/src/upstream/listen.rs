@@ -16,9 +16,9 @@ use trunkline_wire::{Kind, Message, encode, encode_into, member, scan, upstream_
 use crate::era::Era;
 use crate::error::CallError;
 use crate::limits::{LASTING_STREAM, PROBE, REOPEN_FIRST, REOPEN_LONGEST};
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::upstream::connection::{Answer, Connection};
-use crate::upstream::handshake::Hello;
+use crate::upstream::handshake::ServerHello;
 use crate::upstream::incoming::bit;
 use crate::upstream::pending::{Entry, UpstreamId, Waiter};
 use crate::upstream::supervisor::varied;
@@ -153,7 +153,7 @@ impl Connection {
     }
 
     /// Begins to listen for changes of the server's lists.
-    pub(super) fn listen(&self, hello: &Hello) {
+    pub(super) fn listen(&self, hello: &ServerHello) {
         if hello.era == Era::Modern
             && let Some(filter) = lists_filter(hello)
         {
@@ -184,7 +184,7 @@ impl Connection {
     /// Its answer is not waited for any more.
     fn stop_listening(&self, id: UpstreamId) {
         if self.pending.lock().remove(id).is_some() {
-            let mut touched = Touched::default();
+            let mut touched = FlushSet::default();
             self.call_off(id, "no longer wanted", &mut touched);
             touched.flush();
         }
@@ -192,7 +192,7 @@ impl Connection {
 
     /// A server that ends a subscription may say so by cancelling the request that opened it. True
     /// if that is what it says.
-    pub(super) fn stopped_telling(&self, message: &Message<'_>, touched: &mut Touched) -> bool {
+    pub(super) fn stopped_telling(&self, message: &Message<'_>, touched: &mut FlushSet) -> bool {
         let id = message.params.request_id.map(|at| at.of(message.bytes));
         let Some(id) = id.and_then(upstream_id) else { return false };
         let is_own = match self.pending.lock().get(id) {
@@ -213,7 +213,7 @@ impl Connection {
 }
 
 /// Looks after what a server is listened to for, until it has gone.
-pub(super) async fn keep(connection: Arc<Connection>, hello: Arc<Hello>) {
+pub(super) async fn keep(connection: Arc<Connection>, hello: Arc<ServerHello>) {
     if hello.era == Era::Modern {
         tokio::join!(keep_lists(&connection, &hello), keep_resources(&connection));
     }
@@ -247,7 +247,7 @@ impl Ended {
     }
 }
 
-async fn keep_lists(connection: &Connection, hello: &Hello) {
+async fn keep_lists(connection: &Connection, hello: &ServerHello) {
     let Some(filter) = lists_filter(hello) else { return };
     let mut pauses = Pauses::default();
     let mut open = connection.listens.lists.lock().take();
@@ -275,7 +275,7 @@ async fn keep_lists(connection: &Connection, hello: &Hello) {
 }
 
 /// The lists of whose changes the server tells, as a filter; `None`: of none.
-fn lists_filter(hello: &Hello) -> Option<Vec<u8>> {
+fn lists_filter(hello: &ServerHello) -> Option<Vec<u8>> {
     let names = [
         (ListKind::Tools, "toolsListChanged"),
         (ListKind::Prompts, "promptsListChanged"),
@@ -428,7 +428,8 @@ mod tests {
             ),
         ] {
             let result = format!(r#"{{"capabilities":{capabilities}}}"#);
-            let hello = Hello::read(String::new(), Era::Modern, b"", result.as_bytes(), Vec::new());
+            let hello =
+                ServerHello::read(String::new(), Era::Modern, b"", result.as_bytes(), Vec::new());
             let filter = lists_filter(&hello).map(|filter| String::from_utf8(filter).unwrap());
             assert_eq!(filter.as_deref(), expected, "{capabilities}");
         }

@@ -7,10 +7,10 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use trunkline_wire::{Edits, Message, write_error};
 
-use crate::call::{Carrier, Client, Payload, ReturnPath, Stateless, Ticket};
+use crate::call::{CallHandle, CallOwner, Client, Payload, ReplyTo, Stateless};
 use crate::era::{self, InputRequest};
 use crate::error::CallError;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::upstream::connection::Connection;
 use crate::upstream::crossing::Shape;
 use crate::upstream::pending::{Entry, UpstreamId, Waiter};
@@ -36,7 +36,7 @@ pub(super) struct State {
     pub(super) questions: Vec<Question>,
     pub(super) asked: usize,
     /// The client's request, until it is told what is asked.
-    pub(super) waiting: Option<ReturnPath>,
+    pub(super) waiting: Option<ReplyTo>,
     /// The server has answered although it was not.
     pub(super) outcome: Option<Outcome>,
 }
@@ -77,7 +77,7 @@ impl Parked {
     }
 
     /// Ends it if it still waits for its client. Who comes at this very moment is told why.
-    pub(super) fn end(&self, error: &CallError, touched: &mut Touched) -> bool {
+    pub(super) fn end(&self, error: &CallError, touched: &mut FlushSet) -> bool {
         let Some(connection) = self.connection.upgrade() else { return false };
         let mut state = self.state.lock();
         {
@@ -110,7 +110,7 @@ impl Parked {
 
     /// What was asked may have been for something else: the server gets its answers all the same,
     /// and learns what will not be answered any more.
-    pub(super) fn pass_answers(&self, message: &Message<'_>, touched: &mut Touched) {
+    pub(super) fn pass_answers(&self, message: &Message<'_>, touched: &mut FlushSet) {
         let responses = message.text(message.params.input_responses);
         let Some(connection) = self.connection.upgrade() else { return };
         self.state.lock().questions.retain(|question| {
@@ -124,7 +124,7 @@ impl Parked {
     }
 
     /// Nobody will answer: whoever asked learns that.
-    pub(super) fn leave_questions(&self, server: &Connection, touched: &mut Touched) {
+    pub(super) fn leave_questions(&self, server: &Connection, touched: &mut FlushSet) {
         let questions = std::mem::take(&mut self.state.lock().questions);
         for question in questions {
             let mut out = Vec::new();
@@ -134,7 +134,7 @@ impl Parked {
     }
 
     /// The call ends with an error.
-    pub(super) fn fail(&self, error: &CallError, touched: &mut Touched) {
+    pub(super) fn fail(&self, error: &CallError, touched: &mut FlushSet) {
         let mut state = self.state.lock();
         match state.waiting.take() {
             Some(path) => path.fail(error, touched),
@@ -145,16 +145,16 @@ impl Parked {
     pub(super) fn deliver(
         &self,
         outcome: Outcome,
-        path: ReturnPath,
-        touched: &mut Touched,
+        path: ReplyTo,
+        touched: &mut FlushSet,
     ) -> Result<(), CallError> {
         let connection = self.connection.upgrade();
         match (outcome, connection) {
             (Outcome::Failure(error), _) => Err(error),
             (Outcome::Response(shape, bytes), Some(connection)) => {
                 // Nothing is open for it: it is answered as if it had been.
-                let carrier: Arc<dyn Carrier> = Arc::clone(&connection) as Arc<dyn Carrier>;
-                if !path.client.open(&path.id, Ticket::Sent { carrier, id: self.id }) {
+                let carrier: Arc<dyn CallOwner> = Arc::clone(&connection) as Arc<dyn CallOwner>;
+                if !path.client.open(&path.id, CallHandle::Sent { carrier, id: self.id }) {
                     return Err(CallError::duplicate_id());
                 }
                 connection.deliver_across(path, shape, Payload::Owned(bytes), touched);

@@ -9,11 +9,11 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 use trunkline_wire::{Edits, Message, decode, scan, write_result};
 
-use crate::call::{Ability, Carrier, Manner, Payload, ReturnPath, Stateless, Ticket};
+use crate::call::{Ability, CallHandle, CallOwner, Payload, ReplyTo, RequestEra, Stateless};
 use crate::era::{self, Seal, Unsealable};
 use crate::error::CallError;
 use crate::limits::{BUNDLE, PARKED, PARKED_CALLS, REMEMBERED_WAITS, STATE};
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::upstream::connection::Connection;
 use crate::upstream::crossing::Shape;
 use crate::upstream::parked::{Outcome, Parked, Question, State, gone};
@@ -92,7 +92,7 @@ impl Parking {
     }
 
     /// The call is not wanted any more; the client's request, if it still waits.
-    pub(super) fn give_up(&self, parked: &Parked) -> Option<ReturnPath> {
+    pub(super) fn give_up(&self, parked: &Parked) -> Option<ReplyTo> {
         self.leave(parked);
         parked.state.lock().waiting.take()
     }
@@ -101,10 +101,10 @@ impl Parking {
     pub(crate) fn resume(
         &self,
         message: &Message<'_>,
-        path: ReturnPath,
-        touched: &mut Touched,
+        path: ReplyTo,
+        touched: &mut FlushSet,
     ) -> Result<(), CallError> {
-        let Manner::Stateless(how) = &path.manner else {
+        let RequestEra::Stateless(how) = &path.request_era else {
             return Err(gone("it is not of this conversation"));
         };
         let parked = self.recognise(message, how)?;
@@ -186,7 +186,7 @@ impl Parking {
     }
 
     /// Asks again for what is still open.
-    fn ask_for(&self, parked: &Parked, state: &State, path: &ReturnPath, touched: &mut Touched) {
+    fn ask_for(&self, parked: &Parked, state: &State, path: &ReplyTo, touched: &mut FlushSet) {
         parked.told.store(self.millis(), Ordering::Relaxed);
         let requests: Vec<_> = state.questions.iter().map(|one| one.request.clone()).collect();
         let result = era::input_required(&requests, self.state_of(parked).as_deref());
@@ -199,8 +199,8 @@ impl Parking {
         connection: &Arc<Connection>,
         id: UpstreamId,
         how: &Arc<Stateless>,
-        path: ReturnPath,
-    ) -> Result<Arc<Parked>, ReturnPath> {
+        path: ReplyTo,
+    ) -> Result<Arc<Parked>, ReplyTo> {
         let request = path.kept.clone();
         let request = request.as_deref().map(scan);
         let (Some(Ok(request)), true) = (request, self.seal.is_some()) else { return Err(path) };
@@ -226,7 +226,7 @@ impl Parking {
 
     /// What was asked in the meantime is told to the client, all at once.
     fn tell(&self, parked: &Parked) {
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         parked.told.store(self.millis(), Ordering::Relaxed);
         let mut state = parked.state.lock();
         if let Some(path) = state.waiting.take()
@@ -240,7 +240,7 @@ impl Parking {
 
     /// The client has not come again for too long.
     fn expire(&self, parked: &Parked) {
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         if self.leave(parked) {
             parked.end(&gone("it has waited for too long"), &mut touched);
         }
@@ -249,7 +249,7 @@ impl Parking {
 
     /// Ends a call whose client has not come again, because others need its server. False: it does
     /// not wait any more.
-    pub(super) fn give_way(&self, parked: &Parked, touched: &mut Touched) -> bool {
+    pub(super) fn give_way(&self, parked: &Parked, touched: &mut FlushSet) -> bool {
         if !parked.end(&gone(GAVE_WAY), touched) {
             return false;
         }
@@ -316,7 +316,7 @@ impl Connection {
     }
 
     /// A client's answer to a question the server asked under this id of its own.
-    pub(super) fn answer_question(&self, id: &[u8], answer: &[u8], touched: &mut Touched) {
+    pub(super) fn answer_question(&self, id: &[u8], answer: &[u8], touched: &mut FlushSet) {
         let mut response = Vec::new();
         write_result(id, answer, &mut response);
         self.pass(&response, &Edits::new(), touched);
@@ -343,11 +343,11 @@ impl Connection {
         self: &Arc<Self>,
         id: UpstreamId,
         message: &Message<'_>,
-        mut path: ReturnPath,
-    ) -> Result<Option<ReturnPath>, CallError> {
+        mut path: ReplyTo,
+    ) -> Result<Option<ReplyTo>, CallError> {
         let mut pending = self.pending.lock();
-        let carrier: Arc<dyn Carrier> = Arc::clone(self) as Arc<dyn Carrier>;
-        if !path.client.open(&path.id, Ticket::Sent { carrier, id }) {
+        let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
+        if !path.client.open(&path.id, CallHandle::Sent { carrier, id }) {
             return Err(CallError::duplicate_id());
         }
         path.kept = Some(message.bytes.into());
@@ -363,7 +363,7 @@ impl Connection {
         parked: &Parked,
         shape: Shape,
         payload: Payload<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let mut state = parked.state.lock();
         match state.waiting.take() {
@@ -381,7 +381,7 @@ impl Connection {
     }
 
     /// A call is over that was asked something and has not answered: it was somebody else's question.
-    fn ask_others(self: &Arc<Self>, parked: &Parked, touched: &mut Touched) {
+    fn ask_others(self: &Arc<Self>, parked: &Parked, touched: &mut FlushSet) {
         let questions = std::mem::take(&mut parked.state.lock().questions);
         for Question { id, request } in questions {
             let text = request.text(&id);

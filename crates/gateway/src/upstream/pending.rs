@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
-use crate::call::ReturnPath;
+use crate::call::ReplyTo;
 use crate::deadlines::Tick;
 use crate::limits::OPEN_CALLS;
-use crate::upstream::given_up::GivenUp;
+use crate::upstream::cancelled::CancelledCalls;
 use crate::upstream::notices::Notices;
 use crate::upstream::open::Open;
 use crate::upstream::parked::Parked;
@@ -27,14 +27,14 @@ const LAST: UpstreamId = 2_000_000_000;
 /// Who waits for an answer.
 #[derive(Debug)]
 pub(crate) enum Waiter {
-    Client(ReturnPath),
+    Client(ReplyTo),
     /// Trunkline itself, during a handshake or a listing: the whole response, or why there is none.
     Own(oneshot::Sender<Result<Vec<u8>, String>>),
     /// The same, for what changes: it is answered when nothing more will be told.
     Listening(oneshot::Sender<Result<Vec<u8>, String>>),
     /// Nobody at the moment: the server has asked something, and its client will come again.
     Parked(Arc<Parked>),
-    /// A ping that tells how far the server has read: see `GivenUp`.
+    /// A ping that tells how far the server has read: see `CancelledCalls`.
     Fence,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Pending {
     went_round: bool,
     /// The connection is over.
     pub(crate) closed: bool,
-    pub(crate) given_up: GivenUp,
+    pub(crate) given_up: CancelledCalls,
     pub(crate) notices: Notices,
     /// Calls that an answer without an id may belong to: what they end with unless theirs comes soon.
     /// No more than are open, but for those that were answered within `REAL_ANSWER`.
@@ -82,7 +82,7 @@ impl Pending {
             last,
             went_round: false,
             closed: false,
-            given_up: GivenUp::default(),
+            given_up: CancelledCalls::default(),
             notices: Notices::default(),
             suspected: HashMap::new(),
         }

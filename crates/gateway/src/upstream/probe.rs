@@ -8,7 +8,7 @@ use crate::era::Era;
 use crate::instance::{self, Instance};
 use crate::limits::{PROBE, PROBE_REMOTE};
 use crate::upstream::connection::{Answer, Connection, own_stamp};
-use crate::upstream::handshake::{HandshakeError, Hello, initialize, refusal_text};
+use crate::upstream::handshake::{HandshakeError, ServerHello, initialize, refusal_text};
 use crate::upstream::pending::UpstreamId;
 
 const DISCOVER: &str = "server/discover";
@@ -118,7 +118,7 @@ pub(super) async fn open(
     opening: Opening<'_>,
     capabilities: &[u8],
     instance: &Instance,
-) -> Result<Hello, HandshakeError> {
+) -> Result<ServerHello, HandshakeError> {
     let prober = Prober { connection, capabilities, instance };
     match opening {
         Opening::Initialize => prober.initialize().await,
@@ -147,12 +147,12 @@ pub(super) async fn open(
 }
 
 impl Prober<'_> {
-    async fn initialize(self) -> Result<Hello, HandshakeError> {
+    async fn initialize(self) -> Result<ServerHello, HandshakeError> {
         initialize(self.connection, self.capabilities, self.instance).await
     }
 
     /// As it was opened before. If it does not want that any more, it is asked.
-    async fn initialize_again(self) -> Result<Hello, HandshakeError> {
+    async fn initialize_again(self) -> Result<ServerHello, HandshakeError> {
         let refused = match self.initialize().await {
             Err(error @ HandshakeError::Refused { .. }) => error,
             opened => return opened,
@@ -162,7 +162,7 @@ impl Prober<'_> {
     }
 
     /// Asks for the era and nothing else.
-    async fn discover(self) -> Result<Hello, HandshakeError> {
+    async fn discover(self) -> Result<ServerHello, HandshakeError> {
         let answer = self.begin()?.1.await;
         match answer.map_err(|_| HandshakeError::Silent(DISCOVER))? {
             Ok(answer) if verdict(&answer) != Verdict::Legacy => self.modern(&answer).await,
@@ -172,7 +172,7 @@ impl Prober<'_> {
 
     /// Asks for the era, and opens the conversation in it. `learn` hears what the answer says about
     /// the server.
-    async fn find(self, learn: impl FnOnce(Knowledge)) -> Result<Hello, HandshakeError> {
+    async fn find(self, learn: impl FnOnce(Knowledge)) -> Result<ServerHello, HandshakeError> {
         let (id, mut answer) = self.begin()?;
         let in_time = tokio::select! {
             biased;
@@ -196,7 +196,11 @@ impl Prober<'_> {
     /// There is no answer yet: it may never come, or the server may only be slow to start. It is
     /// opened in the older way as well. One that stays with the first message it has read refuses
     /// that, and has answered the question, or will.
-    async fn find_slowly(self, id: UpstreamId, mut late: Answer) -> Result<Hello, HandshakeError> {
+    async fn find_slowly(
+        self,
+        id: UpstreamId,
+        mut late: Answer,
+    ) -> Result<ServerHello, HandshakeError> {
         let initialized = self.initialize();
         tokio::pin!(initialized);
         let answer = tokio::select! {
@@ -227,7 +231,7 @@ impl Prober<'_> {
     }
 
     /// The server is of the stateless era: reads what it says about itself.
-    async fn modern(self, answer: &[u8]) -> Result<Hello, HandshakeError> {
+    async fn modern(self, answer: &[u8]) -> Result<ServerHello, HandshakeError> {
         if verdict(answer) == Verdict::Modern {
             return self.greet(answer);
         }
@@ -239,7 +243,7 @@ impl Prober<'_> {
         }
     }
 
-    fn greet(self, answer: &[u8]) -> Result<Hello, HandshakeError> {
+    fn greet(self, answer: &[u8]) -> Result<ServerHello, HandshakeError> {
         let message = scan(answer);
         let message =
             message.map_err(|fault| HandshakeError::Senseless(DISCOVER, fault.to_string()))?;
@@ -253,7 +257,7 @@ impl Prober<'_> {
         let info = member(result, "_meta")
             .and_then(|meta| member(meta, "io.modelcontextprotocol/serverInfo"));
         let info = info.unwrap_or_default();
-        Ok(Hello::read(MODERN.to_owned(), Era::Modern, info, result, instances))
+        Ok(ServerHello::read(MODERN.to_owned(), Era::Modern, info, result, instances))
     }
 
     fn begin(self) -> Result<(UpstreamId, Answer), HandshakeError> {
@@ -279,11 +283,11 @@ mod tests {
     use crate::call::Payload;
     use crate::deadlines::Deadlines;
     use crate::limits::Limits;
-    use crate::pump::{Outbox, Touched};
+    use crate::pump::{FlushSet, Outbox};
     use crate::upstream::Parking;
     use crate::upstream::broken::BrokenLines;
-    use crate::upstream::connection::Parts;
-    use crate::upstream::line::Line;
+    use crate::upstream::connection::ConnectionParts;
+    use crate::upstream::transport::Transport;
 
     fn result(result: &str) -> String {
         format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#)
@@ -340,16 +344,16 @@ mod tests {
     }
 
     fn connection() -> Arc<Connection> {
-        Arc::new(Connection::new(Parts {
+        Arc::new(Connection::new(ConnectionParts {
             key: crate::identity::Identity::new("s", "s"),
             limits: Limits::default(),
-            line: Line::Pipe(Outbox::default()),
+            line: Transport::Pipe(Outbox::default()),
             broken: BrokenLines::new(Arc::default()),
             audience: Arc::default(),
             simple: false,
             deadlines: Arc::new(Deadlines::new(None)),
             parking: Arc::new(Parking::new()),
-            outfit: crate::upstream::connection::Outfit::default(),
+            outfit: crate::upstream::connection::ConnectionOptions::default(),
         }))
     }
 
@@ -367,7 +371,7 @@ mod tests {
                 seen.extend(new);
             }
             let answer = answer.replace("\"id\":1", &format!("\"id\":{}", seen[*which]));
-            let mut touched = Touched::default();
+            let mut touched = FlushSet::default();
             connection.receive(Payload::Borrowed(answer.as_bytes()), None, &mut touched);
         }
         std::future::pending::<()>().await;

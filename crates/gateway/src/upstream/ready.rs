@@ -10,7 +10,7 @@ use crate::call::Level;
 use crate::era::Era;
 use crate::limits::CHANGE_PAUSE;
 use crate::upstream::connection::Connection;
-use crate::upstream::handshake::{self, HandshakeError, Hello, LOOP_ADVICE};
+use crate::upstream::handshake::{self, HandshakeError, LOOP_ADVICE, ServerHello};
 use crate::upstream::incoming::bit;
 use crate::upstream::probe::{self, Opening};
 use crate::upstream::server::{Live, Server};
@@ -25,7 +25,7 @@ pub(super) async fn become_ready(
     supervisor: &Supervisor,
     opening: Opening<'_>,
     started: Instant,
-) -> Result<Arc<Hello>, HandshakeError> {
+) -> Result<Arc<ServerHello>, HandshakeError> {
     let capabilities = supervisor.declared.get().await;
     let instance = &supervisor.registry.instance;
     let hello = Arc::new(probe::open(connection, opening, &capabilities, instance).await?);
@@ -55,7 +55,7 @@ pub(super) async fn become_ready(
 fn publish(
     server: &Server,
     connection: &Arc<Connection>,
-    hello: &Arc<Hello>,
+    hello: &Arc<ServerHello>,
     listing: Listing,
     supervisor: &Supervisor,
 ) {
@@ -81,7 +81,7 @@ fn publish(
 }
 
 /// A server that comes again is told what its predecessor knew.
-fn catch_up(server: &Server, connection: &Arc<Connection>, hello: &Hello) {
+fn catch_up(server: &Server, connection: &Arc<Connection>, hello: &ServerHello) {
     if let Some(before) = server.take_subscriptions() {
         connection.subscriptions.inherit(&before.subscriptions);
     }
@@ -90,7 +90,7 @@ fn catch_up(server: &Server, connection: &Arc<Connection>, hello: &Hello) {
 
 /// Tells a server that knows nothing of its clients the log level, and what they have subscribed
 /// to. Its refusals concern nobody.
-pub(super) fn remind(connection: &Connection, hello: &Hello) {
+pub(super) fn remind(connection: &Connection, hello: &ServerHello) {
     let level = connection.audience.level().filter(|_| hello.logs && hello.era == Era::Legacy);
     connection.told_level.store(level.map_or(u8::MAX, Level::number), Ordering::Relaxed);
     if let Some(level) = level {
@@ -106,7 +106,7 @@ pub(super) fn remind(connection: &Connection, hello: &Hello) {
 pub(super) async fn follow_changes(
     server: Arc<Server>,
     connection: Arc<Connection>,
-    hello: Arc<Hello>,
+    hello: Arc<ServerHello>,
     supervisor: Supervisor,
 ) {
     loop {

@@ -9,7 +9,7 @@ use trunkline_catalog::config::{Secrets, ServerSpec};
 
 use crate::known_listings::{Content, EntryId, KnownListing, KnownListings};
 use crate::limits::SEEN_AGAIN;
-use crate::upstream::handshake::Hello;
+use crate::upstream::handshake::ServerHello;
 
 #[derive(Debug)]
 pub(super) struct Remembered {
@@ -31,7 +31,7 @@ impl Remembered {
     }
 
     /// Keeps what the server has said just now, without anybody waiting for that.
-    pub(super) fn keep(&self, hello: &Hello, secrets: &Secrets) {
+    pub(super) fn keep(&self, hello: &ServerHello, secrets: &Secrets) {
         let clean = |text: &String| secrets.redact(text).into_owned();
         let extensions = hello.passed_extensions().map(String::from_utf8_lossy);
         // What had to be cleaned of a secret may be no object any more; it is left out.

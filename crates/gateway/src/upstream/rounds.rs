@@ -7,13 +7,13 @@ use parking_lot::Mutex;
 use tokio::time::sleep;
 use trunkline_wire::{Edits, Kind, Message, decode, member, scan, upstream_id};
 
-use crate::call::{Cancel, Carrier, Payload, ReturnPath, Ticket};
+use crate::call::{CallHandle, CallOwner, Cancel, Payload, ReplyTo};
 use crate::era::{self, InputRequest};
 use crate::error::{CallError, TURNED_DOWN};
 use crate::limits::{OPEN_QUESTIONS, ROUNDS};
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::upstream::connection::{Connection, under_our_id, with_digits};
-use crate::upstream::line::Heading;
+use crate::upstream::transport::Heading;
 
 /// One round: what was asked, and what has been answered.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(super) struct Rounds {
 
 #[derive(Debug)]
 struct Open {
-    path: ReturnPath,
+    path: ReplyTo,
     answers: Vec<Option<Vec<u8>>>,
 }
 
@@ -36,9 +36,9 @@ impl Rounds {
     /// `result` is what the server asks for.
     pub(super) fn begin(
         connection: &Arc<Connection>,
-        mut path: ReturnPath,
+        mut path: ReplyTo,
         result: &[u8],
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         if path.client.take(&path.id).is_none() {
             return; // it has had its outcome
@@ -59,8 +59,8 @@ impl Rounds {
             state,
             open: Mutex::new(None),
         });
-        let carrier: Arc<dyn Carrier> = Arc::clone(&rounds) as Arc<dyn Carrier>;
-        if !path.client.open(&path.id, Ticket::Sent { carrier, id: 0 }) {
+        let carrier: Arc<dyn CallOwner> = Arc::clone(&rounds) as Arc<dyn CallOwner>;
+        if !path.client.open(&path.id, CallHandle::Sent { carrier, id: 0 }) {
             return;
         }
         *rounds.open.lock() = Some(Open { path, answers });
@@ -69,13 +69,13 @@ impl Rounds {
         rounds.limit();
     }
 
-    fn ask(self: &Arc<Self>, touched: &mut Touched) {
+    fn ask(self: &Arc<Self>, touched: &mut FlushSet) {
         let doors = match &*self.open.lock() {
-            Some(open) => (Arc::clone(&open.path.client), open.path.door.clone()),
+            Some(open) => (Arc::clone(&open.path.client), open.path.sink.clone()),
             None => return,
         };
         let (client, door) = doors;
-        let carrier: Arc<dyn Carrier> = Arc::clone(self) as Arc<dyn Carrier>;
+        let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
         for (index, request) in self.requests.iter().enumerate() {
             let text = request.text(index.to_string().as_bytes());
             let Ok(question) = scan(&text) else { continue };
@@ -90,7 +90,7 @@ impl Rounds {
     }
 
     /// Makes the request again once everything is answered.
-    fn go_on_if_answered(&self, touched: &mut Touched) {
+    fn go_on_if_answered(&self, touched: &mut FlushSet) {
         let Open { path, answers } = {
             let mut open = self.open.lock();
             match &*open {
@@ -111,7 +111,7 @@ impl Rounds {
         self.connection.submit_again(&again, path, touched);
     }
 
-    fn end(&self, error: &CallError, touched: &mut Touched) {
+    fn end(&self, error: &CallError, touched: &mut FlushSet) {
         let open = self.open.lock().take();
         if let Some(Open { path, .. }) = open {
             self.forget_questions(&path, "the call has failed", touched);
@@ -119,9 +119,9 @@ impl Rounds {
         }
     }
 
-    fn forget_questions(&self, path: &ReturnPath, reason: &str, touched: &mut Touched) {
+    fn forget_questions(&self, path: &ReplyTo, reason: &str, touched: &mut FlushSet) {
         if let Some(itself) = self.itself.upgrade() {
-            path.client.forget_questions_of(&(itself as Arc<dyn Carrier>), reason, touched);
+            path.client.forget_questions_of(&(itself as Arc<dyn CallOwner>), reason, touched);
         }
     }
 
@@ -135,7 +135,7 @@ impl Rounds {
         drop(runtime.spawn(async move {
             sleep(limit).await;
             if let Some(rounds) = rounds.upgrade() {
-                let mut touched = Touched::default();
+                let mut touched = FlushSet::default();
                 let why = "it did not answer in time".to_owned();
                 let method = rounds.requests.first().map(|request| request.method.clone());
                 let (method, code) = (method.unwrap_or_default(), TURNED_DOWN);
@@ -145,7 +145,7 @@ impl Rounds {
         }));
     }
 
-    fn answered(&self, answer: &Message<'_>, touched: &mut Touched) {
+    fn answered(&self, answer: &Message<'_>, touched: &mut FlushSet) {
         let place = upstream_id(answer.id()).and_then(|id| usize::try_from(id).ok());
         if answer.kind == Kind::Refusal {
             let error = answer.text(answer.error);
@@ -169,7 +169,7 @@ impl Rounds {
 /// Is there something to go on with, and can the client be asked for it?
 fn may_go_on(
     connection: &Connection,
-    path: &ReturnPath,
+    path: &ReplyTo,
     requests: &[InputRequest],
     has_state: bool,
 ) -> Result<(), CallError> {
@@ -185,8 +185,8 @@ fn may_go_on(
     connection.check_asked(requests, |ability| path.client.can(ability))
 }
 
-impl Carrier for Rounds {
-    fn cancel(&self, _: u32, how: Cancel<'_>, touched: &mut Touched) {
+impl CallOwner for Rounds {
+    fn cancel(&self, _: u32, how: Cancel<'_>, touched: &mut FlushSet) {
         let open = self.open.lock().take();
         if let Some(Open { path, .. }) = open {
             self.forget_questions(&path, "the call was cancelled", touched);
@@ -194,11 +194,11 @@ impl Carrier for Rounds {
         }
     }
 
-    fn abandon(&self, _: u32, touched: &mut Touched) {
+    fn abandon(&self, _: u32, touched: &mut FlushSet) {
         self.end(&CallError::ShuttingDown { may_have_run: true }, touched);
     }
 
-    fn pass(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) {
+    fn pass(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) {
         let mut whole = Vec::new();
         edits.write(bytes, &mut whole);
         match scan(&whole) {
@@ -212,18 +212,18 @@ impl Carrier for Rounds {
 
 impl Connection {
     /// Makes a request again that was kept as this server gets it.
-    fn submit_again(self: &Arc<Self>, request: &[u8], path: ReturnPath, touched: &mut Touched) {
+    fn submit_again(self: &Arc<Self>, request: &[u8], path: ReplyTo, touched: &mut FlushSet) {
         let Ok(message) = scan(request) else { return };
         let mut pending = self.pending.lock();
         let id = match self.next_id(&mut pending) {
             Ok(id) => id,
             Err(error) => return path.fail_taken(&error, touched),
         };
-        let carrier: Arc<dyn Carrier> = Arc::clone(self) as Arc<dyn Carrier>;
-        if !path.client.open(&path.id, Ticket::Sent { carrier, id }) {
+        let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
+        if !path.client.open(&path.id, CallHandle::Sent { carrier, id }) {
             return;
         }
-        let (client, call, door) = (Arc::clone(&path.client), path.id.clone(), path.door.clone());
+        let (client, call, door) = (Arc::clone(&path.client), path.id.clone(), path.sink.clone());
         let sent = with_digits(id, |digits| {
             let edits = under_our_id(&message, &path, digits, &[]);
             self.line.request(id, &Heading::of(&message, &[]), request, &edits, touched)

@@ -15,24 +15,24 @@ use trunkline_catalog::config::{
 };
 use trunkline_wire::{Message, Span};
 
-use crate::call::{Asker, Audience, Note, ReturnPath, Watch};
+use crate::call::{Asker, Audience, CallRecord, Observers, ReplyTo};
 use crate::error::CallError;
 use crate::events::Event;
 use crate::identity::Identity;
 use crate::known_listings::{KnownListing, KnownListings};
 use crate::limits::STDERR_SHOWN;
 use crate::login::{Bearer, Logins};
-use crate::pump::Touched;
-use crate::traces::Hop;
+use crate::pump::FlushSet;
+use crate::traces::SpanKind;
 use crate::upstream::breaker::Breaker;
-use crate::upstream::connection::{Connection, Outfit};
-use crate::upstream::handshake::Hello;
+use crate::upstream::connection::{Connection, ConnectionOptions};
+use crate::upstream::handshake::ServerHello;
 use crate::upstream::last_words::LastWords;
 use crate::upstream::probe::Known;
 use crate::upstream::remembered::Remembered;
 use crate::upstream::remote::Spoken;
-use crate::upstream::room::{Cause, Room, Turned};
 use crate::upstream::state::{State, Status};
+use crate::upstream::wait_queue::{Cause, Turned, WaitQueue};
 
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -65,9 +65,9 @@ pub(crate) struct Server {
     /// As a process: the era it was found to be of.
     pub(super) known: Known,
     calls: CallRules,
-    provisions: Provisions,
+    provisions: Services,
     /// Where its calls wait, if they may.
-    pub(crate) room: Option<Arc<Room>>,
+    pub(crate) room: Option<Arc<WaitQueue>>,
     pub(super) breaker: Mutex<Breaker>,
     /// What its process has written to stderr, also when that has ended.
     words: Mutex<Option<Arc<LastWords>>>,
@@ -85,9 +85,9 @@ pub(crate) struct Server {
 
 /// What every server is given by its gateway.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Provisions {
+pub(crate) struct Services {
     /// Who is told what happens.
-    pub(crate) watch: Option<Arc<Watch>>,
+    pub(crate) watch: Option<Arc<Observers>>,
     /// Calls wait while a server is away.
     pub(crate) holds: bool,
     /// Where it is remembered what servers say of themselves.
@@ -110,11 +110,11 @@ const MOST_WARNINGS: usize = 1000;
 pub(crate) struct Live {
     pub(crate) connection: Arc<Connection>,
     pub(crate) listing: Arc<Listing>,
-    pub(crate) hello: Arc<Hello>,
+    pub(crate) hello: Arc<ServerHello>,
 }
 
 impl Server {
-    pub(crate) fn new(spec: ServerSpec, audience: Arc<Audience>, provisions: &Provisions) -> Self {
+    pub(crate) fn new(spec: ServerSpec, audience: Arc<Audience>, provisions: &Services) -> Self {
         let key = Identity::new(&spec.id, &spec.key);
         let bearer = match (&spec.login, &spec.transport, &provisions.logins) {
             (Some(login), Transport::Remote { url, .. }, Some(logins)) => {
@@ -127,7 +127,7 @@ impl Server {
         let (holds, at_once) = (provisions.holds, spec.calls.at_once);
         let room = (holds || at_once.is_some()).then(|| {
             let bell = Arc::clone(&provisions.bell);
-            Arc::new(Room::new(key.clone(), holds, at_once, bell))
+            Arc::new(WaitQueue::new(key.clone(), holds, at_once, bell))
         });
         Self {
             key,
@@ -186,7 +186,7 @@ impl Server {
             spoken: self.spoken.passed_on(),
             known: self.known.passed_on(),
             calls: self.calls,
-            provisions: Provisions { holds: false, ..self.provisions.clone() },
+            provisions: Services { holds: false, ..self.provisions.clone() },
             room: self.room.as_ref().and_then(|room| room.private()).map(Arc::new),
             breaker: Mutex::default(),
             words: Mutex::default(),
@@ -333,7 +333,7 @@ impl Server {
     }
 
     /// It runs, and has said this of itself.
-    pub(super) fn remember(&self, hello: &Hello) {
+    pub(super) fn remember(&self, hello: &ServerHello) {
         if let Some(remembered) = &self.remembered {
             remembered.keep(hello, &self.secrets);
         }
@@ -355,8 +355,8 @@ impl Server {
     }
 
     /// What a connection to it is given.
-    pub(super) fn outfit(&self) -> Outfit {
-        Outfit {
+    pub(super) fn outfit(&self) -> ConnectionOptions {
+        ConnectionOptions {
             room: self.room.clone(),
             watch: self.provisions.watch.clone(),
             timeout: self.calls.timeout,
@@ -396,12 +396,12 @@ impl Server {
     }
 
     /// Its calls may wait for it now.
-    pub(crate) fn waiting_room(&self) -> Option<&Arc<Room>> {
+    pub(crate) fn waiting_room(&self) -> Option<&Arc<WaitQueue>> {
         self.room.as_ref().filter(|room| room.takes_calls())
     }
 
     /// Keeps a call that waits for the server, or says why it cannot wait.
-    pub(crate) fn hold(&self, path: ReturnPath, touched: &mut Touched) -> Result<(), Turned> {
+    pub(crate) fn hold(&self, path: ReplyTo, touched: &mut FlushSet) -> Result<(), Turned> {
         let Some(room) = self.waiting_room() else {
             let error =
                 CallError::ServerAbsent { server: self.key.to_string(), why: self.absence() };
@@ -418,13 +418,13 @@ impl Server {
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
         asker: Asker<'_>,
-    ) -> Option<Arc<Note>> {
+    ) -> Option<Arc<CallRecord>> {
         let watch = self.provisions.watch.as_ref()?;
         let hop = match self.transport {
-            Transport::Stdio { .. } => Hop::Pipe,
-            Transport::Remote { .. } => Hop::Network,
+            Transport::Stdio { .. } => SpanKind::Pipe,
+            Transport::Remote { .. } => SpanKind::Network,
         };
-        Note::of(message, changes, (&self.key, hop), asker, watch)
+        CallRecord::of(message, changes, (&self.key, hop), asker, watch)
     }
 
     /// Calls that are with it, and calls that wait for it.

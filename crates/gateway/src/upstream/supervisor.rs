@@ -13,7 +13,8 @@ use trunkline_keeper::{Keeper, LaunchError};
 
 use crate::deadlines::Deadlines;
 use crate::limits::{
-    BACKOFF_FIRST, BACKOFF_LONGEST, EXIT_WINDOW, EXITS_PER_WINDOW, Farewell, Limits, ONE_SERVER,
+    BACKOFF_FIRST, BACKOFF_LONGEST, EXIT_WINDOW, EXITS_PER_WINDOW, Limits, ONE_SERVER,
+    ShutdownGrace,
 };
 use crate::pump::Pump;
 use crate::registry::Registry;
@@ -46,7 +47,7 @@ pub(crate) struct Supervisor {
     /// The literal simple product: tools only.
     pub(crate) simple: bool,
     /// `Some` once the gateway ends.
-    pub(crate) farewell: watch::Receiver<Option<Farewell>>,
+    pub(crate) farewell: watch::Receiver<Option<ShutdownGrace>>,
 }
 
 /// What becomes of a server that has failed.
@@ -216,7 +217,7 @@ fn is_repeated(before: &Status, failure: &Failure, retry: Option<Retry>) -> bool
 
 impl Supervisor {
     /// Waits until the gateway ends or this server is dismissed; says how.
-    pub(crate) async fn ending(&self, server: &Server) -> Farewell {
+    pub(crate) async fn ending(&self, server: &Server) -> ShutdownGrace {
         let mut farewell = self.farewell.clone();
         let farewell = async {
             match farewell.wait_for(Option::is_some).await {

@@ -9,10 +9,10 @@ use memchr::memmem;
 use parking_lot::Mutex;
 use trunkline_wire::{Message, decode, elements, find, member, scan};
 
-use crate::call::{Client, Payload, ReturnPath};
+use crate::call::{Client, Payload, ReplyTo};
 use crate::era::Era;
 use crate::limits::{ENTRIES_PER_LISTING, KNOWN_TASKS, PAGES_PER_LISTING};
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::upstream::connection::Connection;
 use crate::upstream::crossing::Shape;
 
@@ -76,10 +76,10 @@ impl Connection {
     /// A response of a server that has tasks: it may be one that tells of them.
     pub(super) fn settle_of_tasks(
         self: &Arc<Self>,
-        path: ReturnPath,
+        path: ReplyTo,
         shape: Shape,
         payload: Payload<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let bytes = payload.bytes();
         if path.lists_tasks {
@@ -100,12 +100,12 @@ impl Connection {
 
     fn pass_settled(
         self: &Arc<Self>,
-        path: ReturnPath,
+        path: ReplyTo,
         shape: Shape,
         payload: Payload<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
-        match path.manner.is_session() && self.era() == Era::Legacy {
+        match path.request_era.is_session() && self.era() == Era::Legacy {
             true => path.deliver(shape.id, payload, touched),
             false => self.deliver_across(path, shape, payload, touched),
         }

@@ -7,7 +7,7 @@ use trunkline_wire::{FaultKind, Message, scan};
 
 use crate::call::Payload;
 use crate::limits::REAL_ANSWER;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::upstream::connection::Connection;
 use crate::upstream::crossing::Shape;
 use crate::upstream::handshake::refusal_text;
@@ -90,7 +90,7 @@ impl Connection {
     /// open and there was one. True if it ends so.
     pub(super) fn settle_suspected(self: &Arc<Self>, id: UpstreamId) -> bool {
         let suspected = self.pending.lock().suspected.remove(&id);
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         let ended = match suspected {
             None => false,
             Some(Unowned::Broken(fault)) => {
@@ -107,7 +107,7 @@ impl Connection {
         self: &Arc<Self>,
         id: UpstreamId,
         refusal: Vec<u8>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> bool {
         let shape = scan(&refusal).ok().as_ref().and_then(Shape::of);
         let entry = self.pending.lock().remove(id);

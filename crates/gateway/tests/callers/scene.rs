@@ -13,8 +13,8 @@ use trunkline_catalog::config::{
 };
 use trunkline_catalog::name::Naming;
 use trunkline_gateway::{
-    Declared, Embedder, Face, Fleet, Gateway, Guests, HttpOptions, Inherited, Limits, Options,
-    Restart,
+    ConnectedClients, Declared, Embedder, Fleet, Gateway, GatewayInfo, HttpOptions, Inherited,
+    Limits, Options, Restart,
 };
 use trunkline_http::reach::Policy;
 
@@ -88,7 +88,7 @@ impl Scene {
             stay: true,
             gate: Some(Arc::clone(&keys) as _),
             attachment: Some(Arc::clone(&pages) as _),
-            guests: Guests::default(),
+            guests: ConnectedClients::default(),
             signals: None,
         };
         thread::spawn(move || {
@@ -197,7 +197,7 @@ fn options() -> Options {
         custom: vec![custom],
         naming: Naming::default(),
         exposure: Exposure::Full,
-        face: Face { name: "t".to_owned(), version: "1".to_owned(), simple: false },
+        face: GatewayInfo { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),
         restart: Restart::Always,
         caller_tells_failures: false,

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, timeout};
 use trunkline_catalog::config::{CallRules, Secrets, ServerSpec, Transport};
 use trunkline_catalog::name::Naming;
 use trunkline_gateway::{
-    CallEnded, Declared, Event, EventSink, Face, Fleet, Gateway, Inherited, Limits, Options,
+    CallEnded, Declared, Event, EventSink, Fleet, Gateway, GatewayInfo, Inherited, Limits, Options,
     Restart, ToolCall,
 };
 
@@ -158,7 +158,7 @@ fn options(servers: Vec<ServerSpec>, sink: EventSink) -> Options {
         custom: Vec::new(),
         naming: Naming::canonical(":"),
         exposure: trunkline_catalog::Exposure::Full,
-        face: Face { name: "t".to_owned(), version: "1".to_owned(), simple: false },
+        face: GatewayInfo { name: "t".to_owned(), version: "1".to_owned(), simple: false },
         limits: Limits::default(),
         restart: Restart::Always,
         caller_tells_failures: false,

@@ -9,8 +9,8 @@ use crate::front::http::caller::Remembered;
 use crate::front::http::clock::Clock;
 use crate::front::http::events::Stream;
 use crate::front::http::exchange::Exchange;
-use crate::front::http::once::Once;
 use crate::front::http::sse::SseSession;
+use crate::front::http::stateless_reply::StatelessReply;
 use crate::front::http::web::Web;
 use crate::limits::{
     BODY_BYTES_PER_SECOND, BODY_SECONDS, CLIENT_STALL, HEAD_SECONDS, IDLE_SECONDS, LEAVING_SECONDS,
@@ -63,7 +63,7 @@ pub(super) enum Open {
     #[default]
     Nothing,
     Exchange(Weak<Exchange>),
-    Once(Weak<Once>),
+    Once(Weak<StatelessReply>),
     Stream(Weak<Stream>),
     Sse(Weak<SseSession>),
     Web(Weak<Web>),
@@ -111,7 +111,7 @@ impl Conn {
     }
 
     /// The request it is busy with, if that stands for itself.
-    pub(super) fn once(&self) -> Option<Arc<Once>> {
+    pub(super) fn once(&self) -> Option<Arc<StatelessReply>> {
         match &self.slot.lock().open {
             Open::Once(once) => once.upgrade(),
             _ => None,

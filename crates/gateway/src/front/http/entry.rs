@@ -9,16 +9,16 @@ use trunkline_http::{Framing, Request, request};
 
 use crate::front::http::conn::Conn;
 use crate::front::http::front::Front;
+use crate::front::http::head_cache::Cached;
 use crate::front::http::refusal::{Refusal, Stop};
-use crate::front::http::repeat::Good;
-use crate::front::http::reply::{Manner, Reply};
+use crate::front::http::reply::{Reply, ReplyMode};
 use crate::front::http::routes::{Route, Visit, follow, route_of};
 use crate::gate::{Admission, Asking, Decision, Denied, Pass};
 use crate::limits::ADMISSION;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 
 pub(super) struct Entry<'a> {
-    pub(super) manner: Manner,
+    pub(super) manner: ReplyMode,
     /// Of the gate, from before it was asked.
     pub(super) version: u64,
     pub(super) way: Result<Way, Stop>,
@@ -57,7 +57,7 @@ impl Line {
     pub(super) fn enter<'a>(&self, request: &'a Request<'a>) -> Entry<'a> {
         let front = &self.front;
         let mut entry = Entry {
-            manner: Manner::of(request, None),
+            manner: ReplyMode::of(request, None),
             version: 0,
             way: Err(Refusal::NotFound.into()),
             limit: front.message_limit,
@@ -65,7 +65,7 @@ impl Line {
             request,
         };
         match front.guard.check(request) {
-            Ok(origin) => entry.manner = Manner::of(request, origin),
+            Ok(origin) => entry.manner = ReplyMode::of(request, origin),
             Err(why) => {
                 entry.manner.api = self.is_attached(request);
                 entry.way = Err(why.into());
@@ -129,8 +129,8 @@ impl Line {
         entry: Entry<'_>,
         head: &[u8],
         body: &[u8],
-        touched: &mut Touched,
-    ) -> Option<Good> {
+        touched: &mut FlushSet,
+    ) -> Option<Cached> {
         let reply = Reply::new(&self.conn, entry.manner);
         let (route, caller) = match entry.way {
             Ok(Way { route, caller }) => (route, caller),
@@ -187,7 +187,7 @@ impl Waiting {
         let task = async move {
             let decision = timeout(ADMISSION, later).await;
             let decision = decision.unwrap_or_else(|_| Err(undecided()));
-            let mut touched = Touched::default();
+            let mut touched = FlushSet::default();
             self.go_on(decision, route, version, reply, &mut touched);
             touched.flush();
         };
@@ -200,7 +200,7 @@ impl Waiting {
         route: Route,
         version: u64,
         reply: Reply,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let conn = &self.line.conn;
         let (pass, request) = match (decision, request(&self.head)) {

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use trunkline_http::{LAST_CHUNK, chunk, chunk_head, event_head};
 use trunkline_wire::Edits;
 
-use crate::call::{Exit, Payload};
+use crate::call::{Payload, Responder};
 use crate::front::http::clock::Clock;
 use crate::front::http::conn::{Conn, Open};
 use crate::front::http::reply::{Fields, Reply};
@@ -17,7 +17,7 @@ use crate::limits::{
     AWAY_SECONDS, COMMENT_SECONDS, KEPT_BYTES, KEPT_EVENTS, KEPT_SECONDS, STREAM_BYTES,
     WRITTEN_SECONDS,
 };
-use crate::pump::{Frame, Touched};
+use crate::pump::{FlushSet, Frame};
 
 #[derive(Debug)]
 pub(super) struct Stream {
@@ -80,7 +80,7 @@ impl Stream {
         reply: Reply,
         fields: &Fields<'_>,
         from: From,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let mut state = self.state.lock();
         if let Some(before) = state.to.take() {
@@ -114,7 +114,7 @@ impl Stream {
     }
 
     /// One more event. False: nobody will see it.
-    pub(super) fn push(&self, data: Bytes, role: Role, touched: &mut Touched) -> bool {
+    pub(super) fn push(&self, data: Bytes, role: Role, touched: &mut FlushSet) -> bool {
         let mut state = self.state.lock();
         let now = self.clock.now();
         if state.ended {
@@ -151,11 +151,11 @@ impl Stream {
     }
 
     /// No more events.
-    pub(super) fn close(&self, touched: &mut Touched) {
+    pub(super) fn close(&self, touched: &mut FlushSet) {
         self.over(&mut self.state.lock(), touched);
     }
 
-    fn over(&self, state: &mut State, touched: &mut Touched) {
+    fn over(&self, state: &mut State, touched: &mut FlushSet) {
         state.ended = true;
         state.since = self.clock.now();
         if let Some(reply) = state.to.take() {
@@ -174,7 +174,7 @@ impl Stream {
     }
 
     /// Says nothing, if nothing was said for long.
-    pub(super) fn comment(&self, after: u32, touched: &mut Touched) {
+    pub(super) fn comment(&self, after: u32, touched: &mut FlushSet) {
         let mut state = self.state.lock();
         let now = self.clock.now();
         if now.saturating_sub(state.spoken) < after {
@@ -217,16 +217,16 @@ impl Stream {
 }
 
 /// The stream for what concerns no call.
-impl Exit for Stream {
-    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) -> bool {
+impl Responder for Stream {
+    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         !self.is_away() && self.push(spliced(bytes, edits), Role::Message, touched)
     }
 
-    fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut Touched) -> bool {
+    fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut FlushSet) -> bool {
         false // nothing is asked through here
     }
 
-    fn unanswered(&self, _: &mut Touched) {}
+    fn unanswered(&self, _: &mut FlushSet) {}
 }
 
 pub(super) fn spliced(bytes: &[u8], edits: &Edits<'_>) -> Bytes {
@@ -319,7 +319,7 @@ pub(super) fn framed(reply: &Reply, bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-pub(super) fn comment(reply: &Reply, touched: &mut Touched) {
+pub(super) fn comment(reply: &Reply, touched: &mut FlushSet) {
     let mut out = Vec::new();
     framed(reply, b":\n\n", &mut out);
     put(reply, &out);
@@ -327,7 +327,7 @@ pub(super) fn comment(reply: &Reply, touched: &mut Touched) {
 }
 
 /// The end of a stream; the connection may go on.
-pub(super) fn end(mut reply: Reply, touched: &mut Touched) {
+pub(super) fn end(mut reply: Reply, touched: &mut FlushSet) {
     if reply.has_chunks() {
         put(&reply, LAST_CHUNK);
     }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use trunkline_wire::Edits;
 
-use crate::call::{Exit, Payload};
+use crate::call::{Payload, Responder};
 use crate::front::http::events::{From, Role, Stream, end, put, spliced, stream_head};
 use crate::front::http::reply::{JSON, Reply};
 use crate::front::http::streams::Streams;
-use crate::pump::{Frame, Touched};
+use crate::pump::{FlushSet, Frame};
 
 #[derive(Debug)]
 pub(super) struct Exchange {
@@ -43,14 +43,14 @@ impl Exchange {
     }
 
     /// Nothing was said for long: becomes a stream, so that something can be.
-    pub(super) fn open_up(&self, touched: &mut Touched) {
+    pub(super) fn open_up(&self, touched: &mut FlushSet) {
         if let Some(stream) = self.stream(touched) {
             stream.comment(0, touched);
         }
     }
 
     /// The stream of the exchange, begun now if need be; `None`: nobody would see it.
-    fn stream(&self, touched: &mut Touched) -> Option<Arc<Stream>> {
+    fn stream(&self, touched: &mut FlushSet) -> Option<Arc<Stream>> {
         let mut state = self.state.lock();
         match &*state {
             State::Done => return None,
@@ -73,7 +73,7 @@ impl Exchange {
         mut reply: Reply,
         payload: Payload<'_>,
         edits: &Edits<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> bool {
         let mut head = Vec::with_capacity(160);
         let length = edits.length(payload.bytes());
@@ -91,13 +91,13 @@ impl Exchange {
     }
 }
 
-impl Exit for Exchange {
-    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) -> bool {
+impl Responder for Exchange {
+    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         let stream = self.stream(touched);
         stream.is_some_and(|stream| stream.push(spliced(bytes, edits), Role::Message, touched))
     }
 
-    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut Touched) -> bool {
+    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         let state = std::mem::replace(&mut *self.state.lock(), State::Done);
         match state {
             State::Waiting(reply) => self.answer_plainly(reply, payload, edits, touched),
@@ -109,7 +109,7 @@ impl Exit for Exchange {
     }
 
     /// The client waits for the end of its POST all the same.
-    fn unanswered(&self, touched: &mut Touched) {
+    fn unanswered(&self, touched: &mut FlushSet) {
         let state = std::mem::replace(&mut *self.state.lock(), State::Done);
         match state {
             State::Waiting(reply) if self.kind == Kind::Batch => {
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::front::http::clock::Clock;
     use crate::front::http::conn::Conn;
-    use crate::front::http::reply::Manner;
+    use crate::front::http::reply::ReplyMode;
     use crate::pump::Pump;
     use crate::stream::Input;
 
@@ -156,7 +156,7 @@ mod tests {
 
     impl Line {
         fn exchange(&self, streams: &Arc<Streams>, kind: Kind) -> Arc<Exchange> {
-            Exchange::new(streams, kind, Reply::new(&self.conn, Manner::PLAIN))
+            Exchange::new(streams, kind, Reply::new(&self.conn, ReplyMode::PLAIN))
         }
 
         /// What the client gets until we close.
@@ -173,14 +173,14 @@ mod tests {
     }
 
     fn say(exchange: &Exchange, words: &str) -> bool {
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         let said = exchange.say(words.as_bytes(), &Edits::new(), &mut touched);
         touched.flush();
         said
     }
 
     fn answer(exchange: &Exchange, words: &str) -> bool {
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         let payload = Payload::Owned(words.as_bytes().to_vec());
         let answered = exchange.answer(payload, &Edits::new(), &mut touched);
         touched.flush();
@@ -188,7 +188,7 @@ mod tests {
     }
 
     fn unanswered(exchange: &Exchange) {
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         exchange.unanswered(&mut touched);
         touched.flush();
     }
@@ -219,7 +219,7 @@ mod tests {
         let Line { mut client, conn } = line(&pump);
         let large = "x".repeat(3 << 20);
         let exchange =
-            Exchange::new(&streams(true), Kind::Request, Reply::new(&conn, Manner::PLAIN));
+            Exchange::new(&streams(true), Kind::Request, Reply::new(&conn, ReplyMode::PLAIN));
         assert!(answer(&exchange, &large));
         conn.outbox.close_when_written();
         let mut text = String::new();
@@ -299,8 +299,8 @@ mod tests {
         assert!(first.conn.outbox.is_closed() && !stream.is_attached());
         assert!(say(&exchange, "two"));
         let second = line(&pump);
-        let mut touched = Touched::default();
-        let reply = Reply::new(&second.conn, Manner::PLAIN);
+        let mut touched = FlushSet::default();
+        let reply = Reply::new(&second.conn, ReplyMode::PLAIN);
         stream.attach(reply, &[], From::After(1), &mut touched);
         touched.flush();
         assert!(stream.is_attached());
@@ -312,7 +312,7 @@ mod tests {
         );
         // All of it is over: whoever comes back once more gets what it asks for, and the end.
         let third = line(&pump);
-        let reply = Reply::new(&third.conn, Manner::PLAIN);
+        let reply = Reply::new(&third.conn, ReplyMode::PLAIN);
         stream.attach(reply, &[], From::After(2), &mut touched);
         touched.flush();
         assert_eq!(parts(&third.text()).1, "15\r\nid: 1-3\ndata: three\n\n\r\n0\r\n\r\n");
@@ -335,7 +335,7 @@ mod tests {
     fn a_request_nobody_answers_does_not_keep_its_client_waiting() {
         let (pump, _) = Pump::start().unwrap();
         let Line { mut client, conn } = line(&pump);
-        drop(Exchange::new(&streams(true), Kind::Request, Reply::new(&conn, Manner::PLAIN)));
+        drop(Exchange::new(&streams(true), Kind::Request, Reply::new(&conn, ReplyMode::PLAIN)));
         let mut text = String::new();
         client.read_to_string(&mut text).unwrap();
         assert_eq!(text, "");
@@ -346,11 +346,11 @@ mod tests {
     fn the_answer_to_a_page_names_its_origin_and_http_1_0_gets_no_chunks() {
         let (pump, _) = Pump::start().unwrap();
         let Line { mut client, conn } = line(&pump);
-        let manner = Manner {
+        let manner = ReplyMode {
             keep_alive: false,
             chunks: false,
             origin: Some("http://localhost:1".into()),
-            ..Manner::PLAIN
+            ..ReplyMode::PLAIN
         };
         let exchange = Exchange::new(&streams(false), Kind::Request, Reply::new(&conn, manner));
         assert!(say(&exchange, "one") && answer(&exchange, "two"));

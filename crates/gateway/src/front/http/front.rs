@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::call::{Door, Nowhere};
+use crate::call::{Discard, ResponseSink};
 use crate::front::http::attach::Attachment;
 use crate::front::http::budget::Budget;
 use crate::front::http::clock::Clock;
@@ -31,7 +31,7 @@ pub(super) struct Front {
     /// The longest body.
     pub(super) message_limit: usize,
     /// For messages that have no answer.
-    pub(super) nowhere: Door,
+    pub(super) nowhere: ResponseSink,
     /// The last client of `/sse` has gone, and it was not to be outlived.
     pub(super) done: CancellationToken,
     stay: bool,
@@ -80,7 +80,7 @@ impl Front {
             clock: Arc::new(Clock::new()),
             bodies: Arc::default(),
             message_limit,
-            nowhere: Door::Exit(Arc::new(Nowhere)),
+            nowhere: ResponseSink::Responder(Arc::new(Discard)),
             done: CancellationToken::new(),
             stay,
             conns: Mutex::default(),

@@ -4,14 +4,14 @@ use trunkline_wire::encode_into;
 
 use crate::front::http::reply::Reply;
 use crate::front::http::routes::{Visit, accepts_html};
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 
-pub(super) fn alive(reply: Reply, touched: &mut Touched) {
+pub(super) fn alive(reply: Reply, touched: &mut FlushSet) {
     reply.json(200, br#"{"status":"ok"}"#, touched);
 }
 
 /// Ready once every server has been up or has failed, until the end begins.
-pub(super) fn ready(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
+pub(super) fn ready(visit: &Visit<'_, '_>, reply: Reply, touched: &mut FlushSet) {
     if visit.front.is_draining() {
         return reply.json(503, br#"{"status":"draining"}"#, touched);
     }
@@ -36,7 +36,7 @@ pub(super) fn ready(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) 
 }
 
 /// Where nobody else has a front page: what this is, for browsers with a little more.
-pub(super) fn welcome(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
+pub(super) fn welcome(visit: &Visit<'_, '_>, reply: Reply, touched: &mut FlushSet) {
     let (kind, body): (&[u8], &[u8]) = match accepts_html(visit.request) {
         true => (b"text/html; charset=utf-8", WELCOME_PAGE),
         false => (b"text/plain; charset=utf-8", WELCOME),

@@ -5,40 +5,40 @@ use std::sync::Arc;
 use trunkline_http::{Request, accepts};
 use trunkline_wire::{Kind as MessageKind, Message, Revision, decode, elements, member};
 
-use crate::call::Door;
+use crate::call::ResponseSink;
 use crate::error::CallError;
-use crate::front::http::alone::Alone;
 use crate::front::http::conn::Open;
 use crate::front::http::events::{From, Stream};
 use crate::front::http::exchange::{Exchange, Kind};
 use crate::front::http::front::Front;
-use crate::front::http::parented::parented;
+use crate::front::http::head_cache::Cached;
 use crate::front::http::posted::{Posted, check_type, read};
 use crate::front::http::refusal::Refusal;
-use crate::front::http::repeat::Good;
 use crate::front::http::reply::Reply;
 use crate::front::http::routes::Visit;
 use crate::front::http::sessions::HttpSession;
 use crate::front::http::stateless::{self, is_stateless};
+use crate::front::http::stateless_fast_path::StatelessFastPath;
+use crate::front::http::traced_sink::parented;
 use crate::limits::BATCH_MEMBERS;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::session::end_calls;
 
 pub(super) const EVENTS: &str = "text/event-stream";
 
 /// `POST`: one message, or several where the revision has batches. Returns what the head was good
 /// for, if that may come again.
-pub(super) fn post(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) -> Option<Good> {
+pub(super) fn post(visit: &Visit<'_, '_>, reply: Reply, touched: &mut FlushSet) -> Option<Cached> {
     let both_eras = !visit.front.context.face.simple;
     let usable = check_post(visit.request);
     if usable.is_ok() && both_eras && stateless::is_announced(&visit.request.headers) {
         stateless::post(visit, reply, touched);
-        return Alone::of(visit).map(Good::Alone);
+        return StatelessFastPath::of(visit).map(Cached::Alone);
     }
     match usable.and_then(|()| session(visit)) {
         Ok(session) => {
             converse(visit.front, &session, visit.body, reply, touched);
-            return Some(Good::Session(session));
+            return Some(Cached::Session(session));
         }
         Err(why) => read(visit.body, |posted| match (posted, why) {
             (
@@ -71,7 +71,7 @@ pub(super) fn converse(
     session: &Arc<HttpSession>,
     body: &[u8],
     reply: Reply,
-    touched: &mut Touched,
+    touched: &mut FlushSet,
 ) {
     session.seen();
     read(body, |posted| match posted {
@@ -109,7 +109,7 @@ fn is_initialize(message: &Message<'_>) -> bool {
 }
 
 /// Opens a session, if the request is good for one.
-fn initialize(visit: &Visit<'_, '_>, message: &Message<'_>, reply: Reply, touched: &mut Touched) {
+fn initialize(visit: &Visit<'_, '_>, message: &Message<'_>, reply: Reply, touched: &mut FlushSet) {
     let front = visit.front;
     if front.is_draining() {
         return reply.refuse(Refusal::ShuttingDown, message.id(), touched);
@@ -135,7 +135,7 @@ fn initialize(visit: &Visit<'_, '_>, message: &Message<'_>, reply: Reply, touche
 }
 
 /// The door through which the answer to a POST leaves.
-fn door(session: &Arc<HttpSession>, kind: Kind, mut reply: Reply) -> Door {
+fn door(session: &Arc<HttpSession>, kind: Kind, mut reply: Reply) -> ResponseSink {
     let parent = reply.take_parent();
     let conn = Arc::clone(&reply.conn);
     let exchange = Exchange::new(&session.streams, kind, reply);
@@ -148,7 +148,7 @@ fn take(
     session: &Arc<HttpSession>,
     message: &Message<'_>,
     reply: Reply,
-    touched: &mut Touched,
+    touched: &mut FlushSet,
 ) {
     let snapshot = session.session.context.view.snapshot();
     if message.kind != MessageKind::Request {
@@ -167,7 +167,7 @@ fn take_batch(
     session: &Arc<HttpSession>,
     batch: &[u8],
     reply: Reply,
-    touched: &mut Touched,
+    touched: &mut FlushSet,
 ) {
     let why = if !session.session.allows_batches() {
         Some(Refusal::Batch)
@@ -199,7 +199,7 @@ fn session(visit: &Visit<'_, '_>) -> Result<Arc<HttpSession>, Refusal> {
 }
 
 /// `GET`: a stream for what concerns no call, or the rest of one that broke.
-pub(super) fn listen(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
+pub(super) fn listen(visit: &Visit<'_, '_>, reply: Reply, touched: &mut FlushSet) {
     match listening(visit) {
         Ok((session, stream, from)) => {
             session.seen();
@@ -235,7 +235,7 @@ fn event_id(id: &[u8]) -> Option<(u64, u64)> {
 }
 
 /// `DELETE`: the client needs its session no longer.
-pub(super) fn leave(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
+pub(super) fn leave(visit: &Visit<'_, '_>, reply: Reply, touched: &mut FlushSet) {
     match session(visit) {
         Ok(session) => {
             end_calls(&session.session.client, touched);

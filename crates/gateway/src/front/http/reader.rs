@@ -12,11 +12,11 @@ use crate::front::http::budget::Share;
 use crate::front::http::conn::{Conn, Open, Stage};
 use crate::front::http::entry::Line;
 use crate::front::http::front::Front;
+use crate::front::http::head_cache::{Cached, HeadCache};
 use crate::front::http::mcp::converse;
 use crate::front::http::refusal::{Refusal, Stop};
-use crate::front::http::repeat::{Good, Repeated};
-use crate::front::http::reply::{Manner, Reply};
-use crate::pump::{Frame, Reader, SourceHandle, Touched};
+use crate::front::http::reply::{Reply, ReplyMode};
+use crate::pump::{FlushSet, Frame, Reader, SourceHandle};
 
 #[derive(Debug)]
 pub(super) struct HttpReader {
@@ -24,7 +24,7 @@ pub(super) struct HttpReader {
     buffer: Vec<u8>,
     reading: Reading,
     /// The head of the last message that was posted here.
-    repeated: Option<Repeated>,
+    repeated: Option<HeadCache>,
     /// Its place among the connections.
     _place: OwnedSemaphorePermit,
 }
@@ -74,7 +74,7 @@ impl HttpReader {
         }
     }
 
-    fn step(&mut self, bytes: &[u8], touched: &mut Touched) -> Step {
+    fn step(&mut self, bytes: &[u8], touched: &mut FlushSet) -> Step {
         match &mut self.reading {
             Reading::Head => match self.repeat(bytes, touched) {
                 Some(used) => Step::Used(used),
@@ -94,23 +94,23 @@ impl HttpReader {
     }
 
     /// The same head as before, and all of its body.
-    fn repeat(&self, bytes: &[u8], touched: &mut Touched) -> Option<usize> {
+    fn repeat(&self, bytes: &[u8], touched: &mut FlushSet) -> Option<usize> {
         let repeated = self.repeated.as_ref()?;
         let front = &self.line.front;
         let found = repeated.find(bytes, front.version())?;
         let end = found.head + found.body;
         let body = bytes.get(found.head..end).filter(|_| found.body <= front.message_limit)?;
         match &repeated.good {
-            Good::Session(session) => {
-                let reply = Reply::new(&self.line.conn, Manner::PLAIN);
+            Cached::Session(session) => {
+                let reply = Reply::new(&self.line.conn, ReplyMode::PLAIN);
                 converse(front, session, body, reply, touched);
             }
-            Good::Alone(alone) => alone.take(&self.line, found.name, body, touched)?,
+            Cached::Alone(alone) => alone.take(&self.line, found.name, body, touched)?,
         }
         Some(end)
     }
 
-    fn head(&mut self, bytes: &[u8], touched: &mut Touched) -> Step {
+    fn head(&mut self, bytes: &[u8], touched: &mut FlushSet) -> Step {
         match request(bytes) {
             Ok(Some((request, length))) => {
                 let (head, rest) = bytes.split_at_checked(length).unwrap_or_default();
@@ -120,7 +120,7 @@ impl HttpReader {
                 self.line.conn.reached(Stage::Head, 0);
                 Step::More
             }
-            Err(bad) => self.lose(&Refusal::from(bad).into(), Manner::lost(), touched),
+            Err(bad) => self.lose(&Refusal::from(bad).into(), ReplyMode::lost(), touched),
         }
     }
 
@@ -130,14 +130,14 @@ impl HttpReader {
         request: &Request<'_>,
         head: &[u8],
         rest: &[u8],
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> Step {
         let length = match request.body() {
             Ok(Framing::Length(length)) => Some(usize::try_from(length).unwrap_or(usize::MAX)),
             Ok(Framing::None) => Some(0),
             Ok(Framing::Chunked | Framing::UntilClose) => None,
             Err(bad) => {
-                let manner = Manner { api: self.line.is_attached(request), ..Manner::lost() };
+                let manner = ReplyMode { api: self.line.is_attached(request), ..ReplyMode::lost() };
                 return self.lose(&Refusal::from(bad).into(), manner, touched);
             }
         };
@@ -148,7 +148,7 @@ impl HttpReader {
             let (manner, version) = (entry.manner.clone(), entry.version);
             let posted = self.line.handle(entry, head, body, touched);
             self.repeated =
-                posted.and_then(|good| Repeated::new(good, head, request, &manner, version));
+                posted.and_then(|good| HeadCache::new(good, head, request, &manner, version));
             return Step::Used(head.len() + body.len());
         }
         let mut share = Share::new(&self.line.front.bodies);
@@ -159,7 +159,7 @@ impl HttpReader {
             Ok(_) => None,
         };
         if let Some(why) = why {
-            let manner = Manner { keep_alive: false, unread: true, ..entry.manner };
+            let manner = ReplyMode { keep_alive: false, unread: true, ..entry.manner };
             return self.lose(&why, manner, touched);
         }
         if rest.is_empty() && request.expects_continue() {
@@ -176,7 +176,7 @@ impl HttpReader {
         Step::Used(head.len())
     }
 
-    fn chunks(&mut self, bytes: &[u8], touched: &mut Touched) -> Step {
+    fn chunks(&mut self, bytes: &[u8], touched: &mut FlushSet) -> Step {
         let Reading::Chunks(mut chunks) = std::mem::replace(&mut self.reading, Reading::Head)
         else {
             return Step::More; // not reached: only chunks come here
@@ -190,12 +190,12 @@ impl HttpReader {
                     BadBody::TooLarge => chunks.too_long,
                     bad => Refusal::Body(bad),
                 };
-                return self.lose(&why.into(), Manner { api, ..Manner::lost() }, touched);
+                return self.lose(&why.into(), ReplyMode { api, ..ReplyMode::lost() }, touched);
             }
         };
         if !chunks.body.is_complete() {
             if !chunks.share.grow(chunks.decoded.len()) {
-                return self.lose(&Refusal::Crowded.into(), Manner::lost(), touched);
+                return self.lose(&Refusal::Crowded.into(), ReplyMode::lost(), touched);
             }
             self.line.conn.reached(Stage::Body, chunks.decoded.len());
             self.reading = Reading::Chunks(chunks);
@@ -207,13 +207,13 @@ impl HttpReader {
     }
 
     /// Refuses a request that cannot be read to its end: what follows cannot be made sense of.
-    fn lose(&mut self, why: &Stop, manner: Manner, touched: &mut Touched) -> Step {
+    fn lose(&mut self, why: &Stop, manner: ReplyMode, touched: &mut FlushSet) -> Step {
         self.reading = Reading::Nothing;
         Reply::new(&self.line.conn, manner).stop(why, b"null", touched);
         Step::Used(0)
     }
 
-    fn say_continue(&self, touched: &mut Touched) {
+    fn say_continue(&self, touched: &mut FlushSet) {
         let frame = Frame { head: b"HTTP/1.1 100 Continue\r\n\r\n", tail: b"" };
         // Closed: the end is on its way here.
         let _ = self.line.conn.outbox.put_framed(frame, b"", &Edits::new());
@@ -236,7 +236,7 @@ impl Reader for HttpReader {
         &mut self.buffer
     }
 
-    fn take(&mut self, source: &SourceHandle, touched: &mut Touched) {
+    fn take(&mut self, source: &SourceHandle, touched: &mut FlushSet) {
         let buffer = std::mem::take(&mut self.buffer);
         let mut rest = &buffer[..];
         while !rest.is_empty() && !self.line.conn.must_wait(rest.len(), source) {
@@ -250,7 +250,7 @@ impl Reader for HttpReader {
         self.used(used);
     }
 
-    fn ended(&mut self, touched: &mut Touched) {
+    fn ended(&mut self, touched: &mut FlushSet) {
         match self.line.conn.ended() {
             Open::Once(once) => {
                 if let Some(once) = once.upgrade() {

@@ -10,7 +10,7 @@ use trunkline_wire::Edits;
 use crate::front::http::conn::Conn;
 use crate::front::http::refusal::{Refusal, Stop, problem};
 use crate::front::http::web::PROBLEM;
-use crate::pump::{Frame, Touched};
+use crate::pump::{FlushSet, Frame};
 
 /// What is put around the body of an answer.
 pub(super) type Fields<'a> = [(&'a str, &'a [u8])];
@@ -18,13 +18,13 @@ pub(super) type Fields<'a> = [(&'a str, &'a [u8])];
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) conn: Arc<Conn>,
-    manner: Manner,
+    manner: ReplyMode,
     done: bool,
 }
 
 /// How the client wants to be answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Manner {
+pub(super) struct ReplyMode {
     /// Another request may follow on this connection.
     pub(super) keep_alive: bool,
     /// The request was refused before its end was read.
@@ -41,7 +41,7 @@ pub(super) struct Manner {
     pub(super) parent: Option<Box<str>>,
 }
 
-impl Manner {
+impl ReplyMode {
     /// As nearly all do.
     pub(super) const PLAIN: Self = Self {
         keep_alive: true,
@@ -74,14 +74,14 @@ impl Manner {
 
 impl Reply {
     /// The connection is busy from now on.
-    pub(super) fn new(conn: &Arc<Conn>, manner: Manner) -> Self {
+    pub(super) fn new(conn: &Arc<Conn>, manner: ReplyMode) -> Self {
         conn.begin();
         Self { conn: Arc::clone(conn), manner, done: false }
     }
 
     /// Of a connection that the sweeper has taken.
     pub(super) fn taken(conn: &Arc<Conn>) -> Self {
-        let manner = Manner { unread: false, ..Manner::lost() };
+        let manner = ReplyMode { unread: false, ..ReplyMode::lost() };
         Self { conn: Arc::clone(conn), manner, done: false }
     }
 
@@ -91,7 +91,7 @@ impl Reply {
         status: u16,
         fields: &Fields<'_>,
         body: &[u8],
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let mut head = Vec::with_capacity(256);
         self.head(status, fields, Some(body.len()), &mut head);
@@ -102,17 +102,17 @@ impl Reply {
         self.finish(touched);
     }
 
-    pub(super) fn json(self, status: u16, body: &[u8], touched: &mut Touched) {
+    pub(super) fn json(self, status: u16, body: &[u8], touched: &mut FlushSet) {
         self.send(status, &[("Content-Type", JSON)], body, touched);
     }
 
     /// Refuses the request; `id` is that of its message, if it is known.
-    pub(super) fn refuse(self, why: Refusal, id: &[u8], touched: &mut Touched) {
+    pub(super) fn refuse(self, why: Refusal, id: &[u8], touched: &mut FlushSet) {
         self.stop(&why.into(), id, touched);
     }
 
     /// The same for any reason.
-    pub(super) fn stop(self, why: &Stop, id: &[u8], touched: &mut Touched) {
+    pub(super) fn stop(self, why: &Stop, id: &[u8], touched: &mut FlushSet) {
         let (status, words) = (why.status(), why.words());
         tracing::debug!(status, "a request is refused: {words}");
         let (kind, body) = match self.manner.api {
@@ -179,12 +179,12 @@ impl Reply {
     }
 
     /// All of the answer is put: the connection is free, or ends.
-    pub(super) fn finish(&mut self, touched: &mut Touched) {
+    pub(super) fn finish(&mut self, touched: &mut FlushSet) {
         self.done = true;
         touched.note(&self.conn.outbox);
         match &self.manner {
-            Manner { unread: true, .. } => self.conn.leave(),
-            Manner { keep_alive: true, .. } => self.conn.free(),
+            ReplyMode { unread: true, .. } => self.conn.leave(),
+            ReplyMode { keep_alive: true, .. } => self.conn.free(),
             _ => self.conn.outbox.close_when_written(),
         }
     }

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use crate::front::http::front::Front;
 use crate::gate::{Gate, Pass};
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::session::turn_out;
 
 /// What the sweeper knows of the gate.
@@ -35,7 +35,7 @@ impl Watch {
 
 impl Front {
     /// Once a second: sessions and streams of those whose pass has expired or was taken back.
-    pub(super) fn turn_out(&self, watch: &mut Watch, touched: &mut Touched) {
+    pub(super) fn turn_out(&self, watch: &mut Watch, touched: &mut FlushSet) {
         let Some(gate) = &self.gate else { return };
         let changed = watch.looks(gate.version());
         let now = SystemTime::now();

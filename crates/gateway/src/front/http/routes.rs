@@ -10,13 +10,13 @@ use crate::front::http::attach::{Attachment, hand_over};
 use crate::front::http::contexts::client_of;
 use crate::front::http::entry::asking;
 use crate::front::http::front::Front;
+use crate::front::http::head_cache::Cached;
 use crate::front::http::mirror::repeats_argument;
 use crate::front::http::refusal::Refusal;
-use crate::front::http::repeat::Good;
 use crate::front::http::reply::Reply;
 use crate::front::http::{health, mcp, sse};
 use crate::gate::{Admission, Pass};
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::session::Session;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,8 +134,8 @@ pub(super) fn follow(
     route: Route,
     visit: &Visit<'_, '_>,
     reply: Reply,
-    touched: &mut Touched,
-) -> Option<Good> {
+    touched: &mut FlushSet,
+) -> Option<Cached> {
     match route {
         Route::Post => return mcp::post(visit, reply, touched),
         Route::Listen => mcp::listen(visit, reply, touched),
@@ -163,7 +163,7 @@ pub(super) fn follow(
 type Allowed = (&'static [u8], &'static [u8], &'static [u8]);
 
 /// The Origin was checked, and is repeated in the head.
-fn preflight(request: &Request<'_>, allowed: Allowed, reply: Reply, touched: &mut Touched) {
+fn preflight(request: &Request<'_>, allowed: Allowed, reply: Reply, touched: &mut FlushSet) {
     let (allowed, methods, headers) = allowed;
     let wanted = request.headers.tokens("access-control-request-headers");
     let mut headers = headers.to_vec();

@@ -8,14 +8,14 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::front::http::attach::Attachment;
+use crate::front::http::connected_clients::ConnectedClients;
 use crate::front::http::front::{Front, Others};
 use crate::front::http::guard::Guard;
-use crate::front::http::guests::Guests;
 use crate::front::http::listener::accept;
 use crate::front::http::sweep::sweep;
 use crate::front::signals::{OnHangup, Signals};
 use crate::gate::Gate;
-use crate::limits::{BACKLOG, Farewell, HTTP_DRAIN, LAST_FLUSH, LAST_TASKS, SIGNALLED};
+use crate::limits::{BACKLOG, HTTP_DRAIN, LAST_FLUSH, LAST_TASKS, SIGNALLED, ShutdownGrace};
 use crate::pump::Pump;
 use crate::session::{SessionContext, abandon};
 
@@ -36,7 +36,7 @@ pub struct HttpOptions {
     /// Other routes on the same address.
     pub attachment: Option<Arc<dyn Attachment>>,
     /// Shows who is connected.
-    pub guests: Guests,
+    pub guests: ConnectedClients,
     /// Those of whoever has listened before: one that came meanwhile counts. `None`: they are heard
     /// from here on.
     pub signals: Option<Signals>,
@@ -64,7 +64,7 @@ pub(crate) async fn serve(
     context: Arc<SessionContext>,
     message_limit: usize,
     pump: &Pump,
-    finish: impl AsyncFnOnce(Farewell),
+    finish: impl AsyncFnOnce(ShutdownGrace),
 ) -> io::Result<()> {
     let HttpOptions { listener, token, hosts, origins, stay, gate, attachment, guests, signals } =
         options;

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use rustix::rand::{GetRandomFlags, getrandom};
 use trunkline_wire::{LATEST_LEGACY, Revision};
 
-use crate::call::{Door, Presence};
+use crate::call::{Presence, ResponseSink};
 use crate::front::http::caller::Owner;
 use crate::front::http::clock::Clock;
 use crate::front::http::events::Stream;
@@ -18,7 +18,7 @@ use crate::front::http::sse::SseSession;
 use crate::front::http::streams::Streams;
 use crate::gate::Pass;
 use crate::limits::{SESSION_SECONDS, SESSIONS};
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::session::{Session, SessionContext};
 
 /// 128 random bits as hexadecimal digits: whoever knows it is the client.
@@ -82,7 +82,7 @@ impl HttpSession {
     /// The stream for what concerns no call: that leaves through it from now on.
     pub(super) fn general(&self) -> Arc<Stream> {
         let general = self.streams.general();
-        self.session.client.set_stream(Some(Door::Exit(Arc::clone(&general) as _)));
+        self.session.client.set_stream(Some(ResponseSink::Responder(Arc::clone(&general) as _)));
         general
     }
 
@@ -90,7 +90,7 @@ impl HttpSession {
     /// as they would.
     fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         self.streams.close_general(&mut touched);
         touched.flush();
         self.session.end();
@@ -218,7 +218,7 @@ impl Sessions {
             session.end();
         }
         let sse: Vec<_> = self.sse.lock().drain().map(|(_, client)| client).collect();
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         for client in sse {
             client.close(&mut touched);
             client.session.end();

@@ -8,21 +8,21 @@ use parking_lot::Mutex;
 use trunkline_http::accepts;
 use trunkline_wire::{Edits, Kind};
 
-use crate::call::{Door, Exit, Payload};
+use crate::call::{Payload, Responder, ResponseSink};
 use crate::front::http::caller::Owner;
 use crate::front::http::clock::Clock;
 use crate::front::http::conn::Open;
 use crate::front::http::events::{COMMENT, around, comment, end, framed, put, stream_head};
 use crate::front::http::front::Front;
 use crate::front::http::mcp::EVENTS;
-use crate::front::http::parented::parented;
 use crate::front::http::posted::{Posted, check_type, read};
 use crate::front::http::refusal::Refusal;
 use crate::front::http::reply::Reply;
 use crate::front::http::routes::Visit;
 use crate::front::http::sessions::{SessionId, random_id};
+use crate::front::http::traced_sink::parented;
 use crate::limits::{SESSIONS, STREAM_BYTES};
-use crate::pump::{Frame, Touched};
+use crate::pump::{FlushSet, Frame};
 use crate::session::Session;
 
 /// One client of `/sse`; also the door through which everything leaves for it.
@@ -39,7 +39,7 @@ pub(super) struct SseSession {
 }
 
 /// `GET /sse`: opens the stream and tells where to post.
-pub(super) fn open(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
+pub(super) fn open(visit: &Visit<'_, '_>, reply: Reply, touched: &mut FlushSet) {
     let front = visit.front;
     if !accepts(visit.request.headers.all("accept"), EVENTS) {
         return reply.refuse(Refusal::NoEventStream, b"null", touched);
@@ -66,14 +66,14 @@ pub(super) fn open(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
         to: Mutex::new(Some(reply)),
         spoken: AtomicU32::new(front.clock.now()),
     });
-    session.client.set_stream(Some(Door::Exit(Arc::clone(&client) as _)));
+    session.client.set_stream(Some(ResponseSink::Responder(Arc::clone(&client) as _)));
     front.sessions.add_sse(&client);
     conn.watch(Open::Sse(Arc::downgrade(&client)));
     front.announce(&session);
 }
 
 /// `POST /messages`: one message, answered on the stream.
-pub(super) fn post(visit: &Visit<'_, '_>, mut reply: Reply, touched: &mut Touched) {
+pub(super) fn post(visit: &Visit<'_, '_>, mut reply: Reply, touched: &mut FlushSet) {
     let front = visit.front;
     let Some(id) = visit.request.query().and_then(session_id) else {
         return reply.refuse(Refusal::NoSessionQuery, b"null", touched);
@@ -125,7 +125,7 @@ impl Front {
 }
 
 impl SseSession {
-    pub(super) fn comment(&self, touched: &mut Touched) {
+    pub(super) fn comment(&self, touched: &mut FlushSet) {
         let now = self.clock.now();
         if now.saturating_sub(self.spoken.load(Ordering::Relaxed)) < COMMENT {
             return;
@@ -137,14 +137,14 @@ impl SseSession {
     }
 
     /// Ends the stream.
-    pub(super) fn close(&self, touched: &mut Touched) {
+    pub(super) fn close(&self, touched: &mut FlushSet) {
         let reply = self.to.lock().take();
         if let Some(reply) = reply {
             end(reply, touched);
         }
     }
 
-    fn put(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut Touched) -> bool {
+    fn put(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         let to = self.to.lock();
         let Some(reply) = &*to else { return false };
         let outbox = &reply.conn.outbox;
@@ -168,14 +168,14 @@ impl SseSession {
 
 const EVENT: &[u8] = b"event: message\ndata: ";
 
-impl Exit for SseSession {
-    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) -> bool {
+impl Responder for SseSession {
+    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         self.put(Payload::Borrowed(bytes), edits, touched)
     }
 
-    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut Touched) -> bool {
+    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         self.put(payload, edits, touched)
     }
 
-    fn unanswered(&self, _: &mut Touched) {}
+    fn unanswered(&self, _: &mut FlushSet) {}
 }

@@ -7,22 +7,22 @@ use trunkline_catalog::ToolRoute;
 use trunkline_http::Headers;
 use trunkline_wire::{Id, Kind, MODERN, Message, Revision, decode};
 
-use crate::call::{Manner, Stateless};
+use crate::call::{RequestEra, Stateless};
 use crate::era::Era;
 use crate::error::CallError;
 use crate::front::http::conn::Open;
 use crate::front::http::front::Front;
 use crate::front::http::mirror::{VERSION, check_params, check_standard, check_version};
-use crate::front::http::once::Once;
-use crate::front::http::parented::parented;
 use crate::front::http::posted::{Posted, read};
 use crate::front::http::refusal::Refusal;
 use crate::front::http::reply::Reply;
 use crate::front::http::routes::Visit;
+use crate::front::http::stateless_reply::StatelessReply;
+use crate::front::http::traced_sink::parented;
 use crate::gate::{ANYONE, Pass};
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::registry::Snapshot;
-use crate::session::{Asked, Session};
+use crate::session::{Session, SessionRequest};
 
 /// Does the head say that its request stands for itself? A revision it names decides.
 pub(super) fn is_announced(headers: &Headers<'_>) -> bool {
@@ -40,7 +40,7 @@ pub(super) fn is_stateless(message: &Message<'_>) -> bool {
 }
 
 /// What is posted under such a head.
-pub(super) fn post(visit: &Visit<'_, '_>, reply: Reply, touched: &mut Touched) {
+pub(super) fn post(visit: &Visit<'_, '_>, reply: Reply, touched: &mut FlushSet) {
     read(visit.body, |posted| match posted {
         Posted::Message(message) => take(visit, &message, reply, touched),
         Posted::Batch(_) => refuse(reply, &CallError::InvalidRequest(ONE.to_owned()), touched),
@@ -62,7 +62,7 @@ pub(super) fn take(
     visit: &Visit<'_, '_>,
     message: &Message<'_>,
     reply: Reply,
-    touched: &mut Touched,
+    touched: &mut FlushSet,
 ) {
     let front = visit.front;
     match message.kind {
@@ -84,7 +84,7 @@ pub(super) fn take(
     }
 }
 
-fn request(visit: &Visit<'_, '_>, message: &Message<'_>, reply: Reply, touched: &mut Touched) {
+fn request(visit: &Visit<'_, '_>, message: &Message<'_>, reply: Reply, touched: &mut FlushSet) {
     let session = visit.stateless();
     let snapshot = session.context.view.snapshot();
     match checked(visit, message, &snapshot) {
@@ -107,18 +107,18 @@ pub(super) fn begin(
     caller: Option<&Arc<Pass>>,
     (message, how): (&Message<'_>, Arc<Stateless>),
     mut reply: Reply,
-    touched: &mut Touched,
+    touched: &mut FlushSet,
 ) {
-    let manner = Manner::Stateless(how);
+    let manner = RequestEra::Stateless(how);
     let id = Id::new(message.id());
     let parent = reply.take_parent();
     let conn = Arc::clone(&reply.conn);
-    let once = Once::new(id.clone(), caller, &front.clock, reply);
+    let once = StatelessReply::new(id.clone(), caller, &front.clock, reply);
     conn.watch(Open::Once(Arc::downgrade(&once)));
     let client = Arc::clone(&once.client);
     let door = parented(once, parent);
     let (door, client, manner) = (&door, &client, &manner);
-    session.asked(Asked { message, id, door, snapshot, client, manner }, touched);
+    session.asked(SessionRequest { message, id, door, snapshot, client, manner }, touched);
 }
 
 /// Is it properly made? What is missing in the body comes before what does not fit the head, and
@@ -177,7 +177,7 @@ fn shown(headers: &Headers<'_>) -> Arc<[u8]> {
 }
 
 /// Refuses something that has no id.
-fn refuse(reply: Reply, error: &CallError, touched: &mut Touched) {
+fn refuse(reply: Reply, error: &CallError, touched: &mut FlushSet) {
     tracing::debug!("a request is refused: {error}");
     let response = error.response_in(Era::Modern, b"null");
     let response = String::from_utf8_lossy(&response).replacen(",\"id\":null", "", 1);

@@ -9,7 +9,7 @@ use crate::front::http::clock::Clock;
 use crate::front::http::events::Stream;
 use crate::front::http::sessions::SessionId;
 use crate::limits::{KEPT_STREAMS, KEPT_STREAMS_BYTES};
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 
 #[derive(Debug)]
 pub(super) struct Streams {
@@ -56,7 +56,7 @@ impl Streams {
         Arc::clone(known.streams.entry(GENERAL).or_insert_with(new))
     }
 
-    pub(super) fn close_general(&self, touched: &mut Touched) {
+    pub(super) fn close_general(&self, touched: &mut FlushSet) {
         let general = self.known.lock().streams.remove(&GENERAL);
         if let Some(general) = general {
             general.close(touched);
@@ -107,7 +107,7 @@ mod tests {
 
     fn answer(stream: &Stream, length: usize) {
         let data = Bytes::from(vec![b'x'; length]);
-        assert!(stream.push(data, Role::Answer, &mut Touched::default()));
+        assert!(stream.push(data, Role::Answer, &mut FlushSet::default()));
     }
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
     fn what_a_client_that_stays_away_has_missed_is_forgotten() {
         let streams = streams();
         let general = streams.general();
-        assert!(general.push(Bytes::from_static(b"x"), Role::Message, &mut Touched::default()));
+        assert!(general.push(Bytes::from_static(b"x"), Role::Message, &mut FlushSet::default()));
         streams.forget(KEPT_SECONDS);
         assert_eq!(general.weight(), 1);
         streams.forget(KEPT_SECONDS + 1);

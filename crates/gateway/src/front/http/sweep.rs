@@ -13,7 +13,7 @@ use crate::front::http::refusal::Refusal;
 use crate::front::http::reply::Reply;
 use crate::front::http::revoke::Watch;
 use crate::limits::SLOW_ANSWER_SECONDS;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 
 const EVERY: Duration = Duration::from_secs(1);
 /// Sessions live long: they are looked at less often.
@@ -27,7 +27,7 @@ pub(super) async fn sweep(front: Arc<Front>) {
         front.visited().await;
         ticks.tick().await;
         let now = front.clock.advance();
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         for conn in front.conns() {
             look(&conn, now, &mut touched);
         }
@@ -41,7 +41,7 @@ pub(super) async fn sweep(front: Arc<Front>) {
     }
 }
 
-fn look(conn: &Arc<Conn>, now: u32, touched: &mut Touched) {
+fn look(conn: &Arc<Conn>, now: u32, touched: &mut FlushSet) {
     match conn.examine(now) {
         Finding::Fine => {}
         Finding::Close => conn.outbox.close(),

@@ -15,7 +15,7 @@ use crate::front::http::events::{COMMENT, comment, end, framed, put, unchunked};
 use crate::front::http::refusal::problem;
 use crate::front::http::reply::Reply;
 use crate::limits::STREAM_BYTES;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 
 /// Given at once, or later from any thread. Dropped without an answer, it says that there is none.
 pub struct WebReply {
@@ -39,7 +39,7 @@ impl WebReply {
     /// Answers all at once. `Content-Length` is added; to `HEAD` the body is not sent. Headers that
     /// cannot be sent are left out.
     pub fn send(mut self, status: u16, headers: &[(&str, &[u8])], body: &[u8]) {
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         if let Some(reply) = self.reply.take() {
             reply.send(status, &proper(headers), body, &mut touched);
         }
@@ -69,7 +69,7 @@ impl WebReply {
 impl Drop for WebReply {
     fn drop(&mut self) {
         let Some(reply) = self.reply.take() else { return };
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         let body = problem(500, "the request was not answered");
         reply.send(500, &[("Content-Type", PROBLEM)], &body, &mut touched);
         touched.flush();
@@ -95,7 +95,7 @@ impl fmt::Debug for WebStream {
 impl WebStream {
     /// The next piece. False: the client has gone, or takes so little that it was given up.
     pub fn write(&self, bytes: &[u8]) -> bool {
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         let written = self.0.write(bytes, &mut touched);
         touched.flush();
         written
@@ -113,7 +113,7 @@ impl WebStream {
 
 impl Drop for WebStream {
     fn drop(&mut self) {
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         self.0.end(&mut touched);
         touched.flush();
     }
@@ -133,7 +133,7 @@ pub(super) struct Web {
 
 impl Web {
     fn begin(self: &Arc<Self>, reply: Reply, status: u16, headers: &[(&str, &[u8])]) {
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         let mut head = Vec::with_capacity(256);
         reply.head(status, headers, None, &mut head);
         if !reply.has_chunks() {
@@ -157,7 +157,7 @@ impl Web {
         touched.flush();
     }
 
-    fn write(&self, bytes: &[u8], touched: &mut Touched) -> bool {
+    fn write(&self, bytes: &[u8], touched: &mut FlushSet) -> bool {
         let to = self.to.lock();
         let Some(reply) = &*to else { return false };
         let outbox = &reply.conn.outbox;
@@ -183,7 +183,7 @@ impl Web {
         self.gone.cancel();
     }
 
-    pub(super) fn comment(&self, touched: &mut Touched) {
+    pub(super) fn comment(&self, touched: &mut FlushSet) {
         let now = self.clock.now();
         if !self.events || now.saturating_sub(self.spoken.load(Ordering::Relaxed)) < COMMENT {
             return;
@@ -194,7 +194,7 @@ impl Web {
         }
     }
 
-    fn end(&self, touched: &mut Touched) {
+    fn end(&self, touched: &mut FlushSet) {
         let reply = self.to.lock().take();
         self.gone.cancel();
         if let Some(reply) = reply {

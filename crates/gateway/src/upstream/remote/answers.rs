@@ -8,19 +8,19 @@ use trunkline_wire::{Kind, decode, is_json, member, scan};
 use crate::call::Payload;
 use crate::error::CallError;
 use crate::limits::{LASTING_STREAM, REOPEN_FIRST, REOPEN_SOONEST};
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::upstream::connection::Connection;
 use crate::upstream::pending::UpstreamId;
 use crate::upstream::remote::exchange::{Exchange, Purpose};
 use crate::upstream::remote::facts::Facts;
-use crate::upstream::remote::line::HttpLine;
+use crate::upstream::remote::line::HttpTransport;
 use crate::upstream::remote::outcome::backoff;
 use crate::upstream::remote::pool::{Gate, Listening};
 use crate::upstream::remote::slot::Slot;
 use crate::upstream::remote::trouble::{Trouble, shown_url};
 use crate::upstream::remote::verdict::{Dialect, Verdict};
 
-impl HttpLine {
+impl HttpTransport {
     /// A response begins: what its head says about the session.
     pub(super) fn begun(&self, facts: &Facts, response: &Response<'_>) {
         match (facts.purpose, facts.verdict) {
@@ -37,7 +37,7 @@ impl HttpLine {
     }
 
     /// The whole body of a response: the answer to the request.
-    pub(super) fn answered(&self, purpose: Purpose, payload: Payload<'_>, touched: &mut Touched) {
+    pub(super) fn answered(&self, purpose: Purpose, payload: Payload<'_>, touched: &mut FlushSet) {
         let Some(connection) = self.connection() else { return };
         let Some(id) = purpose.id() else { return };
         self.receive(&connection, purpose, payload, touched);
@@ -54,7 +54,7 @@ impl HttpLine {
         slot: &Slot,
         purpose: Purpose,
         payload: Payload<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let Some(connection) = self.connection() else { return };
         self.receive(&connection, purpose, payload, touched);
@@ -70,7 +70,7 @@ impl HttpLine {
         connection: &Arc<Connection>,
         purpose: Purpose,
         payload: Payload<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let payload = one_line(payload);
         if let Purpose::Initialize(_) = purpose {
@@ -92,7 +92,7 @@ impl HttpLine {
     }
 
     /// The message has arrived; nothing more comes back here.
-    pub(super) fn accepted(&self, purpose: Purpose, status: u16, touched: &mut Touched) {
+    pub(super) fn accepted(&self, purpose: Purpose, status: u16, touched: &mut FlushSet) {
         match (purpose, self.dialect) {
             (Purpose::Initialized, _) => self.open_gate(touched),
             (Purpose::Goodbye, _) => self.parted.notify_one(),
@@ -109,7 +109,7 @@ impl HttpLine {
     }
 
     /// The handshake is over: everything may be sent.
-    pub(super) fn open_gate(&self, touched: &mut Touched) {
+    pub(super) fn open_gate(&self, touched: &mut FlushSet) {
         let mut pool = self.pool.lock();
         if pool.closed {
             return;
@@ -125,7 +125,7 @@ impl HttpLine {
     }
 
     /// An event that is not a message: the older transport says where to post to.
-    pub(super) fn named_event(&self, name: &[u8], data: &[u8], touched: &mut Touched) {
+    pub(super) fn named_event(&self, name: &[u8], data: &[u8], touched: &mut FlushSet) {
         let mut pool = self.pool.lock();
         if self.dialect != Dialect::Older || *name != *b"endpoint" || pool.gate != Gate::Shut {
             tracing::debug!(server = %self.key, "an event of an unknown kind is left alone");
@@ -152,7 +152,7 @@ impl HttpLine {
         slot: &Arc<Slot>,
         facts: &Facts,
         events: &Events,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let Some(exchange) = self.release(slot, facts.keep, touched) else { return };
         let (after, retry) = (events.last_id().to_vec(), events.retry());
@@ -196,7 +196,7 @@ impl HttpLine {
     }
 
     /// An event is over the limit. On a stream of many, how it starts may tell whose it is.
-    pub(super) fn event_too_large(&self, purpose: Purpose, head: &[u8], touched: &mut Touched) {
+    pub(super) fn event_too_large(&self, purpose: Purpose, head: &[u8], touched: &mut FlushSet) {
         match (purpose.id(), self.connection()) {
             (None, Some(connection)) => {
                 connection.oversize_line(head);
@@ -207,7 +207,7 @@ impl HttpLine {
     }
 
     /// What comes is over the limit.
-    pub(super) fn too_large(&self, purpose: Purpose, touched: &mut Touched) {
+    pub(super) fn too_large(&self, purpose: Purpose, touched: &mut FlushSet) {
         let limit = self.limits.message;
         let error = CallError::TooLarge { server: self.key.to_string(), limit };
         match (purpose.id(), self.connection()) {
@@ -224,7 +224,7 @@ impl HttpLine {
         id: UpstreamId,
         what: String,
         may_have_run: bool,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         connection.fail_into(id, &self.gone(what, may_have_run), touched);
     }

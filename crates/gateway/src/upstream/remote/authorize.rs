@@ -7,10 +7,10 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 use crate::login::{Authorization, Bearer, NoAuthorization, Refusal};
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::upstream::remote::exchange::{Exchange, Purpose};
 use crate::upstream::remote::facts::Facts;
-use crate::upstream::remote::line::HttpLine;
+use crate::upstream::remote::line::HttpTransport;
 use crate::upstream::remote::trouble::Trouble;
 
 /// A request is sent again so often for who sends it: with what was renewed, and with what somebody
@@ -32,14 +32,14 @@ fn asks_who(status: u16, challenges: &[String]) -> bool {
     status == 401 || (status == 403 && challenges.iter().any(is_bearer))
 }
 
-impl HttpLine {
+impl HttpTransport {
     /// The server does not take a request for who sends it: it waits for another header, if there can
     /// be one. The exchange comes back if there cannot.
     pub(super) fn introduce(
         &self,
         mut exchange: Exchange,
         facts: &Facts,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> Option<Exchange> {
         let again = exchange.purpose != Purpose::Goodbye
             && exchange.introductions < MOST_INTRODUCTIONS
@@ -81,7 +81,7 @@ impl HttpLine {
     }
 
     /// This is said from now on; what waits for it is sent.
-    fn authorize(&self, authorization: Option<&Authorization>, touched: &mut Touched) {
+    fn authorize(&self, authorization: Option<&Authorization>, touched: &mut FlushSet) {
         let mut pool = self.pool.lock();
         pool.session.authorize(authorization.map(|known| Arc::clone(&known.value)));
         pool.is_unknown = false;
@@ -95,7 +95,7 @@ impl HttpLine {
 }
 
 /// Keeps a line authorized for as long as it lives. Nothing is sent on it before the first answer.
-pub(super) async fn keep(line: Arc<HttpLine>, bearer: Arc<dyn Bearer>) {
+pub(super) async fn keep(line: Arc<HttpTransport>, bearer: Arc<dyn Bearer>) {
     let mut version = bearer.version();
     // Without a login the server is asked all the same: it may not want one.
     let mut held = bearer.authorization().await.unwrap_or_default();
@@ -127,8 +127,8 @@ pub(super) async fn keep(line: Arc<HttpLine>, bearer: Arc<dyn Bearer>) {
     }
 }
 
-fn say(line: &HttpLine, authorization: Option<&Authorization>) {
-    let mut touched = Touched::default();
+fn say(line: &HttpTransport, authorization: Option<&Authorization>) {
+    let mut touched = FlushSet::default();
     line.authorize(authorization, &mut touched);
     touched.flush();
 }
@@ -142,7 +142,7 @@ async fn due(at: Option<Instant>) {
 
 /// Another header before the server refuses this one.
 async fn renewed(
-    line: &HttpLine,
+    line: &HttpTransport,
     bearer: &dyn Bearer,
     held: Option<Authorization>,
 ) -> Option<Authorization> {
@@ -166,7 +166,7 @@ async fn renewed(
 }
 
 /// For everything that was refused: another header, or why there is none.
-async fn ask(line: &HttpLine, bearer: &dyn Bearer) -> Option<Authorization> {
+async fn ask(line: &HttpTransport, bearer: &dyn Bearer) -> Option<Authorization> {
     let mut found = None;
     loop {
         // They stay where they are meanwhile: nobody has to ask whether they may have run.
@@ -184,8 +184,8 @@ async fn ask(line: &HttpLine, bearer: &dyn Bearer) -> Option<Authorization> {
 }
 
 /// Whoever was refused like this learns why nothing can be done.
-fn deny(line: &HttpLine, refusal: &Refusal, no: &NoAuthorization) {
-    let mut touched = Touched::default();
+fn deny(line: &HttpTransport, refusal: &Refusal, no: &NoAuthorization) {
+    let mut touched = FlushSet::default();
     let mut trouble = trouble(no);
     trouble.what.push_str(&format!(" (HTTP {})", refusal.status));
     let same = |unknown: &Unknown| {

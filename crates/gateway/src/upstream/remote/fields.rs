@@ -9,7 +9,7 @@ use trunkline_catalog::{Listing, ParamHeader};
 use trunkline_wire::{decode, member};
 
 use crate::era::encoded;
-use crate::upstream::line::Heading;
+use crate::upstream::transport::Heading;
 
 /// The tools that want arguments in headers, by name.
 pub(super) type Annotated = HashMap<String, Arc<[ParamHeader]>>;

@@ -9,12 +9,11 @@ use trunkline_catalog::ListKind;
 use trunkline_http::reach::Policy;
 
 use crate::limits::{ENDPOINT_EVENT, GOODBYE};
-use crate::pump::{Pump, Touched};
+use crate::pump::{FlushSet, Pump};
 use crate::upstream::broken::BrokenLines;
-use crate::upstream::connection::{Connection, Parts};
-use crate::upstream::handshake::{self, HandshakeError, Hello};
+use crate::upstream::connection::{Connection, ConnectionParts};
+use crate::upstream::handshake::{self, HandshakeError, ServerHello};
 use crate::upstream::incoming::bit;
-use crate::upstream::line::Line;
 use crate::upstream::listen;
 use crate::upstream::probe::Opening;
 use crate::upstream::ready::{become_ready, follow_changes, remind};
@@ -22,7 +21,7 @@ use crate::upstream::remote::address::Address;
 use crate::upstream::remote::authorize;
 use crate::upstream::remote::connect::{Socket, connect};
 use crate::upstream::remote::exchange::{Exchange, Purpose};
-use crate::upstream::remote::line::HttpLine;
+use crate::upstream::remote::line::HttpTransport;
 use crate::upstream::remote::pool::Gate;
 use crate::upstream::remote::trouble::Trouble;
 use crate::upstream::remote::verdict::Dialect;
@@ -30,6 +29,7 @@ use crate::upstream::server::Server;
 use crate::upstream::shown::shown;
 use crate::upstream::state::Phase;
 use crate::upstream::supervisor::{End, Supervisor, announce};
+use crate::upstream::transport::Transport;
 
 /// How it ended.
 pub(super) enum Parting {
@@ -42,7 +42,7 @@ pub(super) struct Life<'a> {
     server: &'a Arc<Server>,
     supervisor: &'a Supervisor,
     connection: Arc<Connection>,
-    line: Arc<HttpLine>,
+    line: Arc<HttpTransport>,
     tasks: JoinSet<()>,
     started: Instant,
 }
@@ -55,12 +55,12 @@ impl<'a> Life<'a> {
         dialect: Dialect,
     ) -> Parting {
         let limits = supervisor.limits;
-        let line = HttpLine::new(&server.key, address, dialect, limits, &server.secrets);
+        let line = HttpTransport::new(&server.key, address, dialect, limits, &server.secrets);
         let line = Arc::new(if server.bearer.is_some() { line.with_login() } else { line });
-        let connection = Arc::new(Connection::new(Parts {
+        let connection = Arc::new(Connection::new(ConnectionParts {
             key: server.key.clone(),
             limits,
-            line: Line::Post(Arc::clone(&line) as _),
+            line: Transport::Post(Arc::clone(&line) as _),
             broken: BrokenLines::new(Arc::clone(&server.secrets)),
             audience: Arc::clone(&server.audience),
             simple: supervisor.simple,
@@ -188,7 +188,7 @@ impl<'a> Life<'a> {
 }
 
 /// Never, unless the older transport should have said where to post to.
-async fn no_endpoint(line: &HttpLine) {
+async fn no_endpoint(line: &HttpTransport) {
     sleep(ENDPOINT_EVENT).await;
     if line.pool.lock().gate != Gate::Shut {
         std::future::pending::<()>().await;
@@ -197,7 +197,7 @@ async fn no_endpoint(line: &HttpLine) {
 
 /// Does what takes time for a line.
 struct Attendant {
-    line: Arc<HttpLine>,
+    line: Arc<HttpTransport>,
     pump: Pump,
     guard: Option<Arc<Policy>>,
     sockets: JoinSet<Result<Socket, Trouble>>,
@@ -243,7 +243,7 @@ impl Attendant {
         let Some(streams) = streams else { return Err(trouble) };
         let what = shown(&trouble.what, &self.line.secrets);
         tracing::debug!(server = %self.line.key, "{what}");
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         for stream in streams {
             self.line.retry_stream(stream, &mut touched);
         }
@@ -267,7 +267,7 @@ impl Attendant {
         if self.line.pool.lock().session.id.is_none() {
             return;
         }
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         self.line.start(Exchange::bare(Purpose::Goodbye, Vec::new()), &mut touched);
         touched.flush();
         let line = Arc::clone(&self.line);
@@ -292,8 +292,8 @@ async fn until(tick: Option<std::time::Instant>) {
 /// Opens a new session whenever the server has forgotten the old one, and tells it what that knew.
 async fn follow_sessions(
     connection: Arc<Connection>,
-    line: Arc<HttpLine>,
-    hello: Arc<Hello>,
+    line: Arc<HttpTransport>,
+    hello: Arc<ServerHello>,
     supervisor: Supervisor,
 ) {
     loop {
@@ -310,7 +310,7 @@ async fn follow_sessions(
 }
 
 /// The log level, what clients have subscribed to; and its lists may have changed.
-fn catch_up(connection: &Connection, hello: &Hello) {
+fn catch_up(connection: &Connection, hello: &ServerHello) {
     remind(connection, hello);
     let listed = ListKind::ALL.into_iter().filter(|kind| hello.lists(*kind));
     connection.stale.fetch_or(listed.fold(0, |bits, kind| bits | bit(kind)), Ordering::Relaxed);

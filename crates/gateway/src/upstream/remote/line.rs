@@ -1,4 +1,4 @@
-//! `HttpLine`: messages on their way to a server in the network.
+//! `HttpTransport`: messages on their way to a server in the network.
 //!
 //! Each message is a POST on a connection of the pool; what comes back is read by `responses` and
 //! judged in `outcome`. Everything that takes time (opening connections, pauses) is done by the
@@ -17,9 +17,8 @@ use trunkline_wire::{Edits, MODERN, Message, scan};
 
 use crate::identity::Identity;
 use crate::limits::Limits;
-use crate::pump::{Pump, Refused, Touched};
+use crate::pump::{FlushSet, Pump, Refused};
 use crate::upstream::connection::Connection;
-use crate::upstream::line::{Heading, Post};
 use crate::upstream::pending::UpstreamId;
 use crate::upstream::remote::address::{Address, Session};
 use crate::upstream::remote::connect::Socket;
@@ -30,9 +29,10 @@ use crate::upstream::remote::responses::Responses;
 use crate::upstream::remote::slot::{Ending, Slot};
 use crate::upstream::remote::trouble::Trouble;
 use crate::upstream::remote::verdict::Dialect;
+use crate::upstream::transport::{Heading, Post};
 
 #[derive(Debug)]
-pub(super) struct HttpLine {
+pub(super) struct HttpTransport {
     pub(super) dialect: Dialect,
     pub(super) key: Identity,
     pub(super) limits: Limits,
@@ -57,7 +57,7 @@ pub(super) struct HttpLine {
     pub(super) unknown: Notify,
 }
 
-impl HttpLine {
+impl HttpTransport {
     pub(super) fn new(
         key: &Identity,
         address: Address,
@@ -127,7 +127,7 @@ impl HttpLine {
         self.pool.lock().add(&slot);
         // What came with the last bytes of a TLS handshake has been read already.
         pump.read(input, reader).poke();
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         self.pool.lock().offer(&slot, &mut touched);
         touched.flush();
         Ok(())
@@ -138,7 +138,7 @@ impl HttpLine {
         &self,
         slot: &Arc<Slot>,
         keep: Option<Duration>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> Option<Exchange> {
         let released = self.pool.lock().release(slot, keep, touched);
         released
@@ -146,7 +146,7 @@ impl HttpLine {
     }
 
     /// As `release`, for an exchange that needs nothing more.
-    pub(super) fn finish(&self, slot: &Arc<Slot>, keep: Option<Duration>, touched: &mut Touched) {
+    pub(super) fn finish(&self, slot: &Arc<Slot>, keep: Option<Duration>, touched: &mut FlushSet) {
         let mut pool = self.pool.lock();
         match pool.release(slot, keep, touched) {
             Ok(exchange) => exchange.into_iter().for_each(|exchange| pool.recycle(exchange)),
@@ -166,7 +166,7 @@ impl HttpLine {
     }
 
     /// Sends an exchange, now or as soon as there is a connection.
-    pub(super) fn start(&self, exchange: Exchange, touched: &mut Touched) {
+    pub(super) fn start(&self, exchange: Exchange, touched: &mut FlushSet) {
         let waits = self.pool.lock().start(exchange, touched);
         if waits {
             self.attention.notify_one();
@@ -193,7 +193,7 @@ impl HttpLine {
     }
 
     pub(super) fn tick(&self) {
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         self.pool.lock().tick(&mut touched);
         touched.flush();
     }
@@ -210,14 +210,14 @@ impl HttpLine {
     }
 }
 
-impl Post for HttpLine {
+impl Post for HttpTransport {
     fn send(
         &self,
         id: Option<UpstreamId>,
         heading: Option<&Heading<'_>>,
         bytes: &[u8],
         edits: &Edits<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> Result<(), Refused> {
         let modern = heading.filter(|_| self.dialect == Dialect::Modern);
         let discovers = modern.is_some_and(|heading| heading.method == b"server/discover");
@@ -263,7 +263,7 @@ impl Post for HttpLine {
     fn learn(&self, listing: &Listing) {
         if self.dialect == Dialect::Modern {
             *self.tools.lock() = Arc::new(annotated(listing));
-            let mut touched = Touched::default();
+            let mut touched = FlushSet::default();
             self.listed(&mut touched);
             touched.flush();
         }

@@ -10,13 +10,12 @@ use trunkline_wire::{member, scan};
 
 use crate::call::Payload;
 use crate::limits::{MOST_TRIES, REFUSAL_QUOTED, REOPEN_FIRST, REOPEN_LONGEST};
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::upstream::incoming::bit;
-use crate::upstream::line::Heading;
 use crate::upstream::pending::{Entry, Waiter};
 use crate::upstream::remote::exchange::{Exchange, Purpose};
 use crate::upstream::remote::facts::Facts;
-use crate::upstream::remote::line::HttpLine;
+use crate::upstream::remote::line::HttpTransport;
 use crate::upstream::remote::pool::{Gate, Listening};
 use crate::upstream::remote::slot::Slot;
 use crate::upstream::remote::trouble::Trouble;
@@ -26,6 +25,7 @@ use crate::upstream::remote::verdict::{
 };
 use crate::upstream::shown::shown;
 use crate::upstream::supervisor::varied;
+use crate::upstream::transport::Heading;
 
 /// How the header fields of a call begin.
 const CALLS_TOOL: &[u8] = b"Mcp-Method: tools/call\r\n";
@@ -33,14 +33,14 @@ const CALLS_TOOL: &[u8] = b"Mcp-Method: tools/call\r\n";
 /// A request that cannot be sent for reasons of its connection is tried on so many others.
 const MOST_UNSENT: u8 = 3;
 
-impl HttpLine {
+impl HttpTransport {
     /// The server refuses a request; `body` says why.
     pub(super) fn refused(
         &self,
         slot: &Arc<Slot>,
         facts: &Facts,
         body: &[u8],
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let in_session = self.pool.lock().session.covers(facts.session);
         let Some(mut exchange) = self.release(slot, facts.keep, touched) else { return };
@@ -104,7 +104,7 @@ impl HttpLine {
         ruling: Ruling,
         facts: &Facts,
         body: &[u8],
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let status = facts.status;
         match ruling {
@@ -157,7 +157,7 @@ impl HttpLine {
     }
 
     /// The tools were listed: what waited for that is sent, unless it would be the same again.
-    pub(super) fn listed(&self, touched: &mut Touched) {
+    pub(super) fn listed(&self, touched: &mut FlushSet) {
         for (mut exchange, refusal) in std::mem::take(&mut *self.mismatched.lock()) {
             let before = std::mem::take(&mut exchange.fields);
             if let Ok(message) = scan(exchange.body.bytes()) {
@@ -190,7 +190,7 @@ impl HttpLine {
 
     /// The session is gone, and with it nothing that this request has done. Once a new one is
     /// there, it is sent again.
-    fn lost_session(&self, mut exchange: Exchange, touched: &mut Touched) {
+    fn lost_session(&self, mut exchange: Exchange, touched: &mut FlushSet) {
         let mut pool = self.pool.lock();
         if pool.closed {
             return;
@@ -213,7 +213,7 @@ impl HttpLine {
     }
 
     /// The server wants to be left alone for a while.
-    fn busy(&self, mut exchange: Exchange, facts: &Facts, touched: &mut Touched) {
+    fn busy(&self, mut exchange: Exchange, facts: &Facts, touched: &mut FlushSet) {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let retry_after = facts.retry_after.as_deref();
         let waits = !matches!(exchange.purpose, Purpose::Tell | Purpose::Goodbye);
@@ -240,7 +240,7 @@ impl HttpLine {
         facts: &Facts,
         body: &[u8],
         in_session: bool,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let status = facts.status;
         if self.dialect == Dialect::Older {
@@ -286,7 +286,7 @@ impl HttpLine {
     }
 
     /// A stream could not be opened: again, after a pause; for a call's answer a few times.
-    pub(super) fn retry_stream(&self, mut exchange: Exchange, touched: &mut Touched) {
+    pub(super) fn retry_stream(&self, mut exchange: Exchange, touched: &mut FlushSet) {
         exchange.tries = exchange.tries.saturating_add(1);
         if exchange.purpose != Purpose::Listen && exchange.tries >= MOST_TRIES {
             let what = "broke off before it answered, and could not be asked for the rest";
@@ -297,7 +297,7 @@ impl HttpLine {
     }
 
     /// The connection ended before any answer, and the server may have seen the request.
-    pub(super) fn unanswered(&self, mut exchange: Exchange, touched: &mut Touched) {
+    pub(super) fn unanswered(&self, mut exchange: Exchange, touched: &mut FlushSet) {
         match exchange.purpose {
             _ if self.is_unwanted(&exchange) => self.pool.lock().recycle(exchange),
             Purpose::Listen | Purpose::Resume(_) if self.dialect == Dialect::Streamable => {
@@ -338,7 +338,7 @@ impl HttpLine {
     }
 
     /// The connection ended before any of the request was written.
-    pub(super) fn unsent(&self, mut exchange: Exchange, touched: &mut Touched) {
+    pub(super) fn unsent(&self, mut exchange: Exchange, touched: &mut FlushSet) {
         if self.is_unwanted(&exchange) {
             return self.pool.lock().recycle(exchange);
         }
@@ -357,7 +357,7 @@ impl HttpLine {
     }
 
     /// The answer cannot be had, and the request may have run.
-    pub(super) fn broke_off(&self, exchange: Exchange, what: &str, touched: &mut Touched) {
+    pub(super) fn broke_off(&self, exchange: Exchange, what: &str, touched: &mut FlushSet) {
         let (Purpose::Call(id), Some(connection)) = (exchange.purpose, self.connection()) else {
             return self.fail(exchange, Trouble::new(what, ""), true, touched);
         };
@@ -372,7 +372,7 @@ impl HttpLine {
         exchange: Exchange,
         trouble: Trouble,
         may_have_run: bool,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let Trouble { what, advice, .. } = &trouble;
         match exchange.purpose {

@@ -9,7 +9,7 @@ use trunkline_wire::Edits;
 use crate::limits::{
     CONNECTIONS_OPENING, MOST_CUTS, QUEUED_BYTES, QUEUED_MESSAGES, REMOTE_CONNECTIONS,
 };
-use crate::pump::{Refused, Touched};
+use crate::pump::{FlushSet, Refused};
 use crate::upstream::pending::UpstreamId;
 use crate::upstream::remote::address::Session;
 use crate::upstream::remote::authorize::Unknown;
@@ -143,7 +143,7 @@ impl Pool {
     }
 
     /// Sends the exchange now, or lets it wait for a connection. True if it waits.
-    pub(super) fn start(&mut self, mut exchange: Exchange, touched: &mut Touched) -> bool {
+    pub(super) fn start(&mut self, mut exchange: Exchange, touched: &mut FlushSet) -> bool {
         if self.passes(exchange.purpose) {
             let now = Instant::now();
             while let Some(slot) = self.idle.pop() {
@@ -165,7 +165,7 @@ impl Pool {
         &mut self,
         mut exchange: Exchange,
         slot: &Slot,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> Result<(), Exchange> {
         exchange.session = self.session.number;
         exchange.introduction = self.session.introduction;
@@ -234,7 +234,7 @@ impl Pool {
     }
 
     /// A connection is free: for what waits, or for later.
-    pub(super) fn offer(&mut self, slot: &Arc<Slot>, touched: &mut Touched) {
+    pub(super) fn offer(&mut self, slot: &Arc<Slot>, touched: &mut FlushSet) {
         match self.next() {
             None => self.idle.push(Arc::clone(slot)),
             Some(exchange) => {
@@ -246,7 +246,7 @@ impl Pool {
     }
 
     /// More may be sent than before.
-    pub(super) fn offer_idle(&mut self, touched: &mut Touched) {
+    pub(super) fn offer_idle(&mut self, touched: &mut FlushSet) {
         for slot in std::mem::take(&mut self.idle) {
             self.offer(&slot, touched);
         }
@@ -268,7 +268,7 @@ impl Pool {
         &mut self,
         slot: &Arc<Slot>,
         keep: Option<Duration>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> Result<Option<Exchange>, Unkept> {
         let keep = keep.filter(|_| self.cuts < MOST_CUTS).ok_or(Unkept)?;
         let rested = slot.rest(keep);
@@ -326,7 +326,7 @@ impl Pool {
     }
 
     /// Sends what is due and closes what has lasted long enough.
-    pub(super) fn tick(&mut self, touched: &mut Touched) {
+    pub(super) fn tick(&mut self, touched: &mut FlushSet) {
         let now = Instant::now();
         self.ticked = now;
         self.patience = self.patience.filter(|until| now < *until);
@@ -467,7 +467,7 @@ mod tests {
 
     /// Puts these, and says what leaves as connections are offered.
     fn leaving(pool: &mut Pool, purposes: &[Purpose]) -> Vec<Purpose> {
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         for purpose in purposes {
             assert!(pool.start(exchange(*purpose), &mut touched));
         }
@@ -489,7 +489,7 @@ mod tests {
     #[test]
     fn connections_are_opened_as_needed_and_not_without_end() {
         let mut pool = pool(Gate::Open);
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         assert_eq!(pool.open_more(), 0);
         for id in 0..1000 {
             pool.start(exchange(Purpose::Call(id)), &mut touched);
@@ -516,7 +516,7 @@ mod tests {
     #[test]
     fn what_waits_did_not_run_and_can_be_forgotten() {
         let mut pool = pool(Gate::Open);
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         pool.start(exchange(Purpose::Call(1)), &mut touched);
         pool.delay(exchange(Purpose::Call(2)), TICK);
         let slot = Arc::new(Slot::new());
@@ -531,7 +531,7 @@ mod tests {
 
     #[test]
     fn a_server_is_lost_when_nothing_can_reach_it() {
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         let mut idle = pool(Gate::Open);
         idle.start(exchange(Purpose::Listen), &mut touched);
         assert!(idle.not_opened().is_none(), "not even a stream can be opened");

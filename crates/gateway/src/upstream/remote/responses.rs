@@ -6,9 +6,9 @@ use trunkline_http::{BadBody, Body, Event, Events, Framing, response};
 
 use crate::call::Payload;
 use crate::limits::{LARGE_MESSAGE, REFUSAL_BYTES};
-use crate::pump::{Reader, SourceHandle, Touched};
+use crate::pump::{FlushSet, Reader, SourceHandle};
 use crate::upstream::remote::facts::Facts;
-use crate::upstream::remote::line::HttpLine;
+use crate::upstream::remote::line::HttpTransport;
 use crate::upstream::remote::slot::Slot;
 use crate::upstream::remote::verdict::Verdict;
 
@@ -18,7 +18,7 @@ const LARGE_ROOM: usize = 256 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Responses {
-    line: Arc<HttpLine>,
+    line: Arc<HttpTransport>,
     slot: Arc<Slot>,
     /// Bytes as they came, not yet looked at.
     raw: Vec<u8>,
@@ -49,12 +49,12 @@ enum Content {
 }
 
 impl Responses {
-    pub(super) fn new(line: Arc<HttpLine>, slot: Arc<Slot>) -> Self {
+    pub(super) fn new(line: Arc<HttpTransport>, slot: Arc<Slot>) -> Self {
         Self { line, slot, raw: Vec::new(), incoming: None, over: false }
     }
 
     /// Looks at a head. False: more bytes are needed first.
-    fn head(&mut self, touched: &mut Touched) -> bool {
+    fn head(&mut self, touched: &mut FlushSet) -> bool {
         let (response, length) = match response(&self.raw) {
             Ok(Some(read)) => read,
             Ok(None) => return false,
@@ -86,7 +86,7 @@ impl Responses {
     }
 
     /// The usual answer: it is there completely, and nothing else is.
-    fn answer_at_once(&mut self, facts: &Facts, head: usize, touched: &mut Touched) {
+    fn answer_at_once(&mut self, facts: &Facts, head: usize, touched: &mut FlushSet) {
         let body = self.raw.get(head..).unwrap_or_default();
         self.line.answered(facts.purpose, Payload::Borrowed(body), touched);
         self.raw.clear();
@@ -98,7 +98,7 @@ impl Responses {
         facts: Facts,
         framing: Framing,
         head: usize,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> bool {
         let limit = match facts.verdict {
             Verdict::Message => self.line.limits.message,
@@ -132,7 +132,7 @@ impl Responses {
     }
 
     /// Takes what has come of the body. False: more bytes are needed.
-    fn body(&mut self, touched: &mut Touched) -> bool {
+    fn body(&mut self, touched: &mut FlushSet) -> bool {
         let Some(incoming) = &mut self.incoming else { return false };
         match incoming.absorb(&mut self.raw) {
             Ok(()) => {}
@@ -153,7 +153,7 @@ impl Responses {
     }
 
     /// The response is there.
-    fn complete(&mut self, touched: &mut Touched) {
+    fn complete(&mut self, touched: &mut FlushSet) {
         let Some(Incoming { mut facts, coding, content }) = self.incoming.take() else { return };
         if !self.raw.is_empty() {
             facts.keep = None; // what follows belongs to no request of ours
@@ -192,7 +192,7 @@ impl Responses {
         }
     }
 
-    fn too_large(&mut self, facts: &Facts, touched: &mut Touched) -> bool {
+    fn too_large(&mut self, facts: &Facts, touched: &mut FlushSet) -> bool {
         self.over = true;
         self.line.too_large(facts.purpose, touched);
         self.line.drop_slot(&self.slot);
@@ -200,7 +200,7 @@ impl Responses {
     }
 
     /// The connection cannot be understood any further.
-    fn break_off(&mut self, what: &str, touched: &mut Touched) -> bool {
+    fn break_off(&mut self, what: &str, touched: &mut FlushSet) -> bool {
         self.over = true;
         self.incoming = None;
         if let Some((exchange, _)) = self.line.drop_slot(&self.slot).exchange {
@@ -233,7 +233,7 @@ impl Reader for Responses {
         room
     }
 
-    fn take(&mut self, source: &SourceHandle, touched: &mut Touched) {
+    fn take(&mut self, source: &SourceHandle, touched: &mut FlushSet) {
         loop {
             if self.over {
                 self.raw.clear();
@@ -252,7 +252,7 @@ impl Reader for Responses {
         touched.hold_if_crowded(source);
     }
 
-    fn ended(&mut self, touched: &mut Touched) {
+    fn ended(&mut self, touched: &mut FlushSet) {
         if let Some(incoming) = &mut self.incoming {
             incoming.facts.keep = None;
             if incoming.end() {
@@ -320,11 +320,11 @@ impl Incoming {
 
 /// Passes on every event that is complete.
 fn deliver(
-    line: &HttpLine,
+    line: &HttpTransport,
     slot: &Arc<Slot>,
     facts: &Facts,
     events: &mut Events,
-    touched: &mut Touched,
+    touched: &mut FlushSet,
 ) {
     while let Some(event) = events.next() {
         match event {

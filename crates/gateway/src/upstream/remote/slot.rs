@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use trunkline_wire::Edits;
 
 use crate::limits::{CUT_OFF, KEEP_ALIVE, LINGER, TAKEN};
-use crate::pump::{Frame, Outbox, Touched};
+use crate::pump::{FlushSet, Frame, Outbox};
 use crate::upstream::pending::UpstreamId;
 use crate::upstream::remote::exchange::{Exchange, Kept, Purpose};
 
@@ -64,7 +64,7 @@ impl Slot {
         &self,
         mut exchange: Exchange,
         head: &[u8],
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> Result<(), Exchange> {
         let mut state = self.state.lock();
         let reused = match &*state {

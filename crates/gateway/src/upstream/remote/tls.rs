@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use trunkline_http::Url;
 
 use crate::limits::TLS_HANDSHAKE;
-use crate::pump::{Outbox, Reader, SourceHandle, Touched};
+use crate::pump::{FlushSet, Outbox, Reader, SourceHandle};
 use crate::stream::{Decrypted, Tls};
 use crate::upstream::remote::trouble::Trouble;
 
@@ -201,7 +201,7 @@ impl Reader for Decrypting {
         &mut self.sealed
     }
 
-    fn take(&mut self, source: &SourceHandle, touched: &mut Touched) {
+    fn take(&mut self, source: &SourceHandle, touched: &mut FlushSet) {
         let sealed = std::mem::take(&mut self.sealed);
         let mut left = sealed.as_slice();
         while !self.over {
@@ -225,7 +225,7 @@ impl Reader for Decrypting {
         self.sealed.clear();
     }
 
-    fn ended(&mut self, touched: &mut Touched) {
+    fn ended(&mut self, touched: &mut FlushSet) {
         self.inner.ended(touched);
     }
 }
@@ -291,11 +291,11 @@ mod tests {
             &mut self.1
         }
 
-        fn take(&mut self, _: &SourceHandle, _: &mut Touched) {
+        fn take(&mut self, _: &SourceHandle, _: &mut FlushSet) {
             self.0.bytes.lock().append(&mut self.1);
         }
 
-        fn ended(&mut self, _: &mut Touched) {
+        fn ended(&mut self, _: &mut FlushSet) {
             self.0.ended.notify_one();
         }
     }

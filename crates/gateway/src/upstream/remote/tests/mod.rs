@@ -13,30 +13,30 @@ use tokio::time::timeout;
 use trunkline_catalog::config::{RemoteKind, Secrets};
 use trunkline_wire::{Id, member, scan, upstream_id};
 
-use crate::call::{Door, ReturnPath};
+use crate::call::{ReplyTo, ResponseSink};
 use crate::deadlines::Deadlines;
 use crate::era::Era;
 use crate::identity::Identity;
 use crate::instance::Instance;
 use crate::limits::Limits;
-use crate::pump::{Outbox, Pump, Touched};
+use crate::pump::{FlushSet, Outbox, Pump};
 use crate::stream::Input;
 use crate::upstream::broken::BrokenLines;
-use crate::upstream::connection::{Connection, Parts};
+use crate::upstream::connection::{Connection, ConnectionParts};
 use crate::upstream::handshake::initialize;
-use crate::upstream::line::{Line, Post as _};
 use crate::upstream::remote::Remote;
 use crate::upstream::remote::address::Address;
 use crate::upstream::remote::connect::Socket;
-use crate::upstream::remote::line::HttpLine;
+use crate::upstream::remote::line::HttpTransport;
 use crate::upstream::remote::pool::Gate;
 use crate::upstream::remote::verdict::Dialect;
+use crate::upstream::transport::{Post as _, Transport};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A line in the middle of a session, without anything that would open connections for it.
 struct Rig {
-    line: Arc<HttpLine>,
+    line: Arc<HttpTransport>,
     connection: Arc<Connection>,
     pump: Pump,
     runtime: Runtime,
@@ -52,19 +52,19 @@ impl Rig {
         let limits = Limits { message: 10_000, ..Limits::default() };
         let secrets = Arc::new(Secrets::new());
         let address = Address::new(place).unwrap();
-        let line = HttpLine::new(&Identity::new("s", "s"), address, dialect, limits, &secrets);
+        let line = HttpTransport::new(&Identity::new("s", "s"), address, dialect, limits, &secrets);
         line.pool.lock().gate = Gate::Open;
         let line = Arc::new(line);
-        let connection = Arc::new(Connection::new(Parts {
+        let connection = Arc::new(Connection::new(ConnectionParts {
             key: Identity::new("s", "s"),
             limits,
-            line: Line::Post(Arc::clone(&line) as _),
+            line: Transport::Post(Arc::clone(&line) as _),
             broken: BrokenLines::new(secrets),
             audience: Arc::default(),
             simple: false,
             deadlines: Arc::new(Deadlines::new(None)),
             parking: Arc::new(crate::upstream::Parking::new()),
-            outfit: crate::upstream::connection::Outfit::default(),
+            outfit: crate::upstream::connection::ConnectionOptions::default(),
         }));
         line.belong_to(&connection);
         if dialect == Dialect::Modern {
@@ -94,20 +94,20 @@ impl Rig {
         outbox.connect(Input::socket(ours.into()).unwrap().1, &self.pump);
         let request =
             format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}"#);
-        let path = ReturnPath {
-            manner: crate::call::Manner::Session,
+        let path = ReplyTo {
+            request_era: crate::call::RequestEra::Session,
             refused: crate::call::Refused::default(),
             kept: None,
             rounds: 0,
-            again: None,
-            note: None,
+            replay: None,
+            record: None,
             lists_tasks: false,
             client: Arc::default(),
             id: Id::new(b"7"),
             progress_token: None,
-            door: Door::Line(outbox.clone()),
+            sink: ResponseSink::Line(outbox.clone()),
         };
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         self.connection
             .submit(&scan(request.as_bytes()).unwrap(), &[], path, &mut touched)
             .unwrap();

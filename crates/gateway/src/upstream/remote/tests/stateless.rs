@@ -129,7 +129,7 @@ fn who_is_not_waited_for_any_more_learns_it_by_the_end_of_the_connection() {
     assert!(head.contains("\r\nMcp-Method: subscriptions/listen\r\n"), "{head}");
     server.write_all(format!("HTTP/1.1 {EVENTS}\r\n\r\n: x\n\n").as_bytes()).unwrap();
     rig.connection.pending.lock().remove(id);
-    let mut touched = Touched::default();
+    let mut touched = FlushSet::default();
     rig.connection.call_off(id, "no longer wanted", &mut touched);
     touched.flush();
     let mut rest = Vec::new();

@@ -4,37 +4,37 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use crate::limits::{ABANDONED_SECONDS, GIVES_WAY};
-use crate::pump::Touched;
+use crate::pump::FlushSet;
+use crate::upstream::attribution::{AttributedCall, CallPhase};
 use crate::upstream::connection::Connection;
 use crate::upstream::parked::Parked;
 use crate::upstream::pending::{UpstreamId, Waiter};
 use crate::upstream::server::Server;
-use crate::upstream::whose::{Open, Place};
 
 /// The calls because of which a question is nobody's, if it would be somebody's without them: they
 /// have waited for their clients for long, and all others are of one caller who can be asked.
-pub(super) fn in_the_way(open: &[Open]) -> Vec<UpstreamId> {
-    let others = || open.iter().filter(|call| call.place != Place::Late);
+pub(super) fn in_the_way(open: &[AttributedCall]) -> Vec<UpstreamId> {
+    let others = || open.iter().filter(|call| call.place != CallPhase::Late);
     let Some(first) = others().next() else { return Vec::new() };
     let is_clear = others().all(|call| call.who == first.who) && others().any(|call| call.able);
-    let late = open.iter().filter(|call| call.place == Place::Late && call.who != first.who);
+    let late = open.iter().filter(|call| call.place == CallPhase::Late && call.who != first.who);
     late.filter(|_| is_clear).map(|call| call.id).collect()
 }
 
 impl Parked {
     /// Where its call is, at this time.
-    pub(super) fn place(&self, now: u64) -> Place {
+    pub(super) fn place(&self, now: u64) -> CallPhase {
         match self.told_at() {
-            0 => Place::Asking,
-            told if u128::from(now.saturating_sub(told)) > GIVES_WAY.as_millis() => Place::Late,
-            _ => Place::Waiting,
+            0 => CallPhase::Asking,
+            told if u128::from(now.saturating_sub(told)) > GIVES_WAY.as_millis() => CallPhase::Late,
+            _ => CallPhase::Waiting,
         }
     }
 }
 
 impl Connection {
     /// Gives these calls up, so that what is asked next can be somebody's.
-    pub(super) fn clear_the_way(&self, calls: &[UpstreamId], touched: &mut Touched) {
+    pub(super) fn clear_the_way(&self, calls: &[UpstreamId], touched: &mut FlushSet) {
         for call in calls {
             let parked = match self.pending.lock().get(*call).map(|entry| &entry.waiter) {
                 Some(Waiter::Parked(parked)) => Arc::clone(parked),
@@ -76,7 +76,7 @@ pub(crate) fn make_room(processes: &[Arc<Server>]) -> bool {
     let waiting: Vec<_> = waiting.collect();
     let holders: Vec<_> =
         waiting.iter().map(|(.., it)| (&*it.how.principal, it.told_at())).collect();
-    let mut touched = Touched::default();
+    let mut touched = FlushSet::default();
     let gave_way = in_turn(&holders).into_iter().filter_map(|at| waiting.get(at)).any(
         |(process, connection, parked)| {
             let gives_way = connection.parking.give_way(parked, &mut touched);
@@ -127,15 +127,15 @@ mod tests {
     use trunkline_wire::{Edits, Id, Message, scan};
 
     use super::*;
-    use crate::call::{Door, Manner, Nowhere, Payload, ReturnPath, Stateless};
+    use crate::call::{Discard, Payload, ReplyTo, RequestEra, ResponseSink, Stateless};
     use crate::deadlines::Deadlines;
     use crate::limits::Limits;
     use crate::pump::Refused;
+    use crate::upstream::attribution::tests::calls;
     use crate::upstream::broken::BrokenLines;
-    use crate::upstream::connection::Parts;
-    use crate::upstream::line::{Heading, Line, Post};
+    use crate::upstream::connection::ConnectionParts;
     use crate::upstream::parking::Parking;
-    use crate::upstream::whose::tests::calls;
+    use crate::upstream::transport::{Heading, Post, Transport};
 
     /// A server that only listens.
     #[derive(Debug, Default)]
@@ -148,7 +148,7 @@ mod tests {
             _: Option<&Heading<'_>>,
             bytes: &[u8],
             edits: &Edits<'_>,
-            _: &mut Touched,
+            _: &mut FlushSet,
         ) -> Result<(), Refused> {
             let mut out = Vec::new();
             edits.write(bytes, &mut out);
@@ -177,16 +177,16 @@ mod tests {
 
     fn rig() -> Rig {
         let server = Arc::new(Listener::default());
-        let connection = Arc::new(Connection::new(Parts {
+        let connection = Arc::new(Connection::new(ConnectionParts {
             key: crate::identity::Identity::new("s", "s"),
             limits: Limits::default(),
-            line: Line::Post(Arc::clone(&server) as Arc<dyn Post>),
+            line: Transport::Post(Arc::clone(&server) as Arc<dyn Post>),
             broken: BrokenLines::new(Arc::default()),
             audience: Arc::default(),
             simple: false,
             deadlines: Arc::new(Deadlines::new(None)),
             parking: Arc::new(Parking::begun(2 * GIVES_WAY)),
-            outfit: crate::upstream::connection::Outfit::default(),
+            outfit: crate::upstream::connection::ConnectionOptions::default(),
         }));
         Rig { connection, server }
     }
@@ -198,19 +198,19 @@ mod tests {
         )
     }
 
-    fn path(message: &Message<'_>, who: &str) -> ReturnPath {
+    fn path(message: &Message<'_>, who: &str) -> ReplyTo {
         let how = Stateless::read(message, &who.as_bytes().into()).unwrap();
-        ReturnPath {
+        ReplyTo {
             client: Arc::default(),
             id: Id::new(b"1"),
             progress_token: None,
-            door: Door::Exit(Arc::new(Nowhere)),
-            manner: Manner::Stateless(how),
+            sink: ResponseSink::Responder(Arc::new(Discard)),
+            request_era: RequestEra::Stateless(how),
             refused: Default::default(),
             kept: None,
             rounds: 0,
-            again: None,
-            note: None,
+            replay: None,
+            record: None,
             lists_tasks: false,
         }
     }
@@ -220,12 +220,12 @@ mod tests {
             let text = call("");
             let message = scan(text.as_bytes()).unwrap();
             let path = path(&message, who);
-            self.connection.submit(&message, &[], path, &mut Touched::default()).unwrap();
+            self.connection.submit(&message, &[], path, &mut FlushSet::default()).unwrap();
         }
 
         fn says(&self, message: &str) {
             let payload = Payload::Borrowed(message.as_bytes());
-            self.connection.receive(payload, None, &mut Touched::default());
+            self.connection.receive(payload, None, &mut FlushSet::default());
         }
 
         fn asks(&self, id: &str) {
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(rig.parked().len(), 1, "bob is asked");
         let again = call(&format!(r#""requestState":"{state}","inputResponses":{{}},"#));
         let again = scan(again.as_bytes()).unwrap();
-        let late = parking.resume(&again, path(&again, "alice"), &mut Touched::default());
+        let late = parking.resume(&again, path(&again, "alice"), &mut FlushSet::default());
         assert!(late.unwrap_err().to_string().contains("it has expired"));
     }
 
@@ -294,8 +294,8 @@ mod tests {
         let answer = r#""inputResponses":{"question-1":{}},"#;
         let again = call(&format!(r#""requestState":"{state}",{answer}"#));
         let again = scan(again.as_bytes()).unwrap();
-        parking.resume(&again, path(&again, "alice"), &mut Touched::default()).unwrap();
-        assert!(!parking.give_way(&alices, &mut Touched::default()));
+        parking.resume(&again, path(&again, "alice"), &mut FlushSet::default()).unwrap();
+        assert!(!parking.give_way(&alices, &mut FlushSet::default()));
         assert_eq!(rig.told("notifications/cancelled").len(), 0);
         assert_eq!(rig.connection.open_calls(), 1);
     }

@@ -1,4 +1,4 @@
-//! `Door`: where messages for a client leave.
+//! `ResponseSink`: where messages for a client leave.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use trunkline_wire::Edits;
 
-use crate::pump::{Frame, LINE, Outbox, Touched};
+use crate::pump::{FlushSet, Frame, LINE, Outbox};
 
 /// A message that is being delivered: borrowed from a read buffer, or handed over. It holds no raw
 /// newline: those between tokens are dropped where they come in.
@@ -36,30 +36,30 @@ impl Payload<'_> {
 
 /// Where messages for a client leave: its one stream, or the exchange in which it asked.
 #[derive(Clone, Debug)]
-pub(crate) enum Door {
+pub(crate) enum ResponseSink {
     /// One message a line.
     Line(Outbox),
-    Exit(Arc<dyn Exit>),
+    Responder(Arc<dyn Responder>),
 }
 
 /// A door of its own kind. False: nobody is there to take the message.
-pub(crate) trait Exit: Debug + Send + Sync {
+pub(crate) trait Responder: Debug + Send + Sync {
     /// A message before or besides the answer: progress, a question, a word of the log.
-    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) -> bool;
+    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool;
     /// The answer to the request that came in here.
-    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut Touched) -> bool;
+    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut FlushSet) -> bool;
     /// The same, if it is an error with this code.
     fn refuse(
         &self,
         _code: i64,
         payload: Payload<'_>,
         edits: &Edits<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> bool {
         self.answer(payload, edits, touched)
     }
     /// The request that came in here gets no answer: it was cancelled.
-    fn unanswered(&self, touched: &mut Touched);
+    fn unanswered(&self, touched: &mut FlushSet);
     /// The request that came in here had to wait, and is with its server now.
     fn handed_over(&self) {}
     /// The `traceparent` of the head that the request came under, where requests are followed.
@@ -72,14 +72,14 @@ pub(crate) trait Exit: Debug + Send + Sync {
     }
 }
 
-impl Door {
-    pub(crate) fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) -> bool {
+impl ResponseSink {
+    pub(crate) fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         match self {
             Self::Line(outbox) => {
                 touched.note(outbox);
                 outbox.put(bytes, edits).is_ok()
             }
-            Self::Exit(exit) => exit.say(bytes, edits, touched),
+            Self::Responder(exit) => exit.say(bytes, edits, touched),
         }
     }
 
@@ -87,7 +87,7 @@ impl Door {
         &self,
         payload: Payload<'_>,
         edits: &Edits<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> bool {
         match self {
             Self::Line(outbox) => {
@@ -98,7 +98,7 @@ impl Door {
                 };
                 put.is_ok()
             }
-            Self::Exit(exit) => exit.answer(payload, edits, touched),
+            Self::Responder(exit) => exit.answer(payload, edits, touched),
         }
     }
 
@@ -108,11 +108,11 @@ impl Door {
         code: i64,
         payload: Payload<'_>,
         edits: &Edits<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> bool {
         match self {
             Self::Line(_) => self.answer(payload, edits, touched),
-            Self::Exit(exit) => exit.refuse(code, payload, edits, touched),
+            Self::Responder(exit) => exit.refuse(code, payload, edits, touched),
         }
     }
 
@@ -122,7 +122,7 @@ impl Door {
         head: &[u8],
         body: &Bytes,
         tail: &[u8],
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> bool {
         match self {
             Self::Line(outbox) => {
@@ -130,7 +130,7 @@ impl Door {
                 let tail = [tail, LINE.tail].concat();
                 outbox.put_shared(Frame { head, tail: &tail }, body).is_ok()
             }
-            Self::Exit(exit) => {
+            Self::Responder(exit) => {
                 let whole = [head, body, tail].concat();
                 exit.answer(Payload::Owned(whole), &Edits::new(), touched)
             }
@@ -138,7 +138,7 @@ impl Door {
     }
 
     pub(crate) fn handed_over(&self) {
-        if let Self::Exit(exit) = self {
+        if let Self::Responder(exit) = self {
             exit.handed_over();
         }
     }
@@ -146,37 +146,37 @@ impl Door {
     pub(crate) fn parent(&self) -> Option<&str> {
         match self {
             Self::Line(_) => None,
-            Self::Exit(exit) => exit.parent(),
+            Self::Responder(exit) => exit.parent(),
         }
     }
 
     pub(crate) fn asked(&self) -> Option<&str> {
         match self {
             Self::Line(_) => None,
-            Self::Exit(exit) => exit.asked(),
+            Self::Responder(exit) => exit.asked(),
         }
     }
 
-    pub(crate) fn unanswered(&self, touched: &mut Touched) {
+    pub(crate) fn unanswered(&self, touched: &mut FlushSet) {
         match self {
             Self::Line(_) => {}
-            Self::Exit(exit) => exit.unanswered(touched),
+            Self::Responder(exit) => exit.unanswered(touched),
         }
     }
 }
 
 /// The door of messages that have no answer.
 #[derive(Debug)]
-pub(crate) struct Nowhere;
+pub(crate) struct Discard;
 
-impl Exit for Nowhere {
-    fn say(&self, _: &[u8], _: &Edits<'_>, _: &mut Touched) -> bool {
+impl Responder for Discard {
+    fn say(&self, _: &[u8], _: &Edits<'_>, _: &mut FlushSet) -> bool {
         false
     }
 
-    fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut Touched) -> bool {
+    fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut FlushSet) -> bool {
         false
     }
 
-    fn unanswered(&self, _: &mut Touched) {}
+    fn unanswered(&self, _: &mut FlushSet) {}
 }

@@ -3,7 +3,7 @@
 use trunkline_wire::{ALL_VERSIONS, LATEST_LEGACY, Revision, encode, encode_into, members};
 
 #[derive(Clone, Debug)]
-pub struct Face {
+pub struct GatewayInfo {
     pub name: String,
     pub version: String,
     /// The literal simple product: tools only, no announcements, no explanations beyond the spec.
@@ -22,7 +22,7 @@ const TASKS: &str = r#","tasks":{"list":{},"cancel":{},"requests":{"tools":{"cal
 /// promises nothing that a server would have to keep.
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-impl Face {
+impl GatewayInfo {
     /// The result of `initialize`. No `instructions` if they are empty; `instances` are told to one
     /// of our kind.
     pub(crate) fn initialize_result(
@@ -63,7 +63,7 @@ impl Face {
     }
 
     /// The result of `server/discover`. `extensions`: an object of those that servers have; `meta` is what
-    /// `Face::meta` says.
+    /// `GatewayInfo::meta` says.
     pub(crate) fn discover_result(
         &self,
         instructions: &str,
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_simple_face_is_exactly_the_specified_one() {
-        let face = Face {
+        let face = GatewayInfo {
             name: "mcp-simple-aggregator".to_owned(),
             version: "1.0.0".to_owned(),
             simple: true,
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn who_asks_is_told_which_revisions_are_spoken() {
-        let face = Face { name: "t".to_owned(), version: "1".to_owned(), simple: false };
+        let face = GatewayInfo { name: "t".to_owned(), version: "1".to_owned(), simple: false };
         let tasks = r#""io.modelcontextprotocol/tasks":{}"#;
         for (instructions, extensions, instances, expected) in [
             (
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn otherwise_changes_are_announced() {
-        let face = Face { name: "t\"".to_owned(), version: "1".to_owned(), simple: false };
+        let face = GatewayInfo { name: "t\"".to_owned(), version: "1".to_owned(), simple: false };
         let text = String::from_utf8(face.initialize_result(LATEST_LEGACY, "a\nb", b"")).unwrap();
         assert!(text.ends_with(r#","instructions":"a\nb"}"#), "{text}");
         assert!(text.contains(r#""name":"t\"""#), "{text}");

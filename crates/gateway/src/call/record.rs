@@ -1,4 +1,4 @@
-//! `Note`: what is written down about a call while it runs, for those who are told of its end. Only
+//! `CallRecord`: what is written down about a call while it runs, for those who are told of its end. Only
 //! made where somebody is.
 
 use std::sync::Arc;
@@ -9,20 +9,20 @@ use ring::digest::{SHA256, digest};
 use trunkline_wire::{Kind, Message, Span, decode, find, member, scan};
 
 use crate::call::trace::Trace;
-use crate::call::{Client, Door, Manner};
+use crate::call::{Client, RequestEra, ResponseSink};
 use crate::error::CallError;
 use crate::events::{CallEnded, CallManner, Event, EventSink, Outcome, RequestEnded};
 use crate::identity::Identity;
-use crate::traces::{Hop, Traces};
+use crate::traces::{SpanKind, Traces};
 
 /// Who is told what becomes of calls.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct Observers {
     pub(crate) events: Option<EventSink>,
     pub(crate) traces: Option<Arc<dyn Traces>>,
 }
 
-impl Watch {
+impl Observers {
     /// `None`: nobody is.
     pub(crate) fn new(
         events: Option<EventSink>,
@@ -33,7 +33,7 @@ impl Watch {
 }
 
 #[derive(Debug)]
-pub(crate) struct Note {
+pub(crate) struct CallRecord {
     /// What it was called then.
     server: Arc<str>,
     id: Arc<str>,
@@ -60,8 +60,8 @@ struct Account {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asker<'a> {
     pub(crate) client: &'a Client,
-    pub(crate) manner: &'a Manner,
-    pub(crate) door: &'a Door,
+    pub(crate) manner: &'a RequestEra,
+    pub(crate) door: &'a ResponseSink,
 }
 
 impl Account {
@@ -82,20 +82,20 @@ impl Account {
 
 fn manner_of(asker: Asker<'_>) -> CallManner {
     match asker.manner {
-        Manner::Session => CallManner::Session,
-        Manner::Stateless(_) => CallManner::Stateless,
+        RequestEra::Session => CallManner::Session,
+        RequestEra::Stateless(_) => CallManner::Stateless,
     }
 }
 
-impl Note {
+impl CallRecord {
     /// About a request that goes to this server with these changes. Calls of tools are told to all;
     /// of other requests, those of somebody who had to say who that is, and those that are followed.
     pub(crate) fn of(
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
-        (server, hop): (&Identity, Hop),
+        (server, hop): (&Identity, SpanKind),
         asker: Asker<'_>,
-        watch: &Watch,
+        watch: &Observers,
     ) -> Option<Arc<Self>> {
         let changed = |span: Option<Span>| {
             let span = span?;

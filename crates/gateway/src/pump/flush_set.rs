@@ -4,13 +4,13 @@
 use crate::pump::{Outbox, SourceHandle};
 
 #[derive(Debug, Default)]
-pub(crate) struct Touched {
+pub(crate) struct FlushSet {
     outboxes: Vec<Outbox>,
     /// Messages put since the last flush.
     messages: usize,
 }
 
-impl Touched {
+impl FlushSet {
     pub(crate) fn note(&mut self, outbox: &Outbox) {
         self.messages += 1;
         if !self.outboxes.iter().any(|known| known.is(outbox)) {

@@ -1,4 +1,4 @@
-//! `Alone`: calls of tools that stand for themselves, under a head that was looked at before. Those
+//! `StatelessFastPath`: calls of tools that stand for themselves, under a head that was looked at before. Those
 //! that are made as nearly all are; any other is left to `stateless`, which looks at everything.
 
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use trunkline_wire::{Kind, MODERN, Message, scan};
 use crate::call::Stateless;
 use crate::front::http::entry::Line;
 use crate::front::http::mirror::{METHOD, NAME, VERSION, repeats_argument};
-use crate::front::http::reply::{Manner, Reply};
+use crate::front::http::reply::{Reply, ReplyMode};
 use crate::front::http::routes::Visit;
 use crate::front::http::stateless::{begin, principal};
 use crate::gate::Pass;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::registry::Snapshot;
 
 const CALL: &[u8] = b"tools/call";
 
 /// What is known of whoever repeats the head.
 #[derive(Debug)]
-pub(super) struct Alone {
+pub(super) struct StatelessFastPath {
     path: Box<str>,
     caller: Option<Arc<Pass>>,
     principal: Arc<[u8]>,
 }
 
-impl Alone {
+impl StatelessFastPath {
     /// `None`: the head is of a kind that is looked at each time.
     pub(super) fn of(visit: &Visit<'_, '_>) -> Option<Self> {
         announces_call(&visit.request.headers).then(|| Self {
@@ -52,7 +52,7 @@ impl Alone {
         line: &Line,
         name: &[u8],
         body: &[u8],
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> Option<()> {
         let front = &line.front;
         let scanned = scan(body);
@@ -64,7 +64,7 @@ impl Alone {
             return None;
         }
         let how = Stateless::read(message, &self.principal).ok()?;
-        let reply = Reply::new(&line.conn, Manner::PLAIN);
+        let reply = Reply::new(&line.conn, ReplyMode::PLAIN);
         begin(front, (&session, &snapshot), caller, (message, how), reply, touched);
         Some(())
     }

@@ -4,27 +4,27 @@
 use trunkline_wire::Edits;
 
 use crate::era::Era;
-use crate::pump::Touched;
+use crate::pump::FlushSet;
+use crate::upstream::attribution::Caller;
 use crate::upstream::connection::Connection;
-use crate::upstream::line::Heading;
 use crate::upstream::pending::{Entry, Pending, UpstreamId, Waiter};
-use crate::upstream::whose::Who;
+use crate::upstream::transport::Heading;
 
 /// A ping behind the cancellation is the fence: a server that has answered it has read, in order,
 /// that the call is not wanted any more. One fence stands for all that were given up before it was
 /// sent; there is never more than one.
 #[derive(Debug, Default)]
-pub(crate) struct GivenUp {
+pub(crate) struct CancelledCalls {
     fence: Option<UpstreamId>,
     /// Whose calls were cancelled before the fence was sent.
-    before: Vec<Who>,
+    before: Vec<Caller>,
     /// And since.
-    since: Vec<Who>,
+    since: Vec<Caller>,
 }
 
-impl GivenUp {
+impl CancelledCalls {
     /// A call of this one's is being cancelled. True: a fence is to be sent.
-    pub(crate) fn add(&mut self, who: Who) -> bool {
+    pub(crate) fn add(&mut self, who: Caller) -> bool {
         if !self.since.contains(&who) {
             self.since.push(who);
         }
@@ -48,12 +48,12 @@ impl GivenUp {
     }
 
     /// Is this the only one whom something unattributed may concern?
-    pub(crate) fn spares(&self, who: &Who) -> bool {
+    pub(crate) fn spares(&self, who: &Caller) -> bool {
         self.all().all(|gone| gone == who)
     }
 
     /// Whose calls the server may still be about.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Who> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Caller> {
         self.before.iter().chain(&self.since)
     }
 
@@ -64,7 +64,7 @@ impl GivenUp {
 
 impl Connection {
     /// The server has just been told that a call of this one's is not wanted any more.
-    pub(super) fn gave_up(&self, who: Who, touched: &mut Touched) {
+    pub(super) fn gave_up(&self, who: Caller, touched: &mut FlushSet) {
         if self.simple || self.era() == Era::Modern || self.line.says_whose() {
             return; // nobody is asked anything, or it is always clear who is
         }
@@ -74,14 +74,14 @@ impl Connection {
         }
     }
 
-    pub(super) fn fence_passed(&self, touched: &mut Touched) {
+    pub(super) fn fence_passed(&self, touched: &mut FlushSet) {
         let mut pending = self.pending.lock();
         if pending.given_up.passed() {
             self.send_fence(&mut pending, touched);
         }
     }
 
-    fn send_fence(&self, pending: &mut Pending, touched: &mut Touched) {
+    fn send_fence(&self, pending: &mut Pending, touched: &mut FlushSet) {
         let fence = pending.next_id().and_then(|id| {
             let ping = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
             let heading = Heading { method: b"ping", name: None, arguments: None };
@@ -101,15 +101,15 @@ mod tests {
     use super::*;
     use crate::call::Client;
 
-    fn somebody() -> Who {
+    fn somebody() -> Caller {
         let client: Weak<Client> = Arc::downgrade(&Arc::default());
-        Who::Session(client)
+        Caller::Session(client)
     }
 
     #[test]
     fn a_fence_stands_for_what_was_given_up_before_it() {
         let (one, other) = (somebody(), somebody());
-        let mut given_up = GivenUp::default();
+        let mut given_up = CancelledCalls::default();
         assert!(given_up.spares(&one), "nothing was given up");
         assert!(given_up.add(one.clone()), "a fence is due");
         given_up.sent(Some(1));
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn without_a_fence_nothing_is_remembered() {
-        let mut given_up = GivenUp::default();
+        let mut given_up = CancelledCalls::default();
         assert!(given_up.add(somebody()));
         given_up.sent(None);
         assert!(given_up.is_empty());
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_client_that_has_gone_is_still_somebody_else() {
-        let mut given_up = GivenUp::default();
+        let mut given_up = CancelledCalls::default();
         given_up.add(somebody());
         assert!(!given_up.spares(&somebody()));
     }

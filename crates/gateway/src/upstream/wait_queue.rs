@@ -1,4 +1,4 @@
-//! `Room`: calls that wait for their server: until it is back, or until it is their turn. Each is
+//! `WaitQueue`: calls that wait for their server: until it is back, or until it is their turn. Each is
 //! delivered once, or told why not.
 
 use std::collections::BTreeMap;
@@ -11,18 +11,18 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use trunkline_wire::{Edits, scan};
 
-use crate::call::{Cancel, Carrier, ReturnPath, Ticket};
+use crate::call::{CallHandle, CallOwner, Cancel, ReplyTo};
 use crate::error::CallError;
 use crate::identity::Identity;
 use crate::limits::{
     LAST_STEP, LEAST_LET_IN, LONGEST_TURN, PARTS, STEP, STEPS_TO_ONE_MORE, WAITING_BYTES,
     WAITING_CALLS, WAITING_TIME,
 };
-use crate::pump::Touched;
+use crate::pump::FlushSet;
 use crate::upstream::connection::Connection;
 
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct WaitQueue {
     key: Identity,
     /// Calls are kept while their server is away.
     pub(super) holds: bool,
@@ -63,7 +63,7 @@ enum Standing {
 
 #[derive(Debug)]
 struct Held {
-    path: ReturnPath,
+    path: ReplyTo,
     until: Instant,
     cause: Cause,
 }
@@ -76,9 +76,9 @@ pub(crate) enum Cause {
 }
 
 /// A call that cannot wait here: its way back, and why.
-pub(crate) type Turned = Box<(ReturnPath, CallError)>;
+pub(crate) type Turned = Box<(ReplyTo, CallError)>;
 
-impl Room {
+impl WaitQueue {
     pub(crate) fn new(
         key: Identity,
         holds: bool,
@@ -125,7 +125,7 @@ impl Room {
     /// long a call to this server may take.
     pub(crate) fn admit(
         self: &Arc<Self>,
-        path: ReturnPath,
+        path: ReplyTo,
         cause: Cause,
         within: Option<Duration>,
     ) -> Result<(), Turned> {
@@ -138,7 +138,7 @@ impl Room {
     }
 
     fn keep(self: &Arc<Self>, held: Held) -> Result<(), Turned> {
-        let size = held.path.again.as_ref().map_or(0, |again| again.request.len());
+        let size = held.path.replay.as_ref().map_or(0, |again| again.request.len());
         let mut state = self.state.lock();
         if held.cause == Cause::Away && state.standing == Standing::Shut {
             let what = "is not running".to_owned();
@@ -150,8 +150,8 @@ impl Room {
             return Err(Box::new((held.path, error)));
         }
         let id = state.last.wrapping_add(1);
-        let carrier: Arc<dyn Carrier> = Arc::clone(self) as Arc<dyn Carrier>;
-        if !held.path.client.open(&held.path.id, Ticket::Sent { carrier, id }) {
+        let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
+        if !held.path.client.open(&held.path.id, CallHandle::Sent { carrier, id }) {
             return Err(Box::new((held.path, CallError::duplicate_id())));
         }
         state.last = id;
@@ -173,7 +173,7 @@ impl Room {
             }
             state.standing = Standing::Serving;
         }
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         self.release(&mut touched);
         touched.flush();
     }
@@ -182,7 +182,7 @@ impl Room {
     /// they are as much work as the machine has, and every other call is late.
     pub(super) async fn let_in(self: Arc<Self>) {
         while let Some(most) = self.next_portion() {
-            let mut touched = Touched::default();
+            let mut touched = FlushSet::default();
             self.release_some(most, &mut touched);
             touched.flush();
             if self.is_through() {
@@ -219,13 +219,13 @@ impl Room {
 
     /// Lets in whoever waits, in the order they came, as far as the server takes them; unless that is
     /// done step by step.
-    pub(crate) fn release(self: &Arc<Self>, touched: &mut Touched) {
+    pub(crate) fn release(self: &Arc<Self>, touched: &mut FlushSet) {
         if self.state.lock().step.is_none() {
             self.release_some(usize::MAX, touched);
         }
     }
 
-    fn release_some(self: &Arc<Self>, most: usize, touched: &mut Touched) {
+    fn release_some(self: &Arc<Self>, most: usize, touched: &mut FlushSet) {
         let connection = self.connection.lock().upgrade();
         let Some(connection) = connection else { return };
         let _one_at_a_time = self.turnstile.lock();
@@ -246,14 +246,14 @@ impl Room {
         self: &Arc<Self>,
         held: Held,
         connection: &Arc<Connection>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) {
         let Held { path, until, cause } = held;
         let spare = path.unsent();
-        let request = path.again.as_ref().map(|again| Box::clone(&again.request));
+        let request = path.replay.as_ref().map(|again| Box::clone(&again.request));
         let request = request.unwrap_or_default();
         let Ok(message) = scan(&request) else { return };
-        let door = path.door.clone();
+        let door = path.sink.clone();
         match connection.submit_now(&message, &[], path, touched) {
             Ok(()) => door.handed_over(),
             // It has gone again at this very moment, and the call has not run.
@@ -276,7 +276,7 @@ impl Room {
             state.bytes = 0;
             std::mem::take(&mut state.held)
         };
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         for (_, held) in held {
             let error = self.gone(what.to_owned(), held.path.has_run());
             fail(&held.path, &error, &mut touched);
@@ -290,7 +290,7 @@ impl Room {
         if self.len() == 0 {
             return false;
         }
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         self.release(&mut touched);
         touched.flush();
         self.expire(Instant::now())
@@ -304,7 +304,7 @@ impl Room {
             let late: Vec<Held> = late.into_iter().filter_map(|id| state.remove(id)).collect();
             (late, !state.held.is_empty())
         };
-        let mut touched = Touched::default();
+        let mut touched = FlushSet::default();
         for Held { path, cause, .. } in late {
             let error = match cause {
                 Cause::Away => self.gone("did not come back in time".to_owned(), path.has_run()),
@@ -329,7 +329,7 @@ impl Room {
     }
 
     /// The error as it holds for a call that may have run before it came here.
-    fn in_this_case(&self, path: &ReturnPath, error: CallError) -> CallError {
+    fn in_this_case(&self, path: &ReplyTo, error: CallError) -> CallError {
         if path.has_run() && error.may_retry() {
             return self.gone("went and could not be asked again".to_owned(), true);
         }
@@ -346,12 +346,12 @@ fn portion(step: u32, waiting: usize) -> usize {
 }
 
 /// Its client does not wait for it any more.
-fn cancelled(path: &ReturnPath, touched: &mut Touched) {
+fn cancelled(path: &ReplyTo, touched: &mut FlushSet) {
     path.cancelled(Cancel::Left, path.has_run(), touched);
 }
 
 /// Ends a call that was taken out of the room; at this moment its client may have cancelled it.
-fn fail(path: &ReturnPath, error: &CallError, touched: &mut Touched) {
+fn fail(path: &ReplyTo, error: &CallError, touched: &mut FlushSet) {
     match path.client.take(&path.id) {
         Some(_) => path.fail_taken(error, touched),
         None => cancelled(path, touched),
@@ -370,21 +370,21 @@ impl State {
 
     fn remove(&mut self, id: u32) -> Option<Held> {
         let held = self.held.remove(&id)?;
-        let size = held.path.again.as_ref().map_or(0, |again| again.request.len());
+        let size = held.path.replay.as_ref().map_or(0, |again| again.request.len());
         self.bytes = self.bytes.saturating_sub(size);
         Some(held)
     }
 }
 
-impl Carrier for Room {
-    fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut Touched) {
+impl CallOwner for WaitQueue {
+    fn cancel(&self, id: u32, how: Cancel<'_>, touched: &mut FlushSet) {
         let held = self.state.lock().remove(id);
         if let Some(Held { path, .. }) = held {
             path.cancelled(how, path.has_run(), touched);
         }
     }
 
-    fn abandon(&self, id: u32, touched: &mut Touched) {
+    fn abandon(&self, id: u32, touched: &mut FlushSet) {
         let held = self.state.lock().remove(id);
         if let Some(Held { path, .. }) = held {
             path.fail(&CallError::ShuttingDown { may_have_run: path.has_run() }, touched);
@@ -392,7 +392,7 @@ impl Carrier for Room {
     }
 
     /// Nobody here asks anything.
-    fn pass(&self, _: &[u8], _: &Edits<'_>, _: &mut Touched) {}
+    fn pass(&self, _: &[u8], _: &Edits<'_>, _: &mut FlushSet) {}
 
     fn is_waiting_room(&self) -> bool {
         true

@@ -3,12 +3,12 @@
 use std::ptr;
 use std::sync::{Arc, Weak};
 
-use crate::call::{Client, Manner};
+use crate::call::{Client, RequestEra};
 use crate::upstream::pending::UpstreamId;
 
 /// Who is behind a call, as far as that can be told.
 #[derive(Clone, Debug)]
-pub(crate) enum Who {
+pub(crate) enum Caller {
     /// A session: whoever opened it, and nobody else.
     Session(Weak<Client>),
     /// Whoever holds this: the same in every request that shows it.
@@ -17,13 +17,13 @@ pub(crate) enum Who {
     Anyone(Weak<Client>),
 }
 
-impl Who {
-    pub(crate) fn of(client: &Arc<Client>, manner: &Manner) -> Self {
+impl Caller {
+    pub(crate) fn of(client: &Arc<Client>, manner: &RequestEra) -> Self {
         match manner {
-            Manner::Session => Self::session(client),
-            Manner::Stateless(how) if how.is_of_the_only_client() => Self::session(client),
-            Manner::Stateless(how) if how.is_anyones() => Self::Anyone(Arc::downgrade(client)),
-            Manner::Stateless(how) => Self::Holder(Arc::clone(&how.principal)),
+            RequestEra::Session => Self::session(client),
+            RequestEra::Stateless(how) if how.is_of_the_only_client() => Self::session(client),
+            RequestEra::Stateless(how) if how.is_anyones() => Self::Anyone(Arc::downgrade(client)),
+            RequestEra::Stateless(how) => Self::Holder(Arc::clone(&how.principal)),
         }
     }
 
@@ -32,7 +32,7 @@ impl Who {
     }
 }
 
-impl PartialEq for Who {
+impl PartialEq for Caller {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Session(one), Self::Session(other))
@@ -45,17 +45,17 @@ impl PartialEq for Who {
 
 /// A call that is open with the server.
 #[derive(Debug)]
-pub(super) struct Open {
+pub(super) struct AttributedCall {
     pub(super) id: UpstreamId,
-    pub(super) who: Who,
+    pub(super) who: Caller,
     /// Its client has declared that it can do what is asked for.
     pub(super) able: bool,
-    pub(super) place: Place,
+    pub(super) place: CallPhase,
 }
 
 /// Where a call is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum CallPhase {
     /// Its client waits for the answer.
     Running,
     /// It waits for its client, who has not been told yet: what is asked at once is told at once.
@@ -67,7 +67,7 @@ pub(super) enum Place {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum Attribution {
     Call(UpstreamId),
     /// No call is open.
     Nobodys,
@@ -85,25 +85,25 @@ pub(super) enum Whose {
 /// second thing before the first is answered. So only where there is one caller is anybody asked. Of
 /// its calls it is the newest that can answer and does not wait itself: servers mostly ask soon after
 /// a call began, and the same person is asked in any case.
-pub(super) fn whose(open: &[Open], gone: &[Who]) -> Whose {
-    let Some(first) = open.first() else { return Whose::Nobodys };
+pub(super) fn whose(open: &[AttributedCall], gone: &[Caller]) -> Attribution {
+    let Some(first) = open.first() else { return Attribution::Nobodys };
     let mut others = open.iter().map(|call| &call.who).chain(gone);
     if others.all(|who| *who == first.who) {
-        return likeliest(open).map_or(Whose::Nobodys, Whose::Call);
+        return likeliest(open).map_or(Attribution::Nobodys, Attribution::Call);
     }
     match open.iter().any(|call| call.able) {
-        true => Whose::Unclear,
-        false => Whose::Unable,
+        true => Attribution::Unclear,
+        false => Attribution::Unable,
     }
 }
 
 /// Of one caller's calls. If none can answer, it learns what was missing.
-fn likeliest(open: &[Open]) -> Option<UpstreamId> {
-    let rank = |call: &&Open| {
+fn likeliest(open: &[AttributedCall]) -> Option<UpstreamId> {
+    let rank = |call: &&AttributedCall| {
         let nearness = match call.place {
-            Place::Running => 2,
-            Place::Asking => 1,
-            Place::Waiting | Place::Late => 0,
+            CallPhase::Running => 2,
+            CallPhase::Asking => 1,
+            CallPhase::Waiting | CallPhase::Late => 0,
         };
         (call.able, nearness, call.id)
     };
@@ -122,23 +122,26 @@ pub(super) mod tests {
     /// A word for each call: who (`a`, `b`: holders; `s`, `t`: sessions; `?`: anyone), `-` if it
     /// cannot answer, `p` if it is parked, `P` if its client has not been told yet, `l` if it was long
     /// ago.
-    pub(in crate::upstream) fn calls(words: &str, sessions: &[Weak<Client>; 2]) -> Vec<Open> {
+    pub(in crate::upstream) fn calls(
+        words: &str,
+        sessions: &[Weak<Client>; 2],
+    ) -> Vec<AttributedCall> {
         let [s, t] = sessions;
         let one = |(index, word): (usize, &str)| {
             let who = match word.chars().next().unwrap() {
-                's' => Who::Session(s.clone()),
-                't' => Who::Session(t.clone()),
-                '?' => Who::Anyone(client()),
-                other => Who::Holder(other.to_string().into_bytes().into()),
+                's' => Caller::Session(s.clone()),
+                't' => Caller::Session(t.clone()),
+                '?' => Caller::Anyone(client()),
+                other => Caller::Holder(other.to_string().into_bytes().into()),
             };
             let place = match word.chars().find(|letter| "pPl".contains(*letter)) {
-                Some('p') => Place::Waiting,
-                Some('P') => Place::Asking,
-                Some(_) => Place::Late,
-                None => Place::Running,
+                Some('p') => CallPhase::Waiting,
+                Some('P') => CallPhase::Asking,
+                Some(_) => CallPhase::Late,
+                None => CallPhase::Running,
             };
             let id = UpstreamId::try_from(index).unwrap() + 1;
-            Open { id, who, able: !word.contains('-'), place }
+            AttributedCall { id, who, able: !word.contains('-'), place }
         };
         words.split_whitespace().enumerate().map(one).collect()
     }
@@ -147,61 +150,62 @@ pub(super) mod tests {
     fn a_question_is_for_the_call_it_can_only_be_or_mostly_is_for() {
         let sessions = [client(), client()];
         for (open, gone, expected) in [
-            ("", "", Whose::Nobodys),
-            ("a", "", Whose::Call(1)),
-            ("?", "", Whose::Call(1)),
-            ("s", "", Whose::Call(1)),
+            ("", "", Attribution::Nobodys),
+            ("a", "", Attribution::Call(1)),
+            ("?", "", Attribution::Call(1)),
+            ("s", "", Attribution::Call(1)),
             // Of one caller's, the newest.
-            ("a a a", "", Whose::Call(3)),
-            ("s s", "", Whose::Call(2)),
+            ("a a a", "", Attribution::Call(3)),
+            ("s s", "", Attribution::Call(2)),
             // Of several callers', nobody's guess.
-            ("a b", "", Whose::Unclear),
-            ("s t", "", Whose::Unclear),
-            ("s a", "", Whose::Unclear),
-            ("? ?", "", Whose::Unclear),
-            ("? a", "", Whose::Unclear),
+            ("a b", "", Attribution::Unclear),
+            ("s t", "", Attribution::Unclear),
+            ("s a", "", Attribution::Unclear),
+            ("? ?", "", Attribution::Unclear),
+            ("? a", "", Attribution::Unclear),
             // Who cannot be asked may be the one that is meant; of its own calls, one that can.
-            ("a b-", "", Whose::Unclear),
-            ("a- b", "", Whose::Unclear),
-            ("s t-", "", Whose::Unclear),
-            ("a s-", "", Whose::Unclear),
-            ("? ?- ?-", "", Whose::Unclear),
-            ("a a-", "", Whose::Call(1)),
-            ("a- a a-", "", Whose::Call(2)),
-            ("a-", "", Whose::Call(1)),
-            ("a- a-", "", Whose::Call(2)),
-            ("a- b-", "", Whose::Unable),
+            ("a b-", "", Attribution::Unclear),
+            ("a- b", "", Attribution::Unclear),
+            ("s t-", "", Attribution::Unclear),
+            ("a s-", "", Attribution::Unclear),
+            ("? ?- ?-", "", Attribution::Unclear),
+            ("a a-", "", Attribution::Call(1)),
+            ("a- a a-", "", Attribution::Call(2)),
+            ("a-", "", Attribution::Call(1)),
+            ("a- a-", "", Attribution::Call(2)),
+            ("a- b-", "", Attribution::Unable),
             // Of one caller's, who waits for an answer is asked only if there is no other.
-            ("a ap", "", Whose::Call(1)),
-            ("ap a ap", "", Whose::Call(2)),
-            ("a aP", "", Whose::Call(1)),
-            ("ap ap", "", Whose::Call(2)),
-            ("aP ap", "", Whose::Call(1)),
-            ("aP aP ap", "", Whose::Call(2)),
-            ("ap a-", "", Whose::Call(1)),
-            ("?p", "", Whose::Call(1)),
-            ("al al", "", Whose::Call(2)),
+            ("a ap", "", Attribution::Call(1)),
+            ("ap a ap", "", Attribution::Call(2)),
+            ("a aP", "", Attribution::Call(1)),
+            ("ap ap", "", Attribution::Call(2)),
+            ("aP ap", "", Attribution::Call(1)),
+            ("aP aP ap", "", Attribution::Call(2)),
+            ("ap a-", "", Attribution::Call(1)),
+            ("?p", "", Attribution::Call(1)),
+            ("al al", "", Attribution::Call(2)),
             // Who waits may be asked something more: nobody else is asked for that.
-            ("ap b", "", Whose::Unclear),
-            ("ap b-", "", Whose::Unclear),
-            ("al b", "", Whose::Unclear),
-            ("ap ?", "", Whose::Unclear),
-            ("?p s", "", Whose::Unclear),
+            ("ap b", "", Attribution::Unclear),
+            ("ap b-", "", Attribution::Unclear),
+            ("al b", "", Attribution::Unclear),
+            ("ap ?", "", Attribution::Unclear),
+            ("?p s", "", Attribution::Unclear),
             // Each request that shows nothing is somebody's, and not the other's.
-            ("?p ?", "", Whose::Unclear),
-            ("?p ?p ?", "", Whose::Unclear),
-            ("?p ?p", "", Whose::Unclear),
-            ("?p ?P", "", Whose::Unclear),
-            ("?p ?-", "", Whose::Unclear),
+            ("?p ?", "", Attribution::Unclear),
+            ("?p ?p ?", "", Attribution::Unclear),
+            ("?p ?p", "", Attribution::Unclear),
+            ("?p ?P", "", Attribution::Unclear),
+            ("?p ?-", "", Attribution::Unclear),
             // What was given up may still be asked for.
-            ("a", "a", Whose::Call(1)),
-            ("a", "b", Whose::Unclear),
-            ("s", "s", Whose::Call(1)),
-            ("?", "?", Whose::Unclear),
-            ("a-", "b", Whose::Unable),
-            ("", "a", Whose::Nobodys),
+            ("a", "a", Attribution::Call(1)),
+            ("a", "b", Attribution::Unclear),
+            ("s", "s", Attribution::Call(1)),
+            ("?", "?", Attribution::Unclear),
+            ("a-", "b", Attribution::Unable),
+            ("", "a", Attribution::Nobodys),
         ] {
-            let gone: Vec<Who> = calls(gone, &sessions).into_iter().map(|call| call.who).collect();
+            let gone: Vec<Caller> =
+                calls(gone, &sessions).into_iter().map(|call| call.who).collect();
             assert_eq!(whose(&calls(open, &sessions), &gone), expected, "{open} / {gone:?}");
         }
     }

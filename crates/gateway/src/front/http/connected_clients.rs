@@ -1,4 +1,4 @@
-//! `Guests`: who is connected to the front at this moment, for whoever looks after it.
+//! `ConnectedClients`: who is connected to the front at this moment, for whoever looks after it.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -12,9 +12,9 @@ use crate::front::http::front::Front;
 
 /// A handle that is given to the front before it runs; all clones look at the same front.
 #[derive(Clone, Default)]
-pub struct Guests(Arc<OnceLock<Weak<Front>>>);
+pub struct ConnectedClients(Arc<OnceLock<Weak<Front>>>);
 
-impl fmt::Debug for Guests {
+impl fmt::Debug for ConnectedClients {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Guests")
     }
@@ -22,7 +22,7 @@ impl fmt::Debug for Guests {
 
 /// A client. Moments are told to the second.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Guest {
+pub struct ConnectedClient {
     pub way: Way,
     /// The name and version it gives itself.
     pub name: Option<String>,
@@ -49,30 +49,30 @@ pub enum Way {
     Stateless,
 }
 
-impl Guests {
+impl ConnectedClients {
     pub(super) fn watch(&self, front: &Arc<Front>) {
         // Once only: a handle is of one front.
         drop(self.0.set(Arc::downgrade(front)));
     }
 
     /// Everybody who is there, in no order. None where nothing is served.
-    pub fn all(&self) -> Vec<Guest> {
+    pub fn all(&self) -> Vec<ConnectedClient> {
         let Some(front) = self.0.get().and_then(Weak::upgrade) else { return Vec::new() };
         let moment = |then: u32| front.clock.moment(then);
         let now = moment(front.clock.now());
-        let sessions = front.sessions.all_http().into_iter().map(|session| Guest {
+        let sessions = front.sessions.all_http().into_iter().map(|session| ConnectedClient {
             revision: Some(session.agreed.as_str()),
             since: Some(moment(session.began)),
             heard: moment(session.heard()),
             label: session.owner.pass().map(|pass| Arc::clone(&pass.label)),
             ..guest(Way::Session, &session.session.client, now)
         });
-        let streams = front.sessions.all_sse().into_iter().map(|stream| Guest {
+        let streams = front.sessions.all_sse().into_iter().map(|stream| ConnectedClient {
             since: Some(moment(stream.began)),
             label: stream.owner.pass().map(|pass| Arc::clone(&pass.label)),
             ..guest(Way::Sse, &stream.session.client, now)
         });
-        let callers = front.contexts.callers().into_iter().map(|(session, seen)| Guest {
+        let callers = front.contexts.callers().into_iter().map(|(session, seen)| ConnectedClient {
             heard: moment(seen),
             label: session.caller.as_ref().map(|pass| Arc::clone(&pass.label)),
             ..guest(Way::Stateless, &session.client, now)
@@ -87,7 +87,7 @@ impl Guests {
     }
 }
 
-fn guest(way: Way, client: &Client, now: Instant) -> Guest {
+fn guest(way: Way, client: &Client, now: Instant) -> ConnectedClient {
     let info = client.info();
     let word = |key: &str| {
         let text = member(&info, key).and_then(decode)?;
@@ -95,7 +95,7 @@ fn guest(way: Way, client: &Client, now: Instant) -> Guest {
         let shown: String = text.chars().filter(|c| !c.is_control()).take(LONGEST_WORD).collect();
         Some(shown).filter(|shown| !shown.is_empty())
     };
-    Guest {
+    ConnectedClient {
         way,
         name: word("name"),
         version: word("version"),

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use trunkline_http::{Headers, Request};
 
-use crate::front::http::alone::Alone;
 use crate::front::http::mirror::NAME;
-use crate::front::http::reply::Manner;
+use crate::front::http::reply::ReplyMode;
 use crate::front::http::sessions::HttpSession;
+use crate::front::http::stateless_fast_path::StatelessFastPath;
 
 /// A head that was found good.
 #[derive(Debug)]
-pub(super) struct Repeated {
-    pub(super) good: Good,
+pub(super) struct HeadCache {
+    pub(super) good: Cached,
     /// Of the gate, when it was passed.
     version: u64,
     head: Head,
@@ -22,11 +22,11 @@ pub(super) struct Repeated {
 
 /// What a head is good for.
 #[derive(Debug)]
-pub(super) enum Good {
+pub(super) enum Cached {
     /// For messages of this session.
     Session(Arc<HttpSession>),
     /// For calls that stand for themselves.
-    Alone(Alone),
+    Alone(StatelessFastPath),
 }
 
 /// What differs from the last time.
@@ -40,21 +40,21 @@ pub(super) struct Found<'a> {
     pub(super) name: &'a [u8],
 }
 
-impl Repeated {
+impl HeadCache {
     /// `None`: it is of a kind that is looked at each time.
     pub(super) fn new(
-        good: Good,
+        good: Cached,
         head: &[u8],
         request: &Request<'_>,
-        manner: &Manner,
+        manner: &ReplyMode,
         version: u64,
     ) -> Option<Self> {
-        if *manner != Manner::PLAIN || request.expects_continue() {
+        if *manner != ReplyMode::PLAIN || request.expects_continue() {
             return None;
         }
         let blanks: &[Blank] = match good {
-            Good::Session(_) => &[Blank::Length],
-            Good::Alone(_) => &[Blank::Length, Blank::Name],
+            Cached::Session(_) => &[Blank::Length],
+            Cached::Alone(_) => &[Blank::Length, Blank::Name],
         };
         let head = Head::new(head, &request.headers, blanks)?;
         Some(Self { good, version, head })
@@ -64,8 +64,8 @@ impl Repeated {
     pub(super) fn find<'a>(&self, bytes: &'a [u8], version: u64) -> Option<Found<'a>> {
         let holds = self.version == version
             && match &self.good {
-                Good::Session(session) => !session.is_over(),
-                Good::Alone(alone) => !alone.is_over(),
+                Cached::Session(session) => !session.is_over(),
+                Cached::Alone(alone) => !alone.is_over(),
             };
         self.head.find(bytes).filter(|_| holds)
     }

@@ -1,4 +1,4 @@
-//! `Manner`: how a client makes its requests: in a session, or each standing for itself.
+//! `RequestEra`: how a client makes its requests: in a session, or each standing for itself.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::error::{CallError, Missing};
 use crate::gate::{ANYONE, ONLY_CLIENT};
 
 #[derive(Clone, Debug)]
-pub(crate) enum Manner {
+pub(crate) enum RequestEra {
     /// It said `initialize` before.
     Session,
     Stateless(Arc<Stateless>),
 }
 
-impl Manner {
+impl RequestEra {
     pub(crate) fn is_session(&self) -> bool {
         matches!(self, Self::Session)
     }

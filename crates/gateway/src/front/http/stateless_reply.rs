@@ -1,4 +1,4 @@
-//! `Once`: one POST that stands for itself, and what it is answered. Plain JSON if the answer is the
+//! `StatelessReply`: one POST that stands for itself, and what it is answered. Plain JSON if the answer is the
 //! first thing there is to say, else a stream of events whose last one is the answer. Nobody comes
 //! back for the rest: whose connection is gone does not want it.
 
@@ -7,17 +7,17 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use trunkline_wire::{Edits, Id};
 
-use crate::call::{Client, Exit, Payload};
+use crate::call::{Client, Payload, Responder};
 use crate::front::http::clock::Clock;
 use crate::front::http::events::{COMMENT, around, comment, end, put, stream_head};
 use crate::front::http::reply::{JSON, Reply};
 use crate::gate::Pass;
 use crate::limits::{SLOW_ANSWER_SECONDS, STREAM_BYTES};
-use crate::pump::{Frame, Touched};
+use crate::pump::{FlushSet, Frame};
 use crate::session::leave;
 
 #[derive(Debug)]
-pub(super) struct Once {
+pub(super) struct StatelessReply {
     /// Who asks: nobody else's, and gone with the answer.
     pub(super) client: Arc<Client>,
     pub(super) caller: Option<Arc<Pass>>,
@@ -34,7 +34,7 @@ enum State {
     Done,
 }
 
-impl Once {
+impl StatelessReply {
     pub(super) fn new(
         id: Id,
         caller: Option<&Arc<Pass>>,
@@ -51,13 +51,13 @@ impl Once {
     }
 
     /// The connection is gone, and so the client has cancelled.
-    pub(super) fn left(&self, touched: &mut Touched) {
+    pub(super) fn left(&self, touched: &mut FlushSet) {
         leave(&self.client, &self.id, touched);
     }
 
     /// Says nothing, if nothing was said for long: what stands between must not take the client or
     /// us for dead. It was asked at `since`.
-    pub(super) fn comment(&self, since: u32, touched: &mut Touched) {
+    pub(super) fn comment(&self, since: u32, touched: &mut FlushSet) {
         let now = self.clock.now();
         let mut state = self.state.lock();
         let due = match &*state {
@@ -76,7 +76,7 @@ impl Once {
         status: u16,
         payload: Payload<'_>,
         edits: &Edits<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> bool {
         let mut head = Vec::with_capacity(160);
         let length = edits.length(payload.bytes());
@@ -95,7 +95,7 @@ impl Once {
         status: u16,
         payload: Payload<'_>,
         edits: &Edits<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> bool {
         let state = std::mem::replace(&mut *self.state.lock(), State::Done);
         match state {
@@ -128,7 +128,7 @@ impl State {
     }
 }
 
-fn event(reply: &Reply, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut Touched) -> bool {
+fn event(reply: &Reply, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
     let outbox = &reply.conn.outbox;
     let (mut before, after) = around(reply, EVENT.len() + edits.length(payload.bytes()));
     before.extend_from_slice(EVENT);
@@ -149,8 +149,8 @@ fn status(code: i64) -> u16 {
     }
 }
 
-impl Exit for Once {
-    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) -> bool {
+impl Responder for StatelessReply {
+    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         let now = self.clock.now();
         let mut state = self.state.lock();
         let Some((reply, spoken)) = state.stream(now) else { return false };
@@ -163,7 +163,7 @@ impl Exit for Once {
         event(reply, Payload::Borrowed(bytes), edits, touched)
     }
 
-    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut Touched) -> bool {
+    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         self.end_with(200, payload, edits, touched)
     }
 
@@ -172,12 +172,12 @@ impl Exit for Once {
         code: i64,
         payload: Payload<'_>,
         edits: &Edits<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> bool {
         self.end_with(status(code), payload, edits, touched)
     }
 
-    fn unanswered(&self, touched: &mut Touched) {
+    fn unanswered(&self, touched: &mut FlushSet) {
         let state = std::mem::replace(&mut *self.state.lock(), State::Done);
         match state {
             State::Waiting(reply) => {
@@ -199,20 +199,21 @@ mod tests {
 
     use super::*;
     use crate::front::http::conn::Conn;
-    use crate::front::http::reply::Manner;
+    use crate::front::http::reply::ReplyMode;
     use crate::pump::Pump;
     use crate::stream::Input;
 
     /// What a client gets until we close.
-    fn got(pump: &Pump, then: impl FnOnce(&Once, &mut Touched)) -> (String, String) {
+    fn got(pump: &Pump, then: impl FnOnce(&StatelessReply, &mut FlushSet)) -> (String, String) {
         let (mut client, ours) = UnixStream::pair().unwrap();
         client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let (_, sink) = Input::socket(OwnedFd::from(ours)).unwrap();
         let clock = Arc::new(Clock::new());
         let conn = Arc::new(Conn::new(Arc::clone(&clock)));
         conn.outbox.connect(sink, pump);
-        let once = Once::new(Id::new(b"1"), None, &clock, Reply::new(&conn, Manner::PLAIN));
-        let mut touched = Touched::default();
+        let once =
+            StatelessReply::new(Id::new(b"1"), None, &clock, Reply::new(&conn, ReplyMode::PLAIN));
+        let mut touched = FlushSet::default();
         then(&once, &mut touched);
         touched.flush();
         conn.outbox.close_when_written();
@@ -282,7 +283,7 @@ mod tests {
     #[test]
     fn a_cancelled_request_ends_its_post() {
         let (pump, _) = Pump::start().unwrap();
-        let (head, body) = got(&pump, Once::unanswered);
+        let (head, body) = got(&pump, StatelessReply::unanswered);
         assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
         assert_eq!(body, "0\r\n\r\n");
         pump.stop();

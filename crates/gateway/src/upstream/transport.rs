@@ -1,4 +1,4 @@
-//! `Line`: how messages reach a server: down a pipe, or posted over the network.
+//! `Transport`: how messages reach a server: down a pipe, or posted over the network.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trunkline_catalog::Listing;
 use trunkline_wire::{Edits, Message, Params, Span};
 
-use crate::pump::{Outbox, Refused, Touched};
+use crate::pump::{FlushSet, Outbox, Refused};
 use crate::upstream::pending::UpstreamId;
 
 /// What a request is about, for those who read that before its body.
@@ -36,7 +36,7 @@ impl<'a> Heading<'a> {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Line {
+pub(crate) enum Transport {
     /// One message a line.
     Pipe(Outbox),
     Post(Arc<dyn Post>),
@@ -52,7 +52,7 @@ pub(crate) trait Post: Debug + Send + Sync {
         heading: Option<&Heading<'_>>,
         bytes: &[u8],
         edits: &Edits<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> Result<(), Refused>;
     /// May the server have seen this request?
     fn may_have_run(&self, id: UpstreamId) -> bool;
@@ -68,7 +68,7 @@ pub(crate) trait Post: Debug + Send + Sync {
     fn close(&self);
 }
 
-impl Line {
+impl Transport {
     /// Sends a request, if the server takes any now. Returns the position behind it, by which
     /// `may_have_run` can tell.
     pub(crate) fn request(
@@ -77,7 +77,7 @@ impl Line {
         heading: &Heading<'_>,
         bytes: &[u8],
         edits: &Edits<'_>,
-        touched: &mut Touched,
+        touched: &mut FlushSet,
     ) -> Result<u64, Refused> {
         match self {
             Self::Pipe(outbox) => {
@@ -91,7 +91,7 @@ impl Line {
     }
 
     /// Sends a message that has no answer. False if the server has gone.
-    pub(crate) fn tell(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut Touched) -> bool {
+    pub(crate) fn tell(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         match self {
             Self::Pipe(outbox) => {
                 touched.note(outbox);
