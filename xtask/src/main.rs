@@ -2,10 +2,12 @@
 
 mod bench;
 mod browser;
+mod code;
 mod conformance;
 mod coverage;
 mod dist;
 mod first_call;
+mod house;
 mod leftovers;
 mod map;
 mod packages;
@@ -32,6 +34,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   dist         the packages that are shipped, in release (dist --help)
   first-call   from `git clone` to the first tool call through Claude Code, as a newcomer: what is
                typed, and how long it takes (first-call --help)
+  house        what the architecture measures, beside its goals: cycles, methods, names, files on the
+               way of a call (house --help)
   map          the tree with each file's first line
   peers        only install the MCP servers and clients the tests talk to
   postgres     run a command with a throw-away Postgres (postgres COMMAND..., e.g. cargo test)
@@ -56,6 +60,7 @@ fn main() -> ExitCode {
         "tidy" => tidy::run(),
         "dist" => dist::run(rest),
         "first-call" => first_call::run(rest),
+        "house" => house::run(rest),
         "map" => map::run(),
         "peers" => peers::install(),
         "postgres" => postgres::run(rest),
