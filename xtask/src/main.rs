@@ -8,6 +8,7 @@ mod coverage;
 mod dist;
 mod first_call;
 mod house;
+mod laws;
 mod leftovers;
 mod map;
 mod packages;
@@ -30,7 +31,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                and starts a throw-away Postgres); test NAME...: only those whose name contains
                NAME. A failure does not stop the rest; the end is a list of what failed
   conformance  only the official conformance suite (conformance [RUN]..., e.g. modern-stdio)
-  tidy         the laws the compiler does not know: door plates, who may import whom
+  tidy         the laws the compiler does not know: door plates, who may import whom, cycles, sizes
+               of types, words (tidy --bless: shrink the list of exceptions)
   dist         the packages that are shipped, in release (dist --help)
   first-call   from `git clone` to the first tool call through Claude Code, as a newcomer: what is
                typed, and how long it takes (first-call --help)
@@ -57,7 +59,7 @@ fn main() -> ExitCode {
         "test" => test::run(rest),
         test::JUDGE => test::judge(),
         "conformance" => conformance::run(rest),
-        "tidy" => tidy::run(),
+        "tidy" => tidy::run(rest),
         "dist" => dist::run(rest),
         "first-call" => first_call::run(rest),
         "house" => house::run(rest),

@@ -10,7 +10,7 @@ mod types;
 
 pub use cycles::{components, largest};
 pub use edges::{Edges, between_rooms, edges, sibling_cycles};
-pub use files::Product;
+pub use files::{File, Product};
 pub use types::{Type, types};
 
 #[cfg(test)]

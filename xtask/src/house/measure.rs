@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::calls::Ways;
 use crate::code::{self, Edges, Product, Type};
 
 /// One line of the table.
@@ -72,6 +73,16 @@ pub(super) const ROWS: &[Row] = &[
         value: |house| house.repeated(3).len().to_string(),
     },
     Row {
+        what: "files that run for every `tools/call`, stdio to stdio",
+        goal: "≤ 22",
+        value: |house| house.way(|ways| &ways.stdio),
+    },
+    Row {
+        what: "files that run for every `tools/call`, HTTP to HTTP",
+        goal: "≤ 35",
+        value: |house| house.way(|ways| &ways.http),
+    },
+    Row {
         what: "methods named `is_`, `has_`, `can_`, `was_` that take `&mut self`",
         goal: "0",
         value: |house| house.false_questions().len().to_string(),
@@ -111,12 +122,13 @@ pub(super) struct House {
     product: Product,
     edges: Edges,
     types: Vec<Type>,
+    ways: Option<Ways>,
     architecture_bytes: usize,
     readme_lines: usize,
 }
 
 impl House {
-    pub(super) fn of(root: &Path, product: Product) -> Result<Self, String> {
+    pub(super) fn of(root: &Path, product: Product, ways: Option<Ways>) -> Result<Self, String> {
         let text = |name: &str| {
             std::fs::read_to_string(root.join(name)).map_err(|error| format!("{name}: {error}"))
         };
@@ -124,7 +136,7 @@ impl House {
         let types = code::types(&product);
         let architecture_bytes = text("ARCHITECTURE.md")?.len();
         let readme_lines = text("README.md")?.lines().count();
-        Ok(Self { product, edges, types, architecture_bytes, readme_lines })
+        Ok(Self { product, edges, types, ways, architecture_bytes, readme_lines })
     }
 
     fn crates(&self) -> Vec<String> {
@@ -163,6 +175,10 @@ impl House {
         names
     }
 
+    fn way(&self, of: fn(&Ways) -> &Vec<String>) -> String {
+        self.ways.as_ref().map_or_else(|| "(--calls)".to_owned(), |it| of(it).len().to_string())
+    }
+
     fn false_questions(&self) -> Vec<String> {
         let methods = self.types.iter().flat_map(|it| it.methods.iter().map(move |m| (it, m)));
         let false_ones = methods.filter(|(_, method)| method.is_false_question());
@@ -188,6 +204,11 @@ impl House {
         }
         list_most("methods", &self.types, 30, |it| it.methods.len());
         list_most("fields", &self.types, 12, |it| it.fields);
+        for (name, files) in
+            self.ways.iter().flat_map(|it| [("stdio", &it.stdio), ("HTTP", &it.http)])
+        {
+            println!("\nfiles on the way of a call over {name}:\n  {}", files.join("\n  "));
+        }
         println!("\nquestions that take `&mut self`:");
         self.false_questions().iter().for_each(|it| println!("  {it}"));
         println!("\ntype names declared 3 times and more:");

@@ -1,5 +1,6 @@
 //! What the architecture measures, beside its goals, now and at another revision.
 
+mod calls;
 mod measure;
 mod revision;
 
@@ -9,24 +10,26 @@ use crate::code::Product;
 use measure::{House, ROWS};
 use revision::Checkout;
 
-const USAGE: &str = "usage: cargo xtask house [--at REV] [--list]
+const USAGE: &str = "usage: cargo xtask house [--at REV] [--calls] [--list]
 
   --at REV  beside what another revision measures: before and after
+  --calls   also the files that run for every `tools/call`: builds an instrumented program
   --list    also who makes up each figure: members of cycles, the largest types, repeated names";
 
 /// `cargo xtask house`
 pub fn run(arguments: &[String]) -> Result<(), String> {
-    let (mut before, mut is_listed) = (None, false);
+    let (mut before, mut is_listed, mut is_called) = (None, false, false);
     let mut words = arguments.iter().map(String::as_str);
     while let Some(word) = words.next() {
         match word {
             "--at" => before = Some(words.next().ok_or(USAGE)?),
             "--list" => is_listed = true,
+            "--calls" => is_called = true,
             _ => return Err(USAGE.to_owned()),
         }
     }
-    let now = House::of(Path::new("."), Product::read(Path::new("."))?)?;
-    let before = before.map(measured_at).transpose()?;
+    let before = before.map(|revision| measured_at(revision, is_called)).transpose()?;
+    let now = measured(Path::new("."), is_called)?;
     show(before.as_ref(), &now);
     if is_listed {
         now.list();
@@ -34,10 +37,14 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn measured_at(revision: &str) -> Result<(String, House), String> {
+fn measured_at(revision: &str, is_called: bool) -> Result<(String, House), String> {
     let checkout = Checkout::of(revision)?;
-    let house = House::of(checkout.place(), Product::read(checkout.place())?)?;
-    Ok((revision.to_owned(), house))
+    Ok((revision.to_owned(), measured(checkout.place(), is_called)?))
+}
+
+fn measured(root: &Path, is_called: bool) -> Result<House, String> {
+    let ways = is_called.then(|| calls::measure(root)).transpose()?;
+    House::of(root, Product::read(root)?, ways)
 }
 
 fn show(before: Option<&(String, House)>, now: &House) {

@@ -5,9 +5,6 @@ use std::process::{Command, Stdio};
 
 use crate::conformance;
 
-/// What is measured of it.
-const PATHS: [&str; 3] = ["crates", "ARCHITECTURE.md", "README.md"];
-
 pub(super) struct Checkout(PathBuf);
 
 impl Checkout {
@@ -17,7 +14,7 @@ impl Checkout {
         let failed = |error: std::io::Error| format!("{}: {error}", checkout.0.display());
         std::fs::create_dir_all(&checkout.0).map_err(failed)?;
         let mut git = Command::new("git");
-        git.args(["archive", "--format=tar", revision]).args(PATHS).stdout(Stdio::piped());
+        git.args(["archive", "--format=tar", revision]).stdout(Stdio::piped());
         let mut git = git.spawn().map_err(|error| format!("cannot run git: {error}"))?;
         let mut tar = Command::new("tar");
         tar.args(["-x", "-C"])
