@@ -2,10 +2,13 @@
 
 mod bench;
 mod browser;
+mod code;
 mod conformance;
 mod coverage;
 mod dist;
 mod first_call;
+mod house;
+mod laws;
 mod leftovers;
 mod map;
 mod packages;
@@ -28,10 +31,13 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                and starts a throw-away Postgres); test NAME...: only those whose name contains
                NAME. A failure does not stop the rest; the end is a list of what failed
   conformance  only the official conformance suite (conformance [RUN]..., e.g. modern-stdio)
-  tidy         the laws the compiler does not know: door plates, who may import whom
+  tidy         the laws the compiler does not know: door plates, who may import whom, cycles, sizes
+               of types, words (tidy --bless: shrink the list of exceptions)
   dist         the packages that are shipped, in release (dist --help)
   first-call   from `git clone` to the first tool call through Claude Code, as a newcomer: what is
                typed, and how long it takes (first-call --help)
+  house        what the architecture measures, beside its goals: cycles, methods, names, files on the
+               way of a call (house --help)
   map          the tree with each file's first line
   peers        only install the MCP servers and clients the tests talk to
   postgres     run a command with a throw-away Postgres (postgres COMMAND..., e.g. cargo test)
@@ -53,9 +59,10 @@ fn main() -> ExitCode {
         "test" => test::run(rest),
         test::JUDGE => test::judge(),
         "conformance" => conformance::run(rest),
-        "tidy" => tidy::run(),
+        "tidy" => tidy::run(rest),
         "dist" => dist::run(rest),
         "first-call" => first_call::run(rest),
+        "house" => house::run(rest),
         "map" => map::run(),
         "peers" => peers::install(),
         "postgres" => postgres::run(rest),

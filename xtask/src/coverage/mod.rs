@@ -4,7 +4,7 @@
 //! Nothing but the compiler's own instrumentation and the tools of its toolchain.
 
 mod lines;
-mod tools;
+pub mod tools;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -145,6 +145,6 @@ fn judge([own, all]: &[Tally; 2], everything: bool) -> Result<(), String> {
 }
 
 /// A path inside the repository as its sources know it.
-fn inside(path: &str) -> Option<&Path> {
+pub fn inside(path: &str) -> Option<&Path> {
     path.find("crates/").and_then(|at| path.get(at..)).map(Path::new)
 }

@@ -41,7 +41,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
 pub fn ci() -> Result<(), String> {
     let mut report = Report::default();
     run::announce("tidy");
-    report.step("tidy", "cargo xtask tidy", tidy::run);
+    report.step("tidy", "cargo xtask tidy", || tidy::run(&[]));
     for (name, arguments) in [
         ("format", "fmt --all --check"),
         ("lints", "clippy --workspace --all-targets --locked -- -D warnings"),
