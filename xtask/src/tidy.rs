@@ -182,11 +182,11 @@ const KIT: &str = "tests";
 const MAY_DEPEND: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("http", &[]),
-    ("catalog", &["wire"]),
+    ("catalog", &["http", "wire"]),
     ("keeper", &[]),
     ("gateway", &["catalog", "http", "keeper", "search", "wire"]),
     ("search", &["wire"]),
-    ("store", &[]),
+    ("store", &["http"]),
     ("control", &["catalog", "gateway", "http", "search", "store", "wire"]),
     ("dashboard", &["catalog", "control", "gateway", "http", "wire"]),
     (

@@ -1,6 +1,6 @@
 //! Fields of a form, and of a query: `application/x-www-form-urlencoded`. Pure.
 
-use trunkline_http::decode;
+use trunkline_http::{decode_value, encode_value};
 
 /// In the order they came; a name may come several times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,17 +53,12 @@ impl Form {
 
 /// A value for a query: everything but letters and digits is escaped.
 pub(crate) fn encode(text: &str) -> String {
-    let escaped = |byte: u8| match byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
-    };
-    text.bytes().map(escaped).collect()
+    encode_value(text).into_owned()
 }
 
 /// Browsers end lines with CR LF, whatever the person's system does.
 fn plain(text: &str) -> Option<String> {
-    let text = text.replace('+', " ");
-    decode(&text).ok().map(|text| text.replace("\r\n", "\n"))
+    decode_value(text).ok().map(|text| text.replace("\r\n", "\n"))
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub use events::{Event, Events};
 pub use fields::{Headers, is_field_name, is_field_value};
 pub use head::{BadHead, Framing, Request, Response, request, response};
 pub use media::{accepts, is_type};
-pub use percent::{BadPercent, decode, encode};
+pub use percent::{BadPercent, decode, decode_value, encode, encode_value, read_form, write_form};
 pub use url::{BadUrl, Origin, Scheme, Url};
 pub use write::{
     CHUNK_END, EVENT_END, LAST_CHUNK, chunk, chunk_head, event, event_head, reason, request_head,

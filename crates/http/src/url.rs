@@ -1,6 +1,6 @@
 //! URLs of HTTP servers: parsed once, strictly, and resolved against each other (RFC 3986).
 
-use crate::percent::push_encoded;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use std::fmt::{self, Debug, Display, Formatter};
 use std::net::Ipv6Addr;
 
@@ -252,17 +252,21 @@ fn without_dots(path: &str) -> String {
     format!("/{}", kept.join("/"))
 }
 
-/// Encodes what may not stand in a request line.
+/// What may not stand in a request line.
+const NO_TARGET: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'<')
+    .add(b'>')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
 fn encoded(target: &str) -> String {
-    let mut out = String::with_capacity(target.len());
-    for byte in target.bytes() {
-        if byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            push_encoded(byte, &mut out);
-        }
-    }
-    out
+    utf8_percent_encode(target, NO_TARGET).to_string()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use crate::fields::{is_field_name, is_value_byte};
 
+const HEX: &[u8; 16] = b"0123456789abcdef";
 /// Behind the bytes of a chunk.
 pub const CHUNK_END: &[u8] = b"\r\n";
 /// Behind the last chunk.
@@ -22,7 +23,7 @@ pub fn response_head(
     keep_alive: bool,
 ) {
     out.extend_from_slice(b"HTTP/1.1 ");
-    number(out, usize::from(status), 10);
+    decimal(out, usize::from(status));
     out.push(b' ');
     out.extend_from_slice(reason(status).as_bytes());
     out.extend_from_slice(b"\r\n");
@@ -67,7 +68,10 @@ pub fn request_head(
 
 /// The line before a chunk of `length` bytes, which must not be 0: that would be the last chunk.
 pub fn chunk_head(length: usize, out: &mut Vec<u8>) {
-    number(out, length, 16);
+    // By hand: itoa writes decimal digits only, and `fmt` would cost more than the rest of the line.
+    let digits = length.checked_ilog2().map_or(1, |bits| bits / 4 + 1);
+    let nibbles = (0..digits).rev().map(|at| length >> (4 * at) & 15);
+    out.extend(nibbles.filter_map(|nibble| HEX.get(nibble)));
     out.extend_from_slice(b"\r\n");
 }
 
@@ -169,23 +173,12 @@ fn word(out: &mut Vec<u8>, text: &str) {
 
 fn content_length(out: &mut Vec<u8>, length: usize) {
     out.extend_from_slice(b"Content-Length: ");
-    number(out, length, 10);
+    decimal(out, length);
     out.extend_from_slice(b"\r\n");
 }
 
-fn number(out: &mut Vec<u8>, mut number: usize, radix: usize) {
-    let start = out.len();
-    loop {
-        let digit = u8::try_from(number % radix).unwrap_or_default();
-        out.push(if digit < 10 { b'0' + digit } else { b'a' + digit - 10 });
-        number /= radix;
-        if number == 0 {
-            break;
-        }
-    }
-    if let Some(digits) = out.get_mut(start..) {
-        digits.reverse();
-    }
+fn decimal(out: &mut Vec<u8>, number: usize) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+use trunkline_http::decode;
 
 #[derive(Clone)]
 pub struct StoreUrl(pub(crate) Place);
@@ -109,7 +110,11 @@ fn address(text: &str) -> Result<Address, UrlError> {
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         match pair.split_once('=') {
             Some(("sslmode", value)) => mode = Some(value),
-            Some(("sslrootcert", value)) => root = Some(PathBuf::from(decode(value)?)),
+            Some(("sslrootcert", value)) => {
+                root = Some(PathBuf::from(
+                    &*decode(value).map_err(|bad| UrlError::Postgres(bad.to_string()))?,
+                ))
+            }
             _ => rest.push(pair),
         }
     }
@@ -163,26 +168,6 @@ fn shown(config: &tokio_postgres::Config) -> String {
     format!("postgres://{user}{}{port}{database}", hosts.join(","))
 }
 
-fn decode(text: &str) -> Result<String, UrlError> {
-    let broken = || UrlError::Postgres("a `%` is not followed by two digits".to_owned());
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let (byte, tail) = match (first, tail) {
-            (b'%', [high, low, tail @ ..]) => {
-                let digits = [*high, *low];
-                let digits = str::from_utf8(&digits).map_err(|_| broken())?;
-                (u8::from_str_radix(digits, 16).map_err(|_| broken())?, tail)
-            }
-            (b'%', _) => return Err(broken()),
-            (other, tail) => (*other, tail),
-        };
-        bytes.push(byte);
-        rest = tail;
-    }
-    String::from_utf8(bytes).map_err(|_| broken())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,6 +186,10 @@ mod tests {
             ("postgresql://u:hunter2@db/t?password=hunter2", Ok("postgres://u@db:5432/t")),
             ("postgres://u:hunter2@a,b/t?sslmode=verify-full", Ok("postgres://u@a,b:5432,5432/t")),
             ("postgres://u@%2Frun%2Fpg/t", Ok("postgres://u@/run/pg:5432/t")),
+            (
+                "postgres://db/t?sslrootcert=%+a",
+                Err(UrlError::Postgres("a % is not followed by two hexadecimal digits".to_owned())),
+            ),
             ("postgres://db/t?sslmode=maybe", Err(UrlError::SslMode("maybe".to_owned()))),
         ];
         for (text, expected) in table {

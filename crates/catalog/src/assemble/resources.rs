@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use trunkline_http::{decode as percent_decode, encode_value};
 use trunkline_wire::{decode, encode};
 
 use super::page::{Line, Page, spliced, value_of};
@@ -141,7 +142,7 @@ impl Resources {
     /// The server an alias names, and the URI as that server knows it.
     fn alias<'u>(&self, uri: &'u str) -> Option<(usize, &'u str)> {
         let (key, own) = uri.strip_prefix(ALIAS)?.split_once('/')?;
-        let server = self.keys.get(&percent_decoded(key)?)?;
+        let server = self.keys.get(&*percent_decode(key).ok()?)?;
         (!own.is_empty()).then_some((*server, own))
     }
 }
@@ -158,36 +159,7 @@ fn to(server: usize, uri: &str) -> Route {
 
 /// `trunkline://KEY/URI`, the key as one segment, the URI as it is.
 fn alias(key: &str, uri: &str) -> String {
-    let mut alias = ALIAS.to_owned();
-    for byte in key.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                alias.push(char::from(byte));
-            }
-            _ => alias.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    alias.push('/');
-    alias.push_str(uri);
-    alias
-}
-
-fn percent_decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        rest = tail;
-        bytes.push(match (first, tail) {
-            (b'%', [high, low, tail @ ..]) => {
-                rest = tail;
-                let digit = |byte: &u8| char::from(*byte).to_digit(16);
-                u8::try_from(digit(high)? * 16 + digit(low)?).ok()?
-            }
-            (b'%', _) => return None,
-            (byte, _) => *byte,
-        });
-    }
-    String::from_utf8(bytes).ok()
+    format!("{ALIAS}{}/{uri}", encode_value(key))
 }
 
 /// In lower case: schemes are the same in any.

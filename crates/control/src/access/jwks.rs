@@ -1,7 +1,8 @@
 //! The public keys of an issuer (JSON Web Key Set, RFC 7517), and which of them made a signature.
 
-use super::base64url;
 use super::json::{NoObject, Object, array, text, texts};
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ring::signature::{
     self, ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256,
     RSA_PKCS1_2048_8192_SHA384, RSA_PKCS1_2048_8192_SHA512, RSA_PSS_2048_8192_SHA256,
@@ -182,7 +183,9 @@ impl Material {
     fn read(key: &Object<'_>) -> Option<Self> {
         let kind = key.raw("kty").and_then(text)?;
         let curve = key.optional("crv", text).ok()?;
-        let bytes = |name: &str| key.raw(name).and_then(text).and_then(|t| base64url::decode(&t));
+        let bytes = |name: &str| {
+            key.raw(name).and_then(text).and_then(|t| BASE64_URL_SAFE_NO_PAD.decode(t).ok())
+        };
         match (kind.as_str(), curve.as_deref()) {
             ("RSA", _) => rsa(&bytes("n")?, &bytes("e")?),
             ("EC", Some("P-256")) => Some(Self::P256(point(&bytes("x")?, &bytes("y")?, 32)?)),
@@ -265,7 +268,7 @@ mod tests {
     fn long(first: u8, length: usize) -> String {
         let mut bytes = vec![1; length];
         bytes[0] = first;
-        base64url::encode(&bytes)
+        BASE64_URL_SAFE_NO_PAD.encode(bytes)
     }
 
     #[test]
@@ -275,7 +278,8 @@ mod tests {
         let (x3, y3) = (long(1, 48), long(2, 48));
         let short = long(0x7f, 256);
         let huge = long(1, 1025);
-        let padded = base64url::encode(&[&[0], base64url::decode(&n).unwrap().as_slice()].concat());
+        let padded = BASE64_URL_SAFE_NO_PAD
+            .encode([&[0], BASE64_URL_SAFE_NO_PAD.decode(&n).unwrap().as_slice()].concat());
         for (key, usable) in [
             (format!(r#"{{"kid":"a","kty":"RSA","n":"{n}","e":"AQAB"}}"#), true),
             (format!(r#"{{"kid":"a","kty":"RSA","n":"{padded}","e":"AQAB"}}"#), true),

@@ -1,9 +1,10 @@
 //! Access tokens that an issuer has signed (JWT, RFC 7519 and 9068): is this one meant for us, by
 //! whom, and for what?
 
-use super::base64url;
 use super::json::{NoObject, Object, WrongType, seconds, text, texts};
 use super::jwks::{Algorithm, Checked, Jwks};
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use std::sync::Arc;
 
 /// Whose tokens are taken.
@@ -98,7 +99,7 @@ pub fn verify(token: &str, trusted: &Issuer, now: u64) -> Result<Claims, JwtFaul
     if claims.contains('.') {
         return Err(JwtFault::Parts);
     }
-    let decode = |part| base64url::decode(part).ok_or(JwtFault::Base64);
+    let decode = |part| BASE64_URL_SAFE_NO_PAD.decode(part).map_err(|_| JwtFault::Base64);
     let (header, claims, signature) = (decode(header)?, decode(claims)?, decode(signature)?);
     let (algorithm, kid) = read_header(&Object::read(&header)?)?;
     match trusted.keys.check(&kid, algorithm, signed.as_bytes(), &signature) {

@@ -4,9 +4,10 @@
 //! characters of base64url. The admin token is `tla_SECRET`. Kept is only their HMAC-SHA-256 under
 //! a pepper that is not in the store, so that neither the store nor the pepper alone helps anybody.
 
-use super::base64url;
 use super::grants::Grants;
 use super::role::Role;
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::fmt::{self, Debug, Display, Formatter};
@@ -85,20 +86,21 @@ pub fn make_key(pepper: &Pepper, seed: &Seed) -> (KeyId, Mac, Secret) {
     let (id, secret) = seed.split_at_checked(ID_LENGTH).unwrap_or_default();
     let letter = |byte: &u8| ID_ALPHABET.get(usize::from(byte % 32)).copied().map(char::from);
     let id = KeyId(id.iter().filter_map(letter).collect());
-    let secret = Secret(format!("{KEY_PREFIX}{id}_{}", base64url::encode(secret)));
+    let secret = Secret(format!("{KEY_PREFIX}{id}_{}", BASE64_URL_SAFE_NO_PAD.encode(secret)));
     (id, pepper.mac(Use::ApiKey, secret.expose()), secret)
 }
 
 /// A new admin token: what to keep, and what to show once.
 pub fn make_admin_token(pepper: &Pepper, seed: &[u8; SECRET_BYTES]) -> (Mac, Secret) {
-    let secret = Secret(format!("{ADMIN_PREFIX}{}", base64url::encode(seed)));
+    let secret = Secret(format!("{ADMIN_PREFIX}{}", BASE64_URL_SAFE_NO_PAD.encode(seed)));
     (pepper.mac(Use::AdminToken, secret.expose()), secret)
 }
 
 /// The id of what looks like one of our keys.
 pub fn id_of(presented: &str) -> Option<KeyId> {
     let (id, secret) = presented.strip_prefix(KEY_PREFIX)?.split_once('_')?;
-    let secret_fits = secret.len() == SECRET_LENGTH && base64url::decode(secret).is_some();
+    let secret_fits =
+        secret.len() == SECRET_LENGTH && BASE64_URL_SAFE_NO_PAD.decode(secret).is_ok();
     KeyId::read(id).filter(|_| secret_fits)
 }
 

@@ -3,7 +3,6 @@
 //! `decide` makes a `Principal` of what a request shows (a token of ours, a key, a JWT of an
 //! issuer), or says why not. A role says what it may ask for, grants which tools of which servers.
 
-mod base64url;
 mod grants;
 mod json;
 mod jwks;

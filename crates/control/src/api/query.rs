@@ -1,9 +1,7 @@
 //! The query string: known parameters, each once, each of its shape; every mistake at once.
 
-use std::borrow::Cow;
-
 use trunkline_catalog::name::escaped;
-use trunkline_http::decode;
+use trunkline_http::decode_value;
 
 use super::fault::Fault;
 use super::problem::Problem;
@@ -40,7 +38,7 @@ pub fn read(known: &'static [Parameter], raw: &str, faults: &mut Vec<Fault>) -> 
     let mut query = Query::default();
     for pair in raw.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let (Some(name), Some(value)) = (decoded(name), decoded(value)) else {
+        let (Ok(name), Ok(value)) = (decode_value(name), decode_value(value)) else {
             faults.push(Fault::parameter(&escaped(name), "is not percent-encoded UTF-8"));
             continue;
         };
@@ -58,13 +56,6 @@ pub fn read(known: &'static [Parameter], raw: &str, faults: &mut Vec<Fault>) -> 
         }
     }
     query
-}
-
-/// As forms are encoded: a `+` is a space.
-fn decoded(part: &str) -> Option<String> {
-    let spaced: Cow<'_, str> =
-        if part.contains('+') { part.replace('+', " ").into() } else { part.into() };
-    decode(&spaced).ok().map(Cow::into_owned)
 }
 
 fn unknown(name: &str, known: &'static [Parameter]) -> Fault {

@@ -32,7 +32,7 @@ impl GrantFiles {
 
     fn path(&self, server: &str) -> PathBuf {
         let digest = Sha256::digest(server.as_bytes());
-        let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let name = hex::encode(digest.get(..16).unwrap_or_default());
         self.directory.join(format!("{name}.json"))
     }
 

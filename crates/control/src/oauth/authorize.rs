@@ -1,10 +1,11 @@
 //! The link a person follows to grant access: PKCE, state, resource and scope.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom as _, SystemRandom};
+use trunkline_http::write_form;
 
-use crate::oauth::base64::for_url;
-use crate::oauth::form;
 use crate::oauth::issuer::Issuer;
 use crate::oauth::secret::Secret;
 
@@ -17,8 +18,8 @@ pub(super) struct Proof {
 
 impl Proof {
     pub(super) fn from(random: &[u8; 32]) -> Self {
-        let verifier = for_url(random);
-        let challenge = for_url(digest(&SHA256, verifier.as_bytes()).as_ref());
+        let verifier = BASE64_URL_SAFE_NO_PAD.encode(random);
+        let challenge = BASE64_URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
         Self { verifier: Secret::new(verifier), challenge }
     }
 }
@@ -32,7 +33,7 @@ pub(super) fn random() -> Option<[u8; 32]> {
 
 /// A name for somebody who holds something, unlike any other.
 pub(crate) fn holder() -> Option<String> {
-    random().map(|bytes| for_url(&bytes))
+    random().map(|bytes| BASE64_URL_SAFE_NO_PAD.encode(bytes))
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +69,7 @@ pub(super) fn link(issuer: &Issuer, ask: Ask<'_>) -> String {
         endpoint if endpoint.contains('?') => "&",
         _ => "?",
     };
-    format!("{endpoint}{joint}{}", form::write(&fields))
+    format!("{endpoint}{joint}{}", write_form(&fields))
 }
 
 #[cfg(test)]

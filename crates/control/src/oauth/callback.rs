@@ -1,6 +1,7 @@
 //! What the browser brings back, and whether it is an answer to what was asked (RFC 9207).
 
-use crate::oauth::form::{self, BadForm};
+use trunkline_http::{BadPercent, read_form};
+
 use crate::oauth::secret::Secret;
 
 /// The parameters of the redirect, not yet believed.
@@ -16,7 +17,7 @@ pub struct Callback {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadCallback {
     #[error("the answer cannot be read: {0}")]
-    Form(#[from] BadForm),
+    Form(#[from] BadPercent),
     #[error("the answer says `{0}` twice")]
     Repeated(&'static str),
     #[error("the answer does not say what it answers (`state`)")]
@@ -34,7 +35,7 @@ pub enum BadCallback {
 impl Callback {
     /// From the query of the redirect.
     pub fn parse(query: &str) -> Result<Self, BadCallback> {
-        let fields = form::read(query)?;
+        let fields = read_form(query)?;
         let once = |name: &'static str| {
             let mut named = fields.iter().filter(|(own, _)| own == name).map(|(_, value)| value);
             let first = named.next().cloned();
@@ -99,7 +100,7 @@ mod tests {
             ("state=s&state=s&code=c", BadCallback::Repeated("state")),
             ("state=s&code=c&code=d", BadCallback::Repeated("code")),
             ("state=s&code=c&iss=a&iss=a", BadCallback::Repeated("iss")),
-            ("state=%z", BadCallback::Form(BadForm::Percent)),
+            ("state=%z", BadCallback::Form(BadPercent::Digits)),
         ] {
             assert_eq!(Callback::parse(query), Err(bad), "{query}");
         }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use tokio::time::Instant;
 use trunkline_http::{Scheme, Url};
 
 use crate::net::{Request, Response};
 use crate::oauth::authorize::{Ask, Proof, link, random};
-use crate::oauth::base64::for_url;
 use crate::oauth::callback::{Callback, shown};
 use crate::oauth::challenge::Challenge;
 use crate::oauth::discover;
@@ -217,7 +218,7 @@ impl Shared {
         previous_issuer: Option<String>,
     ) -> Result<Started, LoginError> {
         let proof = Proof::from(&random().ok_or(LoginError::Random)?);
-        let state = for_url(&random().ok_or(LoginError::Random)?);
+        let state = BASE64_URL_SAFE_NO_PAD.encode(random().ok_or(LoginError::Random)?);
         let ask = Ask {
             client_id: &waiting.client.id,
             redirect_uri: &waiting.redirect_uri,
@@ -336,7 +337,7 @@ impl Shared {
 
 /// Under what a login is kept: whoever reads it there does not know its state.
 fn id_of(state: &str) -> String {
-    for_url(ring::digest::digest(&ring::digest::SHA256, state.as_bytes()).as_ref())
+    BASE64_URL_SAFE_NO_PAD.encode(ring::digest::digest(&ring::digest::SHA256, state.as_bytes()))
 }
 
 /// The one the client belongs to, or the one of before, or the server's first.

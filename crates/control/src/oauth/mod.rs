@@ -5,7 +5,6 @@
 //! of it in a `Vault`. What is granted belongs to a server and an issuer, and goes to no other.
 
 mod authorize;
-mod base64;
 mod callback;
 mod challenge;
 mod discover;
@@ -13,7 +12,6 @@ mod driver;
 mod error;
 mod expiry;
 mod flight;
-mod form;
 mod grant;
 mod issuer;
 mod login;
@@ -35,7 +33,6 @@ mod waiting;
 mod tests;
 
 pub(crate) use authorize::holder;
-pub(crate) use base64::for_header as base64;
 pub use callback::{BadCallback, Callback};
 pub use challenge::Challenge;
 pub use driver::{Known, OAuth};

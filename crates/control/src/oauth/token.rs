@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
-use trunkline_http::Url;
+use trunkline_http::{Url, encode_value, write_form};
 
 use crate::net::{Request, Response};
-use crate::oauth::base64::for_header;
 use crate::oauth::callback::shown;
-use crate::oauth::form;
 use crate::oauth::registration::{Auth, Client};
 use crate::oauth::secret::Secret;
 
+const FORM: &str = "application/x-www-form-urlencoded";
 /// Most bytes of a token: it has to fit a header.
 const LONGEST: usize = 16 * 1024;
 /// Longest life of a token that is believed, so that sums stay in range: ten years.
@@ -76,13 +77,12 @@ fn written(endpoint: Url, client: &Client, fields: &[(&str, &str)], secrets: Sec
                 fields.push(("client_secret", secret.reveal()));
             }
             // RFC 6749, 2.3.1: both are encoded like a form before they are joined.
-            let pair = format!("{}:{}", form::escape(id), form::escape(secret.reveal()));
-            header = Some(format!("Basic {}", for_header(pair.as_bytes())));
+            let pair = format!("{}:{}", encode_value(id), encode_value(secret.reveal()));
+            header = Some(format!("Basic {}", BASE64_STANDARD.encode(pair)));
         }
     }
-    let body = form::write(&fields).into_bytes();
-    let request =
-        Request::post(endpoint, form::MEDIA_TYPE, body).header("Accept", "application/json");
+    let body = write_form(&fields).into_bytes();
+    let request = Request::post(endpoint, FORM, body).header("Accept", "application/json");
     match header {
         Some(header) => request.header("Authorization", &header),
         None => request,

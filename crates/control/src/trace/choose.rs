@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use trunkline_http::{Url, is_field_name, is_field_value};
+use trunkline_http::{Url, decode, is_field_name, is_field_value};
 
 use super::sampler::Sampler;
 
@@ -148,23 +148,10 @@ fn pairs(text: &str) -> Option<Vec<(String, String)>> {
         .map(|part| {
             let (name, value) = part.split_once('=')?;
             let name = name.trim();
-            (!name.is_empty()).then(|| Some((name.to_owned(), unescaped(value.trim())?)))?
+            (!name.is_empty())
+                .then(|| Some((name.to_owned(), decode(value.trim()).ok()?.into_owned())))?
         })
         .collect()
-}
-
-fn unescaped(text: &str) -> Option<String> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            out.push(byte);
-            continue;
-        }
-        let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|it| u8::try_from(it).ok());
-        out.push(digit(rest.next()?)? << 4 | digit(rest.next()?)?);
-    }
-    String::from_utf8(out).ok()
 }
 
 /// Without the values of headers, and without a query.

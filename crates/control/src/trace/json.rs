@@ -25,8 +25,8 @@ const ERROR: u8 = 2;
 fn span(span: &Span) -> Value {
     let attributes = span.attributes.iter().map(|(key, value)| text(key, value));
     let mut encoded = json!({
-        "traceId": hex(&span.trace),
-        "spanId": hex(&span.id),
+        "traceId": hex::encode(&span.trace),
+        "spanId": hex::encode(&span.id),
         "flags": span.flags(),
         "name": span.name,
         "kind": span.kind.number(),
@@ -37,7 +37,7 @@ fn span(span: &Span) -> Value {
     });
     if let Some(object) = encoded.as_object_mut() {
         if let Some(parent) = &span.parent {
-            object.insert("parentSpanId".to_owned(), hex(parent).into());
+            object.insert("parentSpanId".to_owned(), hex::encode(parent).into());
         }
         if let Some(error) = &span.error {
             object.insert("status".to_owned(), json!({"code": ERROR, "message": error}));
@@ -48,8 +48,4 @@ fn span(span: &Span) -> Value {
 
 fn text(key: &str, value: &str) -> Value {
     json!({"key": key, "value": {"stringValue": value}})
-}
-
-fn hex(id: &[u8]) -> String {
-    id.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -15,34 +15,25 @@ impl Parent {
     pub(super) fn read(header: &str) -> Option<Self> {
         let bytes = header.as_bytes();
         let (known, more) = bytes.split_at_checked(55)?;
-        let version: [u8; 1] = hex(known.get(..2)?)?;
+        let version: [u8; 1] = digits(known.get(..2)?)?;
         let fits = match version {
             [0] => more.is_empty(),
             [0xff] => false,
             _ => more.is_empty() || more.starts_with(b"-"),
         };
         let dashes = [2, 35, 52].iter().all(|at| known.get(*at) == Some(&b'-'));
-        let trace = hex(known.get(3..35)?).filter(|id| *id != [0; 16])?;
-        let span = hex(known.get(36..52)?).filter(|id| *id != [0; 8])?;
-        let [flags] = hex(known.get(53..55)?)?;
+        let trace = digits(known.get(3..35)?).filter(|id| *id != [0; 16])?;
+        let span = digits(known.get(36..52)?).filter(|id| *id != [0; 8])?;
+        let [flags] = digits(known.get(53..55)?)?;
         (fits && dashes).then_some(Self { trace, span, is_sampled: flags & 1 == 1 })
     }
 }
 
-/// Lowercase digits only, as the standard wants it.
-fn hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
-    let digit = |byte: &u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
+/// Lowercase hexadecimal digits only (W3C Trace Context, 3.2.1: `HEXDIGLC`).
+fn digits<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     let mut bytes = [0; N];
-    let mut pairs = text.chunks_exact(2);
-    for byte in &mut bytes {
-        let [high, low] = pairs.next()? else { return None };
-        *byte = digit(high)? << 4 | digit(low)?;
-    }
-    Some(bytes)
+    let is_lower = !text.iter().any(u8::is_ascii_uppercase);
+    (is_lower && hex::decode_to_slice(text, &mut bytes).is_ok()).then_some(bytes)
 }
 
 #[cfg(test)]

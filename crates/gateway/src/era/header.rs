@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+
 /// How a value that is no plain header value is marked.
 const OPEN: &str = "=?base64?";
 const CLOSE: &str = "?=";
-
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// The value as a header field can carry it.
 pub(crate) fn encoded(value: &str) -> Cow<'_, str> {
@@ -33,54 +34,12 @@ pub(crate) fn decoded(field: &[u8]) -> Option<String> {
 }
 
 pub(super) fn base64(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let at = |place: usize| group.get(place).copied().map_or(0, u32::from);
-        let bits = at(0) << 16 | at(1) << 8 | at(2);
-        for place in 0..4 {
-            let digit = usize::try_from(bits >> (18 - 6 * place) & 63).unwrap_or_default();
-            let shown = place <= group.len();
-            out.push(if shown { DIGITS.get(digit).copied().map_or('=', char::from) } else { '=' });
-        }
-    }
-    out
+    BASE64_STANDARD.encode(bytes)
 }
 
-/// Strictly: with its padding, and nothing else.
+/// Strictly: with its padding, and no bits behind the end.
 pub(super) fn unbase64(text: &[u8]) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(4) {
-        return None;
-    }
-    let padding = text.iter().rev().take_while(|byte| **byte == b'=').count();
-    let digits = text.get(..text.len() - padding)?;
-    if padding > 2 {
-        return None;
-    }
-    let mut out = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut bits, mut count) = (0_u32, 0);
-    for byte in digits {
-        bits = bits << 6 | digit(*byte)?;
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            out.push(u8::try_from(bits >> count & 0xff).ok()?);
-        }
-        bits &= (1 << count) - 1;
-    }
-    (bits == 0).then_some(out) // no bits may hide behind the end
-}
-
-/// What a digit stands for. Not looked for among all of them: states may be megabytes long.
-fn digit(byte: u8) -> Option<u32> {
-    let value = match byte {
-        b'A'..=b'Z' => byte - b'A',
-        b'a'..=b'z' => byte - b'a' + 26,
-        b'0'..=b'9' => byte - b'0' + 52,
-        b'+' => 62,
-        b'/' => 63,
-        _ => return None,
-    };
-    Some(u32::from(value))
+    BASE64_STANDARD.decode(text).ok()
 }
 
 #[cfg(test)]
@@ -109,10 +68,12 @@ mod tests {
 
     #[test]
     fn a_digit_is_read_as_it_is_written() {
-        let values: Vec<_> = DIGITS.iter().map(|byte| digit(*byte)).collect();
-        assert_eq!(values, (0..64).map(Some).collect::<Vec<_>>());
-        let others = (0..=u8::MAX).filter(|byte| !DIGITS.contains(byte));
-        assert_eq!(others.filter_map(digit).count(), 0);
+        let all: Vec<u8> = (0..=u8::MAX).collect();
+        let text = base64(&all);
+        assert_eq!(unbase64(text.as_bytes()), Some(all));
+        let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/".contains(&byte);
+        let others = (0..=u8::MAX).filter(|byte| !is_digit(*byte));
+        assert_eq!(others.filter_map(|byte| unbase64(&[b'A', byte, b'A', b'A'])).count(), 0);
     }
 
     #[test]

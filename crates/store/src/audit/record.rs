@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn the_hash_of_a_record_is_the_same_in_every_version() {
         let record = AuditRecord::new(1, full(), [0; 32]);
-        let hex: String = record.hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = hex::encode(record.hash);
         assert_eq!(hex, "808f7921786dc7242ec502fb80a4f3cdb51032ec57d10a783b0a0413bd53e616");
     }
 }

@@ -60,6 +60,7 @@ pub fn create(path: &Path) -> Result<Key, KeyFileError> {
 fn write(path: &Path, key: &Key) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(key::to_hex(key).as_bytes())?;
+    file.write_all(b"\n")?;
     file.sync_all()
 }
 

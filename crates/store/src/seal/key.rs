@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD_NO_PAD;
 use ring::digest::{Context, SHA256};
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -30,7 +32,7 @@ impl Key {
     /// Base64 of either alphabet, padded or not, or hexadecimal digits.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let text = text.trim().as_bytes();
-        let bytes = if text.len() == 64 { hex(text) } else { base64(text) };
+        let bytes = if text.len() == 64 { from_hex(text) } else { from_base64(text) };
         bytes.map(Self).ok_or(KeyError::NotAKey)
     }
 
@@ -76,57 +78,31 @@ impl fmt::Debug for Key {
 
 /// As it is written to a file.
 pub(super) fn to_hex(key: &Key) -> Zeroizing<String> {
-    let mut text = Zeroizing::new(String::with_capacity(65));
-    for byte in key.bytes() {
-        for digit in [byte >> 4, byte & 15] {
-            text.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
-        }
-    }
-    text.push('\n');
-    text
+    Zeroizing::new(hex::encode(key.bytes()))
 }
 
-fn hex(text: &[u8]) -> Option<Zeroizing<[u8; 32]>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|d| u8::try_from(d).ok());
+fn from_hex(text: &[u8]) -> Option<Zeroizing<[u8; 32]>> {
     let mut bytes = Zeroizing::new([0; 32]);
-    for (to, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-        let [high, low] = *pair else { return None };
-        *to = digit(high)? << 4 | digit(low)?;
-    }
-    Some(bytes)
+    hex::decode_to_slice(text, bytes.as_mut_slice()).ok().map(|()| bytes)
 }
 
-/// 43 characters of six bits are 32 bytes and two bits, which are zero.
-fn base64(text: &[u8]) -> Option<Zeroizing<[u8; 32]>> {
+/// 43 digits of six bits are 32 bytes and two bits, which are zero.
+fn from_base64(text: &[u8]) -> Option<Zeroizing<[u8; 32]>> {
     let text = match text {
         [text @ .., b'='] if text.len() == 43 => text,
         text if text.len() == 43 => text,
         _ => return None,
     };
-    let mut bytes = Zeroizing::new([0; 32]);
-    let mut places = bytes.iter_mut();
-    let (mut bits, mut count) = (0u32, 0);
-    for byte in text {
-        bits = bits << 6 | u32::from(sextet(*byte)?);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            *places.next()? = u8::try_from(bits >> count & 0xff).ok()?;
-            bits &= (1 << count) - 1;
-        }
-    }
-    (bits == 0).then_some(bytes)
-}
-
-fn sextet(byte: u8) -> Option<u8> {
-    match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' | b'-' => Some(62),
-        b'/' | b'_' => Some(63),
-        _ => None,
-    }
+    let plain = text.iter().map(|byte| match byte {
+        b'-' => b'+',
+        b'_' => b'/',
+        byte => *byte,
+    });
+    let plain: Zeroizing<Vec<u8>> = Zeroizing::new(plain.collect());
+    // The decoder asks for room in whole groups of three bytes.
+    let mut room = Zeroizing::new([0; 33]);
+    BASE64_STANDARD_NO_PAD.decode_slice(plain.as_slice(), room.as_mut_slice()).ok()?;
+    room.first_chunk().map(|bytes| Zeroizing::new(*bytes))
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Tokens of an issuer: good ones of each kind, and what is wrong with others.
 
-use super::{AUDIENCE, ISSUER, NOW, Signer, claims, header};
-use crate::access::base64url::encode;
+use super::{AUDIENCE, ISSUER, NOW, Signer, claims, encode, header};
 use crate::access::{Issuer, Jwks, JwtFault, verify};
 use proptest::prelude::*;
 use ring::hmac;

@@ -3,8 +3,10 @@
 mod jwt;
 mod principal;
 
-use super::base64url::encode;
 use super::{Issuer, Jwks};
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use proptest::prelude::*;
 use ring::rand::SystemRandom;
 use ring::signature::{
     ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair,
@@ -135,4 +137,43 @@ fn coordinates(pair: &EcdsaKeyPair) -> (String, String) {
     let point = &pair.public_key().as_ref()[1..];
     let (x, y) = point.split_at(point.len() / 2);
     (encode(x), encode(y))
+}
+
+pub(crate) fn encode(bytes: impl AsRef<[u8]>) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// The examples of RFC 4648, 10, and one with both special digits.
+#[test]
+fn examples_of_base64url() {
+    for (bytes, text) in [
+        (&b""[..], ""),
+        (b"f", "Zg"),
+        (b"fo", "Zm8"),
+        (b"foo", "Zm9v"),
+        (b"foob", "Zm9vYg"),
+        (b"fooba", "Zm9vYmE"),
+        (b"foobar", "Zm9vYmFy"),
+        (b"\xfb\xff", "-_8"),
+    ] {
+        assert_eq!(encode(bytes), text);
+        assert_eq!(BASE64_URL_SAFE_NO_PAD.decode(text).as_deref(), Ok(bytes), "{text}");
+    }
+}
+
+/// A token has one spelling: the library is as strict as RFC 7515, 2 wants it.
+#[test]
+fn other_spellings_are_refused() {
+    for text in ["Zg==", "Zg=", "Zh", "Zm9", "Z", "Zm9vY", "-/8", "+_8", "Zm9v ", "Zm\n9v", "é"] {
+        assert!(BASE64_URL_SAFE_NO_PAD.decode(text).is_err(), "{text:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_text_has_one_meaning_and_a_meaning_one_text(text in "[A-Za-z0-9_-]{0,12}") {
+        if let Ok(bytes) = BASE64_URL_SAFE_NO_PAD.decode(&text) {
+            prop_assert_eq!(encode(&bytes), text);
+        }
+    }
 }

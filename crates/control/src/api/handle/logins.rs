@@ -1,6 +1,8 @@
 //! Logins: begun and ended over REST; and what browsers and authorization servers ask for meanwhile,
 //! who come without a token. What a browser brings is bound by its `state`, which is good once.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest as _, Sha256};
 use trunkline_gateway::WebVisit;
 use trunkline_http::encode;
@@ -8,7 +10,6 @@ use trunkline_http::encode;
 use super::Asked;
 use super::answer::Answer;
 use crate::api::problem::{Kind, Problem};
-use crate::oauth::base64;
 use crate::platform::{CALLBACK, DOCUMENT, Platform};
 
 pub(super) async fn begin(asked: &Asked<'_>) -> Result<Answer, Problem> {
@@ -79,7 +80,7 @@ const STYLE: &str = "html{color-scheme:light dark;font:15px/1.5 system-ui,sans-s
 
 /// Nothing but this style, by its hash.
 fn policy() -> String {
-    let hash = base64(&Sha256::digest(STYLE.as_bytes()));
+    let hash = BASE64_STANDARD.encode(Sha256::digest(STYLE.as_bytes()));
     format!(
         "default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'; \
          frame-ancestors 'none'"

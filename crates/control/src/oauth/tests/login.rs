@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::world::{BACK, LIFE, SERVER, World, fields_of};
 use crate::net::fake::Answer;
-use crate::oauth::{Challenge, Login, LoginError, NoToken, Reason, Registered, Secret, form};
+use crate::oauth::{Challenge, Login, LoginError, NoToken, Reason, Registered, Secret};
 
 fn query_of(link: &str) -> HashMap<String, String> {
-    form::read(link.split_once('?').unwrap().1).unwrap().into_iter().collect()
+    trunkline_http::read_form(link.split_once('?').unwrap().1).unwrap().into_iter().collect()
 }
 
 #[tokio::test]

@@ -4,14 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use trunkline_http::read_form;
 
 use super::memory::Memory;
 use crate::net::fake::{Answer, Asked, Fake};
 use crate::net::{Client, Limits};
-use crate::oauth::base64::for_url;
-use crate::oauth::form;
 use crate::oauth::{
     Callback, Challenge, Early, Granted, Login, LoginError, NoToken, OAuth, Secret, Settings,
     Started, Token,
@@ -109,7 +110,7 @@ impl World {
     /// What a person does: follows the link and agrees.
     pub(super) fn agree(&self, started: &Started) -> Callback {
         let (_, query) = started.authorization_url.split_once('?').unwrap();
-        let fields: HashMap<_, _> = form::read(query).unwrap().into_iter().collect();
+        let fields: HashMap<_, _> = read_form(query).unwrap().into_iter().collect();
         let mut issuer = self.issuer.lock();
         issuer.count += 1;
         let code = format!("code-{}", issuer.count);
@@ -159,7 +160,7 @@ impl World {
 }
 
 pub(super) fn fields_of(asked: &Asked) -> HashMap<String, String> {
-    form::read(str::from_utf8(&asked.body).unwrap()).unwrap().into_iter().collect()
+    read_form(str::from_utf8(&asked.body).unwrap()).unwrap().into_iter().collect()
 }
 
 pub(super) fn loopback_only() -> Client {
@@ -263,7 +264,7 @@ impl Authority {
         let challenge =
             ring::digest::digest(&ring::digest::SHA256, fields["code_verifier"].as_bytes());
         let id = fields.get("client_id");
-        agreed["code_challenge"] == for_url(challenge.as_ref())
+        agreed["code_challenge"] == BASE64_URL_SAFE_NO_PAD.encode(challenge)
             && agreed["code_challenge_method"] == "S256"
             && agreed["resource"] == fields["resource"]
             && agreed["redirect_uri"] == fields["redirect_uri"]
