@@ -47,7 +47,7 @@ pub fn instructions(
 }
 
 fn opening(naming: &Naming, found_with: Option<&MetaNames>) -> String {
-    let separator = naming.profile().map_or(naming.separator(), |_| "__");
+    let separator = naming.client().map_or(naming.separator(), |_| "__");
     let separator = clean(separator);
     let found = found_with.map_or_else(String::new, |own| {
         let [search, describe, call, read] = MetaTool::ALL.map(|tool| own.name(tool));
@@ -121,7 +121,7 @@ mod tests {
     use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
 
     use super::*;
-    use crate::name::Client;
+    use crate::client::Client;
 
     const OPENING: &str =
         "Tools of several MCP servers. A tool's name is SERVER:TOOL. The servers:";

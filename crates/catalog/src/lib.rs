@@ -1,6 +1,7 @@
 //! What exists behind Trunkline and what it is called. Pure: no IO, no clock.
 
 mod assemble;
+pub mod client;
 pub mod config;
 mod instructions;
 pub mod jsonc;

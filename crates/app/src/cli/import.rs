@@ -5,25 +5,27 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::install::ClientFile;
-use crate::import::Owner;
+use super::values::client_list;
+use crate::import::FileOwner;
 
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "\
-Clients: claude-desktop, claude-code, cursor, vscode, windsurf, zed, codex, gemini, goose, cline.
-Values that may be secrets go into the new config as they are; on a terminal they are shown as `*`.")]
+#[command(after_help = format!("\
+Clients: {}.
+Values that may be secrets go into the new config as they are; on a terminal they are shown as `*`.",
+    client_list("and")))]
 pub(crate) struct Import {
     /// Only the servers of these clients (A,B or repeated) [default: all that are found]
     #[arg(long, value_name = "CLIENT", value_delimiter = ',', conflicts_with = "file")]
-    pub(crate) from: Vec<Owner>,
+    pub(crate) from: Vec<FileOwner>,
     /// Read this file instead of looking for the clients' own
     #[arg(long, value_name = "PATH", requires = "format")]
     pub(crate) file: Option<PathBuf>,
     /// Whose words that file is written in: a client, or `trunkline`
     #[arg(long, value_name = "CLIENT", requires = "file")]
-    pub(crate) format: Option<Owner>,
+    pub(crate) format: Option<FileOwner>,
     /// Write in this client's words instead of Trunkline's
     #[arg(long, value_name = "CLIENT", default_value = "trunkline")]
-    pub(crate) to: Owner,
+    pub(crate) to: FileOwner,
     /// Write the new config here (only its owner may read it) [default: standard output]
     #[arg(long, short, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,

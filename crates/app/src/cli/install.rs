@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use trunkline_catalog::name::Client;
+use trunkline_catalog::client::Client;
 
 use super::servers::Servers;
-use super::values::with_file;
+use super::values::{client_list, with_file};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Check {
@@ -23,8 +23,7 @@ pub(crate) struct Check {
 /// Which file of which client.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ClientFile {
-    /// claude-desktop, claude-code, cursor, codex, vscode, gemini, zed, windsurf, cline or goose
-    #[arg(value_name = "CLIENT", value_parser = with_file)]
+    #[arg(value_name = "CLIENT", value_parser = with_file, help = client_list("or"))]
     pub(crate) client: Client,
     /// The project's config in DIR instead of the user's
     #[arg(long, value_name = "DIR")]

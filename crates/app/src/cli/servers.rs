@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use trunkline_catalog::name::Client;
+use trunkline_catalog::client::Client;
 
 use super::values::{bytes, client, seconds, separator, variable};
 
@@ -17,9 +17,15 @@ pub(crate) struct Servers {
     /// Put S between server key and tool name [default: `:`; `serve`: `.`]
     #[arg(long, value_name = "S", value_parser = separator)]
     pub(crate) separator: Option<String>,
-    /// Give tools names that CLIENT accepts (claude-desktop, claude-code, cursor, codex, vscode,
-    /// gemini, zed, windsurf, cline, goose, openai)
-    #[arg(long = "for", value_name = "CLIENT", value_parser = client)]
+    #[arg(
+        long = "for",
+        value_name = "CLIENT",
+        value_parser = client,
+        help = format!(
+            "Give tools names that CLIENT accepts ({})",
+            Client::ALL.map(Client::id).join(", ")
+        )
+    )]
     pub(crate) client: Option<Client>,
     /// Pass these variables of the environment on to every server (A,B or repeated; `*` = all)
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = variable)]

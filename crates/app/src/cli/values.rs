@@ -3,22 +3,30 @@
 use std::time::Duration;
 
 use trunkline_catalog::Exposure;
-use trunkline_catalog::name::Client;
+use trunkline_catalog::client::Client;
 use trunkline_http::{BadUrl, Url};
 
 use crate::client::did_you_mean;
 
 pub(super) fn client(text: &str) -> Result<Client, String> {
-    text.parse().map_err(|unknown: trunkline_catalog::name::UnknownClient| {
+    text.parse().map_err(|unknown: trunkline_catalog::client::UnknownClient| {
         format!("{unknown}{}", did_you_mean(text, Client::ALL.map(Client::id)))
     })
+}
+
+/// The clients that have a file, with this word before the last.
+pub(super) fn client_list(last: &str) -> String {
+    let names: Vec<&str> = Client::with_config().map(|(client, _)| client.id()).collect();
+    match names.split_last() {
+        Some((end, rest)) => format!("{} {last} {end}", rest.join(", ")),
+        None => String::new(),
+    }
 }
 
 /// A client whose file is to be changed. One that has none is known, and told so later; it is not offered.
 pub(super) fn with_file(text: &str) -> Result<Client, String> {
     text.parse().map_err(|_unknown| {
-        let all = Client::ALL.into_iter().filter(|client| *client != Client::OpenAi);
-        let names: Vec<&str> = all.map(Client::id).collect();
+        let names: Vec<&str> = Client::with_config().map(|(client, _)| client.id()).collect();
         let near = did_you_mean(text, names.iter().copied());
         format!("unknown client {text:?}; known: {}{near}", names.join(", "))
     })

@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::timeout;
 use trunkline_catalog::Exposure;
+use trunkline_catalog::client::{Client, StartedFrom};
 use trunkline_catalog::config::{Config, Problem};
-use trunkline_catalog::name::{Client, DEFAULT_SEPARATOR};
+use trunkline_catalog::name::DEFAULT_SEPARATOR;
 use trunkline_gateway::{Gateway, LocalClient, Options, Status};
 use trunkline_http::Url;
 
@@ -50,7 +51,7 @@ pub(crate) fn run(asked: &Doctor, environment: &Environment) -> u8 {
         Err(error) => return lost(&error),
     };
     for Installed { client, findings, .. } in &clients {
-        seen.looked.push(format!("the entry of {}", client.profile().title));
+        seen.looked.push(format!("the entry of {}", client.title()));
         seen.findings.extend(findings.iter().cloned());
     }
     let clients: Vec<(Client, bool)> = clients.iter().map(|it| (it.client, it.lists_all)).collect();
@@ -114,17 +115,7 @@ fn config(
     seen.looked.push(format!("{about} with {}", counted(loaded.servers.len(), "server")));
     seen.findings.extend(loaded.warnings.iter().map(tell));
     let search = environment.filled("PATH").unwrap_or_else(|| "/usr/bin:/bin".to_owned());
-    let from_desktop = |client: &Client| {
-        matches!(
-            client,
-            Client::ClaudeDesktop
-                | Client::Cursor
-                | Client::VsCode
-                | Client::Zed
-                | Client::Windsurf
-                | Client::Cline
-        )
-    };
+    let from_desktop = |client: &Client| client.spec().started_from != StartedFrom::Terminal;
     let installed = clients.iter().map(|(client, _)| client);
     let desktop = asked.servers.client.iter().chain(installed).any(from_desktop);
     seen.findings.extend(programs(&loaded.servers, &search, desktop));

@@ -10,7 +10,7 @@ use crate::cli::Import;
 use crate::commands::install::{lost, surroundings};
 use crate::environment::Environment;
 use crate::import::{
-    self, Exported, ImportRequest, Owner, Projects, Report, Section, Server, Sources, Trouble,
+    self, Exported, FileOwner, ImportRequest, Projects, Report, Section, Server, Sources, Trouble,
     trouble_line,
 };
 use crate::install::{Found, Written};
@@ -27,7 +27,7 @@ pub(crate) fn run(asked: &Import, environment: &Environment) -> u8 {
         project: asked.project.clone().unwrap_or_else(|| surroundings.current_dir.clone()),
         projects: if asked.all_projects { Projects::All } else { Projects::This },
         taken: Vec::new(),
-        environment: surroundings,
+        folders: surroundings,
     };
     let report = match import::import(&request) {
         Ok(report) => report,
@@ -35,13 +35,13 @@ pub(crate) fn run(asked: &Import, environment: &Environment) -> u8 {
     };
     let servers: Vec<Server> = report.merged.iter().map(|merged| merged.server.clone()).collect();
     let mut made = match asked.to {
-        Owner::Trunkline => Exported {
+        FileOwner::Trunkline => Exported {
             text: import::config_text("", "mcpServers", &servers).unwrap_or_default(),
             troubles: Vec::new(),
         },
         other => import::export(other, &servers),
     };
-    if asked.to == Owner::Trunkline {
+    if asked.to == FileOwner::Trunkline {
         made.troubles.extend(still_missing(&made.text, environment));
     }
     let shown = shown(asked.to, &servers);
@@ -49,21 +49,21 @@ pub(crate) fn run(asked: &Import, environment: &Environment) -> u8 {
 }
 
 /// The text as a person may see it: without what may be a secret.
-fn shown(to: Owner, servers: &[Server]) -> String {
+fn shown(to: FileOwner, servers: &[Server]) -> String {
     let text = import::config_text("", "mcpServers", servers).unwrap_or_default();
     let masked = config::masked(&text);
-    if to == Owner::Trunkline {
+    if to == FileOwner::Trunkline {
         return masked;
     }
-    let section = Section::main(Owner::Trunkline, None);
-    let masked = import::read_file(Owner::Trunkline, Path::new(""), &masked, &section);
+    let section = Section::main(FileOwner::Trunkline, None);
+    let masked = import::read_file(FileOwner::Trunkline, Path::new(""), &masked, &section);
     import::export(to, &masked.servers).text
 }
 
 fn sources(asked: &Import) -> Sources {
     match (&asked.file, asked.format) {
         (Some(path), Some(owner)) => Sources::File { path: path.clone(), owner },
-        _ if asked.from.is_empty() => Sources::Clients(Owner::CLIENTS.to_vec()),
+        _ if asked.from.is_empty() => Sources::Clients(FileOwner::clients()),
         _ => Sources::Clients(asked.from.clone()),
     }
 }
@@ -113,7 +113,7 @@ fn deliver(
     let paint = if aside { environment.paint_stderr() } else { environment.paint() };
     let width = if aside { speak::stderr_width() } else { speak::width() };
     let title = match asked.to {
-        Owner::Trunkline => "the new config",
+        FileOwner::Trunkline => "the new config",
         other => other.title(),
     };
     let more: Vec<String> =
@@ -124,7 +124,7 @@ fn deliver(
         if let Some(backup) = backup {
             words.push_str(&format!("backup:  {}\n", backup.display()));
         }
-        if asked.to == Owner::Trunkline {
+        if asked.to == FileOwner::Trunkline {
             words.push_str(&format!("next:    trunkline check --config {}\n", path.display()));
         }
     }

@@ -11,9 +11,7 @@ use crate::cli::{ClientFile, Consolidate, Install, Restore, Uninstall};
 use crate::commands::runtime::refuse;
 use crate::consolidate::ConsolidateRequest;
 use crate::environment::Environment;
-use crate::install::{
-    self, Environment as Surroundings, Extent, InstallError, InstallRequest, Os, Wanted,
-};
+use crate::install::{self, EntryTarget, Extent, InstallError, InstallRequest, Os, UserFolders};
 use crate::{FAILED, OK, USAGE, settings, speak};
 
 pub(crate) fn run(asked: &Install, environment: &Environment) -> u8 {
@@ -26,11 +24,11 @@ pub(crate) fn run(asked: &Install, environment: &Environment) -> u8 {
         (Err(error), _) | (_, Err(error)) => return lost(&error),
     };
     let request = InstallRequest {
-        wanted: wanted(&asked.at, asked.name.clone(), asked.force),
+        target: target(&asked.at, asked.name.clone(), asked.force),
         variables: variables(&config, environment),
         config,
         executable,
-        environment: surroundings,
+        folders: surroundings,
         now: SystemTime::now(),
     };
     tell(install::run(&request).map(|it| (it.json(), it.to_string())), asked.at.json)
@@ -41,8 +39,8 @@ pub(crate) fn uninstall(asked: &Uninstall, environment: &Environment) -> u8 {
         Ok(surroundings) => surroundings,
         Err(error) => return lost(&error),
     };
-    let wanted = wanted(&asked.at, asked.name.clone(), asked.force);
-    let done = install::uninstall(&wanted, &surroundings, SystemTime::now());
+    let target = target(&asked.at, asked.name.clone(), asked.force);
+    let done = install::uninstall(&target, &surroundings, SystemTime::now());
     tell(done.map(|it| (it.json(), it.to_string())), asked.at.json)
 }
 
@@ -51,13 +49,13 @@ pub(crate) fn restore(asked: &Restore, environment: &Environment) -> u8 {
         Ok(surroundings) => surroundings,
         Err(error) => return lost(&error),
     };
-    let wanted = wanted(&asked.at, None, false);
+    let target = target(&asked.at, None, false);
     if asked.list {
-        return tell(list(&wanted, &surroundings, asked.at.json), asked.at.json);
+        return tell(list(&target, &surroundings, asked.at.json), asked.at.json);
     }
     let extent = if asked.whole { Extent::Whole } else { Extent::AsFits };
     let now = SystemTime::now();
-    let done = install::restore(&wanted, asked.backup.as_deref(), extent, &surroundings, now);
+    let done = install::restore(&target, asked.backup.as_deref(), extent, &surroundings, now);
     tell(done.map(|it| (it.json(), it.to_string())), asked.at.json)
 }
 
@@ -66,8 +64,7 @@ pub(crate) fn consolidate(asked: &Consolidate, environment: &Environment) -> u8 
         (Ok(executable), Ok(surroundings)) => (executable, surroundings),
         (Err(error), _) | (_, Err(error)) => return lost(&error),
     };
-    let usual =
-        || install::xdg_config(&surroundings).map(|folder| folder.join("trunkline/mcp.json"));
+    let usual = || surroundings.xdg_config().map(|folder| folder.join("trunkline/mcp.json"));
     let config = settings::config_path(asked.config.as_deref(), environment).ok().or_else(usual);
     let Some(config) = config else {
         return tell(Err(InstallError::NoHome), asked.at.json);
@@ -75,11 +72,11 @@ pub(crate) fn consolidate(asked: &Consolidate, environment: &Environment) -> u8 
     let variables = |text: &str| variables_in(text.as_bytes(), environment);
     let request = ConsolidateRequest {
         install: InstallRequest {
-            wanted: wanted(&asked.at, asked.name.clone(), false),
+            target: target(&asked.at, asked.name.clone(), false),
             variables: Vec::new(),
             config,
             executable,
-            environment: surroundings,
+            folders: surroundings,
             now: SystemTime::now(),
         },
         variables: &variables,
@@ -89,11 +86,11 @@ pub(crate) fn consolidate(asked: &Consolidate, environment: &Environment) -> u8 
 }
 
 fn list(
-    wanted: &Wanted,
-    surroundings: &Surroundings,
+    target: &EntryTarget,
+    surroundings: &UserFolders,
     json: bool,
 ) -> Result<(Value, String), InstallError> {
-    let (file, kept) = install::kept(wanted, surroundings)?;
+    let (file, kept) = install::kept(target, surroundings)?;
     if kept.is_empty() && !json {
         speak::problem(&format!("there is no backup beside {}\n", file.display()), OK);
     }
@@ -104,8 +101,8 @@ fn list(
     Ok((told, words))
 }
 
-fn wanted(at: &ClientFile, name: Option<String>, force: bool) -> Wanted {
-    Wanted {
+fn target(at: &ClientFile, name: Option<String>, force: bool) -> EntryTarget {
+    EntryTarget {
         client: at.client,
         name,
         project: at.project.clone(),
@@ -116,21 +113,19 @@ fn wanted(at: &ClientFile, name: Option<String>, force: bool) -> Wanted {
 }
 
 /// Where the clients of this user keep their files.
-pub(super) fn surroundings(environment: &Environment) -> std::io::Result<Surroundings> {
-    Ok(Surroundings {
+pub(super) fn surroundings(environment: &Environment) -> std::io::Result<UserFolders> {
+    let variables = install::path_variables().into_iter();
+    let variables = variables.filter_map(|name| Some((name, environment.path(name)?)));
+    Ok(UserFolders {
         os: Os::current(),
         home: environment.path("HOME"),
-        xdg_config: environment.path("XDG_CONFIG_HOME"),
-        appdata: environment.path("APPDATA"),
-        local_appdata: environment.path("LOCALAPPDATA"),
-        claude_config_dir: environment.path("CLAUDE_CONFIG_DIR"),
-        codex_home: environment.path("CODEX_HOME"),
+        variables: variables.collect(),
         current_dir: std::env::current_dir()?,
     })
 }
 
 pub(super) fn lost(error: &std::io::Error) -> u8 {
-    speak::problem(&format!("error: cannot tell where I am: {error}\n"), FAILED)
+    speak::problem(&format!("error: cannot determine the current directory: {error}\n"), FAILED)
 }
 
 /// As JSON or in words; or why nothing was done.

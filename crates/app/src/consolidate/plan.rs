@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::import::{Imported, Merged, Owner, Section, Server, config_text, merge, read_file};
-use crate::install::{Document, InstallError, Place, as_error};
+use crate::import::{FileOwner, Imported, Merged, Section, Server, config_text, merge, read_file};
+use crate::install::{ConfigLocation, Document, InstallError, as_error};
 
 /// What is to be written.
 #[derive(Debug)]
@@ -21,22 +21,22 @@ pub(super) struct Move {
 
 /// `config` is the text of the config, if there is one.
 pub(super) fn plan(
-    owner: Owner,
+    owner: FileOwner,
     client: &str,
-    place: &Place,
+    location: &ConfigLocation,
     config: Option<&str>,
 ) -> Result<Move, InstallError> {
-    let fail = |problem| as_error(problem, place);
-    // What is not valid is refused with its place, and not taken for a file without servers.
-    let mut document = Document::parse(client, place.format).map_err(fail)?;
-    let section = Section::main(owner, place.project());
-    let imported = read_file(owner, &place.file, client, &section);
+    let fail = |problem| as_error(problem, location);
+    // What is not valid is refused with its location, and not taken for a file without servers.
+    let mut document = Document::parse(client, location.format).map_err(fail)?;
+    let section = Section::main(owner, location.project.clone());
+    let imported = read_file(owner, &location.file, client, &section);
     let (key, taken) = there(config.unwrap_or_default());
     let (new, notes) = merge(std::slice::from_ref(&imported), &taken);
     let config = config_text(config.unwrap_or_default(), key, new.iter().map(|it| &it.server))
         .ok_or(InstallError::ConfigUnreadable)?;
     for server in &imported.servers {
-        document.remove(&[place.key, &server.name]).map_err(fail)?;
+        document.remove(&[location.key, &server.name]).map_err(fail)?;
     }
     Ok(Move { imported, new, notes, config, client: document.text() })
 }

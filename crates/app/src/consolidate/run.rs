@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::plan::{Move, plan};
-use crate::import::{Owner, Trouble};
+use crate::import::{FileOwner, Trouble};
 use crate::install::{
-    ATTEMPTS, Entry, Found, InstallError, InstallRequest, Place, Written, place, plan as entry_plan,
+    ATTEMPTS, ConfigLocation, Entry, Found, InstallError, InstallRequest, Written, locate,
+    plan as entry_plan,
 };
 use crate::moment::stamp;
 
@@ -37,26 +38,25 @@ pub(crate) struct Consolidated {
 
 pub(crate) fn consolidate(request: &ConsolidateRequest<'_>) -> Result<Consolidated, InstallError> {
     let install = &request.install;
-    let wanted = &install.wanted;
-    let place = place(wanted, &install.environment)?;
-    let owner =
-        Owner::of(wanted.client).ok_or(InstallError::NoConfigFile { client: wanted.client })?;
-    let config = install.environment.absolute(&install.config);
-    if config == place.file {
+    let target = &install.target;
+    let location = locate(target, &install.folders)?;
+    let owner = FileOwner::Client(target.client);
+    let config = install.folders.absolute(&install.config);
+    if config == location.file {
         return Err(InstallError::ConfigIsClientFile { path: config });
     }
     for _ in 0..ATTEMPTS {
-        let (client, kept) = (Found::read(&place.file)?, Found::read(&config)?);
+        let (client, kept) = (Found::read(&location.file)?, Found::read(&config)?);
         let Some(text) = client.content() else {
-            let (client, file) = (wanted.client, place.file);
+            let (client, file) = (target.client, location.file);
             return Err(InstallError::ClientFileMissing { client, file });
         };
-        let moved = plan(owner, text, &place, kept.content())?;
+        let moved = plan(owner, text, &location, kept.content())?;
         let variables = (request.variables)(&moved.config);
         let entry = Entry::new(&InstallRequest { variables, ..install.clone() })?;
-        let written = entry_plan(Some(&moved.client), &place, &entry, wanted.force)?;
-        let mut done = Consolidated::new(request, &place, &moved, written.diff);
-        if wanted.dry_run || (moved.imported.servers.is_empty() && written.text == text) {
+        let written = entry_plan(Some(&moved.client), &location, &entry, target.force)?;
+        let mut done = Consolidated::new(request, &location, &moved, written.diff);
+        if target.dry_run || (moved.imported.servers.is_empty() && written.text == text) {
             return Ok(done);
         }
         let now = stamp(install.now);
@@ -71,24 +71,24 @@ pub(crate) fn consolidate(request: &ConsolidateRequest<'_>) -> Result<Consolidat
             return Ok(done);
         }
     }
-    Err(InstallError::KeepsChanging { file: place.file })
+    Err(InstallError::KeepsChanging { file: location.file })
 }
 
 impl Consolidated {
     fn new(
         request: &ConsolidateRequest<'_>,
-        place: &Place,
+        location: &ConfigLocation,
         moved: &Move,
         entry_diff: String,
     ) -> Self {
-        let wanted = &request.install.wanted;
+        let target = &request.install.target;
         let keys = |entry: &serde_json::Map<String, Value>| entry.keys().cloned().collect();
         let servers = moved.imported.servers.iter();
         Self {
-            title: wanted.client.profile().title,
-            client: wanted.client.id(),
-            file: place.file.clone(),
-            config: request.install.environment.absolute(&request.install.config),
+            title: target.client.title(),
+            client: target.client.id(),
+            file: location.file.clone(),
+            config: request.install.folders.absolute(&request.install.config),
             moved: servers.map(|it| (it.name.clone(), keys(&it.entry))).collect(),
             new: moved
                 .new
@@ -99,7 +99,7 @@ impl Consolidated {
             left: moved.imported.troubles.clone(),
             entry_diff,
             backups: Vec::new(),
-            dry_run: wanted.dry_run,
+            dry_run: target.dry_run,
         }
     }
 

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use trunkline_catalog::name::Client;
+use trunkline_catalog::client::Client;
 
 use super::{ConsolidateRequest, consolidate};
-use crate::install::{Environment, Extent, InstallError, InstallRequest, Os, Wanted, restore};
+use crate::install::{EntryTarget, Extent, InstallError, InstallRequest, Os, UserFolders, restore};
 
 struct Home(PathBuf);
 
@@ -31,7 +31,7 @@ impl Home {
 
     fn request(&self, client: Client) -> InstallRequest {
         InstallRequest {
-            wanted: Wanted {
+            target: EntryTarget {
                 client,
                 name: None,
                 project: None,
@@ -42,14 +42,10 @@ impl Home {
             config: "all.json".into(),
             executable: "/opt/bin/trunkline".into(),
             variables: Vec::new(),
-            environment: Environment {
+            folders: UserFolders {
                 os: Os::Linux,
                 home: Some(self.0.clone()),
-                xdg_config: None,
-                appdata: None,
-                local_appdata: None,
-                claude_config_dir: None,
-                codex_home: None,
+                variables: Vec::new(),
                 current_dir: self.0.clone(),
             },
             now: UNIX_EPOCH + Duration::from_secs(1_794_736_800),
@@ -110,7 +106,7 @@ fn servers_move_and_restore_brings_every_byte_back() {
         let now = text(&path);
         assert!(now.contains("/opt/bin/trunkline") && !now.contains("s3cret"), "{client}: {now}");
         let request = home.request(client);
-        restore(&request.wanted, None, Extent::AsFits, &request.environment, request.now).unwrap();
+        restore(&request.target, None, Extent::AsFits, &request.folders, request.now).unwrap();
         assert_eq!(text(&path), before, "{client}");
     }
 }
@@ -146,7 +142,7 @@ fn a_dry_run_writes_nothing_and_shows_no_value() {
     let home = Home::new();
     let path = home.put(FILES[0].1, FILES[0].2);
     let mut install = home.request(Client::Cursor);
-    install.wanted.dry_run = true;
+    install.target.dry_run = true;
     let request = ConsolidateRequest { install, variables: &|_| Vec::new() };
     let words = consolidate(&request).unwrap().to_string();
     assert!(words.contains("-    \"a\": { … }  (command, env)"), "{words}");

@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use serde_json::Value;
-use trunkline_catalog::name::{Client, ENTRY};
+use trunkline_catalog::client::{Client, ENTRY};
 
 use super::finding::{Finding, Grade};
 use crate::client::line;
-use crate::install::{Document, Environment, Found, Wanted, place, started, starts_trunkline};
+use crate::install::{
+    Document, EntryTarget, Found, UserFolders, locate, started, starts_trunkline,
+};
 
 /// A client that starts Trunkline.
 #[derive(Debug)]
@@ -19,22 +21,22 @@ pub(crate) struct Installed {
 }
 
 /// Those of the user's own files that have an entry of ours, or cannot be read.
-pub(crate) fn installed(environment: &Environment) -> Vec<Installed> {
-    Client::ALL.into_iter().filter_map(|client| look(client, environment)).collect()
+pub(crate) fn installed(folders: &UserFolders) -> Vec<Installed> {
+    Client::ALL.into_iter().filter_map(|client| look(client, folders)).collect()
 }
 
-fn look(client: Client, environment: &Environment) -> Option<Installed> {
-    let wanted =
-        Wanted { client, name: None, project: None, file: None, dry_run: true, force: false };
-    let place = place(&wanted, environment).ok()?;
-    let found = Found::read(&place.file).ok()?;
-    let Ok(document) = Document::parse(found.content()?, place.format) else {
-        let problem = format!("its file {} cannot be read", place.file.display());
+fn look(client: Client, folders: &UserFolders) -> Option<Installed> {
+    let target =
+        EntryTarget { client, name: None, project: None, file: None, dry_run: true, force: false };
+    let location = locate(&target, folders).ok()?;
+    let found = Found::read(&location.file).ok()?;
+    let Ok(document) = Document::parse(found.content()?, location.format) else {
+        let problem = format!("its file {} cannot be read", location.file.display());
         let fix = format!("`trunkline install {client} --dry-run` says where it is broken");
-        let finding = Finding::new(Grade::Warning, "client", client.profile().title, problem);
+        let finding = Finding::new(Grade::Warning, "client", client.title(), problem);
         return Some(Installed { client, lists_all: false, findings: vec![finding.fix(fix)] });
     };
-    let servers = document.get(&[place.key])?;
+    let servers = document.get(&[location.key])?;
     let ours = servers.as_object()?.iter().filter(|(_, entry)| starts_trunkline(entry));
     let ours: Vec<(&String, &Value)> = ours.collect();
     if ours.is_empty() {
@@ -57,7 +59,7 @@ fn args(entry: &Value) -> Vec<&str> {
 }
 
 fn check(client: Client, name: &str, entry: &Value) -> Vec<Finding> {
-    let title = client.profile().title;
+    let title = client.title();
     let mut findings = Vec::new();
     let mut tell = |grade: Grade, problem: String, fix: String| {
         findings.push(Finding::new(grade, "client", title, problem).fix(fix));

@@ -1,6 +1,7 @@
 //! What clients will make of the tools' names and of their number.
 
-use trunkline_catalog::name::{Client, Identity, NameWarning, Naming, assign};
+use trunkline_catalog::client::Client;
+use trunkline_catalog::name::{Identity, NameWarning, Naming, assign};
 
 use super::finding::{Finding, Grade};
 use crate::client::counted;
@@ -31,7 +32,7 @@ pub(crate) fn names(tools: &[Offered], clients: &[Served], separator: &str) -> V
         tools.iter().map(|it| Identity::of(&it.server, &it.tool)).collect();
     let mut findings = Vec::new();
     for served in clients {
-        let title = served.client.profile().title;
+        let title = served.client.title();
         let naming = Naming::for_client(separator, served.client);
         let assigned = assign(&identities, &naming);
         let cut = assigned.names.iter().zip(&identities);

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::owner::Owner;
+use super::owner::FileOwner;
 use super::read::{Imported, Server};
 
 /// A server of the new config, and where it came from.
@@ -10,7 +10,7 @@ use super::read::{Imported, Server};
 pub(crate) struct Merged {
     pub(crate) server: Server,
     /// Whose it is, by which name; the first is the one that was taken.
-    pub(crate) from: Vec<(Owner, String)>,
+    pub(crate) from: Vec<(FileOwner, String)>,
 }
 
 /// In the order of the files. `taken` are servers that are there already.
@@ -47,12 +47,12 @@ pub(crate) fn merge(imported: &[Imported], taken: &[Server]) -> (Vec<Merged>, Ve
     (merged, notes)
 }
 
-fn said((owner, name): &(Owner, String)) -> String {
+fn said((owner, name): &(FileOwner, String)) -> String {
     format!("`{name}` of {}", owner.title())
 }
 
 /// `github`, `github-cursor`, `github-cursor-2`.
-fn free_name(wanted: &str, owner: Owner, is_free: impl Fn(&str) -> bool) -> String {
+fn free_name(wanted: &str, owner: FileOwner, is_free: impl Fn(&str) -> bool) -> String {
     if is_free(wanted) {
         return wanted.to_owned();
     }
@@ -85,10 +85,11 @@ fn said_of<'e>(entry: &'e Map<String, Value>, key: &str) -> Option<&'e Value> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use trunkline_catalog::client::Client;
 
     use super::*;
 
-    fn part(owner: Owner, servers: &[(&str, Value)]) -> Imported {
+    fn part(owner: FileOwner, servers: &[(&str, Value)]) -> Imported {
         let server = |(name, entry): &(&str, Value)| Server {
             name: (*name).to_owned(),
             entry: entry.as_object().unwrap().clone(),
@@ -107,13 +108,19 @@ mod tests {
         let gh = json!({"command": "gh", "args": [], "env": {"T": "1"}});
         let parts = [
             part(
-                Owner::ClaudeDesktop,
+                FileOwner::Client(Client::ClaudeDesktop),
                 &[("git", gh.clone()), ("web", json!({"url": "https://a/mcp"}))],
             ),
-            part(Owner::Cursor, &[("github", json!({"command": "gh", "env": {"T": "1"}, "x": 1}))]),
-            part(Owner::VsCode, &[("web", json!({"url": "https://b/mcp"})), ("web-vscode", gh)]),
-            part(Owner::Zed, &[("web", json!({"url": "https://c/mcp"}))]),
-            part(Owner::Zed, &[("web", json!({"url": "https://d/mcp"}))]),
+            part(
+                FileOwner::Client(Client::Cursor),
+                &[("github", json!({"command": "gh", "env": {"T": "1"}, "x": 1}))],
+            ),
+            part(
+                FileOwner::Client(Client::VsCode),
+                &[("web", json!({"url": "https://b/mcp"})), ("web-vscode", gh)],
+            ),
+            part(FileOwner::Client(Client::Zed), &[("web", json!({"url": "https://c/mcp"}))]),
+            part(FileOwner::Client(Client::Zed), &[("web", json!({"url": "https://d/mcp"}))]),
         ];
         let (merged, notes) = merge(&parts, &[]);
         let names: Vec<&str> = merged.iter().map(|it| it.server.name.as_str()).collect();
@@ -125,9 +132,9 @@ mod tests {
 
     #[test]
     fn what_is_there_already_is_not_added_again() {
-        let there = part(Owner::Trunkline, &[("a", json!({"command": "x"}))]).servers;
+        let there = part(FileOwner::Trunkline, &[("a", json!({"command": "x"}))]).servers;
         let new = [part(
-            Owner::Cursor,
+            FileOwner::Client(Client::Cursor),
             &[("b", json!({"command": "x"})), ("a", json!({"command": "y"}))],
         )];
         let (merged, notes) = merge(&new, &there);

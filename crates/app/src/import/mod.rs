@@ -9,11 +9,12 @@ mod read;
 mod report;
 mod run;
 mod variables;
+mod words;
 mod write;
 
 pub(crate) use discover::Projects;
 pub(crate) use merge::{Merged, merge};
-pub(crate) use owner::Owner;
+pub(crate) use owner::FileOwner;
 pub(crate) use read::{Imported, Section, Server, Trouble, read_file};
 pub(crate) use report::{Report, table, trouble_line};
 pub(crate) use run::{ImportRequest, Sources, import};

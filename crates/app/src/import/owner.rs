@@ -1,114 +1,74 @@
-//! Whose file it is: the clients whose servers can be read, and Trunkline itself.
+//! In whose words a file of servers is written: a client's, or Trunkline's own.
 
 use std::fmt;
 use std::str::FromStr;
 
-use trunkline_catalog::name::Client;
+use trunkline_catalog::client::{Client, ConfigFile, FileFormat};
 
-use crate::install::{COMMENTED, Format};
+use crate::install::COMMENTED;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Owner {
+pub(crate) enum FileOwner {
     Trunkline,
-    ClaudeDesktop,
-    ClaudeCode,
-    Cursor,
-    VsCode,
-    Windsurf,
-    Zed,
-    Codex,
-    Gemini,
-    Goose,
-    Cline,
+    Client(Client),
 }
 
-impl Owner {
+impl FileOwner {
     /// The clients that are looked for, in the order in which names are given away.
-    pub(crate) const CLIENTS: [Self; 10] = [
-        Self::ClaudeDesktop,
-        Self::ClaudeCode,
-        Self::Cursor,
-        Self::VsCode,
-        Self::Windsurf,
-        Self::Zed,
-        Self::Codex,
-        Self::Gemini,
-        Self::Goose,
-        Self::Cline,
-    ];
+    pub(crate) fn clients() -> Vec<Self> {
+        Client::with_config().map(|(client, _)| Self::Client(client)).collect()
+    }
 
-    pub(crate) const fn id(self) -> &'static str {
+    pub(crate) fn id(self) -> &'static str {
         match self {
             Self::Trunkline => "trunkline",
-            Self::ClaudeDesktop => "claude-desktop",
-            Self::ClaudeCode => "claude-code",
-            Self::Cursor => "cursor",
-            Self::VsCode => "vscode",
-            Self::Windsurf => "windsurf",
-            Self::Zed => "zed",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::Goose => "goose",
-            Self::Cline => "cline",
+            Self::Client(client) => client.id(),
         }
     }
 
-    pub(crate) const fn title(self) -> &'static str {
+    pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Trunkline => "Trunkline",
-            Self::ClaudeDesktop => "Claude Desktop",
-            Self::ClaudeCode => "Claude Code",
-            Self::Cursor => "Cursor",
-            Self::VsCode => "VS Code",
-            Self::Windsurf => "Windsurf",
-            Self::Zed => "Zed",
-            Self::Codex => "Codex",
-            Self::Gemini => "Gemini CLI",
-            Self::Goose => "Goose",
-            Self::Cline => "Cline",
+            Self::Client(client) => client.title(),
+        }
+    }
+
+    /// The client's row; `None`: the file is Trunkline's own, or the client has none.
+    pub(crate) fn spec(self) -> Option<&'static ConfigFile> {
+        match self {
+            Self::Trunkline => None,
+            Self::Client(client) => client.config(),
         }
     }
 
     /// The object that holds one member for each server.
-    pub(crate) const fn key(self) -> &'static str {
-        match self {
-            Self::VsCode => "servers",
-            Self::Zed => "context_servers",
-            Self::Codex => "mcp_servers",
-            Self::Goose => "extensions",
-            _ => "mcpServers",
-        }
+    pub(crate) fn key(self) -> &'static str {
+        self.spec().map_or("mcpServers", |spec| spec.key)
     }
 
-    /// In what the text is written.
-    pub(crate) const fn format(self) -> Format {
-        match self {
-            Self::Codex => Format::Toml,
-            Self::Goose => Format::Yaml,
-            _ => COMMENTED,
+    /// How the text is read. JSON may always have comments: reading is more lenient than the client.
+    pub(crate) fn format(self) -> FileFormat {
+        match self.spec().map(|spec| spec.format) {
+            None | Some(FileFormat::Json(_)) => COMMENTED,
+            Some(other) => other,
         }
-    }
-
-    /// The client that `install` knows, if it does.
-    pub(crate) fn of(client: Client) -> Option<Self> {
-        Self::CLIENTS.into_iter().find(|owner| owner.id() == client.id())
     }
 }
 
-impl fmt::Display for Owner {
+impl fmt::Display for FileOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.id())
     }
 }
 
-impl FromStr for Owner {
+impl FromStr for FileOwner {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        let all = std::iter::once(Self::Trunkline).chain(Self::CLIENTS);
-        all.clone().find(|owner| owner.id() == word).ok_or_else(|| {
-            let near = crate::client::did_you_mean(word, all.clone().map(Self::id));
-            let known: Vec<&str> = all.map(Self::id).collect();
+        let all = [vec![Self::Trunkline], Self::clients()].concat();
+        let known: Vec<&str> = all.iter().map(|owner| owner.id()).collect();
+        all.iter().find(|owner| owner.id() == word).copied().ok_or_else(|| {
+            let near = crate::client::did_you_mean(word, known.iter().copied());
             format!("unknown client{near}; known: {}", known.join(", "))
         })
     }

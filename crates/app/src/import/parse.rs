@@ -1,11 +1,12 @@
 //! The text of a client's file, whatever it is written in, as one value.
 
 use serde_json::{Map, Value};
+use trunkline_catalog::client::FileFormat;
 
-use crate::install::{Document, Format, Problem};
+use crate::install::{Document, Problem};
 
 /// The value, or where and why it cannot be read: no part of the text is quoted, it may be a secret.
-pub(super) fn parse(text: &str, format: Format) -> Result<Value, String> {
+pub(super) fn parse(text: &str, format: FileFormat) -> Result<Value, String> {
     match Document::parse(text, format) {
         Ok(document) => Ok(document.get(&[]).unwrap_or_else(|| Value::Object(Map::new()))),
         Err(Problem::Syntax { line, column, problem }) => {
@@ -29,14 +30,16 @@ mod tests {
         let json = "// c\n{\"a\": {\"b\": [\"x\", 1, true,], \"c\": 1.5, \"d\": \"yes # no\"}}";
         let toml = "[a]\nb = [\"x\", 1, true] # c\nc = 1.5\nd = \"yes # no\"\n";
         let yaml = "# c\na:\n  b:\n  - x\n  - 1\n  - true\n  c: 1.5\n  d: 'yes # no'\n";
-        for (text, format) in [(json, COMMENTED), (toml, Format::Toml), (yaml, Format::Yaml)] {
+        for (text, format) in
+            [(json, COMMENTED), (toml, FileFormat::Toml), (yaml, FileFormat::Yaml)]
+        {
             assert_eq!(parse(text, format).unwrap(), expected, "{format:?}");
         }
     }
 
     #[test]
     fn an_empty_file_has_no_servers() {
-        for format in [COMMENTED, Format::Toml, Format::Yaml] {
+        for format in [COMMENTED, FileFormat::Toml, FileFormat::Yaml] {
             let value = parse("", format).unwrap();
             assert!(value.get("mcpServers").is_none(), "{format:?}");
         }
@@ -46,8 +49,8 @@ mod tests {
     fn what_cannot_be_read_is_told_with_its_place_and_without_its_text() {
         for (text, format) in [
             ("{\"a\": s3cret}", COMMENTED),
-            ("a = s3cret", Format::Toml),
-            ("a: [s3cret\nb: \"s3cret", Format::Yaml),
+            ("a = s3cret", FileFormat::Toml),
+            ("a: [s3cret\nb: \"s3cret", FileFormat::Yaml),
         ] {
             let why = parse(text, format).unwrap_err();
             assert!(why.starts_with("line ") && !why.contains("s3cret"), "{why}");

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::merge::Merged;
+use super::owner::FileOwner;
 use super::read::{Imported, Trouble};
 use crate::client::{columns, line};
 use crate::terminal::Paint;
@@ -12,8 +13,8 @@ pub(crate) struct Report {
     pub(crate) parts: Vec<Imported>,
     pub(crate) merged: Vec<Merged>,
     pub(crate) notes: Vec<String>,
-    /// Projects with servers of their own that were not asked for.
-    pub(crate) elsewhere: usize,
+    /// How many projects with servers of their own were not asked for, by client.
+    pub(crate) elsewhere: Vec<(FileOwner, usize)>,
 }
 
 /// The files, what is in them, and what is wrong with it; `more` are lines about what becomes of it.
@@ -70,11 +71,9 @@ fn summary(report: &Report) -> String {
         out.push_str(&format!(", {new} after putting them together"));
     }
     out.push('\n');
-    if report.elsewhere > 0 {
-        let more = plural(report.elsewhere, "other project");
-        out.push_str(&format!(
-            "{more} of Claude Code with servers: --all-projects takes them, too\n"
-        ));
+    for (owner, count) in &report.elsewhere {
+        let (more, title) = (plural(*count, "other project"), owner.title());
+        out.push_str(&format!("{more} of {title} with servers: --all-projects takes them, too\n"));
     }
     out
 }
@@ -91,7 +90,8 @@ impl Report {
             })
         };
         let server = |merged: &Merged| {
-            let from = |(owner, name): &(super::Owner, String)| json!({"client": owner.id(), "name": name});
+            let from =
+                |(owner, name): &(FileOwner, String)| json!({"client": owner.id(), "name": name});
             json!({
                 "name": merged.server.name,
                 "from": merged.from.iter().map(from).collect::<Vec<_>>(),

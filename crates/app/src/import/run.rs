@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::discover::{Candidate, Projects, candidates, local_projects, sections};
 use super::merge::merge;
-use super::owner::Owner;
+use super::owner::FileOwner;
 use super::read::{Imported, Server, Trouble, read_file};
 use super::report::Report;
-use crate::install::Environment;
+use crate::install::UserFolders;
 
 /// What is to be read.
 #[derive(Debug, Clone)]
@@ -19,16 +19,16 @@ pub(crate) struct ImportRequest {
     pub(crate) projects: Projects,
     /// Servers that are there already.
     pub(crate) taken: Vec<Server>,
-    pub(crate) environment: Environment,
+    pub(crate) folders: UserFolders,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum Sources {
     /// The files of these clients, where they usually are.
-    Clients(Vec<Owner>),
+    Clients(Vec<FileOwner>),
     File {
         path: PathBuf,
-        owner: Owner,
+        owner: FileOwner,
     },
 }
 
@@ -37,14 +37,14 @@ const LARGEST: u64 = 64 << 20;
 
 /// Reads what there is. Only a file that was named has to be there.
 pub(crate) fn import(request: &ImportRequest) -> Result<Report, String> {
-    let env = &request.environment;
-    let project = env.absolute(&request.project);
+    let folders = &request.folders;
+    let project = folders.absolute(&request.project);
     let mut parts = Vec::new();
-    let mut elsewhere = 0;
+    let mut elsewhere = Vec::new();
     let found = match &request.sources {
-        Sources::Clients(owners) => candidates(owners, &project, env),
+        Sources::Clients(owners) => candidates(owners, &project, folders),
         Sources::File { path, owner } => {
-            let file = env.absolute(path);
+            let file = folders.absolute(path);
             if let Err(error) = fs::metadata(&file) {
                 return Err(format!("{}: {error}", file.display()));
             }
@@ -57,8 +57,9 @@ pub(crate) fn import(request: &ImportRequest) -> Result<Report, String> {
             Ok(Some(text)) => {
                 let read = read_parts(candidate, &text, &project, request.projects);
                 let shown = read.iter().filter(|part| part.scope != "user").count();
-                if candidate.owner == Owner::ClaudeCode && candidate.project.is_none() {
-                    elsewhere += local_projects(&text).len().saturating_sub(shown);
+                match local_projects(candidate, &text).len().saturating_sub(shown) {
+                    0 => {}
+                    more => elsewhere.push((candidate.owner, more)),
                 }
                 parts.extend(read);
             }

@@ -3,34 +3,35 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
+use trunkline_catalog::client::{Client, FileFormat};
 use trunkline_catalog::config::{Rules, Source, load};
 
 use super::discover::Projects;
 use super::parse::parse;
 use super::{
-    ImportRequest, Imported, Owner, Section, Server, Sources, config_text, export, import,
+    FileOwner, ImportRequest, Imported, Section, Server, Sources, config_text, export, import,
     read_file,
 };
-use crate::install::{Environment, Os};
+use crate::install::{Os, UserFolders};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/testdata/clients")
 }
 
-fn sample(owner: Owner) -> String {
-    let extension = match owner {
-        Owner::Codex => "toml",
-        Owner::Goose => "yaml",
-        _ => "json",
+fn sample(owner: FileOwner) -> String {
+    let extension = match owner.format() {
+        FileFormat::Json(_) => "json",
+        FileFormat::Toml => "toml",
+        FileFormat::Yaml => "yaml",
     };
     std::fs::read_to_string(folder().join(format!("{owner}.{extension}"))).unwrap()
 }
 
-fn read(owner: Owner, text: &str) -> Imported {
+fn read(owner: FileOwner, text: &str) -> Imported {
     read_file(owner, Path::new("f"), text, &Section::main(owner, Some("/home/me/site".into())))
 }
 
-fn servers(owner: Owner, text: &str) -> Map<String, Value> {
+fn servers(owner: FileOwner, text: &str) -> Map<String, Value> {
     match parse(text, owner.format()).unwrap().get(owner.key()) {
         Some(Value::Object(servers)) => servers.clone(),
         other => panic!("{owner}: {other:?}"),
@@ -38,12 +39,15 @@ fn servers(owner: Owner, text: &str) -> Map<String, Value> {
 }
 
 /// What cannot be taken along: it stays with its client.
-const LEFT_OUT: [(Owner, &str); 3] =
-    [(Owner::VsCode, "socket"), (Owner::Zed, "mcp-server-github"), (Owner::Goose, "developer")];
+const LEFT_OUT: [(FileOwner, &str); 3] = [
+    (FileOwner::Client(Client::VsCode), "socket"),
+    (FileOwner::Client(Client::Zed), "mcp-server-github"),
+    (FileOwner::Client(Client::Goose), "developer"),
+];
 
 #[test]
 fn every_format_comes_back_as_it_went() {
-    for owner in Owner::CLIENTS {
+    for owner in FileOwner::clients() {
         let before = sample(owner);
         let imported = read(owner, &before);
         let back = export(owner, &imported.servers);
@@ -64,17 +68,19 @@ fn every_format_comes_back_as_it_went() {
 }
 
 /// What says the same in other words.
-fn plain(owner: Owner, entry: &mut Value) {
+fn plain(owner: FileOwner, entry: &mut Value) {
     let text = entry.to_string();
     let text = match owner {
         // The name of an input is a name of a variable meanwhile.
-        Owner::VsCode => text.replace("input:perplexity-key", "input:perplexity_key"),
+        FileOwner::Client(Client::VsCode) => {
+            text.replace("input:perplexity-key", "input:perplexity_key")
+        }
         // The file is of a project, whose folder is known.
-        Owner::Cursor => text.replace("${workspaceFolder}", "/home/me/site"),
+        FileOwner::Client(Client::Cursor) => text.replace("${workspaceFolder}", "/home/me/site"),
         _ => text,
     };
     *entry = serde_json::from_str(&text).unwrap();
-    if let (Owner::Goose, Some(entry)) = (owner, entry.as_object_mut()) {
+    if let (FileOwner::Client(Client::Goose), Some(entry)) = (owner, entry.as_object_mut()) {
         // An empty list is all of them, as none is.
         entry.retain(|key, value| !(key == "available_tools" && *value == json!([])));
     }
@@ -82,7 +88,7 @@ fn plain(owner: Owner, entry: &mut Value) {
 
 #[test]
 fn what_is_read_is_a_config_that_trunkline_takes() {
-    for owner in Owner::CLIENTS {
+    for owner in FileOwner::clients() {
         let imported = read(owner, &sample(owner));
         let text = config_text("", "mcpServers", &imported.servers).unwrap();
         let source = Source { name: "new", text: text.as_bytes() };
@@ -97,66 +103,84 @@ fn what_is_read_is_a_config_that_trunkline_takes() {
 
 #[test]
 fn each_dialect_is_understood() {
-    let of = |owner: Owner, name: &str| {
+    let of = |owner: FileOwner, name: &str| {
         let imported = read(owner, &sample(owner));
         let server = imported.servers.iter().find(|server| server.name == name);
         Value::Object(server.unwrap_or_else(|| panic!("{owner} {name}")).entry.clone())
     };
-    let postgres = of(Owner::ClaudeDesktop, "postgres");
+    let postgres = of(FileOwner::Client(Client::ClaudeDesktop), "postgres");
     assert_eq!(postgres["env"]["PGPASSWORD"], "pa$${TRUNKLINE_DOLLAR:-$}WORD-s3cret");
-    let github = of(Owner::ClaudeCode, "github");
+    let github = of(FileOwner::Client(Client::ClaudeCode), "github");
     assert_eq!((&github["type"], &github["callTimeout"]), (&json!("http"), &json!(45)));
-    assert_eq!(of(Owner::ClaudeCode, "events")["type"], "sse");
-    assert_eq!(of(Owner::Cursor, "docs")["args"][1], "${HOME}/docs");
-    let perplexity = of(Owner::VsCode, "perplexity");
+    assert_eq!(of(FileOwner::Client(Client::ClaudeCode), "events")["type"], "sse");
+    assert_eq!(of(FileOwner::Client(Client::Cursor), "docs")["args"][1], "${HOME}/docs");
+    let perplexity = of(FileOwner::Client(Client::VsCode), "perplexity");
     assert_eq!(perplexity["env"]["PERPLEXITY_API_KEY"], "${INPUT_PERPLEXITY_KEY}");
     assert_eq!(perplexity["env"]["REGION"], "${INPUT_REGION:-eu}");
-    assert_eq!(of(Owner::VsCode, "issues").get("type"), None);
-    assert_eq!(of(Owner::Windsurf, "memory")["hiddenTools"], json!(["delete_entities"]));
-    assert_eq!(of(Owner::Zed, "remote-mcp-server")["disabled"], true);
-    assert_eq!(of(Owner::Zed, "local-mcp-server")["callTimeout"], 30);
-    let docs = of(Owner::Codex, "docs");
+    assert_eq!(of(FileOwner::Client(Client::VsCode), "issues").get("type"), None);
+    assert_eq!(
+        of(FileOwner::Client(Client::Windsurf), "memory")["hiddenTools"],
+        json!(["delete_entities"])
+    );
+    assert_eq!(of(FileOwner::Client(Client::Zed), "remote-mcp-server")["disabled"], true);
+    assert_eq!(of(FileOwner::Client(Client::Zed), "local-mcp-server")["callTimeout"], 30);
+    let docs = of(FileOwner::Client(Client::Codex), "docs");
     assert_eq!(docs["env"], json!({"LOG": "info", "DOCS_KEY": "${DOCS_KEY:-}"}));
     assert_eq!(docs["exposedTools"], json!(["search", "read"]));
-    let figma = of(Owner::Codex, "figma");
+    let figma = of(FileOwner::Client(Client::Codex), "figma");
     let headers = json!({"X-Figma-Region": "us-east-1", "X-Team": "${FIGMA_TEAM}",
         "Authorization": "Bearer ${FIGMA_OAUTH_TOKEN}"});
     assert_eq!((&figma["headers"], &figma["disabled"]), (&headers, &json!(true)));
-    let python = of(Owner::Gemini, "pythonTools");
+    let python = of(FileOwner::Client(Client::Gemini), "pythonTools");
     assert_eq!(
         (&python["callTimeout"], &python["env"]["API_KEY"]),
         (&json!(15), &json!("${EXTERNAL_API_KEY:-}"))
     );
-    let sse = of(Owner::Gemini, "sseServer");
+    let sse = of(FileOwner::Client(Client::Gemini), "sseServer");
     assert_eq!((sse.get("type"), &sse["url"]), (None, &json!("https://sse.example.com/sse")));
-    let fetch = of(Owner::Goose, "fetch");
+    let fetch = of(FileOwner::Client(Client::Goose), "fetch");
     assert_eq!(fetch["args"][1], "--user-agent=goose # not a comment");
     assert_eq!(fetch["env"], json!({"LOG_LEVEL": "debug", "FETCH_TOKEN": "${FETCH_TOKEN}"}));
-    assert_eq!(of(Owner::Cline, "weather")["callTimeout"], 120);
+    assert_eq!(of(FileOwner::Client(Client::Cline), "weather")["callTimeout"], 120);
 }
 
 /// Cline's own program nests the transport, older files of Zed the command; units are mixed up.
 #[test]
 fn older_and_odd_forms_are_understood() {
-    let one = |owner: Owner, entry: Value| {
+    let one = |owner: FileOwner, entry: Value| {
         let text = json!({ owner.key(): { "s": entry } }).to_string();
         read(owner, &text)
     };
     let nested = json!({"transport": {"type": "streamableHttp", "url": "https://h/mcp"}});
-    assert_eq!(one(Owner::Cline, nested).servers[0].entry["type"], "http");
+    assert_eq!(one(FileOwner::Client(Client::Cline), nested).servers[0].entry["type"], "http");
     let zed = json!({"source": "custom", "command": {"path": "x", "args": ["a"], "env": {}}});
-    assert_eq!(one(Owner::Zed, zed).servers[0].entry["command"], "x");
-    let slow = one(Owner::Cline, json!({"command": "x", "timeout": 60000}));
+    assert_eq!(one(FileOwner::Client(Client::Zed), zed).servers[0].entry["command"], "x");
+    let slow = one(FileOwner::Client(Client::Cline), json!({"command": "x", "timeout": 60000}));
     assert_eq!(slow.servers[0].entry["callTimeout"], 3600);
     assert!(slow.troubles[0].words.contains("milliseconds"), "{:?}", slow.troubles);
-    let env = one(Owner::VsCode, json!({"command": "x", "env": {"A": 5, "B": null, "C": true}}));
+    let env = one(
+        FileOwner::Client(Client::VsCode),
+        json!({"command": "x", "env": {"A": 5, "B": null, "C": true}}),
+    );
     assert_eq!(env.servers[0].entry["env"], json!({"A": "5", "C": "true"}));
     for (owner, entry, words) in [
-        (Owner::ClaudeCode, json!({"type": "ws", "url": "wss://h"}), "WebSocket"),
-        (Owner::Cursor, json!({"command": "/usr/bin/trunkline", "args": []}), "Trunkline itself"),
-        (Owner::Cursor, json!({"args": []}), "neither a command nor an address"),
-        (Owner::Cursor, json!("x"), "not an object"),
-        (Owner::Cursor, json!({"command": 5}), "no text"),
+        (
+            FileOwner::Client(Client::ClaudeCode),
+            json!({"type": "ws", "url": "wss://h"}),
+            "WebSocket",
+        ),
+        (
+            FileOwner::Client(Client::Cursor),
+            json!({"command": "/usr/bin/trunkline", "args": []}),
+            "Trunkline itself",
+        ),
+        (
+            FileOwner::Client(Client::Cursor),
+            json!({"args": []}),
+            "neither a command nor an address",
+        ),
+        (FileOwner::Client(Client::Cursor), json!("x"), "not an object"),
+        (FileOwner::Client(Client::Cursor), json!({"command": 5}), "no text"),
     ] {
         let imported = one(owner, entry);
         assert!(imported.servers.is_empty());
@@ -170,12 +194,19 @@ fn what_a_client_cannot_say_is_told() {
     let server =
         |entry: Value| Server { name: "s".to_owned(), entry: entry.as_object().unwrap().clone() };
     let remote = server(json!({"url": "https://h/mcp"}));
-    assert!(export(Owner::ClaudeDesktop, std::slice::from_ref(&remote)).troubles[0].left_out);
-    assert!(export(Owner::Gemini, std::slice::from_ref(&remote)).text.contains("httpUrl"));
-    assert!(export(Owner::Cline, &[remote]).text.contains("streamableHttp"));
+    assert!(
+        export(FileOwner::Client(Client::ClaudeDesktop), std::slice::from_ref(&remote)).troubles[0]
+            .left_out
+    );
+    assert!(
+        export(FileOwner::Client(Client::Gemini), std::slice::from_ref(&remote))
+            .text
+            .contains("httpUrl")
+    );
+    assert!(export(FileOwner::Client(Client::Cline), &[remote]).text.contains("streamableHttp"));
     let busy = server(json!({"command": "x", "cwd": "/", "hiddenTools": ["t"], "callTimeout": 5,
         "disabled": true, "env": {"A": "x${A}"}}));
-    assert_eq!(export(Owner::ClaudeDesktop, &[busy]).troubles.len(), 5);
+    assert_eq!(export(FileOwner::Client(Client::ClaudeDesktop), &[busy]).troubles.len(), 5);
 }
 
 #[test]
@@ -186,35 +217,35 @@ fn the_files_of_all_clients_are_found() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     };
-    put(".config/Claude/claude_desktop_config.json", &sample(Owner::ClaudeDesktop));
+    put(
+        ".config/Claude/claude_desktop_config.json",
+        &sample(FileOwner::Client(Client::ClaudeDesktop)),
+    );
     put(
         ".claude.json",
-        &sample(Owner::ClaudeCode).replace("/home/me", &home.display().to_string()),
+        &sample(FileOwner::Client(Client::ClaudeCode))
+            .replace("/home/me", &home.display().to_string()),
     );
-    put(".cursor/mcp.json", &sample(Owner::Cursor));
-    put(".config/Code/User/mcp.json", &sample(Owner::VsCode));
+    put(".cursor/mcp.json", &sample(FileOwner::Client(Client::Cursor)));
+    put(".config/Code/User/mcp.json", &sample(FileOwner::Client(Client::VsCode)));
     put(".config/Code/User/profiles/p1/mcp.json", "{\"servers\": {}}");
-    put(".codeium/windsurf/mcp_config.json", &sample(Owner::Windsurf));
-    put(".config/zed/settings.json", &sample(Owner::Zed));
-    put(".codex/config.toml", &sample(Owner::Codex));
-    put(".gemini/settings.json", &sample(Owner::Gemini));
-    put(".config/goose/config.yaml", &sample(Owner::Goose));
-    put(".cline/data/settings/cline_mcp_settings.json", &sample(Owner::Cline));
+    put(".codeium/windsurf/mcp_config.json", &sample(FileOwner::Client(Client::Windsurf)));
+    put(".config/zed/settings.json", &sample(FileOwner::Client(Client::Zed)));
+    put(".codex/config.toml", &sample(FileOwner::Client(Client::Codex)));
+    put(".gemini/settings.json", &sample(FileOwner::Client(Client::Gemini)));
+    put(".config/goose/config.yaml", &sample(FileOwner::Client(Client::Goose)));
+    put(".cline/data/settings/cline_mcp_settings.json", &sample(FileOwner::Client(Client::Cline)));
     put("site/.mcp.json", "{\"mcpServers\": {\"p\": {\"command\": \"x\"}}}");
     put("site/.vscode/mcp.json", "{ broken");
     let request = ImportRequest {
-        sources: Sources::Clients(Owner::CLIENTS.to_vec()),
+        sources: Sources::Clients(FileOwner::clients()),
         project: "site".into(),
         projects: Projects::This,
         taken: Vec::new(),
-        environment: Environment {
+        folders: UserFolders {
             os: Os::Linux,
             home: Some(home.clone()),
-            xdg_config: None,
-            appdata: None,
-            local_appdata: None,
-            claude_config_dir: None,
-            codex_home: None,
+            variables: Vec::new(),
             current_dir: home.clone(),
         },
     };
@@ -243,9 +274,11 @@ fn the_files_of_all_clients_are_found() {
             ("cline", true, 3),
         ]
     );
-    assert_eq!(report.elsewhere, 0);
-    let broken =
-        report.parts.iter().find(|part| part.owner == Owner::VsCode && part.scope == "project");
+    assert_eq!(report.elsewhere, []);
+    let broken = report
+        .parts
+        .iter()
+        .find(|part| part.owner == FileOwner::Client(Client::VsCode) && part.scope == "project");
     assert!(broken.unwrap().troubles[0].words.starts_with("cannot be read: line 1"));
     std::fs::remove_dir_all(&home).unwrap();
 }

@@ -6,11 +6,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::owner::Owner;
+use trunkline_catalog::client::Variables;
+
+use super::owner::FileOwner;
 
 /// A `$` that is none of a reference.
 pub(super) const DOLLAR: &str = "${TRUNKLINE_DOLLAR:-$}";
-/// Before the name of a variable that stands for an answer VS Code asks for.
+/// Before the name of a variable that stands for an answer the client asks for.
 const INPUT: &str = "INPUT_";
 
 /// What references may lead to.
@@ -18,13 +20,13 @@ const INPUT: &str = "INPUT_";
 pub(super) struct Context {
     /// The folder of the project whose file it is.
     pub(super) project: Option<PathBuf>,
-    /// The inputs of VS Code's file by their ids, with their defaults.
+    /// The inputs of the file by their ids, with their defaults.
     pub(super) inputs: BTreeMap<String, Option<String>>,
 }
 
-/// A text in other words, and what to say about it.
+/// A text in the words of another file, and what to tell the user about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct Translation {
     pub(super) text: String,
     pub(super) notes: Vec<String>,
 }
@@ -41,15 +43,15 @@ enum Token<'t> {
 }
 
 /// What the owner means, in our words.
-pub(super) fn ours(owner: Owner, text: &str, context: &Context) -> Said {
-    let mut said = Said { text: String::new(), notes: Vec::new() };
-    if owner == Owner::Trunkline {
-        return Said { text: text.to_owned(), ..said };
-    }
+pub(super) fn ours(owner: FileOwner, text: &str, context: &Context) -> Translation {
+    let mut said = Translation { text: String::new(), notes: Vec::new() };
+    let Some(syntax) = owner.spec().map(|spec| spec.variables) else {
+        return Translation { text: text.to_owned(), ..said };
+    };
     for token in tokens(text) {
         match token {
             Token::Literal(literal) => said.text.push_str(literal),
-            Token::Plain(name) if owner == Owner::Gemini => {
+            Token::Plain(name) if syntax == Variables::Shell => {
                 said.text.push_str(&format!("${{{name}:-}}"));
             }
             Token::Plain(name)
@@ -58,7 +60,7 @@ pub(super) fn ours(owner: Owner, text: &str, context: &Context) -> Said {
                 literal(owner, &format!("${name}"), name, &mut said);
             }
             Token::Plain(name) => said.text.push_str(&format!("${name}")),
-            Token::Braced(inner) => match braced(owner, inner, context) {
+            Token::Braced(inner) => match braced(owner, syntax, inner, context) {
                 Some((text, note)) => {
                     said.text.push_str(&text);
                     said.notes.extend(note);
@@ -78,7 +80,7 @@ pub(super) fn ours(owner: Owner, text: &str, context: &Context) -> Said {
 }
 
 /// The reference is plain text to its owner.
-fn literal(owner: Owner, written: &str, rest: &str, said: &mut Said) {
+fn literal(owner: FileOwner, written: &str, rest: &str, said: &mut Translation) {
     said.text.push_str(DOLLAR);
     said.text.push_str(rest);
     let title = owner.title();
@@ -89,47 +91,52 @@ fn literal(owner: Owner, written: &str, rest: &str, said: &mut Said) {
 }
 
 /// What stands between braces, in our words; `None` if it is plain text there.
-fn braced(owner: Owner, inner: &str, context: &Context) -> Option<(String, Option<String>)> {
-    let plain = |text: String| Some((text, None));
+fn braced(
+    owner: FileOwner,
+    syntax: Variables,
+    inner: &str,
+    context: &Context,
+) -> Option<(String, Option<String>)> {
     let (kind, rest) = inner.split_once(':').unwrap_or((inner, ""));
     let is_name = |name: &str| {
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_()".contains(c))
     };
-    match owner {
-        Owner::ClaudeCode => {
+    match syntax {
+        Variables::None => None,
+        Variables::Braces => {
             let default = rest.strip_prefix('-');
             let fits =
                 is_name(kind) && (rest.is_empty() && !inner.contains(':') || default.is_some());
             (fits && !rest.contains('$')).then(|| (format!("${{{inner}}}"), None))
         }
-        Owner::Gemini => match rest.strip_prefix('-') {
+        Variables::Shell => match rest.strip_prefix('-') {
             _ if !is_name(kind) => None,
-            Some(_) => plain(format!("${{{inner}}}")),
-            None => plain(format!("${{{kind}:-}}")),
+            Some(_) => Some((format!("${{{inner}}}"), None)),
+            None => Some((format!("${{{kind}:-}}"), None)),
         },
-        Owner::Cursor | Owner::VsCode | Owner::Windsurf if kind == "env" && is_name(rest) => {
-            plain(format!("${{{rest}}}"))
+        Variables::Env { .. } if kind == "env" && is_name(rest) => {
+            Some((format!("${{{rest}}}"), None))
         }
-        Owner::Windsurf if kind == "file" => {
+        Variables::Env { files: true, .. } if kind == "file" => {
             let name = format!("FILE_{}", shouted(rest.rsplit('/').next().unwrap_or(rest)));
-            let note = format!("Windsurf reads {rest} here; set {name} to what it holds");
+            let note = format!("{} reads {rest} here; set {name} to what it holds", owner.title());
             Some((format!("${{{name}}}"), Some(note)))
         }
-        Owner::VsCode if kind == "input" => Some(input(rest, context)),
-        Owner::Cursor | Owner::VsCode => folder(inner, context),
-        _ => None,
+        Variables::Env { inputs: true, .. } if kind == "input" => Some(input(owner, rest, context)),
+        Variables::Env { folders: true, .. } => folder(inner, context),
+        Variables::Env { .. } => None,
     }
 }
 
-/// An answer that VS Code asks a person for.
-fn input(id: &str, context: &Context) -> (String, Option<String>) {
+/// An answer that the client asks a person for.
+fn input(owner: FileOwner, id: &str, context: &Context) -> (String, Option<String>) {
     let name = format!("{INPUT}{}", shouted(id));
     match context.inputs.get(id) {
         Some(Some(default)) if !default.contains(['$', '}']) => {
             (format!("${{{name}:-{default}}}"), None)
         }
         _ => {
-            let note = format!("VS Code asks for `{id}`; set {name} before the start");
+            let note = format!("{} asks for `{id}`; set {name} before the start", owner.title());
             (format!("${{{name}}}"), Some(note))
         }
     }
@@ -162,11 +169,11 @@ fn folder(inner: &str, context: &Context) -> Option<(String, Option<String>)> {
 }
 
 /// What we mean, in the owner's words. A note where it cannot say it.
-pub(super) fn theirs(owner: Owner, text: &str) -> Said {
-    let mut said = Said { text: String::new(), notes: Vec::new() };
-    if owner == Owner::Trunkline {
-        return Said { text: text.to_owned(), ..said };
-    }
+pub(super) fn theirs(owner: FileOwner, text: &str) -> Translation {
+    let mut said = Translation { text: String::new(), notes: Vec::new() };
+    let Some(syntax) = owner.spec().map(|spec| spec.variables) else {
+        return Translation { text: text.to_owned(), ..said };
+    };
     let text = text.replace(DOLLAR, "\u{0}");
     for token in tokens(&text) {
         let inner = match token {
@@ -191,33 +198,41 @@ pub(super) fn theirs(owner: Owner, text: &str) -> Said {
             Some((name, default)) => (name, Some(default)),
             None => (inner, None),
         };
-        reference(owner, name, default, &mut said);
+        reference(owner, syntax, name, default, &mut said);
     }
     said.text = said.text.replace('\u{0}', "$");
     said
 }
 
-fn reference(owner: Owner, name: &str, default: Option<&str>, said: &mut Said) {
-    let input = name.strip_prefix(INPUT).filter(|_| owner == Owner::VsCode);
-    let text = match owner {
-        Owner::ClaudeCode => match default {
+fn reference(
+    owner: FileOwner,
+    syntax: Variables,
+    name: &str,
+    default: Option<&str>,
+    said: &mut Translation,
+) {
+    let title = owner.title();
+    let filled = default.filter(|default| !default.is_empty());
+    let text = match syntax {
+        Variables::Braces => match default {
             Some(default) => format!("${{{name}:-{default}}}"),
             None => format!("${{{name}}}"),
         },
-        Owner::Gemini => match default.filter(|default| !default.is_empty()) {
+        Variables::Shell => match filled {
             Some(default) => format!("${{{name}:-{default}}}"),
             None => format!("${{{name}}}"),
         },
-        Owner::Cursor | Owner::VsCode if name == "HOME" => "${userHome}".to_owned(),
-        _ if input.is_some() => format!("${{input:{}}}", input.unwrap_or_default().to_lowercase()),
-        Owner::Cursor | Owner::VsCode | Owner::Windsurf => {
-            if default.is_some_and(|default| !default.is_empty()) {
-                said.notes.push(format!("{} has no defaults: set {name}", owner.title()));
+        Variables::Env { folders: true, .. } if name == "HOME" => "${userHome}".to_owned(),
+        Variables::Env { inputs, .. } => match name.strip_prefix(INPUT).filter(|_| inputs) {
+            Some(input) => format!("${{input:{}}}", input.to_lowercase()),
+            None => {
+                if filled.is_some() {
+                    said.notes.push(format!("{title} has no defaults: set {name}"));
+                }
+                format!("${{env:{name}}}")
             }
-            format!("${{env:{name}}}")
-        }
-        _ => {
-            let title = owner.title();
+        },
+        Variables::None => {
             said.notes.push(format!("{title} has no variables: write the value of {name} there"));
             format!("${{{name}}}")
         }
@@ -234,7 +249,7 @@ pub(super) fn only_reference(text: &str) -> Option<&str> {
     (!name.is_empty() && name.chars().all(is_name)).then_some(name)
 }
 
-/// The ids of the inputs that a text asks VS Code for.
+/// The ids of the inputs that a text asks for.
 pub(super) fn inputs(text: &str) -> Vec<&str> {
     let braced = tokens(text).into_iter().filter_map(|token| match token {
         Token::Braced(inner) => inner.strip_prefix("input:"),
@@ -285,6 +300,8 @@ fn shouted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use trunkline_catalog::client::Client;
+
     use super::*;
 
     fn context() -> Context {
@@ -296,25 +313,55 @@ mod tests {
     #[test]
     fn references_go_both_ways() {
         let table = [
-            (Owner::ClaudeCode, "${A}/x", "${A}/x", "${A}/x", 0),
-            (Owner::ClaudeCode, "${A:-d}", "${A:-d}", "${A:-d}", 0),
-            (Owner::ClaudeCode, "$A", "${TRUNKLINE_DOLLAR:-$}A", "$A", 1),
-            (Owner::ClaudeCode, "${env:A}", "${TRUNKLINE_DOLLAR:-$}{env:A}", "${env:A}", 1),
-            (Owner::ClaudeCode, "$a $5 $", "$a $5 $", "$a $5 $", 0),
-            (Owner::Cursor, "${env:A}", "${A}", "${env:A}", 0),
-            (Owner::Cursor, "${userHome}/x", "${HOME}/x", "${userHome}/x", 0),
-            (Owner::Cursor, "${workspaceFolder}", "/p/site", "/p/site", 0),
-            (Owner::Cursor, "${workspaceFolderBasename}${/}", "site/", "site/", 0),
-            (Owner::VsCode, "${input:key}", "${INPUT_KEY}", "${input:key}", 1),
-            (Owner::VsCode, "${input:region}", "${INPUT_REGION:-eu}", "${input:region}", 0),
-            (Owner::Windsurf, "${env:A}b", "${A}b", "${env:A}b", 0),
-            (Owner::Windsurf, "${file:/k/my.key}", "${FILE_MY_KEY}", "${env:FILE_MY_KEY}", 1),
-            (Owner::Gemini, "$A/$b", "${A:-}/${b:-}", "${A}/${b}", 0),
-            (Owner::Gemini, "${A}", "${A:-}", "${A}", 0),
-            (Owner::ClaudeDesktop, "pa$$WORD", "pa$${TRUNKLINE_DOLLAR:-$}WORD", "pa$$WORD", 1),
-            (Owner::Codex, "${A}", "${TRUNKLINE_DOLLAR:-$}{A}", "${A}", 1),
-            (Owner::Zed, "${A", "${TRUNKLINE_DOLLAR:-$}{A", "${A", 0),
-            (Owner::Goose, "plain", "plain", "plain", 0),
+            (FileOwner::Client(Client::ClaudeCode), "${A}/x", "${A}/x", "${A}/x", 0),
+            (FileOwner::Client(Client::ClaudeCode), "${A:-d}", "${A:-d}", "${A:-d}", 0),
+            (FileOwner::Client(Client::ClaudeCode), "$A", "${TRUNKLINE_DOLLAR:-$}A", "$A", 1),
+            (
+                FileOwner::Client(Client::ClaudeCode),
+                "${env:A}",
+                "${TRUNKLINE_DOLLAR:-$}{env:A}",
+                "${env:A}",
+                1,
+            ),
+            (FileOwner::Client(Client::ClaudeCode), "$a $5 $", "$a $5 $", "$a $5 $", 0),
+            (FileOwner::Client(Client::Cursor), "${env:A}", "${A}", "${env:A}", 0),
+            (FileOwner::Client(Client::Cursor), "${userHome}/x", "${HOME}/x", "${userHome}/x", 0),
+            (FileOwner::Client(Client::Cursor), "${workspaceFolder}", "/p/site", "/p/site", 0),
+            (
+                FileOwner::Client(Client::Cursor),
+                "${workspaceFolderBasename}${/}",
+                "site/",
+                "site/",
+                0,
+            ),
+            (FileOwner::Client(Client::VsCode), "${input:key}", "${INPUT_KEY}", "${input:key}", 1),
+            (
+                FileOwner::Client(Client::VsCode),
+                "${input:region}",
+                "${INPUT_REGION:-eu}",
+                "${input:region}",
+                0,
+            ),
+            (FileOwner::Client(Client::Windsurf), "${env:A}b", "${A}b", "${env:A}b", 0),
+            (
+                FileOwner::Client(Client::Windsurf),
+                "${file:/k/my.key}",
+                "${FILE_MY_KEY}",
+                "${env:FILE_MY_KEY}",
+                1,
+            ),
+            (FileOwner::Client(Client::Gemini), "$A/$b", "${A:-}/${b:-}", "${A}/${b}", 0),
+            (FileOwner::Client(Client::Gemini), "${A}", "${A:-}", "${A}", 0),
+            (
+                FileOwner::Client(Client::ClaudeDesktop),
+                "pa$$WORD",
+                "pa$${TRUNKLINE_DOLLAR:-$}WORD",
+                "pa$$WORD",
+                1,
+            ),
+            (FileOwner::Client(Client::Codex), "${A}", "${TRUNKLINE_DOLLAR:-$}{A}", "${A}", 1),
+            (FileOwner::Client(Client::Zed), "${A", "${TRUNKLINE_DOLLAR:-$}{A", "${A", 0),
+            (FileOwner::Client(Client::Goose), "plain", "plain", "plain", 0),
         ];
         for (owner, theirs_, ours_, again, notes) in table {
             let said = ours(owner, theirs_, &context());
@@ -325,14 +372,15 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_known_is_named() {
-        let said = ours(Owner::VsCode, "${workspaceFolder}/x", &Context::default());
+        let said =
+            ours(FileOwner::Client(Client::VsCode), "${workspaceFolder}/x", &Context::default());
         assert_eq!(said.text, "${WORKSPACE_FOLDER}/x");
         assert!(said.notes[0].contains("WORKSPACE_FOLDER"), "{:?}", said.notes);
     }
 
     #[test]
     fn clients_without_variables_say_so() {
-        let said = theirs(Owner::Zed, "Bearer ${T}");
+        let said = theirs(FileOwner::Client(Client::Zed), "Bearer ${T}");
         assert_eq!(said.notes, ["Zed has no variables: write the value of T there"]);
         assert_eq!(only_reference("${T}"), Some("T"));
         assert_eq!(only_reference("${T:-}"), Some("T"));

@@ -1,27 +1,28 @@
 //! Shows what changes, and only that: the lines of other entries may hold secrets.
 
 use serde_json::Value;
+use trunkline_catalog::client::FileFormat;
 
-use super::document::{Format, inline, shown_in_toml, shown_in_yaml};
-use super::place::Place;
+use super::document::{inline, shown_in_toml, shown_in_yaml};
+use super::location::ConfigLocation;
 use super::plan::Change;
 
 /// Like a unified diff, with the names around our entry as the context.
-pub(super) fn render(place: &Place, name: &str, change: &Change) -> String {
+pub(super) fn render(location: &ConfigLocation, name: &str, change: &Change) -> String {
     if matches!(change, Change::Edit { settings } if settings.is_empty()) {
         return String::new();
     }
-    let file = place.file.display();
+    let file = location.file.display();
     let mut lines = vec![format!("--- {file}"), format!("+++ {file}")];
-    match place.format {
-        Format::Json(_) => {
-            lines.push(format!("   \"{}\": {{", place.key));
+    match location.format {
+        FileFormat::Json(_) => {
+            lines.push(format!("   \"{}\": {{", location.key));
             lines.extend(json(name, change));
             lines.push("   }".to_owned());
         }
-        Format::Toml => lines.extend(toml(&format!("[{}.{name}]", place.key), change)),
-        Format::Yaml => {
-            lines.push(format!(" {}:", place.key));
+        FileFormat::Toml => lines.extend(toml(&format!("[{}.{name}]", location.key), change)),
+        FileFormat::Yaml => {
+            lines.push(format!(" {}:", location.key));
             lines.extend(yaml(name, change));
         }
     }

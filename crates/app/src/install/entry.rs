@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use trunkline_catalog::name::{Client, ENTRY};
+use trunkline_catalog::client::{Client, ENTRY, EntryWords, EnvPolicy, Literal};
 
 use super::error::InstallError;
-use super::request::{InstallRequest, Wanted};
+use super::request::{EntryTarget, InstallRequest};
 
 #[derive(Debug)]
 pub(crate) struct Entry {
@@ -26,15 +26,15 @@ pub(super) struct Setting {
 
 impl Entry {
     pub(crate) fn new(request: &InstallRequest) -> Result<Self, InstallError> {
-        let env = &request.environment;
+        let folders = &request.folders;
         let mut variables = request.variables.clone();
         variables.sort();
         variables.dedup();
         Ok(Self {
-            client: request.wanted.client,
-            name: request.wanted.entry_name()?,
-            command: as_text(env.absolute(&request.executable))?,
-            config: as_text(env.absolute(&request.config))?,
+            client: request.target.client,
+            name: request.target.entry_name()?,
+            command: as_text(folders.absolute(&request.executable))?,
+            config: as_text(folders.absolute(&request.config))?,
             variables,
         })
     }
@@ -56,33 +56,28 @@ impl Entry {
     /// What has to be set in an entry of ours. Everything else in it, such as an `env` or a timeout the
     /// user wrote, is his.
     pub(super) fn missing(&self, existing: &Value) -> Vec<Setting> {
-        let command = if self.client == Client::Goose { "cmd" } else { "command" };
-        let mut wanted = vec![
-            setting(&[command], self.command.as_str().into()),
-            setting(&["args"], self.args(existing).into()),
-        ];
-        match self.client {
-            Client::ClaudeCode | Client::VsCode | Client::Cline => {
-                wanted.insert(0, setting(&["type"], "stdio".into()));
-            }
-            Client::Goose => {
-                let name = self.name.as_str();
-                wanted.insert(0, setting(&["type"], "stdio".into()));
-                wanted.insert(1, setting(&["name"], name.into()));
-                // Whether it is on, and what it is for, the user may say otherwise.
-                for (key, value) in [("enabled", true.into()), ("description", ABOUT.into())] {
-                    if existing.get(key).is_none() {
-                        wanted.push(setting(&[key], value));
-                    }
-                }
-            }
-            Client::Gemini => wanted.extend(self.gemini_env(existing)),
-            Client::Codex => wanted.extend(self.codex_env(existing)),
-            Client::ClaudeDesktop
-            | Client::Cursor
-            | Client::Zed
-            | Client::Windsurf
-            | Client::OpenAi => {}
+        let Some(spec) = self.client.config() else { return Vec::new() };
+        let words = &spec.entry;
+        let mut wanted = Vec::new();
+        if let Some(stdio) = words.transport.stdio {
+            wanted.push(setting(&["type"], stdio.into()));
+        }
+        if words.named {
+            wanted.push(setting(&["name"], self.name.as_str().into()));
+        }
+        wanted.push(setting(&[words.command], self.command.as_str().into()));
+        wanted.push(setting(&["args"], self.args(existing).into()));
+        for (key, value) in words.defaults.iter().filter(|(key, _)| existing.get(key).is_none()) {
+            let value = match value {
+                Literal::Flag(flag) => Value::from(*flag),
+                Literal::Text(text) => Value::from(*text),
+            };
+            wanted.push(setting(&[key], value));
+        }
+        match spec.env_policy {
+            EnvPolicy::All => {}
+            EnvPolicy::Referred => wanted.extend(self.referred_variables(words, existing)),
+            EnvPolicy::Named => wanted.extend(self.named_variables(words, existing)),
         }
         wanted.retain(|Setting { path, value }| at(existing, path) != Some(value));
         wanted
@@ -101,29 +96,25 @@ impl Entry {
         ours.into_iter().chain(without_ours(there)).map(str::to_owned).collect()
     }
 
-    /// Gemini CLI strips variables that look like secrets unless they are named (clients.md §1.2), and
-    /// expands `$NAME` itself.
-    fn gemini_env(&self, existing: &Value) -> Vec<Setting> {
-        let unset = |name: &&String| at(existing, &["env".to_owned(), (*name).clone()]).is_none();
-        let unset = self.variables.iter().filter(unset);
-        unset.map(|name| setting(&["env", name], format!("${name}").into())).collect()
+    fn referred_variables(&self, words: &EntryWords, existing: &Value) -> Vec<Setting> {
+        let is_unset =
+            |name: &&String| at(existing, &[words.env.to_owned(), (*name).clone()]).is_none();
+        let unset = self.variables.iter().filter(is_unset);
+        unset.map(|name| setting(&[words.env, name], format!("${name}").into())).collect()
     }
 
-    /// Codex hands on a short list of variables and those named here (clients.md §1.2).
-    fn codex_env(&self, existing: &Value) -> Option<Setting> {
-        let there = existing.get("env_vars").and_then(Value::as_array);
+    fn named_variables(&self, words: &EntryWords, existing: &Value) -> Option<Setting> {
+        let key = words.named_variables.as_ref()?.key;
+        let there = existing.get(key).and_then(Value::as_array);
         let mut names = there.cloned().unwrap_or_default();
         for name in &self.variables {
             if !names.iter().any(|there| there == name) {
                 names.push(name.as_str().into());
             }
         }
-        (!names.is_empty()).then(|| setting(&["env_vars"], names.into()))
+        (!names.is_empty()).then(|| setting(&[key], names.into()))
     }
 }
-
-/// What Goose shows beside the name.
-const ABOUT: &str = "Every MCP server of this machine, behind one";
 
 /// The command that an entry of a client's file starts; Cline has it one level down as well.
 pub(crate) fn started(entry: &Value) -> Option<&str> {
@@ -140,7 +131,8 @@ pub(crate) fn starts_trunkline(entry: &Value) -> bool {
     matches!(program, "trunkline" | "trunkline.exe")
 }
 
-/// The same, also through npm: not ours to rewrite, but not a server to put behind Trunkline either.
+/// Whether an entry starts this program directly or through npm. One that goes through npm is not ours
+/// to rewrite, but no server to put behind Trunkline either.
 pub(crate) fn leads_to_trunkline(entry: &Value) -> bool {
     let runner = started(entry).unwrap_or_default();
     let runner = runner.rsplit(['/', '\\']).next().unwrap_or(runner);
@@ -188,7 +180,7 @@ fn put(object: &mut Value, path: &[String], value: Value) {
     }
 }
 
-impl Wanted {
+impl EntryTarget {
     /// The entry's name, if it is one that clients can carry.
     pub(super) fn entry_name(&self) -> Result<String, InstallError> {
         checked_name(self.client, self.name.as_deref().unwrap_or(ENTRY))
@@ -198,13 +190,11 @@ impl Wanted {
 /// The name becomes part of tool names and of permission rules in most clients.
 fn checked_name(client: Client, name: &str) -> Result<String, InstallError> {
     let problem = |problem| InstallError::EntryName { name: name.to_owned(), problem };
-    // Claude Code 2.1.325 (clients.md §2)
-    let reserved = ["workspace", "claude-in-chrome"];
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
-        return Err(problem("may only have letters, digits, `_` and `-`"));
+        return Err(problem("may only have letters, digits, `_` and `-`".to_owned()));
     }
-    if client == Client::ClaudeCode && reserved.contains(&name) {
-        return Err(problem("is reserved by Claude Code"));
+    if client.config().is_some_and(|spec| spec.reserved.contains(&name)) {
+        return Err(problem(format!("is reserved by {}", client.title())));
     }
     Ok(name.to_owned())
 }

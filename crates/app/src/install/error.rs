@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use trunkline_catalog::name::Client;
+use trunkline_catalog::client::Client;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InstallError {
@@ -17,7 +17,7 @@ pub(crate) enum InstallError {
     #[error("the home directory is not known; name the client's file with --file")]
     NoHome,
     #[error("the entry name {name:?} {problem}")]
-    EntryName { name: String, problem: &'static str },
+    EntryName { name: String, problem: String },
     #[error("the path {} is not valid UTF-8, so it cannot stand in a config file", path.display())]
     PathNotText { path: PathBuf },
     #[error("the config cannot be read: `trunkline check` says what is wrong with it")]

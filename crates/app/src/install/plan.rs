@@ -6,7 +6,7 @@ use super::diff;
 use super::document::{Document, Problem};
 use super::entry::Entry;
 use super::error::InstallError;
-use super::place::Place;
+use super::location::ConfigLocation;
 use super::report::Outcome;
 
 #[derive(Debug)]
@@ -37,13 +37,13 @@ pub(super) enum Change {
 /// `text` is `None` when there is no file yet.
 pub(crate) fn plan(
     text: Option<&str>,
-    place: &Place,
+    location: &ConfigLocation,
     entry: &Entry,
     force: bool,
 ) -> Result<Plan, InstallError> {
-    let fail = |problem| as_error(problem, place);
-    let mut document = Document::parse(text.unwrap_or_default(), place.format).map_err(fail)?;
-    let path = [place.key, entry.name.as_str()];
+    let fail = |problem| as_error(problem, location);
+    let mut document = Document::parse(text.unwrap_or_default(), location.format).map_err(fail)?;
+    let path = [location.key, entry.name.as_str()];
     let change = match document.get(&path) {
         None => Change::Add { entry: entry.fresh() },
         Some(existing) if entry.is_ours(&existing) => edit(entry, &existing),
@@ -51,7 +51,7 @@ pub(crate) fn plan(
             Change::Replace { members: member_names(&existing), entry: entry.fresh() }
         }
         Some(_) => {
-            let (file, name) = (place.file.clone(), entry.name.clone());
+            let (file, name) = (location.file.clone(), entry.name.clone());
             return Err(InstallError::NameTaken { file, name });
         }
     };
@@ -68,8 +68,8 @@ pub(crate) fn plan(
         Change::Replace { .. } => Outcome::Replaced,
     };
     let text = document.text();
-    prove(&text, place, entry)?;
-    Ok(Plan { outcome, text, diff: diff::render(place, &entry.name, &change) })
+    prove(&text, location, entry)?;
+    Ok(Plan { outcome, text, diff: diff::render(location, &entry.name, &change) })
 }
 
 fn edit(entry: &Entry, existing: &Value) -> Change {
@@ -95,17 +95,17 @@ fn member_names(existing: &Value) -> Vec<String> {
 }
 
 /// Reads the new text once more: a mistake of the editor must not reach the client.
-fn prove(text: &str, place: &Place, entry: &Entry) -> Result<(), InstallError> {
-    let document = Document::parse(text, place.format).ok();
-    let written = document.and_then(|document| document.get(&[place.key, &entry.name]));
+fn prove(text: &str, location: &ConfigLocation, entry: &Entry) -> Result<(), InstallError> {
+    let document = Document::parse(text, location.format).ok();
+    let written = document.and_then(|document| document.get(&[location.key, &entry.name]));
     match written {
         Some(written) if entry.missing(&written).is_empty() => Ok(()),
-        _ => Err(InstallError::Unsound { file: place.file.clone() }),
+        _ => Err(InstallError::Unsound { file: location.file.clone() }),
     }
 }
 
-pub(crate) fn as_error(problem: Problem, place: &Place) -> InstallError {
-    let file = place.file.clone();
+pub(crate) fn as_error(problem: Problem, location: &ConfigLocation) -> InstallError {
+    let file = location.file.clone();
     match problem {
         Problem::Syntax { line, column, problem } => {
             InstallError::Syntax { file, line, column, problem }

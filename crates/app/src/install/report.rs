@@ -4,10 +4,10 @@ use std::fmt;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use trunkline_catalog::name::Client;
+use trunkline_catalog::client::{Client, StartedFrom};
 
 use super::entry::Entry;
-use super::place::{Place, Scope};
+use super::location::ConfigLocation;
 use super::request::InstallRequest;
 
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(crate) enum Outcome {
 impl Report {
     pub(super) fn new(
         request: &InstallRequest,
-        place: &Place,
+        location: &ConfigLocation,
         entry: &Entry,
         outcome: Outcome,
         diff: String,
@@ -52,14 +52,14 @@ impl Report {
         Self {
             client: entry.client,
             name: entry.name.clone(),
-            file: place.file.clone(),
+            file: location.file.clone(),
             backup: None,
             outcome,
-            dry_run: request.wanted.dry_run,
+            dry_run: request.target.dry_run,
             command: entry.command_line(),
             diff,
-            notes: notes(request, entry),
-            next: next(entry.client, place.scope),
+            notes: notes(request, location, entry),
+            next: next(location),
         }
     }
 }
@@ -89,7 +89,7 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (title, name, file) = (self.client.profile().title, &self.name, self.file.display());
+        let (title, name, file) = (self.client.title(), &self.name, self.file.display());
         if self.outcome == Outcome::Unchanged {
             return writeln!(f, "nothing to do: {title} already has {name:?} in {file}");
         }
@@ -116,28 +116,18 @@ impl fmt::Display for Report {
     }
 }
 
-fn notes(request: &InstallRequest, entry: &Entry) -> Vec<String> {
-    let profile = entry.client.profile();
-    let title = profile.title;
+fn notes(request: &InstallRequest, location: &ConfigLocation, entry: &Entry) -> Vec<String> {
+    let (title, spec) = (entry.client.title(), entry.client.spec());
     let mut notes = Vec::new();
-    if !profile.has_room_for(&entry.name) {
+    if !spec.names.has_room_for(&entry.name) {
         notes.push(format!(
             "{title} puts the entry's name before every tool's; {:?} is so long that long tool names \
              may be cut or left out",
             entry.name
         ));
     }
-    if entry.client == Client::Codex {
-        notes.push(
-            "Codex does not wait for its servers; with `required = true` in the entry it does"
-                .to_owned(),
-        );
-    }
-    let desktop = matches!(
-        entry.client,
-        Client::ClaudeDesktop | Client::Cursor | Client::Zed | Client::Windsurf | Client::Cline
-    );
-    if desktop && !request.variables.is_empty() {
+    notes.extend(location.spec.note.map(str::to_owned));
+    if spec.started_from == StartedFrom::Desktop && !request.variables.is_empty() {
         notes.push(format!(
             "the config needs {}; a program started from the desktop often lacks what the shell sets",
             request.variables.join(", ")
@@ -147,35 +137,7 @@ fn notes(request: &InstallRequest, entry: &Entry) -> Vec<String> {
 }
 
 /// How the client takes notice, and where to see that it did.
-fn next(client: Client, scope: Scope) -> &'static str {
-    match (client, scope) {
-        (Client::ClaudeDesktop, _) => {
-            "quit Claude Desktop completely and start it again; Settings → Developer shows the server"
-        }
-        (Client::ClaudeCode, Scope::User) => {
-            "start a new session; `claude mcp list` or `/mcp` shows the server"
-        }
-        (Client::ClaudeCode, Scope::Project) => {
-            "start `claude` in the project and approve the server; `/mcp` shows it"
-        }
-        (Client::Cursor, _) => "open Cursor Settings → MCP and switch the server on",
-        (Client::VsCode, _) => "run `MCP: List Servers` from the command palette and start it",
-        (Client::Codex, Scope::User) => "start a new session; `codex mcp list` shows the server",
-        (Client::Codex, Scope::Project) => {
-            "start `codex` in the project and trust it; `codex mcp list` shows the server"
-        }
-        (Client::Gemini, Scope::User) => "start a new session; `gemini mcp list` shows the server",
-        (Client::Gemini, Scope::Project) => {
-            "start `gemini` in the project and trust the folder; `gemini mcp list` shows the server"
-        }
-        (Client::Zed, _) => {
-            "Zed reads the file at once; the Agent Panel's settings show the server"
-        }
-        (Client::Windsurf, _) => "open Windsurf Settings → Cascade → MCP servers and refresh",
-        (Client::Cline, _) => {
-            "Cline reads the file at once; its MCP servers panel shows the server"
-        }
-        (Client::Goose, _) => "start a new session; `goose info -v` or `/extension` shows it",
-        (Client::OpenAi, _) => "let your host start the command above",
-    }
+fn next(location: &ConfigLocation) -> &'static str {
+    let in_project = location.spec.next_in_project.filter(|_| location.project.is_some());
+    in_project.unwrap_or(location.spec.next)
 }

@@ -1,14 +1,14 @@
-//! What is asked to be done to a client's file, and the surroundings that may be looked at.
+//! What a command is to do to a client's file, and the folders it may look into.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use trunkline_catalog::name::Client;
+use trunkline_catalog::client::Client;
 
 /// Everything `install` knows: it reads neither the environment nor the clock itself.
 #[derive(Debug, Clone)]
 pub(crate) struct InstallRequest {
-    pub(crate) wanted: Wanted,
+    pub(crate) target: EntryTarget,
     /// The `mcpServers` file Trunkline is to be started with.
     pub(crate) config: PathBuf,
     /// The running program, which the client will start.
@@ -16,14 +16,14 @@ pub(crate) struct InstallRequest {
     /// Names of the environment variables the config refers to, for the clients that hand a server
     /// only the variables they are told to.
     pub(crate) variables: Vec<String>,
-    pub(crate) environment: Environment,
+    pub(crate) folders: UserFolders,
     /// Dates the backup.
     pub(crate) now: SystemTime,
 }
 
 /// Which file of which client, which entry in it, and how far to go.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct EntryTarget {
     pub(crate) client: Client,
     /// The entry's name in the client's file; `trunkline` if not given.
     pub(crate) name: Option<String>,
@@ -39,19 +39,11 @@ pub(crate) struct Wanted {
 
 /// Where the user's files are.
 #[derive(Debug, Clone)]
-pub(crate) struct Environment {
+pub(crate) struct UserFolders {
     pub(crate) os: Os,
     pub(crate) home: Option<PathBuf>,
-    /// `XDG_CONFIG_HOME`
-    pub(crate) xdg_config: Option<PathBuf>,
-    /// `APPDATA`
-    pub(crate) appdata: Option<PathBuf>,
-    /// `LOCALAPPDATA`
-    pub(crate) local_appdata: Option<PathBuf>,
-    /// `CLAUDE_CONFIG_DIR`
-    pub(crate) claude_config_dir: Option<PathBuf>,
-    /// `CODEX_HOME`
-    pub(crate) codex_home: Option<PathBuf>,
+    /// The variables that name folders and are set, such as `XDG_CONFIG_HOME` and `CODEX_HOME`.
+    pub(crate) variables: Vec<(&'static str, PathBuf)>,
     pub(crate) current_dir: PathBuf,
 }
 
@@ -75,7 +67,7 @@ impl Os {
     }
 }
 
-impl Environment {
+impl UserFolders {
     /// The path from the root, without `.` parts. Links and `..` stay: what the user wrote still
     /// works when a link is moved on to a newer version.
     pub(crate) fn absolute(&self, path: &Path) -> PathBuf {

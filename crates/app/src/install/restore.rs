@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
-use trunkline_catalog::name::Client;
+use trunkline_catalog::client::Client;
 
 use super::apply::{Found, Written};
 use super::backup::{Backup, backups};
 use super::document::Document;
 use super::error::InstallError;
-use super::place::{Place, place};
+use super::location::{ConfigLocation, locate};
 use super::plan::as_error;
-use super::request::{Environment, Wanted};
+use super::request::{EntryTarget, UserFolders};
 use super::run::ATTEMPTS;
 use crate::moment::stamp;
 
@@ -38,7 +38,7 @@ pub(crate) enum PutBack {
     Nothing,
 }
 
-/// How much of a backup is wanted.
+/// How much of a backup is target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// All of it, unless the client has changed something besides its servers since.
@@ -49,28 +49,28 @@ pub(crate) enum Extent {
 
 /// The backups there are of the client's file, newest first.
 pub(crate) fn kept(
-    wanted: &Wanted,
-    environment: &Environment,
+    target: &EntryTarget,
+    folders: &UserFolders,
 ) -> Result<(PathBuf, Vec<Backup>), InstallError> {
-    let place = place(wanted, environment)?;
-    let found = backups(&place.file);
-    Ok((place.file, found))
+    let location = locate(target, folders)?;
+    let found = backups(&location.file);
+    Ok((location.file, found))
 }
 
 /// Puts the newest backup back, or the one that is named.
 pub(crate) fn restore(
-    wanted: &Wanted,
+    target: &EntryTarget,
     backup: Option<&Path>,
     extent: Extent,
-    environment: &Environment,
+    folders: &UserFolders,
     now: SystemTime,
 ) -> Result<Restored, InstallError> {
-    let place = place(wanted, environment)?;
+    let location = locate(target, folders)?;
     let from = match backup {
-        Some(named) => environment.absolute(named),
-        None => match backups(&place.file).first() {
+        Some(named) => folders.absolute(named),
+        None => match backups(&location.file).first() {
             Some(newest) => newest.path.clone(),
-            None => return Err(InstallError::NoBackup { file: place.file }),
+            None => return Err(InstallError::NoBackup { file: location.file }),
         },
     };
     let older = Found::read(&from)?;
@@ -78,18 +78,18 @@ pub(crate) fn restore(
         return Err(InstallError::BackupMissing { path: from });
     };
     for _ in 0..ATTEMPTS {
-        let found = Found::read(&place.file)?;
-        let (outcome, text) = decide(found.content(), older, &place, extent)?;
+        let found = Found::read(&location.file)?;
+        let (outcome, text) = decide(found.content(), older, &location, extent)?;
         let mut done = Restored {
-            client: wanted.client,
-            file: place.file.clone(),
+            client: target.client,
+            file: location.file.clone(),
             from: from.clone(),
             replaced: None,
             outcome,
-            dry_run: wanted.dry_run,
-            key: place.key,
+            dry_run: target.dry_run,
+            key: location.key,
         };
-        if wanted.dry_run || outcome == PutBack::Nothing {
+        if target.dry_run || outcome == PutBack::Nothing {
             return Ok(done);
         }
         if let Written::Done { backup } = found.put_back(&text, &stamp(now))? {
@@ -97,14 +97,14 @@ pub(crate) fn restore(
             return Ok(done);
         }
     }
-    Err(InstallError::KeepsChanging { file: place.file })
+    Err(InstallError::KeepsChanging { file: location.file })
 }
 
 /// Pure: what the file is to be.
 fn decide(
     now: Option<&str>,
     older: &str,
-    place: &Place,
+    location: &ConfigLocation,
     extent: Extent,
 ) -> Result<(PutBack, String), InstallError> {
     let whole = Ok((PutBack::Whole, older.to_owned()));
@@ -113,21 +113,21 @@ fn decide(
         Some(text) if text == older => return Ok((PutBack::Nothing, older.to_owned())),
         Some(text) => text,
     };
-    let parsed = (Document::parse(text, place.format), Document::parse(older, place.format));
+    let parsed = (Document::parse(text, location.format), Document::parse(older, location.format));
     let (mut document, older_document) = match parsed {
         _ if extent == Extent::Whole => return whole,
         (Ok(now), Ok(older)) => (now, older),
-        (Err(problem), _) | (_, Err(problem)) => return Err(as_error(problem, place)),
+        (Err(problem), _) | (_, Err(problem)) => return Err(as_error(problem, location)),
     };
-    if others(&document, place.key) == others(&older_document, place.key) {
+    if others(&document, location.key) == others(&older_document, location.key) {
         return whole;
     }
-    let fail = |problem| as_error(problem, place);
-    document.adopt(&older_document, place.key).map_err(fail)?;
+    let fail = |problem| as_error(problem, location);
+    document.adopt(&older_document, location.key).map_err(fail)?;
     let made = document.text();
-    let again = Document::parse(&made, place.format).map_err(fail)?;
-    if again.get(&[place.key]) != older_document.get(&[place.key]) {
-        return Err(InstallError::Unsound { file: place.file.clone() });
+    let again = Document::parse(&made, location.format).map_err(fail)?;
+    if again.get(&[location.key]) != older_document.get(&[location.key]) {
+        return Err(InstallError::Unsound { file: location.file.clone() });
     }
     let outcome = if made == text { PutBack::Nothing } else { PutBack::Servers };
     Ok((outcome, made))
@@ -144,8 +144,7 @@ fn others(document: &Document, key: &str) -> Value {
 
 impl std::fmt::Display for Restored {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (title, file, from) =
-            (self.client.profile().title, self.file.display(), self.from.display());
+        let (title, file, from) = (self.client.title(), self.file.display(), self.from.display());
         let would = if self.dry_run { "would have " } else { "" };
         match self.outcome {
             PutBack::Nothing => return writeln!(f, "nothing to do: {file} is as in {from}"),

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::apply::{Found, Written};
 use super::entry::Entry;
 use super::error::InstallError;
-use super::place::place;
+use super::location::locate;
 use super::plan::plan;
 use super::report::{Outcome, Report};
 use super::request::InstallRequest;
@@ -17,14 +17,14 @@ pub(crate) const ATTEMPTS: usize = 5;
 
 /// Adds or replaces Trunkline's entry in the client's config file.
 pub(crate) fn run(request: &InstallRequest) -> Result<Report, InstallError> {
-    let place = place(&request.wanted, &request.environment)?;
+    let location = locate(&request.target, &request.folders)?;
     let entry = Entry::new(request)?;
-    check_config(&request.environment.absolute(&request.config), &place.file)?;
+    check_config(&request.folders.absolute(&request.config), &location.file)?;
     for _ in 0..ATTEMPTS {
-        let found = Found::read(&place.file)?;
-        let plan = plan(found.content(), &place, &entry, request.wanted.force)?;
-        let mut report = Report::new(request, &place, &entry, plan.outcome, plan.diff);
-        if request.wanted.dry_run || plan.outcome == Outcome::Unchanged {
+        let found = Found::read(&location.file)?;
+        let plan = plan(found.content(), &location, &entry, request.target.force)?;
+        let mut report = Report::new(request, &location, &entry, plan.outcome, plan.diff);
+        if request.target.dry_run || plan.outcome == Outcome::Unchanged {
             return Ok(report);
         }
         if let Written::Done { backup } = found.write(&plan.text, &stamp(request.now))? {
@@ -32,7 +32,7 @@ pub(crate) fn run(request: &InstallRequest) -> Result<Report, InstallError> {
             return Ok(report);
         }
     }
-    Err(InstallError::KeepsChanging { file: place.file })
+    Err(InstallError::KeepsChanging { file: location.file })
 }
 
 /// A client must not be told to start something that cannot start, or that starts itself.

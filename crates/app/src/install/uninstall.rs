@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use trunkline_catalog::name::Client;
+use trunkline_catalog::client::Client;
 
 use super::apply::{Found, Written};
 use super::backup::{Backup, backups};
 use super::document::Document;
 use super::entry::starts_trunkline;
 use super::error::InstallError;
-use super::place::{Place, place};
+use super::location::{ConfigLocation, locate};
 use super::plan::as_error;
-use super::request::{Environment, Wanted};
+use super::request::{EntryTarget, UserFolders};
 use super::run::ATTEMPTS;
 use crate::moment::stamp;
 
@@ -49,28 +49,28 @@ struct Plan {
 
 /// Takes Trunkline's entry out of the client's config file.
 pub(crate) fn uninstall(
-    wanted: &Wanted,
-    environment: &Environment,
+    target: &EntryTarget,
+    folders: &UserFolders,
     now: std::time::SystemTime,
 ) -> Result<Uninstalled, InstallError> {
-    let place = place(wanted, environment)?;
-    let name = wanted.entry_name()?;
-    let older: Vec<String> = backups(&place.file).iter().filter_map(Backup::text).collect();
+    let location = locate(target, folders)?;
+    let name = target.entry_name()?;
+    let older: Vec<String> = backups(&location.file).iter().filter_map(Backup::text).collect();
     for _ in 0..ATTEMPTS {
-        let found = Found::read(&place.file)?;
+        let found = Found::read(&location.file)?;
         let plan = match found.content() {
-            Some(text) => plan(text, &place, &name, wanted.force, &older)?,
+            Some(text) => plan(text, &location, &name, target.force, &older)?,
             None => Plan { outcome: Removed::Nothing, text: None },
         };
         let mut done = Uninstalled {
-            client: wanted.client,
+            client: target.client,
             name: name.clone(),
-            file: place.file.clone(),
+            file: location.file.clone(),
             backup: None,
             outcome: plan.outcome,
-            dry_run: wanted.dry_run,
+            dry_run: target.dry_run,
         };
-        if wanted.dry_run || plan.outcome == Removed::Nothing {
+        if target.dry_run || plan.outcome == Removed::Nothing {
             return Ok(done);
         }
         let written = match &plan.text {
@@ -82,37 +82,37 @@ pub(crate) fn uninstall(
             return Ok(done);
         }
     }
-    Err(InstallError::KeepsChanging { file: place.file })
+    Err(InstallError::KeepsChanging { file: location.file })
 }
 
 /// `older` are the file's backups, newest first.
 fn plan(
     text: &str,
-    place: &Place,
+    location: &ConfigLocation,
     name: &str,
     force: bool,
     older: &[String],
 ) -> Result<Plan, InstallError> {
-    let fail = |problem| as_error(problem, place);
-    let mut document = Document::parse(text, place.format).map_err(fail)?;
-    let path = [place.key, name];
+    let fail = |problem| as_error(problem, location);
+    let mut document = Document::parse(text, location.format).map_err(fail)?;
+    let path = [location.key, name];
     let Some(entry) = document.get(&path) else {
-        return match others(&document, place.key) {
+        return match others(&document, location.key) {
             others if others.is_empty() => {
                 Ok(Plan { outcome: Removed::Nothing, text: Some(text.to_owned()) })
             }
-            others => Err(InstallError::OtherName { file: place.file.clone(), others }),
+            others => Err(InstallError::OtherName { file: location.file.clone(), others }),
         };
     };
     if !force && !starts_trunkline(&entry) {
-        let (file, name) = (place.file.clone(), name.to_owned());
+        let (file, name) = (location.file.clone(), name.to_owned());
         return Err(InstallError::NotOurs { file, name });
     }
     // The text we would have made of a backup is the text that is there: nobody else has changed it.
     let before = older.iter().filter_map(|older| {
-        let mut made = Document::parse(older, place.format).ok()?;
+        let mut made = Document::parse(older, location.format).ok()?;
         let had_it = made.get(&path).is_some();
-        let had_any = made.get(&[place.key]).is_some();
+        let had_any = made.get(&[location.key]).is_some();
         (!had_it).then(|| made.set(&path, &entry).ok())??;
         Some((older, had_any, made.text() == text))
     });
@@ -123,10 +123,10 @@ fn plan(
     document.remove(&path).map_err(fail)?;
     // With no backup the file is one that we made.
     let had_any = before.first().is_some_and(|(_, had_any, _)| *had_any);
-    if !had_any && document.holds_nothing(&[place.key]) {
-        document.remove(&[place.key]).map_err(fail)?;
+    if !had_any && document.holds_nothing(&[location.key]) {
+        document.remove(&[location.key]).map_err(fail)?;
     }
-    prove(text, &document.text(), place, &path)?;
+    prove(text, &document.text(), location, &path)?;
     if before.is_empty() && is_bare(&document) {
         return Ok(Plan { outcome: Removed::File, text: None });
     }
@@ -150,9 +150,14 @@ fn is_bare(document: &Document) -> bool {
 }
 
 /// Reads both texts once more: nothing but our entry may be missing.
-fn prove(before: &str, after: &str, place: &Place, path: &[&str; 2]) -> Result<(), InstallError> {
+fn prove(
+    before: &str,
+    after: &str,
+    location: &ConfigLocation,
+    path: &[&str; 2],
+) -> Result<(), InstallError> {
     let root = |text: &str| {
-        let root = Document::parse(text, place.format).ok()?.get(&[]);
+        let root = Document::parse(text, location.format).ok()?.get(&[]);
         let mut root = root.unwrap_or_else(|| json!({}));
         let members = root.as_object_mut()?;
         if let Some(Value::Object(servers)) = members.get_mut(path[0]) {
@@ -163,17 +168,17 @@ fn prove(before: &str, after: &str, place: &Place, path: &[&str; 2]) -> Result<(
         }
         Some(root)
     };
-    let gone = Document::parse(after, place.format).ok();
+    let gone = Document::parse(after, location.format).ok();
     let gone = gone.is_some_and(|document| document.get(path).is_none());
     match (root(before), root(after)) {
         (Some(before), Some(after)) if gone && before == after => Ok(()),
-        _ => Err(InstallError::Unsound { file: place.file.clone() }),
+        _ => Err(InstallError::Unsound { file: location.file.clone() }),
     }
 }
 
 impl std::fmt::Display for Uninstalled {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (title, name, file) = (self.client.profile().title, &self.name, self.file.display());
+        let (title, name, file) = (self.client.title(), &self.name, self.file.display());
         let would = if self.dry_run { "would have " } else { "" };
         match self.outcome {
             Removed::Nothing => {

@@ -158,7 +158,7 @@ impl Searched {
     /// `amount`: how many tools were ever there, running or not. So the list does not change its
     /// kind because a server goes away for a while.
     fn decide(exposure: Exposure, naming: &Naming, amount: impl Fn() -> usize) -> Self {
-        let budget = naming.profile().and_then(|profile| profile.budget);
+        let budget = naming.client().and_then(|client| client.spec().budget);
         match (exposure, budget) {
             (Exposure::Search, _) => Self::Wanted,
             (Exposure::Auto, Some(budget)) if amount() > budget.tools => Self::Needed(amount()),
@@ -172,7 +172,7 @@ fn told(assignment: &Assignment, searched: Searched) -> impl Iterator<Item = Str
     assignment.warnings.iter().filter_map(move |warning| match (warning, searched) {
         (NameWarning::OverBudget { .. }, Searched::Wanted) => None,
         (NameWarning::OverBudget { client, budget, beyond, .. }, Searched::Needed(tools)) => {
-            let title = client.profile().title;
+            let title = client.title();
             Some(format!(
                 "{tools} tools: above {budget} {title} {beyond}; so only pinned ones are listed, and \
                  the others are found with `search_tools` (`--expose full` lists all, `pinnedTools` \

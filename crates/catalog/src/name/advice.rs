@@ -3,8 +3,7 @@
 use std::fmt;
 
 use super::admissible::escaped;
-use super::client::Client;
-use super::profile::{ENTRY, Fate, Profile};
+use crate::client::{Client, ENTRY, Fate, NameRules};
 
 /// Tells whether a client that calls itself `client_info_name` loses any of these names.
 ///
@@ -14,11 +13,11 @@ pub fn refuses<'a>(
     names: impl IntoIterator<Item = &'a str>,
 ) -> Option<Advice> {
     let client = Client::by_client_info(client_info_name)?;
-    let profile = client.profile();
-    let lost = |name: &&str| profile.bad(name).is_some();
+    let rules = &client.spec().names;
+    let lost = |name: &&str| fault(rules, name).is_some();
     let mut lost = names.into_iter().filter(lost);
     let example = lost.next()?;
-    let reason = profile.bad(example)?;
+    let reason = fault(rules, example)?;
     Some(Advice { client, example: escaped(example), reason, others: lost.count() })
 }
 
@@ -34,29 +33,26 @@ pub struct Advice {
 
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let profile = self.client.profile();
-        write!(f, "{} refuses the tool name \"{}\"", profile.title, self.example)?;
+        write!(f, "{} refuses the tool name \"{}\"", self.client.title(), self.example)?;
         if self.others > 0 {
             write!(f, " and {} more", self.others)?;
         }
-        write!(f, " ({}); start Trunkline with `--for {}`", self.reason, profile.id)
+        write!(f, " ({}); start Trunkline with `--for {}`", self.reason, self.client.id())
     }
 }
 
-impl Profile {
-    /// Why the client would lose this name, if it would.
-    fn bad(&self, name: &str) -> Option<String> {
-        let foreign = name.chars().find(|c| !self.alphabet.allows(*c));
-        if let (Fate::Refused, Some(c)) = (self.bad_character, foreign) {
-            let c = escaped(c.encode_utf8(&mut [0; 4]));
-            return Some(format!("'{c}' is not in {}", self.alphabet));
-        }
-        let room = self.total.saturating_sub(self.prefix_len(ENTRY));
-        if self.too_long == Fate::Refused && name.chars().count() > room {
-            return Some(format!("longer than {room} characters"));
-        }
-        None
+/// Why the client would lose this name, if it would.
+fn fault(rules: &NameRules, name: &str) -> Option<String> {
+    let foreign = name.chars().find(|c| !rules.alphabet.allows(*c));
+    if let (Fate::Refused, Some(c)) = (rules.bad_character, foreign) {
+        let c = escaped(c.encode_utf8(&mut [0; 4]));
+        return Some(format!("'{c}' is not in {}", rules.alphabet));
     }
+    let room = rules.total.saturating_sub(rules.prefix_len(ENTRY));
+    if rules.too_long == Fate::Refused && name.chars().count() > room {
+        return Some(format!("longer than {room} characters"));
+    }
+    None
 }
 
 #[cfg(test)]

@@ -1,17 +1,13 @@
-//! What a tool is called: the naming rule, the client profiles, and which names are let in at all.
+//! What a tool is called: the naming rule, the names for each client, and which names are let in at all.
 
 mod admissible;
 mod advice;
 mod assign;
-mod client;
 mod naming;
-mod profile;
 mod spelling;
 
 pub(crate) use admissible::is_hidden;
 pub use admissible::{FaultKind, NameFault, admissible, escaped};
 pub use advice::{Advice, refuses};
 pub use assign::{Assigned, Assignment, NameWarning, assign};
-pub use client::{Client, UnknownClient};
 pub use naming::{ChildName, DEFAULT_SEPARATOR, Identity, Naming, ToolName};
-pub use profile::{Alphabet, Budget, ENTRY, Fate, Folding, Profile};

@@ -4,8 +4,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-use super::client::Client;
-use super::profile::Profile;
+use crate::client::Client;
 
 /// The separator of the stdio front door (documents 000–002); `serve` uses `.` (003).
 pub const DEFAULT_SEPARATOR: &str = ":";
@@ -14,7 +13,7 @@ pub const DEFAULT_SEPARATOR: &str = ":";
 #[derive(Debug, Clone)]
 pub struct Naming {
     separator: String,
-    profile: Option<&'static Profile>,
+    client: Option<Client>,
     /// There is one server: nothing says whose something is.
     bare: bool,
 }
@@ -22,12 +21,12 @@ pub struct Naming {
 impl Naming {
     /// Every tool under its canonical name.
     pub fn canonical(separator: impl Into<String>) -> Self {
-        Self { separator: separator.into(), profile: None, bare: false }
+        Self { separator: separator.into(), client: None, bare: false }
     }
 
     /// Names that `client` takes. The separator still spells the canonical names, which stay callable.
     pub fn for_client(separator: impl Into<String>, client: Client) -> Self {
-        Self { separator: separator.into(), profile: Some(client.profile()), bare: false }
+        Self { separator: separator.into(), client: Some(client), bare: false }
     }
 
     /// Everything under its server's own name: for one server alone.
@@ -44,8 +43,9 @@ impl Naming {
         &self.separator
     }
 
-    pub fn profile(&self) -> Option<&'static Profile> {
-        self.profile
+    /// The client whose rules the names follow.
+    pub fn client(&self) -> Option<Client> {
+        self.client
     }
 
     /// The canonical name: key, separator, tool, each exactly as written.

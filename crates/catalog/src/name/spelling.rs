@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use super::naming::{Identity, Naming};
-use super::profile::{Alphabet, Profile};
+use crate::client::{Alphabet, NameRules};
 
 /// `server\0tool`, hashed: the same on every start and on every machine.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ pub(super) enum Spelling<'a> {
     /// Key, separator, tool, verbatim.
     Canonical(&'a Naming),
     /// `sanitize(server)__sanitize(tool)`, at most `max` long.
-    Client(&'a Profile),
+    Client(&'a NameRules),
 }
 
 /// When a name is cut, at most this much of the server's part stays, so that the tool's part is still
@@ -36,19 +36,19 @@ impl Spelling<'_> {
     pub(super) fn plain(self, tool: Identity<'_>) -> String {
         match self {
             Self::Canonical(naming) => naming.canonical_name(tool),
-            Self::Client(profile) => joined(tool, profile.alphabet, usize::MAX),
+            Self::Client(rules) => joined(tool, rules.alphabet, usize::MAX),
         }
     }
 
     /// The plain name, cut to leave room, and `_` with the fingerprint.
     pub(super) fn marked(self, tool: Identity<'_>, mark: Mark, print: Fingerprint) -> String {
         let mut name = self.plain(tool);
-        if let Self::Client(profile) = self {
-            if name.len() > profile.max {
-                name = joined(tool, profile.alphabet, SERVER_PART);
+        if let Self::Client(rules) = self {
+            if name.len() > rules.max {
+                name = joined(tool, rules.alphabet, SERVER_PART);
             }
             // sanitized names are ASCII: a byte is a character
-            name.truncate(profile.max.saturating_sub(1 + mark.digits()));
+            name.truncate(rules.max.saturating_sub(1 + mark.digits()));
         }
         name.push('_');
         name.push_str(&print.hex(mark));
@@ -57,15 +57,12 @@ impl Spelling<'_> {
 
     /// The name as the client compares it.
     pub(super) fn folded(self, name: &str) -> String {
-        let Self::Client(Profile { folding, .. }) = self else {
-            return name.to_owned();
-        };
-        let fold = |c: char| match c {
-            '-' if folding.dash => '_',
-            c if folding.case => c.to_ascii_lowercase(),
-            c => c,
-        };
-        name.chars().map(fold).collect()
+        match self {
+            Self::Canonical(_) => name.to_owned(),
+            // Case and dash are folded for every client: two names that differ only so confuse a
+            // model even where the client keeps them apart.
+            Self::Client(_) => name.replace('-', "_").to_ascii_lowercase(),
+        }
     }
 
     /// Whether a plain name has to be marked even if nobody else wants it.
@@ -75,7 +72,7 @@ impl Spelling<'_> {
     pub(super) fn must_mark(self, folded: &str) -> bool {
         match self {
             Self::Canonical(_) => false,
-            Self::Client(profile) => folded.len() > profile.max || looks_marked(folded),
+            Self::Client(rules) => folded.len() > rules.max || looks_marked(folded),
         }
     }
 }
@@ -144,8 +141,8 @@ fn looks_marked(folded: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::client::Client;
     use super::*;
+    use crate::client::Client;
 
     #[test]
     fn names_are_cleaned_for_the_clients_alphabet() {
@@ -163,11 +160,11 @@ mod tests {
             (Client::OpenAi, "", "", "__"),
         ];
         for (client, server, tool, expected) in table {
-            let name = Spelling::Client(client.profile()).plain(Identity::of(server, tool));
+            let name = Spelling::Client(&client.spec().names).plain(Identity::of(server, tool));
             assert_eq!(name, expected, "{client}");
         }
         let own = Identity::unprefixed("search.tools");
-        assert_eq!(Spelling::Client(Client::OpenAi.profile()).plain(own), "search_tools");
+        assert_eq!(Spelling::Client(&Client::OpenAi.spec().names).plain(own), "search_tools");
     }
 
     #[test]
@@ -180,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_cut_name_shows_the_start_of_the_server_and_of_the_tool() {
-        let spelling = Spelling::Client(Client::OpenAi.profile());
+        let spelling = Spelling::Client(&Client::OpenAi.spec().names);
         let server = "a_server_with_a_very_long_name_indeed_it_is";
         let identity = Identity::of(server, "create_pull_request_review");
         let name = spelling.marked(identity, Mark::Short, Fingerprint::of(identity));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
-use trunkline_catalog::name::Client;
+use trunkline_catalog::client::Client;
 use trunkline_gateway::{Fleet, Grant};
 
 use super::Platform;
@@ -81,7 +81,7 @@ fn count(fleet: &Fleet, grant: Option<&Arc<dyn Grant>>) -> Arc<[ContextView]> {
         let listed = fleet.listed(client, grant.cloned());
         ContextView {
             client: client.map(Client::id),
-            title: client.map_or("Any client", |client| client.profile().title),
+            title: client.map_or("Any client", Client::title),
             tools: listed.tools(),
             bytes: listed.bytes(),
         }

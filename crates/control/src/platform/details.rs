@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use trunkline_catalog::name::Client;
+use trunkline_catalog::client::Client;
 use trunkline_gateway::{Fleet, Grant, ServerInfo, State};
 
 use super::gate::limited;

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use serde_json::Value;
-use trunkline_catalog::name::Client;
+use trunkline_catalog::client::Client;
 use trunkline_control::access::Action;
 use trunkline_control::platform::now;
 use trunkline_http::encode;

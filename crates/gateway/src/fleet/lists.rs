@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trunkline_catalog::name::Client;
+use trunkline_catalog::client::Client;
 use trunkline_catalog::{ListKind, ToolRoute};
 use trunkline_wire::{decode, elements, member};
 

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use trunkline_catalog::name::{Client, Naming};
+use trunkline_catalog::client::Client;
+use trunkline_catalog::name::Naming;
 
 use super::View;
 

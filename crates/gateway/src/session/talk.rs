@@ -10,7 +10,8 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use trunkline_catalog::name::{Client as ClientKind, refuses};
+use trunkline_catalog::client::Client as ClientKind;
+use trunkline_catalog::name::refuses;
 use trunkline_wire::{Edits, Fault, FaultKind, Id, Kind, Message, scan};
 
 use crate::call::{CallHandle, Cancel, Client, RequestEra, ResponseSink};
@@ -213,7 +214,7 @@ impl Session {
     /// Tells the user once if this client is known to refuse the names it will be shown.
     pub(super) fn advise(&self, client_name: Option<&str>) {
         let Some(name) = client_name else { return };
-        if self.context.view.naming.profile().is_some() {
+        if self.context.view.naming.client().is_some() {
             return;
         }
         let example = format!("server{}tool", self.context.view.naming.separator());

@@ -2,28 +2,33 @@
 //! kept as it is: it ignores it, and the client gets it back.
 
 use serde_json::{Map, Number, Value};
+use trunkline_catalog::client::{Client, ConfigFile};
 
-use super::transport::{Kind, kind};
-use crate::import::owner::Owner;
+use super::transport::{ServerKind, server_kind};
+use crate::import::owner::FileOwner;
 use crate::import::variables::{Context, ours};
+use crate::import::words;
 
 type Entry = Map<String, Value>;
 
 /// The entry and what is to be said of it; or why it cannot be taken.
 pub(super) fn read(
-    owner: Owner,
+    owner: FileOwner,
     given: &Entry,
     context: &Context,
 ) -> Result<(Entry, Vec<String>), String> {
-    if owner == Owner::Trunkline {
+    let Some(spec) = owner.spec() else {
         return Ok((given.clone(), Vec::new()));
-    }
+    };
     let given = flat(given);
-    let kind = kind(owner, &given)?;
-    let mut reading = Reading { owner, context, rest: given, made: Map::new(), notes: Vec::new() };
+    let kind = server_kind(owner, &spec.entry, &given)?;
+    let mut reading =
+        Reading { owner, spec, context, rest: given, made: Map::new(), notes: Vec::new() };
     match kind {
-        Kind::Command => reading.command()?,
-        Kind::Address { key, declared, taken_for } => reading.address(key, declared, taken_for),
+        ServerKind::Command => reading.command()?,
+        ServerKind::Address { key, declared, taken_for } => {
+            reading.address(key, declared, taken_for);
+        }
     }
     reading.switches();
     reading.remarks();
@@ -50,7 +55,8 @@ fn flat(given: &Entry) -> Entry {
 
 /// An entry on its way: what is still to be read, and what has been made of it.
 struct Reading<'r> {
-    owner: Owner,
+    owner: FileOwner,
+    spec: &'static ConfigFile,
     context: &'r Context,
     rest: Entry,
     made: Entry,
@@ -59,17 +65,11 @@ struct Reading<'r> {
 
 impl Reading<'_> {
     fn command(&mut self) -> Result<(), String> {
+        let own = &self.spec.entry;
         // Dialogs leave empty fields of the other kind behind.
-        drop(self.take(&[
-            "type",
-            "transportType",
-            "url",
-            "serverUrl",
-            "httpUrl",
-            "uri",
-            "headers",
-        ]));
-        let command = self.take(&["command", "cmd"]);
+        self.drop_keys(&["type", "transportType"]);
+        self.drop_keys(&[words::url(own), words::headers(own)].concat());
+        let command = self.take(&words::command(own));
         let command = command.as_ref().and_then(Value::as_str).ok_or("`command` is no text")?;
         let command = self.ours(command);
         self.put("command", command.into());
@@ -78,17 +78,9 @@ impl Reading<'_> {
             let args: Vec<Value> = args.map(|arg| self.ours(&arg).into()).collect();
             self.put("args", args.into());
         }
-        let env = self.take(&["env", "envs", "environment"]);
+        let env = self.take(&words::env(own));
         let mut env = self.pairs(env.as_ref());
-        let named = self.take(&["env_vars"]);
-        for name in names(named.as_ref()) {
-            env.entry(&name).or_insert_with(|| format!("${{{name}:-}}").into());
-        }
-        let kept = self.take(&["env_keys"]);
-        for name in names(kept.as_ref()) {
-            env.entry(&name).or_insert_with(|| format!("${{{name}}}").into());
-            self.notes.push(format!("Goose keeps {name} in the keyring; set it before the start"));
-        }
+        self.named_variables(&mut env);
         if !env.is_empty() {
             self.put("env", env.into());
         }
@@ -99,23 +91,45 @@ impl Reading<'_> {
         Ok(())
     }
 
+    /// Variables that the client sets from its own environment or its keyring.
+    fn named_variables(&mut self, env: &mut Entry) {
+        for (client, spec) in Client::with_config() {
+            let Some(words) = &spec.entry.named_variables else { continue };
+            let named = self.take(&[words.key]);
+            for name in names(named.as_ref()) {
+                let unset = if words.keyring { "" } else { ":-" };
+                env.entry(&name).or_insert_with(|| format!("${{{name}{unset}}}").into());
+                if words.keyring {
+                    let title = client.title();
+                    self.notes.push(format!(
+                        "{title} keeps {name} in the keyring; set it before the start"
+                    ));
+                }
+            }
+        }
+    }
+
     fn address(&mut self, key: &str, declared: Option<&str>, taken_for: Option<&str>) {
-        drop(self.take(&["type", "transportType", "command", "cmd", "args", "env", "envs", "cwd"]));
+        let own = &self.spec.entry;
+        self.drop_keys(&["type", "transportType", "args", "cwd"]);
+        self.drop_keys(&[words::command(own), words::env(own)].concat());
         if let Some(declared) = declared {
             self.put("type", declared.into());
         }
         let url = self.take(&[key]);
         let url = self.ours(url.as_ref().and_then(Value::as_str).unwrap_or_default());
         self.put("url", url.into());
-        let headers = self.take(&["headers", "http_headers"]);
+        let headers = self.take(&words::headers(own));
         let mut headers = self.pairs(headers.as_ref());
-        if let Some(Value::Object(named)) = self.take(&["env_http_headers"]) {
+        let each = words::remote(own, |it| it.header_variables.as_ref().map(|it| it.each));
+        if let Some(Value::Object(named)) = self.take(&each) {
             for (header, variable) in &named {
                 let variable = variable.as_str().unwrap_or_default();
                 headers.insert(header.clone(), format!("${{{variable}}}").into());
             }
         }
-        if let Some(Value::String(variable)) = self.take(&["bearer_token_env_var"]) {
+        let bearer = words::remote(own, |it| it.header_variables.as_ref().map(|it| it.bearer));
+        if let Some(Value::String(variable)) = self.take(&bearer) {
             headers.insert("Authorization".to_owned(), format!("Bearer ${{{variable}}}").into());
         }
         if !headers.is_empty() {
@@ -134,13 +148,13 @@ impl Reading<'_> {
         if off || on == Some(Value::Bool(false)) {
             self.put("disabled", true.into());
         }
-        let shown = self.take(&["includeTools", "enabled_tools", "available_tools"]);
-        // An empty list means all of them to Goose.
-        let all = self.owner == Owner::Goose && shown.as_ref().is_some_and(is_empty);
+        let own = &self.spec.entry;
+        let shown = self.take(&words::keys(own, |words| words.tools.shown));
+        let all = own.tools.none_shown_means_all && shown.as_ref().is_some_and(is_empty);
         if let Some(shown @ Value::Array(_)) = shown.filter(|_| !all) {
             self.put("exposedTools", shown);
         }
-        let hidden = self.take(&["excludeTools", "disabled_tools", "disabledTools"]);
+        let hidden = self.take(&words::keys(own, |words| words.tools.hidden));
         if let Some(hidden @ Value::Array(_)) = hidden.filter(|hidden| !is_empty(hidden)) {
             self.put("hiddenTools", hidden);
         }
@@ -151,19 +165,16 @@ impl Reading<'_> {
 
     /// In seconds; clients count in two ways.
     fn timeout(&mut self) -> Option<f64> {
-        let (key, a_second) = match self.owner {
-            Owner::ClaudeCode | Owner::Gemini => ("timeout", 1000.0),
-            Owner::Codex => ("tool_timeout_sec", 1.0),
-            Owner::Cline | Owner::Zed | Owner::Goose => ("timeout", 1.0),
-            _ => return None,
-        };
-        let given = self.take(&[key])?;
-        let seconds = given.as_f64()? / a_second;
-        if self.owner == Owner::Cline && seconds > LONGEST {
+        let words = self.spec.entry.timeout.as_ref()?;
+        let given = self.take(&[words.key])?;
+        let seconds = given.as_f64()? / words.units_per_second;
+        if let Some(longest) = words.longest.filter(|longest| seconds > *longest) {
             self.notes.push(format!(
-                "`timeout` is in seconds; {seconds} looks like milliseconds and counts as {LONGEST}, as in Cline"
+                "`{}` is in seconds; {seconds} looks like milliseconds and counts as {longest}, as in {}",
+                words.key,
+                self.owner.title()
             ));
-            return Some(LONGEST);
+            return Some(longest);
         }
         (SHORTEST..=DAY).contains(&seconds).then_some(seconds)
     }
@@ -202,13 +213,15 @@ impl Reading<'_> {
         taken.into_iter().next()
     }
 
+    fn drop_keys(&mut self, keys: &[&str]) {
+        keys.iter().for_each(|key| drop(self.rest.shift_remove(*key)));
+    }
+
     fn put(&mut self, key: &str, value: Value) {
         self.made.insert(key.to_owned(), value);
     }
 }
 
-/// Cline's own bound, in seconds.
-const LONGEST: f64 = 3600.0;
 /// What `callTimeout` takes.
 const SHORTEST: f64 = 0.001;
 const DAY: f64 = 86_400.0;

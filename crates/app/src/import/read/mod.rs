@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::owner::Owner;
+use super::owner::FileOwner;
 use super::parse::parse;
 use super::variables::Context;
 use crate::install::leads_to_trunkline;
@@ -35,7 +35,7 @@ pub(crate) struct Trouble {
 /// What one file, or one part of it, has.
 #[derive(Debug, Clone)]
 pub(crate) struct Imported {
-    pub(crate) owner: Owner,
+    pub(crate) owner: FileOwner,
     pub(crate) file: PathBuf,
     /// `user`, `project`, or the folder whose servers these are.
     pub(crate) scope: String,
@@ -54,14 +54,14 @@ pub(crate) struct Section {
 
 impl Section {
     /// The servers of the file itself.
-    pub(crate) fn main(owner: Owner, project: Option<PathBuf>) -> Self {
+    pub(crate) fn main(owner: FileOwner, project: Option<PathBuf>) -> Self {
         let scope = if project.is_some() { "project" } else { "user" };
         Self { scope: scope.to_owned(), path: vec![owner.key().to_owned()], project }
     }
 }
 
 /// Reads the servers of one section. A file that cannot be read is a trouble, not an end.
-pub(crate) fn read_file(owner: Owner, file: &Path, text: &str, section: &Section) -> Imported {
+pub(crate) fn read_file(owner: FileOwner, file: &Path, text: &str, section: &Section) -> Imported {
     let mut imported = Imported {
         owner,
         file: file.to_owned(),

@@ -1,12 +1,14 @@
 //! How a client's entry says what its server is: a command, an address, or something of the client's own.
 
 use serde_json::{Map, Value};
+use trunkline_catalog::client::EntryWords;
 
-use crate::import::owner::Owner;
+use crate::import::owner::FileOwner;
+use crate::import::words;
 
 /// What the entry is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ServerKind {
     Command,
     Address {
         /// The key the address stands under.
@@ -18,10 +20,12 @@ pub(super) enum Kind {
     },
 }
 
-const ADDRESS: [&str; 4] = ["httpUrl", "serverUrl", "url", "uri"];
-
 /// The kind, or why the server cannot be Trunkline's.
-pub(super) fn kind(owner: Owner, entry: &Map<String, Value>) -> Result<Kind, String> {
+pub(super) fn server_kind(
+    owner: FileOwner,
+    own: &EntryWords,
+    entry: &Map<String, Value>,
+) -> Result<ServerKind, String> {
     let word = ["type", "transportType"].iter().find_map(|key| entry.get(*key)?.as_str());
     let lower = word.map(str::to_ascii_lowercase);
     let declared = match lower.as_deref() {
@@ -29,17 +33,17 @@ pub(super) fn kind(owner: Owner, entry: &Map<String, Value>) -> Result<Kind, Str
         Some("http" | "streamable-http" | "streamablehttp" | "streamable_http") => Some("http"),
         Some("sse") => Some("sse"),
         Some("ws" | "websocket") => return Err("speaks WebSocket, which Trunkline does not".into()),
-        Some("builtin" | "platform" | "inline_python" | "frontend") if owner == Owner::Goose => {
-            return Err("is a part of Goose itself".to_owned());
+        Some(word) if own.built_in.contains(&word) => {
+            return Err(format!("is a part of {} itself", owner.title()));
         }
         Some(_) => return Err("is of a type that is not known".to_owned()),
     };
-    let command = ["command", "cmd"].iter().find_map(|key| entry.get(*key));
-    let key = ADDRESS.into_iter().find(|key| entry.get(*key).is_some_and(Value::is_string));
+    let command = words::command(own).into_iter().find_map(|key| entry.get(key));
+    let key = words::url(own).into_iter().find(|key| entry.get(*key).is_some_and(Value::is_string));
     match (command, key) {
-        (Some(_), None) => Ok(Kind::Command),
-        (Some(_), Some(_)) if declared.is_none() => Ok(Kind::Command),
-        (_, Some(key)) => address(owner, entry, key, declared),
+        (Some(_), None) => Ok(ServerKind::Command),
+        (Some(_), Some(_)) if declared.is_none() => Ok(ServerKind::Command),
+        (_, Some(key)) => address(own, entry, key, declared),
         (None, None) if entry.contains_key("settings") => {
             Err(format!("is an extension of {}", owner.title()))
         }
@@ -48,21 +52,23 @@ pub(super) fn kind(owner: Owner, entry: &Map<String, Value>) -> Result<Kind, Str
 }
 
 fn address(
-    owner: Owner,
+    own: &EntryWords,
     entry: &Map<String, Value>,
     key: &'static str,
     declared: Option<&'static str>,
-) -> Result<Kind, String> {
+) -> Result<ServerKind, String> {
     let url = entry.get(key).and_then(Value::as_str).unwrap_or_default();
     if url.starts_with("unix:") || url.starts_with("pipe:") {
         return Err("is reached over a local socket, which Trunkline cannot".to_owned());
     }
-    let (declared, taken_for) = match (owner, key, declared) {
+    let remote = own.remote.as_ref();
+    let is_own = remote.is_some_and(|remote| remote.url == key);
+    let (declared, taken_for) = match declared {
         // Tries the newer way first, then the older one: as Trunkline does where nothing is said.
-        (Owner::VsCode, _, Some("http")) => (None, None),
-        (_, "httpUrl", _) => (Some("http"), None),
-        (Owner::Gemini | Owner::Cline, "url", None) => (None, Some("sse")),
+        Some("http") if remote.is_some_and(|remote| remote.http_may_be_sse) => (None, None),
+        _ if words::http_url(own).contains(&key) => (Some("http"), None),
+        None if is_own && remote.is_some_and(|remote| remote.untyped_is_sse) => (None, Some("sse")),
         _ => (declared, None),
     };
-    Ok(Kind::Address { key, declared, taken_for })
+    Ok(ServerKind::Address { key, declared, taken_for })
 }

@@ -1,8 +1,9 @@
 //! One server in the words of a client: the way back from `read`.
 
 use serde_json::{Map, Value};
+use trunkline_catalog::client::{ConfigFile, RemoteWords, Switch, ValueShape};
 
-use crate::import::owner::Owner;
+use crate::import::owner::FileOwner;
 use crate::import::read::number;
 use crate::import::variables::{only_reference, theirs};
 
@@ -10,14 +11,14 @@ type Entry = Map<String, Value>;
 
 /// The client's entry and what it cannot say; or why the client cannot have this server.
 pub(super) fn write(
-    owner: Owner,
+    owner: FileOwner,
     name: &str,
     server: &Entry,
 ) -> Result<(Entry, Vec<String>), String> {
-    if owner == Owner::Trunkline {
+    let Some(spec) = owner.spec() else {
         return Ok((server.clone(), Vec::new()));
-    }
-    let mut writing = Writing { owner, server, made: Map::new(), notes: Vec::new() };
+    };
+    let mut writing = Writing { owner, spec, server, made: Map::new(), notes: Vec::new() };
     if server.contains_key("command") {
         writing.command(name);
     } else if server.contains_key("url") {
@@ -31,7 +32,8 @@ pub(super) fn write(
 }
 
 struct Writing<'w> {
-    owner: Owner,
+    owner: FileOwner,
+    spec: &'static ConfigFile,
     server: &'w Entry,
     made: Entry,
     notes: Vec<String>,
@@ -39,176 +41,158 @@ struct Writing<'w> {
 
 impl Writing<'_> {
     fn command(&mut self, name: &str) {
-        let owner = self.owner;
-        match owner {
-            Owner::ClaudeCode | Owner::VsCode | Owner::Cline => self.put("type", "stdio".into()),
-            Owner::Goose => {
-                self.put("type", "stdio".into());
-                self.put("name", name.into());
-            }
-            _ => {}
-        }
+        let words = &self.spec.entry;
+        self.head(words.transport.stdio, name);
         let command = self.text("command");
-        self.put(if owner == Owner::Goose { "cmd" } else { "command" }, command.into());
+        self.put(words.command, command.into());
         if let Some(args) = self.server.get("args").and_then(Value::as_array) {
             let args: Vec<Value> =
                 args.iter().filter_map(Value::as_str).map(|arg| self.theirs(arg).into()).collect();
             self.put("args", args.into());
         }
         self.env();
-        let knows_cwd =
-            matches!(owner, Owner::VsCode | Owner::Codex | Owner::Gemini | Owner::Cline);
         match self.server.contains_key("cwd") {
-            true if knows_cwd => {
+            true if words.cwd => {
                 let cwd = self.text("cwd");
                 self.put("cwd", cwd.into());
             }
-            true => self.notes.push(format!("{} cannot set the folder (`cwd`)", owner.title())),
+            true => {
+                self.notes.push(format!("{} cannot set the folder (`cwd`)", self.owner.title()))
+            }
             false => {}
         }
     }
 
-    /// Codex and Goose name variables instead of referring to them.
+    /// What the entry starts with.
+    fn head(&mut self, kind: Option<&str>, name: &str) {
+        if let Some(kind) = kind {
+            self.put("type", kind.into());
+        }
+        if self.spec.entry.named {
+            self.put("name", name.into());
+        }
+    }
+
+    /// Some clients name variables instead of referring to them.
     fn env(&mut self) {
-        let pairs = self.server.get("env").and_then(Value::as_object);
-        let pairs: Vec<(String, Value)> = pairs
-            .into_iter()
-            .flatten()
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
+        let words = &self.spec.entry;
+        let by_name = words.named_variables.as_ref();
         let (mut env, mut named) = (Map::new(), Vec::new());
-        for (name, value) in pairs {
+        for (name, value) in self.server.get("env").and_then(Value::as_object).into_iter().flatten()
+        {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            let by_name = matches!(self.owner, Owner::Codex | Owner::Goose);
-            if by_name && only_reference(&text) == Some(&name) {
-                named.push(Value::from(name));
+            if by_name.is_some() && only_reference(&text) == Some(name) {
+                named.push(Value::from(name.as_str()));
             } else {
                 let text = self.theirs(&text);
-                env.insert(name, text.into());
+                env.insert(name.clone(), text.into());
             }
         }
         if !env.is_empty() {
-            self.put(if self.owner == Owner::Goose { "envs" } else { "env" }, env.into());
+            self.put(words.env, env.into());
         }
-        if !named.is_empty() {
-            let key = if self.owner == Owner::Goose { "env_keys" } else { "env_vars" };
-            self.put(key, named.into());
+        if let Some(words) = by_name.filter(|_| !named.is_empty()) {
+            self.put(words.key, named.into());
         }
     }
 
     fn address(&mut self, name: &str) -> Result<(), String> {
+        let title = self.owner.title();
+        let words = &self.spec.entry.transport;
+        let Some(remote) = &self.spec.entry.remote else {
+            return Err(format!("{title}'s file takes commands only"));
+        };
         let declared = self.server.get("type").and_then(Value::as_str);
         let hint = self.server.get("transportType").and_then(Value::as_str);
-        let sse = declared == Some("sse");
-        let (kind, key) = match self.owner {
-            Owner::ClaudeDesktop => {
-                return Err("Claude Desktop's file takes commands only".to_owned());
-            }
-            Owner::Goose if sse => return Err("Goose does not speak SSE any more".to_owned()),
-            Owner::Goose => (Some("streamable_http"), "uri"),
-            Owner::ClaudeCode | Owner::VsCode => (Some(if sse { "sse" } else { "http" }), "url"),
-            Owner::Cline => match (sse, declared, hint) {
-                (_, None, Some("sse")) => (None, "url"),
-                (true, ..) => (Some("sse"), "url"),
-                _ => (Some("streamableHttp"), "url"),
-            },
-            Owner::Gemini if sse || (declared.is_none() && hint == Some("sse")) => (None, "url"),
-            Owner::Gemini => (None, "httpUrl"),
-            Owner::Windsurf => (None, "serverUrl"),
-            _ => (None, "url"),
+        let is_sse = declared == Some("sse");
+        if is_sse && !remote.speaks_sse {
+            return Err(format!("{title} does not speak SSE any more"));
+        }
+        let unsaid_sse = remote.untyped_is_sse && declared.is_none() && hint == Some("sse");
+        let kind = match is_sse {
+            _ if unsaid_sse => None,
+            true => words.sse,
+            false => words.http,
         };
-        if let Some(kind) = kind {
-            self.put("type", kind.into());
-        }
-        if self.owner == Owner::Goose {
-            self.put("name", name.into());
-        }
+        self.head(kind, name);
+        let key = remote.http_url.filter(|_| !is_sse && !unsaid_sse).unwrap_or(remote.url);
         let url = self.text("url");
         self.put(key, url.into());
-        self.headers();
+        self.headers(remote);
         Ok(())
     }
 
-    fn headers(&mut self) {
-        let pairs = self.server.get("headers").and_then(Value::as_object);
-        let pairs: Vec<(String, String)> = pairs
-            .into_iter()
-            .flatten()
-            .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
-            .collect();
+    fn headers(&mut self, words: &RemoteWords) {
+        let by_name = words.header_variables.as_ref();
         let (mut headers, mut named) = (Map::new(), Map::new());
-        for (name, text) in pairs {
+        for (name, value) in
+            self.server.get("headers").and_then(Value::as_object).into_iter().flatten()
+        {
+            let Some(text) = value.as_str() else { continue };
             let bearer = text.strip_prefix("Bearer ").and_then(only_reference);
-            let is_bearer = name.eq_ignore_ascii_case("Authorization") && bearer.is_some();
-            match (self.owner, only_reference(&text)) {
-                (Owner::Codex, _) if is_bearer => {
-                    self.put("bearer_token_env_var", bearer.unwrap_or_default().into());
+            let bearer = bearer.filter(|_| name.eq_ignore_ascii_case("Authorization"));
+            match (by_name, bearer, only_reference(text)) {
+                (Some(words), Some(variable), _) => self.put(words.bearer, variable.into()),
+                (Some(_), None, Some(variable)) => {
+                    named.insert(name.clone(), variable.into());
                 }
-                (Owner::Codex, Some(variable)) => drop(named.insert(name, variable.into())),
                 _ => {
-                    let text = self.theirs(&text);
-                    headers.insert(name, text.into());
+                    let text = self.theirs(text);
+                    headers.insert(name.clone(), text.into());
                 }
             }
         }
         if !headers.is_empty() {
-            let key = if self.owner == Owner::Codex { "http_headers" } else { "headers" };
-            self.put(key, headers.into());
+            self.put(words.headers, headers.into());
         }
-        if !named.is_empty() {
-            self.put("env_http_headers", named.into());
+        if let Some(words) = by_name.filter(|_| !named.is_empty()) {
+            self.put(words.each, named.into());
         }
     }
 
     fn switches(&mut self) {
-        let off = self.server.get("disabled") == Some(&Value::Bool(true));
-        match self.owner {
-            Owner::Goose => self.put("enabled", (!off).into()),
-            Owner::Zed | Owner::Codex if off => self.put("enabled", false.into()),
-            Owner::Windsurf | Owner::Cline if off => self.put("disabled", true.into()),
-            _ if off => self.notes.push(format!(
-                "{} cannot switch a server off in its file; this one is off in Trunkline",
-                self.owner.title()
+        let (title, words) = (self.owner.title(), &self.spec.entry);
+        let is_off = self.server.get("disabled") == Some(&Value::Bool(true));
+        match words.switch {
+            Switch::EnabledAlways => self.put("enabled", (!is_off).into()),
+            Switch::Enabled if is_off => self.put("enabled", false.into()),
+            Switch::Disabled if is_off => self.put("disabled", true.into()),
+            Switch::None if is_off => self.notes.push(format!(
+                "{title} cannot switch a server off in its file; this one is off in Trunkline"
             )),
-            _ => {}
+            Switch::None | Switch::Enabled | Switch::Disabled => {}
         }
-        let (shown, hidden) = match self.owner {
-            Owner::Gemini => (Some("includeTools"), Some("excludeTools")),
-            Owner::Codex => (Some("enabled_tools"), Some("disabled_tools")),
-            Owner::Goose => (Some("available_tools"), None),
-            Owner::Windsurf => (None, Some("disabledTools")),
-            _ => (None, None),
-        };
-        for (ours, theirs) in [("exposedTools", shown), ("hiddenTools", hidden)] {
+        let lists = [("exposedTools", words.tools.shown), ("hiddenTools", words.tools.hidden)];
+        for (ours, theirs) in lists {
             match (self.server.get(ours).cloned(), theirs) {
                 (Some(tools), Some(theirs)) => self.put(theirs, tools),
-                (Some(_), None) => {
-                    self.notes.push(format!("{} cannot say `{ours}`", self.owner.title()));
-                }
+                (Some(_), None) => self.notes.push(format!("{title} cannot say `{ours}`")),
                 (None, _) => {}
             }
         }
-        self.timeout();
-    }
-
-    fn timeout(&mut self) {
-        let Some(seconds) = self.server.get("callTimeout").and_then(Value::as_f64) else { return };
-        match self.owner {
-            Owner::ClaudeCode | Owner::Gemini => {
-                self.put("timeout", number((seconds * 1000.0).round()));
+        match (self.server.get("callTimeout").and_then(Value::as_f64), &words.timeout) {
+            (Some(seconds), Some(words)) => {
+                let units = seconds * words.units_per_second;
+                // Milliseconds are whole numbers everywhere.
+                let units = if words.units_per_second > 1.0 { units.round() } else { units };
+                self.put(words.key, number(units));
             }
-            Owner::Codex => self.put("tool_timeout_sec", number(seconds)),
-            Owner::Cline | Owner::Zed | Owner::Goose => self.put("timeout", number(seconds)),
-            _ => self.notes.push(format!("{} cannot say `callTimeout`", self.owner.title())),
+            (Some(_), None) => self.notes.push(format!("{title} cannot say `callTimeout`")),
+            (None, _) => {}
         }
     }
 
     /// What only this client knows, kept since the import.
     fn own(&mut self) {
-        for key in own_keys(self.owner) {
-            let is_theirs = |value: &&Value| self.owner != Owner::Codex || is_codex(key, value);
-            if let Some(value) = self.server.get(*key).filter(is_theirs).cloned() {
-                self.put(key, value);
+        let words = &self.spec.entry;
+        for key in words.own.split_whitespace() {
+            if let Some(value) = self.server.get(key) {
+                self.put(key, value.clone());
+            }
+        }
+        for (key, shape) in words.own_shaped {
+            if let Some(value) = self.server.get(*key).filter(|value| is_shaped(value, *shape)) {
+                self.put(key, value.clone());
             }
         }
     }
@@ -229,54 +213,10 @@ impl Writing<'_> {
     }
 }
 
-/// Others have keys of the same names, and Codex refuses what it does not know.
-fn is_codex(key: &str, value: &Value) -> bool {
-    match key {
-        "auth" => value.is_string(),
-        "oauth" => value.get("client_id").or_else(|| value.get("callback_port")).is_some(),
-        "tools" => value.is_object(),
-        _ => true,
-    }
-}
-
-fn own_keys(owner: Owner) -> &'static [&'static str] {
-    match owner {
-        Owner::ClaudeCode => &[
-            "alwaysLoad",
-            "headersHelper",
-            "oauth",
-            "request_timeout_ms",
-            "tools",
-            "displayName",
-            "toolPermissions",
-        ],
-        Owner::Cursor => &["envFile", "auth"],
-        Owner::VsCode => &["envFile", "dev", "sandboxEnabled", "sandbox", "oauth"],
-        Owner::Zed => &["source", "remote", "oauth"],
-        Owner::Codex => &[
-            "http_headers_helper",
-            "startup_timeout_sec",
-            "startup_timeout_ms",
-            "required",
-            "supports_parallel_tool_calls",
-            "default_tools_approval_mode",
-            "tools",
-            "scopes",
-            "oauth",
-            "oauth_resource",
-            "environment_id",
-            "auth",
-        ],
-        Owner::Gemini => &[
-            "trust",
-            "description",
-            "oauth",
-            "authProviderType",
-            "targetAudience",
-            "targetServiceAccount",
-        ],
-        Owner::Goose => &["name", "display_name", "description", "bundled"],
-        Owner::Cline => &["autoApprove", "oauth", "metadata", "remoteConfigured"],
-        Owner::Trunkline | Owner::ClaudeDesktop | Owner::Windsurf => &[],
+fn is_shaped(value: &Value, shape: ValueShape) -> bool {
+    match shape {
+        ValueShape::Text => value.is_string(),
+        ValueShape::Object => value.is_object(),
+        ValueShape::With(members) => members.iter().any(|member| value.get(member).is_some()),
     }
 }

@@ -3,11 +3,12 @@
 mod entry;
 
 use serde_json::{Map, Value, json};
+use trunkline_catalog::client::{ConfigFile, FileFormat, Variables};
 
-use super::owner::Owner;
+use super::owner::FileOwner;
 use super::read::{Server, Trouble};
 use super::variables::inputs;
-use crate::install::{Dialect, Document, Format};
+use crate::install::{COMMENTED, Document};
 
 /// A client's file as it would be with nothing but these servers, and what it cannot say.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub(crate) fn config_text<'s>(
     key: &str,
     servers: impl IntoIterator<Item = &'s Server>,
 ) -> Option<String> {
-    let mut document = Document::parse(text, Format::Json(Dialect::Comments)).ok()?;
+    let mut document = Document::parse(text, COMMENTED).ok()?;
     if document.get(&[key]).is_none() {
         document.set(&[key], &json!({})).ok()?;
     }
@@ -33,7 +34,7 @@ pub(crate) fn config_text<'s>(
 }
 
 /// In the words of `owner`.
-pub(crate) fn export(owner: Owner, servers: &[Server]) -> Exported {
+pub(crate) fn export(owner: FileOwner, servers: &[Server]) -> Exported {
     let mut troubles = Vec::new();
     let mut written: Map<String, Value> = Map::new();
     for server in servers {
@@ -53,7 +54,7 @@ pub(crate) fn export(owner: Owner, servers: &[Server]) -> Exported {
     Exported { text: text(owner, &written), troubles }
 }
 
-fn text(owner: Owner, servers: &Map<String, Value>) -> String {
+fn text(owner: FileOwner, servers: &Map<String, Value>) -> String {
     let format = owner.format();
     let Ok(mut document) = Document::parse("", format) else {
         return String::new();
@@ -62,22 +63,23 @@ fn text(owner: Owner, servers: &Map<String, Value>) -> String {
     if !asked.is_empty() {
         drop(document.set(&["inputs"], &asked.into()));
     }
-    if servers.is_empty() && format != Format::Toml {
+    if servers.is_empty() && format != FileFormat::Toml {
         drop(document.set(&[owner.key()], &json!({})));
     }
     // The first goes first, wherever a new one is put.
     let servers = servers.iter();
     let order: Vec<_> =
-        if format == Format::Yaml { servers.rev().collect() } else { servers.collect() };
+        if format == FileFormat::Yaml { servers.rev().collect() } else { servers.collect() };
     for (name, entry) in order {
         drop(document.set(&[owner.key(), name], entry));
     }
     document.text()
 }
 
-/// The inputs that VS Code has to ask for.
-fn asked_for(owner: Owner, servers: &Map<String, Value>) -> Vec<Value> {
-    if owner != Owner::VsCode {
+/// The inputs that the client has to ask a person for.
+fn asked_for(owner: FileOwner, servers: &Map<String, Value>) -> Vec<Value> {
+    let asks = |spec: &ConfigFile| matches!(spec.variables, Variables::Env { inputs: true, .. });
+    if !owner.spec().is_some_and(asks) {
         return Vec::new();
     }
     let all = Value::Object(servers.clone()).to_string();

@@ -6,7 +6,8 @@ mod toml;
 mod yaml;
 
 use serde_json::Value;
-pub(crate) use trunkline_catalog::jsonc::Dialect;
+use trunkline_catalog::client::FileFormat;
+use trunkline_catalog::jsonc::Dialect;
 
 use self::json::JsonText;
 pub(super) use self::jsonc::inline;
@@ -14,13 +15,6 @@ use self::toml::TomlText;
 pub(super) use self::toml::shown as shown_in_toml;
 use self::yaml::YamlText;
 pub(super) use self::yaml::shown_in_yaml;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
-    Json(Dialect),
-    Toml,
-    Yaml,
-}
 
 #[derive(Debug)]
 pub(crate) enum Document {
@@ -46,11 +40,11 @@ pub(crate) enum Problem {
 }
 
 impl Document {
-    pub(crate) fn parse(text: &str, format: Format) -> Result<Self, Problem> {
+    pub(crate) fn parse(text: &str, format: FileFormat) -> Result<Self, Problem> {
         match format {
-            Format::Json(dialect) => JsonText::parse(text, dialect).map(Self::Json),
-            Format::Toml => TomlText::parse(text).map(Self::Toml),
-            Format::Yaml => YamlText::parse(text).map(Self::Yaml),
+            FileFormat::Json(dialect) => JsonText::parse(text, dialect).map(Self::Json),
+            FileFormat::Toml => TomlText::parse(text).map(Self::Toml),
+            FileFormat::Yaml => YamlText::parse(text).map(Self::Yaml),
         }
     }
 

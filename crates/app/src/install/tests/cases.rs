@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use trunkline_catalog::name::Client;
+use trunkline_catalog::client::Client;
 
 use super::kit::{Home, parsed};
 use crate::install::error::InstallError;
@@ -18,7 +18,7 @@ const SECRETS: &str = r#"{
 fn a_dry_run_shows_the_change_and_writes_nothing() {
     let home = Home::new();
     let mut request = home.request(Client::Cursor);
-    request.wanted.dry_run = true;
+    request.target.dry_run = true;
     let report = run(&request).unwrap();
     assert_eq!(report.outcome, Outcome::Created);
     assert!(!home.path.join(".cursor").exists());
@@ -54,9 +54,9 @@ fn no_report_ever_shows_what_another_entry_holds() {
         let home = Home::new();
         home.write(file, &text);
         let mut request = home.request(client);
-        request.wanted.force = true;
+        request.target.force = true;
         for dry_run in [true, false] {
-            request.wanted.dry_run = dry_run;
+            request.target.dry_run = dry_run;
             let report = run(&request).unwrap();
             assert!(!report.to_string().contains("hunter2"), "{report}");
             assert!(!report.diff.contains("hunter2") && !report.diff.is_empty(), "{}", report.diff);
@@ -149,7 +149,7 @@ fn an_entry_of_the_same_name_that_is_not_ours_is_replaced_only_by_force() {
     assert_eq!(home.read(CURSOR), foreign);
 
     let mut request = home.request(Client::Cursor);
-    request.wanted.force = true;
+    request.target.force = true;
     let report = run(&request).unwrap();
     assert_eq!(report.outcome, Outcome::Replaced);
     assert!(report.diff.contains("-    \"trunkline\": { … }  (url, headers)\n"), "{}", report.diff);
@@ -163,11 +163,11 @@ fn another_name_makes_another_entry() {
     let home = Home::new();
     home.install(Client::Codex).unwrap();
     let mut request = home.request(Client::Codex);
-    request.wanted.name = Some("gw".to_owned());
+    request.target.name = Some("gw".to_owned());
     let file = run(&request).unwrap().file;
     let servers = parsed(&file)["mcp_servers"].clone();
     assert_eq!(servers["gw"], servers["trunkline"]);
-    request.wanted.name = Some("g w".to_owned());
+    request.target.name = Some("g w".to_owned());
     assert!(run(&request).unwrap_err().is_usage());
 }
 
@@ -175,7 +175,7 @@ fn another_name_makes_another_entry() {
 fn a_long_name_is_allowed_with_a_note() {
     let home = Home::new();
     let mut request = home.request(Client::Cursor);
-    request.wanted.name = Some("trunkline-for-work".to_owned());
+    request.target.name = Some("trunkline-for-work".to_owned());
     let report = run(&request).unwrap().to_string();
     assert!(
         report.contains("note:   Cursor puts the entry's name before every tool's"),
@@ -218,9 +218,9 @@ fn a_config_that_is_missing_or_is_the_clients_own_is_refused() {
 fn without_a_home_only_a_named_file_can_be_written() {
     let home = Home::new();
     let mut request = home.request(Client::Cursor);
-    request.environment.home = None;
+    request.folders.home = None;
     assert!(matches!(run(&request).unwrap_err(), InstallError::NoHome));
-    request.wanted.file = Some("here.json".into());
+    request.target.file = Some("here.json".into());
     assert_eq!(run(&request).unwrap().file, home.path.join("here.json"));
 }
 

@@ -1,12 +1,13 @@
 //! One row for each client: its file, its key, and what the client reads there afterwards.
 
 use serde_json::{Value, json};
-use trunkline_catalog::name::Client;
+use trunkline_catalog::client::{Client, FileFormat};
 
 use super::kit::{Home, parsed};
 use crate::install::error::InstallError;
 use crate::install::report::Outcome;
-use crate::install::run;
+use crate::install::uninstall::Removed;
+use crate::install::{locate, run, uninstall};
 
 /// Client, file of the user, file of a project, key.
 const TABLE: [(Client, &str, Option<&str>, &str); 9] = [
@@ -132,7 +133,7 @@ fn a_project_has_its_own_file() {
     for (client, _, file, key) in TABLE {
         let home = Home::new();
         let mut request = home.request(client);
-        request.wanted.project = Some("work".into());
+        request.target.project = Some("work".into());
         match (file, run(&request)) {
             (Some(file), Ok(report)) => {
                 assert_eq!(report.file, home.path.join("work").join(file), "{client}");
@@ -198,8 +199,8 @@ fn a_set_of_name_rules_has_no_file_to_install_into() {
 fn the_packaged_windows_app_is_preferred() {
     let home = Home::new();
     let mut request = home.request(Client::ClaudeDesktop);
-    request.environment.os = crate::install::Os::Windows;
-    request.environment.local_appdata = Some(home.path.join("Local"));
+    request.folders.os = crate::install::Os::Windows;
+    request.folders.variables = vec![("LOCALAPPDATA", home.path.join("Local"))];
     std::fs::create_dir_all(home.path.join("Local/Packages/Claude_pzs8sxrjxfjjc")).unwrap();
     let file = run(&request).unwrap().file;
     let package = "Local/Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude";
@@ -223,5 +224,30 @@ fn variables_of_the_config_are_named_for_the_clients_that_hold_them_back() {
         let report = run(&request).unwrap();
         assert_eq!(parsed(&report.file)[key]["trunkline"][member], value, "{client}");
         assert_eq!(run(&request).unwrap().outcome, Outcome::Unchanged, "{client}");
+    }
+}
+
+/// A new client needs no row here: its sample is found by its id.
+#[test]
+fn every_sample_gets_our_entry_and_is_its_old_self_after_uninstall() {
+    let samples = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let samples = samples.join("../../tests/testdata/clients");
+    for (client, spec) in Client::with_config() {
+        let extension = match spec.format {
+            FileFormat::Json(_) => "json",
+            FileFormat::Toml => "toml",
+            FileFormat::Yaml => "yaml",
+        };
+        let home = Home::new();
+        let request = home.request(client);
+        let location = locate(&request.target, &request.folders).unwrap();
+        let sample = samples.join(format!("{client}.{extension}"));
+        let before =
+            std::fs::read_to_string(sample).unwrap_or_else(|error| panic!("{client}: {error}"));
+        home.write(location.file.to_str().unwrap(), &before);
+        assert_eq!(home.install(client).unwrap().outcome, Outcome::Added, "{client}");
+        let gone = uninstall(&request.target, &request.folders, request.now).unwrap();
+        assert_eq!(gone.outcome, Removed::Undone, "{client}");
+        assert_eq!(std::fs::read_to_string(&location.file).unwrap(), before, "{client}");
     }
 }

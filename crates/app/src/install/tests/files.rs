@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::json;
-use trunkline_catalog::name::Client;
+use trunkline_catalog::client::Client;
 
 use super::kit::{Home, parsed};
 use crate::install::apply::{Found, Written};
@@ -18,8 +18,8 @@ fn backups_are_dated_and_never_written_over() {
     fs::rename(home.path.join(CURSOR), home.path.join(".cursor/settings.json")).unwrap();
     for name in ["a", "b", "c"] {
         let mut request = home.request(Client::Cursor);
-        request.wanted.file = Some(".cursor/settings.json".into());
-        request.wanted.name = Some(name.to_owned());
+        request.target.file = Some(".cursor/settings.json".into());
+        request.target.name = Some(name.to_owned());
         run(&request).unwrap();
     }
     let base = "settings.json.trunkline-backup-20261115-100000";

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::Value;
-use trunkline_catalog::name::Client;
+use trunkline_catalog::client::Client;
 
 use crate::install::error::InstallError;
 use crate::install::report::Report;
-use crate::install::{Environment, InstallRequest, Os, Wanted, run};
+use crate::install::{EntryTarget, InstallRequest, Os, UserFolders, run};
 
 /// A home directory that is removed again.
 pub(super) struct Home {
@@ -32,7 +32,7 @@ impl Home {
 
     pub(super) fn request(&self, client: Client) -> InstallRequest {
         InstallRequest {
-            wanted: Wanted {
+            target: EntryTarget {
                 client,
                 name: None,
                 project: None,
@@ -43,14 +43,10 @@ impl Home {
             config: "mcp.json".into(),
             executable: "/opt/bin/trunkline".into(),
             variables: Vec::new(),
-            environment: Environment {
+            folders: UserFolders {
                 os: Os::Linux,
                 home: Some(self.path.clone()),
-                xdg_config: None,
-                appdata: None,
-                local_appdata: None,
-                claude_config_dir: None,
-                codex_home: None,
+                variables: Vec::new(),
                 current_dir: self.path.clone(),
             },
             // 2026-11-15 10:00:00 UTC

@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::json;
-use trunkline_catalog::name::Client;
+use trunkline_catalog::client::Client;
 
 use super::kit::{Home, parsed};
 use crate::install::error::InstallError;
@@ -89,12 +89,12 @@ fn samples(client: Client) -> Vec<String> {
 impl Home {
     fn uninstall(&self, client: Client) -> Result<Removed, InstallError> {
         let request = self.request(client);
-        Ok(uninstall(&request.wanted, &request.environment, request.now)?.outcome)
+        Ok(uninstall(&request.target, &request.folders, request.now)?.outcome)
     }
 
     fn restore(&self, client: Client, extent: Extent) -> Result<PutBack, InstallError> {
         let request = self.request(client);
-        let done = restore(&request.wanted, None, extent, &request.environment, request.now);
+        let done = restore(&request.target, None, extent, &request.folders, request.now);
         Ok(done?.outcome)
     }
 }
@@ -133,7 +133,7 @@ fn an_entry_leaves_the_text_as_it_would_be_without_it() {
             home.write(file, &before);
             home.install(client).unwrap();
             for backup in
-                kept(&home.request(client).wanted, &home.request(client).environment).unwrap().1
+                kept(&home.request(client).target, &home.request(client).folders).unwrap().1
             {
                 fs::remove_file(backup.path).unwrap();
             }
@@ -208,9 +208,9 @@ fn a_dry_run_changes_nothing() {
     home.install(Client::Cursor).unwrap();
     let (text, files) = (home.read(".cursor/mcp.json"), home.beside(".cursor/mcp.json"));
     let mut request = home.request(Client::Cursor);
-    request.wanted.dry_run = true;
-    uninstall(&request.wanted, &request.environment, request.now).unwrap();
-    restore(&request.wanted, None, Extent::Whole, &request.environment, request.now).unwrap();
+    request.target.dry_run = true;
+    uninstall(&request.target, &request.folders, request.now).unwrap();
+    restore(&request.target, None, Extent::Whole, &request.folders, request.now).unwrap();
     assert_eq!(home.read(".cursor/mcp.json"), text);
     assert_eq!(home.beside(".cursor/mcp.json"), files);
 }

@@ -2,9 +2,10 @@
 
 use super::{Server, assemble_with, leads, offers, server, shown, stopped};
 use crate::assemble::{Catalog, CustomRoute, ToolRoute, custom_tools};
+use crate::client::Client;
 use crate::config::{CustomTool, Subtool};
 use crate::listing::ListKind::Tools;
-use crate::name::{Client, Naming};
+use crate::name::Naming;
 
 /// `server/tool`, or `server/tool: description`.
 fn custom(name: &str, description: &str, subtools: &[&str]) -> CustomTool {

@@ -4,9 +4,10 @@ use trunkline_wire::{decode, elements, member};
 
 use super::{Server, assemble_exposing, server, stopped};
 use crate::assemble::{Catalog, Exposure, ToolRoute};
+use crate::client::Client;
 use crate::config::{CustomTool, Subtool};
 use crate::listing::ListKind;
-use crate::name::{Client, Naming};
+use crate::name::Naming;
 
 const OWN: &str = "call_read_only_tool call_tool describe_tools search_tools";
 

@@ -2,8 +2,9 @@
 
 use super::{assemble, assemble_with, leads, server, shown, stopped};
 use crate::assemble::Catalog;
+use crate::client::Client;
 use crate::listing::ListKind::Prompts;
-use crate::name::{Client, Naming};
+use crate::name::Naming;
 
 fn prompt(catalog: &Catalog, name: &str) -> Option<String> {
     catalog.prompt(name).map(leads)

@@ -2,8 +2,9 @@
 
 use super::{Server, assemble, assemble_with, leads, server, shown, stopped};
 use crate::assemble::{Catalog, ToolRoute};
+use crate::client::Client;
 use crate::listing::ListKind::Tools;
-use crate::name::{Client, Naming};
+use crate::name::Naming;
 
 fn route(catalog: &Catalog, name: &str) -> Option<String> {
     match catalog.route(name)? {

@@ -1,9 +1,10 @@
 //! Custom tools in the file, and whether their names stay their own.
 
 use super::{check, check_rows, lines, read};
+use crate::client::Client;
 use crate::config::Rules::{Full, Simple};
 use crate::config::{CustomTool, Subtool};
-use crate::name::{Client, Naming};
+use crate::name::Naming;
 
 /// A file with the servers `fs`, `git` (disabled) and these custom tools.
 fn file(tools: &str) -> String {

@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::iter;
 
+use crate::client::Client;
 use crate::name::admissible::escaped;
-use crate::name::client::Client;
 use crate::name::naming::{Identity, Naming, ToolName};
-use crate::name::profile::Profile;
 use crate::name::spelling::{Fingerprint, Mark, Spelling};
 
 /// Gives every tool its names, in input order. The same tool twice gets the same names twice.
@@ -23,16 +22,16 @@ pub fn assign(tools: &[Identity<'_>], naming: &Naming) -> Assignment {
     let mut warnings: Vec<NameWarning> =
         ambiguous.into_iter().map(|names| NameWarning::Ambiguous { names }).collect();
 
-    let spelling = naming.profile().map_or(Spelling::Canonical(naming), Spelling::Client);
+    let rules = naming.client().map(|client| &client.spec().names);
+    let spelling = rules.map_or(Spelling::Canonical(naming), Spelling::Client);
     let mut wire: Vec<String> = tools.iter().map(|tool| spelling.plain(*tool)).collect();
     let collisions = mark_where_needed(tools, &mut wire, &taken, spelling, &canonical);
     settle_equal_marks(tools, &mut wire, &taken, spelling);
 
-    if let Some(profile) = naming.profile() {
-        let client = profile.client;
+    if let Some(client) = naming.client() {
         warnings
             .extend(collisions.into_iter().map(|names| NameWarning::Collision { client, names }));
-        warnings.extend(over_budget(tools, profile));
+        warnings.extend(over_budget(tools, client));
     }
     let names = iter::zip(tools, iter::zip(wire, &canonical)).map(|(tool, (wire, canonical))| {
         let alone = !taken.contested(canonical, *tool);
@@ -91,13 +90,13 @@ impl fmt::Display for NameWarning {
             Self::Collision { client, names } => write!(
                 f,
                 "{} cannot tell these tools apart, each got a hash in its name: {}",
-                client.profile().title,
+                client.title(),
                 quoted(names)
             ),
             Self::OverBudget { client, tools, budget, beyond } => write!(
                 f,
                 "{tools} tools: above {budget} {} {beyond}; hide some with `hiddenTools`",
-                client.profile().title
+                client.title()
             ),
         }
     }
@@ -207,11 +206,11 @@ fn clashes(
     groups.into_values().map(|group| group.into_iter().map(str::to_owned).collect()).collect()
 }
 
-fn over_budget(tools: &[Identity<'_>], profile: &Profile) -> Option<NameWarning> {
-    let budget = profile.budget?;
+fn over_budget(tools: &[Identity<'_>], client: Client) -> Option<NameWarning> {
+    let budget = client.spec().budget?;
     let tools = tools.iter().collect::<BTreeSet<_>>().len();
     (tools > budget.tools).then_some(NameWarning::OverBudget {
-        client: profile.client,
+        client,
         tools,
         budget: budget.tools,
         beyond: budget.beyond,

@@ -6,7 +6,8 @@ use proptest::prelude::{Just, Strategy, any, prop};
 use proptest::{prop_assert, prop_assert_eq, prop_oneof, proptest};
 
 use super::{Assignment, NameWarning, assign};
-use crate::name::{Client, Identity, Naming};
+use crate::client::Client;
+use crate::name::{Identity, Naming};
 
 fn named(tools: &[(&str, &str)], naming: &Naming) -> Assignment {
     let tools: Vec<Identity<'_>> = tools.iter().map(|(s, t)| Identity::of(s, t)).collect();
@@ -66,7 +67,7 @@ fn names_the_client_would_confuse_are_both_marked_and_nobody_else_is() {
         assert_eq!(other, "s__other");
         assert_ne!(first, second, "{one:?} {two:?}");
         for name in [first, second] {
-            assert!(super::Spelling::Client(Client::Codex.profile()).must_mark(name), "{name}");
+            assert!(super::Spelling::Client(&Client::Codex.spec().names).must_mark(name), "{name}");
         }
     }
 }
@@ -200,15 +201,15 @@ proptest! {
     fn every_name_fits_the_client_and_differs_after_folding(
         tools in any_tools(), client in prop::sample::select(Client::ALL.to_vec())
     ) {
-        let profile = client.profile();
+        let rules = &client.spec().names;
         let tools: Vec<Identity<'_>> = tools.iter().map(|(s, t)| Identity::of(s, t)).collect();
         let names = assign(&tools, &Naming::for_client(":", client)).names;
         let mut folded = HashMap::new();
         for (tool, name) in tools.iter().zip(names) {
             let name = name.wire.as_str();
-            prop_assert!((1..=profile.max).contains(&name.len()), "{}", name);
-            prop_assert!(name.chars().all(|c| profile.alphabet.allows(c)), "{}", name);
-            prop_assert!(name.starts_with(|c| profile.alphabet.allows_first(c)), "{}", name);
+            prop_assert!((1..=rules.max).contains(&name.len()), "{}", name);
+            prop_assert!(name.chars().all(|c| rules.alphabet.allows(c)), "{}", name);
+            prop_assert!(name.starts_with(|c| rules.alphabet.allows_first(c)), "{}", name);
             let folded_name = name.to_ascii_lowercase().replace('-', "_");
             prop_assert_eq!(*folded.entry(folded_name).or_insert(*tool), *tool);
         }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use trunkline_catalog::name::Client;
+use trunkline_catalog::client::Client;
 
 use crate::gate::Pass;
 use crate::limits::{CALLER_SECONDS, SESSIONS};
