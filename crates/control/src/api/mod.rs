@@ -13,7 +13,7 @@ pub mod result;
 pub mod route;
 pub mod router;
 pub mod routes;
-pub mod shape;
+pub mod schema;
 pub mod time;
 pub mod view;
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::problem::{self, Kind, Problem};
 use super::route::{Access, Answer, Body, Content, Parameter, Place, Route};
 use super::routes;
-use super::shape::{Shape, components, schema};
+use super::schema::{Schema, components, example, json_schema};
 use super::view::PROBLEM;
 
 const EVENTS: &str = "text/event-stream";
@@ -46,15 +46,15 @@ pub(super) fn schemas() -> Map<String, Value> {
     let mut found = Map::new();
     for route in routes::all() {
         if let Some(body) = &route.body {
-            components(&body.shape, &mut found);
+            components(&body.schema, &mut found);
         }
         for answer in route.answers {
-            if let Content::Json { shape, .. } = &answer.content {
-                components(shape, &mut found);
+            if let Content::Json(schema) = &answer.content {
+                components(schema, &mut found);
             }
         }
     }
-    components(&Shape::Object(&PROBLEM), &mut found);
+    components(&Schema::Object(&PROBLEM), &mut found);
     found.sort_keys();
     found
 }
@@ -112,7 +112,7 @@ fn parameter(parameter: &Parameter) -> Value {
         "in": place,
         "required": parameter.place == Place::Path,
         "description": parameter.doc,
-        "schema": schema(&parameter.shape),
+        "schema": json_schema(&parameter.schema),
     })
 }
 
@@ -120,7 +120,7 @@ fn request(body: &Body) -> Value {
     json!({
         "required": true,
         "content": {
-            "application/json": {"schema": schema(&body.shape), "example": parsed(body.example)},
+            "application/json": {"schema": json_schema(&body.schema), "example": example(&body.schema)},
         },
     })
 }
@@ -155,8 +155,8 @@ fn response(answer: &Answer) -> Value {
     }
     let content = match &answer.content {
         Content::Nothing => return Value::Object(members),
-        Content::Json { shape, example } => {
-            json!({"application/json": {"schema": schema(shape), "example": parsed(example)}})
+        Content::Json(schema) => {
+            json!({"application/json": {"schema": json_schema(schema), "example": example(schema)}})
         }
         // What a schema says of a stream of events is taken for each of them.
         Content::Text(EVENTS) => json!({EVENTS: {}}),
@@ -181,7 +181,7 @@ fn refusal(kinds: &[Kind]) -> Value {
     let mut answer = json!({
         "description": titles.join(" "),
         "content": {
-            problem::MEDIA_TYPE: {"schema": schema(&Shape::Object(&PROBLEM)), "examples": examples},
+            problem::MEDIA_TYPE: {"schema": json_schema(&Schema::Object(&PROBLEM)), "examples": examples},
         },
     });
     let header = match kinds.first().map(|kind| kind.status()) {
@@ -194,11 +194,6 @@ fn refusal(kinds: &[Kind]) -> Value {
         members.insert("headers".to_owned(), headers);
     }
     answer
-}
-
-/// The table's test proves that every example is JSON.
-fn parsed(example: &str) -> Value {
-    serde_json::from_str(example).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -234,6 +229,12 @@ mod tests {
     }
 
     #[test]
+    fn dump_for_comparison() {
+        let text = format!("{:#}", value());
+        std::fs::write(std::env::var("DUMP").unwrap_or_else(|_| "/dev/null".into()), text).unwrap();
+    }
+
+    #[test]
     fn the_document_is_the_same_each_time() {
         assert_eq!(document(), document());
         assert!(serde_json::from_slice::<Value>(&document()).unwrap() == value());
@@ -257,9 +258,9 @@ mod tests {
 
     #[test]
     fn two_shapes_never_share_a_name() {
-        fn collect(shape: &Shape, found: &mut Vec<(&'static str, String)>) {
+        fn collect(schema: &Schema, found: &mut Vec<(&'static str, String)>) {
             let mut one = Map::new();
-            components(shape, &mut one);
+            components(schema, &mut one);
             for (name, value) in one {
                 let name: &'static str = Box::leak(name.into_boxed_str());
                 found.push((name, value.to_string()));
@@ -268,11 +269,11 @@ mod tests {
         let mut found = Vec::new();
         for route in routes::all() {
             if let Some(body) = &route.body {
-                collect(&body.shape, &mut found);
+                collect(&body.schema, &mut found);
             }
             for answer in route.answers {
-                if let Content::Json { shape, .. } = &answer.content {
-                    collect(shape, &mut found);
+                if let Content::Json(schema) = &answer.content {
+                    collect(schema, &mut found);
                 }
             }
         }

@@ -6,7 +6,7 @@ use super::fault::Fault;
 use super::problem::Problem;
 use super::query::{self, Query};
 use super::route::{Parameter, Place, Route};
-use super::shape::{Form, Shape, text};
+use super::schema::{Schema, TextFormat, text};
 
 pub const USUAL: usize = 100;
 const MOST: i64 = 1000;
@@ -14,14 +14,14 @@ const MOST: i64 = 1000;
 pub const LIMIT: Parameter = Parameter {
     name: "limit",
     place: Place::Query,
-    shape: Shape::Whole { least: 1, most: MOST },
+    schema: Schema::Integer { least: 1, most: MOST },
     doc: "How many at most; 100 unless said otherwise.",
 };
 
 pub const CURSOR: Parameter = Parameter {
     name: "cursor",
     place: Place::Query,
-    shape: text(1, 2000, Form::Cursor),
+    schema: text(1, 2000, TextFormat::Cursor),
     doc: "Where to go on: `next_cursor` of the page before.",
 };
 

@@ -6,7 +6,7 @@ use trunkline_http::decode_value;
 use super::fault::Fault;
 use super::problem::Problem;
 use super::route::{Parameter, Place, Route};
-use super::shape::{Shape, nearest};
+use super::schema::{Schema, nearest};
 
 /// What was asked for, already checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -60,19 +60,19 @@ pub fn read(known: &'static [Parameter], raw: &str, faults: &mut Vec<Fault>) -> 
 
 fn unknown(name: &str, known: &'static [Parameter]) -> Fault {
     let shown = escaped(name);
-    let fault = Fault::parameter(&shown, "is not known here");
+    let fault = Fault::parameter(&shown, "is unknown");
     let names = || known.iter().filter(|k| k.place == Place::Query).map(|known| known.name);
     match nearest(name, names()) {
         Some(guess) => fault.hint(format!("did you mean `{guess}`?")),
         None if names().next().is_none() => fault.hint("this path takes no parameters"),
-        None => fault.hint(format!("known are: {}", names().collect::<Vec<_>>().join(", "))),
+        None => fault.hint(format!("expected one of {}", names().collect::<Vec<_>>().join(", "))),
     }
 }
 
 fn misfit(parameter: &Parameter, value: &str) -> Option<Fault> {
     let fault = |message: String| Some(Fault::parameter(parameter.name, message));
-    match &parameter.shape {
-        Shape::Whole { least, most } => {
+    match &parameter.schema {
+        Schema::Integer { least, most } => {
             let fits = value.parse().is_ok_and(|number: i64| (*least..=*most).contains(&number));
             if fits {
                 None
@@ -80,22 +80,22 @@ fn misfit(parameter: &Parameter, value: &str) -> Option<Fault> {
                 fault(format!("must be a whole number from {least} to {most}"))
             }
         }
-        Shape::Flag if matches!(value, "true" | "false") => None,
-        Shape::Flag => fault("must be true or false".to_owned()),
-        Shape::Word(words) if words.find(value).is_some() => None,
-        Shape::Word(words) => {
+        Schema::Bool if matches!(value, "true" | "false") => None,
+        Schema::Bool => fault("must be true or false".to_owned()),
+        Schema::Enum(words) if words.find(value).is_some() => None,
+        Schema::Enum(words) => {
             let fault = fault(format!("must be one of {}", words.known.join(", ")))?;
             Some(match nearest(value, words.known.iter().copied()) {
                 Some(guess) => fault.hint(format!("did you mean `{guess}`?")),
                 None => fault,
             })
         }
-        Shape::Text(rule) => match value.chars().count() {
+        Schema::Text(rule) => match value.chars().count() {
             length if length < rule.least => fault("must not be empty".to_owned()),
             length if length > rule.most => {
                 fault(format!("has more than {} characters", rule.most))
             }
-            _ => rule.form.fault(value).and_then(|(message, _)| fault(message)),
+            _ => rule.format.fault(value).and_then(|(message, _)| fault(message)),
         },
         // Nothing else can be said in a query; the table's test sees to it that none is asked for.
         _ => fault("cannot be given in a query".to_owned()),
@@ -105,21 +105,36 @@ fn misfit(parameter: &Parameter, value: &str) -> Option<Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::shape::{Case, Form, Words, text};
+    use crate::api::schema::{Case, EnumValues, TextFormat, text};
 
-    static STATUS: Words = Words { known: &["ok", "error"], case: Case::AsWritten };
+    static STATUS: EnumValues = EnumValues { known: &["ok", "error"], case: Case::Sensitive };
     const KNOWN: &[Parameter] = &[
-        Parameter { name: "server", place: Place::Query, shape: text(1, 10, Form::Line), doc: "" },
-        Parameter { name: "since", place: Place::Query, shape: text(1, 40, Form::Time), doc: "" },
-        Parameter { name: "status", place: Place::Query, shape: Shape::Word(&STATUS), doc: "" },
-        Parameter { name: "deep", place: Place::Query, shape: Shape::Flag, doc: "" },
+        Parameter {
+            name: "server",
+            place: Place::Query,
+            schema: text(1, 10, TextFormat::Line),
+            doc: "",
+        },
+        Parameter {
+            name: "since",
+            place: Place::Query,
+            schema: text(1, 40, TextFormat::Time),
+            doc: "",
+        },
+        Parameter { name: "status", place: Place::Query, schema: Schema::Enum(&STATUS), doc: "" },
+        Parameter { name: "deep", place: Place::Query, schema: Schema::Bool, doc: "" },
         Parameter {
             name: "limit",
             place: Place::Query,
-            shape: Shape::Whole { least: 1, most: 9 },
+            schema: Schema::Integer { least: 1, most: 9 },
             doc: "",
         },
-        Parameter { name: "id", place: Place::Path, shape: text(1, 10, Form::Line), doc: "" },
+        Parameter {
+            name: "id",
+            place: Place::Path,
+            schema: text(1, 10, TextFormat::Line),
+            doc: "",
+        },
     ];
 
     fn asked(raw: &str) -> (Query, String) {
@@ -152,7 +167,7 @@ mod tests {
     fn every_mistake_is_named() {
         for (raw, expected) in [
             ("limt=1", "did you mean `limit`?"),
-            ("id=1", "is not known here"),
+            ("id=1", "is unknown"),
             ("server", "must not be empty"),
             ("server=12345678901", "more than 10 characters"),
             ("server=a%0a", "control character"),

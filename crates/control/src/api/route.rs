@@ -1,7 +1,7 @@
 //! What one route is: where, who may, what goes in, what comes out, what can go wrong.
 
 use super::problem::Kind;
-use super::shape::Shape;
+use super::schema::Schema;
 use crate::access::Action;
 
 /// A route cannot be written down without saying who may use it.
@@ -134,7 +134,7 @@ pub enum SkillOperation {
 pub struct Parameter {
     pub name: &'static str,
     pub place: Place,
-    pub shape: Shape,
+    pub schema: Schema,
     pub doc: &'static str,
 }
 
@@ -149,10 +149,9 @@ pub enum Place {
 /// JSON that goes in.
 #[derive(Debug, Clone, Copy)]
 pub struct Body {
-    pub shape: Shape,
+    pub schema: Schema,
     /// In bytes.
     pub most: usize,
-    pub example: &'static str,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -166,10 +165,7 @@ pub struct Answer {
 #[derive(Debug, Clone, Copy)]
 pub enum Content {
     Nothing,
-    Json {
-        shape: Shape,
-        example: &'static str,
-    },
+    Json(Schema),
     /// Anything else, by its media type.
     Text(&'static str),
 }

@@ -12,8 +12,7 @@ use super::{Audit, AuditState, Bounds, Later, Log, page};
 use crate::api::paging::{self, List};
 use crate::api::route::Operation;
 use crate::api::routes;
-use crate::api::shape::Shape;
-use crate::api::view::AUDIT_LIST;
+use crate::api::view::AuditList;
 use crate::scratch::Folder;
 
 /// A log that can be told to fail.
@@ -195,7 +194,7 @@ async fn pages_follow_each_other_without_gaps_and_filters_hold() {
             let raw = format!("{asked}{cursor}");
             let (query, place) = paging::query(route, &raw, List::Audit).unwrap();
             let found = page(&store, &query, &place).await.unwrap();
-            crate::api::view::tests::assert_fits(&found.to_string(), &Shape::Object(&AUDIT_LIST));
+            crate::api::view::tests::assert_fits(&found.to_string(), &AuditList::SCHEMA);
             let records = found["records"].as_array().unwrap();
             seen.extend(records.iter().map(|r| r["action"].as_str().unwrap().to_owned()));
             let Some(next) = found["next_cursor"].as_str() else { break };

@@ -241,6 +241,7 @@ impl Group<'_> {
             input_schema: member(named.tool.definition, "inputSchema"),
             annotations: member(named.tool.definition, "annotations"),
             assigned: named.assigned.as_ref(),
+            server: None,
         });
         ToolGroup {
             id: self.shelf.id,

@@ -7,7 +7,7 @@ use super::shapes;
 use crate::api::problem::Kind;
 use crate::api::route::{Access, Answer, Content, Method, Parameter, Place, Route};
 use crate::api::routes;
-use crate::api::shape::schema;
+use crate::api::schema::{example, json_schema};
 
 /// Items of a list.
 pub(super) fn contents(out: &mut String) {
@@ -53,8 +53,8 @@ fn section(route: &Route, out: &mut String) {
     }
     parameters(route.parameters, out);
     if let Some(body) = &route.body {
-        let shape = shapes::words(&schema(&body.shape));
-        let _ = writeln!(out, "<h4>Body</h4>\n<p>{shape}</p>");
+        let schema = shapes::words(&json_schema(&body.schema));
+        let _ = writeln!(out, "<h4>Body</h4>\n<p>{schema}</p>");
     }
     let _ = writeln!(out, "<pre><code>{}</code></pre>", escape(&curl(route)));
     out.push_str("<h4>Answers</h4>\n");
@@ -81,7 +81,7 @@ fn parameters(parameters: &[Parameter], out: &mut String) {
             out,
             "<tr><td><code>{}</code></td><td>{place}</td><td>{}</td><td>{}</td></tr>",
             escape(parameter.name),
-            shapes::words(&schema(&parameter.shape)),
+            shapes::words(&json_schema(&parameter.schema)),
             inline(parameter.doc),
         );
     }
@@ -97,10 +97,10 @@ fn answer(answer: &Answer, out: &mut String) {
         Content::Text(media_type) => {
             let _ = writeln!(out, "<p><b>{status}</b> {doc} <code>{media_type}</code></p>");
         }
-        Content::Json { shape, example } => {
-            let shape = shapes::words(&schema(shape));
-            let _ = writeln!(out, "<p><b>{status}</b> {doc} {shape}</p>");
-            let example = pretty(example);
+        Content::Json(schema) => {
+            let words = shapes::words(&json_schema(schema));
+            let _ = writeln!(out, "<p><b>{status}</b> {doc} {words}</p>");
+            let example = format!("{:#}", example(schema));
             let _ = writeln!(out, "<pre><code>{}</code></pre>", escape(&example));
         }
     }
@@ -131,15 +131,10 @@ fn curl(route: &Route) -> String {
     let path = route.path.replace("{id}", "$ID");
     let _ = write!(out, " \\\n  \"http://127.0.0.1:3006{path}\"");
     if let Some(body) = &route.body {
-        let body = pretty(body.example).replace('\'', r"'\''");
+        let body = format!("{:#}", example(&body.schema)).replace('\'', r"'\''");
         let _ = write!(out, " \\\n  -H 'Content-Type: application/json' \\\n  -d '{body}'");
     }
     out
-}
-
-fn pretty(example: &str) -> String {
-    let value: Option<serde_json::Value> = serde_json::from_str(example).ok();
-    value.map_or_else(|| example.to_owned(), |value| format!("{value:#}"))
 }
 
 #[cfg(test)]

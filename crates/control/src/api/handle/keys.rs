@@ -1,7 +1,5 @@
 //! Keys, who asks, and the audit log.
 
-use serde_json::json;
-
 use super::Asked;
 use super::answer::Answer;
 use crate::access::{Action, Credential, Grants};
@@ -10,9 +8,9 @@ use crate::api::fault::{Fault, Pointer};
 use crate::api::input::NewKey;
 use crate::api::paging::{self, List, cursor};
 use crate::api::problem::{Kind, Problem};
-use crate::api::view::MeView;
+use crate::api::view::{KeyList, MeView};
 use crate::audit as log;
-use crate::keys::KeysError;
+use crate::keys::{KeyInfo, KeysError};
 use crate::platform::now;
 
 pub(super) async fn create(asked: &Asked<'_>) -> Result<Answer, Problem> {
@@ -32,8 +30,8 @@ pub(super) async fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (keys, total) = listed.map_err(|error| problem(&error))?;
     let full = keys.len() == page.limit;
     let next = keys.last().filter(|_| full).map(|key| cursor(List::Keys, key.view().id));
-    let keys: Vec<_> = keys.iter().map(|key| key.view().json()).collect();
-    Ok(Answer::json(200, &json!({"keys": keys, "total": total, "next_cursor": next})))
+    let keys = keys.iter().map(KeyInfo::view).collect();
+    Ok(Answer::json(200, &KeyList { keys, total, next_cursor: next }.json()))
 }
 
 pub(super) async fn revoke(asked: &Asked<'_>) -> Result<Answer, Problem> {

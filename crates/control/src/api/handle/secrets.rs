@@ -25,7 +25,7 @@ async fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
 
 async fn put(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
-    let new = PutSecret::read(&asked.body())?;
+    let new = asked.body().read::<PutSecret>()?;
     let (written, shown) = asked.platform.put_secret(name(asked), &new.value, asked.by()).await?;
     let status = match written {
         Written::New => 201,

@@ -5,7 +5,7 @@ use super::answer::Answer;
 use crate::api::input::RegisterServer;
 use crate::api::paging::{self, List, cursor};
 use crate::api::problem::Problem;
-use crate::api::view::{connected, connecting, disconnected};
+use crate::api::view::{Connecting, Disconnected, ServerList, Status};
 use crate::api::{PREFIX, etag};
 
 pub(super) async fn register(asked: &Asked<'_>) -> Result<Answer, Problem> {
@@ -26,9 +26,9 @@ pub(super) fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let more = servers.len() > page.limit;
     servers.truncate(page.limit);
     let next = servers.last().filter(|_| more).map(|(place, _)| cursor(List::Servers, place));
-    let servers: Vec<_> = servers.into_iter().map(|(_, json)| json).collect();
-    let body = serde_json::json!({"servers": servers, "total": total, "next_cursor": next});
-    Ok(asked.cached(Answer::json(200, &body)))
+    let servers = servers.into_iter().map(|(_, json)| json).collect();
+    let list = ServerList { servers, total, next_cursor: next };
+    Ok(asked.cached(Answer::json(200, &list.json())))
 }
 
 pub(super) fn get(asked: &Asked<'_>) -> Result<Answer, Problem> {
@@ -58,13 +58,16 @@ pub(super) async fn delete(asked: &Asked<'_>) -> Result<Answer, Problem> {
 pub(super) async fn connect(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let is_there = asked.platform.connect(asked.id(), asked.by()).await?;
-    Ok(Answer::json(202, &if is_there { connected() } else { connecting() }))
+    Ok(Answer::json(202, &if is_there { Connecting::ALREADY } else { Connecting::BEGUN }.json()))
 }
 
 pub(super) async fn disconnect(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let pending = asked.platform.disconnect(asked.id(), asked.by()).await?;
-    Ok(Answer::json(200, &disconnected(pending)))
+    Ok(Answer::json(
+        200,
+        &Disconnected { status: Status::Disconnected, pending_requests: pending }.json(),
+    ))
 }
 
 pub(super) async fn health(asked: &Asked<'_>) -> Result<Answer, Problem> {

@@ -35,7 +35,7 @@ fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
 
 async fn put(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
-    let new = PutSkill::read(&asked.body())?;
+    let new = asked.body().read::<PutSkill>()?;
     let (is_new, shown) = asked.platform.put_skill(asked.id(), new, asked.by()).await?;
     Ok(Answer::json(if is_new { 201 } else { 200 }, &shown))
 }

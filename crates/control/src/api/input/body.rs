@@ -3,10 +3,11 @@
 use trunkline_catalog::jsonc::{Dialect, Document, HalfPairs, Options, parse};
 use trunkline_http::is_type;
 
+use super::Members;
 use super::explain::explain;
 use crate::api::fault::{Fault, Pointer};
 use crate::api::problem::{Kind, Problem};
-use crate::api::shape::{Shape, check};
+use crate::api::schema::{ObjectSchema, Schema, check};
 
 /// Of a registration, a patch, a key: far more than anybody writes.
 pub const MOST_BODY: usize = 1024 * 1024;
@@ -52,13 +53,38 @@ impl<'a> Declared<'a> {
         })
     }
 
+    /// The body as a struct, or every mistake in it.
+    pub fn read<T: RequestBody>(&self) -> Result<T, Problem> {
+        self.read_and_check(|_, _| {})
+    }
+
+    /// `check` adds the mistakes that no schema can describe.
+    pub(super) fn read_and_check<T: RequestBody>(
+        &self,
+        check: impl FnOnce(&T, &mut Vec<Fault>),
+    ) -> Result<T, Problem> {
+        let (document, mut faults) = self.checked(&Schema::Object(T::OBJECT))?;
+        let read = T::from_members(&Members::of(&document.root));
+        check(&read, &mut faults);
+        none(faults)?;
+        Ok(read)
+    }
+
     /// The values with their places, and what is wrong with them.
-    pub(super) fn read(&self, shape: &Shape) -> Result<(Document, Vec<Fault>), Problem> {
+    pub(super) fn checked(&self, schema: &Schema) -> Result<(Document, Vec<Fault>), Problem> {
         let document = syntax(self.text(MOST_BODY)?)?;
         let mut faults = Vec::new();
-        check(&document.root, shape, &Pointer::root(), &mut faults);
+        check(&document.root, schema, &Pointer::root(), &mut faults);
         Ok((document, faults))
     }
+}
+
+/// A body that a handler gets as a struct: `request!` declares one.
+pub trait RequestBody: Sized {
+    const OBJECT: &'static ObjectSchema;
+
+    /// What has mistakes is read as far as it can be, so that all mistakes are found at once.
+    fn from_members(members: &Members<'_>) -> Self;
 }
 
 /// Strict JSON, or a problem that says where it stops being that.
@@ -93,7 +119,7 @@ mod tests {
             (Some("application/json"), b"{} {}", Some(400)),
         ] {
             let declared = Declared { content_type: content_type.map(str::as_bytes), bytes };
-            let status = declared.read(&Shape::AnyObject).err().map(|problem| problem.status());
+            let status = declared.checked(&Schema::AnyObject).err().map(|problem| problem.status());
             assert_eq!(status, expected, "{content_type:?} {}", bytes.len());
         }
     }

@@ -8,7 +8,9 @@ use trunkline_wire::{decode, is_json, members};
 use super::body::{Declared, MOST_ARGUMENTS, none, syntax};
 use crate::api::fault::{Fault, Pointer};
 use crate::api::problem::{Kind, Problem};
-use crate::api::shape::{Form, Object, Shape, Text, nearest, optional, required, text};
+use crate::api::schema::{
+    ObjectSchema, Schema, TextFormat, TextRule, nearest, optional, required, text,
+};
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct CallTool<'a> {
@@ -80,7 +82,7 @@ impl<'a> CallTool<'a> {
     }
 }
 
-fn string(value: &[u8], rule: &Text, at: &Pointer, faults: &mut Vec<Fault>) -> Option<String> {
+fn string(value: &[u8], rule: &TextRule, at: &Pointer, faults: &mut Vec<Fault>) -> Option<String> {
     let Some(found) = decode(value) else {
         faults.push(Fault::at(at, "must be a string"));
         return None;
@@ -88,37 +90,37 @@ fn string(value: &[u8], rule: &Text, at: &Pointer, faults: &mut Vec<Fault>) -> O
     let message = match found.chars().count() {
         0 => Some("must not be empty".to_owned()),
         length if length > rule.most => Some(format!("has more than {} characters", rule.most)),
-        _ => rule.form.fault(&found).map(|(message, _)| message),
+        _ => rule.format.fault(&found).map(|(message, _)| message),
     };
     faults.extend(message.map(|message| Fault::at(at, message)));
     Some(found.into_owned())
 }
 
 fn unknown(key: &str, at: &Pointer) -> Fault {
-    let fault = Fault::at(at, format!("`{}` is not known here", escaped(key)));
+    let fault = Fault::at(at, format!("unknown field `{}`", escaped(key)));
     match nearest(key, CALL_TOOL.fields.iter().map(|field| field.name)) {
         Some(guess) => fault.hint(format!("did you mean `{guess}`?")),
-        None => fault.hint("known are: name, server_id, arguments"),
+        None => fault.hint("expected one of name, server_id, arguments"),
     }
 }
 
-const NAME: Text = Text { least: 1, most: 1000, form: Form::Line };
-const ID: Text = Text { least: 1, most: 64, form: Form::Line };
+const NAME: TextRule = TextRule { least: 1, most: 1000, format: TextFormat::Line };
+const ID: TextRule = TextRule { least: 1, most: 64, format: TextFormat::Line };
 const NAME_DOC: &str = "`server.tool`; or, with `server_id`, the tool's name as its server has it.";
 
-pub static CALL_TOOL: Object = Object::request(
+pub static CALL_TOOL: ObjectSchema = ObjectSchema::request(
     "CallTool",
     "A call of a tool.",
     &[
-        required("name", Shape::Text(NAME), NAME_DOC),
+        required("name", Schema::Text(NAME), NAME_DOC),
         optional(
             "server_id",
-            Shape::OrNull(&text(ID.least, ID.most, ID.form)),
+            Schema::Nullable(&text(ID.least, ID.most, ID.format)),
             "The server that has it, where `name` does not say so.",
         ),
         optional(
             "arguments",
-            Shape::OrNull(&Shape::AnyObject),
+            Schema::Nullable(&Schema::AnyObject),
             "What the tool is called with; passed on to the byte.",
         ),
     ],
@@ -184,7 +186,7 @@ mod tests {
             (r#"{"name":"a","n\u0061me":"b"}"#, 422, "/name appears twice"),
             (r#"{"name":"a","arguments":[]}"#, 422, "/arguments must be an object"),
             (r#"{"name":"a","arguments":"{}"}"#, 422, "/arguments must be an object"),
-            (r#"{"name":"a","args":{}}"#, 422, "/args `args` is not known here"),
+            (r#"{"name":"a","args":{}}"#, 422, "/args unknown field `args`"),
             (r#"{"name":"a","server_id":7}"#, 422, "/server_id must be a string"),
             (r#"{"nmae":"a"}"#, 422, "one mistake: /nmae"),
         ] {

@@ -1,70 +1,49 @@
 //! `POST /keys`: a key to be made.
 
-use super::body::{Declared, none};
-use super::fields::Fields;
+use super::body::Declared;
 use crate::access::Role;
 use crate::api::fault::{Fault, Pointer};
 use crate::api::problem::Problem;
-use crate::api::shape::{Case, Form, Object, Shape, Words, optional, required, text};
-use crate::api::time;
+use crate::api::schema::{Case, EnumValues, Moment, Schema, TextFormat, request, text};
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewKey {
-    pub name: String,
-    pub role: Role,
-    /// Patterns of the tools it may see and call; `None` is all.
-    pub tools: Option<Vec<String>>,
-    /// Milliseconds since 1970.
-    pub expires_at: Option<i64>,
+pub static ROLES: EnumValues =
+    EnumValues { known: &["viewer", "caller", "operator", "admin"], case: Case::Sensitive };
+
+const PATTERNS: Schema = Schema::List { of: &text(1, 512, TextFormat::ToolPattern), most: 1000 };
+
+request! {
+    /// A key to be made.
+    #[derive(Debug)]
+    #[refused(
+        "id": "is given by Trunkline",
+        "key": "is made by Trunkline and shown once, in the answer",
+    )]
+    pub struct NewKey as "NewKey" {
+        /// Whose it is, or what for.
+        #[example = "ci"]
+        pub name: String => text(1, 100, TextFormat::Line),
+        /// What it may do.
+        #[example = "caller"]
+        pub role: Role => Schema::Enum(&ROLES),
+        /// Only these tools are seen and called with it: `server.tool`, `server.*`, `*.tool`, with `\.`
+        /// for a dot in a server's name. All, unless said otherwise.
+        #[example = ["github-mcp.*"]]
+        pub tools?: Vec<String> => Schema::Nullable(&PATTERNS),
+        /// From then on it is refused. Never, unless said otherwise.
+        pub expires_at?: i64 as Moment => Schema::Nullable(&text(20, 40, TextFormat::Time)),
+    }
 }
 
 impl NewKey {
     /// `now` in milliseconds since 1970.
     pub fn read(body: &Declared<'_>, now: i64) -> Result<Self, Problem> {
-        let (document, mut faults) = body.read(&Shape::Object(&NEW_KEY))?;
-        let fields = Fields::of(&document.root);
-        let expires_at = fields.text("expires_at").and_then(time::parse);
-        if expires_at.is_some_and(|moment| moment <= now) {
-            faults.push(Fault::at(&Pointer::root().key("expires_at"), "is in the past"));
-        }
-        none(faults)?;
-        Ok(Self {
-            name: fields.text("name").unwrap_or_default().to_owned(),
-            role: fields.text("role").and_then(Role::named).unwrap_or(Role::Viewer),
-            tools: fields.texts("tools"),
-            expires_at,
+        body.read_and_check(|new: &Self, faults| {
+            if new.expires_at.is_some_and(|moment| moment <= now) {
+                faults.push(Fault::at(&Pointer::root().key("expires_at"), "is in the past"));
+            }
         })
     }
 }
-
-pub static ROLES: Words =
-    Words { known: &["viewer", "caller", "operator", "admin"], case: Case::AsWritten };
-
-pub static NEW_KEY: Object = Object {
-    refused: &[
-        ("id", "is given by Trunkline"),
-        ("key", "is made by Trunkline and shown once, in the answer"),
-    ],
-    ..Object::request(
-        "NewKey",
-        "A key to be made.",
-        &[
-            required("name", text(1, 100, Form::Line), "Whose it is, or what for."),
-            required("role", Shape::Word(&ROLES), "What it may do."),
-            optional(
-                "tools",
-                Shape::OrNull(&Shape::List { of: &text(1, 512, Form::ToolPattern), most: 1000 }),
-                "Only these tools are seen and called with it: `server.tool`, `server.*`, \
-                 `*.tool`, with `\\.` for a dot in a server's name. All, unless said otherwise.",
-            ),
-            optional(
-                "expires_at",
-                Shape::OrNull(&text(20, 40, Form::Time)),
-                "From then on it is refused. Never, unless said otherwise.",
-            ),
-        ],
-    )
-};
 
 #[cfg(test)]
 mod tests {

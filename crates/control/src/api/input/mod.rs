@@ -3,23 +3,24 @@
 mod body;
 mod call;
 mod explain;
-mod fields;
 mod key;
+mod members;
 mod oauth;
 mod patch;
 mod register;
 mod search;
 mod secret;
+mod settings;
 mod skill;
 
-pub use body::{Declared, MOST_ARGUMENTS, MOST_BODY};
+pub use body::{Declared, MOST_ARGUMENTS, MOST_BODY, RequestBody};
 pub use call::{CALL_TOOL, CallTool};
-pub use key::{NEW_KEY, NewKey, ROLES};
+pub use key::{NewKey, ROLES};
+pub use members::Members;
 pub use oauth::OAuthClient;
 pub use patch::{Change, ConfigPatch, PATCH_REMOTE, PATCH_STDIO, Pairs, PatchServer};
-pub use register::{
-    REGISTER, RegisterServer, SECRET_SHOWN, TRANSPORTS, TransportType, server_name_fault,
-};
-pub use search::{SEARCH, SearchTools};
-pub use secret::{PUT_SECRET, PutSecret};
-pub use skill::{PUT_SKILL, PutSkill, SET_SKILLS, SetSkills};
+pub use register::{REGISTER, RegisterServer};
+pub use search::SearchTools;
+pub use secret::PutSecret;
+pub use settings::{SECRET_SHOWN, TransportType, server_name_fault};
+pub use skill::{PutSkill, SetSkills};

@@ -3,30 +3,25 @@
 
 use serde_json::{Value, json};
 
-use super::fields::Fields;
-use super::register::SECRET_SHOWN;
+use super::settings::{MASKED, SECRET_SHOWN};
 use crate::api::fault::{Fault, Pointer};
-use crate::api::shape::{Form, Object, Shape, optional, required, text};
+use crate::api::schema::{Schema, TextFormat, request, text};
 
-/// `Debug` shows no secret.
-#[derive(Clone, PartialEq, Eq)]
-pub struct OAuthClient {
-    pub client_id: String,
-    pub client_secret: Option<String>,
-    /// Asked for at a login instead of what the server names.
-    pub scopes: Vec<String>,
+const SCOPES: Schema = Schema::List { of: &text(1, 256, TextFormat::Line), most: 100 };
+
+request! {
+    /// For servers that want a login: a client that was registered by hand, and what to ask for.
+    pub struct OAuthClient as "OAuthClient" {
+        /// As the authorization server knows it.
+        pub client_id: String => text(1, 2000, TextFormat::Line),
+        /// Kept sealed and never shown; `${secret:NAME}` is resolved when it is used.
+        pub client_secret?: String => Schema::Nullable(&text(1, 4000, TextFormat::Line)),
+        /// Asked for instead of what the server names.
+        pub scopes: Vec<String> = Vec::new() => SCOPES,
+    }
 }
 
 impl OAuthClient {
-    pub(super) fn read(fields: &Fields<'_>) -> Self {
-        let owned = |name| fields.text(name).map(str::to_owned);
-        Self {
-            client_id: owned("client_id").unwrap_or_default(),
-            client_secret: owned("client_secret"),
-            scopes: fields.texts("scopes").unwrap_or_default(),
-        }
-    }
-
     /// Without the secret.
     pub fn shown(&self) -> Value {
         let secret = self.client_secret.as_ref().map(|_| SECRET_SHOWN);
@@ -51,38 +46,14 @@ impl std::fmt::Debug for OAuthClient {
     }
 }
 
-/// Somebody has sent back what we had shown him.
-pub(super) fn faults(fields: &Fields<'_>, faults: &mut Vec<Fault>) {
-    if fields.object("oauth").text("client_secret") == Some(SECRET_SHOWN) {
+/// A mask that came back is no secret.
+pub(super) fn check(client: Option<&OAuthClient>, faults: &mut Vec<Fault>) {
+    let secret = client.and_then(|client| client.client_secret.as_deref());
+    if secret == Some(SECRET_SHOWN) {
         let at = Pointer::root().key("oauth").key("client_secret");
-        faults.push(Fault::at(&at, "is not a value: secrets are shown so"));
+        faults.push(Fault::at(&at, MASKED));
     }
 }
-
-const ID: Shape = text(1, 2000, Form::Line);
-const SECRET: Shape = text(1, 4000, Form::Line);
-const SCOPE: Shape = text(1, 256, Form::Line);
-
-pub(super) static OAUTH: Object = Object::request(
-    "OAuthClient",
-    "For servers that want a login: a client that was registered by hand, and what to ask for.",
-    &[
-        required("client_id", ID, "As the authorization server knows it."),
-        optional(
-            "client_secret",
-            Shape::OrNull(&SECRET),
-            "Kept sealed and never shown; `${secret:NAME}` is resolved when it is used.",
-        ),
-        optional(
-            "scopes",
-            Shape::List { of: &SCOPE, most: 100 },
-            "Asked for instead of what the server names.",
-        ),
-    ],
-);
-
-pub(super) const OAUTH_DOC: &str =
-    "Who Trunkline is to the server's authorization server, where that cannot be found out.";
 
 #[cfg(test)]
 mod tests {

@@ -7,17 +7,18 @@
 use std::time::Duration;
 
 use trunkline_catalog::config::Transport;
+use trunkline_catalog::jsonc::Value;
 
 use super::body::{Declared, none};
-use super::fields::Fields;
-use super::oauth::{OAUTH, OAUTH_DOC, OAuthClient};
-use super::register::{
-    ARGS, ARGS_DOC, COMMAND, COMMAND_DOC, CONCURRENCY_DOC, CWD, CWD_DOC, DESCRIPTION, HEADER_NAME,
-    HEADER_VALUE, HEALTH_DOC, NAME, NAME_DOC, OPEN_CALLS, SECONDS, SECRET_SHOWN, TIMEOUT_DOC,
-    TransportType, URL, URL_DOC, VARIABLE_NAME, VARIABLE_VALUE,
+use super::members::Members;
+use super::oauth::OAuthClient;
+use super::settings::{
+    AUTO_CONNECT, CALL_TIMEOUT, COMMAND, CWD, DESCRIPTION, HEALTH_CHECK_URL, MAX_CONCURRENCY, NAME,
+    OAUTH, PATCHED_ARGS, PATCHED_ENV, PATCHED_HEADERS, SECRET_SHOWN, TransportType, URL,
+    connection_config,
 };
 use crate::api::problem::Problem;
-use crate::api::shape::{Case, Field, Map, Object, Shape, optional};
+use crate::api::schema::{Case, Field, FromJson, ObjectSchema, Schema, Seconds};
 use crate::api::view::shown_url;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,37 +65,34 @@ impl std::fmt::Debug for ConfigPatch {
 impl PatchServer {
     /// `kind` is the server's: it decides what its `connection_config` may hold.
     pub fn read(body: &Declared<'_>, kind: TransportType) -> Result<Self, Problem> {
-        let shape = match kind {
-            TransportType::Stdio => Shape::Object(&PATCH_STDIO),
-            TransportType::Sse | TransportType::Http => Shape::Object(&PATCH_REMOTE),
+        let schema = match kind {
+            TransportType::Stdio => Schema::Object(&PATCH_STDIO),
+            TransportType::Sse | TransportType::Http => Schema::Object(&PATCH_REMOTE),
         };
-        let (document, faults) = body.read(&shape)?;
+        let (document, faults) = body.checked(&schema)?;
         none(faults)?;
-        let fields = Fields::of(&document.root);
-        let client = fields.object("oauth");
-        let client = fields.is_object("oauth").then(|| OAuthClient::read(&client));
-        let config = fields.object("connection_config");
-        let owned = |fields: &Fields<'_>, name: &str| fields.text(name).map(str::to_owned);
-        let text = |fields: &Fields<'_>, name| change(fields, name, owned(fields, name));
+        let members = Members::of(&document.root);
+        let config = members.object("connection_config");
         let pairs = |name| {
-            let pairs = config.value(name).map(|_| without_shown(config.pairs(name)));
-            change(&config, name, pairs)
+            let pairs = config.value(name).map(|_| without_masked(config.pairs(name)));
+            Change::of_member(&config, name, pairs)
         };
+        let timeout = members.read(CALL_TIMEOUT.name).map(|Seconds(timeout)| timeout);
         Ok(Self {
-            name: owned(&fields, "name"),
-            description: text(&fields, "description"),
-            auto_connect: fields.flag("auto_connect"),
-            health_check_url: text(&fields, "health_check_url"),
-            call_timeout: change(&fields, "call_timeout", fields.seconds("call_timeout")),
-            max_concurrency: change(&fields, "max_concurrency", fields.whole("max_concurrency")),
-            oauth: change(&fields, "oauth", client),
+            name: members.read(NAME.name),
+            description: Change::read(&members, DESCRIPTION.name),
+            auto_connect: members.read(AUTO_CONNECT.name),
+            health_check_url: Change::read(&members, HEALTH_CHECK_URL.name),
+            call_timeout: Change::of_member(&members, CALL_TIMEOUT.name, timeout),
+            max_concurrency: Change::read(&members, MAX_CONCURRENCY.name),
+            oauth: Change::of_member(&members, OAUTH.name, members.read_object(OAUTH.name)),
             config: ConfigPatch {
-                command: owned(&config, "command"),
-                args: change(&config, "args", config.texts("args")),
-                env: pairs("env"),
-                cwd: text(&config, "cwd"),
-                url: owned(&config, "url"),
-                headers: pairs("headers"),
+                command: config.read(COMMAND.name),
+                args: Change::read(&config, PATCHED_ARGS.name),
+                env: pairs(PATCHED_ENV.name),
+                cwd: Change::read(&config, CWD.name),
+                url: config.read(URL.name),
+                headers: pairs(PATCHED_HEADERS.name),
             },
         })
     }
@@ -124,15 +122,15 @@ impl ConfigPatch {
         &'a self,
         headers: &'a [(String, String)],
     ) -> impl Iterator<Item = &'a str> {
-        left(&self.headers, headers, Case::Any)
+        left(&self.headers, headers, Case::Insensitive)
     }
 
-    /// The same for variables.
+    /// Those of these variables whose values stay as they are.
     pub fn leaves_variables<'a>(
         &'a self,
         env: &'a [(String, String)],
     ) -> impl Iterator<Item = &'a str> {
-        left(&self.env, env, Case::AsWritten)
+        left(&self.env, env, Case::Sensitive)
     }
 
     pub fn apply(self, transport: &mut Transport) {
@@ -140,7 +138,7 @@ impl ConfigPatch {
             Transport::Stdio { command, args, env, cwd } => {
                 set(command, self.command);
                 self.args.apply(args);
-                merge(env, self.env, Case::AsWritten);
+                merge(env, self.env, Case::Sensitive);
                 match self.cwd {
                     Change::Keep => {}
                     Change::Set(new) => *cwd = Some(new),
@@ -149,7 +147,7 @@ impl ConfigPatch {
             }
             Transport::Remote { url, headers, .. } => {
                 set(url, self.url.filter(|new| !is_as_shown(new, url)));
-                merge(headers, self.headers, Case::Any);
+                merge(headers, self.headers, Case::Insensitive);
             }
         }
     }
@@ -166,6 +164,22 @@ impl<T: Default> Change<T> {
 }
 
 impl<T> Change<T> {
+    /// Null takes away, what is not named stays (RFC 7396, 2).
+    fn of_member(members: &Members<'_>, name: &str, value: Option<T>) -> Self {
+        match value {
+            _ if matches!(members.value(name), Some(Value::Null)) => Self::Clear,
+            Some(value) => Self::Set(value),
+            None => Self::Keep,
+        }
+    }
+
+    fn read(members: &Members<'_>, name: &str) -> Self
+    where
+        T: FromJson,
+    {
+        Self::of_member(members, name, members.read(name))
+    }
+
     /// What becomes of a value that there may be.
     pub fn of(self, before: Option<T>) -> Option<T> {
         match self {
@@ -177,7 +191,7 @@ impl<T> Change<T> {
 }
 
 impl Change<String> {
-    /// The same; an address that comes back as it was shown stays.
+    /// As `of`; an address that comes back as it was shown stays.
     pub fn of_url(self, before: Option<String>) -> Option<String> {
         match (self, before) {
             (Self::Set(new), Some(url)) if is_as_shown(&new, &url) => Some(url),
@@ -187,7 +201,7 @@ impl Change<String> {
 }
 
 impl Change<OAuthClient> {
-    /// The same; a secret that comes back as it was shown stays.
+    /// As `of`; a secret that comes back as it was shown stays.
     pub fn of_client(self, before: Option<OAuthClient>) -> Option<OAuthClient> {
         let secret = before.as_ref().and_then(|client| client.client_secret.clone());
         let mut client = self.of(before)?;
@@ -195,14 +209,6 @@ impl Change<OAuthClient> {
             client.client_secret = secret;
         }
         Some(client)
-    }
-}
-
-fn change<T>(fields: &Fields<'_>, name: &str, value: Option<T>) -> Change<T> {
-    match value {
-        _ if fields.is_null(name) => Change::Clear,
-        Some(value) => Change::Set(value),
-        None => Change::Keep,
     }
 }
 
@@ -217,7 +223,7 @@ fn set(value: &mut String, new: Option<String>) {
     }
 }
 
-fn without_shown(pairs: Pairs) -> Pairs {
+fn without_masked(pairs: Pairs) -> Pairs {
     pairs.into_iter().filter(|(_, value)| value.as_deref() != Some(SECRET_SHOWN)).collect()
 }
 
@@ -255,94 +261,67 @@ fn left<'a>(
 
 fn is_same(known: &str, name: &str, case: Case) -> bool {
     match case {
-        Case::AsWritten => known == name,
-        Case::Any => known.eq_ignore_ascii_case(name),
+        Case::Sensitive => known == name,
+        Case::Insensitive => known.eq_ignore_ascii_case(name),
     }
 }
 
-static HEADERS: Map =
-    Map { names: HEADER_NAME, values: Shape::OrNull(&HEADER_VALUE), case: Case::Any, most: 100 };
-static ENV: Map = Map {
-    names: VARIABLE_NAME,
-    values: Shape::OrNull(&VARIABLE_VALUE),
-    case: Case::AsWritten,
-    most: 500,
-};
+const OF_REMOTE: &str = "belongs to servers of transport SSE and HTTP; this one is STDIO";
+const OF_STDIO: &str = "belongs to servers of transport STDIO; this one is on the network";
 
-const MERGED: &str = "Those named are changed, null takes one away, `***` leaves it.";
-
-static STDIO_CONFIG: Object = Object {
-    refused: &[
-        ("url", "belongs to servers of transport SSE and HTTP; this one is STDIO"),
-        ("headers", "belongs to servers of transport SSE and HTTP; this one is STDIO"),
-    ],
-    ..Object::request(
+const STDIO_CONFIG: ObjectSchema = ObjectSchema {
+    refused: &[("url", OF_REMOTE), ("headers", OF_REMOTE)],
+    ..ObjectSchema::request(
         "PatchStdioConfig",
         "What is different about the command.",
-        &[
-            optional("command", COMMAND, COMMAND_DOC),
-            optional("args", Shape::OrNull(&ARGS), ARGS_DOC),
-            optional("env", Shape::OrNull(&Shape::Map(&ENV)), MERGED),
-            optional("cwd", Shape::OrNull(&CWD), CWD_DOC),
-        ],
+        &[COMMAND.optional(), PATCHED_ARGS, PATCHED_ENV, CWD],
     )
 };
 
-static REMOTE_CONFIG: Object = Object {
-    refused: &[
-        ("command", "belongs to servers of transport STDIO; this one is on the network"),
-        ("args", "belongs to servers of transport STDIO; this one is on the network"),
-        ("env", "belongs to servers of transport STDIO; this one is on the network"),
-        ("cwd", "belongs to servers of transport STDIO; this one is on the network"),
-    ],
-    ..Object::request(
+const REMOTE_CONFIG: ObjectSchema = ObjectSchema {
+    refused: &[("command", OF_STDIO), ("args", OF_STDIO), ("env", OF_STDIO), ("cwd", OF_STDIO)],
+    ..ObjectSchema::request(
         "PatchRemoteConfig",
         "What is different about the address.",
-        &[
-            optional("url", URL, URL_DOC),
-            optional("headers", Shape::OrNull(&Shape::Map(&HEADERS)), MERGED),
-        ],
+        &[URL.optional(), PATCHED_HEADERS],
     )
 };
 
-const fn fields(config: Shape) -> [Field; 7] {
+const fn fields(config: Schema) -> [Field; 7] {
     [
-        optional("name", Shape::Text(NAME), NAME_DOC),
-        optional("description", Shape::OrNull(&DESCRIPTION), "What it is for."),
-        optional("connection_config", config, "Where it is, and what it is given."),
-        optional("auto_connect", Shape::Flag, "Connect it whenever Trunkline starts."),
-        optional("health_check_url", Shape::OrNull(&URL), HEALTH_DOC),
-        optional("call_timeout", Shape::OrNull(&SECONDS), TIMEOUT_DOC),
-        optional("max_concurrency", Shape::OrNull(&OPEN_CALLS), CONCURRENCY_DOC),
+        NAME.optional(),
+        DESCRIPTION,
+        connection_config(config).optional(),
+        Field { doc: "Connect it whenever Trunkline starts.", ..AUTO_CONNECT },
+        HEALTH_CHECK_URL,
+        CALL_TIMEOUT,
+        MAX_CONCURRENCY,
     ]
 }
 
-const FIXED: &[(&str, &str)] = &[
-    ("id", "cannot be changed"),
-    ("transport_type", "cannot be changed: register the server anew"),
-    ("status", "is what Trunkline finds; use connect and disconnect"),
-    ("registered_at", "cannot be changed"),
-    ("revision", "cannot be changed; send it as `If-Match`"),
-];
-
-static STDIO_FIELDS: [Field; 7] = fields(Shape::Object(&STDIO_CONFIG));
-static REMOTE_FIELDS: [Field; 8] = {
-    let [a, b, c, d, e, f, g] = fields(Shape::Object(&REMOTE_CONFIG));
-    [a, b, c, d, e, f, g, optional("oauth", Shape::OrNull(&Shape::Object(&OAUTH)), OAUTH_DOC)]
+const STDIO_FIELDS: [Field; 7] = fields(Schema::Object(&STDIO_CONFIG));
+const REMOTE_FIELDS: [Field; 8] = {
+    let [a, b, c, d, e, f, g] = fields(Schema::Object(&REMOTE_CONFIG));
+    [a, b, c, d, e, f, g, OAUTH]
 };
 
-pub static PATCH_STDIO: Object = Object {
-    refused: FIXED,
-    ..Object::request("PatchStdioServer", "Changes to a server of transport STDIO.", &STDIO_FIELDS)
-};
-pub static PATCH_REMOTE: Object = Object {
-    refused: FIXED,
-    ..Object::request(
-        "PatchRemoteServer",
-        "Changes to a server of transport SSE or HTTP.",
-        &REMOTE_FIELDS,
-    )
-};
+const fn patch(name: &'static str, doc: &'static str, fields: &'static [Field]) -> ObjectSchema {
+    ObjectSchema {
+        refused: &[
+            ("id", "cannot be changed"),
+            ("transport_type", "cannot be changed: register the server anew"),
+            ("status", "is what Trunkline finds; use connect and disconnect"),
+            ("registered_at", "cannot be changed"),
+            ("revision", "cannot be changed; send it as `If-Match`"),
+        ],
+        ..ObjectSchema::request(name, doc, fields)
+    }
+}
+
+pub const PATCH_STDIO: ObjectSchema =
+    patch("PatchStdioServer", "Changes to a server of transport STDIO.", &STDIO_FIELDS);
+pub const PATCH_REMOTE: ObjectSchema =
+    patch("PatchRemoteServer", "Changes to a server of transport SSE or HTTP.", &REMOTE_FIELDS);
 
 #[cfg(test)]
 mod tests {
@@ -459,7 +438,7 @@ mod tests {
                 TransportType::Stdio,
                 "this one is STDIO",
             ),
-            (r#"{"auto_conect":true}"#, TransportType::Http, "is not known here"),
+            (r#"{"auto_conect":true}"#, TransportType::Http, "unknown field `auto_conect`"),
             (r#"[]"#, TransportType::Http, "the body must be an object"),
         ] {
             let problem = read(json, kind).expect_err(json);

@@ -5,23 +5,16 @@ use std::time::Duration;
 use trunkline_catalog::config::{RemoteKind, Transport};
 
 use super::body::{Declared, none};
-use super::fields::Fields;
-use super::oauth::{self, OAUTH, OAUTH_DOC, OAuthClient};
+use super::members::Members;
+use super::oauth::{self, OAuthClient};
+use super::settings::{
+    ARGS, AUTO_CONNECT, CALL_TIMEOUT, COMMAND, CWD, DESCRIPTION, ENV, HEADERS, HEALTH_CHECK_URL,
+    MASKED, MAX_CONCURRENCY, NAME, OAUTH, SECRET_SHOWN, TransportType, URL, connection_config,
+    transport_type,
+};
 use crate::api::fault::{Fault, Pointer};
 use crate::api::problem::Problem;
-use crate::api::shape::{
-    Case, Field, Form, Map, Object, Shape, Text, Variants, Words, optional, required, text,
-};
-
-/// How secrets are shown; nobody can mean it as a value.
-pub const SECRET_SHOWN: &str = "***";
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TransportType {
-    Stdio,
-    Sse,
-    Http,
-}
+use crate::api::schema::{Case, EnumValues, Field, ObjectSchema, Schema, Seconds, TaggedObjects};
 
 /// A registration that can be used. `Debug` shows no values of headers and variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,221 +32,143 @@ pub struct RegisterServer {
 
 impl RegisterServer {
     pub fn read(body: &Declared<'_>) -> Result<Self, Problem> {
-        let (document, mut faults) = body.read(&Shape::Variants(&REGISTER))?;
-        let fields = Fields::of(&document.root);
-        hidden_values(&fields, &mut faults);
-        oauth::faults(&fields, &mut faults);
+        let (document, mut faults) = body.checked(&Schema::Tagged(&REGISTER))?;
+        let members = Members::of(&document.root);
+        let oauth = members.read_object(OAUTH.name);
+        masked_values(&members, &mut faults);
+        oauth::check(oauth.as_ref(), &mut faults);
         none(faults)?;
-        let kind = fields.text("transport_type").and_then(TransportType::named);
-        let config = fields.object("connection_config");
-        let owned = |name: &str| fields.text(name).map(str::to_owned);
         Ok(Self {
-            name: owned("name").unwrap_or_default(),
-            description: owned("description"),
-            transport: transport(kind, &config),
-            auto_connect: fields.flag("auto_connect").unwrap_or(true),
-            health_check_url: owned("health_check_url"),
-            call_timeout: fields.seconds("call_timeout"),
-            max_concurrency: fields.whole("max_concurrency"),
-            oauth: fields.is_object("oauth").then(|| OAuthClient::read(&fields.object("oauth"))),
+            name: members.read(NAME.name).unwrap_or_default(),
+            description: members.read(DESCRIPTION.name),
+            transport: transport(&members),
+            auto_connect: members.read(AUTO_CONNECT.name).unwrap_or(true),
+            health_check_url: members.read(HEALTH_CHECK_URL.name),
+            call_timeout: members.read(CALL_TIMEOUT.name).map(|Seconds(timeout)| timeout),
+            max_concurrency: members.read(MAX_CONCURRENCY.name),
+            oauth,
         })
     }
 }
 
-impl TransportType {
-    pub fn of(transport: &Transport) -> Self {
-        match transport {
-            Transport::Stdio { .. } => Self::Stdio,
-            Transport::Remote { kind: RemoteKind::Sse, .. } => Self::Sse,
-            Transport::Remote { .. } => Self::Http,
-        }
-    }
-
-    pub fn named(word: &str) -> Option<Self> {
-        [Self::Stdio, Self::Sse, Self::Http]
-            .into_iter()
-            .find(|kind| kind.as_str().eq_ignore_ascii_case(word))
-    }
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Stdio => "STDIO",
-            Self::Sse => "SSE",
-            Self::Http => "HTTP",
-        }
-    }
-}
-
-/// What is wrong with a server's name, if anything is: for names that do not come in a body.
-pub fn server_name_fault(name: &str) -> Option<String> {
-    match name.chars().count() {
-        0 => Some("must not be empty".to_owned()),
-        length if length > NAME.most => Some(format!("has more than {} characters", NAME.most)),
-        _ => NAME.form.fault(name).map(|(message, _)| message),
-    }
-}
-
-fn transport(kind: Option<TransportType>, config: &Fields<'_>) -> Transport {
+fn transport(members: &Members<'_>) -> Transport {
+    let kind = members.read::<String>("transport_type");
+    let kind = kind.as_deref().and_then(TransportType::named);
+    let config = members.object("connection_config");
     let pairs = |name| {
         let pairs = config.pairs(name).into_iter();
         pairs.filter_map(|(name, value)| Some((name, value?))).collect()
     };
-    let owned = |name: &str| config.text(name).map(str::to_owned);
     let remote = |kind| Transport::Remote {
-        url: owned("url").unwrap_or_default(),
+        url: config.read(URL.name).unwrap_or_default(),
         kind,
-        headers: pairs("headers"),
+        headers: pairs(HEADERS.name),
     };
     match kind {
         Some(TransportType::Sse) => remote(RemoteKind::Sse),
         Some(TransportType::Http) => remote(RemoteKind::Http),
         Some(TransportType::Stdio) | None => Transport::Stdio {
-            command: owned("command").unwrap_or_default(),
-            args: config.texts("args").unwrap_or_default(),
-            env: pairs("env"),
-            cwd: owned("cwd"),
+            command: config.read(COMMAND.name).unwrap_or_default(),
+            args: config.read(ARGS.name).unwrap_or_default(),
+            env: pairs(ENV.name),
+            cwd: config.read(CWD.name),
         },
     }
 }
 
-/// Somebody has sent back what we had shown him.
-fn hidden_values(fields: &Fields<'_>, faults: &mut Vec<Fault>) {
+/// Values that were sent back as they are shown.
+fn masked_values(members: &Members<'_>, faults: &mut Vec<Fault>) {
     let at = Pointer::root().key("connection_config");
-    for map in ["headers", "env"] {
-        for (name, value) in fields.object("connection_config").pairs(map) {
+    for map in [HEADERS.name, ENV.name] {
+        for (name, value) in members.object("connection_config").pairs(map) {
             if value.as_deref() == Some(SECRET_SHOWN) {
-                let fault =
-                    Fault::at(&at.key(map).key(&name), "is not a value: secrets are shown so");
+                let fault = Fault::at(&at.key(map).key(&name), MASKED);
                 faults.push(fault.hint("write the value itself, `${NAME}` or `${secret:NAME}`"));
             }
         }
     }
 }
 
-pub(super) const NAME: Text = Text { least: 1, most: 64, form: Form::ServerName };
-pub(super) const DESCRIPTION: Shape = text(0, 4000, Form::Prose);
-pub(super) const URL: Shape = text(1, 4000, Form::Url);
-pub(super) const SECONDS: Shape = Shape::Whole { least: 1, most: 86_400 };
-pub(super) const OPEN_CALLS: Shape = Shape::Whole { least: 1, most: 10_000 };
-pub(super) const COMMAND: Shape = text(1, 4000, Form::Value);
-pub(super) const ARGS: Shape = Shape::List { of: &text(0, 32_000, Form::Value), most: 1000 };
-pub(super) const CWD: Shape = text(1, 4000, Form::Value);
+const OF_REMOTE: &str = "belongs to servers of transport SSE and HTTP";
+const OF_STDIO: &str = "belongs to servers of transport STDIO";
 
-pub(super) const HEADER_NAME: Text = Text { least: 1, most: 200, form: Form::HeaderName };
-pub(super) const HEADER_VALUE: Shape = text(0, 16_000, Form::HeaderValue);
-pub(super) const VARIABLE_NAME: Text = Text { least: 1, most: 200, form: Form::VariableName };
-pub(super) const VARIABLE_VALUE: Shape = text(0, 32_000, Form::Value);
-
-static HEADERS: Map = Map { names: HEADER_NAME, values: HEADER_VALUE, case: Case::Any, most: 100 };
-static ENV: Map =
-    Map { names: VARIABLE_NAME, values: VARIABLE_VALUE, case: Case::AsWritten, most: 500 };
-
-/// Every transport, as it is shown; read in any case.
-pub static TRANSPORTS: Words = Words { known: &["STDIO", "SSE", "HTTP"], case: Case::Any };
-static STDIO_ONLY: Words = Words { known: &["STDIO"], case: Case::Any };
-static REMOTE_ONLY: Words = Words { known: &["SSE", "HTTP"], case: Case::Any };
-
-pub(super) const COMMAND_DOC: &str = "The program; no shell reads it.";
-pub(super) const ARGS_DOC: &str = "Its arguments.";
-pub(super) const CWD_DOC: &str = "The directory it is started in.";
-pub(super) const URL_DOC: &str =
-    "Where the server is: http:// or https://. `${NAME}` may stand in the path and the query.";
-const ENV_DOC: &str = "Its variables. Values are kept sealed and never shown; `${NAME}` and \
-                       `${secret:NAME}` are resolved when the server is connected.";
-const HEADERS_DOC: &str = "Sent with every request. Values are kept sealed and never shown; \
-                           `${NAME}` and `${secret:NAME}` are resolved when the server is \
-                           connected.";
-pub(super) const HEALTH_DOC: &str =
-    "Asked at each health check; without it, health is what the server's messages say.";
-pub(super) const TIMEOUT_DOC: &str = "Seconds a call may take.";
-pub(super) const CONCURRENCY_DOC: &str = "Calls the server may have open at a time.";
-pub(super) const NAME_DOC: &str =
-    "Letters, digits, `-`, `_` and `.`; the prefix of the server's tools.";
-
-static STDIO_CONFIG: Object = Object {
-    refused: &[
-        ("url", "belongs to servers of transport SSE and HTTP"),
-        ("headers", "belongs to servers of transport SSE and HTTP"),
-    ],
-    ..Object::request(
+const STDIO_CONFIG: ObjectSchema = ObjectSchema {
+    refused: &[("url", OF_REMOTE), ("headers", OF_REMOTE)],
+    ..ObjectSchema::request(
         "StdioConfig",
         "A command on the machine Trunkline runs on.",
-        &[
-            required("command", COMMAND, COMMAND_DOC),
-            optional("args", ARGS, ARGS_DOC),
-            optional("env", Shape::Map(&ENV), ENV_DOC),
-            optional("cwd", Shape::OrNull(&CWD), CWD_DOC),
-        ],
+        &[COMMAND, ARGS, ENV, CWD],
     )
 };
 
-static REMOTE_CONFIG: Object = Object {
-    refused: &[
-        ("command", "belongs to servers of transport STDIO"),
-        ("args", "belongs to servers of transport STDIO"),
-        ("env", "belongs to servers of transport STDIO"),
-        ("cwd", "belongs to servers of transport STDIO"),
-    ],
-    ..Object::request(
-        "RemoteConfig",
-        "A server on the network.",
-        &[required("url", URL, URL_DOC), optional("headers", Shape::Map(&HEADERS), HEADERS_DOC)],
-    )
+const REMOTE_CONFIG: ObjectSchema = ObjectSchema {
+    refused: &[("command", OF_STDIO), ("args", OF_STDIO), ("env", OF_STDIO), ("cwd", OF_STDIO)],
+    ..ObjectSchema::request("RemoteConfig", "A server on the network.", &[URL, HEADERS])
 };
 
-/// What every registration has, around the two members that differ.
-const fn fields(kind: Shape, config: Shape) -> [Field; 8] {
+const fn fields(values: &'static EnumValues, config: Schema) -> [Field; 8] {
     [
-        required("name", Shape::Text(NAME), NAME_DOC),
-        optional("description", Shape::OrNull(&DESCRIPTION), "What it is for."),
-        required("transport_type", kind, "How it is reached: STDIO, SSE or HTTP."),
-        required("connection_config", config, "Where it is, and what it is given."),
-        optional(
-            "auto_connect",
-            Shape::Flag,
-            "Connect it now and whenever Trunkline starts; true unless said otherwise.",
-        ),
-        optional("health_check_url", Shape::OrNull(&URL), HEALTH_DOC),
-        optional("call_timeout", Shape::OrNull(&SECONDS), TIMEOUT_DOC),
-        optional("max_concurrency", Shape::OrNull(&OPEN_CALLS), CONCURRENCY_DOC),
+        NAME,
+        DESCRIPTION,
+        transport_type(values),
+        connection_config(config),
+        AUTO_CONNECT,
+        HEALTH_CHECK_URL,
+        CALL_TIMEOUT,
+        MAX_CONCURRENCY,
     ]
 }
 
-static STDIO_FIELDS: [Field; 8] = fields(Shape::Word(&STDIO_ONLY), Shape::Object(&STDIO_CONFIG));
-static REMOTE_FIELDS: [Field; 9] = {
-    let [a, b, c, d, e, f, g, h] = fields(Shape::Word(&REMOTE_ONLY), Shape::Object(&REMOTE_CONFIG));
-    [a, b, c, d, e, f, g, h, optional("oauth", Shape::OrNull(&Shape::Object(&OAUTH)), OAUTH_DOC)]
-};
-static COMMON_FIELDS: [Field; 8] = fields(Shape::Word(&TRANSPORTS), Shape::AnyObject);
+const fn named(values: &'static [&'static str]) -> EnumValues {
+    EnumValues { known: values, case: Case::Insensitive }
+}
 
-const GIVEN_BY_US: &[(&str, &str)] = &[
-    ("id", "is given by Trunkline"),
-    ("status", "is what Trunkline finds; use `auto_connect`, or connect and disconnect"),
-    ("registered_at", "is given by Trunkline"),
-];
-
-static STDIO: Object = Object {
-    refused: GIVEN_BY_US,
-    ..Object::request("RegisterStdioServer", "A server that is a command.", &STDIO_FIELDS)
+const STDIO_FIELDS: [Field; 8] = fields(&named(&["STDIO"]), Schema::Object(&STDIO_CONFIG));
+const REMOTE_FIELDS: [Field; 9] = {
+    let [a, b, c, d, e, f, g, h] = fields(&named(&["SSE", "HTTP"]), Schema::Object(&REMOTE_CONFIG));
+    [a, b, c, d, e, f, g, h, OAUTH]
 };
-static REMOTE: Object = Object {
-    refused: GIVEN_BY_US,
-    ..Object::request("RegisterRemoteServer", "A server on the network.", &REMOTE_FIELDS)
-};
-static COMMON: Object =
-    Object { refused: GIVEN_BY_US, ..Object::request("RegisterAnyServer", "", &COMMON_FIELDS) };
 
-pub static REGISTER: Variants = Variants {
+const fn registration(
+    name: &'static str,
+    doc: &'static str,
+    fields: &'static [Field],
+) -> ObjectSchema {
+    ObjectSchema {
+        refused: &[
+            ("id", "is given by Trunkline"),
+            ("status", "is what Trunkline finds; use `auto_connect`, or connect and disconnect"),
+            ("registered_at", "is given by Trunkline"),
+        ],
+        ..ObjectSchema::request(name, doc, fields)
+    }
+}
+
+pub static REGISTER: TaggedObjects = TaggedObjects {
     name: "RegisterServer",
     doc: "A server to register.",
     tag: "transport_type",
-    cases: &[(&["STDIO"], &STDIO), (&["SSE", "HTTP"], &REMOTE)],
-    common: &COMMON,
+    cases: &[
+        (
+            &["STDIO"],
+            &registration("RegisterStdioServer", "A server that is a command.", &STDIO_FIELDS),
+        ),
+        (
+            &["SSE", "HTTP"],
+            &registration("RegisterRemoteServer", "A server on the network.", &REMOTE_FIELDS),
+        ),
+    ],
+    common: &registration(
+        "RegisterAnyServer",
+        "",
+        &fields(&named(TransportType::VALUES.known), Schema::AnyObject),
+    ),
 };
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::input::server_name_fault;
 
     fn read(json: &str) -> Result<RegisterServer, Problem> {
         let content_type = Some(&b"application/json"[..]);

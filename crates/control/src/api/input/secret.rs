@@ -2,24 +2,17 @@
 
 use zeroize::Zeroizing;
 
-use super::body::{Declared, none};
-use super::fields::Fields;
-use crate::api::problem::Problem;
-use crate::api::shape::{Form, Object, Shape, required, text};
+use crate::api::schema::{TextFormat, request, text};
 use crate::secrets::LONGEST_SECRET;
 
-/// `Debug` does not show it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct PutSecret {
-    pub value: Zeroizing<String>,
-}
-
-impl PutSecret {
-    pub fn read(body: &Declared<'_>) -> Result<Self, Problem> {
-        let (document, faults) = body.read(&Shape::Object(&PUT_SECRET))?;
-        none(faults)?;
-        let value = Fields::of(&document.root).text("value").unwrap_or_default();
-        Ok(Self { value: Zeroizing::new(value.to_owned()) })
+request! {
+    /// A secret's value.
+    #[refused("name": "is in the path")]
+    pub struct PutSecret as "PutSecret" {
+        /// Kept sealed and never shown. It may have line ends (a PEM key), but not where it is sent in a
+        /// header. References in it are not resolved.
+        #[example = "ghp_example"]
+        pub value: Zeroizing<String> => text(1, LONGEST_SECRET, TextFormat::Secret),
     }
 }
 
@@ -29,27 +22,15 @@ impl std::fmt::Debug for PutSecret {
     }
 }
 
-pub static PUT_SECRET: Object = Object {
-    refused: &[("name", "is in the path")],
-    ..Object::request(
-        "PutSecret",
-        "A secret's value.",
-        &[required(
-            "value",
-            text(1, LONGEST_SECRET, Form::Secret),
-            "Kept sealed and never shown. It may have line ends (a PEM key), but not where it is \
-             sent in a header. References in it are not resolved.",
-        )],
-    )
-};
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::input::Declared;
+    use crate::api::problem::Problem;
 
     fn read(json: &str) -> Result<PutSecret, Problem> {
         let content_type = Some(&b"application/json"[..]);
-        PutSecret::read(&Declared { content_type, bytes: json.as_bytes() })
+        Declared { content_type, bytes: json.as_bytes() }.read()
     }
 
     #[test]

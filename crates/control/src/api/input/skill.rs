@@ -2,97 +2,66 @@
 
 use std::collections::HashSet;
 
-use super::body::{Declared, none};
-use super::fields::Fields;
+use super::body::Declared;
 use crate::api::fault::{Fault, Pointer};
 use crate::api::problem::Problem;
-use crate::api::shape::{Form, Object, Shape, optional, required, text};
+use crate::api::schema::{Schema, TextFormat, request, text};
 use crate::skills::MOST_SKILLS;
 
-/// `PUT /skills/{id}`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PutSkill {
-    pub title: String,
-    pub keywords: String,
-}
-
-impl PutSkill {
-    pub fn read(body: &Declared<'_>) -> Result<Self, Problem> {
-        let (document, faults) = body.read(&Shape::Object(&PUT_SKILL))?;
-        none(faults)?;
-        let fields = Fields::of(&document.root);
-        let text = |name| fields.text(name).unwrap_or_default().to_owned();
-        Ok(Self { title: text("title"), keywords: text("keywords") })
+request! {
+    /// A skill.
+    #[derive(Debug)]
+    #[refused("id": "is the last part of the path")]
+    pub struct PutSkill as "PutSkill" {
+        /// What people call it.
+        #[example = "Robots"]
+        pub title: String => text(1, 100, TextFormat::Line),
+        /// Words that are typical of it: tools are given it by these.
+        #[example = "robot arm gripper joint grasp"]
+        pub keywords: String = String::new() => text(0, 1000, TextFormat::Prose),
     }
 }
 
-/// `PUT /tools/{id}/skills`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetSkills {
-    /// The primary one first.
-    pub skill_ids: Vec<String>,
+const ID: Schema = text(1, 64, TextFormat::Line);
+
+request! {
+    /// The skills a tool has, whatever Trunkline thinks.
+    #[derive(Debug)]
+    pub struct SetSkills as "SetSkills" {
+        /// One to three.
+        #[example = ["issue_tracking", "code_management"]]
+        pub skill_ids: Vec<String> => Schema::List { of: &ID, most: MOST_SKILLS },
+        /// What it is mostly about; the first one, unless said otherwise.
+        pub primary_skill_id?: String => Schema::Nullable(&ID),
+    }
 }
 
 impl SetSkills {
+    /// The primary one comes first in `skill_ids`.
     pub fn read(body: &Declared<'_>) -> Result<Self, Problem> {
-        let (document, mut faults) = body.read(&Shape::Object(&SET_SKILLS))?;
-        let fields = Fields::of(&document.root);
-        let mut skill_ids = fields.texts("skill_ids").unwrap_or_default();
+        let mut read: Self = body.read_and_check(Self::check)?;
+        if let Some(primary) = &read.primary_skill_id {
+            // Stable: the others keep their order.
+            read.skill_ids.sort_by_key(|id| id != primary);
+        }
+        Ok(read)
+    }
+
+    fn check(&self, faults: &mut Vec<Fault>) {
         let at = Pointer::root().key("skill_ids");
         let mut known = HashSet::new();
-        if skill_ids.is_empty() && faults.is_empty() {
+        if self.skill_ids.is_empty() && faults.is_empty() {
             let hint = "name one to three; DELETE leaves it to Trunkline again";
-            faults.push(Fault::at(&at, "names no skill").hint(hint));
-        } else if !skill_ids.iter().all(|id| known.insert(id.clone())) {
+            faults.push(Fault::at(&at, "must not be empty").hint(hint));
+        } else if !self.skill_ids.iter().all(|id| known.insert(id)) {
             faults.push(Fault::at(&at, "names a skill twice"));
         }
-        if let Some(primary) = fields.text("primary_skill_id") {
-            match skill_ids.iter().position(|id| id == primary) {
-                Some(place) => {
-                    let first = skill_ids.remove(place);
-                    skill_ids.insert(0, first);
-                }
-                None => {
-                    let at = Pointer::root().key("primary_skill_id");
-                    faults.push(Fault::at(&at, "is not among `skill_ids`"));
-                }
-            }
+        if self.primary_skill_id.as_ref().is_some_and(|primary| !self.skill_ids.contains(primary)) {
+            let at = Pointer::root().key("primary_skill_id");
+            faults.push(Fault::at(&at, "is not among `skill_ids`"));
         }
-        none(faults)?;
-        Ok(Self { skill_ids })
     }
 }
-
-const ID: Shape = text(1, 64, Form::Line);
-
-pub static PUT_SKILL: Object = Object {
-    refused: &[("id", "is the last part of the path")],
-    ..Object::request(
-        "PutSkill",
-        "A skill.",
-        &[
-            required("title", text(1, 100, Form::Line), "What people call it."),
-            optional(
-                "keywords",
-                text(0, 1000, Form::Prose),
-                "Words that are typical of it: tools are given it by these.",
-            ),
-        ],
-    )
-};
-
-pub static SET_SKILLS: Object = Object::request(
-    "SetSkills",
-    "The skills a tool has, whatever Trunkline thinks.",
-    &[
-        required("skill_ids", Shape::List { of: &ID, most: MOST_SKILLS }, "One to three."),
-        optional(
-            "primary_skill_id",
-            Shape::OrNull(&ID),
-            "What it is mostly about; the first one, unless said otherwise.",
-        ),
-    ],
-);
 
 #[cfg(test)]
 mod tests {
@@ -117,7 +86,7 @@ mod tests {
     fn what_cannot_be_is_refused() {
         for (json, expected) in [
             ("{}", "/skill_ids is missing"),
-            (r#"{"skill_ids":[]}"#, "/skill_ids names no skill"),
+            (r#"{"skill_ids":[]}"#, "/skill_ids must not be empty"),
             (r#"{"skill_ids":["a","a"]}"#, "/skill_ids names a skill twice"),
             (r#"{"skill_ids":["a","b","c","d"]}"#, "/skill_ids"),
             (r#"{"skill_ids":["a"],"primary_skill_id":"b"}"#, "/primary_skill_id is not among"),
@@ -126,9 +95,9 @@ mod tests {
             assert_eq!(problem.status(), 422);
             assert!(problem.detail().contains(expected), "{json}: {}", problem.detail());
         }
-        let named = PutSkill::read(&declared(r#"{"id":"x","title":"X"}"#)).unwrap_err();
+        let named = declared(r#"{"id":"x","title":"X"}"#).read::<PutSkill>().unwrap_err();
         assert!(named.detail().contains("last part of the path"), "{}", named.detail());
-        let put = PutSkill::read(&declared(r#"{"title":"X"}"#)).unwrap();
+        let put: PutSkill = declared(r#"{"title":"X"}"#).read().unwrap();
         assert_eq!(put, PutSkill { title: "X".to_owned(), keywords: String::new() });
     }
 }

@@ -1,10 +1,9 @@
 //! What the platform says about itself: events, metrics, its API, whether it is up.
 
-use super::json;
 use crate::access::Action;
 use crate::api::route::{Access, Answer, Content, Method, Operation, Parameter, Place, Route};
-use crate::api::shape::{Shape, any_text};
-use crate::api::view::{CLIENT_LIST, LIVE, OVERVIEW, READY, SETTINGS};
+use crate::api::schema::{Schema, any_text};
+use crate::api::view::{ClientList, LIVE, OverviewView, READY, SettingsView};
 
 const TAG: &str = "The platform";
 
@@ -24,7 +23,7 @@ pub(super) const ROUTES: &[Route] = &[
             name: "Last-Event-ID",
             place: Place::Header,
             // One that is none of ours is no mistake: browsers send what they have.
-            shape: any_text(),
+            schema: any_text(),
             doc: "The id of the last event you have.",
         }],
         body: None,
@@ -43,7 +42,7 @@ pub(super) const ROUTES: &[Route] = &[
                       each kind of client.",
         parameters: &[],
         body: None,
-        answers: &[json_answer("The figures.", json(&OVERVIEW, OVERVIEW_EXAMPLE))],
+        answers: &[json_answer("The figures.", Content::Json(OverviewView::SCHEMA))],
         problems: &[],
     },
     Route {
@@ -57,7 +56,7 @@ pub(super) const ROUTES: &[Route] = &[
                       requests that stand for themselves is named for a while after its last.",
         parameters: &[],
         body: None,
-        answers: &[json_answer("Everybody.", json(&CLIENT_LIST, CLIENTS_EXAMPLE))],
+        answers: &[json_answer("Everybody.", Content::Json(ClientList::SCHEMA))],
         problems: &[],
     },
     Route {
@@ -70,7 +69,7 @@ pub(super) const ROUTES: &[Route] = &[
         description: "Its version, its addresses, its store, and what its flags allow. No secrets.",
         parameters: &[],
         body: None,
-        answers: &[json_answer("The settings.", json(&SETTINGS, SETTINGS_EXAMPLE))],
+        answers: &[json_answer("The settings.", Content::Json(SettingsView::SCHEMA))],
         problems: &[],
     },
     Route {
@@ -99,7 +98,7 @@ pub(super) const ROUTES: &[Route] = &[
         answers: &[Answer {
             status: 200,
             doc: "The document.",
-            content: Content::Json { shape: Shape::AnyObject, example: r#"{"openapi":"3.1.0"}"# },
+            content: Content::Json(Schema::AnyObject),
             headers: &[],
         }],
         problems: &[],
@@ -143,7 +142,7 @@ pub(super) const ROUTES: &[Route] = &[
         answers: &[Answer {
             status: 200,
             doc: "It is.",
-            content: json(&LIVE, r#"{"status":"ok"}"#),
+            content: Content::Json(Schema::Object(&LIVE)),
             headers: &[],
         }],
         problems: &[],
@@ -162,25 +161,19 @@ pub(super) const ROUTES: &[Route] = &[
             Answer {
                 status: 200,
                 doc: "It is.",
-                content: json(&READY, r#"{"status":"ready"}"#),
+                content: Content::Json(Schema::Object(&READY)),
                 headers: &[],
             },
             Answer {
                 status: 503,
                 doc: "Not yet, or no longer.",
-                content: json(&READY, r#"{"status":"starting","waiting":[]}"#),
+                content: Content::Json(Schema::Object(&READY)),
                 headers: &[],
             },
         ],
         problems: &[],
     },
 ];
-
-const OVERVIEW_EXAMPLE: &str = r#"{"servers":{"total":2,"connected":2,"degraded":0,"connecting":0,"error":0,"disconnected":0},"tools":31,"seconds":300,"calls_per_minute":12,"calls":57,"failed_calls":0,"tool_errors":0,"error_rate":0.0,"response_time_ms":{"p50":38.2,"p95":121.7},"open_calls":1,"waiting_calls":0,"restarts":0,"clients":1,"context":[{"client":"cursor","title":"Cursor","tools":31,"bytes":20480,"tokens":5120}],"series":[{"at":"2025-01-08T10:05:00Z","calls":2,"failed_calls":0,"tool_errors":0,"p50":35.1,"p95":40.0}],"hour":[{"at":"2025-01-08T10:05:00Z","calls":2,"failed_calls":0,"tool_errors":0,"p50":35.1,"p95":40.0}]}"#;
-
-const CLIENTS_EXAMPLE: &str = r#"{"clients":[{"name":"claude-code","version":"2.1.0","way":"session","revision":"2025-11-25","who":"laptop","credential":"key:abcdefghij","address":"127.0.0.1","since":"2025-01-08T10:00:00Z","last_heard":"2025-01-08T10:05:00Z","open_calls":0}],"total":1}"#;
-
-const SETTINGS_EXAMPLE: &str = r#"{"version":"0.1.0","listen":"127.0.0.1:3006","public_url":"http://127.0.0.1:3006","data_dir":"/var/lib/trunkline","store":"sqlite","store_url":"sqlite:/var/lib/trunkline/trunkline.db","is_locked":false,"mcp_without_token":true,"stdio_registration":"refused","stdio_commands":[],"allowed_networks":[],"health_interval":30,"issuer":null,"traces":false,"language_model":null}"#;
 
 const fn json_answer(doc: &'static str, content: Content) -> Answer {
     Answer { status: 200, doc, content, headers: &[] }

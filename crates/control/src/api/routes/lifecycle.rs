@@ -1,12 +1,14 @@
 //! Connecting and disconnecting servers, how they do, what they offer.
 
 use super::servers::NOT_MODIFIED;
-use super::{ETAG, IF_NONE_MATCH, SERVER_ID, json};
+use super::{ETAG, IF_NONE_MATCH, SERVER_ID};
 use crate::access::Action;
 use crate::api::paging::{CURSOR, LIMIT};
 use crate::api::problem::Kind;
-use crate::api::route::{Access, Answer, Method, Operation, Route};
-use crate::api::view::{CONNECTING, DETAILS, DISCONNECTED, HEALTH_REPORT, SERVER_TOOLS, STDERR};
+use crate::api::route::{Access, Answer, Content, Method, Operation, Route};
+use crate::api::view::{
+    Connecting, DetailsView, Disconnected, HealthReport, ServerTools, StderrView,
+};
 
 const TAG: &str = "Lifecycle and health";
 
@@ -25,10 +27,7 @@ pub(super) const ROUTES: &[Route] = &[
         answers: &[Answer {
             status: 202,
             doc: "The connection is being made.",
-            content: json(
-                &CONNECTING,
-                r#"{"status":"CONNECTING","message":"Connection initiated"}"#,
-            ),
+            content: Content::Json(Connecting::SCHEMA),
             headers: &[],
         }],
         problems: &[Kind::NoSuchServer, Kind::StoreUnavailable, Kind::StoreFull],
@@ -47,7 +46,7 @@ pub(super) const ROUTES: &[Route] = &[
         answers: &[Answer {
             status: 200,
             doc: "The server is disconnected.",
-            content: json(&DISCONNECTED, r#"{"status":"DISCONNECTED","pending_requests":0}"#),
+            content: Content::Json(Disconnected::SCHEMA),
             headers: &[],
         }],
         problems: &[Kind::NoSuchServer, Kind::StoreUnavailable, Kind::StoreFull],
@@ -65,7 +64,7 @@ pub(super) const ROUTES: &[Route] = &[
         answers: &[Answer {
             status: 200,
             doc: "Its health.",
-            content: json(&HEALTH_REPORT, HEALTH_EXAMPLE),
+            content: Content::Json(HealthReport::SCHEMA),
             headers: &[],
         }],
         problems: &[Kind::NoSuchServer, Kind::StoreUnavailable],
@@ -84,7 +83,7 @@ pub(super) const ROUTES: &[Route] = &[
         answers: &[Answer {
             status: 200,
             doc: "All that is known.",
-            content: json(&DETAILS, DETAILS_EXAMPLE),
+            content: Content::Json(DetailsView::SCHEMA),
             headers: &[],
         }],
         problems: &[Kind::NoSuchServer],
@@ -103,7 +102,7 @@ pub(super) const ROUTES: &[Route] = &[
         answers: &[Answer {
             status: 200,
             doc: "Its last words.",
-            content: json(&STDERR, STDERR_EXAMPLE),
+            content: Content::Json(StderrView::SCHEMA),
             headers: &[],
         }],
         problems: &[Kind::NoSuchServer],
@@ -122,7 +121,7 @@ pub(super) const ROUTES: &[Route] = &[
             Answer {
                 status: 200,
                 doc: "A page of its tools.",
-                content: json(&SERVER_TOOLS, TOOLS_EXAMPLE),
+                content: Content::Json(ServerTools::SCHEMA),
                 headers: &[ETAG],
             },
             NOT_MODIFIED,
@@ -130,11 +129,3 @@ pub(super) const ROUTES: &[Route] = &[
         problems: &[Kind::NoSuchServer, Kind::StoreUnavailable],
     },
 ];
-
-const HEALTH_EXAMPLE: &str = r#"{"health":{"status":"healthy","last_check":"2025-01-08T10:05:00Z","calls":412,"failed_calls":0,"tool_errors":0,"error_rate":0.0,"response_time_ms":{"p50":38.2,"p95":121.7},"check_time_ms":{"p50":1.1,"p95":3.8},"consecutive_failures":0,"restarts":0},"windows":[{"seconds":300,"checks":10,"failed_checks":0,"calls":412,"failed_calls":0,"tool_errors":0,"response_time_ms":{"p50":38.2,"p95":121.7},"error_rate":0.0}],"samples":[{"at":"2025-01-08T10:05:00Z","ok":true,"response_time_ms":35.1,"detail":null}]}"#;
-
-const DETAILS_EXAMPLE: &str = r#"{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10","name":"github-mcp","process":{"state":"running","since":"2025-01-08T10:00:00Z","pid":null,"started_in_ms":412,"restarts":0,"open_calls":0,"waiting_calls":0,"next_try":null,"failures":0},"identity":"github 1.4.0","capabilities":["tools"],"instructions":null,"stderr":[],"names":[{"tool":"create_issue","name":"github-mcp.create_issue","others":[{"name":"github-mcp_create_issue","clients":["cursor"]}]}],"series":[{"at":"2025-01-08T10:05:00Z","calls":2,"failed_calls":0,"tool_errors":0,"p50":35.1,"p95":40.0}],"hour":[{"at":"2025-01-08T10:05:00Z","calls":2,"failed_calls":0,"tool_errors":0,"p50":35.1,"p95":40.0}]}"#;
-
-const STDERR_EXAMPLE: &str = r#"{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10","name":"github-mcp","state":"running","lines":["listening for requests"]}"#;
-
-const TOOLS_EXAMPLE: &str = r#"{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10","name":"github-mcp","status":"CONNECTED","tools":[{"id":"1","name":"github-mcp.create_issue","original_name":"create_issue","description":"Create a new GitHub issue","input_schema":{"type":"object"}}],"total":1,"next_cursor":null}"#;

@@ -1,10 +1,10 @@
 //! Logging in at servers that want it, and out again.
 
-use super::{SERVER_ID, json};
+use super::SERVER_ID;
 use crate::access::Action;
 use crate::api::problem::Kind;
 use crate::api::route::{Access, Answer, Content, Method, Operation, Route};
-use crate::api::view::LOGIN;
+use crate::api::view::LoginView;
 
 const TAG: &str = "Logins";
 
@@ -24,7 +24,7 @@ pub(super) const ROUTES: &[Route] = &[
         answers: &[Answer {
             status: 200,
             doc: "Where to go.",
-            content: json(&LOGIN, LOGIN_EXAMPLE),
+            content: Content::Json(LoginView::SCHEMA),
             headers: &[],
         }],
         problems: &[Kind::NoSuchServer, Kind::NoLogin, Kind::LoginFailed, Kind::StoreUnavailable],
@@ -49,5 +49,3 @@ pub(super) const ROUTES: &[Route] = &[
         problems: &[Kind::NoSuchServer, Kind::StoreUnavailable],
     },
 ];
-
-const LOGIN_EXAMPLE: &str = r#"{"authorization_url":"https://auth.example.com/authorize?response_type=code&client_id=abc&state=xyz","expires_at":"2025-01-08T10:15:00Z","issuer":"https://auth.example.com","previous_issuer":null,"scope":"read write"}"#;

@@ -12,8 +12,8 @@ mod servers;
 mod skills;
 mod tools;
 
-use super::route::{Content, Header, Parameter, Place, Route};
-use super::shape::{Form, Object, Shape, any_text, text};
+use super::route::{Header, Parameter, Place, Route};
+use super::schema::{Schema, TextFormat, any_text, text};
 
 pub fn all() -> impl Iterator<Item = &'static Route> {
     [
@@ -31,15 +31,15 @@ pub fn all() -> impl Iterator<Item = &'static Route> {
     .flatten()
 }
 
-const ID: Shape = text(1, 200, Form::Line);
+const ID: Schema = text(1, 200, TextFormat::Line);
 
 const SERVER_ID: Parameter =
-    Parameter { name: "id", place: Place::Path, shape: ID, doc: "The server's id." };
+    Parameter { name: "id", place: Place::Path, schema: ID, doc: "The server's id." };
 
 const TOOL_ID: Parameter = Parameter {
     name: "id",
     place: Place::Path,
-    shape: text(1, 1200, Form::Line),
+    schema: text(1, 1200, TextFormat::Line),
     doc: "The tool's id, its `/` written as %2F, or its name: `server.tool`.",
 };
 
@@ -47,14 +47,14 @@ const TOOL_ID: Parameter = Parameter {
 const IF_NONE_MATCH: Parameter = Parameter {
     name: "If-None-Match",
     place: Place::Header,
-    shape: any_text(),
+    schema: any_text(),
     doc: "The ETag of what you have: if it is still so, the answer is 304.",
 };
 
 const IF_MATCH: Parameter = Parameter {
     name: "If-Match",
     place: Place::Header,
-    shape: any_text(),
+    schema: any_text(),
     doc: "The ETag of what you have read: if it has been changed since, nothing is done (412).",
 };
 
@@ -62,10 +62,6 @@ const ETAG: Header = Header {
     name: "ETag",
     doc: "For `If-None-Match`, and where something can be changed for `If-Match`.",
 };
-
-const fn json(object: &'static Object, example: &'static str) -> Content {
-    Content::Json { shape: Shape::Object(object), example }
-}
 
 #[cfg(test)]
 mod tests;

@@ -1,29 +1,28 @@
 //! Secrets with names of their own, which servers refer to.
 
-use super::json;
 use crate::access::Action;
-use crate::api::input::{MOST_BODY, PUT_SECRET};
+use crate::api::input::{MOST_BODY, PutSecret};
 use crate::api::paging::{CURSOR, LIMIT};
 use crate::api::problem::Kind;
 use crate::api::route::{
     Access, Answer, Body, Content, Method, Operation, Parameter, Place, Route,
 };
-use crate::api::shape::{Form, Shape, text};
-use crate::api::view::{SECRET, SECRET_LIST};
+use crate::api::schema::{Schema, TextFormat, text};
+use crate::api::view::{SecretList, SecretView};
 
 const TAG: &str = "Secrets";
 
 const NAME: Parameter = Parameter {
     name: "name",
     place: Place::Path,
-    shape: text(1, 200, Form::SecretName),
+    schema: text(1, 200, TextFormat::SecretName),
     doc: "The secret's name: letters, digits, `-`, `_` and `.`, no `.` at its beginning.",
 };
 
 const FORCE: Parameter = Parameter {
     name: "force",
     place: Place::Query,
-    shape: Shape::Flag,
+    schema: Schema::Bool,
     doc: "Remove it although servers refer to it; they cannot be connected any more.",
 };
 
@@ -42,7 +41,7 @@ pub(super) const ROUTES: &[Route] = &[
         answers: &[Answer {
             status: 200,
             doc: "A page of secrets.",
-            content: json(&SECRET_LIST, LIST_EXAMPLE),
+            content: Content::Json(SecretList::SCHEMA),
             headers: &[],
         }],
         problems: &[Kind::StoreUnavailable],
@@ -58,22 +57,18 @@ pub(super) const ROUTES: &[Route] = &[
                       Those that do are connected anew with the new value; calls that are open \
                       have 30 seconds to end.",
         parameters: &[NAME],
-        body: Some(Body {
-            shape: Shape::Object(&PUT_SECRET),
-            most: MOST_BODY,
-            example: r#"{"value":"ghp_example"}"#,
-        }),
+        body: Some(Body { schema: PutSecret::SCHEMA, most: MOST_BODY }),
         answers: &[
             Answer {
                 status: 200,
                 doc: "It has another value now.",
-                content: json(&SECRET, EXAMPLE),
+                content: Content::Json(SecretView::SCHEMA),
                 headers: &[],
             },
             Answer {
                 status: 201,
                 doc: "There was none of this name.",
-                content: json(&SECRET, EXAMPLE),
+                content: Content::Json(SecretView::SCHEMA),
                 headers: &[],
             },
         ],
@@ -99,7 +94,3 @@ pub(super) const ROUTES: &[Route] = &[
         problems: &[Kind::NoSuchSecret, Kind::SecretInUse, Kind::StoreUnavailable, Kind::StoreFull],
     },
 ];
-
-const EXAMPLE: &str = r#"{"name":"github","updated_at":"2025-01-08T10:00:00Z","updated_by":"admin","used_by":[{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10","name":"github-mcp"}]}"#;
-
-const LIST_EXAMPLE: &str = r#"{"secrets":[{"name":"github","updated_at":"2025-01-08T10:00:00Z","updated_by":"admin","used_by":[{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10","name":"github-mcp"}]}],"total":1,"next_cursor":null}"#;

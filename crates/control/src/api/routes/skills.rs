@@ -1,15 +1,15 @@
 //! Skills: which there are, which tools have which, and those to decide on.
 
-use super::{ID, TOOL_ID, json};
+use super::{ID, TOOL_ID};
 use crate::access::Action;
-use crate::api::input::{MOST_BODY, PUT_SKILL, SET_SKILLS};
+use crate::api::input::{MOST_BODY, PutSkill, SetSkills};
 use crate::api::paging::{CURSOR, LIMIT};
 use crate::api::problem::Kind;
 use crate::api::route::{
     Access, Answer, Body, Content, Method, Operation, Parameter, Place, Route, SkillOperation,
 };
-use crate::api::shape::{Case, Form, Object, Shape, Words, text};
-use crate::api::view::{SKILL, SKILL_LIST, SUGGESTION, SUGGESTION_LIST, TOOL_SKILLS};
+use crate::api::schema::{Case, EnumValues, Schema, TextFormat, text};
+use crate::api::view::{SkillList, SkillView, SuggestionList, SuggestionView, ToolSkillsView};
 
 const TAG: &str = "Search and skills";
 
@@ -25,11 +25,11 @@ pub(super) const ROUTES: &[Route] = &[
         parameters: &[Parameter {
             name: "query",
             place: Place::Query,
-            shape: text(1, 2000, Form::Prose),
+            schema: text(1, 2000, TextFormat::Prose),
             doc: "A question, in plain words.",
         }],
         body: None,
-        answers: &[ok("All skills.", &SKILL_LIST, SKILLS_EXAMPLE)],
+        answers: &[ok("All skills.", SkillList::SCHEMA)],
         problems: &[],
     },
     Route {
@@ -42,14 +42,10 @@ pub(super) const ROUTES: &[Route] = &[
         description: "Tools are given it by the words of its title and keywords. Tools whose \
                       skills somebody has set keep them.",
         parameters: &[SKILL_ID],
-        body: Some(Body {
-            shape: Shape::Object(&PUT_SKILL),
-            most: MOST_BODY,
-            example: r#"{"title":"Robots","keywords":"robot arm gripper joint grasp"}"#,
-        }),
+        body: Some(Body { schema: PutSkill::SCHEMA, most: MOST_BODY }),
         answers: &[
-            ok("It is changed.", &SKILL, SKILL_EXAMPLE),
-            Answer { status: 201, ..ok("It is new.", &SKILL, SKILL_EXAMPLE) },
+            ok("It is changed.", SkillView::SCHEMA),
+            Answer { status: 201, ..ok("It is new.", SkillView::SCHEMA) },
         ],
         // An id with a control character is no path at all.
         problems: &[Kind::NoSuchPath, Kind::StoreUnavailable, Kind::StoreFull],
@@ -84,14 +80,14 @@ pub(super) const ROUTES: &[Route] = &[
             Parameter {
                 name: "state",
                 place: Place::Query,
-                shape: Shape::Word(&STATES),
+                schema: Schema::Enum(&STATES),
                 doc: "Only those in this state; all, unless said otherwise.",
             },
             LIMIT,
             CURSOR,
         ],
         body: None,
-        answers: &[ok("A page of suggestions.", &SUGGESTION_LIST, SUGGESTIONS_EXAMPLE)],
+        answers: &[ok("A page of suggestions.", SuggestionList::SCHEMA)],
         problems: &[Kind::StoreUnavailable],
     },
     decision(
@@ -116,7 +112,7 @@ pub(super) const ROUTES: &[Route] = &[
         description: "With how sure each is, and who says so.",
         parameters: &[TOOL_ID],
         body: None,
-        answers: &[ok("Its skills.", &TOOL_SKILLS, TOOL_EXAMPLE)],
+        answers: &[ok("Its skills.", ToolSkillsView::SCHEMA)],
         problems: &[Kind::NoSuchTool],
     },
     Route {
@@ -129,12 +125,8 @@ pub(super) const ROUTES: &[Route] = &[
         description: "So it stays, whatever is classified later, until it is said otherwise or \
                       the server is removed.",
         parameters: &[TOOL_ID],
-        body: Some(Body {
-            shape: Shape::Object(&SET_SKILLS),
-            most: MOST_BODY,
-            example: r#"{"skill_ids":["issue_tracking","code_management"]}"#,
-        }),
-        answers: &[ok("Its skills.", &TOOL_SKILLS, TOOL_EXAMPLE)],
+        body: Some(Body { schema: SetSkills::SCHEMA, most: MOST_BODY }),
+        answers: &[ok("Its skills.", ToolSkillsView::SCHEMA)],
         problems: &[Kind::NoSuchTool, Kind::StoreUnavailable, Kind::StoreFull],
     },
     Route {
@@ -147,7 +139,7 @@ pub(super) const ROUTES: &[Route] = &[
         description: "What somebody has said is forgotten, and the tool is classified.",
         parameters: &[TOOL_ID],
         body: None,
-        answers: &[ok("Its skills.", &TOOL_SKILLS, TOOL_EXAMPLE)],
+        answers: &[ok("Its skills.", ToolSkillsView::SCHEMA)],
         problems: &[Kind::NoSuchTool, Kind::StoreUnavailable, Kind::StoreFull],
     },
     Route {
@@ -160,13 +152,13 @@ pub(super) const ROUTES: &[Route] = &[
         description: "Now, whatever was found out before.",
         parameters: &[TOOL_ID],
         body: None,
-        answers: &[ok("Its skills.", &TOOL_SKILLS, TOOL_EXAMPLE)],
+        answers: &[ok("Its skills.", ToolSkillsView::SCHEMA)],
         problems: &[Kind::NoSuchTool, Kind::SetByHand, Kind::StoreUnavailable, Kind::StoreFull],
     },
 ];
 
-const fn ok(doc: &'static str, object: &'static Object, example: &'static str) -> Answer {
-    Answer { status: 200, doc, content: json(object, example), headers: &[] }
+const fn ok(doc: &'static str, schema: Schema) -> Answer {
+    Answer { status: 200, doc, content: Content::Json(schema), headers: &[] }
 }
 
 const fn decision(
@@ -185,29 +177,20 @@ const fn decision(
         description,
         parameters: &[SUGGESTION_ID],
         body: None,
-        answers: const { &[ok("The suggestion.", &SUGGESTION, SUGGESTION_EXAMPLE)] },
+        answers: const { &[ok("The suggestion.", SuggestionView::SCHEMA)] },
         problems: &[Kind::NoSuchSuggestion, Kind::Decided, Kind::StoreUnavailable, Kind::StoreFull],
     }
 }
 
-static STATES: Words = Words { known: &["pending", "approved", "rejected"], case: Case::AsWritten };
+static STATES: EnumValues =
+    EnumValues { known: &["pending", "approved", "rejected"], case: Case::Sensitive };
 
 const SKILL_ID: Parameter = Parameter {
     name: "id",
     place: Place::Path,
-    shape: text(1, 64, Form::SkillId),
+    schema: text(1, 64, TextFormat::SkillId),
     doc: "The skill's id: lower case letters, digits and `_`, a letter first.",
 };
 
 const SUGGESTION_ID: Parameter =
-    Parameter { name: "id", place: Place::Path, shape: ID, doc: "The suggestion's id." };
-
-const SKILLS_EXAMPLE: &str = r#"{"skills":[{"id":"issue_tracking","title":"Issue tracking","keywords":"issue ticket bug board","is_builtin":true,"tools":12,"primary_tools":9,"embedding_updated_at":"2025-01-08T10:00:00Z"}],"total":1}"#;
-
-const SKILL_EXAMPLE: &str = r#"{"id":"robots","title":"Robots","keywords":"robot arm gripper joint grasp","is_builtin":false,"tools":0,"primary_tools":0,"embedding_updated_at":"2025-01-08T10:00:00Z"}"#;
-
-const TOOL_EXAMPLE: &str = r#"{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10/create_issue","name":"github-mcp.create_issue","skill_ids":["issue_tracking","code_management"],"primary_skill_id":"issue_tracking","is_classified":true,"skills":[{"id":"issue_tracking","confidence":0.81},{"id":"code_management","confidence":0.42}],"source":"model"}"#;
-
-const SUGGESTION_EXAMPLE: &str = r#"{"id":"b7c1","skill_id":"robots","title":"Robots","keywords":"robot arm gripper","reason":"It moves a robot's arm, and no skill is about that.","tool_id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10/grasp","state":"approved","created_at":"2025-01-08T10:00:00Z","decided_at":"2025-01-08T11:00:00Z","decided_by":"admin"}"#;
-
-const SUGGESTIONS_EXAMPLE: &str = r#"{"suggestions":[{"id":"b7c1","skill_id":"robots","title":"Robots","keywords":"robot arm gripper","reason":"It moves a robot's arm, and no skill is about that.","tool_id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10/grasp","state":"pending","created_at":"2025-01-08T10:00:00Z","decided_at":null,"decided_by":null}],"next_cursor":null}"#;
+    Parameter { name: "id", place: Place::Path, schema: ID, doc: "The suggestion's id." };

@@ -1,14 +1,16 @@
 //! Tools of all servers: listing and calling them.
 
 use super::servers::NOT_MODIFIED;
-use super::{ETAG, IF_NONE_MATCH, TOOL_ID, json};
+use super::{ETAG, IF_NONE_MATCH, TOOL_ID};
 use crate::access::Action;
 use crate::api::input::{CALL_TOOL, MOST_ARGUMENTS};
 use crate::api::paging::{CURSOR, LIMIT};
 use crate::api::problem::Kind;
-use crate::api::route::{Access, Answer, Body, Method, Operation, Parameter, Place, Route};
-use crate::api::shape::{Form, Shape, text};
-use crate::api::view::{TOOL, TOOL_LIST, TOOL_RESULT};
+use crate::api::route::{
+    Access, Answer, Body, Content, Method, Operation, Parameter, Place, Route,
+};
+use crate::api::schema::{Schema, TextFormat, text};
+use crate::api::view::{TOOL_RESULT, ToolList, ToolView};
 
 const TAG: &str = "Tools";
 
@@ -27,7 +29,7 @@ pub(super) const ROUTES: &[Route] = &[
             Parameter {
                 name: "server",
                 place: Place::Query,
-                shape: text(1, 64, Form::Line),
+                schema: text(1, 64, TextFormat::Line),
                 doc: "Only of the server with this name.",
             },
             LIMIT,
@@ -39,7 +41,7 @@ pub(super) const ROUTES: &[Route] = &[
             Answer {
                 status: 200,
                 doc: "A page of tools.",
-                content: json(&TOOL_LIST, TOOLS_EXAMPLE),
+                content: Content::Json(ToolList::SCHEMA),
                 headers: &[ETAG],
             },
             NOT_MODIFIED,
@@ -61,7 +63,7 @@ pub(super) const ROUTES: &[Route] = &[
             Answer {
                 status: 200,
                 doc: "The tool.",
-                content: json(&TOOL, TOOL_EXAMPLE),
+                content: Content::Json(ToolView::SCHEMA),
                 headers: &[ETAG],
             },
             NOT_MODIFIED,
@@ -81,15 +83,11 @@ pub(super) const ROUTES: &[Route] = &[
                       that refuses the call is a problem of status 502 that holds its error. \
                       A tool that the token may not see is not there (404).",
         parameters: &[],
-        body: Some(Body {
-            shape: Shape::Object(&CALL_TOOL),
-            most: MOST_ARGUMENTS,
-            example: CALL_EXAMPLE,
-        }),
+        body: Some(Body { schema: Schema::Object(&CALL_TOOL), most: MOST_ARGUMENTS }),
         answers: &[Answer {
             status: 200,
             doc: "The tool's result, with `metadata`.",
-            content: json(&TOOL_RESULT, RESULT_EXAMPLE),
+            content: Content::Json(Schema::Object(&TOOL_RESULT)),
             headers: &[],
         }],
         problems: &[
@@ -102,11 +100,3 @@ pub(super) const ROUTES: &[Route] = &[
         ],
     },
 ];
-
-const TOOLS_EXAMPLE: &str = r#"{"servers":[{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10","name":"github-mcp","status":"CONNECTED","tools":[{"id":"1","name":"github-mcp.create_issue","original_name":"create_issue","description":"Create a new GitHub issue","input_schema":{"type":"object"}}]}],"total":1,"next_cursor":null}"#;
-
-const TOOL_EXAMPLE: &str = r#"{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10/create_issue","name":"github-mcp.create_issue","original_name":"create_issue","description":"Create a new GitHub issue","input_schema":{"type":"object"},"server":{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10","name":"github-mcp","status":"CONNECTED"}}"#;
-
-const CALL_EXAMPLE: &str = r#"{"name":"github-mcp.create_issue","arguments":{"repo":"owner/repo","title":"Bug report","body":"Description of the bug"}}"#;
-
-const RESULT_EXAMPLE: &str = r#"{"content":[{"type":"text","text":"{\"issue_number\": 123, \"url\": \"https://github.com/owner/repo/issues/123\"}"}],"isError":false,"metadata":{"routed_to":"github-mcp","routing_time_ms":12.5,"execution_time_ms":450.2}}"#;

@@ -1,9 +1,9 @@
 //! Records of the audit log.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{MOMENT, NEXT_CURSOR, moment};
-use crate::api::shape::{Object, Shape, any_text, count, required};
+use super::NEXT_CURSOR;
+use crate::api::schema::{Moment, answer, list};
 
 /// How a record of the audit log can end: a call or a change, and, of `change-status`, the status.
 pub const OUTCOMES: [&str; 12] = [
@@ -21,84 +21,55 @@ pub const OUTCOMES: [&str; 12] = [
     "error",
 ];
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuditView<'a> {
-    pub seq: i64,
-    pub at: i64,
-    pub principal: &'a str,
-    pub credential_id: Option<&'a str>,
-    pub address: Option<&'a str>,
-    pub action: &'a str,
-    pub server_id: Option<&'a str>,
-    pub server_name: Option<&'a str>,
-    pub tool: Option<&'a str>,
-    pub argument_hash: Option<&'a str>,
-    pub outcome: &'a str,
-    pub detail: Option<&'a str>,
-    pub duration_us: Option<i64>,
-    pub request_id: Option<&'a str>,
-    /// In hexadecimal digits.
-    pub hash: &'a str,
-}
-
-impl AuditView<'_> {
-    pub fn json(&self) -> Value {
-        json!({
-            "seq": self.seq,
-            "at": moment(self.at),
-            "principal": self.principal,
-            "credential_id": self.credential_id,
-            "address": self.address,
-            "action": self.action,
-            "server_id": self.server_id,
-            "server_name": self.server_name,
-            "tool": self.tool,
-            "argument_hash": self.argument_hash,
-            "outcome": self.outcome,
-            "detail": self.detail,
-            "duration_us": self.duration_us,
-            "request_id": self.request_id,
-            "hash": self.hash,
-        })
+answer! {
+    /// Who did what, and what came of it.
+    pub struct AuditView<'a> as "AuditRecord" {
+        /// Its number; none is left out.
+        #[example = 42]
+        pub seq: i64,
+        pub at: i64 as Moment,
+        /// Who.
+        #[example = "ci"]
+        pub principal: &'a str,
+        /// With which token.
+        #[example = "k7Qm2xVd"]
+        pub credential_id: Option<&'a str>,
+        /// From where.
+        #[example = "127.0.0.1"]
+        pub address: Option<&'a str>,
+        /// What.
+        #[example = "call-tool"]
+        pub action: &'a str,
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"]
+        pub server_id: Option<&'a str>,
+        #[example = "github-mcp"]
+        pub server_name: Option<&'a str>,
+        #[example = "create_issue"]
+        pub tool: Option<&'a str>,
+        /// SHA-256 of the arguments.
+        #[example = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"]
+        pub argument_hash: Option<&'a str>,
+        #[example = "ok"]
+        pub outcome: &'a str,
+        pub detail: Option<&'a str>,
+        /// Microseconds.
+        #[example = 450200]
+        pub duration_us: Option<i64>,
+        pub request_id: Option<&'a str>,
+        /// Over this record and the hash of the one before, in hexadecimal digits.
+        #[example = "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"]
+        pub hash: &'a str,
     }
 }
 
-const TEXT_OR_NULL: Shape = Shape::OrNull(&any_text());
-
-pub static AUDIT_RECORD: Object = Object::answer(
-    "AuditRecord",
-    "Who did what, and what came of it.",
-    &[
-        required("seq", count(), "Its number; none is left out."),
-        required("at", MOMENT, ""),
-        required("principal", any_text(), "Who."),
-        required("credential_id", TEXT_OR_NULL, "With which token."),
-        required("address", TEXT_OR_NULL, "From where."),
-        required("action", any_text(), "What."),
-        required("server_id", TEXT_OR_NULL, ""),
-        required("server_name", TEXT_OR_NULL, ""),
-        required("tool", TEXT_OR_NULL, ""),
-        required("argument_hash", TEXT_OR_NULL, "SHA-256 of the arguments."),
-        required("outcome", any_text(), ""),
-        required("detail", TEXT_OR_NULL, ""),
-        required("duration_us", Shape::OrNull(&count()), "Microseconds."),
-        required("request_id", TEXT_OR_NULL, ""),
-        required("hash", any_text(), "Over this record and the hash of the one before."),
-    ],
-);
-
-pub static AUDIT_LIST: Object = Object::answer(
-    "AuditList",
-    "A page of the audit log, the newest first.",
-    &[
-        required(
-            "records",
-            Shape::List { of: &Shape::Object(&AUDIT_RECORD), most: usize::MAX },
-            "",
-        ),
-        required("next_cursor", Shape::OrNull(&any_text()), NEXT_CURSOR),
-    ],
-);
+answer! {
+    /// A page of the audit log, the newest first.
+    pub struct AuditList as "AuditList" {
+        pub records: Vec<Value> => list(&AuditView::SCHEMA),
+        #[doc = NEXT_CURSOR]
+        pub next_cursor: Option<String>,
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -124,7 +95,7 @@ mod tests {
             request_id: None,
             hash: "00",
         };
-        let list = json!({"records": [record.json()], "next_cursor": null});
-        assert_fits(&list.to_string(), &Shape::Object(&AUDIT_LIST));
+        let list = AuditList { records: vec![record.json()], next_cursor: None };
+        assert_fits(&list.json().to_string(), &AuditList::SCHEMA);
     }
 }

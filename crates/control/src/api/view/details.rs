@@ -1,173 +1,111 @@
 //! One server in full.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::overview::{HOUR, PIECES, PieceView, pieces};
-use super::{MOMENT, moment_or_null};
-use crate::api::shape::{Object, Shape, any_text, count, required};
+use super::overview::{HOUR_DOC, PieceView};
+use crate::api::schema::{Moment, answer};
 
-#[derive(Debug)]
-pub struct DetailsView<'a> {
-    pub id: &'a str,
-    pub name: &'a str,
-    pub process: ProcessView,
-    pub identity: Option<&'a str>,
-    pub capabilities: &'a [&'a str],
-    pub instructions: Option<&'a str>,
-    pub stderr: &'a [String],
-    pub names: &'a [NameView],
-    pub series: &'a [PieceView],
-    pub hour: &'a [PieceView],
-}
-
-/// What has become of the connection.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProcessView {
-    pub state: Option<&'static str>,
-    pub since: Option<i64>,
-    pub pid: Option<u32>,
-    pub started_in_ms: Option<u64>,
-    pub restarts: u32,
-    pub open_calls: usize,
-    pub waiting_calls: usize,
-    pub next_try: Option<i64>,
-    pub failures: u32,
-}
-
-/// A tool and what it is listed as.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NameView {
-    pub tool: String,
-    pub name: String,
-    /// Other names, and the kinds of clients that get them.
-    pub others: Vec<(String, Vec<&'static str>)>,
-}
-
-impl DetailsView<'_> {
-    pub fn json(&self) -> Value {
-        json!({
-            "id": self.id,
-            "name": self.name,
-            "process": self.process.json(),
-            "identity": self.identity,
-            "capabilities": self.capabilities,
-            "instructions": self.instructions,
-            "stderr": self.stderr,
-            "names": self.names.iter().map(NameView::json).collect::<Vec<_>>(),
-            "series": pieces(self.series),
-            "hour": pieces(self.hour),
-        })
+answer! {
+    /// One server in full.
+    pub struct DetailsView<'a> as "ServerDetails" {
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"]
+        pub id: &'a str,
+        #[example = "github-mcp"]
+        pub name: &'a str,
+        pub process: ProcessView,
+        /// The name and version it gave itself.
+        #[example = "github 1.4.0"]
+        pub identity: Option<&'a str>,
+        #[example = ["tools"]]
+        pub capabilities: &'a [&'a str],
+        /// How to use it, in its own words.
+        pub instructions: Option<&'a str>,
+        /// What a command last wrote there before it failed; to operators.
+        #[example = []]
+        pub stderr: &'a [String],
+        /// Of 200 tools at most.
+        pub names: &'a [NameView],
+        /// The last five minutes in pieces of ten seconds, the oldest first.
+        pub series: &'a [PieceView],
+        #[doc = HOUR_DOC]
+        pub hour: &'a [PieceView],
     }
 }
 
-impl ProcessView {
-    fn json(&self) -> Value {
-        json!({
-            "state": self.state,
-            "since": moment_or_null(self.since),
-            "pid": self.pid,
-            "started_in_ms": self.started_in_ms,
-            "restarts": self.restarts,
-            "open_calls": self.open_calls,
-            "waiting_calls": self.waiting_calls,
-            "next_try": moment_or_null(self.next_try),
-            "failures": self.failures,
-        })
+answer! {
+    /// What has become of the connection.
+    #[derive(Default)]
+    pub struct ProcessView as "Process" {
+        #[example = "running"]
+        pub state: Option<&'static str>,
+        /// Since when it has been in this state.
+        #[example = "2025-01-08T10:00:00Z"]
+        pub since: Option<i64> as Moment,
+        /// Of a command that runs.
+        pub pid: Option<u32>,
+        /// Until its tools were known.
+        #[example = 412]
+        pub started_in_ms: Option<u64>,
+        pub restarts: u32,
+        /// Calls that are with it now.
+        pub open_calls: usize,
+        /// Calls that wait for it.
+        pub waiting_calls: usize,
+        /// If it has failed.
+        pub next_try: Option<i64> as Moment,
+        /// In a row.
+        pub failures: u32,
     }
 }
 
-impl NameView {
-    fn json(&self) -> Value {
-        let other =
-            |(name, clients): &(String, Vec<&str>)| json!({"name": name, "clients": clients});
-        let others: Vec<_> = self.others.iter().map(other).collect();
-        json!({"tool": self.tool, "name": self.name, "others": others})
+answer! {
+    /// A tool and what it is listed as.
+    pub struct NameView as "ToolNames" {
+        /// As its server calls it.
+        #[example = "create_issue"]
+        pub tool: String,
+        /// As clients get it that are not known.
+        #[example = "github-mcp.create_issue"]
+        pub name: String,
+        #[hidden] pub others: Vec<(String, Vec<&'static str>)>,
+        others: Vec<OtherName<'_>> = |it| other_names(&it.others),
+    }
+}
+
+answer! {
+    /// A name that some clients get.
+    pub struct OtherName<'a> as "OtherName" {
+        #[example = "github-mcp_create_issue"]
+        pub name: &'a str,
+        #[example = ["cursor"]]
+        pub clients: &'a [&'static str],
+    }
+}
+
+fn other_names<'a>(others: &'a [(String, Vec<&'static str>)]) -> Vec<OtherName<'a>> {
+    others.iter().map(|(name, clients)| OtherName { name, clients }).collect()
+}
+
+answer! {
+    /// What a command has written to its stderr.
+    pub struct StderrView<'a> as "ServerStderr" {
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"]
+        pub id: &'a str,
+        #[example = "github-mcp"]
+        pub name: &'a str,
+        /// What has become of its process.
+        #[example = "running"]
+        pub state: Option<&'a str>,
+        /// The last of them, without secrets; of the process that runs, or of the last one.
+        #[example = ["listening for requests"]]
+        pub lines: &'a [String],
     }
 }
 
 /// The body of `GET /aggregator/servers/{id}/stderr`.
 pub fn stderr_view(id: &str, name: &str, state: Option<&str>, lines: &[String]) -> Value {
-    json!({"id": id, "name": name, "state": state, "lines": lines})
+    StderrView { id, name, state, lines }.json()
 }
-
-pub static STDERR: Object = Object::answer(
-    "ServerStderr",
-    "What a command has written to its stderr.",
-    &[
-        required("id", any_text(), ""),
-        required("name", any_text(), ""),
-        required("state", Shape::OrNull(&any_text()), "What has become of its process."),
-        required(
-            "lines",
-            Shape::List { of: &any_text(), most: usize::MAX },
-            "The last of them, without secrets; of the process that runs, or of the last one.",
-        ),
-    ],
-);
-
-static PROCESS: Object = Object::answer(
-    "Process",
-    "What has become of the connection.",
-    &[
-        required("state", Shape::OrNull(&any_text()), ""),
-        required("since", Shape::OrNull(&MOMENT), "Since when it has been in this state."),
-        required("pid", Shape::OrNull(&count()), "Of a command that runs."),
-        required("started_in_ms", Shape::OrNull(&count()), "Until its tools were known."),
-        required("restarts", count(), ""),
-        required("open_calls", count(), "Calls that are with it now."),
-        required("waiting_calls", count(), "Calls that wait for it."),
-        required("next_try", Shape::OrNull(&MOMENT), "If it has failed."),
-        required("failures", count(), "In a row."),
-    ],
-);
-
-static OTHER_NAME: Object = Object::answer(
-    "OtherName",
-    "A name that some clients get.",
-    &[
-        required("name", any_text(), ""),
-        required("clients", Shape::List { of: &any_text(), most: usize::MAX }, ""),
-    ],
-);
-
-static NAME: Object = Object::answer(
-    "ToolNames",
-    "A tool and what it is listed as.",
-    &[
-        required("tool", any_text(), "As its server calls it."),
-        required("name", any_text(), "As clients get it that are not known."),
-        required("others", Shape::List { of: &Shape::Object(&OTHER_NAME), most: usize::MAX }, ""),
-    ],
-);
-
-pub static DETAILS: Object = Object::answer(
-    "ServerDetails",
-    "One server in full.",
-    &[
-        required("id", any_text(), ""),
-        required("name", any_text(), ""),
-        required("process", Shape::Object(&PROCESS), ""),
-        required("identity", Shape::OrNull(&any_text()), "The name and version it gave itself."),
-        required("capabilities", Shape::List { of: &any_text(), most: usize::MAX }, ""),
-        required("instructions", Shape::OrNull(&any_text()), "How to use it, in its own words."),
-        required(
-            "stderr",
-            Shape::List { of: &any_text(), most: usize::MAX },
-            "What a command last wrote there before it failed; to operators.",
-        ),
-        required(
-            "names",
-            Shape::List { of: &Shape::Object(&NAME), most: usize::MAX },
-            "Of 200 tools at most.",
-        ),
-        required(
-            "series",
-            PIECES,
-            "The last five minutes in pieces of ten seconds, the oldest first.",
-        ),
-        HOUR,
-    ],
-);
 
 #[cfg(test)]
 mod tests {
@@ -177,8 +115,8 @@ mod tests {
     #[test]
     fn last_words_have_their_shape() {
         for (state, lines) in [(None, vec![]), (Some("running"), vec!["a".to_owned()])] {
-            let shown = stderr_view("1", "s", state, &lines);
-            assert_fits(&shown.to_string(), &Shape::Object(&STDERR));
+            let shown = StderrView { id: "1", name: "s", state, lines: &lines };
+            assert_fits(&shown.json().to_string(), &StderrView::SCHEMA);
         }
     }
 
@@ -210,7 +148,7 @@ mod tests {
                 series: &[],
                 hour: &[],
             };
-            assert_fits(&view.json().to_string(), &Shape::Object(&DETAILS));
+            assert_fits(&view.json().to_string(), &DetailsView::SCHEMA);
         }
     }
 }

@@ -1,131 +1,92 @@
 //! Keys, and who is asking.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{MOMENT, NEXT_CURSOR, moment, moment_or_null};
+use super::NEXT_CURSOR;
 use crate::api::input::ROLES;
-use crate::api::shape::{Object, Shape, any_text, count, required};
+use crate::api::schema::{Moment, Schema, answer};
 
-/// A key without its secret, which nobody has any more.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyView<'a> {
-    pub id: &'a str,
-    pub name: &'a str,
-    pub role: &'a str,
-    pub tools: Option<&'a [String]>,
-    pub created_at: i64,
-    pub expires_at: Option<i64>,
-    pub last_used_at: Option<i64>,
-    pub revoked_at: Option<i64>,
+const ROLE: Schema = Schema::Enum(&ROLES);
+const TOOLS_DOC: &str = "The tools it may see and call; null is all.";
+
+answer! {
+    /// A key, without its secret.
+    pub struct KeyView<'a> as "Key" {
+        #[example = "k7Qm2xVd"]
+        pub id: &'a str,
+        #[example = "ci"]
+        pub name: &'a str,
+        #[example = "caller"]
+        pub role: &'a str => ROLE,
+        #[doc = TOOLS_DOC]
+        #[example = ["github-mcp.*"]]
+        pub tools: Option<&'a [String]>,
+        pub created_at: i64 as Moment,
+        pub expires_at: Option<i64> as Moment,
+        #[example = "2025-01-08T10:05:00Z"]
+        pub last_used_at: Option<i64> as Moment,
+        pub revoked_at: Option<i64> as Moment,
+    }
+}
+
+answer! {
+    /// A key that was made.
+    pub struct CreatedKey<'a> as "CreatedKey" {
+        #[example = "k7Qm2xVd"]
+        pub id: &'a str,
+        #[example = "ci"]
+        pub name: &'a str,
+        #[example = "caller"]
+        pub role: &'a str => ROLE,
+        /// The key itself. It is shown here and never again.
+        #[example = "tl_k7Qm2xVd_…"]
+        pub key: &'a str,
+        #[doc = TOOLS_DOC]
+        #[example = ["github-mcp.*"]]
+        pub tools: Option<&'a [String]>,
+        pub created_at: i64 as Moment,
+        pub expires_at: Option<i64> as Moment,
+    }
 }
 
 impl KeyView<'_> {
-    pub fn json(&self) -> Value {
-        json!({
-            "id": self.id,
-            "name": self.name,
-            "role": self.role,
-            "tools": self.tools,
-            "created_at": moment(self.created_at),
-            "expires_at": moment_or_null(self.expires_at),
-            "last_used_at": moment_or_null(self.last_used_at),
-            "revoked_at": moment_or_null(self.revoked_at),
-        })
-    }
-
     /// The answer to making it: the only one that holds the key itself.
     pub fn created(&self, key: &str) -> Value {
-        json!({
-            "id": self.id,
-            "name": self.name,
-            "role": self.role,
-            "key": key,
-            "tools": self.tools,
-            "created_at": moment(self.created_at),
-            "expires_at": moment_or_null(self.expires_at),
-        })
+        let Self { id, name, role, tools, created_at, expires_at, .. } = *self;
+        CreatedKey { id, name, role, key, tools, created_at, expires_at }.json()
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MeView<'a> {
-    pub name: &'a str,
-    pub role: &'a str,
-    /// What kind of token it was: `admin-token`, `token`, `key`, `jwt`.
-    pub credential: &'a str,
-    pub tools: Option<&'a [String]>,
-    pub actions: &'a [&'a str],
-}
-
-impl MeView<'_> {
-    pub fn json(&self) -> Value {
-        json!({
-            "name": self.name,
-            "role": self.role,
-            "credential": self.credential,
-            "tools": self.tools,
-            "actions": self.actions,
-        })
+answer! {
+    /// A page of keys.
+    pub struct KeyList<'a> as "KeyList" {
+        pub keys: Vec<KeyView<'a>>,
+        /// On all pages.
+        #[example = 1]
+        pub total: usize,
+        #[doc = NEXT_CURSOR]
+        pub next_cursor: Option<String>,
     }
 }
 
-const PATTERNS: Shape = Shape::OrNull(&Shape::List { of: &any_text(), most: usize::MAX });
-const PATTERNS_DOC: &str = "The tools it may see and call; null is all.";
-
-pub static KEY: Object = Object::answer(
-    "Key",
-    "A key, without its secret.",
-    &[
-        required("id", any_text(), ""),
-        required("name", any_text(), ""),
-        required("role", Shape::Word(&ROLES), ""),
-        required("tools", PATTERNS, PATTERNS_DOC),
-        required("created_at", MOMENT, ""),
-        required("expires_at", Shape::OrNull(&MOMENT), ""),
-        required("last_used_at", Shape::OrNull(&MOMENT), ""),
-        required("revoked_at", Shape::OrNull(&MOMENT), ""),
-    ],
-);
-
-pub static CREATED_KEY: Object = Object::answer(
-    "CreatedKey",
-    "A key that was made.",
-    &[
-        required("id", any_text(), ""),
-        required("name", any_text(), ""),
-        required("role", Shape::Word(&ROLES), ""),
-        required("key", any_text(), "The key itself. It is shown here and never again."),
-        required("tools", PATTERNS, PATTERNS_DOC),
-        required("created_at", MOMENT, ""),
-        required("expires_at", Shape::OrNull(&MOMENT), ""),
-    ],
-);
-
-pub static KEY_LIST: Object = Object::answer(
-    "KeyList",
-    "A page of keys.",
-    &[
-        required("keys", Shape::List { of: &Shape::Object(&KEY), most: usize::MAX }, ""),
-        required("total", count(), "On all pages."),
-        required("next_cursor", Shape::OrNull(&any_text()), NEXT_CURSOR),
-    ],
-);
-
-pub static ME: Object = Object::answer(
-    "Me",
-    "Who the token belongs to.",
-    &[
-        required("name", any_text(), ""),
-        required("role", Shape::Word(&ROLES), ""),
-        required("credential", any_text(), "What kind of token it is."),
-        required("tools", PATTERNS, PATTERNS_DOC),
-        required(
-            "actions",
-            Shape::List { of: &any_text(), most: usize::MAX },
-            "Everything the token allows.",
-        ),
-    ],
-);
+answer! {
+    /// Who the token belongs to.
+    pub struct MeView<'a> as "Me" {
+        #[example = "ci"]
+        pub name: &'a str,
+        #[example = "caller"]
+        pub role: &'a str => ROLE,
+        /// What kind of token it is: `admin-token`, `token`, `key`, `jwt` or `open`.
+        #[example = "key"]
+        pub credential: &'a str,
+        #[doc = TOOLS_DOC]
+        #[example = ["github-mcp.*"]]
+        pub tools: Option<&'a [String]>,
+        /// Everything the token allows.
+        #[example = ["read-tools", "call-tool"]]
+        pub actions: &'a [&'a str],
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -145,9 +106,9 @@ mod tests {
             last_used_at: Some(1),
             revoked_at: None,
         };
-        assert_fits(&key.json().to_string(), &Shape::Object(&KEY));
+        assert_fits(&key.json().to_string(), &KeyView::SCHEMA);
         let created = key.created("tl_k1_secret").to_string();
-        assert_fits(&created, &Shape::Object(&CREATED_KEY));
+        assert_fits(&created, &CreatedKey::SCHEMA);
         assert!(
             created.starts_with(r#"{"id":"k1","name":"ci","role":"caller","key":"tl_k1_secret""#)
         );
@@ -158,6 +119,6 @@ mod tests {
             tools: None,
             actions: &["call-tool"],
         };
-        assert_fits(&me.json().to_string(), &Shape::Object(&ME));
+        assert_fits(&me.json().to_string(), &MeView::SCHEMA);
     }
 }

@@ -1,4 +1,4 @@
-//! What goes out: the platform's things as JSON, each beside the shape that describes it.
+//! What goes out: each struct is the declaration of its JSON, schema and example.
 
 mod audit;
 mod client;
@@ -14,44 +14,31 @@ mod skill;
 mod status;
 mod tools;
 
-pub use audit::{AUDIT_LIST, AUDIT_RECORD, AuditView, OUTCOMES};
-pub use client::{CLIENT_LIST, ClientView, SETTINGS, client_list};
-pub use details::{DETAILS, DetailsView, NameView, ProcessView, STDERR, stderr_view};
-pub use health::{HEALTH, HEALTH_REPORT, HealthReport, HealthView, SampleView, WindowView};
-pub use key::{CREATED_KEY, KEY, KEY_LIST, KeyView, ME, MeView};
-pub use overview::{ContextView, OVERVIEW, OverviewView, PieceView};
+pub use audit::{AuditList, AuditView, OUTCOMES};
+pub use client::{ClientList, ClientView, SettingsView, client_list};
+pub use details::{DetailsView, NameView, OtherName, ProcessView, StderrView, stderr_view};
+pub use health::{HealthReport, HealthView, ResponseTimes, SampleView, WindowView};
+pub use key::{CreatedKey, KeyList, KeyView, MeView};
+pub use overview::{ContextView, OverviewTimes, OverviewView, PieceView, ServerCounts};
 pub use platform::{LIVE, PROBLEM, READY};
-pub use search::{FOUND_LIST, FoundView, rounded};
-pub use secret::{SECRET, SECRET_LIST, SecretView};
+pub use search::{FOUND_LIST, FoundView, SourceServer, rounded};
+pub use secret::{SecretList, SecretUser, SecretView};
 pub use server::{
-    AuthView, CONNECTING, DISCONNECTED, LOGIN, LastError, SERVER, SERVER_LIST, ServerView, Source,
-    connected, connecting, disconnected, server_list, shown_config, shown_url,
+    AuthState, AuthView, Connecting, Disconnected, LastError, LoginView, ServerList, ServerView,
+    Source, shown_config, shown_url,
 };
 pub use skill::{
-    SKILL, SKILL_LIST, SUGGESTION, SUGGESTION_LIST, SkillView, TOOL_SKILLS, ToolSkillsView,
-    skill_members, suggestion_view,
+    SkillList, SkillView, SuggestionList, SuggestionView, ToolSkillsView, suggestion_view,
 };
 pub use status::{HealthStatus, Status};
 pub use tools::{
-    METADATA, SERVER_TOOLS, TOOL, TOOL_LIST, TOOL_RESULT, ToolGroup, ToolView, one_tool,
+    METADATA, ServerTools, TOOL_RESULT, ToolGroup, ToolList, ToolServer, ToolView, one_tool,
     server_tools, tool_list,
 };
 
-use super::shape::{Form, Shape, text};
-use super::time;
 use serde_json::Value;
 
-/// A moment that we write.
-const MOMENT: Shape = text(20, 24, Form::Time);
 const NEXT_CURSOR: &str = "To be given as `cursor` for the next page; null on the last one.";
-
-fn moment(millis: i64) -> Value {
-    time::format(millis).into()
-}
-
-fn moment_or_null(millis: Option<i64>) -> Value {
-    millis.map_or(Value::Null, moment)
-}
 
 /// One member more.
 pub(crate) fn add(object: &mut Value, key: &str, value: impl Into<Value>) {
@@ -63,17 +50,17 @@ pub(crate) fn add(object: &mut Value, key: &str, value: impl Into<Value>) {
 #[cfg(test)]
 pub(crate) mod tests {
     use crate::api::fault::{Fault, Pointer};
-    use crate::api::shape::{Shape, check};
+    use crate::api::schema::{Schema, check};
     use trunkline_catalog::jsonc::{Dialect, HalfPairs, Options, parse};
 
-    /// Fails unless the JSON has the shape.
+    /// Fails unless the JSON fits the schema.
     #[track_caller]
-    pub(crate) fn assert_fits(json: &str, shape: &Shape) {
+    pub(crate) fn assert_fits(json: &str, schema: &Schema) {
         let options =
             Options { dialect: Dialect::Strict, half_pairs: HalfPairs::Refused, depth: 64 };
         let document = parse(json, options).expect("JSON");
         let mut faults: Vec<Fault> = Vec::new();
-        check(&document.root, shape, &Pointer::root(), &mut faults);
+        check(&document.root, schema, &Pointer::root(), &mut faults);
         assert!(faults.is_empty(), "{faults:#?} in {json}");
     }
 }

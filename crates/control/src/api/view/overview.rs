@@ -1,195 +1,138 @@
 //! How everything does together, and piece by piece.
 
-use serde_json::{Value, json};
-
+use super::Status;
 use super::health::{FAILED_DOC, TOOL_ERRORS_DOC};
-use super::{MOMENT, Status, moment};
-use crate::api::shape::{Field, Object, Shape, any_text, count, required};
+use crate::api::schema::{Moment, answer};
 use crate::health::Summary;
 
-#[derive(Debug)]
-pub struct OverviewView<'a> {
-    pub statuses: &'a [Status],
-    pub tools: usize,
-    pub seconds: u32,
-    pub calls_per_minute: u64,
-    pub lately: &'a Summary,
-    pub open_calls: usize,
-    pub waiting_calls: usize,
-    pub restarts: u64,
-    /// `None`: not for this asker.
-    pub clients: Option<usize>,
-    pub context: &'a [ContextView],
-    pub series: &'a [PieceView],
-    pub hour: &'a [PieceView],
+pub(super) const HOUR_DOC: &str = "The last hour, minute by minute.";
+
+answer! {
+    /// How the servers that the token sees do together.
+    pub struct OverviewView<'a> as "Overview" {
+        #[hidden] pub statuses: &'a [Status],
+        servers: ServerCounts = |it| ServerCounts::of(it.statuses),
+        /// That the token may call, custom tools among them.
+        #[example = 31]
+        pub tools: usize,
+        /// How far back the figures of calls reach.
+        #[example = 300]
+        pub seconds: u32,
+        /// In the last whole minute.
+        #[example = 12]
+        pub calls_per_minute: u64,
+        #[hidden] pub lately: &'a Summary,
+        #[example = 57]
+        calls: u64 = |it| it.lately.calls,
+        #[doc = FAILED_DOC]
+        failed_calls: u64 = |it| it.lately.failed_calls,
+        #[doc = TOOL_ERRORS_DOC]
+        tool_errors: u64 = |it| it.lately.tool_errors,
+        /// The share of calls that failed or ended in a tool error, from 0 to 1.
+        #[example = 0.0]
+        error_rate: Option<f64> = |it| it.lately.error_rate(),
+        response_time_ms: OverviewTimes = |it| {
+            OverviewTimes { p50: it.lately.p50, p95: it.lately.p95 }
+        },
+        /// Now.
+        #[example = 1]
+        pub open_calls: usize,
+        /// For a server that is expected back, or for their turn.
+        pub waiting_calls: usize,
+        pub restarts: u64,
+        /// Null to who may not know.
+        #[example = 1]
+        pub clients: Option<usize>,
+        pub context: &'a [ContextView],
+        /// The last five minutes in pieces of ten seconds, the oldest first; the last is not over yet.
+        pub series: &'a [PieceView],
+        #[doc = HOUR_DOC]
+        pub hour: &'a [PieceView],
+    }
 }
 
-/// How long the list of tools is for one kind of client.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContextView {
-    /// `None`: any client, as at `/mcp`.
-    pub client: Option<&'static str>,
-    pub title: &'static str,
-    pub tools: usize,
-    pub bytes: usize,
+answer! {
+    /// How many servers there are, by status.
+    pub struct ServerCounts as "ServerCounts" {
+        #[example = 2]
+        pub total: usize,
+        #[example = 2]
+        pub connected: usize,
+        pub degraded: usize,
+        pub connecting: usize,
+        pub error: usize,
+        pub disconnected: usize,
+    }
 }
 
-/// Some seconds, or a minute.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PieceView {
-    pub at: i64,
-    pub calls: u64,
-    pub failed_calls: u64,
-    pub tool_errors: u64,
-    pub p50: Option<f64>,
-    pub p95: Option<f64>,
+impl ServerCounts {
+    fn of(statuses: &[Status]) -> Self {
+        let with = |status| statuses.iter().filter(|it| **it == status).count();
+        Self {
+            total: statuses.len(),
+            connected: with(Status::Connected),
+            degraded: with(Status::Degraded),
+            connecting: with(Status::Connecting),
+            error: with(Status::Error),
+            disconnected: with(Status::Disconnected),
+        }
+    }
+}
+
+answer! {
+    /// Of calls, in milliseconds; null where there were none.
+    pub struct OverviewTimes as "OverviewTimes" {
+        /// The median.
+        #[example = 38.2]
+        pub p50: Option<f64>,
+        /// The 95th percentile.
+        #[example = 121.7]
+        pub p95: Option<f64>,
+    }
 }
 
 /// Models count tokens in their own ways; of JSON in English a token is about so many bytes.
 const BYTES_PER_TOKEN: usize = 4;
 
-impl OverviewView<'_> {
-    pub fn json(&self) -> Value {
-        let with = |status| self.statuses.iter().filter(|it| **it == status).count();
-        let lately = self.lately;
-        json!({
-            "servers": {
-                "total": self.statuses.len(),
-                "connected": with(Status::Connected),
-                "degraded": with(Status::Degraded),
-                "connecting": with(Status::Connecting),
-                "error": with(Status::Error),
-                "disconnected": with(Status::Disconnected),
-            },
-            "tools": self.tools,
-            "seconds": self.seconds,
-            "calls_per_minute": self.calls_per_minute,
-            "calls": lately.calls,
-            "failed_calls": lately.failed_calls,
-            "tool_errors": lately.tool_errors,
-            "error_rate": lately.error_rate(),
-            "response_time_ms": {"p50": lately.p50, "p95": lately.p95},
-            "open_calls": self.open_calls,
-            "waiting_calls": self.waiting_calls,
-            "restarts": self.restarts,
-            "clients": self.clients,
-            "context": self.context.iter().map(ContextView::json).collect::<Vec<_>>(),
-            "series": pieces(self.series),
-            "hour": pieces(self.hour),
-        })
+answer! {
+    /// What the list of tools that one kind of client is served costs.
+    pub struct ContextView as "ContextCost" {
+        /// As in `/mcp/for/CLIENT`; null: any.
+        #[example = "cursor"]
+        pub client: Option<&'static str>,
+        #[example = "Cursor"]
+        pub title: &'static str,
+        /// As many as `tools/list` has: few where tools are searched.
+        #[example = 31]
+        pub tools: usize,
+        /// Of the result of `tools/list`.
+        #[example = 20480]
+        pub bytes: usize,
+        /// An estimate: four bytes each.
+        #[example = 5120]
+        tokens: usize = |it| it.bytes.div_ceil(BYTES_PER_TOKEN),
     }
 }
 
-impl ContextView {
-    fn json(&self) -> Value {
-        json!({
-            "client": self.client,
-            "title": self.title,
-            "tools": self.tools,
-            "bytes": self.bytes,
-            "tokens": self.bytes.div_ceil(BYTES_PER_TOKEN),
-        })
+answer! {
+    /// Ten seconds, or a minute.
+    pub struct PieceView as "Piece" {
+        /// When they began.
+        pub at: i64 as Moment,
+        #[example = 2]
+        pub calls: u64,
+        #[doc = FAILED_DOC]
+        pub failed_calls: u64,
+        #[doc = TOOL_ERRORS_DOC]
+        pub tool_errors: u64,
+        /// Milliseconds.
+        #[example = 35.1]
+        pub p50: Option<f64>,
+        /// Milliseconds.
+        #[example = 40.0]
+        pub p95: Option<f64>,
     }
 }
-
-pub(super) fn pieces(series: &[PieceView]) -> Value {
-    let piece = |piece: &PieceView| {
-        json!({
-            "at": moment(piece.at),
-            "calls": piece.calls,
-            "failed_calls": piece.failed_calls,
-            "tool_errors": piece.tool_errors,
-            "p50": piece.p50,
-            "p95": piece.p95,
-        })
-    };
-    series.iter().map(piece).collect()
-}
-
-static SERVERS: Object = Object::answer(
-    "ServerCounts",
-    "How many servers there are, by status.",
-    &[
-        required("total", count(), ""),
-        required("connected", count(), ""),
-        required("degraded", count(), ""),
-        required("connecting", count(), ""),
-        required("error", count(), ""),
-        required("disconnected", count(), ""),
-    ],
-);
-
-static TIMES: Object = Object::answer(
-    "OverviewTimes",
-    "Of calls, in milliseconds; null where there were none.",
-    &[
-        required("p50", Shape::OrNull(&Shape::Number), "The median."),
-        required("p95", Shape::OrNull(&Shape::Number), "95 of 100 stay below."),
-    ],
-);
-
-static CONTEXT: Object = Object::answer(
-    "ContextCost",
-    "What the list of tools that one kind of client is served costs.",
-    &[
-        required("client", Shape::OrNull(&any_text()), "As in `/mcp/for/CLIENT`; null: any."),
-        required("title", any_text(), ""),
-        required("tools", count(), "As many as `tools/list` has: few where tools are searched."),
-        required("bytes", count(), "Of the result of `tools/list`."),
-        required("tokens", count(), "An estimate: four bytes each."),
-    ],
-);
-
-pub(super) static PIECE: Object = Object::answer(
-    "Piece",
-    "Ten seconds, or a minute.",
-    &[
-        required("at", MOMENT, "When they began."),
-        required("calls", count(), ""),
-        required("failed_calls", count(), FAILED_DOC),
-        required("tool_errors", count(), TOOL_ERRORS_DOC),
-        required("p50", Shape::OrNull(&Shape::Number), "Milliseconds."),
-        required("p95", Shape::OrNull(&Shape::Number), "Milliseconds."),
-    ],
-);
-
-pub(super) const PIECES: Shape = Shape::List { of: &Shape::Object(&PIECE), most: usize::MAX };
-pub(super) const HOUR: Field = required("hour", PIECES, "The last hour, minute by minute.");
-
-pub static OVERVIEW: Object = Object::answer(
-    "Overview",
-    "How the servers that the token sees do together.",
-    &[
-        required("servers", Shape::Object(&SERVERS), ""),
-        required("tools", count(), "That the token may call, custom tools among them."),
-        required("seconds", count(), "How far back the figures of calls reach."),
-        required("calls_per_minute", count(), "In the last whole minute."),
-        required("calls", count(), ""),
-        required("failed_calls", count(), FAILED_DOC),
-        required("tool_errors", count(), TOOL_ERRORS_DOC),
-        required(
-            "error_rate",
-            Shape::OrNull(&Shape::Number),
-            "The share of calls that failed or ended in a tool error, from 0 to 1.",
-        ),
-        required("response_time_ms", Shape::Object(&TIMES), ""),
-        required("open_calls", count(), "Now."),
-        required(
-            "waiting_calls",
-            count(),
-            "For a server that is expected back, or for their turn.",
-        ),
-        required("restarts", count(), ""),
-        required("clients", Shape::OrNull(&count()), "Null to who may not know."),
-        required("context", Shape::List { of: &Shape::Object(&CONTEXT), most: usize::MAX }, ""),
-        required(
-            "series",
-            PIECES,
-            "The last five minutes in pieces of ten seconds, the oldest first; the last is not over yet.",
-        ),
-        HOUR,
-    ],
-);
 
 #[cfg(test)]
 mod tests {
@@ -223,7 +166,7 @@ mod tests {
             hour: &series,
         };
         let json = view.json();
-        assert_fits(&json.to_string(), &Shape::Object(&OVERVIEW));
+        assert_fits(&json.to_string(), &OverviewView::SCHEMA);
         assert_eq!(json["servers"]["connected"], 2);
         assert_eq!(json["error_rate"], 0.25);
         assert_eq!(json["context"][0]["tokens"], 101);

@@ -1,32 +1,34 @@
-//! Shapes of what the platform says about itself and about what went wrong.
+//! Schemas of what the platform says about itself and about what went wrong.
 
-use super::status::STATUSES;
-use crate::api::shape::{Case, Object, Shape, Words, any_text, optional, required};
+use super::Status;
+use crate::api::schema::{
+    Case, EnumValues, ObjectSchema, Schema, any_text, list, optional, required,
+};
 
-static OK: Words = Words { known: &["ok"], case: Case::AsWritten };
-static READINESS: Words =
-    Words { known: &["ready", "starting", "draining"], case: Case::AsWritten };
+const OK: EnumValues = EnumValues { known: &["ok"], case: Case::Sensitive };
+const READINESS: EnumValues =
+    EnumValues { known: &["ready", "starting", "draining"], case: Case::Sensitive };
 
-pub static LIVE: Object = Object::answer(
+pub const LIVE: ObjectSchema = ObjectSchema::answer(
     "Liveness",
     "The process is alive.",
-    &[required("status", Shape::Word(&OK), "")],
+    &[required("status", Schema::Enum(&OK), "")],
 );
 
-pub static READY: Object = Object::answer(
+pub const READY: ObjectSchema = ObjectSchema::answer(
     "Readiness",
     "Whether every server has been up or has failed.",
     &[
-        required("status", Shape::Word(&READINESS), ""),
+        required("status", Schema::Enum(&READINESS), ""),
         optional(
             "waiting",
-            Shape::List { of: &any_text(), most: usize::MAX },
+            list(&any_text()),
             "The servers that are waited for; named to those with a token only.",
         ),
     ],
 );
 
-static MISTAKE: Object = Object::answer(
+const MISTAKE: ObjectSchema = ObjectSchema::answer(
     "Mistake",
     "One thing that is wrong with the request.",
     &[
@@ -38,33 +40,29 @@ static MISTAKE: Object = Object::answer(
     ],
 );
 
-static ABOUT: Object = Object::answer(
+const ABOUT: ObjectSchema = ObjectSchema::answer(
     "ProblemServer",
     "The server it is about.",
     &[
         required("id", any_text(), ""),
         required("name", any_text(), ""),
-        required("status", Shape::Word(&STATUSES), ""),
+        required("status", Status::SCHEMA, ""),
     ],
 );
 
-pub static PROBLEM: Object = Object::answer(
+pub const PROBLEM: ObjectSchema = ObjectSchema::answer(
     "Problem",
     "What went wrong (RFC 9457).",
     &[
         required("type", any_text(), "`urn:trunkline:problem:` and its name."),
         required("title", any_text(), ""),
-        required("status", Shape::Whole { least: 400, most: 599 }, ""),
+        required("status", Schema::Integer { least: 400, most: 599 }, ""),
         required("detail", any_text(), "What happened this time."),
         required("hint", any_text(), "What to do."),
         optional("instance", any_text(), "The path of the request."),
-        optional(
-            "errors",
-            Shape::List { of: &Shape::Object(&MISTAKE), most: usize::MAX },
-            "Every mistake of the request.",
-        ),
-        optional("server", Shape::Object(&ABOUT), ""),
-        optional("error", Shape::AnyObject, "The JSON-RPC error of the server, as it wrote it."),
+        optional("errors", list(&Schema::Object(&MISTAKE)), "Every mistake of the request."),
+        optional("server", Schema::Object(&ABOUT), ""),
+        optional("error", Schema::AnyObject, "The JSON-RPC error of the server, as it wrote it."),
     ],
 );
 
@@ -81,13 +79,13 @@ mod tests {
             let about = About { id: "1".into(), name: "a".into(), status: "ERROR" };
             let problem = Problem::new(kind, "x").server(about).error(b"{\"code\":1}");
             let json = String::from_utf8(problem.json()).unwrap();
-            assert_fits(&json, &Shape::Object(&PROBLEM));
+            assert_fits(&json, &Schema::Object(&PROBLEM));
         }
         let faults = vec![
             Fault::at(&Pointer::root(), "is bad").hint("write it well"),
             Fault::parameter("limit", "is bad"),
         ];
         let json = String::from_utf8(Problem::invalid(faults).json()).unwrap();
-        assert_fits(&json, &Shape::Object(&PROBLEM));
+        assert_fits(&json, &Schema::Object(&PROBLEM));
     }
 }

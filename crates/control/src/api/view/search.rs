@@ -1,42 +1,60 @@
 //! What a search has found, as the API shows it.
 
-use serde_json::{Value, json};
-
 use super::Status;
-use super::add;
-use super::skill::{ASSIGNED, IS_CLASSIFIED, skill_members};
-use super::status::STATUSES;
-use crate::api::shape::{Case, Object, Shape, Words, any_text, count, optional, required};
+use super::skill::{ASSIGNED_SKILLS, IS_CLASSIFIED, SKILL_IDS, assigned_skills};
+use crate::api::schema::{
+    Case, EnumValues, ObjectSchema, Schema, answer, any_text, count, list, optional, required,
+};
 use crate::skills::Assigned;
 
-#[derive(Debug, Clone, PartialEq)]
-pub struct FoundView<'a> {
-    pub id: &'a str,
-    /// As clients say it: `server.tool`.
-    pub name: &'a str,
-    pub original_name: &'a str,
-    pub description: Option<&'a str>,
-    pub score: f32,
-    pub server: (&'a str, &'a str, Status),
-    /// `None`: it was not judged yet.
-    pub assigned: Option<&'a Assigned>,
+answer! {
+    /// A tool that was found.
+    pub struct FoundView<'a> as "FoundTool" {
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10/create_issue"]
+        pub id: &'a str,
+        /// `server.tool`: what it is called with.
+        #[example = "github-mcp.create_issue"]
+        pub name: &'a str,
+        /// As its server calls it.
+        #[example = "create_issue"]
+        pub original_name: &'a str,
+        #[example = "Create a new GitHub issue"]
+        pub description: Option<&'a str>,
+        #[hidden] pub score: f32,
+        /// From 0 to 1, and means the same for every query; 1 is the tool's name.
+        #[example = 0.95]
+        score: f64 = |it| rounded(it.score),
+        #[hidden] pub server: (&'a str, &'a str, Status),
+        source_server: SourceServer<'_> = |it| SourceServer::of(it.server),
+        #[hidden] pub assigned: Option<&'a Assigned>,
+        /// The skills it has, the likeliest first.
+        #[example = ["issue_tracking", "code_management"]]
+        skill_ids: Vec<String> = |it| it.assigned.map(Assigned::ids).unwrap_or_default() => SKILL_IDS,
+        /// The one it is mostly about.
+        #[example = "issue_tracking"]
+        primary_skill_id: Option<&str> = |it| it.assigned.and_then(Assigned::primary),
+        #[doc = IS_CLASSIFIED]
+        #[example = true]
+        is_classified: Option<bool> = |it| it.assigned.map(Assigned::is_classified),
+        /// Its skills, with how sure each is.
+        skills: Value = |it| assigned_skills(it.assigned) => ASSIGNED_SKILLS,
+    }
 }
 
-impl FoundView<'_> {
-    pub fn json(&self) -> Value {
-        let (id, name, status) = self.server;
-        let mut json = json!({
-            "id": self.id,
-            "name": self.name,
-            "original_name": self.original_name,
-            "description": self.description,
-            "score": rounded(self.score),
-            "source_server": { "id": id, "name": name, "status": status.as_str() },
-        });
-        for (key, value) in skill_members(self.assigned) {
-            add(&mut json, key, value);
-        }
-        json
+answer! {
+    /// The server that has the tool.
+    pub struct SourceServer<'a> as "SourceServer" {
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"]
+        pub id: &'a str,
+        #[example = "github-mcp"]
+        pub name: &'a str,
+        pub status: Status,
+    }
+}
+
+impl<'a> SourceServer<'a> {
+    fn of((id, name, status): (&'a str, &'a str, Status)) -> Self {
+        Self { id, name, status }
     }
 }
 
@@ -45,50 +63,14 @@ pub fn rounded(score: f32) -> f64 {
     (f64::from(score) * 10_000.0).round() / 10_000.0
 }
 
-static SOURCE: Object = Object::answer(
-    "SourceServer",
-    "The server that has the tool.",
-    &[
-        required("id", any_text(), ""),
-        required("name", any_text(), ""),
-        required("status", Shape::Word(&STATUSES), ""),
-    ],
-);
+const SOURCES: Schema =
+    Schema::Enum(&EnumValues { known: &["endpoint", "built-in"], case: Case::Sensitive });
 
-static FOUND: Object = Object::answer(
-    "FoundTool",
-    "A tool that was found.",
-    &[
-        required("id", any_text(), ""),
-        required("name", any_text(), "`server.tool`: what it is called with."),
-        required("original_name", any_text(), "As its server calls it."),
-        required("description", Shape::OrNull(&any_text()), ""),
-        required(
-            "score",
-            Shape::Number,
-            "From 0 to 1, and means the same for every query; 1 is the tool's name.",
-        ),
-        required("source_server", Shape::Object(&SOURCE), ""),
-        required("skill_ids", SKILL_IDS, "The skills it has, the likeliest first."),
-        required("primary_skill_id", Shape::OrNull(&any_text()), "The one it is mostly about."),
-        required("is_classified", Shape::OrNull(&Shape::Flag), IS_CLASSIFIED),
-        optional(
-            "skills",
-            Shape::List { of: &Shape::Object(&ASSIGNED), most: 3 },
-            "Its skills, with how sure each is.",
-        ),
-    ],
-);
-
-const SKILL_IDS: Shape = Shape::List { of: &any_text(), most: 3 };
-
-static SOURCES: Words = Words { known: &["endpoint", "built-in"], case: Case::AsWritten };
-
-static EMBEDDED: Object = Object::answer(
+const EMBEDDED: ObjectSchema = ObjectSchema::answer(
     "EmbeddedBy",
     "Who said where the question and the tools point. Only where an embedding endpoint is named.",
     &[
-        required("source", Shape::Word(&SOURCES), "Whose word counted for this answer."),
+        required("source", SOURCES, "Whose word counted for this answer."),
         required("model", any_text(), "The endpoint's model."),
         required("tools_known", count(), "Texts of tools that the endpoint has spoken of."),
         required("tools_waiting", count(), "Those that it is still to be asked about."),
@@ -96,28 +78,29 @@ static EMBEDDED: Object = Object::answer(
     ],
 );
 
-static METADATA: Object = Object::answer(
+const METADATA: ObjectSchema = ObjectSchema::answer(
     "SearchMetadata",
     "What was searched.",
     &[
-        required("servers_searched", count(), "Connected servers that were searched."),
-        required("total_tools_searched", count(), "Tools of theirs that the token may see."),
+        required("servers_searched", count(), "Connected servers that were searched.").example("2"),
+        required("total_tools_searched", count(), "Tools of theirs that the token may see.")
+            .example("45"),
         optional(
             "unknown_servers",
-            Shape::List { of: &any_text(), most: usize::MAX },
+            list(&any_text()),
             "What `server_filter` names and is not there.",
         ),
-        optional("embeddings", Shape::Object(&EMBEDDED), ""),
+        optional("embeddings", Schema::Object(&EMBEDDED), ""),
     ],
 );
 
-pub static FOUND_LIST: Object = Object::answer(
+pub const FOUND_LIST: ObjectSchema = ObjectSchema::answer(
     "SearchResult",
     "What was found, the best first.",
     &[
-        required("query", any_text(), "As it was asked."),
-        required("tools", Shape::List { of: &Shape::Object(&FOUND), most: usize::MAX }, ""),
-        required("metadata", Shape::Object(&METADATA), ""),
+        required("query", any_text(), "As it was asked.").example("\"create a GitHub issue\""),
+        required("tools", list(&FoundView::SCHEMA), ""),
+        required("metadata", Schema::Object(&METADATA), ""),
     ],
 );
 
@@ -141,7 +124,7 @@ mod tests {
             assigned: Some(&assigned),
         };
         let json = view.json();
-        assert_fits(&json.to_string(), &Shape::Object(&FOUND));
+        assert_fits(&json.to_string(), &FoundView::SCHEMA);
         assert_eq!(json["score"].to_string(), "0.9543");
     }
 }

@@ -1,60 +1,57 @@
 //! Secrets, without what they hold.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{MOMENT, NEXT_CURSOR, moment};
-use crate::api::shape::{Object, Shape, any_text, count, required};
+use super::NEXT_CURSOR;
+use crate::api::schema::{Moment, answer, list};
 use crate::secrets::{NamedSecret, User};
 
-/// `used_by` is `None` where nobody can tell: the store is locked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SecretView<'a> {
-    pub secret: &'a NamedSecret,
-    pub used_by: Option<&'a [User]>,
-}
-
-impl SecretView<'_> {
-    pub fn json(&self) -> Value {
-        let user = |user: &User| json!({"id": user.id, "name": user.name});
-        json!({
-            "name": self.secret.name,
-            "updated_at": moment(self.secret.updated_at),
-            "updated_by": self.secret.updated_by,
-            "used_by": self.used_by.map(|users| users.iter().map(user).collect::<Vec<_>>()),
-        })
+answer! {
+    /// A secret, without its value.
+    pub struct SecretView<'a> as "Secret" {
+        #[hidden] pub secret: &'a NamedSecret,
+        /// Servers refer to it with `${secret:NAME}`.
+        #[example = "github"]
+        name: &str = |it| it.secret.name,
+        /// When its value was put there.
+        updated_at: Moment<i64> = |it| Moment(it.secret.updated_at),
+        /// Who did that.
+        #[example = "admin"]
+        updated_by: Option<&str> = |it| it.secret.updated_by,
+        #[hidden] pub used_by: Option<&'a [User]>,
+        /// The servers that refer to it; null while the store is locked.
+        #[example = [{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10","name":"github-mcp"}]]
+        used_by: Option<Vec<SecretUser<'_>>> = |it| it.used_by.map(SecretUser::all),
     }
 }
 
-static USER: Object = Object::answer(
-    "SecretUser",
-    "A server that refers to a secret.",
-    &[required("id", any_text(), ""), required("name", any_text(), "")],
-);
+answer! {
+    /// A server that refers to a secret.
+    pub struct SecretUser<'a> as "SecretUser" {
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"]
+        pub id: &'a str,
+        #[example = "github-mcp"]
+        pub name: &'a str,
+    }
+}
 
-pub static SECRET: Object = Object::answer(
-    "Secret",
-    "A secret, without its value.",
-    &[
-        required("name", any_text(), "Servers refer to it with `${secret:NAME}`."),
-        required("updated_at", MOMENT, "When its value was put there."),
-        required("updated_by", Shape::OrNull(&any_text()), "Who did that."),
-        required(
-            "used_by",
-            Shape::OrNull(&Shape::List { of: &Shape::Object(&USER), most: usize::MAX }),
-            "The servers that refer to it; null while the store is locked.",
-        ),
-    ],
-);
+impl<'a> SecretUser<'a> {
+    fn all(users: &'a [User]) -> Vec<Self> {
+        users.iter().map(|user| Self { id: &user.id, name: &user.name }).collect()
+    }
+}
 
-pub static SECRET_LIST: Object = Object::answer(
-    "SecretList",
-    "A page of secrets.",
-    &[
-        required("secrets", Shape::List { of: &Shape::Object(&SECRET), most: usize::MAX }, ""),
-        required("total", count(), "On all pages."),
-        required("next_cursor", Shape::OrNull(&any_text()), NEXT_CURSOR),
-    ],
-);
+answer! {
+    /// A page of secrets.
+    pub struct SecretList as "SecretList" {
+        pub secrets: Vec<Value> => list(&SecretView::SCHEMA),
+        /// On all pages.
+        #[example = 1]
+        pub total: usize,
+        #[doc = NEXT_CURSOR]
+        pub next_cursor: Option<String>,
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -68,7 +65,7 @@ mod tests {
         for (updated_by, used_by) in [(Some("ci".to_owned()), Some(&users[..])), (None, None)] {
             let secret = NamedSecret { name: "db".to_owned(), updated_at: 0, updated_by };
             let view = SecretView { secret: &secret, used_by };
-            assert_fits(&view.json().to_string(), &Shape::Object(&SECRET));
+            assert_fits(&view.json().to_string(), &SecretView::SCHEMA);
         }
     }
 }

@@ -5,141 +5,172 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use trunkline_catalog::config::Transport;
 
-use super::health::{HEALTH, HealthView};
-use super::status::STATUSES;
-use super::{MOMENT, NEXT_CURSOR, Status, moment};
-use crate::api::input::{OAuthClient, SECRET_SHOWN, TRANSPORTS, TransportType};
-use crate::api::shape::{Case, Object, Shape, Words, any_text, count, optional, required};
+use super::health::HealthView;
+use super::{NEXT_CURSOR, Status};
+use crate::api::input::{OAuthClient, SECRET_SHOWN, TransportType};
+use crate::api::schema::{Case, EnumValues, Moment, Schema, Seconds, answer, list, words};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// The config file: cannot be changed over REST.
-    File,
-    Api,
-}
-
-#[derive(Debug, Clone)]
-pub struct ServerView<'a> {
-    pub id: &'a str,
-    pub name: &'a str,
-    pub description: Option<&'a str>,
-    pub transport: &'a Transport,
-    pub status: Status,
-    pub source: Source,
-    pub auto_connect: bool,
-    pub health_check_url: Option<&'a str>,
-    pub call_timeout: Option<Duration>,
-    pub max_concurrency: Option<u32>,
-    pub health: &'a HealthView,
-    pub tools: usize,
-    /// "legacy" or "modern", once it is known.
-    pub era: Option<&'a str>,
-    pub protocol_version: Option<&'a str>,
-    /// A client that was registered by hand.
-    pub oauth: Option<&'a OAuthClient>,
-    /// Whether somebody has logged in there for us; none where that does not matter.
-    pub auth: Option<&'a AuthView>,
-    /// Why it is DEGRADED or ERROR.
-    pub reason: Option<&'a str>,
-    pub last_error: Option<LastError<'a>>,
-    pub restarts: u32,
-    pub registered_at: i64,
-    pub updated_at: i64,
-    pub revision: i64,
-}
-
-/// How it stands with the login at a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuthView {
-    pub needs_login: bool,
-    pub login_url: String,
-    pub scopes: Vec<String>,
-    pub issuer: Option<String>,
-}
-
-impl AuthView {
-    fn json(&self) -> Value {
-        json!({
-            "state": if self.needs_login { "needs-auth" } else { "logged-in" },
-            "login_url": self.login_url,
-            "scopes": self.scopes,
-            "issuer": self.issuer,
-        })
+words! {
+    /// Where a server was defined.
+    pub enum Source {
+        /// The config file: cannot be changed over REST.
+        File = "file",
+        Api = "api",
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LastError<'a> {
-    pub at: i64,
-    pub message: &'a str,
-    pub hint: Option<&'a str>,
-}
+const ERAS: Schema =
+    Schema::Enum(&EnumValues { known: &["legacy", "modern"], case: Case::Sensitive });
 
-impl ServerView<'_> {
-    pub fn json(&self) -> Value {
-        let last_error = self.last_error.as_ref().map(
-            |error| json!({"at": moment(error.at), "message": error.message, "hint": error.hint}),
-        );
-        json!({
-            "id": self.id,
-            "name": self.name,
-            "description": self.description,
-            "status": self.status.as_str(),
-            "transport_type": TransportType::of(self.transport).as_str(),
-            "connection_config": shown_config(self.transport),
-            "source": self.source.as_str(),
-            "auto_connect": self.auto_connect,
-            "health_check_url": self.health_check_url.map(shown_url),
-            "call_timeout": self.call_timeout.map(|time| time.as_secs()),
-            "max_concurrency": self.max_concurrency,
-            "health": self.health.json(),
-            "tools": self.tools,
-            "era": self.era,
-            "protocol_version": self.protocol_version,
-            "oauth": self.oauth.map(OAuthClient::shown),
-            "auth": self.auth.map(AuthView::json),
-            "reason": self.reason,
-            "last_error": last_error,
-            "restarts": self.restarts,
-            "registered_at": moment(self.registered_at),
-            "updated_at": moment(self.updated_at),
-            "revision": self.revision,
-        })
+answer! {
+    /// A registered server.
+    pub struct ServerView<'a> as "Server" {
+        /// Stays the same when the server is renamed.
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"]
+        pub id: &'a str,
+        /// The prefix of its tools.
+        #[example = "github-mcp"]
+        pub name: &'a str,
+        #[example = "GitHub MCP Server for repository operations"]
+        pub description: Option<&'a str>,
+        pub status: Status,
+        #[hidden] pub transport: &'a Transport,
+        #[example = "SSE"]
+        transport_type: TransportType = |it| TransportType::of(it.transport),
+        /// As it was given, with `***` for the values of headers, variables and queries.
+        #[example = {"url":"https://github-mcp.example.com/sse","headers":{"Authorization":"***"}}]
+        connection_config: Value = |it| shown_config(it.transport),
+        /// `file`: from the config file, and read-only here.
+        #[example = "api"]
+        pub source: Source,
+        #[example = true]
+        pub auto_connect: bool,
+        #[hidden] pub health_check_url: Option<&'a str>,
+        #[example = "https://github-mcp.example.com/health"]
+        health_check_url: Option<String> = |it| it.health_check_url.map(shown_url),
+        /// Seconds a call may take.
+        pub call_timeout: Option<Duration> as Seconds,
+        /// Calls it may have open at a time.
+        pub max_concurrency: Option<u32>,
+        pub health: &'a HealthView,
+        /// How many it has.
+        #[example = 26]
+        pub tools: usize,
+        /// Which era of MCP it speaks: `legacy` or `modern`, once that is known.
+        #[example = "legacy"]
+        pub era: Option<&'a str> => Schema::Nullable(&ERAS),
+        /// The revision of MCP it speaks.
+        #[example = "2025-06-18"]
+        pub protocol_version: Option<&'a str>,
+        #[hidden] pub oauth: Option<&'a OAuthClient>,
+        /// As it was given, with `***` for the secret.
+        oauth: Option<Value> = |it| it.oauth.map(OAuthClient::shown),
+        /// How it stands with the login there; null where nobody has logged in or has to.
+        pub auth: Option<&'a AuthView>,
+        /// Why it is `DEGRADED` or `ERROR`; null while it is neither.
+        pub reason: Option<&'a str>,
+        /// What went wrong last, also if it is well now.
+        pub last_error: Option<LastError<'a>>,
+        /// How often it came back after it had run and gone.
+        pub restarts: u32,
+        pub registered_at: i64 as Moment,
+        pub updated_at: i64 as Moment,
+        /// Counts its changes.
+        #[example = 1]
+        pub revision: i64,
     }
 }
 
-impl Source {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::File => "file",
-            Self::Api => "api",
-        }
+words! {
+    pub enum AuthState {
+        NeedsAuth = "needs-auth",
+        LoggedIn = "logged-in",
     }
 }
 
-/// One page. `total` counts all pages.
-pub fn server_list<'a>(
-    servers: impl IntoIterator<Item = ServerView<'a>>,
-    total: usize,
-    next_cursor: Option<&str>,
-) -> Value {
-    let servers: Vec<_> = servers.into_iter().map(|server| server.json()).collect();
-    json!({"servers": servers, "total": total, "next_cursor": next_cursor})
+answer! {
+    /// How it stands with the login at a server that wants one.
+    pub struct AuthView as "Auth" {
+        #[hidden] pub needs_login: bool,
+        /// `needs-auth`: it cannot be used before somebody has logged in.
+        state: AuthState = |it| match it.needs_login {
+            true => AuthState::NeedsAuth,
+            false => AuthState::LoggedIn,
+        },
+        /// POST to it to log in, DELETE it to log out.
+        pub login_url: String,
+        /// What was granted.
+        pub scopes: Vec<String>,
+        /// Who granted it.
+        pub issuer: Option<String>,
+    }
 }
 
-/// The answer of `…/connect` if there is nothing to do.
-pub fn connected() -> Value {
-    json!({"status": Status::Connected.as_str(), "message": "Already connected"})
+answer! {
+    /// What went wrong last.
+    pub struct LastError<'a> as "LastError" {
+        pub at: i64 as Moment,
+        pub message: &'a str,
+        /// What to do about it.
+        pub hint: Option<&'a str>,
+    }
 }
 
-/// The answer of `…/connect`.
-pub fn connecting() -> Value {
-    json!({"status": Status::Connecting.as_str(), "message": "Connection initiated"})
+answer! {
+    /// A page of servers, by name.
+    pub struct ServerList as "ServerList" {
+        pub servers: Vec<Value> => list(&ServerView::SCHEMA),
+        /// On all pages.
+        #[example = 1]
+        pub total: usize,
+        #[doc = NEXT_CURSOR]
+        pub next_cursor: Option<String>,
+    }
 }
 
-/// The answer of `…/disconnect`.
-pub fn disconnected(pending_requests: usize) -> Value {
-    json!({"status": Status::Disconnected.as_str(), "pending_requests": pending_requests})
+answer! {
+    /// The connection is being made, or is there already.
+    pub struct Connecting as "Connecting" {
+        #[example = "CONNECTING"]
+        pub status: Status,
+        #[example = "Connection initiated"]
+        pub message: &'static str,
+    }
+}
+
+impl Connecting {
+    /// There was nothing to do.
+    pub const ALREADY: Self = Self { status: Status::Connected, message: "Already connected" };
+    pub const BEGUN: Self = Self { status: Status::Connecting, message: "Connection initiated" };
+}
+
+answer! {
+    /// The connection is closed.
+    pub struct Disconnected as "Disconnected" {
+        #[example = "DISCONNECTED"]
+        pub status: Status,
+        /// Calls that had not ended within 30 seconds.
+        pub pending_requests: usize,
+    }
+}
+
+answer! {
+    /// A login that somebody has to end in a browser.
+    pub struct LoginView<'a> as "Login" {
+        /// Open it in a browser, within ten minutes.
+        #[example = "https://auth.example.com/authorize?response_type=code&client_id=abc&state=xyz"]
+        pub authorization_url: &'a str,
+        /// After this a new login has to be begun.
+        pub expires_at: i64 as Moment,
+        /// The authorization server that is asked.
+        #[example = "https://auth.example.com"]
+        pub issuer: &'a str,
+        /// Who granted access before, if that was another one: think twice.
+        pub previous_issuer: Option<&'a str>,
+        /// What is asked for.
+        #[example = "read write"]
+        pub scope: Option<&'a str>,
+    }
 }
 
 /// The names of headers and variables are shown, their values are not, and nothing behind a `=`
@@ -169,131 +200,6 @@ pub fn shown_url(url: &str) -> String {
     let query: Vec<_> = query.split('&').map(hidden).collect();
     format!("{address}?{}", query.join("&"))
 }
-
-static SOURCES: Words = Words { known: &["file", "api"], case: Case::AsWritten };
-static ERAS: Words = Words { known: &["legacy", "modern"], case: Case::AsWritten };
-
-static LAST_ERROR: Object = Object::answer(
-    "LastError",
-    "What went wrong last.",
-    &[
-        required("at", MOMENT, ""),
-        required("message", any_text(), ""),
-        required("hint", Shape::OrNull(&any_text()), "What to do about it."),
-    ],
-);
-
-static AUTH_STATES: Words = Words { known: &["needs-auth", "logged-in"], case: Case::AsWritten };
-
-static AUTH: Object = Object::answer(
-    "Auth",
-    "How it stands with the login at a server that wants one.",
-    &[
-        required(
-            "state",
-            Shape::Word(&AUTH_STATES),
-            "`needs-auth`: it cannot be used before somebody has logged in.",
-        ),
-        required("login_url", any_text(), "POST to it to log in, DELETE it to log out."),
-        required("scopes", Shape::List { of: &any_text(), most: usize::MAX }, "What was granted."),
-        required("issuer", Shape::OrNull(&any_text()), "Who granted it."),
-    ],
-);
-
-pub static SERVER: Object = Object::answer(
-    "Server",
-    "A registered server.",
-    &[
-        required("id", any_text(), "Stays the same when the server is renamed."),
-        required("name", any_text(), "The prefix of its tools."),
-        required("description", Shape::OrNull(&any_text()), ""),
-        required("status", Shape::Word(&STATUSES), ""),
-        required("transport_type", Shape::Word(&TRANSPORTS), ""),
-        required(
-            "connection_config",
-            Shape::AnyObject,
-            "As it was given, with `***` for the values of headers, variables and queries.",
-        ),
-        required(
-            "source",
-            Shape::Word(&SOURCES),
-            "`file`: from the config file, and read-only here.",
-        ),
-        required("auto_connect", Shape::Flag, ""),
-        required("health_check_url", Shape::OrNull(&any_text()), ""),
-        required("call_timeout", Shape::OrNull(&count()), "Seconds a call may take."),
-        required("max_concurrency", Shape::OrNull(&count()), "Calls it may have open at a time."),
-        required("health", Shape::Object(&HEALTH), ""),
-        required("tools", count(), "How many it has."),
-        required("era", Shape::OrNull(&Shape::Word(&ERAS)), "Which era of MCP it speaks."),
-        required("protocol_version", Shape::OrNull(&any_text()), "The revision of MCP it speaks."),
-        optional(
-            "oauth",
-            Shape::OrNull(&Shape::AnyObject),
-            "As it was given, with `***` for the secret.",
-        ),
-        optional(
-            "auth",
-            Shape::OrNull(&Shape::Object(&AUTH)),
-            "How it stands with the login there; null where nobody has logged in or has to.",
-        ),
-        required(
-            "reason",
-            Shape::OrNull(&any_text()),
-            "Why it is `DEGRADED` or `ERROR`; null while it is neither.",
-        ),
-        required(
-            "last_error",
-            Shape::OrNull(&Shape::Object(&LAST_ERROR)),
-            "What went wrong last, also if it is well now.",
-        ),
-        required("restarts", count(), "How often it came back after it had run and gone."),
-        required("registered_at", MOMENT, ""),
-        required("updated_at", MOMENT, ""),
-        required("revision", count(), "Counts its changes."),
-    ],
-);
-
-pub static SERVER_LIST: Object = Object::answer(
-    "ServerList",
-    "A page of servers, by name.",
-    &[
-        required("servers", Shape::List { of: &Shape::Object(&SERVER), most: usize::MAX }, ""),
-        required("total", count(), "On all pages."),
-        required("next_cursor", Shape::OrNull(&any_text()), NEXT_CURSOR),
-    ],
-);
-
-pub static CONNECTING: Object = Object::answer(
-    "Connecting",
-    "The connection is being made, or is there already.",
-    &[required("status", Shape::Word(&STATUSES), ""), required("message", any_text(), "")],
-);
-
-pub static LOGIN: Object = Object::answer(
-    "Login",
-    "A login that somebody has to end in a browser.",
-    &[
-        required("authorization_url", any_text(), "Open it in a browser, within ten minutes."),
-        required("expires_at", MOMENT, "After this a new login has to be begun."),
-        required("issuer", any_text(), "The authorization server that is asked."),
-        required(
-            "previous_issuer",
-            Shape::OrNull(&any_text()),
-            "Who granted access before, if that was another one: think twice.",
-        ),
-        required("scope", Shape::OrNull(&any_text()), "What is asked for."),
-    ],
-);
-
-pub static DISCONNECTED: Object = Object::answer(
-    "Disconnected",
-    "The connection is closed.",
-    &[
-        required("status", Shape::Word(&STATUSES), ""),
-        required("pending_requests", count(), "Calls that had not ended within 30 seconds."),
-    ],
-);
 
 #[cfg(test)]
 mod tests {
@@ -357,8 +263,9 @@ mod tests {
                 headers: pair("Authorization", "Bearer hunter2"),
             },
         ] {
-            let list = server_list([view(&transport)], 1, None).to_string();
-            assert_fits(&list, &Shape::Object(&SERVER_LIST));
+            let servers = vec![view(&transport).json()];
+            let list = ServerList { servers, total: 1, next_cursor: None }.json().to_string();
+            assert_fits(&list, &ServerList::SCHEMA);
             assert!(!list.contains("hunter2"), "{list}");
             assert!(list.contains(r#"TOKEN":"***"#) || list.contains(r#"Authorization":"***"#));
         }
@@ -367,17 +274,18 @@ mod tests {
     #[test]
     fn the_answers_of_003_to_the_letter() {
         assert_eq!(
-            connecting().to_string(),
+            Connecting::BEGUN.json().to_string(),
             r#"{"status":"CONNECTING","message":"Connection initiated"}"#
         );
+        let disconnected = Disconnected { status: Status::Disconnected, pending_requests: 0 };
         assert_eq!(
-            disconnected(0).to_string(),
+            disconnected.json().to_string(),
             r#"{"status":"DISCONNECTED","pending_requests":0}"#
         );
-        for answer in [connecting(), connected()] {
-            assert_fits(&answer.to_string(), &Shape::Object(&CONNECTING));
+        for answer in [Connecting::BEGUN, Connecting::ALREADY] {
+            assert_fits(&answer.json().to_string(), &Connecting::SCHEMA);
         }
-        assert_fits(&disconnected(2).to_string(), &Shape::Object(&DISCONNECTED));
+        assert_fits(&disconnected.json().to_string(), &Disconnected::SCHEMA);
     }
 
     #[test]

@@ -3,167 +3,136 @@
 use serde_json::{Value, json};
 use trunkline_store::SuggestionRecord;
 
+use super::NEXT_CURSOR;
 use super::search::rounded;
-use super::{MOMENT, NEXT_CURSOR, add, moment, moment_or_null};
-use crate::api::shape::{Object, Shape, any_text, count, optional, required};
-use crate::skills::{Assigned, Skill};
+use crate::api::schema::{Moment, ObjectSchema, Schema, answer, any_text, list, required};
+use crate::skills::{Assigned, MOST_SKILLS, Skill};
 
-#[derive(Debug, Clone, PartialEq)]
-pub struct SkillView<'a> {
-    pub skill: &'a Skill,
-    /// Tools that have it, and those that are mostly about it.
-    pub tools: usize,
-    pub primary: usize,
-    /// When its embedding was last made.
-    pub made_at: i64,
-    /// How near a question is.
-    pub similarity: Option<f32>,
-}
-
-impl SkillView<'_> {
-    pub fn json(&self) -> Value {
-        let Skill { id, title, keywords, is_added } = self.skill;
-        let mut json = json!({
-            "id": id,
-            "title": title,
-            "keywords": keywords,
-            "is_builtin": !is_added,
-            "tools": self.tools,
-            "primary_tools": self.primary,
-            "embedding_updated_at": moment(self.made_at),
-        });
-        if let Some(similarity) = self.similarity {
-            add(&mut json, "similarity", rounded(similarity));
-        }
-        json
+answer! {
+    /// A field of work that tools belong to.
+    pub struct SkillView<'a> as "Skill" {
+        #[hidden] pub skill: &'a Skill,
+        #[example = "issue_tracking"]
+        id: &str = |it| it.skill.id,
+        #[example = "Issue tracking"]
+        title: &str = |it| it.skill.title,
+        /// Words that are typical of it.
+        #[example = "issue ticket bug board"]
+        keywords: &str = |it| it.skill.keywords,
+        /// It comes with the program, and was learnt.
+        #[example = true]
+        is_builtin: bool = |it| !it.skill.is_added,
+        /// Tools that have it, of those the token may see.
+        #[example = 12]
+        pub tools: usize,
+        #[hidden] pub primary: usize,
+        /// Those that are mostly about it.
+        #[example = 9]
+        primary_tools: usize = |it| it.primary,
+        #[hidden] pub made_at: i64,
+        /// When where it points was last made anew.
+        embedding_updated_at: Moment<i64> = |it| Moment(it.made_at),
+        #[hidden] pub similarity: Option<f32>,
+        /// How near `query` is, from -1 to 1.
+        similarity?: f64 = |it| it.similarity.map(rounded) => Schema::Anything,
     }
 }
 
-/// A tool and its skills.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ToolSkillsView<'a> {
-    pub id: &'a str,
-    pub name: &'a str,
-    /// `None`: it was not judged yet.
-    pub assigned: Option<&'a Assigned>,
-}
-
-impl ToolSkillsView<'_> {
-    pub fn json(&self) -> Value {
-        let mut json = json!({ "id": self.id, "name": self.name });
-        for (key, value) in skill_members(self.assigned) {
-            add(&mut json, key, value);
-        }
-        add(&mut json, "source", self.assigned.map(|it| it.source.as_str()));
-        json
+answer! {
+    /// The skills there are.
+    pub struct SkillList as "SkillList" {
+        pub skills: Vec<Value> => list(&SkillView::SCHEMA),
+        #[example = 1]
+        pub total: usize,
     }
 }
 
 pub(super) const IS_CLASSIFIED: &str =
     "False: it could not be classified. Null: that was not tried yet.";
+pub(super) const SKILL_IDS: Schema = Schema::List { of: &any_text(), most: MOST_SKILLS };
+pub(super) const ASSIGNED_SKILLS: Schema =
+    Schema::List { of: &Schema::Object(&ASSIGNED), most: MOST_SKILLS };
 
-/// What a tool's skills are, in the words of 003, and how sure each is.
-pub fn skill_members(assigned: Option<&Assigned>) -> [(&'static str, Value); 4] {
-    [
-        ("skill_ids", assigned.map(Assigned::ids).unwrap_or_default().into()),
-        ("primary_skill_id", assigned.and_then(Assigned::primary).into()),
-        ("is_classified", assigned.map(Assigned::is_classified).into()),
-        ("skills", assigned.map_or_else(|| json!([]), Assigned::json)),
-    ]
+const ASSIGNED: ObjectSchema = ObjectSchema::answer(
+    "AssignedSkill",
+    "A skill of a tool.",
+    &[
+        required("id", any_text(), "").example("\"issue_tracking\""),
+        required("confidence", Schema::Number, "From 0 to 1.").example("0.81"),
+    ],
+);
+
+/// The skills of a tool with how sure each is; none while it was not judged yet.
+pub(super) fn assigned_skills(assigned: Option<&Assigned>) -> Value {
+    assigned.map_or_else(|| json!([]), Assigned::json)
+}
+
+answer! {
+    /// The skills of a tool.
+    pub struct ToolSkillsView<'a> as "ToolSkills" {
+        /// The tool's id.
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10/create_issue"]
+        pub id: &'a str,
+        /// `server.tool`.
+        #[example = "github-mcp.create_issue"]
+        pub name: &'a str,
+        #[hidden] pub assigned: Option<&'a Assigned>,
+        /// The likeliest first.
+        #[example = ["issue_tracking"]]
+        skill_ids: Vec<String> = |it| it.assigned.map(Assigned::ids).unwrap_or_default() => SKILL_IDS,
+        /// If its confidence is 0.5 or more.
+        #[example = "issue_tracking"]
+        primary_skill_id: Option<&str> = |it| it.assigned.and_then(Assigned::primary),
+        #[doc = IS_CLASSIFIED]
+        #[example = true]
+        is_classified: Option<bool> = |it| it.assigned.map(Assigned::is_classified),
+        skills: Value = |it| assigned_skills(it.assigned) => ASSIGNED_SKILLS,
+        /// `model`, `llm` or `manual`.
+        #[example = "model"]
+        source: Option<&str> = |it| it.assigned.map(|assigned| assigned.source.as_str()),
+    }
+}
+
+answer! {
+    /// A skill that is not there and may be wanted.
+    pub struct SuggestionView<'a> as "SkillSuggestion" {
+        #[hidden] pub record: &'a SuggestionRecord,
+        #[example = "b7c1"]
+        id: &str = |it| it.record.id,
+        /// What its id would be.
+        #[example = "robots"]
+        skill_id: &str = |it| it.record.skill,
+        #[example = "Robots"]
+        title: &str = |it| it.record.title,
+        #[example = "robot arm gripper"]
+        keywords: &str = |it| it.record.keywords,
+        /// Why it was suggested; written by a language model.
+        #[example = "It moves a robot's arm, and no skill is about that."]
+        reason: &str = |it| it.record.reason,
+        /// The tool it was suggested for.
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10/grasp"]
+        tool_id: String = |it| format!("{}/{}", it.record.server_id, it.record.tool),
+        /// `pending`, `approved` or `rejected`.
+        #[example = "pending"]
+        state: &str = |it| it.record.state,
+        created_at: Moment<i64> = |it| Moment(it.record.created_at),
+        decided_at: Moment<Option<i64>> = |it| Moment(it.record.decided_at),
+        decided_by: Option<&str> = |it| it.record.decided_by,
+    }
 }
 
 pub fn suggestion_view(record: &SuggestionRecord) -> Value {
-    json!({
-        "id": record.id,
-        "skill_id": record.skill,
-        "title": record.title,
-        "keywords": record.keywords,
-        "reason": record.reason,
-        "tool_id": format!("{}/{}", record.server_id, record.tool),
-        "state": record.state,
-        "created_at": moment(record.created_at),
-        "decided_at": moment_or_null(record.decided_at),
-        "decided_by": record.decided_by,
-    })
+    SuggestionView { record }.json()
 }
 
-pub static SKILL: Object = Object::answer(
-    "Skill",
-    "A field of work that tools belong to.",
-    &[
-        required("id", any_text(), ""),
-        required("title", any_text(), ""),
-        required("keywords", any_text(), "Words that are typical of it."),
-        required("is_builtin", Shape::Flag, "It comes with the program, and was learnt."),
-        required("tools", count(), "Tools that have it, of those the token may see."),
-        required("primary_tools", count(), "Those that are mostly about it."),
-        required("embedding_updated_at", MOMENT, "When where it points was last made anew."),
-        optional("similarity", Shape::Anything, "How near `query` is, from -1 to 1."),
-    ],
-);
-
-pub static SKILL_LIST: Object = Object::answer(
-    "SkillList",
-    "The skills there are.",
-    &[
-        required("skills", Shape::List { of: &Shape::Object(&SKILL), most: usize::MAX }, ""),
-        required("total", count(), ""),
-    ],
-);
-
-pub(super) static ASSIGNED: Object = Object::answer(
-    "AssignedSkill",
-    "A skill of a tool.",
-    &[required("id", any_text(), ""), required("confidence", Shape::Number, "From 0 to 1.")],
-);
-
-pub static TOOL_SKILLS: Object = Object::answer(
-    "ToolSkills",
-    "The skills of a tool.",
-    &[
-        required("id", any_text(), "The tool's id."),
-        required("name", any_text(), "`server.tool`."),
-        required("skill_ids", Shape::List { of: &any_text(), most: 3 }, "The likeliest first."),
-        required(
-            "primary_skill_id",
-            Shape::OrNull(&any_text()),
-            "If its confidence is 0.5 or more.",
-        ),
-        required("is_classified", Shape::OrNull(&Shape::Flag), IS_CLASSIFIED),
-        required("skills", Shape::List { of: &Shape::Object(&ASSIGNED), most: 3 }, ""),
-        required("source", Shape::OrNull(&any_text()), "`model`, `llm` or `manual`."),
-    ],
-);
-
-pub static SUGGESTION: Object = Object::answer(
-    "SkillSuggestion",
-    "A skill that is not there and may be wanted.",
-    &[
-        required("id", any_text(), ""),
-        required("skill_id", any_text(), "What its id would be."),
-        required("title", any_text(), ""),
-        required("keywords", any_text(), ""),
-        required("reason", any_text(), "Why it was suggested; written by a language model."),
-        required("tool_id", any_text(), "The tool it was suggested for."),
-        required("state", any_text(), "`pending`, `approved` or `rejected`."),
-        required("created_at", MOMENT, ""),
-        required("decided_at", Shape::OrNull(&MOMENT), ""),
-        required("decided_by", Shape::OrNull(&any_text()), ""),
-    ],
-);
-
-pub static SUGGESTION_LIST: Object = Object::answer(
-    "SkillSuggestionList",
-    "Suggestions.",
-    &[
-        required(
-            "suggestions",
-            Shape::List { of: &Shape::Object(&SUGGESTION), most: usize::MAX },
-            "",
-        ),
-        required("next_cursor", Shape::OrNull(&any_text()), NEXT_CURSOR),
-    ],
-);
+answer! {
+    /// Suggestions.
+    pub struct SuggestionList as "SkillSuggestionList" {
+        pub suggestions: Vec<Value> => list(&SuggestionView::SCHEMA),
+        #[doc = NEXT_CURSOR]
+        pub next_cursor: Option<String>,
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -181,11 +150,11 @@ mod tests {
         };
         let view =
             SkillView { skill: &skill, tools: 2, primary: 1, made_at: 0, similarity: Some(-0.25) };
-        assert_fits(&view.json().to_string(), &Shape::Object(&SKILL));
+        assert_fits(&view.json().to_string(), &SkillView::SCHEMA);
         let assigned = Assigned { skills: vec![("a".to_owned(), 0.4)], source: Source::Llm };
         for (assigned, expected) in [(None, Value::Null), (Some(&assigned), true.into())] {
             let view = ToolSkillsView { id: "s/t", name: "s.t", assigned };
-            assert_fits(&view.json().to_string(), &Shape::Object(&TOOL_SKILLS));
+            assert_fits(&view.json().to_string(), &ToolSkillsView::SCHEMA);
             assert_eq!(view.json()["is_classified"], expected);
         }
         let record = SuggestionRecord {
@@ -201,6 +170,6 @@ mod tests {
             decided_at: None,
             decided_by: None,
         };
-        assert_fits(&suggestion_view(&record).to_string(), &Shape::Object(&SUGGESTION));
+        assert_fits(&suggestion_view(&record).to_string(), &SuggestionView::SCHEMA);
     }
 }

@@ -1,220 +1,147 @@
 //! Tools as the API shows them: grouped by server, with what their servers say about them.
 
-use trunkline_wire::{encode_into, is_json};
-
-use super::skill::{ASSIGNED, IS_CLASSIFIED, skill_members};
-use super::status::STATUSES;
+use super::skill::{ASSIGNED_SKILLS, IS_CLASSIFIED, SKILL_IDS};
 use super::{NEXT_CURSOR, Status};
-use crate::api::shape::{Object, Shape, any_text, count, optional, required};
+use crate::api::schema::{
+    ObjectSchema, RawObject, Schema, answer, any_text, list, optional, required,
+};
 use crate::skills::Assigned;
 
-#[derive(Debug, Clone, PartialEq)]
-pub struct ToolView<'a> {
-    pub id: &'a str,
-    /// As clients say it: `server.tool`.
-    pub name: &'a str,
-    pub original_name: &'a str,
-    pub description: Option<&'a str>,
-    /// JSON, as the server wrote it.
-    pub input_schema: Option<&'a [u8]>,
-    pub annotations: Option<&'a [u8]>,
-    /// `None`: they are not known (yet).
-    pub assigned: Option<&'a Assigned>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct ToolGroup<'a> {
-    pub id: &'a str,
-    pub name: &'a str,
-    pub status: Status,
-    pub tools: Vec<ToolView<'a>>,
-}
-
-/// The body of `GET /tools`. `total` counts the tools on all pages. Written as bytes: there may be
-/// ten thousand, and schemas stay as their servers wrote them.
-pub fn tool_list(groups: &[ToolGroup<'_>], total: usize, next_cursor: Option<&str>) -> Vec<u8> {
-    let mut out = b"{\"servers\":[".to_vec();
-    for (index, group) in groups.iter().enumerate() {
-        comma(index, &mut out);
-        out.push(b'{');
-        write_group(group, &mut out);
-        out.push(b'}');
+answer! {
+    /// A tool of a server.
+    pub struct ToolView<'a> as "Tool" {
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10/create_issue"]
+        pub id: &'a str,
+        /// `server.tool`: what it is called with.
+        #[example = "github-mcp.create_issue"]
+        pub name: &'a str,
+        /// As its server calls it.
+        #[example = "create_issue"]
+        pub original_name: &'a str,
+        #[example = "Create a new GitHub issue"]
+        pub description: Option<&'a str>,
+        #[hidden] pub input_schema: Option<&'a [u8]>,
+        /// The JSON Schema of its arguments.
+        #[example = {"type":"object"}]
+        input_schema?: RawObject<'_> = |it| it.input_schema.and_then(RawObject::of),
+        #[hidden] pub annotations: Option<&'a [u8]>,
+        /// What its server says about what it does.
+        annotations?: RawObject<'_> = |it| it.annotations.and_then(RawObject::of),
+        #[hidden] pub assigned: Option<&'a Assigned>,
+        /// The likeliest first.
+        skill_ids?: Vec<String> = |it| it.assigned.map(Assigned::ids) => SKILL_IDS,
+        /// What it is mostly about.
+        primary_skill_id?: Option<&str> = |it| it.assigned.map(Assigned::primary),
+        #[doc = IS_CLASSIFIED]
+        is_classified?: Option<bool> = |it| it.assigned.map(Assigned::is_classified),
+        /// Its skills, with how sure each is.
+        skills?: Value = |it| it.assigned.map(Assigned::json) => ASSIGNED_SKILLS,
+        /// Whose it is, where one is asked for.
+        pub server?: ToolServer<'a>,
     }
-    out.push(b']');
-    write_end(total, next_cursor, &mut out);
-    out
+}
+
+answer! {
+    /// The server of a tool.
+    pub struct ToolServer<'a> as "ToolServer" {
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"]
+        pub id: &'a str,
+        #[example = "github-mcp"]
+        pub name: &'a str,
+        pub status: Status,
+    }
+}
+
+answer! {
+    /// The tools of one server.
+    pub struct ToolGroup<'a> as "ToolGroup" {
+        /// The server's id.
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"]
+        pub id: &'a str,
+        /// The server's name.
+        #[example = "github-mcp"]
+        pub name: &'a str,
+        pub status: Status,
+        pub tools: Vec<ToolView<'a>>,
+    }
+}
+
+answer! {
+    /// Tools, grouped by server.
+    pub struct ToolList<'a> as "ToolList" {
+        pub servers: &'a [ToolGroup<'a>],
+        /// Tools on all pages.
+        #[example = 1]
+        pub total: usize,
+        #[doc = NEXT_CURSOR]
+        pub next_cursor: Option<&'a str>,
+    }
+}
+
+answer! {
+    /// The tools of one server.
+    pub struct ServerTools<'a> as "ServerTools" {
+        #[hidden] pub group: &'a ToolGroup<'a>,
+        /// The server's id.
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"]
+        id: &str = |it| it.group.id,
+        /// The server's name.
+        #[example = "github-mcp"]
+        name: &str = |it| it.group.name,
+        status: Status = |it| it.group.status,
+        tools: Vec<ToolView<'_>> = |it| it.group.tools,
+        /// Tools on all pages.
+        #[example = 1]
+        pub total: usize,
+        #[doc = NEXT_CURSOR]
+        pub next_cursor: Option<&'a str>,
+    }
+}
+
+/// The body of `GET /tools`. `total` counts the tools on all pages.
+pub fn tool_list(groups: &[ToolGroup<'_>], total: usize, next_cursor: Option<&str>) -> Vec<u8> {
+    bytes(&ToolList { servers: groups, total, next_cursor })
 }
 
 /// The body of `GET /aggregator/servers/{id}/tools`.
 pub fn server_tools(group: &ToolGroup<'_>, total: usize, next_cursor: Option<&str>) -> Vec<u8> {
-    let mut out = b"{".to_vec();
-    write_group(group, &mut out);
-    write_end(total, next_cursor, &mut out);
-    out
+    bytes(&ServerTools { group, total, next_cursor })
 }
 
 /// The body of `GET /tools/{id}`: the only tool of a group.
 pub fn one_tool(group: &ToolGroup<'_>) -> Option<Vec<u8>> {
-    let mut out = Vec::new();
-    write_tool(group.tools.first()?, &mut out);
-    out.pop();
-    out.extend_from_slice(b",\"server\":{");
-    write_server(group, &mut out);
-    out.extend_from_slice(b"}}");
-    Some(out)
+    let ToolGroup { id, name, status, tools } = group;
+    let server = Some(ToolServer { id, name, status: *status });
+    Some(bytes(&ToolView { server, ..tools.first()?.clone() }))
 }
 
-fn write_group(group: &ToolGroup<'_>, out: &mut Vec<u8>) {
-    write_server(group, out);
-    out.extend_from_slice(b",\"tools\":[");
-    for (index, tool) in group.tools.iter().enumerate() {
-        comma(index, out);
-        write_tool(tool, out);
-    }
-    out.push(b']');
+/// Straight to bytes: there may be ten thousand tools, and their schemas stay as their servers wrote
+/// them, which a `Value` would not keep.
+fn bytes(answer: &impl serde::Serialize) -> Vec<u8> {
+    serde_json::to_vec(answer).unwrap_or_default()
 }
 
-fn write_server(group: &ToolGroup<'_>, out: &mut Vec<u8>) {
-    let status = group.status.as_str();
-    for (key, value) in
-        [("\"id\":", group.id), (",\"name\":", group.name), (",\"status\":", status)]
-    {
-        out.extend_from_slice(key.as_bytes());
-        encode_into(value, out);
-    }
-}
-
-fn write_tool(tool: &ToolView<'_>, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"id\":");
-    encode_into(tool.id, out);
-    out.extend_from_slice(b",\"name\":");
-    encode_into(tool.name, out);
-    out.extend_from_slice(b",\"original_name\":");
-    encode_into(tool.original_name, out);
-    out.extend_from_slice(b",\"description\":");
-    match tool.description {
-        Some(description) => encode_into(description, out),
-        None => out.extend_from_slice(b"null"),
-    }
-    for (key, value) in
-        [(",\"input_schema\":", tool.input_schema), (",\"annotations\":", tool.annotations)]
-    {
-        // What is not an object would make the whole list useless.
-        if let Some(value) = value.filter(|value| value.starts_with(b"{") && is_json(value)) {
-            out.extend_from_slice(key.as_bytes());
-            out.extend_from_slice(value);
-        }
-    }
-    if let Some(assigned) = tool.assigned {
-        for (key, value) in skill_members(Some(assigned)) {
-            out.extend_from_slice(format!(",\"{key}\":{value}").as_bytes());
-        }
-    }
-    out.push(b'}');
-}
-
-fn write_end(total: usize, next_cursor: Option<&str>, out: &mut Vec<u8>) {
-    out.extend_from_slice(format!(",\"total\":{total},\"next_cursor\":").as_bytes());
-    match next_cursor {
-        Some(cursor) => encode_into(cursor, out),
-        None => out.extend_from_slice(b"null"),
-    }
-    out.push(b'}');
-}
-
-fn comma(index: usize, out: &mut Vec<u8>) {
-    if index > 0 {
-        out.push(b',');
-    }
-}
-
-pub static TOOL: Object = Object::answer(
-    "Tool",
-    "A tool of a server.",
-    &[
-        required("id", any_text(), ""),
-        required("name", any_text(), "`server.tool`: what it is called with."),
-        required("original_name", any_text(), "As its server calls it."),
-        required("description", Shape::OrNull(&any_text()), ""),
-        optional("input_schema", Shape::AnyObject, "The JSON Schema of its arguments."),
-        optional("annotations", Shape::AnyObject, "What its server says about what it does."),
-        optional("skill_ids", Shape::List { of: &any_text(), most: 3 }, "The likeliest first."),
-        optional("primary_skill_id", Shape::OrNull(&any_text()), "What it is mostly about."),
-        optional("is_classified", Shape::OrNull(&Shape::Flag), IS_CLASSIFIED),
-        optional(
-            "skills",
-            Shape::List { of: &Shape::Object(&ASSIGNED), most: 3 },
-            "Its skills, with how sure each is.",
-        ),
-        optional("server", Shape::Object(&OF_SERVER), "Whose it is, where one is asked for."),
-    ],
-);
-
-static OF_SERVER: Object = Object::answer(
-    "ToolServer",
-    "The server of a tool.",
-    &[
-        required("id", any_text(), ""),
-        required("name", any_text(), ""),
-        required("status", Shape::Word(&STATUSES), ""),
-    ],
-);
-
-static GROUP: Object = Object::answer(
-    "ToolGroup",
-    "The tools of one server.",
-    &[
-        required("id", any_text(), "The server's id."),
-        required("name", any_text(), "The server's name."),
-        required("status", Shape::Word(&STATUSES), ""),
-        required("tools", Shape::List { of: &Shape::Object(&TOOL), most: usize::MAX }, ""),
-    ],
-);
-
-pub static TOOL_LIST: Object = Object::answer(
-    "ToolList",
-    "Tools, grouped by server.",
-    &[
-        required("servers", Shape::List { of: &Shape::Object(&GROUP), most: usize::MAX }, ""),
-        required("total", count(), "Tools on all pages."),
-        required("next_cursor", Shape::OrNull(&any_text()), NEXT_CURSOR),
-    ],
-);
-
-pub static SERVER_TOOLS: Object = Object::answer(
-    "ServerTools",
-    "The tools of one server.",
-    &[
-        required("id", any_text(), "The server's id."),
-        required("name", any_text(), "The server's name."),
-        required("status", Shape::Word(&STATUSES), ""),
-        required("tools", Shape::List { of: &Shape::Object(&TOOL), most: usize::MAX }, ""),
-        required("total", count(), "Tools on all pages."),
-        required("next_cursor", Shape::OrNull(&any_text()), NEXT_CURSOR),
-    ],
-);
-
-pub static METADATA: Object = Object::answer(
+pub const METADATA: ObjectSchema = ObjectSchema::answer(
     "CallMetadata",
     "What Trunkline says about the call.",
     &[
         required("routed_to", any_text(), "The server's name."),
-        required("routing_time_ms", Shape::Number, "Spent in Trunkline."),
-        required("execution_time_ms", Shape::Number, "Spent in the server."),
+        required("routing_time_ms", Schema::Number, "Spent in Trunkline."),
+        required("execution_time_ms", Schema::Number, "Spent in the server."),
     ],
 );
 
 /// Whatever else the server has put into its result is there, too.
-pub static TOOL_RESULT: Object = Object::answer(
+pub const TOOL_RESULT: ObjectSchema = ObjectSchema::answer(
     "ToolResult",
     "The tool's result as its server wrote it, and `metadata` as a last member. A tool whose \
      result has a `metadata` of its own keeps it; ours is then called `_trunkline`.",
     &[
-        optional("content", Shape::List { of: &Shape::AnyObject, most: usize::MAX }, ""),
-        optional("structuredContent", Shape::Anything, ""),
-        optional("isError", Shape::Flag, "The tool itself says that it failed."),
-        optional("metadata", Shape::Anything, "As `_trunkline`, unless it is the tool's own."),
-        optional("_trunkline", Shape::Object(&METADATA), "Where the tool has its own `metadata`."),
+        optional("content", list(&Schema::AnyObject), ""),
+        optional("structuredContent", Schema::Anything, ""),
+        optional("isError", Schema::Bool, "The tool itself says that it failed."),
+        optional("metadata", Schema::Anything, "As `_trunkline`, unless it is the tool's own."),
+        optional("_trunkline", Schema::Object(&METADATA), "Where the tool has its own `metadata`."),
     ],
 );
 
@@ -232,6 +159,7 @@ mod tests {
             input_schema: Some(br#"{"type": "object", "maximum":1.0}"#),
             annotations: None,
             assigned: None,
+            server: None,
         };
         let odd = ToolView { description: None, input_schema: Some(b"{broken"), ..tool.clone() };
         ToolGroup { id: "s", name: "github-mcp", status: Status::Connected, tools: vec![tool, odd] }
@@ -240,13 +168,13 @@ mod tests {
     #[test]
     fn lists_have_their_shape_and_schemas_stay_as_written() {
         let list = String::from_utf8(tool_list(&[group(), group()], 4, Some("c"))).unwrap();
-        assert_fits(&list, &Shape::Object(&TOOL_LIST));
+        assert_fits(&list, &ToolList::SCHEMA);
         assert!(list.contains(r#""input_schema":{"type": "object", "maximum":1.0}}"#), "{list}");
         assert!(list.ends_with(r#","total":4,"next_cursor":"c"}"#));
         let one = String::from_utf8(server_tools(&group(), 2, None)).unwrap();
-        assert_fits(&one, &Shape::Object(&SERVER_TOOLS));
+        assert_fits(&one, &ServerTools::SCHEMA);
         let tool = String::from_utf8(one_tool(&group()).unwrap()).unwrap();
-        assert_fits(&tool, &Shape::Object(&TOOL));
+        assert_fits(&tool, &ToolView::SCHEMA);
         assert!(tool.ends_with(r#""server":{"id":"s","name":"github-mcp","status":"CONNECTED"}}"#));
         let none = String::from_utf8(tool_list(&[], 0, None)).unwrap();
         assert_eq!(none, r#"{"servers":[],"total":0,"next_cursor":null}"#);

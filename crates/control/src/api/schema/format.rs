@@ -10,7 +10,7 @@ use crate::secrets::{is_secret_name, is_variable};
 use crate::skills::is_skill_id;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum TextFormat {
     Any,
     /// Text of several lines.
     Prose,
@@ -36,7 +36,7 @@ pub enum Form {
     Cursor,
 }
 
-impl Form {
+impl TextFormat {
     /// What is wrong with it, said behind the field's name; and what to write instead.
     pub fn fault(self, text: &str) -> Option<(String, Option<&'static str>)> {
         let plain = |message: &str| Some((message.to_owned(), None));
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(form: Form, text: &str, expected: Option<&str>) {
+    fn check(form: TextFormat, text: &str, expected: Option<&str>) {
         let message = form.fault(text).map(|(message, _)| message);
         match (&message, expected) {
             (None, None) => {}
@@ -195,10 +195,10 @@ mod tests {
     #[test]
     fn names_of_servers() {
         for name in ["a", "github-mcp", "a.b", "A_1", "-", "a..b", "0"] {
-            check(Form::ServerName, name, None);
+            check(TextFormat::ServerName, name, None);
         }
         for name in [".a", "a.", ".", "a b", "a/b", "a:b", "é", "a\n", "a\0", "{id}", "a%20"] {
-            check(Form::ServerName, name, Some("not a name a server can have"));
+            check(TextFormat::ServerName, name, Some("not a name a server can have"));
         }
     }
 
@@ -210,7 +210,7 @@ mod tests {
             "http://[::1]:8080/mcp?x=${TOKEN}",
             "https://h/${secret:PATH}/mcp",
         ] {
-            check(Form::Url, url, None);
+            check(TextFormat::Url, url, None);
         }
         for (url, part) in [
             ("h", "http:// or https://"),
@@ -223,37 +223,37 @@ mod tests {
             ("https://h/a b", "no space"),
             ("https://h:99999/", "port"),
         ] {
-            check(Form::Url, url, Some(part));
+            check(TextFormat::Url, url, Some(part));
         }
     }
 
     #[test]
     fn headers_and_variables() {
         for (form, text, expected) in [
-            (Form::HeaderName, "Authorization", None),
-            (Form::HeaderName, "X-Key_1", None),
-            (Form::HeaderName, "", Some("not the name")),
-            (Form::HeaderName, "A B", Some("not the name")),
-            (Form::HeaderName, "A:", Some("not the name")),
-            (Form::HeaderName, "A\r\n", Some("not the name")),
-            (Form::HeaderName, "content-LENGTH", Some("sets itself")),
-            (Form::HeaderName, "Mcp-Param-X", Some("sets itself")),
-            (Form::HeaderValue, "Bearer ${GITHUB_TOKEN}", None),
-            (Form::HeaderValue, "tab\tis fine", None),
-            (Form::HeaderValue, "", None),
-            (Form::HeaderValue, "a\r\nX: y", Some("line end")),
-            (Form::HeaderValue, "a\nb", Some("line end")),
-            (Form::HeaderValue, "a\0", Some("line end")),
-            (Form::HeaderValue, "a\u{85}b", Some("line end")),
-            (Form::HeaderValue, "${", Some("never closed")),
-            (Form::HeaderValue, "${}", Some("not a reference")),
-            (Form::HeaderValue, "${secret:a/b}", Some("not a reference")),
-            (Form::HeaderValue, "${secret:github.token}${A:-x}", None),
-            (Form::VariableName, "PATH", None),
-            (Form::VariableName, "A=B", Some("not the name of a variable")),
-            (Form::VariableName, "A\0", Some("not the name of a variable")),
-            (Form::Value, "line\nline $HOME $$", None),
-            (Form::Value, "a\0b", Some("NUL")),
+            (TextFormat::HeaderName, "Authorization", None),
+            (TextFormat::HeaderName, "X-Key_1", None),
+            (TextFormat::HeaderName, "", Some("not the name")),
+            (TextFormat::HeaderName, "A B", Some("not the name")),
+            (TextFormat::HeaderName, "A:", Some("not the name")),
+            (TextFormat::HeaderName, "A\r\n", Some("not the name")),
+            (TextFormat::HeaderName, "content-LENGTH", Some("sets itself")),
+            (TextFormat::HeaderName, "Mcp-Param-X", Some("sets itself")),
+            (TextFormat::HeaderValue, "Bearer ${GITHUB_TOKEN}", None),
+            (TextFormat::HeaderValue, "tab\tis fine", None),
+            (TextFormat::HeaderValue, "", None),
+            (TextFormat::HeaderValue, "a\r\nX: y", Some("line end")),
+            (TextFormat::HeaderValue, "a\nb", Some("line end")),
+            (TextFormat::HeaderValue, "a\0", Some("line end")),
+            (TextFormat::HeaderValue, "a\u{85}b", Some("line end")),
+            (TextFormat::HeaderValue, "${", Some("never closed")),
+            (TextFormat::HeaderValue, "${}", Some("not a reference")),
+            (TextFormat::HeaderValue, "${secret:a/b}", Some("not a reference")),
+            (TextFormat::HeaderValue, "${secret:github.token}${A:-x}", None),
+            (TextFormat::VariableName, "PATH", None),
+            (TextFormat::VariableName, "A=B", Some("not the name of a variable")),
+            (TextFormat::VariableName, "A\0", Some("not the name of a variable")),
+            (TextFormat::Value, "line\nline $HOME $$", None),
+            (TextFormat::Value, "a\0b", Some("NUL")),
         ] {
             check(form, text, expected);
         }
@@ -262,18 +262,18 @@ mod tests {
     #[test]
     fn other_texts() {
         for (form, text, expected) in [
-            (Form::Line, "Für das Team", None),
-            (Form::Line, "a\nb", Some("a control character (U+000A) at character 2")),
-            (Form::Line, "a\u{202e}b", Some("bidirectional")),
-            (Form::Prose, "one\ntwo\tthree", None),
-            (Form::Prose, "a\u{1b}[2J", Some("control character")),
-            (Form::ToolPattern, "github-mcp.*", None),
-            (Form::ToolPattern, "*", None),
-            (Form::ToolPattern, "github-mcp", Some("there is no `.` in this one")),
-            (Form::ToolPattern, "a.\\", Some("at character 3")),
-            (Form::Time, "2027-01-31T12:00:00Z", None),
-            (Form::Time, "tomorrow", Some("not a time")),
-            (Form::Any, "\0", None),
+            (TextFormat::Line, "Für das Team", None),
+            (TextFormat::Line, "a\nb", Some("a control character (U+000A) at character 2")),
+            (TextFormat::Line, "a\u{202e}b", Some("bidirectional")),
+            (TextFormat::Prose, "one\ntwo\tthree", None),
+            (TextFormat::Prose, "a\u{1b}[2J", Some("control character")),
+            (TextFormat::ToolPattern, "github-mcp.*", None),
+            (TextFormat::ToolPattern, "*", None),
+            (TextFormat::ToolPattern, "github-mcp", Some("there is no `.` in this one")),
+            (TextFormat::ToolPattern, "a.\\", Some("at character 3")),
+            (TextFormat::Time, "2027-01-31T12:00:00Z", None),
+            (TextFormat::Time, "tomorrow", Some("not a time")),
+            (TextFormat::Any, "\0", None),
         ] {
             check(form, text, expected);
         }

@@ -1,29 +1,32 @@
-//! Does a JSON value have its shape? Finds everything that is wrong with it, not only the first.
+//! Does a JSON value fit its schema? Finds everything that is wrong with it, not only the first.
 
 use trunkline_catalog::jsonc::{Member, Node, Value};
 use trunkline_catalog::name::escaped;
 
-use super::{Case, Map, Need, Object, Others, Shape, Text, Variants, Words, nearest};
+use super::{
+    Case, EnumValues, MapSchema, ObjectSchema, Schema, TaggedObjects, TextRule, UnknownKeys,
+    nearest,
+};
 use crate::api::fault::{Fault, Pointer};
 
-pub fn check(node: &Node, shape: &Shape, at: &Pointer, faults: &mut Vec<Fault>) {
-    match (shape, &node.value) {
-        (Shape::Anything, _) => {}
-        (Shape::OrNull(_), Value::Null) => {}
-        (Shape::OrNull(shape), _) => check(node, shape, at, faults),
-        (Shape::Text(rule), Value::String(found)) => check_text(&found.value, rule, at, faults),
-        (Shape::Word(words), Value::String(found)) => check_word(&found.value, words, at, faults),
-        (Shape::Flag, Value::Bool(_)) => {}
-        (Shape::Whole { least, most }, Value::Number(number)) => match whole(number) {
+pub fn check(node: &Node, schema: &Schema, at: &Pointer, faults: &mut Vec<Fault>) {
+    match (schema, &node.value) {
+        (Schema::Anything, _) => {}
+        (Schema::Nullable(_), Value::Null) => {}
+        (Schema::Nullable(schema), _) => check(node, schema, at, faults),
+        (Schema::Text(rule), Value::String(found)) => check_text(&found.value, rule, at, faults),
+        (Schema::Enum(words), Value::String(found)) => check_word(&found.value, words, at, faults),
+        (Schema::Bool, Value::Bool(_)) => {}
+        (Schema::Integer { least, most }, Value::Number(number)) => match whole(number) {
             Some(number) if (*least..=*most).contains(&number) => {}
             _ => faults.push(Fault::at(at, format!("must be {}", range(*least, *most)))),
         },
-        (Shape::Number, Value::Number(number)) => {
+        (Schema::Number, Value::Number(number)) => {
             if number.starts_with('-') {
                 faults.push(Fault::at(at, "must not be negative"));
             }
         }
-        (Shape::List { of, most }, Value::Array(items)) => {
+        (Schema::List { of, most }, Value::Array(items)) => {
             if items.len() > *most {
                 faults.push(Fault::at(at, format!("has more than {most} elements")));
             }
@@ -31,27 +34,27 @@ pub fn check(node: &Node, shape: &Shape, at: &Pointer, faults: &mut Vec<Fault>) 
                 check(item, of, &at.index(index), faults);
             }
         }
-        (Shape::Map(map), Value::Object(members)) => check_map(members, map, at, faults),
-        (Shape::Object(object), Value::Object(members)) => {
+        (Schema::Map(map), Value::Object(members)) => check_map(members, map, at, faults),
+        (Schema::Object(object), Value::Object(members)) => {
             check_object(members, object, at, faults);
         }
-        (Shape::Variants(variants), Value::Object(members)) => {
+        (Schema::Tagged(variants), Value::Object(members)) => {
             check_object(members, variant(members, variants), at, faults);
         }
-        (Shape::AnyOf(objects), Value::Object(members)) => {
+        (Schema::AnyOf(objects), Value::Object(members)) => {
             check_any(members, objects, at, faults);
         }
-        (Shape::AnyObject, Value::Object(members)) => {
-            duplicates(members, Case::AsWritten, at, faults);
+        (Schema::AnyObject, Value::Object(members)) => {
+            duplicates(members, Case::Sensitive, at, faults);
         }
-        (shape, value) => {
-            let message = format!("must be {}, not {}", wanted(shape), value.type_name());
+        (schema, value) => {
+            let message = format!("must be {}, not {}", wanted(schema), value.type_name());
             faults.push(Fault::at(at, message));
         }
     }
 }
 
-fn check_text(found: &str, rule: &Text, at: &Pointer, faults: &mut Vec<Fault>) {
+fn check_text(found: &str, rule: &TextRule, at: &Pointer, faults: &mut Vec<Fault>) {
     let length = found.chars().count();
     if length < rule.least && rule.least == 1 {
         faults.push(Fault::at(at, "must not be empty"));
@@ -62,14 +65,14 @@ fn check_text(found: &str, rule: &Text, at: &Pointer, faults: &mut Vec<Fault>) {
     }
     // Of an endless text nothing more need be said, and of an empty one nothing can.
     if length > 0 && length <= rule.most {
-        faults.extend(rule.form.fault(found).map(|(message, hint)| Fault {
+        faults.extend(rule.format.fault(found).map(|(message, hint)| Fault {
             hint: hint.map(str::to_owned),
             ..Fault::at(at, message)
         }));
     }
 }
 
-fn check_word(found: &str, words: &Words, at: &Pointer, faults: &mut Vec<Fault>) {
+fn check_word(found: &str, words: &EnumValues, at: &Pointer, faults: &mut Vec<Fault>) {
     if words.find(found).is_some() {
         return;
     }
@@ -81,17 +84,17 @@ fn check_word(found: &str, words: &Words, at: &Pointer, faults: &mut Vec<Fault>)
     });
 }
 
-impl Words {
+impl EnumValues {
     /// The word as we write it.
     pub fn find(&self, found: &str) -> Option<&'static str> {
         self.known.iter().copied().find(|word| match self.case {
-            Case::AsWritten => *word == found,
-            Case::Any => word.eq_ignore_ascii_case(found),
+            Case::Sensitive => *word == found,
+            Case::Insensitive => word.eq_ignore_ascii_case(found),
         })
     }
 }
 
-fn check_map(members: &[Member], map: &Map, at: &Pointer, faults: &mut Vec<Fault>) {
+fn check_map(members: &[Member], map: &MapSchema, at: &Pointer, faults: &mut Vec<Fault>) {
     duplicates(members, map.case, at, faults);
     if members.len() > map.most {
         faults.push(Fault::at(at, format!("has more than {} members", map.most)));
@@ -103,15 +106,15 @@ fn check_map(members: &[Member], map: &Map, at: &Pointer, faults: &mut Vec<Fault
     }
 }
 
-fn check_object(members: &[Member], object: &Object, at: &Pointer, faults: &mut Vec<Fault>) {
-    duplicates(members, Case::AsWritten, at, faults);
+fn check_object(members: &[Member], object: &ObjectSchema, at: &Pointer, faults: &mut Vec<Fault>) {
+    duplicates(members, Case::Sensitive, at, faults);
     let mut meant = Vec::new();
     for member in members {
         let key = member.key.value.as_str();
         let at = at.key(key);
         match object.field(key) {
-            Some(field) => check(&member.value, &field.shape, &at, faults),
-            None if object.others == Others::Allowed => {}
+            Some(field) => check(&member.value, &field.schema, &at, faults),
+            None if object.unknown_keys == UnknownKeys::Allowed => {}
             None => {
                 let (fault, guess) = unknown_key(key, members, object, &at);
                 faults.push(fault);
@@ -119,7 +122,7 @@ fn check_object(members: &[Member], object: &Object, at: &Pointer, faults: &mut 
             }
         }
     }
-    for field in object.fields.iter().filter(|field| field.need == Need::Required) {
+    for field in object.fields.iter().filter(|field| field.is_required) {
         let present = members.iter().any(|member| member.key.value == field.name);
         // A misspelt key is one mistake, not two.
         if !present && !meant.contains(&field.name) {
@@ -132,7 +135,7 @@ fn check_object(members: &[Member], object: &Object, at: &Pointer, faults: &mut 
 fn unknown_key(
     key: &str,
     members: &[Member],
-    object: &Object,
+    object: &ObjectSchema,
     at: &Pointer,
 ) -> (Fault, Option<&'static str>) {
     if let Some((_, why)) = object.refused.iter().find(|(name, _)| *name == key) {
@@ -140,12 +143,12 @@ fn unknown_key(
     }
     let absent = |name: &&str| !members.iter().any(|member| member.key.value == *name);
     let names = object.fields.iter().map(|field| field.name).filter(absent);
-    let fault = Fault::at(at, format!("`{}` is not known here", escaped(key)));
+    let fault = Fault::at(at, format!("unknown field `{}`", escaped(key)));
     match nearest(key, names) {
         Some(guess) => (fault.hint(format!("did you mean `{guess}`?")), Some(guess)),
         None => {
             let known: Vec<_> = object.fields.iter().map(|field| field.name).collect();
-            (fault.hint(format!("known are: {}", known.join(", "))), None)
+            (fault.hint(format!("expected one of {}", known.join(", "))), None)
         }
     }
 }
@@ -154,7 +157,7 @@ fn duplicates(members: &[Member], case: Case, at: &Pointer, faults: &mut Vec<Fau
     let mut seen = std::collections::HashSet::new();
     for member in members {
         let key = &member.key.value;
-        let same = if case == Case::Any { key.to_ascii_lowercase() } else { key.clone() };
+        let same = if case == Case::Insensitive { key.to_ascii_lowercase() } else { key.clone() };
         if !seen.insert(same) {
             faults.push(Fault::at(&at.key(key), "appears twice").hint("keep one of them"));
         }
@@ -162,7 +165,7 @@ fn duplicates(members: &[Member], case: Case, at: &Pointer, faults: &mut Vec<Fau
 }
 
 /// The object that the tag asks for.
-fn variant(members: &[Member], variants: &Variants) -> &'static Object {
+fn variant(members: &[Member], variants: &TaggedObjects) -> &'static ObjectSchema {
     let tag = members.iter().find(|member| member.key.value == variants.tag);
     let Some(Value::String(word)) = tag.map(|tag| &tag.value.value) else {
         return variants.common;
@@ -173,7 +176,7 @@ fn variant(members: &[Member], variants: &Variants) -> &'static Object {
 }
 
 /// The object it fits, or what is wrong with it as the one it fits best.
-fn check_any(members: &[Member], objects: &[&Object], at: &Pointer, faults: &mut Vec<Fault>) {
+fn check_any(members: &[Member], objects: &[&ObjectSchema], at: &Pointer, faults: &mut Vec<Fault>) {
     let tried = objects.iter().map(|object| {
         let mut found = Vec::new();
         check_object(members, object, at, &mut found);
@@ -200,53 +203,53 @@ fn range(least: i64, most: i64) -> String {
     }
 }
 
-fn wanted(shape: &Shape) -> &'static str {
-    match shape {
-        Shape::Text(_) | Shape::Word(_) => "a string",
-        Shape::Flag => "true or false",
-        Shape::Whole { .. } => "a whole number",
-        Shape::Number => "a number",
-        Shape::List { .. } => "an array",
-        Shape::Map(_)
-        | Shape::Object(_)
-        | Shape::Variants(_)
-        | Shape::AnyOf(_)
-        | Shape::AnyObject => "an object",
-        Shape::OrNull(shape) => wanted(shape),
-        Shape::Anything => "anything",
+fn wanted(schema: &Schema) -> &'static str {
+    match schema {
+        Schema::Text(_) | Schema::Enum(_) => "a string",
+        Schema::Bool => "true or false",
+        Schema::Integer { .. } => "a whole number",
+        Schema::Number => "a number",
+        Schema::List { .. } => "an array",
+        Schema::Map(_)
+        | Schema::Object(_)
+        | Schema::Tagged(_)
+        | Schema::AnyOf(_)
+        | Schema::AnyObject => "an object",
+        Schema::Nullable(schema) => wanted(schema),
+        Schema::Anything => "anything",
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::shape::{Form, optional, required, text};
+    use crate::api::schema::{TextFormat, optional, required, text};
     use trunkline_catalog::jsonc::{Dialect, HalfPairs, Options, parse};
 
-    static COLOUR: Words = Words { known: &["RED", "GREEN"], case: Case::Any };
-    static PAIRS: Map = Map {
-        names: Text { least: 1, most: 5, form: Form::HeaderName },
-        values: text(0, 5, Form::HeaderValue),
-        case: Case::Any,
+    static COLOUR: EnumValues = EnumValues { known: &["RED", "GREEN"], case: Case::Insensitive };
+    static PAIRS: MapSchema = MapSchema {
+        names: TextRule { least: 1, most: 5, format: TextFormat::HeaderName },
+        values: text(0, 5, TextFormat::HeaderValue),
+        case: Case::Insensitive,
         most: 2,
     };
-    static INNER: Object =
-        Object::request("Inner", "", &[required("url", text(1, 99, Form::Url), "")]);
-    static OUTER: Object = Object {
+    static INNER: ObjectSchema =
+        ObjectSchema::request("Inner", "", &[required("url", text(1, 99, TextFormat::Url), "")]);
+    static OUTER: ObjectSchema = ObjectSchema {
         refused: &[("id", "is given by us")],
-        ..Object::request(
+        ..ObjectSchema::request(
             "Outer",
             "",
             &[
-                required("name", text(1, 4, Form::ServerName), "a name"),
-                optional("colour", Shape::Word(&COLOUR), ""),
-                optional("count", Shape::Whole { least: 1, most: 100 }, ""),
-                optional("note", Shape::OrNull(&text(0, 3, Form::Prose)), ""),
-                optional("list", Shape::List { of: &Shape::Flag, most: 2 }, ""),
-                optional("pairs", Shape::Map(&PAIRS), ""),
-                optional("inner", Shape::Object(&INNER), ""),
-                optional("ratio", Shape::Number, ""),
-                optional("any", Shape::Anything, ""),
+                required("name", text(1, 4, TextFormat::ServerName), "a name"),
+                optional("colour", Schema::Enum(&COLOUR), ""),
+                optional("count", Schema::Integer { least: 1, most: 100 }, ""),
+                optional("note", Schema::Nullable(&text(0, 3, TextFormat::Prose)), ""),
+                optional("list", Schema::List { of: &Schema::Bool, most: 2 }, ""),
+                optional("pairs", Schema::Map(&PAIRS), ""),
+                optional("inner", Schema::Object(&INNER), ""),
+                optional("ratio", Schema::Number, ""),
+                optional("any", Schema::Anything, ""),
             ],
         )
     };
@@ -256,7 +259,7 @@ mod tests {
             Options { dialect: Dialect::Strict, half_pairs: HalfPairs::Refused, depth: 64 };
         let document = parse(json, options).expect(json);
         let mut faults = Vec::new();
-        check(&document.root, &Shape::Object(&OUTER), &Pointer::root(), &mut faults);
+        check(&document.root, &Schema::Object(&OUTER), &Pointer::root(), &mut faults);
         let line = |fault: &Fault| {
             let crate::api::fault::Place::Body(at) = &fault.place else { panic!("{fault:?}") };
             let hint = fault.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
@@ -285,7 +288,7 @@ mod tests {
             (r#"{"name":1}"#, "/name must be a string, not a number"),
             (r#"{"name":""}"#, "/name must not be empty"),
             (r#"{"name":"abcde"}"#, "/name has more than 4 characters"),
-            (r#"{"nmae":"a"}"#, "/nmae `nmae` is not known here (did you mean `name`?)"),
+            (r#"{"nmae":"a"}"#, "/nmae unknown field `nmae` (did you mean `name`?)"),
             (r#"{"name":"a","name":"b"}"#, "/name appears twice (keep one of them)"),
             (r#"{"name":"a","id":1}"#, "/id is given by us"),
             (

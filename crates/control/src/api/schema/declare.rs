@@ -1,0 +1,303 @@
+//! `answer!`, `request!` and `words!`: each emits all that the API needs of a type from one declaration.
+//! Doc comments become descriptions, `#[example = JSON]` becomes the example.
+
+/// An object that Trunkline writes: the struct, its JSON and its schema. A member is one of
+///
+/// - `pub name: Type,` a field, shown as it is
+/// - `pub name: Type as Format,` shown as `Format(value)`, a `Moment` for example
+/// - `pub name: Type => schema,` with a narrower schema than its type has
+/// - `pub name?: Type,` an `Option` that is left out where it is `None`
+/// - `#[hidden] pub name: Type,` a field that is not shown: other members are computed of it
+/// - `name: Type = |it| value,` computed; `=> schema` may follow; with `name?:` the value is an `Option`
+macro_rules! answer {
+    (
+        $(#[doc = $doc:tt])* $(#[derive($($derive:ident),+)])?
+        pub struct $name:ident $(<$life:lifetime>)? as $title:literal { $($members:tt)* }
+    ) => {
+        $crate::api::schema::answer!(
+            @member [$name [$($life)?] $title [$($doc)*] [$($($derive)+)?]] [] [] [] $($members)*
+        );
+    };
+    (@member $head:tt [$($field:tt)*] $schemas:tt $entries:tt
+        #[hidden] pub $name:ident: $kind:ty, $($rest:tt)*
+    ) => {
+        $crate::api::schema::answer!(
+            @member $head [$($field)* pub $name: $kind,] $schemas $entries $($rest)*
+        );
+    };
+    (@member $head:tt [$($field:tt)*] [$($schema:tt)*] [$($entry:tt)*]
+        $(#[doc = $doc:tt])* $(#[example = $example:tt])?
+        pub $name:ident: $kind:ty $(as $format:ident)? $(=> $narrow:expr)?, $($rest:tt)*
+    ) => {
+        $crate::api::schema::answer!(
+            @member $head
+            [$($field)* pub $name: $kind,]
+            [$($schema)* (true $name [$($doc)*] [$($example)?] [$kind] [$($format)?] [$($narrow)?])]
+            [$($entry)* ($name it [&$($format)?(it.$name)])]
+            $($rest)*
+        );
+    };
+    (@member $head:tt [$($field:tt)*] [$($schema:tt)*] [$($entry:tt)*]
+        $(#[doc = $doc:tt])* $(#[example = $example:tt])?
+        pub $name:ident?: $kind:ty $(=> $narrow:expr)?, $($rest:tt)*
+    ) => {
+        $crate::api::schema::answer!(
+            @member $head
+            [$($field)* pub $name: Option<$kind>,]
+            [$($schema)* (false $name [$($doc)*] [$($example)?] [$kind] [] [$($narrow)?])]
+            [$($entry)* ($name it [? &it.$name])]
+            $($rest)*
+        );
+    };
+    (@member $head:tt $fields:tt [$($schema:tt)*] [$($entry:tt)*]
+        $(#[doc = $doc:tt])* $(#[example = $example:tt])?
+        $name:ident: $kind:ty = |$it:ident| $value:expr $(=> $narrow:expr)?, $($rest:tt)*
+    ) => {
+        $crate::api::schema::answer!(
+            @member $head $fields
+            [$($schema)* (true $name [$($doc)*] [$($example)?] [$kind] [] [$($narrow)?])]
+            [$($entry)* ($name $it [&$value])]
+            $($rest)*
+        );
+    };
+    (@member $head:tt $fields:tt [$($schema:tt)*] [$($entry:tt)*]
+        $(#[doc = $doc:tt])* $(#[example = $example:tt])?
+        $name:ident?: $kind:ty = |$it:ident| $value:expr $(=> $narrow:expr)?, $($rest:tt)*
+    ) => {
+        $crate::api::schema::answer!(
+            @member $head $fields
+            [$($schema)* (false $name [$($doc)*] [$($example)?] [$kind] [] [$($narrow)?])]
+            [$($entry)* ($name $it [? &$value])]
+            $($rest)*
+        );
+    };
+    (@member
+        [$name:ident [$($life:lifetime)?] $title:literal [$($doc:tt)*] [$($derive:ident)*]]
+        [$($field:tt)*]
+        [$((
+            $is_required:literal $member:ident [$($about:tt)*] [$($example:tt)?]
+            $kind:tt $format:tt $narrow:tt
+        ))*]
+        [$(($shown:ident $it:ident $value:tt))*]
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone, PartialEq $(, $derive)*)]
+        pub struct $name $(<$life>)? {
+            $($field)*
+        }
+
+        impl $(<$life>)? $name $(<$life>)? {
+            pub const SCHEMA: $crate::api::schema::Schema =
+                $crate::api::schema::Schema::Object(&$crate::api::schema::ObjectSchema::answer(
+                    $title,
+                    $crate::api::schema::words!(@doc $($doc)*),
+                    &[$($crate::api::schema::Field {
+                        name: stringify!($member),
+                        is_required: $is_required,
+                        schema: $crate::api::schema::answer!(@schema $kind $format $narrow),
+                        doc: $crate::api::schema::words!(@doc $($about)*),
+                        example: $crate::api::schema::words!(@example $($example)?),
+                    }),*],
+                ));
+
+            pub fn json(&self) -> serde_json::Value {
+                // Cannot fail: every key is text, and no member's `Serialize` makes an error.
+                serde_json::to_value(self).unwrap_or_default()
+            }
+        }
+
+        impl $(<$life>)? $crate::api::schema::Described for $name $(<$life>)? {
+            const SCHEMA: $crate::api::schema::Schema = Self::SCHEMA;
+        }
+
+        impl $(<$life>)? serde::Serialize for $name $(<$life>)? {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                use serde::ser::SerializeMap as _;
+                let mut map = serializer.serialize_map(None)?;
+                $({
+                    let $it = self;
+                    $crate::api::schema::answer!(@entry map $shown $value);
+                })*
+                map.end()
+            }
+        }
+    };
+    (@entry $map:ident $name:ident [? $value:expr]) => {
+        if let Some(value) = $value {
+            $map.serialize_entry(stringify!($name), value)?;
+        }
+    };
+    (@entry $map:ident $name:ident [$value:expr]) => {
+        $map.serialize_entry(stringify!($name), $value)?;
+    };
+    (@schema $kind:tt $format:tt [$narrow:expr]) => { $narrow };
+    (@schema [$kind:ty] [] []) => { <$kind as $crate::api::schema::Described>::SCHEMA };
+    (@schema [$kind:ty] [$format:ident] []) => {
+        <$format<$kind> as $crate::api::schema::Described>::SCHEMA
+    };
+}
+pub(in crate::api) use answer;
+
+/// An object that Trunkline reads: the schema that bodies are checked by, and the struct that a handler
+/// gets. A member is one of
+///
+/// - `pub name: Type => schema,` required
+/// - `pub name?: Type => schema,` an `Option`
+/// - `pub name: Type = default => schema,` for what is not there or null
+///
+/// `as Format` behind the type says how the JSON is read, a `Moment` for example. `#[refused(key: why)]`
+/// names keys that do not belong here and what to tell who sends them.
+macro_rules! request {
+    (
+        $(#[doc = $doc:tt])* $(#[derive($($derive:ident),+)])?
+        $(#[refused($($key:literal: $why:expr),+ $(,)?)])?
+        pub struct $name:ident as $title:literal { $($members:tt)* }
+    ) => {
+        $crate::api::schema::request!(
+            @member
+            [$name $title [$($doc)*] [$($($derive)+)?] [$($([$key $why])+)?]] [] [] []
+            $($members)*
+        );
+    };
+    (@member $head:tt [$($field:tt)*] [$($schema:tt)*] [$($read:tt)*]
+        $(#[doc = $doc:tt])* $(#[example = $example:tt])?
+        pub $name:ident?: $kind:ty $(as $format:ident)? => $rule:expr, $($rest:tt)*
+    ) => {
+        $crate::api::schema::request!(
+            @member $head
+            [$($field)* pub $name: Option<$kind>,]
+            [$($schema)* (false $name [$($doc)*] [$($example)?] $rule)]
+            [$($read)* ($name [$kind] [$($format)?] |found| found)]
+            $($rest)*
+        );
+    };
+    (@member $head:tt [$($field:tt)*] [$($schema:tt)*] [$($read:tt)*]
+        $(#[doc = $doc:tt])* $(#[example = $example:tt])?
+        pub $name:ident: $kind:ty = $default:expr => $rule:expr, $($rest:tt)*
+    ) => {
+        $crate::api::schema::request!(
+            @member $head
+            [$($field)* pub $name: $kind,]
+            [$($schema)* (false $name [$($doc)*] [$($example)?] $rule)]
+            [$($read)* ($name [$kind] [] |found| found.unwrap_or_else(|| $default))]
+            $($rest)*
+        );
+    };
+    (@member $head:tt [$($field:tt)*] [$($schema:tt)*] [$($read:tt)*]
+        $(#[doc = $doc:tt])* $(#[example = $example:tt])?
+        pub $name:ident: $kind:ty => $rule:expr, $($rest:tt)*
+    ) => {
+        $crate::api::schema::request!(
+            @member $head
+            [$($field)* pub $name: $kind,]
+            [$($schema)* (true $name [$($doc)*] [$($example)?] $rule)]
+            [$($read)* (
+                $name [$kind] []
+                |found| found.unwrap_or_else($crate::api::schema::FromJson::absent)
+            )]
+            $($rest)*
+        );
+    };
+    (@member
+        [$name:ident $title:literal [$($doc:tt)*] [$($derive:ident)*] [$([$key:literal $why:expr])*]]
+        [$($field:tt)*]
+        [$((
+            $is_required:literal $member:ident [$($about:tt)*] [$($example:tt)?] $rule:expr
+        ))*]
+        [$(($read:ident $kind:tt $format:tt |$found:ident| $value:expr))*]
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, PartialEq, Eq $(, $derive)*)]
+        pub struct $name {
+            $($field)*
+        }
+
+        impl $name {
+            pub const SCHEMA: $crate::api::schema::Schema = $crate::api::schema::Schema::Object(
+                <Self as $crate::api::input::RequestBody>::OBJECT,
+            );
+        }
+
+        impl $crate::api::input::RequestBody for $name {
+            const OBJECT: &'static $crate::api::schema::ObjectSchema =
+                &$crate::api::schema::ObjectSchema {
+                    name: $title,
+                    doc: $crate::api::schema::words!(@doc $($doc)*),
+                    fields: &[$($crate::api::schema::Field {
+                        name: stringify!($member),
+                        is_required: $is_required,
+                        schema: $rule,
+                        doc: $crate::api::schema::words!(@doc $($about)*),
+                        example: $crate::api::schema::words!(@example $($example)?),
+                    }),*],
+                    refused: &[$(($key, $why)),*],
+                    unknown_keys: $crate::api::schema::UnknownKeys::Refused,
+                };
+
+            fn from_members(members: &$crate::api::input::Members<'_>) -> Self {
+                $(let $read = {
+                    let $found =
+                        $crate::api::schema::request!(@read members $read $kind $format);
+                    $value
+                };)*
+                Self { $($read),* }
+            }
+        }
+    };
+    (@read $members:ident $name:ident [$kind:ty] []) => {
+        $members.read::<$kind>(stringify!($name))
+    };
+    (@read $members:ident $name:ident [$kind:ty] [$format:ident]) => {
+        $members.read::<$format<$kind>>(stringify!($name)).map(|read| read.0)
+    };
+}
+pub(in crate::api) use request;
+
+/// A closed list of words: the enum, the word of each variant, and the schema.
+macro_rules! words {
+    (
+        $(#[doc = $doc:tt])*
+        pub enum $name:ident { $($(#[doc = $about:tt])* $variant:ident = $word:literal),+ $(,)? }
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[doc = $about])* $variant),+
+        }
+
+        impl $name {
+            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
+            pub const VALUES: $crate::api::schema::EnumValues =
+                $crate::api::schema::EnumValues {
+                    known: &[$($word),+],
+                    case: $crate::api::schema::Case::Sensitive,
+                };
+
+            pub const SCHEMA: $crate::api::schema::Schema =
+                $crate::api::schema::Schema::Enum(&Self::VALUES);
+
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word),+
+                }
+            }
+        }
+
+        impl $crate::api::schema::Described for $name {
+            const SCHEMA: $crate::api::schema::Schema = Self::SCHEMA;
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+    };
+    // Shared by the other two: a description is the doc comment's lines, or the name of a constant.
+    (@doc) => { "" };
+    (@doc $constant:ident) => { $constant };
+    (@doc $($line:literal)+) => { concat!($($line),+).trim_ascii() };
+    (@example) => { None };
+    (@example $json:tt) => { Some(stringify!($json)) };
+}
+pub(in crate::api) use words;
