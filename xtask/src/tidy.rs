@@ -21,6 +21,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("catalog/instructions", &["assemble", "name"]),
     ("catalog/assemble", &["config", "listing", "name", "template"]),
     ("gateway/limits", &[]),
+    ("gateway/lock", &[]),
     ("gateway/era", &[]),
     ("gateway/error", &["era"]),
     ("gateway/events", &[]),
@@ -172,6 +173,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("app/settings", &["chain", "circle", "cli", "environment", "logins"]),
 ];
 
+/// Rooms of a crate that all others of it may import.
+const FOR_ALL: &[&str] = &["lock"];
+
 /// The crate of the test kit, without its prefix.
 const KIT: &str = "tests";
 
@@ -209,6 +213,7 @@ pub fn run() -> Result<(), String> {
         check_plate(file, &mut faults);
         check_length(file, &mut faults);
         check_imports(file, &mut faults);
+        check_locks(file, &mut faults);
     }
     check_crates(&mut faults)?;
     check_requirements(&sources, &mut faults)?;
@@ -241,10 +246,23 @@ fn check_imports(file: &Source, faults: &mut Vec<String>) {
         for import in line.split("crate::").skip(1) {
             let target: String =
                 import.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-            if target != own && !allowed.contains(&target.as_str()) {
+            let is_allowed = [FOR_ALL, allowed].iter().any(|list| list.contains(&target.as_str()));
+            if target != own && !is_allowed {
                 let place = format!("{}:{}", file.path.display(), number + 1);
                 faults.push(format!("{place}: `{own}` may not import `{target}` ({allowed:?})"));
             }
+        }
+    }
+}
+
+/// In the gateway, a lock has a rank.
+fn check_locks(file: &Source, faults: &mut Vec<String>) {
+    let room = file.room().unwrap_or_default();
+    let may_name_it = !room.starts_with("gateway/") || room == "gateway/lock";
+    for (number, line) in file.code().lines().enumerate() {
+        if !may_name_it && line.contains("parking_lot::") {
+            let place = format!("{}:{}", file.path.display(), number + 1);
+            faults.push(format!("{place}: use `crate::lock`, with a rank"));
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use crate::lock::{Mutex, rank};
 use trunkline_catalog::name::{Client, Naming};
 
 use super::View;
@@ -15,7 +15,7 @@ pub(crate) struct Views {
     any: Arc<View>,
     /// By the id of the kind. There are as many as `Client` has kinds. A leaf lock: nothing is
     /// assembled while it is held.
-    kinds: Mutex<HashMap<&'static str, Arc<View>>>,
+    kinds: Mutex<HashMap<&'static str, Arc<View>>, rank::Views>,
 }
 
 impl Views {
