@@ -25,6 +25,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("catalog/instructions", &["assemble", "client", "name"]),
     ("catalog/assemble", &["client", "config", "listing", "name", "template"]),
     ("gateway/limits", &[]),
+    ("gateway/lock", &[]),
     ("gateway/era", &[]),
     ("gateway/error", &["era"]),
     ("gateway/events", &[]),
@@ -176,6 +177,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("app/settings", &["chain", "circle", "cli", "environment", "logins"]),
 ];
 
+/// Rooms of a crate that all others of it may import.
+const FOR_ALL: &[&str] = &["lock"];
+
 /// The crate of the test kit, without its prefix.
 const KIT: &str = "tests";
 
@@ -225,6 +229,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         check_plate(file, &mut faults);
         check_length(file, &mut faults);
         check_imports(file, &mut faults);
+        check_locks(file, &mut faults);
     }
     check_crates(&mut faults)?;
     let product = Product::read(Path::new("."))?;
@@ -263,7 +268,9 @@ fn check_rooms(product: &Product, rows: &[(&str, &[&str])], faults: &mut Vec<Str
         let (Some(own), Some(other)) = (from.room(), to.room()) else { continue };
         let name = format!("{}/{own}", from.krate);
         let row = rows.iter().find(|(room, _)| *room == name);
-        if own != other && row.is_some_and(|(_, allowed)| !allowed.contains(&other)) {
+        let is_for_all = FOR_ALL.contains(&other);
+        let is_refused = row.is_some_and(|(_, allowed)| !allowed.contains(&other));
+        if own != other && is_refused && !is_for_all {
             faults.push(format!("{}: `{own}` may not import `{other}` ({})", from.path, to.path));
         }
     }
@@ -272,6 +279,18 @@ fn check_rooms(product: &Product, rows: &[(&str, &[&str])], faults: &mut Vec<Str
             |file: &File| file.room().is_some_and(|it| *row == format!("{}/{it}", file.krate));
         if !product.files.iter().any(is_room) {
             faults.push(format!("MAY_IMPORT: there is no room `{row}`"));
+        }
+    }
+}
+
+/// In the gateway, a lock has a rank.
+fn check_locks(file: &Source, faults: &mut Vec<String>) {
+    let room = file.room().unwrap_or_default();
+    let may_name_it = !room.starts_with("gateway/") || room == "gateway/lock";
+    for (number, line) in file.code().lines().enumerate() {
+        if !may_name_it && line.contains("parking_lot::") {
+            let place = format!("{}:{}", file.path.display(), number + 1);
+            faults.push(format!("{place}: use `crate::lock`, with a rank"));
         }
     }
 }

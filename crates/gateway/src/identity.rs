@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use crate::lock::{Mutex, rank};
 
 /// Shown as the server's name. All clones are renamed together; two are the same if their ids are.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub(crate) struct Identity(Arc<Known>);
 #[derive(Debug)]
 struct Known {
     id: Arc<str>,
-    name: Mutex<Arc<str>>,
+    name: Mutex<Arc<str>, rank::ServerName>,
 }
 
 impl Identity {

@@ -20,6 +20,7 @@ mod instance;
 mod known_listings;
 mod limits;
 mod local;
+mod lock;
 mod login;
 mod pump;
 mod registry;

@@ -10,6 +10,7 @@ use trunkline_wire::{
 };
 
 use crate::call::{Discard, Payload, Responder, ResponseSink};
+use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::session::Session;
 
@@ -18,7 +19,7 @@ use crate::session::Session;
 pub struct LocalClient {
     session: Arc<Session>,
     last: AtomicI64,
-    news: parking_lot::Mutex<Option<mpsc::Receiver<News>>>,
+    news: Mutex<Option<mpsc::Receiver<News>>, rank::LocalNews>,
 }
 
 /// Something that is no answer.
@@ -47,7 +48,7 @@ impl LocalClient {
         let (sender, receiver) = mpsc::channel(NEWS);
         session.client.is_quiet();
         session.client.set_stream(Some(ResponseSink::Responder(Arc::new(Ear(sender)))));
-        let news = parking_lot::Mutex::new(Some(receiver));
+        let news = Mutex::new(Some(receiver));
         Self { session, last: AtomicI64::new(0), news }
     }
 
@@ -67,7 +68,7 @@ impl LocalClient {
         message.push(b'}');
         let (sender, receiver) = oneshot::channel();
         let news = self.session.client.stream();
-        let exit = Answer { sender: parking_lot::Mutex::new(Some(sender)), news };
+        let exit = Answer { sender: Mutex::new(Some(sender)), news };
         self.pass(&message, Arc::new(exit));
         let guard = CancelOnDrop { client: self, id: Some(id) };
         let answer = receiver.await.unwrap_or_default();
@@ -163,7 +164,7 @@ impl Drop for CancelOnDrop<'_> {
 /// The door of one request.
 #[derive(Debug)]
 struct Answer {
-    sender: parking_lot::Mutex<Option<oneshot::Sender<Vec<u8>>>>,
+    sender: Mutex<Option<oneshot::Sender<Vec<u8>>>, rank::LocalAnswer>,
     news: Option<ResponseSink>,
 }
 

@@ -3,13 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
-
 use crate::call::{Client, Level};
+use crate::lock::{Mutex, rank};
 
 #[derive(Debug, Default)]
 pub(crate) struct Audience {
-    clients: Mutex<Vec<Weak<Client>>>,
+    clients: Mutex<Vec<Weak<Client>>, rank::Audience>,
     /// There is only ever one client: whatever a server says is meant for it.
     exclusive: AtomicBool,
 }

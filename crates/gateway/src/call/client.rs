@@ -4,7 +4,6 @@
 use std::fmt::Debug;
 use std::sync::{Arc, OnceLock, Weak};
 
-use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use trunkline_wire::{Edits, Id};
@@ -14,20 +13,22 @@ use crate::call::question::{Abilities, Questions};
 use crate::call::{CallOwner, Level, ResponseSink};
 use crate::era::Stamp;
 use crate::gate::{Grant, Pass};
+use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 
 #[derive(Debug, Default)]
 pub(crate) struct Client {
-    open: Mutex<Calls>,
+    // Taken under the locks of servers and queues: who takes a call out decides its outcome.
+    open: Mutex<Calls, rank::ClientCalls>,
     /// The last open call has ended.
     idle: Notify,
-    stream: Mutex<Option<ResponseSink>>,
-    pub(super) questions: Mutex<Questions>,
-    pub(super) abilities: Mutex<Abilities>,
+    stream: Mutex<Option<ResponseSink>, rank::ClientStream>,
+    pub(super) questions: Mutex<Questions, rank::ClientQuestions>,
+    pub(super) abilities: Mutex<Abilities, rank::ClientAbilities>,
     /// From which level on it wants to hear what servers log; `None`: it has not said.
-    level: Mutex<Option<Level>>,
+    level: Mutex<Option<Level>, rank::ClientLevel>,
     /// Who it is and what it can do, as it wrote both in `initialize`.
-    said: Mutex<Said>,
+    said: Mutex<Said, rank::ClientIntroduction>,
     /// Who it is to those who keep account.
     who: OnceLock<Arc<str>>,
     /// Whose it is, where clients have to say that: the same for the same caller.

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use trunkline_search::{Index, May, Model, Query, Vector};
 
 use crate::embedder::Embedder;
 use crate::finder::read::{Read, put, texts};
 use crate::limits::SEEKERS;
+use crate::lock::{Mutex, RwLock, rank};
 use crate::upstream::Server;
 
 /// A question.
@@ -66,9 +66,9 @@ pub(crate) const CUSTOM: &str = "custom-tools";
 
 #[derive(Debug, Default)]
 pub(crate) struct Finder {
-    state: RwLock<Option<State>>,
+    state: RwLock<Option<State>, rank::FinderIndex>,
     /// What somebody else says about servers, by id: before what they say about themselves.
-    described: Mutex<Arc<HashMap<String, String>>>,
+    described: Mutex<Arc<HashMap<String, String>>, rank::ServerDescriptions>,
     /// For those who search on behalf of clients.
     turns: Turns,
     /// For those who look which name was meant: an answer to a slip does not wait for searches.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 use trunkline_wire::{Edits, Id, Kind, Span, decode, member, scan};
@@ -11,6 +10,7 @@ use trunkline_wire::{Edits, Id, Kind, Span, decode, member, scan};
 use crate::call::{Client, Payload, Refused, Replay, ReplyTo, RequestEra, Responder, ResponseSink};
 use crate::error::{CallError, Remedy};
 use crate::fleet::Fleet;
+use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::session::leave;
 use crate::upstream::Server;
@@ -308,9 +308,9 @@ enum Returned {
 /// The door of one call.
 #[derive(Debug)]
 struct Return {
-    sender: Mutex<Option<oneshot::Sender<Returned>>>,
+    sender: Mutex<Option<oneshot::Sender<Returned>>, rank::FleetAnswer>,
     /// When it was handed over to its server.
-    handed: Arc<Mutex<Option<Instant>>>,
+    handed: Arc<Mutex<Option<Instant>, rank::FleetHanded>>,
     parent: Option<String>,
     asked: Option<String>,
 }

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
@@ -27,6 +26,7 @@ pub use leave::Retired;
 pub use lists::Listed;
 
 use crate::gateway_info::GatewayInfo;
+use crate::lock::{Mutex, rank};
 use crate::registry::{Registry, Views};
 use crate::upstream::{Server, Services, Supervisor, supervise};
 
@@ -42,7 +42,7 @@ pub struct Fleet {
     /// Who calls from inside, as `clientInfo` says it.
     info: Arc<[u8]>,
     /// One change at a time.
-    changing: Arc<Mutex<()>>,
+    changing: Arc<Mutex<(), rank::FleetChange>>,
     /// What each kind of client is served.
     pub(crate) views: Arc<Views>,
 }

@@ -5,11 +5,11 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use parking_lot::Mutex;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::lock::{Mutex, rank};
 use crate::pump::outbox::Outbox;
 use crate::pump::source::{Reader, Source, SourceHandle};
 use crate::stream::{Input, Sink};
@@ -22,7 +22,7 @@ pub(crate) struct Pump(Arc<Shared>);
 pub(super) struct Shared {
     epoll: OwnedFd,
     wake: OwnedFd,
-    orders: Mutex<Vec<Order>>,
+    orders: Mutex<Vec<Order>, rank::PumpOrders>,
     has_orders: AtomicBool,
     tokens: AtomicU64,
     ended: CancellationToken,

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use parking_lot::Mutex;
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use tokio::sync::Notify;
 use trunkline_wire::{Edits, Piece};
 
 use crate::limits::LARGE_MESSAGE;
+use crate::lock::{Mutex, rank};
 use crate::pump::queue::{Frame, LINE, Overflow, Queue, Refused, Segment};
 use crate::pump::{Pump, SourceHandle};
 use crate::stream::Sink;
@@ -24,7 +24,8 @@ pub(crate) struct Outbox(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    queue: Mutex<Queue>,
+    // Messages are put from under almost every other lock: only what writing needs ranks below it.
+    queue: Mutex<Queue, rank::OutboxQueue>,
     drained: Notify,
     ended: Notify,
 }

@@ -7,7 +7,6 @@ mod views;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 use trunkline_catalog::config::CustomTool;
@@ -17,6 +16,7 @@ use crate::deadlines::Tick;
 use crate::finder::Finder;
 use crate::instance::Instance;
 use crate::limits::{LISTENERS, PRIVATE_PROCESSES, WAITING_SWEEP};
+use crate::lock::{Mutex, rank};
 use crate::upstream::{Parking, Server, WaitQueue, make_room};
 
 pub(crate) use custom::read_tools;
@@ -31,11 +31,11 @@ pub(crate) struct Registry {
     pub(crate) audience: Arc<Audience>,
     /// What is remembered between the requests of stateless clients.
     pub(crate) parking: Arc<Parking>,
-    wanted: Mutex<Wanted>,
+    wanted: Mutex<Wanted, rank::RegistryWanted>,
     /// Processes that serve one client alone.
-    privates: Mutex<Vec<Weak<Server>>>,
+    privates: Mutex<Vec<Weak<Server>>, rank::RegistryPrivates>,
     /// Servers that are not wanted any more and end their calls.
-    leaving: Mutex<Vec<Weak<Server>>>,
+    leaving: Mutex<Vec<Weak<Server>>, rank::RegistryLeaving>,
     /// Counts the changes; and a bell.
     version: AtomicU64,
     changes: watch::Sender<()>,

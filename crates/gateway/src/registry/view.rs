@@ -4,7 +4,6 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
 use trunkline_catalog::name::Naming;
 use trunkline_catalog::{Catalog, Exposure, ListKind, Offer, Scope, ServerWords, instructions};
 use trunkline_wire::members;
@@ -13,6 +12,7 @@ use crate::gate::Grant;
 use crate::identity::Identity;
 use crate::known_listings::KnownListing;
 use crate::limits::KNOWN_NAMES;
+use crate::lock::{Mutex, MutexGuard, rank};
 use crate::registry::custom::granted;
 use crate::registry::{Registry, Wanted};
 use crate::upstream::{Connection, Live, Server, ServerHello, object_of};
@@ -25,7 +25,8 @@ pub(crate) struct View {
     pub(crate) exposure: Exposure,
     /// `None`: all of it.
     grant: Option<Arc<dyn Grant>>,
-    current: Mutex<Current>,
+    // Above the registry's and the servers' locks: the view is assembled from them under it.
+    current: Mutex<Current, rank::ViewCurrent>,
 }
 
 /// The catalog of one moment and the servers its routes lead to.

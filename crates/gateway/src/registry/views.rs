@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use trunkline_catalog::client::Client;
 use trunkline_catalog::name::Naming;
+
+use crate::lock::{Mutex, rank};
 
 use super::View;
 
@@ -16,7 +17,7 @@ pub(crate) struct Views {
     any: Arc<View>,
     /// By the id of the kind. There are as many as `Client` has kinds. A leaf lock: nothing is
     /// assembled while it is held.
-    kinds: Mutex<HashMap<&'static str, Arc<View>>>,
+    kinds: Mutex<HashMap<&'static str, Arc<View>>, rank::Views>,
 }
 
 impl Views {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use trunkline_wire::{Edits, Kind, elements, scan};
 
 use crate::call::{Payload, Responder, ResponseSink};
 use crate::error::CallError;
 use crate::limits::BATCH_MEMBERS;
+use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::registry::Snapshot;
 use crate::session::Session;
@@ -55,7 +55,7 @@ fn is_answered(member: &[u8]) -> bool {
 
 /// The door of a batch: the answers leave together when the last one is there.
 #[derive(Debug)]
-struct Together(Mutex<Gathered>);
+struct Together(Mutex<Gathered, rank::BatchAnswers>);
 
 #[derive(Debug)]
 struct Gathered {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use trunkline_catalog::ListKind;
@@ -11,6 +10,7 @@ use trunkline_wire::{Edits, Id, decode, encode, write_result};
 use crate::call::{CallHandle, Client, Payload, ResponseSink, Waiting};
 use crate::error::CallError;
 use crate::limits::{CHANGE_PAUSE, LISTENERS, SUBSCRIBED};
+use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::registry::{Place, Snapshot};
 use crate::session::announce::{Told, announce};
@@ -25,9 +25,9 @@ struct Listener {
     filter: Filter,
     /// What the servers know as the one who hears: everything said to it is marked.
     ear: Arc<Client>,
-    told: Mutex<Told>,
+    told: Mutex<Told, rank::ListenerAnnounced>,
     /// Where the resources it wants to hear of were found last.
-    followed: Mutex<Vec<Followed>>,
+    followed: Mutex<Vec<Followed>, rank::ListenerFollowed>,
     /// The request.
     id: Id,
     asker: Arc<Client>,

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +18,7 @@ use crate::error::CallError;
 use crate::events::EventSink;
 use crate::gate::{Grant, ONLY_CLIENT, Pass};
 use crate::gateway_info::GatewayInfo;
+use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::registry::{Registry, Snapshot, View, Views};
 use crate::session::announce::Told;
@@ -74,9 +74,9 @@ pub(crate) struct Session {
     pub(crate) context: Arc<SessionContext>,
     pub(crate) client: Arc<Client>,
     /// The lists the client was given in the session,
-    pub(super) told: Mutex<Told>,
+    pub(super) told: Mutex<Told, rank::SessionAnnounced>,
     /// and those that requests which stand for themselves were given.
-    pub(super) given: Mutex<Told>,
+    pub(super) given: Mutex<Told, rank::SessionListed>,
     /// Look again whether the client's lists are out of date.
     pub(super) look_again: Notify,
     /// The session is over.
@@ -93,9 +93,9 @@ pub(crate) struct Session {
     /// The client is a gateway of our kind: it is told who can be reached through this one.
     pub(super) kin: AtomicBool,
     /// Servers started for this client alone.
-    pub(super) privates: Mutex<HashMap<Arc<str>, Arc<Server>>>,
+    pub(super) privates: Mutex<HashMap<Arc<str>, Arc<Server>>, rank::SessionPrivates>,
     /// Processes of servers that are not shared, for calls that stand for themselves: one at a time.
-    pub(super) pool: Mutex<Vec<Arc<Server>>>,
+    pub(super) pool: Mutex<Vec<Arc<Server>>, rank::SessionPool>,
     /// Who makes requests that stand for themselves here.
     pub(super) principal: Arc<[u8]>,
     /// Whose session it is, where that has to be said.

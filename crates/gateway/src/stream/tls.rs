@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, IoSlice, Write};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use crate::lock::{Mutex, rank};
 use rustix::io::Errno;
 use rustls::ClientConnection;
 
@@ -16,7 +16,7 @@ pub(crate) struct Tls(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     fd: OwnedFd,
-    connection: Mutex<ClientConnection>,
+    connection: Mutex<ClientConnection, rank::TlsStream>,
 }
 
 /// What a piece of the stream has brought.

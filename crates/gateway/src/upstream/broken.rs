@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use trunkline_catalog::config::Secrets;
@@ -12,6 +11,7 @@ use trunkline_wire::{Fault, FaultKind, Outline, salvage_id, upstream_id};
 use crate::error::CallError;
 use crate::identity::Identity;
 use crate::limits::{BROKEN_LINES, BROKEN_WINDOW};
+use crate::lock::{Mutex, rank};
 use crate::upstream::connection::Connection;
 use crate::upstream::pending::UpstreamId;
 use crate::upstream::shown::shown;
@@ -25,7 +25,7 @@ const SAMPLE_BYTES: usize = 200;
 #[derive(Debug)]
 pub(crate) struct BrokenLines {
     secrets: Arc<Secrets>,
-    seen: Mutex<Seen>,
+    seen: Mutex<Seen, rank::BrokenLines>,
     /// Too many broken messages: the server is to be given up.
     pub(crate) too_many: Notify,
     /// An answer without an id has come that belongs to nobody.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
@@ -19,6 +18,7 @@ use crate::era::{Era, Stamp};
 use crate::error::CallError;
 use crate::identity::Identity;
 use crate::limits::Limits;
+use crate::lock::{Mutex, MutexGuard, rank};
 use crate::pump::{FlushSet, Refused};
 use crate::upstream::broken::BrokenLines;
 use crate::upstream::crossing::Shape;
@@ -35,7 +35,10 @@ pub(crate) struct Connection {
     pub(crate) line: Transport,
     pub(super) outfit: ConnectionOptions,
     pub(super) deadlines: Arc<Deadlines>,
-    pub(crate) pending: Mutex<Pending>,
+    // Held while a request is put into the transport and opened in its client: an answer, a
+    // cancellation or the server's end can only come afterwards. So the client's and the
+    // transport's locks rank below it, and a transport must not call back.
+    pub(crate) pending: Mutex<Pending, rank::OpenCalls>,
     pub(crate) key: Identity,
     pub(crate) limits: Limits,
     pub(crate) broken: BrokenLines,
@@ -64,7 +67,7 @@ pub(crate) struct Connection {
     pub(crate) stale: AtomicU8,
     pub(crate) changed: Notify,
     /// Its tools that may be called again, as it spells them: known where calls are held.
-    pub(super) repeatable: Mutex<HashSet<Box<[u8]>>>,
+    pub(super) repeatable: Mutex<HashSet<Box<[u8]>>, rank::RepeatableTools>,
     /// It has answered a client.
     pub(super) was_of_use: AtomicBool,
     /// Somebody has found out that it is of no use as it is.

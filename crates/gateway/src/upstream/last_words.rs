@@ -3,19 +3,19 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use trunkline_catalog::config::Secrets;
 use trunkline_wire::{Line, Lines};
 
 use crate::identity::Identity;
 use crate::limits::{STDERR_BYTES, STDERR_FIRST, STDERR_LINE, STDERR_QUOTED};
+use crate::lock::{Mutex, rank};
 use crate::stream::Slow;
 use crate::upstream::shown::shown;
 
 #[derive(Debug)]
 pub(crate) struct LastWords {
     secrets: Arc<Secrets>,
-    kept: Mutex<Kept>,
+    kept: Mutex<Kept, rank::StderrLines>,
 }
 
 #[derive(Debug, Default)]

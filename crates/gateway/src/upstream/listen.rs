@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 use trunkline_catalog::ListKind;
@@ -16,6 +15,7 @@ use trunkline_wire::{Kind, Message, encode, encode_into, member, scan, upstream_
 use crate::era::Era;
 use crate::error::CallError;
 use crate::limits::{LASTING_STREAM, PROBE, REOPEN_FIRST, REOPEN_LONGEST};
+use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::upstream::connection::{Answer, Connection};
 use crate::upstream::handshake::ServerHello;
@@ -29,11 +29,12 @@ const LISTEN: &str = "subscriptions/listen";
 #[derive(Debug, Default)]
 pub(crate) struct Listens {
     /// The one for the lists, from when it is made until it is looked after.
-    lists: Mutex<Option<Open>>,
+    lists: Mutex<Option<Open>, rank::ListenRequest>,
     /// Those that the server has taken, the last few.
-    taken: Mutex<Vec<UpstreamId>>,
+    taken: Mutex<Vec<UpstreamId>, rank::TakenListens>,
     acknowledged: Notify,
-    turn: Mutex<Turn>,
+    // Held while a request is sent: its acknowledgement may be read before its id is noted.
+    turn: Mutex<Turn, rank::ListenTurn>,
     /// Others are wanted of its resources than before.
     wanted: Notify,
     /// The resources it has been asked to tell of, and has taken as far as it ever will.

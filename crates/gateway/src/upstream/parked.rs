@@ -4,12 +4,12 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
 use trunkline_wire::{Edits, Message, write_error};
 
 use crate::call::{CallHandle, CallOwner, Client, Payload, ReplyTo, Stateless};
 use crate::era::{self, InputRequest};
 use crate::error::CallError;
+use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::upstream::connection::Connection;
 use crate::upstream::crossing::Shape;
@@ -25,7 +25,8 @@ pub(crate) struct Parked {
     pub(super) client: Arc<Client>,
     pub(super) method: Box<[u8]>,
     pub(super) digest: [u8; 32],
-    pub(super) state: Mutex<State>,
+    // Above the open calls: whether it still waits is decided with both held.
+    pub(super) state: Mutex<State, rank::ParkedCall>,
     /// When its client was told what is asked, in milliseconds since the gateway began; 0: not yet.
     /// What is asked later is told it another time.
     pub(super) told: AtomicU64,

@@ -5,7 +5,6 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 use trunkline_wire::{Edits, Message, decode, scan, write_result};
 
@@ -13,6 +12,7 @@ use crate::call::{Ability, CallHandle, CallOwner, Payload, ReplyTo, RequestEra, 
 use crate::era::{self, Seal, Unsealable};
 use crate::error::CallError;
 use crate::limits::{BUNDLE, PARKED, PARKED_CALLS, REMEMBERED_WAITS, STATE};
+use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::upstream::connection::Connection;
 use crate::upstream::crossing::Shape;
@@ -26,7 +26,8 @@ pub(crate) struct Parking {
     /// None: there are no random numbers, and nothing can be parked.
     seal: Option<Seal>,
     began: Instant,
-    places: Mutex<Places>,
+    // Below the open calls: a call gets its handle while it is still open.
+    places: Mutex<Places, rank::ParkingHandles>,
     /// Elicitations that were given an id of ours.
     numbered: AtomicU64,
     pub(crate) tasks: Tasks,

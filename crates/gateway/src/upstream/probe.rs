@@ -1,12 +1,12 @@
 //! Which era a server is of: it is asked with `server/discover`, and judged by what it answers.
 
-use parking_lot::Mutex;
 use tokio::time::timeout;
 use trunkline_wire::{Kind, MODERN, decode, elements, member, scan};
 
 use crate::era::Era;
 use crate::instance::{self, Instance};
 use crate::limits::{PROBE, PROBE_REMOTE};
+use crate::lock::{Mutex, rank};
 use crate::upstream::connection::{Answer, Connection, own_stamp};
 use crate::upstream::handshake::{HandshakeError, ServerHello, initialize, refusal_text};
 use crate::upstream::pending::UpstreamId;
@@ -38,7 +38,7 @@ enum Knowledge {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Known(Mutex<Knowledge>);
+pub(super) struct Known(Mutex<Knowledge, rank::KnownEra>);
 
 impl Known {
     /// For another process of the same server.

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use parking_lot::Mutex;
 use tokio::task::spawn_blocking;
 use trunkline_catalog::config::{Secrets, ServerSpec};
 
 use crate::known_listings::{Content, EntryId, KnownListing, KnownListings};
 use crate::limits::SEEN_AGAIN;
+use crate::lock::{Mutex, rank};
 use crate::upstream::handshake::ServerHello;
 
 #[derive(Debug)]
 pub(super) struct Remembered {
     listings: Arc<KnownListings>,
     entry: EntryId,
-    last: Mutex<Option<Arc<KnownListing>>>,
+    last: Mutex<Option<Arc<KnownListing>>, rank::RememberedListing>,
 }
 
 impl Remembered {

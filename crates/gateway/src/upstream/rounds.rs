@@ -3,7 +3,6 @@
 
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
 use tokio::time::sleep;
 use trunkline_wire::{Edits, Kind, Message, decode, member, scan, upstream_id};
 
@@ -11,6 +10,7 @@ use crate::call::{CallHandle, CallOwner, Cancel, Payload, ReplyTo};
 use crate::era::{self, InputRequest};
 use crate::error::{CallError, TURNED_DOWN};
 use crate::limits::{OPEN_QUESTIONS, ROUNDS};
+use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::upstream::connection::{Connection, under_our_id, with_digits};
 use crate::upstream::transport::Heading;
@@ -23,7 +23,7 @@ pub(super) struct Rounds {
     requests: Vec<InputRequest>,
     /// What the server wants to be told again, as it wrote it.
     state: Option<Vec<u8>>,
-    open: Mutex<Option<Open>>,
+    open: Mutex<Option<Open>, rank::InputRound>,
 }
 
 #[derive(Debug)]

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +20,7 @@ use crate::events::Event;
 use crate::identity::Identity;
 use crate::known_listings::{KnownListing, KnownListings};
 use crate::limits::STDERR_SHOWN;
+use crate::lock::{Mutex, rank};
 use crate::login::{Bearer, Logins};
 use crate::pump::FlushSet;
 use crate::traces::SpanKind;
@@ -50,16 +50,16 @@ pub(crate) struct Server {
     pub(crate) audience: Arc<Audience>,
     /// It is to end although the gateway goes on.
     pub(crate) dismissed: CancellationToken,
-    filter: Mutex<Arc<ToolFilter>>,
+    filter: Mutex<Arc<ToolFilter>, rank::ServerFilter>,
     settled_once: AtomicBool,
     status: watch::Sender<Status>,
     /// What its listings were warned about, so that it is said once.
-    warned: Mutex<HashSet<String>>,
-    live: Mutex<Option<Live>>,
+    warned: Mutex<HashSet<String>, rank::ServerWarnings>,
+    live: Mutex<Option<Live>, rank::ServerLive>,
     /// What it said when it last ran; `None`: nothing is remembered.
     remembered: Option<Remembered>,
     /// The connection before this one, for what clients had subscribed to.
-    before: Mutex<Option<Arc<Connection>>>,
+    before: Mutex<Option<Arc<Connection>>, rank::ServerBefore>,
     /// In the network: how it was last spoken to.
     pub(super) spoken: Spoken,
     /// As a process: the era it was found to be of.
@@ -68,17 +68,17 @@ pub(crate) struct Server {
     provisions: Services,
     /// Where its calls wait, if they may.
     pub(crate) room: Option<Arc<WaitQueue>>,
-    pub(super) breaker: Mutex<Breaker>,
+    pub(super) breaker: Mutex<Breaker, rank::ServerBreaker>,
     /// What its process has written to stderr, also when that has ended.
-    words: Mutex<Option<Arc<LastWords>>>,
+    words: Mutex<Option<Arc<LastWords>>, rank::ServerStderr>,
     /// What it offered when it was last there, while it is expected back.
-    kept: Mutex<Option<Arc<Listing>>>,
+    kept: Mutex<Option<Arc<Listing>>, rank::ServerKept>,
     /// Somebody wants it tried again now; or wants it given up, and says why.
     pub(super) wake: Notify,
     pub(super) condemned: Notify,
     /// Somebody wants it tried although it waits for a login.
     pub(super) insisted: Notify,
-    verdict: Mutex<String>,
+    verdict: Mutex<String, rank::ServerVerdict>,
     /// A supervisor looks after it.
     pub(crate) is_attended: AtomicBool,
 }

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
-
 use crate::call::Client;
+use crate::lock::{Mutex, rank};
 
 /// By the server's own URI.
 #[derive(Debug, Default)]
-pub(crate) struct Subscriptions(Mutex<BTreeMap<String, Vec<Subscriber>>>);
+pub(crate) struct Subscriptions(Mutex<BTreeMap<String, Vec<Subscriber>>, rank::Subscriptions>);
 
 #[derive(Debug)]
 struct Subscriber {

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use memchr::memmem;
-use parking_lot::Mutex;
 use trunkline_wire::{Message, decode, elements, find, member, scan};
 
 use crate::call::{Client, Payload, ReplyTo};
 use crate::era::Era;
 use crate::limits::{ENTRIES_PER_LISTING, KNOWN_TASKS, PAGES_PER_LISTING};
+use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::upstream::connection::Connection;
 use crate::upstream::crossing::Shape;
 
 #[derive(Debug, Default)]
-pub(crate) struct Tasks(Mutex<Known>);
+pub(crate) struct Tasks(Mutex<Known, rank::TaskOwners>);
 
 /// The oldest are forgotten first.
 #[derive(Debug, Default)]

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use trunkline_wire::{Edits, scan};
@@ -18,6 +17,7 @@ use crate::limits::{
     LAST_STEP, LEAST_LET_IN, LONGEST_TURN, PARTS, STEP, STEPS_TO_ONE_MORE, WAITING_BYTES,
     WAITING_CALLS, WAITING_TIME,
 };
+use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::upstream::connection::Connection;
 
@@ -28,11 +28,13 @@ pub(crate) struct WaitQueue {
     pub(super) holds: bool,
     /// How many calls the server is given at a time.
     pub(super) at_once: Option<usize>,
-    state: Mutex<State>,
+    // A call is opened in its client under it, so that it is cancelled here and nowhere else.
+    state: Mutex<State, rank::WaitingCalls>,
     /// Where the server is now.
-    connection: Mutex<Weak<Connection>>,
+    connection: Mutex<Weak<Connection>, rank::WaitQueueConnection>,
     /// One at a time lets calls in to a server that takes only so many.
-    turnstile: Mutex<()>,
+    // Above all locks of a call: whole calls are handed over under it.
+    turnstile: Mutex<(), rank::Turnstile>,
     /// Those who waited for the server are let in a few at a time: others come behind them.
     is_crowded: AtomicBool,
     /// Rung when somebody starts to wait.

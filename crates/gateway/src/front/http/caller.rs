@@ -5,14 +5,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use parking_lot::Mutex;
-
 use crate::front::http::guard::is_equal;
 use crate::gate::{Asking, Pass};
+use crate::lock::{Mutex, rank};
 
 /// Whom the gate has let in last on a connection.
 #[derive(Default)]
-pub(super) struct Remembered(Mutex<Option<Known>>);
+pub(super) struct Remembered(Mutex<Option<Known>, rank::RememberedCaller>);
 
 struct Known {
     authorization: Option<Box<[u8]>>,
@@ -57,7 +56,7 @@ impl Remembered {
 
 /// Whose session it is; `None`: anybody's who knows its id.
 #[derive(Debug)]
-pub(super) struct Owner(Mutex<Option<Arc<Pass>>>);
+pub(super) struct Owner(Mutex<Option<Arc<Pass>>, rank::SessionOwner>);
 
 impl Owner {
     pub(super) fn new(caller: Option<&Arc<Pass>>) -> Self {

@@ -3,8 +3,6 @@
 
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
-
 use crate::front::http::caller::Remembered;
 use crate::front::http::clock::Clock;
 use crate::front::http::events::Stream;
@@ -16,13 +14,14 @@ use crate::limits::{
     BODY_BYTES_PER_SECOND, BODY_SECONDS, CLIENT_STALL, HEAD_SECONDS, IDLE_SECONDS, LEAVING_SECONDS,
     PIPELINED_BYTES, STREAM_BYTES,
 };
+use crate::lock::{Mutex, rank};
 use crate::pump::{Outbox, SourceHandle};
 
 #[derive(Debug)]
 pub(super) struct Conn {
     pub(super) outbox: Outbox,
     clock: Arc<Clock>,
-    slot: Mutex<Slot>,
+    slot: Mutex<Slot, rank::ConnReply>,
     /// Who speaks here.
     pub(super) remembered: Remembered,
 }

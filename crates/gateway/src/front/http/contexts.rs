@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
 use trunkline_catalog::client::Client;
 
 use crate::gate::Pass;
 use crate::limits::{CALLER_SECONDS, SESSIONS};
+use crate::lock::{Mutex, rank};
 use crate::session::{Session, SessionContext};
 
 #[derive(Debug)]
@@ -16,12 +16,12 @@ pub(super) struct Contexts {
     /// For requests that stand for themselves, of whoever makes them.
     anybody: Arc<Session>,
     /// The same for clients that said what they are, by `/mcp/for/CLIENT`.
-    kinds: Mutex<HashMap<&'static str, Arc<Session>>>,
+    kinds: Mutex<HashMap<&'static str, Arc<Session>>, rank::StatelessSessions>,
     /// For callers who have to say who they are: shared by all with the same rights, and gone with
     /// the last of them.
-    granted: Mutex<HashMap<Rights, Weak<SessionContext>>>,
+    granted: Mutex<HashMap<Rights, Weak<SessionContext>>, rank::GrantedContexts>,
     /// Where their requests that stand for themselves go.
-    callers: Mutex<Callers>,
+    callers: Mutex<Callers, rank::StatelessCallers>,
     /// Counts callers that have come, and times at which some have gone.
     turnover: AtomicU64,
 }

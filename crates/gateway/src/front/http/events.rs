@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use parking_lot::Mutex;
 use trunkline_http::{LAST_CHUNK, chunk, chunk_head, event_head};
 use trunkline_wire::Edits;
 
@@ -17,6 +16,7 @@ use crate::limits::{
     AWAY_SECONDS, COMMENT_SECONDS, KEPT_BYTES, KEPT_EVENTS, KEPT_SECONDS, STREAM_BYTES,
     WRITTEN_SECONDS,
 };
+use crate::lock::{Mutex, rank};
 use crate::pump::{FlushSet, Frame};
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Stream {
     /// The client is told at once where it stands, and when to come back.
     primes: bool,
     clock: Arc<Clock>,
-    state: Mutex<State>,
+    state: Mutex<State, rank::EventStream>,
 }
 
 #[derive(Debug, Default)]

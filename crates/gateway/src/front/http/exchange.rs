@@ -3,20 +3,20 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use trunkline_wire::Edits;
 
 use crate::call::{Payload, Responder};
 use crate::front::http::events::{From, Role, Stream, end, put, spliced, stream_head};
 use crate::front::http::reply::{JSON, Reply};
 use crate::front::http::streams::Streams;
+use crate::lock::{Mutex, rank};
 use crate::pump::{FlushSet, Frame};
 
 #[derive(Debug)]
 pub(super) struct Exchange {
     streams: Arc<Streams>,
     kind: Kind,
-    state: Mutex<State>,
+    state: Mutex<State, rank::ExchangeReply>,
 }
 
 /// What was posted.

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -17,6 +16,7 @@ use crate::front::http::contexts::Contexts;
 use crate::front::http::guard::Guard;
 use crate::front::http::sessions::Sessions;
 use crate::gate::Gate;
+use crate::lock::{Mutex, rank};
 use crate::pump::Pump;
 use crate::session::{Session, SessionContext};
 
@@ -41,7 +41,7 @@ pub(super) struct Front {
     /// Other routes, and the requests of theirs that are open.
     pub(super) attachment: Option<Arc<dyn Attachment>>,
     pub(super) attached: TaskTracker,
-    conns: Mutex<Vec<Weak<Conn>>>,
+    conns: Mutex<Vec<Weak<Conn>>, rank::HttpConns>,
     /// A connection came.
     visited: Notify,
     draining: AtomicBool,

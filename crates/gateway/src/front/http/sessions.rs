@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use foldhash::quality::RandomState;
-use parking_lot::Mutex;
 use rustix::rand::{GetRandomFlags, getrandom};
 use trunkline_wire::{LATEST_LEGACY, Revision};
 
@@ -18,6 +17,7 @@ use crate::front::http::sse::SseSession;
 use crate::front::http::streams::Streams;
 use crate::gate::Pass;
 use crate::limits::{SESSION_SECONDS, SESSIONS};
+use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::session::{Session, SessionContext};
 
@@ -124,8 +124,8 @@ impl Presence for HttpSession {
 
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
-    http: Mutex<HashMap<SessionId, Arc<HttpSession>, RandomState>>,
-    sse: Mutex<HashMap<SessionId, Arc<SseSession>, RandomState>>,
+    http: Mutex<HashMap<SessionId, Arc<HttpSession>, RandomState>, rank::HttpSessions>,
+    sse: Mutex<HashMap<SessionId, Arc<SseSession>, RandomState>, rank::SseSessions>,
     /// Counts those that have come and those that have gone.
     turnover: AtomicU64,
 }

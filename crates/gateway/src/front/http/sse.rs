@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use parking_lot::Mutex;
 use trunkline_http::accepts;
 use trunkline_wire::{Edits, Kind};
 
@@ -22,6 +21,7 @@ use crate::front::http::routes::Visit;
 use crate::front::http::sessions::{SessionId, random_id};
 use crate::front::http::traced_sink::parented;
 use crate::limits::{SESSIONS, STREAM_BYTES};
+use crate::lock::{Mutex, rank};
 use crate::pump::{FlushSet, Frame};
 use crate::session::Session;
 
@@ -34,7 +34,7 @@ pub(super) struct SseSession {
     /// When it was opened.
     pub(super) began: u32,
     clock: Arc<Clock>,
-    to: Mutex<Option<Reply>>,
+    to: Mutex<Option<Reply>, rank::SseReply>,
     spoken: AtomicU32,
 }
 

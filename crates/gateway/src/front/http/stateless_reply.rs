@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use trunkline_wire::{Edits, Id};
 
 use crate::call::{Client, Payload, Responder};
@@ -13,6 +12,7 @@ use crate::front::http::events::{COMMENT, around, comment, end, put, stream_head
 use crate::front::http::reply::{JSON, Reply};
 use crate::gate::Pass;
 use crate::limits::{SLOW_ANSWER_SECONDS, STREAM_BYTES};
+use crate::lock::{Mutex, rank};
 use crate::pump::{FlushSet, Frame};
 use crate::session::leave;
 
@@ -23,7 +23,7 @@ pub(super) struct StatelessReply {
     pub(super) caller: Option<Arc<Pass>>,
     id: Id,
     clock: Arc<Clock>,
-    state: Mutex<State>,
+    state: Mutex<State, rank::StatelessReply>,
 }
 
 #[derive(Debug)]

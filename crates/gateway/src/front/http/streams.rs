@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use crate::front::http::clock::Clock;
 use crate::front::http::events::Stream;
 use crate::front::http::sessions::SessionId;
 use crate::limits::{KEPT_STREAMS, KEPT_STREAMS_BYTES};
+use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 
 #[derive(Debug)]
@@ -17,7 +16,7 @@ pub(super) struct Streams {
     /// The client knows how to come back to a stream.
     primes: bool,
     clock: Arc<Clock>,
-    known: Mutex<Known>,
+    known: Mutex<Known, rank::SessionStreams>,
 }
 
 #[derive(Debug, Default)]

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use trunkline_http::{is_field_name, is_field_value, is_type};
@@ -15,6 +14,7 @@ use crate::front::http::events::{COMMENT, comment, end, framed, put, unchunked};
 use crate::front::http::refusal::problem;
 use crate::front::http::reply::Reply;
 use crate::limits::STREAM_BYTES;
+use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 
 /// Given at once, or later from any thread. Dropped without an answer, it says that there is none.
@@ -127,7 +127,7 @@ pub(super) struct Web {
     clock: Arc<Clock>,
     /// When something was last said.
     spoken: AtomicU32,
-    to: Mutex<Option<Reply>>,
+    to: Mutex<Option<Reply>, rank::WebReply>,
     gone: CancellationToken,
 }
 

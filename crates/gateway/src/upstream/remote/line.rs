@@ -8,7 +8,6 @@ use std::io;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use tokio::sync::Notify;
 use trunkline_catalog::Listing;
 use trunkline_catalog::config::Secrets;
@@ -17,6 +16,7 @@ use trunkline_wire::{Edits, MODERN, Message, scan};
 
 use crate::identity::Identity;
 use crate::limits::Limits;
+use crate::lock::{Mutex, rank};
 use crate::pump::{FlushSet, Pump, Refused};
 use crate::upstream::connection::Connection;
 use crate::upstream::pending::UpstreamId;
@@ -36,14 +36,15 @@ pub(super) struct HttpTransport {
     pub(super) dialect: Dialect,
     pub(super) key: Identity,
     pub(super) limits: Limits,
-    pub(super) pool: Mutex<Pool>,
+    // Taken while the open calls are locked, and holds connections' slots and outboxes below it.
+    pub(super) pool: Mutex<Pool, rank::HttpPool>,
     pub(super) secrets: Arc<Secrets>,
     /// Who we are to it may come of a login.
     pub(super) has_login: bool,
     /// The tools that want arguments in headers, too.
-    tools: Mutex<Arc<Annotated>>,
+    tools: Mutex<Arc<Annotated>, rank::AnnotatedTools>,
     /// Calls refused for their headers, with how; they wait until the tools were listed again.
-    pub(super) mismatched: Mutex<Vec<(Exchange, Vec<u8>)>>,
+    pub(super) mismatched: Mutex<Vec<(Exchange, Vec<u8>)>, rank::MismatchedHeaders>,
     connection: OnceLock<Weak<Connection>>,
     /// There is something to do that takes time.
     pub(super) attention: Notify,

@@ -25,7 +25,7 @@ pub use tls::client_tls;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use crate::lock::{Mutex, rank};
 use trunkline_catalog::config::{Era, RemoteKind};
 
 use crate::upstream::remote::address::Address;
@@ -46,7 +46,7 @@ pub(super) struct Remote<'a> {
 
 /// How a server was last spoken to, so that it is not found out again each time.
 #[derive(Debug, Default)]
-pub(super) struct Spoken(Mutex<Option<Dialect>>);
+pub(super) struct Spoken(Mutex<Option<Dialect>, rank::SpokenDialect>);
 
 impl Spoken {
     /// For another conversation with the same server.

@@ -158,7 +158,9 @@ impl HttpTransport {
 
     /// The tools were listed: what waited for that is sent, unless it would be the same again.
     pub(super) fn listed(&self, touched: &mut FlushSet) {
-        for (mut exchange, refusal) in std::mem::take(&mut *self.mismatched.lock()) {
+        // Not in the head of the loop: the lock would be held until its end.
+        let mismatched = std::mem::take(&mut *self.mismatched.lock());
+        for (mut exchange, refusal) in mismatched {
             let before = std::mem::take(&mut exchange.fields);
             if let Ok(message) = scan(exchange.body.bytes()) {
                 exchange.fields =

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use trunkline_wire::Edits;
 
 use crate::limits::{CUT_OFF, KEEP_ALIVE, LINGER, TAKEN};
+use crate::lock::{Mutex, rank};
 use crate::pump::{FlushSet, Frame, Outbox};
 use crate::upstream::pending::UpstreamId;
 use crate::upstream::remote::exchange::{Exchange, Kept, Purpose};
@@ -13,7 +13,8 @@ use crate::upstream::remote::exchange::{Exchange, Kept, Purpose};
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) outbox: Outbox,
-    state: Mutex<State>,
+    // Below the pool, which picks a slot and begins an exchange on it in one go.
+    state: Mutex<State, rank::HttpSlot>,
 }
 
 #[derive(Debug)]
