@@ -141,9 +141,7 @@ ranks! {
     /// The answers of a batch leave together, through another sink.
     BatchAnswers
     /// A reply becomes a stream of its session under it.
-    ExchangeReply
-    /// A reply is written under it.
-    StatelessReply
+    PostReply
     /// A reply is written under it.
     WebReply
     /// A reply is written under it.
@@ -151,7 +149,7 @@ ranks! {
     /// A stream is opened under it.
     SessionStreams
     /// Events are written under it, and the connection is given free.
-    EventStream
+    ResumableStream
     /// A leaf: the connection's reader waits for it.
     ConnReply
     /// A leaf.
@@ -163,7 +161,7 @@ ranks! {
     /// A leaf.
     LocalAnswer
     /// A leaf.
-    RememberedCaller
+    PassCache
     /// A leaf.
     SessionOwner
 

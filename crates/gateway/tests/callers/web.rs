@@ -149,7 +149,7 @@ fn a_body_has_its_limit(scene: &Scene) {
     assert!(
         refused.contains("application/problem+json")
             && refused.contains("1048576")
-            && refused.contains(r#""hint":"send less""#),
+            && refused.contains(r#""hint":"reduce the request body""#),
         "{refused}"
     );
 }

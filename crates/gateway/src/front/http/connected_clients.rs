@@ -1,7 +1,6 @@
-//! `ConnectedClients`: who is connected to the front at this moment, for whoever looks after it.
+//! `ConnectedClients`: the clients of the front at this moment, for the control plane.
 
 use std::fmt;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
@@ -16,7 +15,7 @@ pub struct ConnectedClients(Arc<OnceLock<Weak<Front>>>);
 
 impl fmt::Debug for ConnectedClients {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Guests")
+        formatter.write_str("ConnectedClients")
     }
 }
 
@@ -29,7 +28,7 @@ pub struct ConnectedClient {
     pub version: Option<String>,
     /// The revision that was agreed on; of a session only.
     pub revision: Option<&'static str>,
-    /// `Pass::label` of whoever it belongs to.
+    /// `Pass::label` of its caller.
     pub label: Option<Arc<str>>,
     /// When it came, where that is known.
     pub since: Option<Instant>,
@@ -50,12 +49,12 @@ pub enum Way {
 }
 
 impl ConnectedClients {
-    pub(super) fn watch(&self, front: &Arc<Front>) {
-        // Once only: a handle is of one front.
+    pub(crate) fn watch(&self, front: &Arc<Front>) {
+        // An error means that it is set: a handle belongs to one front.
         drop(self.0.set(Arc::downgrade(front)));
     }
 
-    /// Everybody who is there, in no order. None where nothing is served.
+    /// All clients, in no order. Empty where nothing is served.
     pub fn all(&self) -> Vec<ConnectedClient> {
         let Some(front) = self.0.get().and_then(Weak::upgrade) else { return Vec::new() };
         let moment = |then: u32| front.clock.moment(then);
@@ -63,35 +62,35 @@ impl ConnectedClients {
         let sessions = front.sessions.all_http().into_iter().map(|session| ConnectedClient {
             revision: Some(session.agreed.as_str()),
             since: Some(moment(session.began)),
-            heard: moment(session.heard()),
+            heard: moment(session.last_heard()),
             label: session.owner.pass().map(|pass| Arc::clone(&pass.label)),
-            ..guest(Way::Session, &session.session.client, now)
+            ..described(Way::Session, &session.session.client, now)
         });
         let streams = front.sessions.all_sse().into_iter().map(|stream| ConnectedClient {
             since: Some(moment(stream.began)),
             label: stream.owner.pass().map(|pass| Arc::clone(&pass.label)),
-            ..guest(Way::Sse, &stream.session.client, now)
+            ..described(Way::Sse, &stream.session.client, now)
         });
         let callers = front.contexts.callers().into_iter().map(|(session, seen)| ConnectedClient {
             heard: moment(seen),
             label: session.caller.as_ref().map(|pass| Arc::clone(&pass.label)),
-            ..guest(Way::Stateless, &session.client, now)
+            ..described(Way::Stateless, &session.client, now)
         });
         sessions.chain(streams).chain(callers).collect()
     }
 
-    /// Another number whenever somebody has come or gone, also if the same are there as before.
+    /// A number that changes with every arrival and departure.
     pub fn turnover(&self) -> u64 {
         let Some(front) = self.0.get().and_then(Weak::upgrade) else { return 0 };
         front.sessions.turnover().wrapping_add(front.contexts.turnover())
     }
 }
 
-fn guest(way: Way, client: &Client, now: Instant) -> ConnectedClient {
+fn described(way: Way, client: &Client, now: Instant) -> ConnectedClient {
     let info = client.info();
     let word = |key: &str| {
         let text = member(&info, key).and_then(decode)?;
-        // It is the client's own text, and only to be shown.
+        // The client's own text, shown to operators: no control characters, not too long.
         let shown: String = text.chars().filter(|c| !c.is_control()).take(LONGEST_WORD).collect();
         Some(shown).filter(|shown| !shown.is_empty())
     };
@@ -108,9 +107,3 @@ fn guest(way: Way, client: &Client, now: Instant) -> ConnectedClient {
 }
 
 const LONGEST_WORD: usize = 100;
-
-impl super::sessions::HttpSession {
-    fn heard(&self) -> u32 {
-        self.seen.load(Ordering::Relaxed)
-    }
-}

@@ -1,151 +1,147 @@
-//! `Front`: what all HTTP connections share.
+//! `Front`: what all HTTP connections share. It knows no handler: handlers know it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
+use crate::lock::{Mutex, rank};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::call::{Discard, ResponseSink};
-use crate::front::http::attach::Attachment;
-use crate::front::http::budget::Budget;
-use crate::front::http::clock::Clock;
-use crate::front::http::conn::Conn;
-use crate::front::http::contexts::Contexts;
-use crate::front::http::guard::Guard;
-use crate::front::http::sessions::Sessions;
+use crate::front::http::access::Guard;
+use crate::front::http::attached::Attachment;
+use crate::front::http::connection::{BodyBudget, Clock, Conn};
+use crate::front::http::sessions::{Contexts, Sessions};
 use crate::gate::Gate;
-use crate::lock::{Mutex, rank};
 use crate::pump::Pump;
 use crate::session::{Session, SessionContext};
 
 #[derive(Debug)]
-pub(super) struct Front {
-    pub(super) context: Arc<SessionContext>,
-    pub(super) pump: Pump,
-    pub(super) guard: Guard,
-    pub(super) sessions: Sessions,
-    pub(super) clock: Arc<Clock>,
-    pub(super) bodies: Arc<Budget>,
-    /// The longest body.
-    pub(super) message_limit: usize,
+pub(crate) struct Front {
+    pub(crate) context: Arc<SessionContext>,
+    pub(crate) pump: Pump,
+    pub(crate) guard: Guard,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) contexts: Contexts,
+    pub(crate) clock: Arc<Clock>,
+    pub(crate) bodies: Arc<BodyBudget>,
+    /// The longest body of a message.
+    pub(crate) message_limit: usize,
     /// For messages that have no answer.
-    pub(super) nowhere: ResponseSink,
-    /// The last client of `/sse` has gone, and it was not to be outlived.
-    pub(super) done: CancellationToken,
-    stay: bool,
-    pub(super) contexts: Contexts,
-    /// Who may come in; `None`: the guard's token decides.
-    pub(super) gate: Option<Arc<dyn Gate>>,
-    /// Other routes, and the requests of theirs that are open.
-    pub(super) attachment: Option<Arc<dyn Attachment>>,
-    pub(super) attached: TaskTracker,
+    pub(crate) discard: ResponseSink,
+    /// Decides which callers may speak MCP; `None`: the guard's token decides.
+    pub(crate) gate: Option<Arc<dyn Gate>>,
+    /// Other routes on this listener.
+    pub(crate) attachment: Option<Arc<dyn Attachment>>,
     conns: Mutex<Vec<Weak<Conn>>, rank::HttpConns>,
-    /// A connection came.
+    /// Rung when a connection comes.
     visited: Notify,
-    draining: AtomicBool,
-    /// The same for those who wait for it.
-    ending: CancellationToken,
+    pub(crate) shutdown: Shutdown,
     /// Every server was once up or had failed.
     settled: AtomicBool,
 }
 
-/// What may be there besides.
+/// How far the end of the front has come.
 #[derive(Debug, Default)]
-pub(super) struct Others {
-    pub(super) gate: Option<Arc<dyn Gate>>,
-    pub(super) attachment: Option<Arc<dyn Attachment>>,
+pub(crate) struct Shutdown {
+    /// Cancelled when the last client of `/sse` has left and the front should not outlive it.
+    pub(crate) deserted: CancellationToken,
+    draining: AtomicBool,
+    /// Cancelled when draining begins.
+    ending: CancellationToken,
+    /// Open requests of attached routes.
+    pub(crate) attached: TaskTracker,
+}
+
+/// What a front is given besides its context and the pump.
+#[derive(Debug)]
+pub(crate) struct FrontOptions {
+    pub(crate) guard: Guard,
+    pub(crate) message_limit: usize,
+    /// False: the front ends when the last client of `/sse` has left.
+    pub(crate) stay: bool,
+    pub(crate) gate: Option<Arc<dyn Gate>>,
+    pub(crate) attachment: Option<Arc<dyn Attachment>>,
 }
 
 impl Front {
-    pub(super) fn new(
+    pub(crate) fn new(
         context: Arc<SessionContext>,
         pump: &Pump,
-        guard: Guard,
-        message_limit: usize,
-        stay: bool,
-        others: Others,
+        options: FrontOptions,
     ) -> Arc<Self> {
-        let Others { gate, attachment } = others;
+        let FrontOptions { guard, message_limit, stay, gate, attachment } = options;
+        let shutdown = Shutdown::default();
         Arc::new(Self {
             contexts: Contexts::new(Arc::clone(&context)),
-            gate,
-            attachment,
-            attached: TaskTracker::new(),
             context,
             pump: pump.clone(),
             guard,
-            sessions: Sessions::default(),
+            sessions: Sessions::new((!stay).then(|| shutdown.deserted.clone())),
             clock: Arc::new(Clock::new()),
             bodies: Arc::default(),
             message_limit,
-            nowhere: ResponseSink::Responder(Arc::new(Discard)),
-            done: CancellationToken::new(),
-            stay,
+            discard: ResponseSink::Responder(Arc::new(Discard)),
+            gate,
+            attachment,
             conns: Mutex::default(),
             visited: Notify::new(),
-            draining: AtomicBool::new(false),
-            ending: CancellationToken::new(),
+            shutdown,
             settled: AtomicBool::new(false),
         })
     }
 
-    /// Of the gate: what was decided holds while this stays the same.
-    pub(super) fn version(&self) -> u64 {
+    /// The gate's version: its decisions hold while this stays the same.
+    pub(crate) fn gate_version(&self) -> u64 {
         self.gate.as_ref().map_or(0, |gate| gate.version())
     }
 
-    pub(super) fn add(&self, conn: &Arc<Conn>) {
+    pub(crate) fn add(&self, conn: &Arc<Conn>) {
         self.conns.lock().push(Arc::downgrade(conn));
         self.visited.notify_one();
     }
 
-    /// The connections there are.
-    pub(super) fn conns(&self) -> Vec<Arc<Conn>> {
+    /// All open connections.
+    pub(crate) fn conns(&self) -> Vec<Arc<Conn>> {
         let mut conns = self.conns.lock();
         let mut alive = Vec::with_capacity(conns.len());
         conns.retain(|conn| conn.upgrade().map(|conn| alive.push(conn)).is_some());
         alive
     }
 
-    /// Waits while there is nothing to look after.
-    pub(super) async fn visited(&self) {
+    /// Waits while there is neither a connection nor a session to sweep.
+    pub(crate) async fn visited(&self) {
         if self.conns.lock().is_empty() && self.sessions.is_empty() {
             self.visited.notified().await;
         }
     }
 
-    /// Tells the client of this session about changes, until it or everything ends: that the
-    /// servers go then is no news.
-    pub(super) fn announce(&self, session: &Arc<Session>) {
-        let (session, ending) = (Arc::clone(session), self.ending.clone());
+    /// Tells the client of this session about changed lists, until it or the front ends: at the end
+    /// all servers go, which is no news to a client.
+    pub(crate) fn announce(&self, session: &Arc<Session>) {
+        let (session, ending) = (Arc::clone(session), self.shutdown.ending.clone());
         let task = async move { ending.run_until_cancelled(session.announce_changes()).await };
         drop(self.context.tasks.spawn_on(task, &self.context.runtime));
     }
 
-    /// No new calls from now on, and nobody is listened for any more.
-    pub(super) fn drain(&self) {
-        self.draining.store(true, Ordering::Relaxed);
-        self.ending.cancel();
-        self.attached.close();
+    /// Refuses new calls from now on, and ends every subscription.
+    pub(crate) fn drain(&self) {
+        // Relaxed: a request that slips in is drained like those before it.
+        self.shutdown.draining.store(true, Ordering::Relaxed);
+        self.shutdown.ending.cancel();
+        self.shutdown.attached.close();
         for session in self.contexts.all().into_iter().chain(self.sessions.all()) {
             session.close_listeners();
         }
     }
 
-    pub(super) fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::Relaxed)
+    pub(crate) fn is_draining(&self) -> bool {
+        self.shutdown.draining.load(Ordering::Relaxed)
     }
 
-    pub(super) fn last_left(&self) {
-        if !self.stay {
-            self.done.cancel();
-        }
-    }
-
-    /// The servers whose first start is not over yet.
-    pub(super) fn missing(&self) -> Vec<String> {
+    /// The keys of servers whose first start is not over yet.
+    pub(crate) fn starting_servers(&self) -> Vec<String> {
         if self.settled.load(Ordering::Relaxed) {
             return Vec::new();
         }

@@ -1,26 +1,19 @@
-//! Where a request goes. A handler gets the head, the body and a `Reply`, which it may give at once
-//! or hand to a task on the runtime.
+//! `Route`: which handler a request goes to, by its method and path.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use trunkline_http::{Request, is_field_name};
 
-use crate::front::http::attach::{Attachment, hand_over};
-use crate::front::http::contexts::client_of;
-use crate::front::http::entry::asking;
-use crate::front::http::front::Front;
-use crate::front::http::head_cache::Cached;
-use crate::front::http::mirror::repeats_argument;
-use crate::front::http::refusal::Refusal;
-use crate::front::http::reply::Reply;
-use crate::front::http::{health, mcp, sse};
-use crate::gate::{Admission, Pass};
+use crate::front::http::access::Refusal;
+use crate::front::http::attached::{Attachment, WebReply, WebVisit};
+use crate::front::http::connection::Reply;
+use crate::front::http::handlers::{CachedRoute, health, mcp, repeats_argument, sse};
+use crate::front::http::request::{HttpRequest, accepts_html};
+use crate::front::http::sessions::client_of;
 use crate::pump::FlushSet;
-use crate::session::Session;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Route {
+pub(crate) enum Route {
     Post,
     Listen,
     Leave,
@@ -29,64 +22,34 @@ pub(super) enum Route {
     Health,
     Ready,
     Front,
-    /// A browser asks what a page may do, or anybody which methods there are: these.
+    /// A CORS preflight, or any `OPTIONS`: the methods of the path.
     Preflight(&'static str),
-    /// For somebody else, who decides about it; and the same question about that.
+    /// For the attachment, which decides about it.
     Attached,
     AttachedPreflight,
 }
 
 impl Route {
-    /// Whoever asks may have it.
-    pub(super) fn is_open(self) -> bool {
+    /// Is it answered without a token?
+    pub(crate) fn is_public(self) -> bool {
         matches!(self, Self::Health | Self::Ready | Self::Preflight(_)) || self.is_attached()
     }
 
-    pub(super) fn is_attached(self) -> bool {
+    pub(crate) fn is_attached(self) -> bool {
         matches!(self, Self::Attached | Self::AttachedPreflight)
     }
 }
 
-/// A request that has come in whole.
-#[derive(Debug)]
-pub(super) struct Visit<'a, 'b> {
-    pub(super) front: &'b Arc<Front>,
-    pub(super) request: &'b Request<'a>,
-    pub(super) body: &'b [u8],
-    pub(super) peer: SocketAddr,
-    /// Who makes it, where that has to be said.
-    pub(super) caller: Option<&'b Arc<Pass>>,
-}
+/// The methods of one path with their routes, and the value of its `Allow` header.
+type Methods = (&'static [(&'static str, Route)], &'static str);
 
-impl Visit<'_, '_> {
-    /// Where a request that stands for itself goes.
-    pub(super) fn stateless(&self) -> Arc<Session> {
-        let (front, path) = (self.front, self.request.path());
-        front.contexts.stateless(path, self.caller, front.clock.now())
-    }
-
-    /// Would it be let in wherever it went?
-    pub(super) fn is_known(&self) -> bool {
-        match &self.front.gate {
-            Some(gate) => {
-                let admission = gate.admit(&asking(self.request, self.peer));
-                matches!(admission, Admission::Now(Ok(_)))
-            }
-            None => self.front.guard.admits(self.request),
-        }
-    }
-}
-
-/// The ways of one path, and what else to say about it.
-type Ways = (&'static [(&'static str, Route)], &'static str);
-
-const MCP: Ways = (
+const MCP: Methods = (
     &[("POST", Route::Post), ("GET", Route::Listen), ("DELETE", Route::Leave)],
     "GET, POST, DELETE, OPTIONS",
 );
 
-/// Trunkline's own paths first; its front page only if nobody else has one.
-pub(super) fn route_of(
+/// Trunkline's own paths come first; its front page only if the attachment has none.
+pub(crate) fn route_of(
     request: &Request<'_>,
     attachment: Option<&Arc<dyn Attachment>>,
 ) -> Result<Route, Refusal> {
@@ -104,15 +67,8 @@ pub(super) fn route_of(
     Ok(if method == "OPTIONS" && asks { Route::AttachedPreflight } else { Route::Attached })
 }
 
-/// Would whoever asks rather have a page than JSON? Browsers say so, programs do not.
-pub(super) fn accepts_html(request: &Request<'_>) -> bool {
-    const HTML: &[u8] = b"text/html";
-    let is_html = |value: &[u8]| value.windows(HTML.len()).any(|it| it.eq_ignore_ascii_case(HTML));
-    request.headers.all("accept").any(is_html)
-}
-
 fn route(method: &str, path: &str) -> Result<Route, Refusal> {
-    let (ways, allowed): Ways = match path {
+    let (methods, allowed): Methods = match path {
         "/mcp" | "/mcp/" => MCP,
         path if client_of(path).is_some() => MCP,
         "/sse" | "/sse/" => (&[("GET", Route::OpenSse)], "GET, OPTIONS"),
@@ -125,44 +81,55 @@ fn route(method: &str, path: &str) -> Result<Route, Refusal> {
     if method == "OPTIONS" {
         return Ok(Route::Preflight(allowed));
     }
-    let way = ways.iter().find(|(known, _)| *known == method);
-    way.map(|(_, route)| *route).ok_or(Refusal::Method(allowed))
+    let found = methods.iter().find(|(known, _)| *known == method);
+    found.map(|(_, route)| *route).ok_or(Refusal::Method(allowed))
 }
 
-/// Returns what the head was good for, if that may come again.
-pub(super) fn follow(
+/// Hands the request to its handler. Returns the route that its head may take again without checks.
+pub(crate) fn dispatch(
     route: Route,
-    visit: &Visit<'_, '_>,
+    request: &HttpRequest<'_, '_>,
     reply: Reply,
     touched: &mut FlushSet,
-) -> Option<Cached> {
+) -> Option<CachedRoute> {
     match route {
-        Route::Post => return mcp::post(visit, reply, touched),
-        Route::Listen => mcp::listen(visit, reply, touched),
-        Route::Leave => mcp::leave(visit, reply, touched),
-        Route::OpenSse => sse::open(visit, reply, touched),
-        Route::PostSse => sse::post(visit, reply, touched),
+        Route::Post => return mcp::post(request, reply, touched),
+        Route::Listen => mcp::listen(request, reply, touched),
+        Route::Leave => mcp::leave(request, reply, touched),
+        Route::OpenSse => sse::open(request, reply, touched),
+        Route::PostSse => sse::post(request, reply, touched),
         Route::Health => health::alive(reply, touched),
-        Route::Ready => health::ready(visit, reply, touched),
-        Route::Front => health::welcome(visit, reply, touched),
-        // Pages may try a method that is not there: the refusal tells them more than their browser.
+        Route::Ready => health::ready(request, reply, touched),
+        Route::Front => health::welcome(request, reply, touched),
+        // A page may try a method that the path does not have: the refusal explains more than a
+        // failed preflight.
         Route::Preflight(allowed) => {
-            let ways = (allowed.as_bytes(), METHODS, HEADERS);
-            preflight(visit.request, ways, reply, touched);
+            let allowed = (allowed.as_bytes(), METHODS, HEADERS);
+            preflight(request.head, allowed, reply, touched);
         }
         Route::AttachedPreflight => {
-            let ways = (ATTACHED_METHODS, ATTACHED_METHODS, ATTACHED_HEADERS);
-            preflight(visit.request, ways, reply, touched);
+            let allowed = (ATTACHED_METHODS, ATTACHED_METHODS, ATTACHED_HEADERS);
+            preflight(request.head, allowed, reply, touched);
         }
-        Route::Attached => hand_over(visit, reply),
+        Route::Attached => hand_over(request, reply),
     }
     None
 }
 
-/// The methods of the path, and the methods and headers that a page may use.
+/// Passes a request on to the attachment, on the runtime.
+fn hand_over(request: &HttpRequest<'_, '_>, reply: Reply) {
+    let front = request.front;
+    let Some(attachment) = front.attachment.clone() else { return };
+    let reply = WebReply::new(reply, front.shutdown.attached.token());
+    let visit = WebVisit::new(request.head, request.body, request.peer);
+    let task = async move { attachment.visit(visit, reply) };
+    drop(front.context.tasks.spawn_on(task, &front.context.runtime));
+}
+
+/// `Allow` of the path, and the methods and headers that a page may use.
 type Allowed = (&'static [u8], &'static [u8], &'static [u8]);
 
-/// The Origin was checked, and is repeated in the head.
+/// Answers a preflight. The Origin was checked before; `Reply` repeats it in the head.
 fn preflight(request: &Request<'_>, allowed: Allowed, reply: Reply, touched: &mut FlushSet) {
     let (allowed, methods, headers) = allowed;
     let wanted = request.headers.tokens("access-control-request-headers");

@@ -1,4 +1,4 @@
-//! The life of the front: let clients in, serve them, and end in order.
+//! The life of the front: accept clients, serve them, and end in order.
 
 use std::io;
 use std::net::TcpListener;
@@ -7,11 +7,11 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::front::http::attach::Attachment;
+use crate::front::http::access::Guard;
+use crate::front::http::attached::Attachment;
 use crate::front::http::connected_clients::ConnectedClients;
-use crate::front::http::front::{Front, Others};
-use crate::front::http::guard::Guard;
-use crate::front::http::listener::accept;
+use crate::front::http::front::{Front, FrontOptions};
+use crate::front::http::inbound::accept;
 use crate::front::http::sweep::sweep;
 use crate::front::signals::{OnHangup, Signals};
 use crate::gate::Gate;
@@ -21,9 +21,9 @@ use crate::session::{SessionContext, abandon};
 
 /// How clients reach the HTTP front, and which of them may.
 pub struct HttpOptions {
-    /// Bound already: whoever starts us knows the address.
+    /// Bound already, so that our starter knows the address.
     pub listener: TcpListener,
-    /// What clients have to show.
+    /// The token that clients have to send.
     pub token: Option<String>,
     /// Names, besides its own, under which the front is reached: `name` or `name:port`.
     pub hosts: Vec<String>,
@@ -31,14 +31,13 @@ pub struct HttpOptions {
     pub origins: Vec<String>,
     /// False: it ends when the last client of `/sse` has gone.
     pub stay: bool,
-    /// Who may speak MCP, and how much of it may be seen; `None`: `token` decides.
+    /// Decides which callers may speak MCP and what they see; `None`: `token` decides.
     pub gate: Option<Arc<dyn Gate>>,
     /// Other routes on the same address.
     pub attachment: Option<Arc<dyn Attachment>>,
-    /// Shows who is connected.
+    /// Learns of the front, to show its clients.
     pub guests: ConnectedClients,
-    /// Those of whoever has listened before: one that came meanwhile counts. `None`: they are heard
-    /// from here on.
+    /// Signals that were listened for before, so that none is missed; `None`: listen from here on.
     pub signals: Option<Signals>,
 }
 
@@ -70,11 +69,12 @@ pub(crate) async fn serve(
         options;
     let mut signals = signals.map_or_else(|| Signals::new(OnHangup::End), Ok)?;
     listener.set_nonblocking(true)?;
-    // A crowd that arrives at once must not wait for its packets to be sent again.
+    // With a short backlog, clients that arrive at once would wait for TCP to retransmit.
     rustix::net::listen(&listener, BACKLOG)?;
     let guard = Guard::new(listener.local_addr()?, &hosts, &origins, token);
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let front = Front::new(context, pump, guard, message_limit, stay, Others { gate, attachment });
+    let options = FrontOptions { guard, message_limit, stay, gate, attachment };
+    let front = Front::new(context, pump, options);
     guests.watch(&front);
     let mut tasks = JoinSet::new();
     let accepting = tasks.spawn(accept(listener, Arc::clone(&front)));
@@ -82,7 +82,7 @@ pub(crate) async fn serve(
 
     tokio::select! {
         () = signals.any() => {}
-        () = front.done.cancelled() => {}
+        () = front.shutdown.deserted.cancelled() => {}
         () = pump.ended() => {}
     }
     front.drain();
@@ -95,13 +95,15 @@ pub(crate) async fn serve(
     for session in front.sessions.all() {
         abandon(&session.client);
     }
-    for once in front.conns().iter().filter_map(|conn| conn.once()) {
-        abandon(&once.client);
+    for open in front.conns().iter().filter_map(|conn| conn.open_reply()) {
+        if let Some(call) = open.stateless_call() {
+            abandon(&call.client);
+        }
     }
     finish(SIGNALLED).await;
     front.sessions.end_all();
     front.context.tasks.close();
-    // Elapsed: what is left waits for nobody's answer any more.
+    // Elapsed: no client waits for what is left.
     drop(timeout(LAST_TASKS, front.context.tasks.wait()).await);
     close(&front).await;
     tasks.shutdown().await;
@@ -113,10 +115,12 @@ async fn idle(front: &Front) {
     for session in front.sessions.all() {
         session.client.idle().await;
     }
-    for once in front.conns().iter().filter_map(|conn| conn.once()) {
-        once.client.idle().await;
+    for open in front.conns().iter().filter_map(|conn| conn.open_reply()) {
+        if let Some(call) = open.stateless_call() {
+            call.client.idle().await;
+        }
     }
-    front.attached.wait().await;
+    front.shutdown.attached.wait().await;
 }
 
 /// Closes every connection, once it has taken what is left for it.

@@ -1,0 +1,432 @@
+//! Which requests the front accepts: `Guard` checks the Host, the Origin and the token of a request;
+//! `PassCache` and `SessionOwner` remember what the gate decided about a caller.
+//!
+//! A web page in the user's browser can send requests to this machine and, by pointing its own DNS
+//! name here, even read the answers (DNS rebinding). It cannot choose the Host and Origin headers
+//! that the browser sends.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::lock::{Mutex, rank};
+use subtle::ConstantTimeEq as _;
+use trunkline_http::Request;
+
+use super::refusal::Refusal;
+use crate::gate::{Asking, Pass};
+
+#[derive(Debug)]
+pub(crate) struct Guard {
+    bound: IpAddr,
+    /// Spellings of Host that most clients send: compared as a whole, without parsing.
+    usual: Vec<String>,
+    hosts: Vec<HostPort>,
+    origins: Vec<String>,
+    token: Option<Token>,
+}
+
+/// The token that clients have to send. A type of its own keeps it out of `Debug` output.
+struct Token(String);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Token")
+    }
+}
+
+/// A host, lower case and without brackets, and the port if there is one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct HostPort {
+    host: String,
+    port: Option<u16>,
+}
+
+impl Guard {
+    pub(crate) fn new(
+        bound: SocketAddr,
+        hosts: &[String],
+        origins: &[String],
+        token: Option<String>,
+    ) -> Self {
+        let usual = [bound.to_string(), format!("localhost:{}", bound.port())];
+        let mut guard = Self {
+            bound: bound.ip(),
+            usual: Vec::new(),
+            hosts: hosts.iter().filter_map(|host| host_port(host)).collect(),
+            origins: origins.iter().map(|origin| origin.trim_end_matches('/').to_owned()).collect(),
+            token: token.map(Token),
+        };
+        let served = |host: &String| host_port(host).is_some_and(|place| guard.serves(&place));
+        guard.usual = usual.into_iter().filter(served).collect();
+        guard
+    }
+
+    /// Returns the Origin of an accepted request, if it has one.
+    pub(crate) fn check<'a>(&self, request: &Request<'a>) -> Result<Option<&'a str>, Refusal> {
+        let host = request.host().ok_or(Refusal::Host)?;
+        let mut origins = request.headers.all("origin");
+        let origin = origins.next();
+        if origin.is_none() && self.usual.iter().any(|usual| usual == host) {
+            return Ok(None);
+        }
+        let here = host_port(host).filter(|here| self.serves(here)).ok_or(Refusal::Host)?;
+        match (origin, origins.next()) {
+            (None, _) => Ok(None),
+            (Some(origin), None) => {
+                let origin = std::str::from_utf8(origin).map_err(|_| Refusal::Origin)?;
+                if self.trusts(origin, &here) { Ok(Some(origin)) } else { Err(Refusal::Origin) }
+            }
+            (Some(_), Some(_)) => Err(Refusal::Origin),
+        }
+    }
+
+    /// Does the request carry the token, or is none configured?
+    pub(crate) fn admits(&self, request: &Request<'_>) -> bool {
+        let Some(Token(token)) = &self.token else { return true };
+        let Ok(Some(shown)) = request.headers.once("authorization") else { return false };
+        let Some((scheme, shown)) = shown.split_at_checked(BEARER.len()) else { return false };
+        scheme.eq_ignore_ascii_case(BEARER) && is_equal(shown.trim_ascii(), token.as_bytes())
+    }
+
+    fn serves(&self, place: &HostPort) -> bool {
+        if self.names(place) {
+            return true;
+        }
+        match place.address() {
+            Some(address) if self.bound.is_unspecified() => !address.is_unspecified(),
+            Some(address) => {
+                address == self.bound || (self.bound.is_loopback() && address.is_loopback())
+            }
+            None => {
+                let local = self.bound.is_loopback() || self.bound.is_unspecified();
+                local && place.host == "localhost"
+            }
+        }
+    }
+
+    /// Is it one of the names given with `--allow-host`?
+    fn names(&self, place: &HostPort) -> bool {
+        let fits = |known: &HostPort| {
+            known.host == place.host && (known.port.is_none() || known.port == place.port)
+        };
+        self.hosts.iter().any(fits)
+    }
+
+    fn trusts(&self, origin: &str, here: &HostPort) -> bool {
+        if self.origins.iter().any(|known| known == origin) {
+            return true;
+        }
+        let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        let Some(there) = rest.and_then(host_port) else { return false };
+        if self.bound.is_unspecified() && !self.names(&there) {
+            // Bound to every address: the page must come from the address that it asks.
+            return there.host == here.host;
+        }
+        self.serves(&there)
+    }
+}
+
+impl HostPort {
+    fn address(&self) -> Option<IpAddr> {
+        self.host.parse().ok()
+    }
+}
+
+const BEARER: &[u8] = b"bearer ";
+
+/// `host`, `host:port`, `[v6]`, `[v6]:port`.
+fn host_port(authority: &str) -> Option<HostPort> {
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => {
+            let (host, rest) = rest.split_once(']')?;
+            host.parse::<std::net::Ipv6Addr>().ok()?;
+            (host, rest.strip_prefix(':').or((!rest.is_empty()).then_some("?")))
+        }
+        None => match authority.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        },
+    };
+    let port = match port {
+        Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => Some(port.parse().ok()?),
+        Some(_) => return None,
+        None => None,
+    };
+    let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+    let good = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:%".contains(&byte);
+    (!host.is_empty() && host.bytes().all(good)).then_some(HostPort { host, port })
+}
+
+/// Compares in constant time, so that the response time does not tell how much of a token is right.
+pub(crate) fn is_equal(shown: &[u8], token: &[u8]) -> bool {
+    bool::from(shown.ct_eq(token))
+}
+
+/// The caller that the gate admitted last on a connection.
+#[derive(Default)]
+pub(crate) struct PassCache(Mutex<Option<CachedPass>, rank::PassCache>);
+
+struct CachedPass {
+    authorization: Option<Box<[u8]>>,
+    path: Box<str>,
+    /// `Gate::version` from before the gate was asked.
+    version: u64,
+    pass: Arc<Pass>,
+}
+
+/// Leaves out the Authorization header: it is a secret.
+impl fmt::Debug for PassCache {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("PassCache")
+    }
+}
+
+impl PassCache {
+    /// The gate's decision about the same header and path, while its version stays the same.
+    pub(crate) fn find(&self, asking: &Asking<'_>, version: u64) -> Option<Arc<Pass>> {
+        let known = self.0.lock();
+        let known = known.as_ref().filter(|known| known.version == version)?;
+        let same = match (&known.authorization, asking.authorization) {
+            (Some(known), Some(shown)) => is_equal(shown, known),
+            (None, None) => true,
+            _ => false,
+        };
+        let good = same && *known.path == *asking.path;
+        let expired = || known.pass.expires.is_some() && known.pass.is_expired(SystemTime::now());
+        (good && !expired()).then(|| Arc::clone(&known.pass))
+    }
+
+    pub(crate) fn set(&self, asking: &Asking<'_>, version: u64, pass: &Arc<Pass>) {
+        let known = CachedPass {
+            authorization: asking.authorization.map(Into::into),
+            path: asking.path.into(),
+            version,
+            pass: Arc::clone(pass),
+        };
+        *self.0.lock() = Some(known);
+    }
+}
+
+/// Whose session it is; `None`: the session id alone admits.
+#[derive(Debug)]
+pub(crate) struct SessionOwner(Mutex<Option<Arc<Pass>>, rank::SessionOwner>);
+
+impl SessionOwner {
+    pub(crate) fn new(caller: Option<&Arc<Pass>>) -> Self {
+        Self(Mutex::new(caller.cloned()))
+    }
+
+    /// True if the session is this caller's. A pass that expires later replaces the one held:
+    /// clients renew tokens while their sessions go on.
+    pub(crate) fn check_and_renew(&self, caller: Option<&Arc<Pass>>) -> bool {
+        let mut held = self.0.lock();
+        match (&mut *held, caller) {
+            (None, None) => true,
+            (Some(held), Some(caller)) if held.is_same(caller) => {
+                let longer = match (held.expires, caller.expires) {
+                    (Some(held), Some(new)) => new > held,
+                    (held, None) => held.is_some(),
+                    (None, Some(_)) => false,
+                };
+                if longer {
+                    *held = Arc::clone(caller);
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub(crate) fn pass(&self) -> Option<Arc<Pass>> {
+        self.0.lock().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn guard(bound: &str, token: Option<&str>) -> Guard {
+        let hosts = ["gate.example".to_owned(), "other.example:8443".to_owned()];
+        let origins = ["https://app.example".to_owned(), "http://dev.example:5173/".to_owned()];
+        Guard::new(bound.parse().unwrap(), &hosts, &origins, token.map(str::to_owned))
+    }
+
+    fn check(guard: &Guard, target: &str, lines: &str) -> Result<Option<String>, Refusal> {
+        let text = format!("GET {target} HTTP/1.1\r\n{lines}\r\n");
+        let (request, _) = trunkline_http::request(text.as_bytes()).unwrap().unwrap();
+        guard.check(&request).map(|origin| origin.map(str::to_owned))
+    }
+
+    #[test]
+    fn hosts() {
+        for (bound, host, served) in [
+            ("127.0.0.1:3006", "localhost:3006", true),
+            ("127.0.0.1:3006", "LocalHost", true),
+            ("127.0.0.1:3006", "localhost.:1", true),
+            ("127.0.0.1:3006", "127.0.0.1:9", true),
+            ("127.0.0.1:3006", "127.5.6.7", true),
+            ("127.0.0.1:3006", "[::1]:3006", true),
+            ("[::1]:3006", "[::1]:3006", true),
+            ("[::1]:3006", "localhost", true),
+            ("127.0.0.1:3006", "gate.example", true),
+            ("127.0.0.1:3006", "gate.example:77", true),
+            ("127.0.0.1:3006", "other.example:8443", true),
+            ("127.0.0.1:3006", "other.example", false),
+            ("127.0.0.1:3006", "other.example:443", false),
+            ("127.0.0.1:3006", "evil.example", false),
+            ("127.0.0.1:3006", "evil.example:3006", false),
+            ("127.0.0.1:3006", "localhost.evil.example", false),
+            ("127.0.0.1:3006", "evil.localhost", false),
+            ("127.0.0.1:3006", "127.0.0.1.evil.example", false),
+            ("127.0.0.1:3006", "192.168.0.1", false),
+            ("127.0.0.1:3006", "0.0.0.0:3006", false),
+            ("127.0.0.1:3006", "", false),
+            ("127.0.0.1:3006", "localhost:", false),
+            ("127.0.0.1:3006", "localhost:x", false),
+            ("127.0.0.1:3006", "localhost:99999", false),
+            ("127.0.0.1:3006", "user@localhost", false),
+            ("127.0.0.1:3006", "[::1", false),
+            ("127.0.0.1:3006", "[::1]x", false),
+            ("127.0.0.1:3006", "[localhost]", false),
+            ("192.168.0.1:80", "192.168.0.1", true),
+            ("192.168.0.1:80", "localhost", false),
+            ("192.168.0.1:80", "192.168.0.2", false),
+            ("0.0.0.0:80", "192.168.0.2", true),
+            ("0.0.0.0:80", "10.1.2.3:80", true),
+            ("0.0.0.0:80", "[fe80::1]", true),
+            ("0.0.0.0:80", "localhost", true),
+            ("0.0.0.0:80", "gate.example", true),
+            ("0.0.0.0:80", "evil.example", false),
+            ("0.0.0.0:80", "0.0.0.0:80", false),
+            ("[::]:80", "10.1.2.3", true),
+        ] {
+            let lines = format!("Host: {host}\r\n");
+            let expected = if served { Ok(None) } else { Err(Refusal::Host) };
+            assert_eq!(check(&guard(bound, None), "/", &lines), expected, "{bound} {host}");
+        }
+    }
+
+    #[test]
+    fn an_absolute_target_is_what_counts() {
+        let guard = guard("127.0.0.1:3006", None);
+        let evil = check(&guard, "http://evil.example/mcp", "Host: localhost\r\n");
+        assert_eq!(evil, Err(Refusal::Host));
+        let good = check(&guard, "http://localhost/mcp", "Host: evil.example\r\n");
+        assert_eq!(good, Ok(None));
+    }
+
+    #[test]
+    fn origins() {
+        for (bound, host, origin, trusted) in [
+            ("127.0.0.1:1", "localhost", "http://localhost:6274", true),
+            ("127.0.0.1:1", "localhost", "https://127.0.0.1", true),
+            ("127.0.0.1:1", "localhost", "http://[::1]:9", true),
+            ("127.0.0.1:1", "localhost", "https://app.example", true),
+            ("127.0.0.1:1", "localhost", "http://dev.example:5173", true),
+            ("127.0.0.1:1", "localhost", "https://gate.example", true),
+            ("127.0.0.1:1", "localhost", "http://app.example", false),
+            ("127.0.0.1:1", "localhost", "https://app.example:1", false),
+            ("127.0.0.1:1", "localhost", "http://evil.example", false),
+            ("127.0.0.1:1", "localhost", "http://localhost.evil.example", false),
+            ("127.0.0.1:1", "localhost", "null", false),
+            ("127.0.0.1:1", "localhost", "", false),
+            ("127.0.0.1:1", "localhost", "localhost", false),
+            ("127.0.0.1:1", "localhost", "file://localhost", false),
+            ("127.0.0.1:1", "localhost", "http://localhost/x", false),
+            ("127.0.0.1:1", "localhost", "http://192.168.0.7", false),
+            ("0.0.0.0:1", "10.0.0.1", "http://10.0.0.1:8080", true),
+            ("0.0.0.0:1", "10.0.0.1", "http://gate.example", true),
+            ("0.0.0.0:1", "10.0.0.1", "http://10.0.0.2", false),
+            ("0.0.0.0:1", "10.0.0.1", "http://localhost", false),
+        ] {
+            let lines = format!("Host: {host}\r\nOrigin: {origin}\r\n");
+            let expected = if trusted { Ok(Some(origin.to_owned())) } else { Err(Refusal::Origin) };
+            assert_eq!(check(&guard(bound, None), "/", &lines), expected, "{bound} {origin}");
+        }
+        let twice = "Host: localhost\r\nOrigin: http://localhost\r\nOrigin: http://localhost\r\n";
+        assert_eq!(check(&guard("127.0.0.1:1", None), "/", twice), Err(Refusal::Origin));
+    }
+
+    #[test]
+    fn tokens() {
+        for (lines, admitted) in [
+            ("Authorization: Bearer s3cret\r\n", true),
+            ("authorization: bearer   s3cret\r\n", true),
+            ("", false),
+            ("Authorization: s3cret\r\n", false),
+            ("Authorization: Basic s3cret\r\n", false),
+            ("Authorization: Bearer\r\n", false),
+            ("Authorization: Bearer s3cre\r\n", false),
+            ("Authorization: Bearer s3cretx\r\n", false),
+            ("Authorization: Bearer S3cret\r\n", false),
+            ("Authorization: Bearer s3cret\r\nAuthorization: Bearer s3cret\r\n", false),
+        ] {
+            let text = format!("GET / HTTP/1.1\r\nHost: localhost\r\n{lines}\r\n");
+            let (request, _) = trunkline_http::request(text.as_bytes()).unwrap().unwrap();
+            assert_eq!(guard("127.0.0.1:1", Some("s3cret")).admits(&request), admitted, "{lines}");
+            assert!(guard("127.0.0.1:1", None).admits(&request));
+        }
+        assert!(!format!("{:?}", guard("127.0.0.1:1", Some("s3cret"))).contains("s3cret"));
+    }
+
+    fn pass(who: &str, seconds: Option<u64>) -> Arc<Pass> {
+        let expires = seconds.map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+        Arc::new(Pass { who: who.as_bytes().into(), label: who.into(), grant: None, expires })
+    }
+
+    fn asking<'a>(authorization: Option<&'a str>, path: &'a str) -> Asking<'a> {
+        let authorization = authorization.map(str::as_bytes);
+        Asking { authorization, path, peer: ([127, 0, 0, 1], 9).into() }
+    }
+
+    #[test]
+    fn the_same_words_are_decided_once_until_something_changes() {
+        let cache = PassCache::default();
+        let me = pass("me", None);
+        cache.set(&asking(Some("Bearer a"), "/mcp"), 7, &me);
+        for (authorization, path, version, expected) in [
+            (Some("Bearer a"), "/mcp", 7, true),
+            (Some("Bearer a"), "/mcp", 8, false),
+            (Some("Bearer b"), "/mcp", 7, false),
+            (Some("Bearer aa"), "/mcp", 7, false),
+            (None, "/mcp", 7, false),
+            (Some("Bearer a"), "/sse", 7, false),
+        ] {
+            let found = cache.find(&asking(authorization, path), version);
+            assert_eq!(found.is_some(), expected, "{authorization:?} {path} {version}");
+        }
+        cache.set(&asking(None, "/mcp"), 7, &pass("old", Some(1)));
+        assert!(cache.find(&asking(None, "/mcp"), 7).is_none(), "it has expired");
+    }
+
+    #[test]
+    fn a_session_is_its_owners() {
+        let mine = SessionOwner::new(Some(&pass("me", Some(10))));
+        assert!(mine.check_and_renew(Some(&pass("me", Some(5)))));
+        assert!(!mine.check_and_renew(Some(&pass("you", None))) && !mine.check_and_renew(None));
+        assert!(
+            SessionOwner::new(None).check_and_renew(None)
+                && !SessionOwner::new(None).check_and_renew(Some(&pass("me", None)))
+        );
+    }
+
+    #[test]
+    fn a_renewed_pass_renews_the_session() {
+        for (held, shown, expected) in [
+            (Some(10), Some(20), Some(20)),
+            (Some(10), Some(5), Some(10)),
+            (Some(10), None, None),
+            (None, Some(10), None),
+        ] {
+            let owner = SessionOwner::new(Some(&pass("me", held)));
+            assert!(owner.check_and_renew(Some(&pass("me", shown))));
+            let expires = owner.pass().and_then(|pass| pass.expires);
+            assert_eq!(expires, pass("me", expected).expires, "{held:?} {shown:?}");
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Why an HTTP request is refused: every status and message in one place.
+
+use trunkline_http::{BadBody, BadHead, is_field_value, reason};
+use trunkline_wire::{FaultKind, encode_into, write_error};
+
+use crate::error::CallError;
+use crate::gate::Denied;
+use crate::limits::BATCH_MEMBERS;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("{0}")]
+    Head(BadHead),
+    #[error("{0}")]
+    Body(BadBody),
+    #[error("the body is over the limit of {0} bytes (raise it with --max-message)")]
+    TooLarge(usize),
+    #[error("the body is over the limit of {0} bytes")]
+    TooLong(usize),
+    #[error("too many large requests are on their way in; try again later")]
+    Crowded,
+    #[error("the request did not arrive in time")]
+    Late,
+    #[error("this Host is not served here (see --allow-host)")]
+    Host,
+    #[error("this Origin is not allowed here (see --allow-origin)")]
+    Origin,
+    #[error("a valid token is needed: `Authorization: Bearer TOKEN`")]
+    Token,
+    #[error("there is nothing here; the MCP endpoint is /mcp (or /sse for old clients)")]
+    NotFound,
+    #[error("this method is not allowed here")]
+    Method(&'static str),
+    #[error("the Accept header must allow both application/json and text/event-stream")]
+    NotAcceptable,
+    #[error("the Accept header must allow text/event-stream")]
+    NoEventStream,
+    #[error("the Content-Type must be application/json")]
+    MediaType,
+    #[error(
+        "encoded request bodies are not read here: send the body plain, without Content-Encoding"
+    )]
+    Encoded,
+    #[error("this request needs the Mcp-Session-Id header; a session begins with `initialize`")]
+    NoSession,
+    #[error("there is no such session (any more); begin a new one with `initialize`")]
+    UnknownSession,
+    #[error("this query needs `sessionId`, as the `endpoint` event has it")]
+    NoSessionQuery,
+    #[error("this session is initialized already; send `initialize` without Mcp-Session-Id")]
+    Initialized,
+    #[error("the MCP-Protocol-Version header names a revision that is not spoken here")]
+    Revision,
+    #[error("the stream of this Last-Event-ID is not kept (any more)")]
+    UnknownEvent,
+    #[error("too many sessions are open")]
+    Full,
+    #[error("Trunkline is shutting down; the call did not run")]
+    ShuttingDown,
+    #[error("the body is not a message: {0}")]
+    Message(FaultKind),
+    #[error("a batch has 1 to {BATCH_MEMBERS} messages")]
+    BatchSize,
+    #[error("batches are part of revision 2025-03-26 only; send one message at a time")]
+    Batch,
+}
+
+impl Refusal {
+    pub(crate) fn status(self) -> u16 {
+        match self {
+            Self::Head(bad) => bad.status(),
+            Self::Body(bad) => bad.status(),
+            Self::TooLarge(_) | Self::TooLong(_) => 413,
+            Self::Late => 408,
+            Self::Host | Self::Origin => 403,
+            Self::Token => 401,
+            Self::NotFound | Self::UnknownSession => 404,
+            Self::Method(_) => 405,
+            Self::NotAcceptable | Self::NoEventStream => 406,
+            Self::MediaType | Self::Encoded => 415,
+            Self::Crowded | Self::Full | Self::ShuttingDown => 503,
+            Self::NoSession
+            | Self::NoSessionQuery
+            | Self::Initialized
+            | Self::Revision
+            | Self::UnknownEvent
+            | Self::Message(_)
+            | Self::BatchSize
+            | Self::Batch => 400,
+        }
+    }
+
+    /// A header that goes with the status.
+    pub(crate) fn header(self) -> Option<(&'static str, &'static [u8])> {
+        match self {
+            Self::Token => Some(("WWW-Authenticate", b"Bearer realm=\"trunkline\"")),
+            Self::Method(allowed) => Some(("Allow", allowed.as_bytes())),
+            Self::Encoded => Some(("Accept-Encoding", b"identity")),
+            Self::Crowded | Self::Full | Self::ShuttingDown => Some(("Retry-After", b"5")),
+            _ => None,
+        }
+    }
+
+    /// A JSON-RPC error to the message with this id token.
+    pub(crate) fn body(self, id: &[u8]) -> Vec<u8> {
+        match self {
+            Self::ShuttingDown => CallError::ShuttingDown { may_have_run: false }.response(id),
+            Self::Message(kind) if kind.is_parse_error() => {
+                CallError::Unreadable(kind).response(id)
+            }
+            _ => {
+                let mut out = Vec::with_capacity(160);
+                write_error(id, INVALID_REQUEST, &self.to_string(), b"", &mut out);
+                out
+            }
+        }
+    }
+}
+
+const INVALID_REQUEST: i32 = -32600;
+
+pub(crate) const PROBLEM: &[u8] = b"application/problem+json";
+
+/// The body of a refusal to a client that does not speak JSON-RPC (RFC 9457).
+pub(crate) fn problem(status: u16, detail: &str) -> Vec<u8> {
+    let mut out = br#"{"type":"about:blank","title":"#.to_vec();
+    encode_into(reason(status), &mut out);
+    out.extend_from_slice(format!(",\"status\":{status},\"detail\":").as_bytes());
+    encode_into(detail, &mut out);
+    out.extend_from_slice(b",\"hint\":");
+    encode_into(hint(status), &mut out);
+    out.push(b'}');
+    out
+}
+
+/// What the client can do about it; the problems of attached routes carry a hint, too.
+fn hint(status: u16) -> &'static str {
+    match status {
+        401 => "send `Authorization: Bearer TOKEN`",
+        403 => "use an allowed Host and Origin (see --allow-host and --allow-origin)",
+        405 => "the `Allow` header lists the methods it has",
+        413 => "reduce the request body",
+        415 => "send the body plain, in the type that `detail` names",
+        408 | 503 => "send the request again in a while",
+        500.. => "look into Trunkline's log for this time",
+        _ => "correct the request as `detail` says",
+    }
+}
+
+/// Why a request goes no further: our own refusal, or the gate's.
+#[derive(Clone, Debug)]
+pub(crate) enum Rejection {
+    Refused(Refusal),
+    Denied(Denied),
+}
+
+impl From<Refusal> for Rejection {
+    fn from(why: Refusal) -> Self {
+        Self::Refused(why)
+    }
+}
+
+impl Rejection {
+    pub(crate) fn status(&self) -> u16 {
+        match self {
+            Self::Refused(why) => why.status(),
+            Self::Denied(Denied { status: status @ (401 | 403 | 503), .. }) => *status,
+            Self::Denied(_) => 403,
+        }
+    }
+
+    /// Headers that go with the status.
+    pub(crate) fn header(&self) -> Option<(&str, &[u8])> {
+        match self {
+            Self::Refused(why) => why.header(),
+            Self::Denied(denied) => match &denied.challenge {
+                Some(challenge) if is_field_value(challenge.as_bytes()) => {
+                    Some(("WWW-Authenticate", challenge.as_bytes()))
+                }
+                _ => (self.status() == 503).then_some(("Retry-After", b"5")),
+            },
+        }
+    }
+
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::Refused(why) => why.to_string(),
+            Self::Denied(denied) => denied.message.clone(),
+        }
+    }
+
+    /// A JSON-RPC error to the message with this id token.
+    pub(crate) fn body(&self, id: &[u8]) -> Vec<u8> {
+        match self {
+            Self::Refused(why) => why.body(id),
+            Self::Denied(denied) => {
+                let mut out = Vec::with_capacity(160);
+                write_error(id, INVALID_REQUEST, &denied.message, b"", &mut out);
+                out
+            }
+        }
+    }
+}
+
+impl From<BadHead> for Refusal {
+    fn from(bad: BadHead) -> Self {
+        Self::Head(bad)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_gate_says_is_passed_on_as_far_as_it_makes_sense() {
+        let bearer = Some("Bearer realm=\"x\"");
+        for (status, challenge, expected, header) in [
+            (401, bearer, 401, Some(("WWW-Authenticate", "Bearer realm=\"x\""))),
+            (403, None, 403, None),
+            (403, bearer, 403, Some(("WWW-Authenticate", "Bearer realm=\"x\""))),
+            (503, None, 503, Some(("Retry-After", "5"))),
+            (401, Some("Bearer\r\nX: 1"), 401, None),
+            (200, None, 403, None),
+        ] {
+            let challenge = challenge.map(str::to_owned);
+            let rejection =
+                Rejection::Denied(Denied { status, challenge, message: "no".to_owned() });
+            assert_eq!(rejection.status(), expected);
+            let header = header.map(|(name, value): (&str, &str)| (name, value.as_bytes()));
+            assert_eq!(rejection.header(), header, "{rejection:?}");
+            let body = String::from_utf8(rejection.body(b"null")).unwrap();
+            assert!(body.contains("\"message\":\"no\""), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_problem_is_json() {
+        let text = String::from_utf8(problem(413, "too \"large\"")).unwrap();
+        let expected = r#"{"type":"about:blank","title":"Content Too Large","status":413,"detail":"too \"large\"","hint":"reduce the request body"}"#;
+        assert_eq!(text, expected);
+    }
+}

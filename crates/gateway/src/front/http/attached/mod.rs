@@ -1,0 +1,7 @@
+//! Other routes on the same listener: what an attachment gets, and how it answers.
+
+mod attachment;
+mod web_reply;
+
+pub use attachment::{Attachment, WebHeaders, WebVisit};
+pub use web_reply::{WebReply, WebStream};

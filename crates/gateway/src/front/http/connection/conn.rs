@@ -1,0 +1,334 @@
+//! `Conn`: one client's connection, as its reader, its replies and the sweeper share it. It serves one
+//! request at a time; bytes of the next wait until that one is answered.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Weak};
+
+use crate::lock::{Mutex, rank};
+use trunkline_wire::Id;
+
+use super::clock::Clock;
+use crate::call::Client;
+use crate::front::http::access::PassCache;
+use crate::gate::Pass;
+use crate::limits::{
+    BODY_BYTES_PER_SECOND, BODY_SECONDS, CLIENT_STALL, HEAD_SECONDS, IDLE_SECONDS, LEAVING_SECONDS,
+    PIPELINED_BYTES, STREAM_BYTES,
+};
+use crate::pump::{FlushSet, Outbox, SourceHandle};
+
+#[derive(Debug)]
+pub(crate) struct Conn {
+    pub(crate) outbox: Outbox,
+    clock: Arc<Clock>,
+    slot: Mutex<Slot, rank::ConnReply>,
+    /// The caller that the gate admitted last.
+    pub(crate) pass_cache: PassCache,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    /// A request is being answered.
+    busy: bool,
+    /// Set while bytes wait for that answer: pokes the reader.
+    waiting: Option<SourceHandle>,
+    /// So many bytes wait that nothing more is read.
+    held: bool,
+    /// The client has closed its side: nothing more will be read.
+    ended: bool,
+    stage: Stage,
+    /// When the stage began.
+    since: u32,
+    /// Bytes of the body that have come, and when it last grew.
+    received: usize,
+    grown: u32,
+    /// Who answers the request, if it is not answered at once.
+    open: Option<Weak<dyn OpenReply>>,
+}
+
+/// How far the next request has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Stage {
+    #[default]
+    Idle,
+    Head,
+    Body,
+    /// It was refused before its end; the rest is not looked at.
+    Leaving,
+}
+
+/// A reply that is not given at once, as the sweeper and the end of its connection see it.
+pub(crate) trait OpenReply: Debug + Send + Sync {
+    /// Called once a second; the connection has been busy since `since`.
+    fn tick(&self, since: u32, touched: &mut FlushSet);
+    /// The client has closed its side of the connection.
+    fn client_left(&self, conn: &Arc<Conn>, touched: &mut FlushSet);
+    /// The stateless request that waits for this reply.
+    fn stateless_call(&self) -> Option<&StatelessCall> {
+        None
+    }
+}
+
+/// A request of the stateless era: it belongs to no session, so its connection is what tells of it.
+#[derive(Debug)]
+pub(crate) struct StatelessCall {
+    /// A client of this one request: it goes with the answer.
+    pub(crate) client: Arc<Client>,
+    pub(crate) caller: Option<Arc<Pass>>,
+    pub(crate) id: Id,
+}
+
+/// What the sweeper has to do about a connection.
+#[derive(Debug)]
+pub(crate) enum SweepAction {
+    Nothing,
+    Close,
+    /// A request did not arrive in time. The connection is marked busy: it must be answered.
+    RefuseLate,
+    /// A reply is open since then.
+    Tick(Arc<dyn OpenReply>, u32),
+}
+
+impl Conn {
+    pub(crate) fn new(clock: Arc<Clock>) -> Self {
+        let slot = Slot { since: clock.now(), ..Slot::default() };
+        Self {
+            outbox: Outbox::closing_at(STREAM_BYTES),
+            clock,
+            slot: Mutex::new(slot),
+            pass_cache: PassCache::default(),
+        }
+    }
+
+    /// Appends the date of a response that is made now.
+    pub(crate) fn write_date(&self, out: &mut Vec<u8>) {
+        self.clock.write_date(out);
+    }
+
+    /// Seconds on the front's clock.
+    pub(crate) fn now(&self) -> u32 {
+        self.clock.now()
+    }
+
+    /// A request begins to be answered.
+    pub(crate) fn begin(&self) {
+        let mut slot = self.slot.lock();
+        slot.busy = true;
+        slot.stage = Stage::Idle;
+        slot.since = self.clock.now();
+    }
+
+    /// Names the reply that the request waits for, if it is not answered at once.
+    pub(crate) fn watch(&self, open: Weak<dyn OpenReply>) {
+        self.slot.lock().open = Some(open);
+    }
+
+    /// The reply that its request waits for.
+    pub(crate) fn open_reply(&self) -> Option<Arc<dyn OpenReply>> {
+        self.slot.lock().open.as_ref().and_then(Weak::upgrade)
+    }
+
+    /// The request is answered: the next one may be read.
+    pub(crate) fn free(&self) {
+        let mut slot = self.slot.lock();
+        slot.busy = false;
+        slot.open = None;
+        slot.since = self.clock.now();
+        let held = std::mem::take(&mut slot.held);
+        let waiting = slot.waiting.take();
+        let ended = slot.ended;
+        drop(slot);
+        if ended {
+            return self.outbox.close_when_written();
+        }
+        if let Some(source) = waiting {
+            if held {
+                source.resume();
+            }
+            source.poke();
+        }
+    }
+
+    /// The request was refused before its end. The client gets some time to read the answer: the
+    /// kernel resets a connection that is closed with unread bytes, and the answer would be lost.
+    pub(crate) fn leave(&self) {
+        let mut slot = self.slot.lock();
+        slot.busy = false;
+        slot.open = None;
+        slot.stage = Stage::Leaving;
+        slot.since = self.clock.now();
+        let ended = slot.ended;
+        drop(slot);
+        if ended {
+            self.outbox.close_when_written();
+        }
+    }
+
+    /// True if these bytes must wait for an answer; the reader is poked once it is given.
+    pub(crate) fn wait_if_busy(&self, bytes: usize, source: &SourceHandle) -> bool {
+        let mut slot = self.slot.lock();
+        if slot.busy && bytes > 0 {
+            slot.waiting.get_or_insert_with(|| source.clone());
+            // A client that pipelines faster than it is answered must not fill our memory.
+            if bytes > PIPELINED_BYTES && !std::mem::replace(&mut slot.held, true) {
+                source.hold();
+            }
+        }
+        slot.busy
+    }
+
+    /// Notes how far an incomplete request has come, and how much of its body.
+    pub(crate) fn set_stage(&self, stage: Stage, received: usize) {
+        let mut slot = self.slot.lock();
+        let now = self.clock.now();
+        if slot.stage != stage {
+            slot.stage = stage;
+            slot.since = now;
+            slot.received = 0;
+            slot.grown = now;
+        }
+        if received > slot.received {
+            slot.received = received;
+            slot.grown = now;
+        }
+    }
+
+    /// The client has closed its side. A plain answer is still written, since some clients close
+    /// theirs as soon as they have asked; what else is open learns that the client has left.
+    pub(crate) fn client_closed(self: &Arc<Self>, touched: &mut FlushSet) {
+        let mut slot = self.slot.lock();
+        slot.ended = true;
+        slot.waiting = None;
+        let open = slot.open.clone();
+        let busy = slot.busy;
+        drop(slot); // the open reply may take the slot's lock again
+        if !busy {
+            self.outbox.close_when_written();
+        }
+        if let Some(open) = open.and_then(|open| open.upgrade()) {
+            open.client_left(self, touched);
+        }
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.slot.lock().ended || self.outbox.is_closed()
+    }
+
+    /// Decides what the sweeper does at this time. A late request is taken: only one caller is
+    /// told to refuse it.
+    pub(crate) fn take_overdue(&self, now: u32) -> SweepAction {
+        if self.outbox.is_stalled(CLIENT_STALL) {
+            return SweepAction::Close;
+        }
+        let mut slot = self.slot.lock();
+        if slot.busy {
+            let open = slot.open.as_ref().and_then(Weak::upgrade);
+            return open.map_or(SweepAction::Nothing, |open| SweepAction::Tick(open, slot.since));
+        }
+        if !slot.is_overdue(now) {
+            return SweepAction::Nothing;
+        }
+        match slot.stage {
+            Stage::Idle | Stage::Leaving => SweepAction::Close,
+            Stage::Head | Stage::Body => {
+                slot.busy = true;
+                SweepAction::RefuseLate
+            }
+        }
+    }
+}
+
+impl Slot {
+    fn is_overdue(&self, now: u32) -> bool {
+        let taken = now.saturating_sub(self.since);
+        match self.stage {
+            Stage::Idle => taken > IDLE_SECONDS,
+            Stage::Head => taken > HEAD_SECONDS,
+            Stage::Leaving => taken > LEAVING_SECONDS,
+            Stage::Body => {
+                // A body that trickles in must not hold its memory for ever.
+                let fair = u32::try_from(self.received / BODY_BYTES_PER_SECOND).unwrap_or(u32::MAX);
+                now.saturating_sub(self.grown) > BODY_SECONDS
+                    || taken > BODY_SECONDS.saturating_add(fair)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A connection in this stage for so long, and what the sweeper finds.
+    fn found(stage: Stage, seconds: u32) -> &'static str {
+        let conn = Conn::new(Arc::new(Clock::new()));
+        conn.set_stage(stage, 0);
+        match conn.take_overdue(seconds) {
+            SweepAction::Nothing => "fine",
+            SweepAction::Close => "close",
+            SweepAction::RefuseLate => "late",
+            SweepAction::Tick(..) => "open",
+        }
+    }
+
+    #[test]
+    fn what_takes_too_long() {
+        for (stage, seconds, expected) in [
+            (Stage::Idle, IDLE_SECONDS, "fine"),
+            (Stage::Idle, IDLE_SECONDS + 1, "close"),
+            (Stage::Head, HEAD_SECONDS, "fine"),
+            (Stage::Head, HEAD_SECONDS + 1, "late"),
+            (Stage::Body, BODY_SECONDS, "fine"),
+            (Stage::Body, BODY_SECONDS + 1, "late"),
+            (Stage::Leaving, LEAVING_SECONDS, "fine"),
+            (Stage::Leaving, LEAVING_SECONDS + 1, "close"),
+        ] {
+            assert_eq!(found(stage, seconds), expected, "{stage:?} for {seconds} s");
+        }
+    }
+
+    #[test]
+    fn a_body_that_trickles_in_is_late_as_well() {
+        for (now, grown, kib, expected) in [
+            (BODY_SECONDS, BODY_SECONDS, 0, false),
+            (BODY_SECONDS + 1, BODY_SECONDS + 1, 0, true),
+            (BODY_SECONDS + 10, BODY_SECONDS + 10, 80, false),
+            (BODY_SECONDS + 11, BODY_SECONDS + 11, 80, true),
+            (BODY_SECONDS + 10, 9, 8000, true),
+        ] {
+            let slot = Slot { stage: Stage::Body, received: kib << 10, grown, ..Slot::default() };
+            assert_eq!(slot.is_overdue(now), expected, "{kib} KiB until {grown}, at {now}");
+        }
+    }
+
+    #[test]
+    fn an_open_request_takes_as_long_as_it_takes() {
+        let conn = Conn::new(Arc::new(Clock::new()));
+        conn.set_stage(Stage::Body, 0);
+        conn.begin();
+        assert!(matches!(conn.take_overdue(u32::MAX), SweepAction::Nothing));
+        conn.free();
+        assert!(matches!(conn.take_overdue(IDLE_SECONDS), SweepAction::Nothing));
+    }
+
+    #[test]
+    fn a_late_request_is_taken_once() {
+        let conn = Conn::new(Arc::new(Clock::new()));
+        conn.set_stage(Stage::Head, 0);
+        assert!(matches!(conn.take_overdue(u32::MAX), SweepAction::RefuseLate));
+        assert!(matches!(conn.take_overdue(u32::MAX), SweepAction::Nothing));
+    }
+
+    #[test]
+    fn a_half_closed_connection_ends_with_its_answer() {
+        let conn = Arc::new(Conn::new(Arc::new(Clock::new())));
+        conn.begin();
+        conn.client_closed(&mut FlushSet::default());
+        assert!(!conn.outbox.is_closed());
+        conn.free();
+        assert!(conn.outbox.is_closed());
+        let idle = Arc::new(Conn::new(Arc::new(Clock::new())));
+        idle.client_closed(&mut FlushSet::default());
+        assert!(idle.outbox.is_closed());
+    }
+}

@@ -1,0 +1,125 @@
+//! `/sse` and `/messages`: the transport of revision 2024-11-05. One stream carries everything to the
+//! client; what it posts is answered there.
+
+use std::sync::Arc;
+
+use trunkline_http::accepts;
+use trunkline_wire::{Edits, Kind};
+
+use crate::call::{Payload, Responder, ResponseSink};
+use crate::front::http::access::Refusal;
+use crate::front::http::connection::{EVENTS, EventStream, Reply};
+use crate::front::http::request::{HttpRequest, PostedBody, check_content_type, read_body};
+use crate::front::http::sessions::random_id;
+use crate::limits::SESSIONS;
+use crate::pump::FlushSet;
+use crate::session::Session;
+
+/// `GET /sse`: opens the stream and tells where to post.
+pub(crate) fn open(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut FlushSet) {
+    let front = request.front;
+    if !accepts(request.head.headers.all("accept"), EVENTS) {
+        return reply.refuse(Refusal::NoEventStream, b"null", touched);
+    }
+    if front.is_draining() {
+        return reply.refuse(Refusal::ShuttingDown, b"null", touched);
+    }
+    let id = random_id().ok().filter(|_| front.sessions.sse_count() < SESSIONS);
+    let Some(id) = id else { return reply.refuse(Refusal::Full, b"null", touched) };
+    let conn = Arc::clone(&reply.conn);
+    let endpoint = [b"event: endpoint\ndata: /messages?sessionId=", &id[..], b"\n\n"].concat();
+    let stream = EventStream::begin(reply, &[], &endpoint, touched);
+    let context = front.contexts.context(request.head.path(), request.caller);
+    let session = Session::of(context, request.caller.cloned());
+    let client = front.sessions.open_sse(id, &session, stream);
+    session.client.set_stream(Some(ResponseSink::Responder(Arc::clone(&client) as _)));
+    conn.watch(Arc::downgrade(&client) as _);
+    front.announce(&session);
+}
+
+/// `POST /messages`: one message, answered on the stream.
+pub(crate) fn post(request: &HttpRequest<'_, '_>, mut reply: Reply, touched: &mut FlushSet) {
+    let front = request.front;
+    let Some(id) = request.head.query().and_then(session_id) else {
+        return reply.refuse(Refusal::NoSessionQuery, b"null", touched);
+    };
+    let Some(client) = front.sessions.get_sse(id.as_bytes(), request.caller) else {
+        return reply.refuse(Refusal::UnknownSession, b"null", touched);
+    };
+    if let Err(why) = check_content_type(request.head.headers.get("content-type")) {
+        return reply.refuse(why, b"null", touched);
+    }
+    let session = &client.session;
+    let snapshot = session.context.view.snapshot();
+    let sink = traced(Arc::clone(&client) as _, reply.take_parent());
+    let outcome = read_body(request.body, |posted| match posted {
+        PostedBody::Message(message) if front.is_draining() && message.kind == Kind::Request => {
+            Err(Refusal::ShuttingDown)
+        }
+        PostedBody::Message(message) => {
+            session.take(&message, &sink, &snapshot, touched);
+            Ok(())
+        }
+        PostedBody::Batch(batch) if session.allows_batches() => {
+            session.receive(batch, &sink, &snapshot, touched);
+            Ok(())
+        }
+        PostedBody::Batch(_) => Err(Refusal::Batch),
+        PostedBody::Broken(kind, _) => Err(Refusal::Message(kind)),
+    });
+    match outcome {
+        Ok(()) => reply.send(202, &[("Content-Type", b"text/plain")], b"Accepted", touched),
+        Err(why) => reply.refuse(why, b"null", touched),
+    }
+}
+
+fn session_id(query: &str) -> Option<&str> {
+    query.split('&').find_map(|pair| pair.strip_prefix("sessionId="))
+}
+
+/// The stream itself, unless the request has a `traceparent`: posts share one stream.
+fn traced(exit: Arc<dyn Responder>, parent: Option<Box<str>>) -> ResponseSink {
+    match parent {
+        None => ResponseSink::Responder(exit),
+        Some(parent) => ResponseSink::Responder(Arc::new(TracedSink { exit, parent })),
+    }
+}
+
+/// The stream of a client, with the `traceparent` of one request.
+#[derive(Debug)]
+struct TracedSink {
+    exit: Arc<dyn Responder>,
+    parent: Box<str>,
+}
+
+impl Responder for TracedSink {
+    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
+        self.exit.say(bytes, edits, touched)
+    }
+
+    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
+        self.exit.answer(payload, edits, touched)
+    }
+
+    fn refuse(
+        &self,
+        code: i64,
+        payload: Payload<'_>,
+        edits: &Edits<'_>,
+        touched: &mut FlushSet,
+    ) -> bool {
+        self.exit.refuse(code, payload, edits, touched)
+    }
+
+    fn unanswered(&self, touched: &mut FlushSet) {
+        self.exit.unanswered(touched);
+    }
+
+    fn handed_over(&self) {
+        self.exit.handed_over();
+    }
+
+    fn parent(&self) -> Option<&str> {
+        Some(&self.parent)
+    }
+}

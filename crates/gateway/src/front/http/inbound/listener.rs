@@ -1,0 +1,115 @@
+//! Accepts connections, as many as the limit of open files allows.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, sleep, timeout};
+use trunkline_keeper::raise_open_files;
+
+use super::reader::HttpReader;
+use crate::front::http::connection::Conn;
+use crate::front::http::front::Front;
+use crate::limits::{ACCEPT_CALM, ACCEPT_PAUSE, CONNECTIONS, RESERVED_DESCRIPTORS};
+use crate::stream::Input;
+
+/// Accepts for ever. Beyond the limit, connections wait in the kernel's backlog.
+pub(crate) async fn accept(listener: TcpListener, front: Arc<Front>) {
+    let most = most_connections();
+    let permits = Arc::new(Semaphore::new(most));
+    let mut pause = Pause::default();
+    loop {
+        if permits.available_permits() == 0 {
+            pause.begin(&format!("{most} are open, as many as the limit of open files allows"));
+        }
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
+        let opened = match next(&listener, &mut pause).await {
+            Ok((stream, peer)) => open(stream, peer, permit, &front),
+            Err(error) => Err(error),
+        };
+        match opened {
+            Ok(()) => pause.end_if_calm(),
+            Err(error) if is_passing(&error) => {}
+            Err(error) => {
+                pause.begin(&error.to_string());
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// The next connection. A pause ends when none waits for a while.
+async fn next(listener: &TcpListener, pause: &mut Pause) -> io::Result<(TcpStream, SocketAddr)> {
+    if pause.last.is_some() {
+        match timeout(ACCEPT_CALM, listener.accept()).await {
+            Ok(accepted) => return accepted,
+            Err(_) => pause.end(),
+        }
+    }
+    listener.accept().await
+}
+
+/// A time in which no connection can be accepted, or only when another one ends. It is logged once
+/// when it begins and once when it ends.
+#[derive(Debug, Default)]
+struct Pause {
+    /// When the limit was last reached.
+    last: Option<Instant>,
+}
+
+impl Pause {
+    fn begin(&mut self, why: &str) {
+        if self.last.replace(Instant::now()).is_none() {
+            tracing::warn!(
+                "no further connection can be accepted for now: {why}; clients wait until others \
+                 leave (raise the limit of open files with `ulimit -n`, or `LimitNOFILE=` of a \
+                 systemd service)"
+            );
+        }
+    }
+
+    /// A connection was accepted. One alone does not end the pause: the next may fail again.
+    fn end_if_calm(&mut self) {
+        if self.last.is_some_and(|last| last.elapsed() >= ACCEPT_CALM) {
+            self.end();
+        }
+    }
+
+    fn end(&mut self) {
+        self.last = None;
+        tracing::warn!("connections are accepted again");
+    }
+}
+
+fn open(
+    stream: TcpStream,
+    peer: SocketAddr,
+    permit: OwnedSemaphorePermit,
+    front: &Arc<Front>,
+) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let (input, sink) = Input::socket(OwnedFd::from(stream.into_std()?))?;
+    front.clock.advance();
+    let conn = Arc::new(Conn::new(Arc::clone(&front.clock)));
+    front.add(&conn);
+    conn.outbox.connect(sink, &front.pump);
+    front.pump.read(input, Box::new(HttpReader::new(front, &conn, peer, permit)));
+    Ok(())
+}
+
+/// The client was gone before its connection was accepted.
+fn is_passing(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, InvalidInput};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | InvalidInput)
+}
+
+/// How many connections the limit of open files allows.
+fn most_connections() -> usize {
+    let allowed = raise_open_files();
+    // Two for each connection, and a fifth for everything else.
+    let spare = (allowed / 5 * 4).saturating_sub(RESERVED_DESCRIPTORS) / 2;
+    usize::try_from(spare).unwrap_or(usize::MAX).clamp(1, CONNECTIONS)
+}

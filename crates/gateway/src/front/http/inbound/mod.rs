@@ -1,0 +1,8 @@
+//! What clients send: connections, their requests, and the decision about each by its head.
+
+mod admission;
+mod head_cache;
+mod listener;
+mod reader;
+
+pub(crate) use listener::accept;

@@ -1,0 +1,278 @@
+//! `HttpReader`: cuts what a client sends into requests, and hands each on when it has come in whole
+//! and the one before it is answered.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::sync::OwnedSemaphorePermit;
+use trunkline_http::{BadBody, Body, Framing, Request, request};
+use trunkline_wire::Edits;
+
+use super::admission::ClientConn;
+use super::head_cache::HeadCache;
+use crate::front::http::access::{Refusal, Rejection};
+use crate::front::http::connection::{BodyShare, Conn, Reply, ReplyMode, Stage};
+use crate::front::http::front::Front;
+use crate::front::http::handlers::{CachedRoute, mcp};
+use crate::pump::{FlushSet, Frame, Reader, SourceHandle};
+
+#[derive(Debug)]
+pub(crate) struct HttpReader {
+    client: ClientConn,
+    buffer: Vec<u8>,
+    reading: Reading,
+    /// The head of the last message that was posted here.
+    head_cache: Option<HeadCache>,
+    /// Counts as one of the connections until it is dropped.
+    _permit: OwnedSemaphorePermit,
+}
+
+/// What the next bytes are.
+#[derive(Debug)]
+enum Reading {
+    Head,
+    /// Head and body follow each other in the buffer.
+    Whole {
+        length: usize,
+        _share: BodyShare,
+    },
+    Chunks(Box<Chunks>),
+    /// Of no interest: the request was refused.
+    Nothing,
+}
+
+#[derive(Debug)]
+struct Chunks {
+    head: Vec<u8>,
+    body: Body,
+    decoded: Vec<u8>,
+    share: BodyShare,
+    too_long: Refusal,
+}
+
+/// What came of parsing the bytes.
+enum Progress {
+    Used(usize),
+    Incomplete,
+}
+
+impl HttpReader {
+    pub(crate) fn new(
+        front: &Arc<Front>,
+        conn: &Arc<Conn>,
+        peer: SocketAddr,
+        permit: OwnedSemaphorePermit,
+    ) -> Self {
+        Self {
+            client: ClientConn { front: Arc::clone(front), conn: Arc::clone(conn), peer },
+            buffer: Vec::new(),
+            reading: Reading::Head,
+            head_cache: None,
+            _permit: permit,
+        }
+    }
+
+    fn step(&mut self, bytes: &[u8], touched: &mut FlushSet) -> Progress {
+        match &mut self.reading {
+            Reading::Head => match self.repeat(bytes, touched) {
+                Some(used) => Progress::Used(used),
+                None => self.head(bytes, touched),
+            },
+            Reading::Whole { length, .. } if bytes.len() < *length => {
+                self.client.conn.set_stage(Stage::Body, bytes.len());
+                Progress::Incomplete
+            }
+            Reading::Whole { .. } => {
+                self.reading = Reading::Head;
+                self.head(bytes, touched)
+            }
+            Reading::Chunks(_) => self.chunks(bytes, touched),
+            Reading::Nothing => Progress::Used(bytes.len()),
+        }
+    }
+
+    /// Takes a request under the same head as before, if its body has come in whole.
+    fn repeat(&self, bytes: &[u8], touched: &mut FlushSet) -> Option<usize> {
+        let cache = self.head_cache.as_ref()?;
+        let (front, conn) = (&*self.client.front, &self.client.conn);
+        let found = cache.find(bytes, front.gate_version())?;
+        let end = found.head + found.body;
+        let body = bytes.get(found.head..end).filter(|_| found.body <= front.message_limit)?;
+        match &cache.route {
+            CachedRoute::Session(session) => {
+                let reply = Reply::new(conn, ReplyMode::PLAIN);
+                mcp::post_in_session(front, session, body, reply, touched);
+            }
+            CachedRoute::Stateless(fast_path) => {
+                fast_path.take((front, conn), found.name, body, touched)?;
+            }
+        }
+        Some(end)
+    }
+
+    fn head(&mut self, bytes: &[u8], touched: &mut FlushSet) -> Progress {
+        match request(bytes) {
+            Ok(Some((request, length))) => {
+                let (head, rest) = bytes.split_at_checked(length).unwrap_or_default();
+                self.begin(&request, head, rest, touched)
+            }
+            Ok(None) => {
+                self.client.conn.set_stage(Stage::Head, 0);
+                Progress::Incomplete
+            }
+            Err(bad) => self.lose(&Refusal::from(bad).into(), ReplyMode::lost(), touched),
+        }
+    }
+
+    /// The head is there; `rest` is what has come behind it.
+    fn begin(
+        &mut self,
+        request: &Request<'_>,
+        head: &[u8],
+        rest: &[u8],
+        touched: &mut FlushSet,
+    ) -> Progress {
+        let length = match request.body() {
+            Ok(Framing::Length(length)) => Some(usize::try_from(length).unwrap_or(usize::MAX)),
+            Ok(Framing::None) => Some(0),
+            Ok(Framing::Chunked | Framing::UntilClose) => None,
+            Err(bad) => {
+                let mode = ReplyMode { api: self.client.is_attached(request), ..ReplyMode::lost() };
+                return self.lose(&Refusal::from(bad).into(), mode, touched);
+            }
+        };
+        let admission = self.client.admit(request);
+        let too_long = length.is_some_and(|length| length > admission.limit);
+        let whole = length.and_then(|length| rest.get(..length)).filter(|_| !too_long);
+        if let Some(body) = whole {
+            let (mode, version) = (admission.mode.clone(), admission.gate_version);
+            let route = self.client.handle(admission, head, body, touched);
+            self.head_cache =
+                route.and_then(|route| HeadCache::new(route, head, request, &mode, version));
+            return Progress::Used(head.len() + body.len());
+        }
+        let mut share = BodyShare::new(&self.client.front.bodies);
+        let why = match admission.decision {
+            Err(why) => Some(why),
+            Ok(_) if too_long => Some(admission.too_long.into()),
+            Ok(_) if !share.grow(length.unwrap_or_default()) => Some(Refusal::Crowded.into()),
+            Ok(_) => None,
+        };
+        if let Some(why) = why {
+            let mode = ReplyMode { keep_alive: false, unread: true, ..admission.mode };
+            return self.lose(&why, mode, touched);
+        }
+        if rest.is_empty() && request.expects_continue() {
+            self.say_continue(touched);
+        }
+        self.client.conn.set_stage(Stage::Body, rest.len());
+        if let Some(length) = length {
+            self.reading = Reading::Whole { length: head.len() + length, _share: share };
+            return Progress::Incomplete;
+        }
+        let (body, too_long) = (Body::new(Framing::Chunked, admission.limit), admission.too_long);
+        let chunks = Chunks { head: head.to_vec(), body, decoded: Vec::new(), share, too_long };
+        self.reading = Reading::Chunks(Box::new(chunks));
+        Progress::Used(head.len())
+    }
+
+    fn chunks(&mut self, bytes: &[u8], touched: &mut FlushSet) -> Progress {
+        let Reading::Chunks(mut chunks) = std::mem::replace(&mut self.reading, Reading::Head)
+        else {
+            return Progress::Incomplete; // not reached: only chunks come here
+        };
+        let used = match chunks.body.decode(bytes, &mut chunks.decoded) {
+            Ok(used) => used,
+            Err(bad) => {
+                let known = request(&chunks.head).ok().flatten();
+                let api = known.is_some_and(|(request, _)| self.client.is_attached(&request));
+                let why = match bad {
+                    BadBody::TooLarge => chunks.too_long,
+                    bad => Refusal::Body(bad),
+                };
+                return self.lose(&why.into(), ReplyMode { api, ..ReplyMode::lost() }, touched);
+            }
+        };
+        if !chunks.body.is_complete() {
+            if !chunks.share.grow(chunks.decoded.len()) {
+                return self.lose(&Refusal::Crowded.into(), ReplyMode::lost(), touched);
+            }
+            self.client.conn.set_stage(Stage::Body, chunks.decoded.len());
+            self.reading = Reading::Chunks(chunks);
+        } else if let Ok(Some((request, _))) = request(&chunks.head) {
+            let admission = self.client.admit(&request);
+            self.client.handle(admission, &chunks.head, &chunks.decoded, touched);
+        }
+        Progress::Used(used)
+    }
+
+    /// Refuses a request that cannot be read to its end: what follows cannot be made sense of.
+    fn lose(&mut self, why: &Rejection, mode: ReplyMode, touched: &mut FlushSet) -> Progress {
+        self.reading = Reading::Nothing;
+        Reply::new(&self.client.conn, mode).reject(why, b"null", touched);
+        Progress::Used(0)
+    }
+
+    fn say_continue(&self, touched: &mut FlushSet) {
+        let frame = Frame { head: b"HTTP/1.1 100 Continue\r\n\r\n", tail: b"" };
+        // An error means that the client has closed: `ended` is called next.
+        let _ = self.client.conn.outbox.put_framed(frame, b"", &Edits::new());
+        touched.note(&self.client.conn.outbox);
+    }
+}
+
+impl Reader for HttpReader {
+    fn room(&mut self) -> &mut Vec<u8> {
+        let held = self.buffer.len();
+        if self.buffer.capacity() - held < ROOM {
+            let expected = match &self.reading {
+                Reading::Whole { length, .. } => length.saturating_sub(held),
+                Reading::Chunks(_) => KEPT_CAPACITY,
+                Reading::Head | Reading::Nothing => 0,
+            };
+            // A client may announce more than it sends: memory follows what has come.
+            self.buffer.reserve_exact(expected.clamp(2 * ROOM, held.max(LARGE_ROOM)));
+        }
+        &mut self.buffer
+    }
+
+    fn take(&mut self, source: &SourceHandle, touched: &mut FlushSet) {
+        let buffer = std::mem::take(&mut self.buffer);
+        let mut rest = &buffer[..];
+        while !rest.is_empty() && !self.client.conn.wait_if_busy(rest.len(), source) {
+            match self.step(rest, touched) {
+                Progress::Used(used) => rest = rest.get(used..).unwrap_or_default(),
+                Progress::Incomplete => break,
+            }
+        }
+        let used = buffer.len() - rest.len();
+        self.buffer = buffer;
+        self.used(used);
+    }
+
+    fn ended(&mut self, touched: &mut FlushSet) {
+        self.client.conn.client_closed(touched);
+    }
+}
+
+/// For the head of a request and a small body. Most connections are idle: little is kept for each.
+const ROOM: usize = 4 * 1024;
+const LARGE_ROOM: usize = 256 * 1024;
+const KEPT_CAPACITY: usize = 64 * 1024;
+
+impl HttpReader {
+    /// Drops bytes that need not be looked at again.
+    fn used(&mut self, used: usize) {
+        if used < self.buffer.len() {
+            self.buffer.drain(..used);
+            // The start of another request must not keep the room of a large one.
+            if used > 0 && self.buffer.len() <= KEPT_CAPACITY / 2 {
+                self.buffer.shrink_to(KEPT_CAPACITY);
+            }
+        } else if self.buffer.capacity() > KEPT_CAPACITY {
+            self.buffer = Vec::new();
+        } else {
+            self.buffer.clear();
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! `Sessions`: the sessions of HTTP clients by their ids, of `/mcp` and of `/sse`.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use crate::lock::{Mutex, rank};
+use foldhash::quality::RandomState;
+use rustix::rand::{GetRandomFlags, getrandom};
+use tokio_util::sync::CancellationToken;
+use trunkline_wire::{Edits, LATEST_LEGACY, Revision};
+
+use super::resumable_stream::ResumableStream;
+use super::session_streams::{SessionId, SessionStreams};
+use crate::call::{Payload, Presence, Responder, ResponseSink};
+use crate::front::http::access::SessionOwner;
+use crate::front::http::connection::{Clock, Conn, EventStream, MESSAGE, OpenReply};
+use crate::gate::Pass;
+use crate::limits::{SESSION_SECONDS, SESSIONS};
+use crate::pump::FlushSet;
+use crate::session::{Session, SessionContext};
+
+pub(crate) fn random_id() -> io::Result<SessionId> {
+    let mut random = [0; 16];
+    getrandom(&mut random, GetRandomFlags::empty())?;
+    let mut id = [0; 32];
+    for (digit, place) in id.iter_mut().enumerate() {
+        let byte = random.get(digit / 2).copied().unwrap_or_default();
+        let nibble = if digit % 2 == 0 { byte >> 4 } else { byte & 15 };
+        *place = if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 };
+    }
+    Ok(id)
+}
+
+/// One client of `/mcp`.
+#[derive(Debug)]
+pub(crate) struct HttpSession {
+    pub(crate) id: SessionId,
+    pub(crate) session: Arc<Session>,
+    pub(crate) streams: Arc<SessionStreams>,
+    pub(crate) owner: SessionOwner,
+    pub(crate) agreed: Revision,
+    /// When it was opened.
+    pub(crate) began: u32,
+    clock: Arc<Clock>,
+    heard: AtomicU32,
+    over: AtomicBool,
+}
+
+impl HttpSession {
+    fn new(session: Arc<Session>, agreed: Revision, clock: &Arc<Clock>) -> io::Result<Arc<Self>> {
+        let id = random_id()?;
+        let opened = Arc::new(Self {
+            id,
+            streams: Arc::new(SessionStreams::new(id, agreed >= LATEST_LEGACY, clock)),
+            owner: SessionOwner::new(session.caller.as_ref()),
+            agreed,
+            began: clock.now(),
+            session,
+            clock: Arc::clone(clock),
+            heard: AtomicU32::new(clock.now()),
+            over: AtomicBool::new(false),
+        });
+        let presence = Arc::downgrade(&opened);
+        opened.session.client.watched_by(presence);
+        Ok(opened)
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the client has sent something.
+    pub(crate) fn touch(&self) {
+        // Relaxed: only an age is read from it.
+        self.heard.store(self.clock.now(), Ordering::Relaxed);
+    }
+
+    /// When the client last sent something.
+    pub(crate) fn last_heard(&self) -> u32 {
+        self.heard.load(Ordering::Relaxed)
+    }
+
+    /// Opens the stream for what concerns no call; such messages leave through it from now on.
+    pub(crate) fn open_general(&self) -> Arc<ResumableStream> {
+        let general = self.streams.general();
+        self.session.client.set_stream(Some(ResponseSink::Responder(Arc::clone(&general) as _)));
+        general
+    }
+
+    /// Ends the session: its id is unknown from now on. Open calls end as they would.
+    fn end(&self) {
+        self.over.store(true, Ordering::Relaxed);
+        let mut touched = FlushSet::default();
+        self.streams.close_general(&mut touched);
+        touched.flush();
+        self.session.end();
+    }
+
+    /// Has it neither an open call nor a connected stream?
+    fn is_idle(&self) -> bool {
+        self.session.client.is_idle() && !self.streams.any_attached()
+    }
+}
+
+impl Presence for HttpSession {
+    fn absent_seconds(&self) -> Option<u32> {
+        self.is_idle().then(|| self.clock.now().saturating_sub(self.last_heard()))
+    }
+}
+
+/// One client of `/sse` (revision 2024-11-05): its one stream carries everything to it.
+#[derive(Debug)]
+pub(crate) struct SseSession {
+    pub(crate) id: SessionId,
+    pub(crate) session: Arc<Session>,
+    pub(crate) owner: SessionOwner,
+    /// When it was opened.
+    pub(crate) began: u32,
+    to: Mutex<Option<EventStream>, rank::SseReply>,
+    /// Where it leaves when its stream is gone.
+    sessions: Weak<Sessions>,
+}
+
+impl SseSession {
+    /// Ends the stream in order.
+    pub(crate) fn close(&self, touched: &mut FlushSet) {
+        let stream = self.to.lock().take();
+        if let Some(stream) = stream {
+            stream.end(touched);
+        }
+    }
+}
+
+impl OpenReply for SseSession {
+    fn tick(&self, _: u32, touched: &mut FlushSet) {
+        if let Some(stream) = &mut *self.to.lock() {
+            stream.comment_if_silent(touched);
+        }
+    }
+
+    /// This era has no way back to a stream: the session goes with it.
+    fn client_left(&self, _: &Arc<Conn>, _: &mut FlushSet) {
+        if let Some(sessions) = self.sessions.upgrade() {
+            sessions.remove_sse(self);
+        }
+    }
+}
+
+impl Responder for SseSession {
+    fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
+        self.answer(Payload::Borrowed(bytes), edits, touched)
+    }
+
+    fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
+        let mut to = self.to.lock();
+        let Some(stream) = &mut *to else { return false };
+        if stream.is_unread() {
+            stream.reply.conn.outbox.close();
+            return false;
+        }
+        stream.event(MESSAGE, payload, edits, touched)
+    }
+
+    fn unanswered(&self, _: &mut FlushSet) {}
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    http: Mutex<HashMap<SessionId, Arc<HttpSession>, RandomState>, rank::HttpSessions>,
+    sse: Mutex<HashMap<SessionId, Arc<SseSession>, RandomState>, rank::SseSessions>,
+    /// Counts arrivals and departures.
+    turnover: AtomicU64,
+    /// Cancelled when the last client of `/sse` has left; `None`: the front outlives it.
+    deserted: Option<CancellationToken>,
+}
+
+impl Sessions {
+    pub(crate) fn new(deserted: Option<CancellationToken>) -> Arc<Self> {
+        Arc::new(Self { deserted, ..Self::default() })
+    }
+
+    /// Opens a session; `None`: there are too many, and none is idle.
+    pub(crate) fn open(
+        &self,
+        context: &Arc<SessionContext>,
+        caller: Option<&Arc<Pass>>,
+        agreed: Revision,
+        clock: &Arc<Clock>,
+    ) -> io::Result<Option<Arc<HttpSession>>> {
+        if !self.make_room() {
+            return Ok(None);
+        }
+        let session = Session::of(Arc::clone(context), caller.cloned());
+        let opened = HttpSession::new(Arc::clone(&session), agreed, clock)?;
+        self.http.lock().insert(opened.id, Arc::clone(&opened));
+        self.turnover.fetch_add(1, Ordering::Relaxed);
+        Ok(Some(opened))
+    }
+
+    /// Bounds the number of sessions: the idle one that was silent longest goes.
+    fn make_room(&self) -> bool {
+        let oldest = {
+            let http = self.http.lock();
+            if http.len() < SESSIONS {
+                return true;
+            }
+            let idle = http.values().filter(|session| session.is_idle());
+            idle.min_by_key(|session| session.last_heard()).cloned()
+        };
+        oldest.is_some_and(|oldest| self.end(&oldest))
+    }
+
+    /// The session of this id, if it is this caller's. Another caller's session is answered like
+    /// one that does not exist.
+    pub(crate) fn get(&self, id: &[u8], caller: Option<&Arc<Pass>>) -> Option<Arc<HttpSession>> {
+        let id: &SessionId = id.try_into().ok()?;
+        let session = self.http.lock().get(id).cloned();
+        session.filter(|session| session.owner.check_and_renew(caller))
+    }
+
+    /// False: it was over already.
+    pub(crate) fn end(&self, session: &HttpSession) -> bool {
+        let removed = self.http.lock().remove(&session.id);
+        self.turnover.fetch_add(1, Ordering::Relaxed);
+        removed.inspect(|session| session.end()).is_some()
+    }
+
+    /// Opens a session whose messages leave through this stream.
+    pub(crate) fn open_sse(
+        self: &Arc<Self>,
+        id: SessionId,
+        session: &Arc<Session>,
+        stream: EventStream,
+    ) -> Arc<SseSession> {
+        let opened = Arc::new(SseSession {
+            id,
+            session: Arc::clone(session),
+            owner: SessionOwner::new(session.caller.as_ref()),
+            began: stream.reply.conn.now(),
+            to: Mutex::new(Some(stream)),
+            sessions: Arc::downgrade(self),
+        });
+        self.sse.lock().insert(id, Arc::clone(&opened));
+        self.turnover.fetch_add(1, Ordering::Relaxed);
+        opened
+    }
+
+    pub(crate) fn get_sse(&self, id: &[u8], caller: Option<&Arc<Pass>>) -> Option<Arc<SseSession>> {
+        let id: &SessionId = id.try_into().ok()?;
+        let session = self.sse.lock().get(id).cloned();
+        session.filter(|session| session.owner.check_and_renew(caller))
+    }
+
+    /// The stream of this client is gone, and its session with it.
+    pub(crate) fn remove_sse(&self, client: &SseSession) {
+        let left = {
+            let mut sse = self.sse.lock();
+            if sse.remove(&client.id).is_none() {
+                return; // it had left already
+            }
+            sse.len()
+        };
+        self.turnover.fetch_add(1, Ordering::Relaxed);
+        drop(client.to.lock().take());
+        client.session.end();
+        if let (0, Some(deserted)) = (left, &self.deserted) {
+            deserted.cancel();
+        }
+    }
+
+    pub(crate) fn sse_count(&self) -> usize {
+        self.sse.lock().len()
+    }
+
+    /// Ends the sessions that have been silent for long, and forgets old streams of the others.
+    pub(crate) fn expire(&self, now: u32) {
+        for session in self.all_http() {
+            session.streams.forget(now);
+            if now.saturating_sub(session.last_heard()) < SESSION_SECONDS {
+                continue;
+            }
+            // A client that waits for an answer or listens is there, however silent.
+            if session.is_idle() {
+                tracing::debug!("an idle session has expired");
+                self.end(&session);
+            } else {
+                session.touch();
+            }
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.http.lock().is_empty() && self.sse.lock().is_empty()
+    }
+
+    /// Ends every session and every stream.
+    pub(crate) fn end_all(&self) {
+        let http: Vec<_> = self.http.lock().drain().map(|(_, session)| session).collect();
+        for session in http {
+            session.end();
+        }
+        let sse: Vec<_> = self.sse.lock().drain().map(|(_, client)| client).collect();
+        let mut touched = FlushSet::default();
+        for client in sse {
+            client.close(&mut touched);
+            client.session.end();
+        }
+        touched.flush();
+    }
+
+    pub(crate) fn all_http(&self) -> Vec<Arc<HttpSession>> {
+        self.http.lock().values().cloned().collect()
+    }
+
+    pub(crate) fn all_sse(&self) -> Vec<Arc<SseSession>> {
+        self.sse.lock().values().cloned().collect()
+    }
+
+    /// A number that changes with every arrival and departure.
+    pub(crate) fn turnover(&self) -> u64 {
+        self.turnover.load(Ordering::Relaxed)
+    }
+
+    /// Every session there is.
+    pub(crate) fn all(&self) -> Vec<Arc<Session>> {
+        let mut all: Vec<_> =
+            self.http.lock().values().map(|http| Arc::clone(&http.session)).collect();
+        all.extend(self.sse.lock().values().map(|sse| Arc::clone(&sse.session)));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_long_and_different() {
+        let (one, other) = (random_id().unwrap(), random_id().unwrap());
+        assert!(one.iter().all(u8::is_ascii_hexdigit));
+        assert_ne!(one, other);
+    }
+}
