@@ -8,14 +8,14 @@ use trunkline_gateway::WebHeaders;
 
 /// Why something that would change something is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Foreign {
+pub(crate) enum CrossSite {
     /// Another site, or something that does not say where it comes from as a browser does.
     Site,
     /// Without the session's token, or with another one.
     Token,
 }
 
-impl Foreign {
+impl CrossSite {
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Site => {
@@ -32,17 +32,17 @@ impl Foreign {
 /// Did one of our pages send this? Browsers say so in headers that pages cannot set; who sends none
 /// of them is no browser. `public`: how the operator says that this is reached, which a proxy in front may
 /// keep to itself.
-pub(crate) fn is_own_page(headers: &WebHeaders, public: Option<&str>) -> Result<(), Foreign> {
+pub(crate) fn is_own_page(headers: &WebHeaders, public: Option<&str>) -> Result<(), CrossSite> {
     if let Some(site) = headers.get("sec-fetch-site")
         && !matches!(site, b"same-origin" | b"none")
     {
-        return Err(Foreign::Site);
+        return Err(CrossSite::Site);
     }
     let Some(origin) = headers.get("origin") else { return Ok(()) };
     let there = std::str::from_utf8(origin).ok().and_then(authority);
     let mut here = [headers.text("host"), public.and_then(authority)].into_iter().flatten();
     let is_here = there.is_some_and(|there| here.any(|here| here.eq_ignore_ascii_case(there)));
-    if is_here { Ok(()) } else { Err(Foreign::Site) }
+    if is_here { Ok(()) } else { Err(CrossSite::Site) }
 }
 
 /// `host:port` of a URL or an origin.
@@ -52,9 +52,9 @@ fn authority(url: &str) -> Option<&str> {
 
 /// Is this the session's token? Digests are compared: how far two of them agree says nothing about the
 /// token.
-pub(crate) fn has_token(shown: Option<&str>, expected: &str) -> Result<(), Foreign> {
+pub(crate) fn has_token(shown: Option<&str>, expected: &str) -> Result<(), CrossSite> {
     let shown = Sha256::digest(shown.unwrap_or_default());
-    if shown == Sha256::digest(expected) { Ok(()) } else { Err(Foreign::Token) }
+    if shown == Sha256::digest(expected) { Ok(()) } else { Err(CrossSite::Token) }
 }
 
 /// The cookie of the session. Browsers keep the cookies of all ports of a host together: two Trunklines
@@ -113,27 +113,27 @@ mod tests {
             (vec![here, ("Origin", "http://127.0.0.1:3006")], Ok(())),
             (vec![here, ("Sec-Fetch-Site", "same-origin")], Ok(())),
             (vec![here, ("Sec-Fetch-Site", "none")], Ok(())),
-            (vec![here, ("Sec-Fetch-Site", "same-site")], Err(Foreign::Site)),
-            (vec![here, ("Sec-Fetch-Site", "cross-site")], Err(Foreign::Site)),
-            (vec![here, ("Origin", "null")], Err(Foreign::Site)),
-            (vec![here, ("Origin", "http://127.0.0.1:3007")], Err(Foreign::Site)),
-            (vec![here, ("Origin", "http://localhost:3006")], Err(Foreign::Site)),
-            (vec![here, ("Origin", "http://127.0.0.1:3006.evil")], Err(Foreign::Site)),
-            (vec![("Origin", "http://127.0.0.1:3006")], Err(Foreign::Site)),
+            (vec![here, ("Sec-Fetch-Site", "same-site")], Err(CrossSite::Site)),
+            (vec![here, ("Sec-Fetch-Site", "cross-site")], Err(CrossSite::Site)),
+            (vec![here, ("Origin", "null")], Err(CrossSite::Site)),
+            (vec![here, ("Origin", "http://127.0.0.1:3007")], Err(CrossSite::Site)),
+            (vec![here, ("Origin", "http://localhost:3006")], Err(CrossSite::Site)),
+            (vec![here, ("Origin", "http://127.0.0.1:3006.evil")], Err(CrossSite::Site)),
+            (vec![("Origin", "http://127.0.0.1:3006")], Err(CrossSite::Site)),
             (vec![("Host", "a.example"), ("Origin", "https://A.example")], Ok(())),
         ] {
             assert_eq!(is_own_page(&headers(&sent), None), expected, "{sent:?}");
         }
         let behind = headers(&[here, ("Origin", "https://a.example")]);
         assert_eq!(is_own_page(&behind, Some("https://a.example/x")), Ok(()), "behind a proxy");
-        assert_eq!(is_own_page(&behind, Some("https://b.example")), Err(Foreign::Site));
+        assert_eq!(is_own_page(&behind, Some("https://b.example")), Err(CrossSite::Site));
     }
 
     #[test]
     fn a_token_is_right_or_wrong() {
         assert_eq!(has_token(Some("abc"), "abc"), Ok(()));
         for wrong in [None, Some(""), Some("ab"), Some("abd"), Some("abcd")] {
-            assert_eq!(has_token(wrong, "abc"), Err(Foreign::Token), "{wrong:?}");
+            assert_eq!(has_token(wrong, "abc"), Err(CrossSite::Token), "{wrong:?}");
         }
     }
 

@@ -4,11 +4,11 @@ use maud::{DOCTYPE, Markup, html};
 use trunkline_control::access::Action;
 use trunkline_gateway::WebVisit;
 
-use crate::ask::Trouble;
+use crate::api_client::ApiError;
 use crate::assets;
 use crate::page::Page;
+use crate::page_request::{PageRequest, Theme, theme};
 use crate::session::Notice;
-use crate::visitor::{Theme, Visitor, theme};
 
 /// The frame of a screen.
 #[derive(Debug, Clone, Default)]
@@ -26,42 +26,42 @@ pub(crate) struct Shell<'a> {
     pub(crate) actions: Option<Markup>,
 }
 
-struct Entry {
+struct MenuEntry {
     path: &'static str,
     word: &'static str,
     needs: Action,
 }
 
-const MENU: [Entry; 7] = [
-    Entry { path: "/", word: "Overview", needs: Action::ReadMetrics },
-    Entry { path: "/servers", word: "Servers", needs: Action::ReadServers },
-    Entry { path: "/tools", word: "Tools", needs: Action::ReadTools },
-    Entry { path: "/skills", word: "Skills", needs: Action::ReadSkills },
-    Entry { path: "/activity", word: "Activity", needs: Action::ReadAudit },
-    Entry { path: "/clients", word: "Clients & keys", needs: Action::ReadSelf },
-    Entry { path: "/settings", word: "Settings", needs: Action::ReadSelf },
+const MENU: [MenuEntry; 7] = [
+    MenuEntry { path: "/", word: "Overview", needs: Action::ReadMetrics },
+    MenuEntry { path: "/servers", word: "Servers", needs: Action::ReadServers },
+    MenuEntry { path: "/tools", word: "Tools", needs: Action::ReadTools },
+    MenuEntry { path: "/skills", word: "Skills", needs: Action::ReadSkills },
+    MenuEntry { path: "/activity", word: "Activity", needs: Action::ReadAudit },
+    MenuEntry { path: "/clients", word: "Clients & keys", needs: Action::ReadSelf },
+    MenuEntry { path: "/settings", word: "Settings", needs: Action::ReadSelf },
 ];
 
 /// A screen in its frame.
-pub(crate) fn page(visitor: &Visitor<'_>, shell: &Shell<'_>, content: &Markup) -> Page {
-    framed(visitor, 200, shell, content)
+pub(crate) fn page(request: &PageRequest<'_>, shell: &Shell<'_>, content: &Markup) -> Page {
+    framed(request, 200, shell, content)
 }
 
 /// The same with another status: a form with mistakes.
 pub(crate) fn framed(
-    visitor: &Visitor<'_>,
+    request: &PageRequest<'_>,
     status: u16,
     shell: &Shell<'_>,
     content: &Markup,
 ) -> Page {
     // Who only keeps a page up to date must not take away what a person has not read.
-    let notice = if visitor.is_live() { None } else { visitor.session.take_notice() };
+    let notice = if request.is_live() { None } else { request.session.take_notice() };
     let body = html! {
         a.skip href="#main" { "Skip to the content" }
         header.bar {
             a.brand href="/" { img src=(assets::place("icon.svg")) alt="" width="22" height="22"; "Trunkline" }
             nav.menu aria-label="Main" { ul {
-                @for entry in MENU.iter().filter(|entry| visitor.may(entry.needs)) {
+                @for entry in MENU.iter().filter(|entry| request.may(entry.needs)) {
                     li { a href=(entry.path) aria-current=[(entry.path == shell.here).then_some("page")] { (entry.word) } }
                 }
             } }
@@ -69,15 +69,15 @@ pub(crate) fn framed(
                 @if !shell.live.is_empty() {
                     span.pulse #pulse data-state="still" role="status" { "Not live" }
                 }
-                (theme_switch(visitor))
+                (theme_switch(request))
                 span.who {
-                    span.who-name { (visitor.principal().name()) }
-                    @if visitor.principal().name() != visitor.principal().role().name() {
-                        span.role { (visitor.principal().role()) }
+                    span.who-name { (request.principal().name()) }
+                    @if request.principal().name() != request.principal().role().name() {
+                        span.role { (request.principal().role()) }
                     }
                 }
                 form method="post" action="/sign-out" {
-                    (hidden(visitor))
+                    (hidden(request))
                     button.quiet type="submit" { "Sign out" }
                 }
             }
@@ -98,8 +98,8 @@ pub(crate) fn framed(
     };
     let attributes = Attributes {
         live: shell.live.join(" "),
-        csrf: &visitor.session.csrf,
-        theme: visitor.theme(),
+        csrf: &request.session.csrf,
+        theme: request.theme(),
         scripts: shell.scripts,
     };
     Page::html(status, document(shell.title, &attributes, &body))
@@ -115,7 +115,7 @@ pub(crate) fn bare(visit: &WebVisit, status: u16, title: &str, content: &Markup)
     Page::html(status, document(title, &attributes, &body))
 }
 
-pub(crate) fn trouble(visitor: &Visitor<'_>, trouble: &Trouble) -> Page {
+pub(crate) fn trouble(request: &PageRequest<'_>, trouble: &ApiError) -> Page {
     let shell = Shell { title: &trouble.title, ..Shell::default() };
     let content = html! {
         div.card {
@@ -124,10 +124,10 @@ pub(crate) fn trouble(visitor: &Visitor<'_>, trouble: &Trouble) -> Page {
             p { a href="/" { "Go to the overview" } }
         }
     };
-    framed(visitor, trouble.status, &shell, &content)
+    framed(request, trouble.status, &shell, &content)
 }
 
-pub(crate) fn bare_trouble(visit: &WebVisit, trouble: &Trouble) -> Page {
+pub(crate) fn bare_trouble(visit: &WebVisit, trouble: &ApiError) -> Page {
     let content = html! {
         div.card {
             h1 { (trouble.title) }
@@ -139,16 +139,16 @@ pub(crate) fn bare_trouble(visit: &WebVisit, trouble: &Trouble) -> Page {
     bare(visit, trouble.status, &trouble.title, &content)
 }
 
-/// The field that every form of a visitor carries.
-pub(crate) fn hidden(visitor: &Visitor<'_>) -> Markup {
-    html! { input type="hidden" name="csrf" value=(visitor.session.csrf); }
+/// The field that every form of a request carries.
+pub(crate) fn hidden(request: &PageRequest<'_>) -> Markup {
+    html! { input type="hidden" name="csrf" value=(request.session.csrf); }
 }
 
 /// A form that is one button.
-pub(crate) fn act(visitor: &Visitor<'_>, place: &str, word: &str, class: &str) -> Markup {
+pub(crate) fn act(request: &PageRequest<'_>, place: &str, word: &str, class: &str) -> Markup {
     html! {
         form method="post" action=(place) {
-            (hidden(visitor))
+            (hidden(request))
             button class=(class) type="submit" { (word) }
         }
     }
@@ -191,17 +191,17 @@ fn document(title: &str, attributes: &Attributes<'_>, body: &Markup) -> Markup {
     }
 }
 
-fn theme_switch(visitor: &Visitor<'_>) -> Markup {
+fn theme_switch(request: &PageRequest<'_>) -> Markup {
     // Three states in a circle: as the system has it, light, dark.
-    let (next, word) = match visitor.theme() {
+    let (next, word) = match request.theme() {
         None => ("light", "Auto"),
         Some(Theme::Light) => ("dark", "Light"),
         Some(Theme::Dark) => ("auto", "Dark"),
     };
     html! {
         form method="post" action="/ui/theme" {
-            (hidden(visitor))
-            input type="hidden" name="back" value=(visitor.visit.target);
+            (hidden(request))
+            input type="hidden" name="back" value=(request.visit.target);
             button.quiet type="submit" name="theme" value=(next) title={ "Change to " (next) } {
                 "Colours: " (word)
             }

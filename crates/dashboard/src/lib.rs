@@ -3,44 +3,44 @@
 //! ```text
 //! door ─► routes (who may) ─► session, guard ─► screens/… ─► layout ─► page
 //!                                                  │
-//!                                                  └► ask: the API, in process, as the visitor
+//!                                                  └► ask: the API, in process, as the request
 //! ```
 //!
 //! **A new screen**: (1) a row in `routes::ROUTES` with its method, path, who may, and a variant of
-//! `Screen`; (2) a module in `screens/` with `async fn show(visitor: &Visitor<'_>) -> Outcome`, named
+//! `Screen`; (2) a module in `screens/` with `async fn show(request: &PageRequest<'_>) -> PageResult`, named
 //! in `screens::show`; (3) if it is in the menu, an entry in `layout::MENU`.
 //!
-//! - **Data** comes from `visitor.get("/api/v1/…")` and `visitor.send("POST", …)` only: the routes of
-//!   REST, in process, with the visitor's role and grants, so that there is one decision, one mask and one
+//! - **Data** comes from `request.get("/api/v1/…")` and `request.send("POST", …)` only: the routes of
+//!   REST, in process, with the request's role and grants, so that there is one decision, one mask and one
 //!   record for all. What REST does not say, a page cannot show: it is added there first. What goes
-//!   wrong is a `Trouble`; `?` makes the page of it, or a form shows its mistakes at the fields.
+//!   wrong is a `ApiError`; `?` makes the page of it, or a form shows its mistakes at the fields.
 //! - **HTML** is written with `maud::html!`: values are escaped; `PreEscaped` is for our own constants.
 //!   No `style=`, no `on…=`, no inline script: the policy forbids them.
-//! - **Forms** post (`layout::hidden(visitor)` puts the token in), are checked before the screen is
-//!   called, and answer with `Page::see_other` and `visitor.leave(Notice::…)`. `visitor.form` has the
+//! - **Forms** post (`layout::hidden(request)` puts the token in), are checked before the screen is
+//!   called, and answer with `Page::see_other` and `request.leave(Notice::…)`. `request.form` has the
 //!   fields. All works without a script.
 //! - **Live**: a page names what it wants to hear of (`Shell::live`), and gives the parts that
 //!   change `id="…" data-live`. When something of that is told (`live`), `live.js` fetches the same
 //!   page again and puts those parts in place. There is nothing else to write.
 
-mod ask;
+mod api_client;
+mod argument_form;
 mod assets;
 mod chart;
-mod door;
-mod doorman;
+mod dashboard;
 mod form;
+mod format;
 mod guard;
 mod layout;
-mod legible;
+mod lenient_json;
 mod live;
-mod outcome;
+mod login_throttle;
 mod page;
+mod page_request;
 mod routes;
 mod screens;
 mod session;
+mod tool_result;
 mod trials;
-mod tryit;
-mod visitor;
-mod words;
 
-pub use door::Dashboard;
+pub use dashboard::Dashboard;

@@ -3,7 +3,7 @@
 //!
 //! | event | when |
 //! |---|---|
-//! | `server`, `status`, `tools` | as in `/api/v1/events`, of servers that the visitor sees |
+//! | `server`, `status`, `tools` | as in `/api/v1/events`, of servers that the request sees |
 //! | `calls` | calls have ended, at most once a second |
 //! | `clients` | clients have come or gone, likewise; to those who may know who is connected |
 //! | `bye` | the session is over |
@@ -15,15 +15,15 @@ use tokio::time::{MissedTickBehavior, interval};
 use trunkline_control::access::Action;
 use trunkline_gateway::{WebReply, WebStream};
 
-use crate::visitor::Visitor;
+use crate::page_request::PageRequest;
 
-/// How often it is looked whether calls have ended, who is connected, and whether the visitor may still
+/// How often it is looked whether calls have ended, who is connected, and whether the request may still
 /// listen.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Tells until the page has gone, the session is over, or everything ends.
-pub(crate) async fn stream(visitor: &Visitor<'_>, reply: WebReply) {
-    let platform = visitor.house.api.platform();
+pub(crate) async fn stream(request: &PageRequest<'_>, reply: WebReply) {
+    let platform = request.house.api.platform();
     let (_, mut news) = platform.listen(None);
     let ending = platform.is_ending();
     let headers: [(&str, &[u8]); 4] = [
@@ -36,7 +36,7 @@ pub(crate) async fn stream(visitor: &Visitor<'_>, reply: WebReply) {
     if !stream.write(b"retry: 1000\n: here\n\n") {
         return;
     }
-    let may_know = visitor.may(Action::ReadClients);
+    let may_know = request.may(Action::ReadClients);
     let turnover = || may_know.then(|| platform.guests().turnover());
     let (mut calls, mut clients) = (platform.calls_ended(), turnover());
     let mut look = interval(LOOK);
@@ -45,7 +45,7 @@ pub(crate) async fn stream(visitor: &Visitor<'_>, reply: WebReply) {
         let open = tokio::select! {
             told = news.recv() => match told {
                 Ok((_, news)) => {
-                    let sees = visitor.principal().grants().touches(news.server());
+                    let sees = request.principal().grants().touches(news.server());
                     !sees || tell(&stream, news.name())
                 }
                 // It looks anew in any case.
@@ -53,7 +53,7 @@ pub(crate) async fn stream(visitor: &Visitor<'_>, reply: WebReply) {
                 Err(RecvError::Closed) => return,
             },
             _ = look.tick() => {
-                if !is_good(visitor) {
+                if !is_good(request) {
                     tell(&stream, "bye");
                     return;
                 }
@@ -72,9 +72,9 @@ pub(crate) async fn stream(visitor: &Visitor<'_>, reply: WebReply) {
 }
 
 /// Listening does not keep a session alive.
-fn is_good(visitor: &Visitor<'_>) -> bool {
-    let house = visitor.house;
-    visitor.session.is_alive(house.now()) && house.api.still_knows(visitor.principal())
+fn is_good(request: &PageRequest<'_>) -> bool {
+    let house = request.house;
+    request.session.is_alive(house.now()) && house.api.still_knows(request.principal())
 }
 
 fn tell(stream: &WebStream, event: &str) -> bool {

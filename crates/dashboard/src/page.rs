@@ -9,7 +9,7 @@ pub(crate) const SECURITY_POLICY: &str = "default-src 'none'; script-src 'self';
     frame-ancestors 'none'; base-uri 'none'";
 
 /// What a screen answers with.
-pub(crate) type Outcome = Result<Page, crate::ask::Trouble>;
+pub(crate) type PageResult = Result<Page, crate::api_client::ApiError>;
 
 #[derive(Debug)]
 pub(crate) struct Page {

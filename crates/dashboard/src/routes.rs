@@ -146,7 +146,7 @@ fn first(path: &str) -> &str {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum RouteMatch {
     Route(Route, Vec<String>),
     /// The methods it has.
     WrongMethod(&'static str),
@@ -154,7 +154,7 @@ pub(crate) enum Found {
 }
 
 /// Which screen is meant. `HEAD` is a `GET`.
-pub(crate) fn find(method: &str, path: &str) -> Found {
+pub(crate) fn find(method: &str, path: &str) -> RouteMatch {
     let mut fitting: Vec<(Route, Vec<String>)> =
         ROUTES.iter().filter_map(|route| Some((*route, fit(route.path, path)?))).collect();
     // What is spelt out is meant: `/servers/new` is not the server of that id.
@@ -170,10 +170,12 @@ pub(crate) fn find(method: &str, path: &str) -> Found {
         (true, true) => "GET, HEAD, POST",
         (true, false) => "GET, HEAD",
         (false, true) => "POST",
-        (false, false) => return Found::Nothing,
+        (false, false) => return RouteMatch::Nothing,
     };
     let found = fitting.into_iter().find(|(route, _)| Some(route.method) == wanted);
-    found.map_or(Found::WrongMethod(allowed), |(route, params)| Found::Route(route, params))
+    found.map_or(RouteMatch::WrongMethod(allowed), |(route, params)| {
+        RouteMatch::Route(route, params)
+    })
 }
 
 /// What stands where the template has `{}`, decoded; a path is cut before it is decoded.
@@ -203,9 +205,9 @@ mod tests {
 
     fn screen(method: &str, path: &str) -> Result<(Screen, Vec<String>), &'static str> {
         match find(method, path) {
-            Found::Route(route, params) => Ok((route.screen, params)),
-            Found::WrongMethod(allowed) => Err(allowed),
-            Found::Nothing => Err(""),
+            RouteMatch::Route(route, params) => Ok((route.screen, params)),
+            RouteMatch::WrongMethod(allowed) => Err(allowed),
+            RouteMatch::Nothing => Err(""),
         }
     }
 

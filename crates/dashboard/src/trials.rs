@@ -15,11 +15,11 @@ const MOST_BYTES: usize = 32 * 1024 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct Trials {
-    kept: Mutex<VecDeque<Kept>>,
+    kept: Mutex<VecDeque<StoredTrial>>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct StoredTrial {
     id: String,
     /// The session and the tool that it belongs to: nobody else is shown it.
     of: (String, String),
@@ -42,8 +42,9 @@ impl Trials {
         }
         let mut kept = self.kept.lock();
         let of = (session.to_owned(), tool.to_owned());
-        kept.push_back(Kept { id: id.clone(), of, trial });
-        let size = |kept: &VecDeque<Kept>| kept.iter().map(|it| it.trial.size()).sum::<usize>();
+        kept.push_back(StoredTrial { id: id.clone(), of, trial });
+        let size =
+            |kept: &VecDeque<StoredTrial>| kept.iter().map(|it| it.trial.size()).sum::<usize>();
         while kept.len() > MOST || size(&kept) > MOST_BYTES {
             kept.pop_front();
         }
@@ -52,7 +53,7 @@ impl Trials {
 
     pub(crate) fn find(&self, session: &str, tool: &str, id: &str) -> Option<Trial> {
         let kept = self.kept.lock();
-        let is = |it: &&Kept| it.id == id && it.of.0 == session && it.of.1 == tool;
+        let is = |it: &&StoredTrial| it.id == id && it.of.0 == session && it.of.1 == tool;
         kept.iter().find(is).map(|it| it.trial.clone())
     }
 }

@@ -46,7 +46,7 @@ fn a_server_in_the_network_is_added_edited_and_its_header_rotated() {
     assert_eq!(browser.value_of(&By::Label("URL")), service.url());
     assert_eq!(browser.value_of(&By::Label("Headers")), "X-Key: ***", "what is sealed stays so");
     browser.fill(&By::Label("Name"), "issues");
-    browser.fill(&By::Label("What it is for"), "Tickets and the weather");
+    browser.fill(&By::Label("Description"), "Tickets and the weather");
     browser.fill(&By::Label("Headers"), "X-Key: second");
     browser.click(&By::Words("Save"));
     browser.wait_path(|path| path == format!("/servers/{id}"));
@@ -77,7 +77,7 @@ fn a_command_is_added_and_edited_with_the_token() {
     browser.fill(&By::Label("Command"), entry["command"].as_str().expect("a command"));
     browser.fill(&By::Label("Arguments"), &lines(&entry["args"]));
     browser.fill(&By::Label("Variables"), &env.join("\n"));
-    browser.fill(&By::Label("Your token, once more"), ADMIN);
+    browser.fill(&By::Label("Confirm your token"), ADMIN);
     browser.click(&By::Words("Add"));
     let id = id_of(&browser);
     browser.wait_text_in(&By::Css("#state"), "Connected");
@@ -85,12 +85,12 @@ fn a_command_is_added_and_edited_with_the_token() {
     browser.click(&By::Words("Edit"));
     browser.wait(&By::Label("Command"));
     assert!(!browser.shows(&By::Label("URL")), "a command has none");
-    browser.fill(&By::Label("What it is for"), "Runs here");
+    browser.fill(&By::Label("Description"), "Runs here");
     browser.click(&By::Words("Save"));
     browser.wait(&By::Css("#token[aria-invalid=true]"));
     // That it was refused is said in the console, too.
     browser.console();
-    browser.fill(&By::Label("Your token, once more"), ADMIN);
+    browser.fill(&By::Label("Confirm your token"), ADMIN);
     browser.click(&By::Words("Save"));
     browser.wait_path(|path| path == format!("/servers/{id}"));
     platform.wait_status(&id, "CONNECTED");
@@ -110,8 +110,8 @@ fn an_operator_describes_a_command_without_a_token() {
     browser.open(&format!("/servers/{id}"));
     sign_in(&browser, &platform.key("operator"));
     browser.click(&By::Words("Edit"));
-    browser.wait(&By::Label("What it is for"));
-    browser.fill(&By::Label("What it is for"), "Runs here");
+    browser.wait(&By::Label("Description"));
+    browser.fill(&By::Label("Description"), "Runs here");
     browser.click(&By::Words("Save"));
     browser.wait_path(|path| path == format!("/servers/{id}"));
     assert_eq!(platform.server(&id)["description"], "Runs here");

@@ -17,7 +17,7 @@ fn a_person_adds_a_server_finds_a_tool_calls_it_and_signs_out() {
     browser.open("/servers");
     browser.fill(&TOKEN, "not-the-token");
     browser.click(&By::Words("Sign in"));
-    browser.wait_text("not known here");
+    browser.wait_text("Unknown token.");
     // That a page was refused is said in the console, too.
     browser.console();
     sign_in(&browser, ADMIN);
@@ -41,7 +41,7 @@ fn a_person_adds_a_server_finds_a_tool_calls_it_and_signs_out() {
     browser.wait_text_in(&By::Css("#identity"), "tools");
 
     browser.click(&By::Words("Tools"));
-    browser.fill(&By::Label("What should it do?"), "will it rain?");
+    browser.fill(&By::Label("Search tools"), "will it rain?");
     browser.click(&By::Words("Search"));
     browser.wait_text_in(&By::Css("#tools caption"), "found");
     browser.click(&By::Words("tracker.forecast"));

@@ -133,11 +133,11 @@ fn calls_appear_in_the_activity_as_they_are_made_and_each_has_its_story() {
     let record = platform.wait_audit("the call", |it| it["tool"] == "forecast");
     browser.click(&By::Words("tracker.forecast"));
     browser.wait_path(|path| path == format!("/activity/{}", record["seq"]));
-    for part in ["It was done.", "call-tool", "admin", "127.0.0.1"] {
+    for part in ["Succeeded.", "call-tool", "admin", "127.0.0.1"] {
         browser.wait_text(part);
     }
     browser.wait_text(record["hash"].as_str().expect("a hash"));
-    browser.click(&By::Words("Look at the tool"));
+    browser.click(&By::Words("View tool"));
     browser.wait_path(|path| path.starts_with(&format!("/tools/{id}")));
     browser.assert_quiet();
 }
@@ -159,7 +159,7 @@ fn the_activity_is_found_by_what_it_shows() {
         ("Tool", "Tracker.Fore", "tracker.forecast", "register server"),
         ("Action", "call tool", "tracker.forecast", "register server"),
         ("Action", "Register", "register server tracker", "tracker.forecast"),
-        ("Who", "ADM", "tracker.forecast", "Nothing fits"),
+        ("Who", "ADM", "tracker.forecast", "No results"),
     ] {
         browser.open("/activity");
         browser.fill(&By::Label(label), typed);
@@ -234,9 +234,9 @@ fn the_activity_is_filtered_by_server_outcome_who_and_time() {
     browser.wait_path(|path| path.contains("principal=robot"));
     let shown = browser.text_of(&records);
     assert!(shown.contains("one.forecast") && !shown.contains("other"), "{shown}");
-    browser.choose(&By::Label("Outcome"), "Server gone");
+    browser.choose(&By::Label("Outcome"), "Disconnected");
     browser.click(&By::Words("Filter"));
-    browser.wait_text_in(&records, "Nothing fits");
-    browser.click(&By::Words("Show everything"));
+    browser.wait_text_in(&records, "No results");
+    browser.click(&By::Words("Clear filters"));
     browser.wait_text_in(&records, "other.forecast");
 }

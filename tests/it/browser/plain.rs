@@ -83,14 +83,14 @@ fn a_viewer_sees_no_buttons_that_do_nothing() {
     browser.open("/");
     sign_in(&browser, &platform.key("viewer"));
     browser.open(&format!("/tools/{}", percent(&format!("{id}/forecast"))));
-    browser.wait_text("needs the role caller");
+    browser.wait_text("requires the caller role");
     assert!(!browser.shows(&By::Words("Call")));
-    assert!(!browser.shows(&By::Words("Say it yourself")));
+    assert!(!browser.shows(&By::Words("Set skills manually")));
     browser.open("/skills");
     assert!(!browser.shows(&By::Css("#queue")) && !browser.shows(&By::Words("Add a skill")));
     assert!(!browser.shows(&By::Words("Activity")), "the log is for operators");
     browser.open("/activity");
-    browser.wait_text("Not for this role");
+    browser.wait_text("Not allowed for your role");
 }
 
 /// Whoever has signed out is out, wherever else the session was used.

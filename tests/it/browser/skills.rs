@@ -50,7 +50,7 @@ fn a_suggested_skill_is_approved_and_another_rejected() {
     browser.wait_text_in(&By::Css("#skills"), "robots");
     browser.click(&By::InRow("Lasers", "Reject"));
     browser.wait_text("Lasers is rejected.");
-    browser.wait_text_in(&queue, "Nothing waits.");
+    browser.wait_text_in(&queue, "No suggestions.");
     assert_eq!(pending(), 0);
     let shown = browser.text_of(&By::Css("#skills"));
     assert!(!shown.contains("lasers"), "{shown}");
@@ -68,17 +68,17 @@ fn a_person_says_which_skills_a_tool_has_and_leaves_it_to_the_model_again() {
     wait_until("it is judged", LIMIT, || source() == "model");
     let browser = admin(&room, &platform);
     browser.open(&format!("/tools/{}", percent(&format!("{id}/forecast"))));
-    browser.wait_text("Given by the model in the program.");
-    browser.click(&By::Words("Say it yourself"));
-    browser.choose(&By::Label("Mostly"), "Finance and markets");
-    browser.choose(&By::Label("Also"), "–");
-    browser.choose(&By::Label("And"), "–");
+    browser.wait_text("Classified by the built-in model.");
+    browser.click(&By::Words("Set skills manually"));
+    browser.choose(&By::Label("Primary skill"), "Finance and markets");
+    browser.choose(&By::Label("Second skill"), "–");
+    browser.choose(&By::Label("Third skill"), "–");
     browser.click(&By::Words("Save skills"));
-    browser.wait_text("Said by a person.");
+    browser.wait_text("Set manually.");
     assert_eq!(platform.admin().get(&skills).is(200)["skill_ids"], json!(["finance"]));
-    browser.click(&By::Words("Say it yourself"));
-    browser.click(&By::Words("Leave it to Trunkline"));
-    browser.wait_text("Given by the model in the program.");
+    browser.click(&By::Words("Set skills manually"));
+    browser.click(&By::Words("Reset to automatic"));
+    browser.wait_text("Classified by the built-in model.");
     assert_eq!(source(), "model");
 }
 
@@ -91,16 +91,16 @@ fn a_skill_is_added_and_one_that_cannot_be_is_refused_with_words() {
     browser.click(&By::Words("Add a skill"));
     browser.fill(&By::Label("Id"), "robots");
     browser.fill(&By::Label("Title"), "Robots <3");
-    browser.fill(&By::Label("Words that are typical of it"), "arm gripper");
-    browser.click(&By::Words("Add the skill"));
-    browser.wait_text("Robots <3 is a skill.");
+    browser.fill(&By::Label("Keywords"), "arm gripper");
+    browser.click(&By::Words("Add skill"));
+    browser.wait_text("Skill Robots <3 added.");
     browser.wait_text_in(&By::Css("#skills"), "robots");
     browser.click(&By::Words("Add a skill"));
     // The browser is not the judge.
     browser.script("for (const it of document.querySelectorAll('form')) it.noValidate = true", &[]);
     browser.fill(&By::Label("Id"), "Not An Id");
     browser.fill(&By::Label("Title"), "Kept");
-    browser.click(&By::Words("Add the skill"));
+    browser.click(&By::Words("Add skill"));
     browser.wait(&By::Css(".notice.bad"));
     assert_eq!(browser.value_of(&By::Label("Title")), "Kept", "nothing has to be typed twice");
 }

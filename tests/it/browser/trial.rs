@@ -29,7 +29,7 @@ fn a_tool_is_found_by_what_it_does_and_called_with_its_form() {
     platform.connected("tracker", &service);
     let browser = admin(&room, &platform);
     browser.open("/tools");
-    browser.fill(&By::Label("What should it do?"), "open a ticket for a bug");
+    browser.fill(&By::Label("Search tools"), "open a ticket for a bug");
     browser.click(&By::Words("Search"));
     browser.wait_text_in(&By::Css("#tools caption"), "the best first");
     let first = browser.text_of(&By::Css("#tools tbody tr"));
@@ -256,5 +256,5 @@ fn tools_are_filtered_by_server_and_skill_and_come_in_pages() {
     let rows = browser.text_of(&By::Css("#tools"));
     assert!(rows.contains("tracker.forecast") && !rows.contains("many.t0"), "{rows}");
     browser.open("/tools?q=no+such+thing&server=tracker&skill=finance");
-    browser.wait_text("Nothing fits");
+    browser.wait_text("No results");
 }

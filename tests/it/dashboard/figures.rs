@@ -49,7 +49,7 @@ fn the_overview_counts_what_was_called_and_who_is_there() {
         assert!(bytes > 50 && tokens == bytes.div_ceil(4), "{kind}");
     }
     let page = Person::signed_in(&platform, ADMIN).page("/");
-    for words in ["1 of 1", "25 %", "4 in five minutes", "Claude Desktop", "<svg"] {
+    for words in ["1 of 1", "25 %", "4 in the last 5 min", "Claude Desktop", "<svg"] {
         assert!(page.contains(words), "{words}: {page}");
     }
     let person = Person::signed_in(&platform, ADMIN);
@@ -78,7 +78,7 @@ fn clients_are_named_with_what_they_say_and_whose_token_they_show() {
         assert_eq!(again["clients"][0]["since"], client["since"]);
     }
     let page = Person::signed_in(&platform, ADMIN).page("/clients");
-    for words in ["a laptop", "session of /mcp", "2025-11-25", client["name"].as_str().unwrap()] {
+    for words in ["a laptop", "/mcp session", "2025-11-25", client["name"].as_str().unwrap()] {
         assert!(page.contains(words), "{words}: {page}");
     }
     let settings = platform.admin().get("/api/v1/settings").is(200);

@@ -33,7 +33,7 @@ fn a_skill_is_added_changed_and_removed() {
     assert!(person.page(edit).contains("arm gripper"));
     let changed = [("title", "Robots & arms"), ("keywords", "joint")];
     assert_eq!(person.submit(edit, edit, &changed).status(), 303);
-    assert!(person.page("/skills").contains("Robots &amp; arms is changed"));
+    assert!(person.page("/skills").contains("Skill Robots &amp; arms saved"));
     let known = skill(&platform, "robots").expect("it is there");
     assert_eq!((&known["title"], &known["keywords"]), (&"Robots & arms".into(), &"joint".into()));
     let refused = person.submit(edit, edit, &[("title", ""), ("keywords", "kept")]);
@@ -44,7 +44,7 @@ fn a_skill_is_added_changed_and_removed() {
     assert!(person.page(remove).contains("Remove Robots &amp; arms?"));
     assert!(skill(&platform, "robots").is_some(), "asking removes nothing");
     assert_eq!(person.submit(remove, remove, &[]).status(), 303);
-    assert!(person.page("/skills").contains("The skill is removed."));
+    assert!(person.page("/skills").contains("Skill removed."));
     assert!(skill(&platform, "robots").is_none());
     for gone in [edit, remove, "/skills/nothing/edit"] {
         assert_eq!(person.get(gone).status(), 404, "{gone}");

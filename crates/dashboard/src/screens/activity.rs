@@ -8,10 +8,10 @@ use trunkline_control::platform::now;
 
 use super::tools::text;
 use crate::form::{Form, encode};
+use crate::format::{ago, millis, short};
 use crate::layout::{self, Shell};
-use crate::page::Outcome;
-use crate::visitor::Visitor;
-use crate::words::{ago, millis, short};
+use crate::page::PageResult;
+use crate::page_request::PageRequest;
 
 const MOST: usize = 60;
 
@@ -25,10 +25,10 @@ const SPANS: [(&str, &str, i64); 4] = [
 
 const OUTCOMES: [(&str, &str); 12] = [
     ("ok", "Done"),
-    ("tool-error", "Tool failed"),
+    ("tool-error", "Tool error"),
     ("rpc-error", "Server's error"),
     ("timeout", "Too late"),
-    ("gone", "Server gone"),
+    ("gone", "Disconnected"),
     ("cancelled", "Cancelled"),
     ("refused", "Refused"),
     ("failed", "Failed"),
@@ -43,11 +43,11 @@ const OUTCOMES: [(&str, &str); 12] = [
 const UNASKED: [&str; 6] =
     ["change-status", "login", "lose-audit-records", "lose-login", "show-token", "use-mcp"];
 
-pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
-    let wish = Wish::read(&visitor.query);
-    let servers = visitor.get("/api/v1/aggregator/servers?limit=1000").await?;
-    let told = visitor.get(&wish.path(&names(&servers))).await;
-    let known = Known::ask(visitor, told.as_ref().ok()).await;
+pub(super) async fn show(request: &PageRequest<'_>) -> PageResult {
+    let wish = ActivityFilter::read(&request.query);
+    let servers = request.get("/api/v1/aggregator/servers?limit=1000").await?;
+    let told = request.get(&wish.path(&names(&servers))).await;
+    let known = FilterChoices::ask(request, told.as_ref().ok()).await;
     let content = html! {
         (filters(&wish, &servers, &known))
         @if wish.cursor.is_none() { (arrivals()) }
@@ -64,7 +64,7 @@ pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
         Some(_) => &[],
     };
     let shell = Shell { title: "Activity", here: "/activity", live: topics, ..Shell::default() };
-    Ok(layout::page(visitor, &shell, &content))
+    Ok(layout::page(request, &shell, &content))
 }
 
 /// What `arrivals.js` needs: nothing is live without it, and then there is nothing to pause.
@@ -79,7 +79,7 @@ fn arrivals() -> Markup {
 
 /// What is looked for: the names are the API's but for `span`.
 #[derive(Debug, Default)]
-struct Wish {
+struct ActivityFilter {
     filters: Vec<(&'static str, String)>,
     span: Option<&'static str>,
     cursor: Option<String>,
@@ -91,21 +91,21 @@ const TYPED: [&str; 3] = ["tool", "principal", "action"];
 
 /// What the typed filters offer to choose from.
 #[derive(Debug, Default)]
-struct Known {
+struct FilterChoices {
     tools: Vec<String>,
     principals: Vec<String>,
 }
 
-impl Known {
+impl FilterChoices {
     /// More would make the page heavy; what is not offered can be typed all the same.
     const MOST: usize = 200;
 
-    async fn ask(visitor: &Visitor<'_>, told: Option<&Value>) -> Self {
+    async fn ask(request: &PageRequest<'_>, told: Option<&Value>) -> Self {
         // The filters of a page that keeps itself up to date stay as they are.
-        if visitor.is_live() {
+        if request.is_live() {
             return Self::default();
         }
-        let listed = visitor.get(&format!("/api/v1/tools?limit={}", Self::MOST)).await;
+        let listed = request.get(&format!("/api/v1/tools?limit={}", Self::MOST)).await;
         let listed = &listed.unwrap_or_default();
         let groups = listed["servers"].as_array().into_iter().flatten();
         let tools = groups.flat_map(|group| group["tools"].as_array().into_iter().flatten());
@@ -153,7 +153,7 @@ fn action_and_object(typed: &str, servers: &[&str]) -> Option<(String, (&'static
     Some((action, (filter.0, filter.1.to_owned())))
 }
 
-impl Wish {
+impl ActivityFilter {
     fn read(query: &Form) -> Self {
         let given = |name| Some((name, query.filled(name)?.to_owned()));
         let span = query.filled("span");
@@ -205,7 +205,7 @@ impl Wish {
     }
 }
 
-fn filters(wish: &Wish, servers: &Value, known: &Known) -> Markup {
+fn filters(wish: &ActivityFilter, servers: &Value, known: &FilterChoices) -> Markup {
     let names = names(servers);
     let spans: Vec<(&str, &str)> = SPANS.iter().map(|(word, shown, _)| (*word, *shown)).collect();
     let servers: Vec<(&str, &str)> = names.iter().map(|name| (*name, *name)).collect();
@@ -250,24 +250,24 @@ fn line(name: &str, label: &str, now: &str, offered: &[String]) -> Markup {
     }
 }
 
-fn records(told: &Value, wish: &Wish) -> Markup {
+fn records(told: &Value, wish: &ActivityFilter) -> Markup {
     let all = told["records"].as_array().map(Vec::as_slice).unwrap_or_default();
     if all.is_empty() {
         return match wish.is_anything() || wish.cursor.is_some() {
             true => layout::empty(
-                "Nothing fits",
-                &html! { "No record is like that. " a href="/activity" { "Show everything" } },
+                "No results",
+                &html! { "No record matches. " a href="/activity" { "Clear filters" } },
             ),
             false => layout::empty(
-                "Nothing has happened yet",
-                &html! { "Every call and every change is written down here." },
+                "No activity yet",
+                &html! { "Every call and every change is recorded here." },
             ),
         };
     }
     html! {
-        div.card.flush { (table(all, "What was done, the newest first")) }
+        div.card.flush { (table(all, "Activity, newest first")) }
         @if let Some(cursor) = told["next_cursor"].as_str() {
-            p.buttons { a.button href=(wish.address(cursor)) { "Further back" } }
+            p.buttons { a.button href=(wish.address(cursor)) { "Older" } }
         }
     }
 }
@@ -359,20 +359,21 @@ mod tests {
 
     #[test]
     fn filters_are_asked_for_and_kept() {
-        let wish = Wish::read(&Form::read("server=a%26b&tool=+&outcome=gone&span=1h&other=x"));
+        let wish =
+            ActivityFilter::read(&Form::read("server=a%26b&tool=+&outcome=gone&span=1h&other=x"));
         let path = wish.path(&[]);
         assert!(
             path.starts_with("/api/v1/audit?limit=60&server=a%26b&outcome=gone&since="),
             "{path}"
         );
         assert_eq!(wish.address("c/1"), "/activity?server=a%26b&outcome=gone&span=1h&cursor=c%2F1");
-        let typed = Wish::read(&Form::read("tool=files.read&cursor=c"));
+        let typed = ActivityFilter::read(&Form::read("tool=files.read&cursor=c"));
         assert_eq!(
             typed.path(&[]),
             "/api/v1/audit?limit=60&tool=files.read&match=contains&cursor=c",
             "a part of what is shown is enough"
         );
-        let none = Wish::read(&Form::read("span=9y&cursor="));
+        let none = ActivityFilter::read(&Form::read("span=9y&cursor="));
         assert!(!none.is_anything() && none.path(&[]) == "/api/v1/audit?limit=60");
     }
 

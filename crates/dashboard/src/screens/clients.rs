@@ -7,29 +7,29 @@ use trunkline_control::platform::now;
 use trunkline_http::encode;
 
 use super::servers::word;
-use crate::ask::{Trouble, is_for_people};
+use crate::api_client::{ApiError, is_for_people};
+use crate::format::{ago, count, plural};
 use crate::layout::{self, Shell};
-use crate::page::{Outcome, Page};
+use crate::page::{Page, PageResult};
+use crate::page_request::PageRequest;
 use crate::session::Notice;
-use crate::visitor::Visitor;
-use crate::words::{ago, count, plural};
 
 const KEYS: &str = "/api/v1/keys";
 
-pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
-    page(visitor, None).await
+pub(super) async fn show(request: &PageRequest<'_>) -> PageResult {
+    page(request, None).await
 }
 
-async fn page(visitor: &Visitor<'_>, trouble: Option<&Trouble>) -> Outcome {
-    let clients = match visitor.may(Action::ReadClients) {
-        true => Some(visitor.get("/api/v1/clients").await?),
+async fn page(request: &PageRequest<'_>, trouble: Option<&ApiError>) -> PageResult {
+    let clients = match request.may(Action::ReadClients) {
+        true => Some(request.get("/api/v1/clients").await?),
         false => None,
     };
-    let keys = match visitor.may(Action::ManageKeys) {
-        true => Some(visitor.get(&format!("{KEYS}?limit=1000")).await?),
+    let keys = match request.may(Action::ManageKeys) {
+        true => Some(request.get(&format!("{KEYS}?limit=1000")).await?),
         false => None,
     };
-    let me = visitor.get("/api/v1/me").await?;
+    let me = request.get("/api/v1/me").await?;
     let shell = Shell {
         title: "Clients & keys",
         here: "/clients",
@@ -41,19 +41,19 @@ async fn page(visitor: &Visitor<'_>, trouble: Option<&Trouble>) -> Outcome {
         (me_card(&me))
         @if let Some(keys) = &keys {
             div #keys data-live { (keys_card(keys)) }
-            (new_key(visitor, trouble))
+            (new_key(request, trouble))
         }
     };
     let status = trouble.map_or(200, |trouble| trouble.status);
-    Ok(layout::framed(visitor, status, &shell, &content))
+    Ok(layout::framed(request, status, &shell, &content))
 }
 
 fn connected(clients: &Value) -> Markup {
     let all = clients["clients"].as_array().map(Vec::as_slice).unwrap_or_default();
     if all.is_empty() {
         return layout::empty(
-            "No client is connected",
-            &html! { "Give a client the address of this page with " code { "/mcp" } " behind it, or run " code { "trunkline install CLIENT" } "." },
+            "No clients connected",
+            &html! { "To connect a client, give it the address of this page followed by " code { "/mcp" } ", or run " code { "trunkline install CLIENT" } "." },
         );
     }
     html! {
@@ -66,7 +66,7 @@ fn connected(clients: &Value) -> Markup {
                     th scope="col" { "Who" }
                     th.wide scope="col" { "Revision" }
                     th.wide scope="col" { "Since" }
-                    th.wide scope="col" { "Last heard" }
+                    th.wide scope="col" { "Last seen" }
                     th.number scope="col" { "Open calls" }
                 } }
                 tbody { @for client in all { (client_row(client)) } }
@@ -78,16 +78,16 @@ fn connected(clients: &Value) -> Markup {
 fn client_row(client: &Value) -> Markup {
     let moment = |key: &str| client[key].as_str().map(|moment| ago(moment, now()));
     let way = match word(client, "way") {
-        "sse" => "stream of /sse",
-        "stateless" => "requests that stand for themselves",
-        _ => "session of /mcp",
+        "sse" => "/sse stream",
+        "stateless" => "stateless requests",
+        _ => "/mcp session",
     };
     // A client has no id; who came when from where is as good as one.
     let key = ["way", "who", "name", "address", "since"].map(|key| word(client, key)).join(" ");
     html! {
         tr data-key=(key) {
             th scope="row" {
-                (client["name"].as_str().unwrap_or("without a name")) " " (word(client, "version"))
+                (client["name"].as_str().unwrap_or("unnamed")) " " (word(client, "version"))
                 span.sub { (way) }
                 @if let Some(since) = moment("since") { span.sub.narrow { "since " (since) } }
             }
@@ -124,7 +124,7 @@ fn keys_card(keys: &Value) -> Markup {
     if all.is_empty() {
         return layout::empty(
             "No keys yet",
-            &html! { "A key lets a client or a person in with a role of its own, for all tools or for some. Make the first below." },
+            &html! { "An API key gives a client or a person a role and access to all tools or some. Create the first one below." },
         );
     }
     html! {
@@ -179,8 +179,8 @@ fn is_past(moment: &str) -> bool {
     trunkline_control::api::time::parse(moment).is_some_and(|moment| moment <= now())
 }
 
-fn new_key(visitor: &Visitor<'_>, trouble: Option<&Trouble>) -> Markup {
-    let form = &visitor.form;
+fn new_key(request: &PageRequest<'_>, trouble: Option<&ApiError>) -> Markup {
+    let form = &request.form;
     let chosen = form.get("role").unwrap_or("caller");
     let wrong = |at: &str| -> Markup {
         let mistakes = trouble.into_iter().flat_map(|trouble| trouble.mistakes.iter());
@@ -189,20 +189,20 @@ fn new_key(visitor: &Visitor<'_>, trouble: Option<&Trouble>) -> Markup {
     };
     html! {
         section.card aria-labelledby="new-key-title" {
-            h2 #new-key-title { "Make a key" }
+            h2 #new-key-title { "Create API key" }
             form.form method="post" action="/clients/keys" novalidate {
-                (layout::hidden(visitor))
+                (layout::hidden(request))
                 @if let Some(trouble) = trouble { p.notice.bad role="alert" { (trouble.sentence()) } }
                 div.pair {
                     div.field {
                         label for="key-name" { "Name" }
-                        p.help { "Whose it is, or what for." }
+                        p.help { "Who or what will use this key." }
                         input #key-name name="name" value=(form.get("name").unwrap_or_default()) autocomplete="off";
                         (wrong("/name"))
                     }
                     div.field {
                         label for="key-role" { "Role" }
-                        p.help { "Each may do what those before it may." }
+                        p.help { "Each role includes the ones before it." }
                         select #key-role name="role" {
                             @for role in Role::ALL {
                                 option value=(role.name()) selected[role.name() == chosen] { (role.name()) " – " (meaning(role)) }
@@ -213,17 +213,17 @@ fn new_key(visitor: &Visitor<'_>, trouble: Option<&Trouble>) -> Markup {
                 }
                 div.field {
                     label for="key-tools" { "Tools" }
-                    p.help { "One in each line: server.tool, server.* or *.tool. Empty: all." }
+                    p.help { "One per line: server.tool, server.* or *.tool. Leave empty for all tools." }
                     textarea #key-tools name="tools" rows="2" spellcheck="false" { "\n" (form.get("tools").unwrap_or_default()) }
                     (wrong("/tools"))
                 }
                 div.field {
-                    label for="key-days" { "Good for so many days" }
-                    p.help { "Empty: until it is revoked." }
+                    label for="key-days" { "Expires after (days)" }
+                    p.help { "Leave empty for no expiry." }
                     input #key-days name="days" inputmode="numeric" value=(form.get("days").unwrap_or_default()) autocomplete="off";
                     (wrong("/expires_at"))
                 }
-                button.primary type="submit" { "Make the key" }
+                button.primary type="submit" { "Create key" }
             }
         }
     }
@@ -232,14 +232,14 @@ fn new_key(visitor: &Visitor<'_>, trouble: Option<&Trouble>) -> Markup {
 fn meaning(role: Role) -> &'static str {
     match role {
         Role::Viewer => "looks",
-        Role::Caller => "calls tools",
-        Role::Operator => "runs servers, reads the activity",
+        Role::Caller => "call tools",
+        Role::Operator => "manage servers, read activity",
         Role::Admin => "everything",
     }
 }
 
-pub(super) async fn create(visitor: &Visitor<'_>) -> Outcome {
-    let form = &visitor.form;
+pub(super) async fn create(request: &PageRequest<'_>) -> PageResult {
+    let form = &request.form;
     let mut body = Map::new();
     body.insert("name".to_owned(), form.get("name").unwrap_or_default().trim().into());
     body.insert("role".to_owned(), form.get("role").unwrap_or_default().into());
@@ -252,13 +252,13 @@ pub(super) async fn create(visitor: &Visitor<'_>) -> Outcome {
         let end = expiry(days, now()).unwrap_or_else(|| days.to_owned());
         body.insert("expires_at".to_owned(), end.into());
     }
-    match visitor.send("POST", KEYS, Some(&body.into())).await {
+    match request.send("POST", KEYS, Some(&body.into())).await {
         Ok(made) => {
             let (name, key) = (word(&made, "name").to_owned(), word(&made, "key").to_owned());
-            visitor.leave(Notice::Key { name, key });
+            request.leave(Notice::Key { name, key });
             Ok(Page::see_other("/clients"))
         }
-        Err(trouble) => page(visitor, Some(&trouble)).await,
+        Err(trouble) => page(request, Some(&trouble)).await,
     }
 }
 
@@ -268,32 +268,32 @@ fn expiry(days: &str, now: i64) -> Option<String> {
     Some(trunkline_control::api::time::format(now + days * 86_400_000))
 }
 
-pub(super) async fn confirm(visitor: &Visitor<'_>) -> Outcome {
-    let keys = &visitor.get(&format!("{KEYS}?limit=1000")).await?;
+pub(super) async fn confirm(request: &PageRequest<'_>) -> PageResult {
+    let keys = &request.get(&format!("{KEYS}?limit=1000")).await?;
     let mut all = keys["keys"].as_array().into_iter().flatten();
-    let key = all.find(|key| key["id"] == visitor.id()).ok_or_else(Trouble::nothing_here)?;
+    let key = all.find(|key| key["id"] == request.id()).ok_or_else(ApiError::nothing_here)?;
     let title = format!("Revoke {}?", word(key, "name"));
     let trail = [("/clients", "Clients & keys")];
     let shell = Shell { title: &title, here: "/clients", trail: &trail, ..Shell::default() };
     let content = html! {
         div.card.form {
-            p { "Whoever uses it is turned out at once, with open sessions and streams. It cannot be taken back." }
-            form method="post" action={ "/clients/keys/" (encode(visitor.id())) "/revoke" } {
-                (layout::hidden(visitor))
+            p { "Clients that use this key are disconnected at once. This cannot be undone." }
+            form method="post" action={ "/clients/keys/" (encode(request.id())) "/revoke" } {
+                (layout::hidden(request))
                 div.buttons {
                     button.danger type="submit" { "Revoke " (word(key, "name")) }
-                    a.button href="/clients" { "Keep it" }
+                    a.button href="/clients" { "Cancel" }
                 }
             }
         }
     };
-    Ok(layout::page(visitor, &shell, &content))
+    Ok(layout::page(request, &shell, &content))
 }
 
-pub(super) async fn revoke(visitor: &Visitor<'_>) -> Outcome {
-    let path = format!("{KEYS}/{}", encode(visitor.id()));
-    visitor.leave(match visitor.send("DELETE", &path, None).await {
-        Ok(_) => Notice::Done("The key is revoked.".to_owned()),
+pub(super) async fn revoke(request: &PageRequest<'_>) -> PageResult {
+    let path = format!("{KEYS}/{}", encode(request.id()));
+    request.leave(match request.send("DELETE", &path, None).await {
+        Ok(_) => Notice::Done("Key revoked.".to_owned()),
         Err(trouble) => Notice::Failed(trouble.sentence()),
     });
     Ok(Page::see_other("/clients"))

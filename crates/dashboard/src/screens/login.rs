@@ -7,15 +7,15 @@ use trunkline_http::encode;
 
 use super::servers::{API, place, word};
 use crate::layout::{self, Shell};
-use crate::page::{Outcome, Page};
+use crate::page::{Page, PageResult};
+use crate::page_request::PageRequest;
 use crate::session::Notice;
-use crate::visitor::Visitor;
 
 /// Begins a login. Where it goes on is another site: nobody is led there without having seen where.
-pub(super) async fn begin(visitor: &Visitor<'_>) -> Outcome {
-    let path = format!("{API}/{}", encode(visitor.id()));
-    let server = visitor.get(&path).await?;
-    let login = &visitor.send("POST", &format!("{path}/login"), None).await?;
+pub(super) async fn begin(request: &PageRequest<'_>) -> PageResult {
+    let path = format!("{API}/{}", encode(request.id()));
+    let server = request.get(&path).await?;
+    let login = &request.send("POST", &format!("{path}/login"), None).await?;
     let (name, back) = (word(&server, "name"), place(&server));
     let title = format!("Log in at {name}");
     let trail = [("/servers", "Servers"), (&*back, name)];
@@ -39,12 +39,12 @@ pub(super) async fn begin(visitor: &Visitor<'_>) -> Outcome {
             }
         }
     };
-    Ok(layout::page(visitor, &shell, &content))
+    Ok(layout::page(request, &shell, &content))
 }
 
-pub(super) async fn end(visitor: &Visitor<'_>) -> Outcome {
-    let id = encode(visitor.id());
-    visitor.leave(match visitor.send("DELETE", &format!("{API}/{id}/login"), None).await {
+pub(super) async fn end(request: &PageRequest<'_>) -> PageResult {
+    let id = encode(request.id());
+    request.leave(match request.send("DELETE", &format!("{API}/{id}/login"), None).await {
         Ok(_) => Notice::Done("Logged out there.".to_owned()),
         Err(trouble) => Notice::Failed(trouble.sentence()),
     });
@@ -52,14 +52,14 @@ pub(super) async fn end(visitor: &Visitor<'_>) -> Outcome {
 }
 
 /// What there is to do about the login at a server; nothing where that does not matter.
-pub(super) fn switch(visitor: &Visitor<'_>, server: &Value) -> Markup {
+pub(super) fn switch(request: &PageRequest<'_>, server: &Value) -> Markup {
     let place = place(server);
     match server.pointer("/auth/state").and_then(Value::as_str) {
-        Some("needs-auth") if visitor.may(Action::Login) => {
-            layout::act(visitor, &format!("{place}/login"), "Log in", "primary")
+        Some("needs-auth") if request.may(Action::Login) => {
+            layout::act(request, &format!("{place}/login"), "Log in", "primary")
         }
-        Some("logged-in") if visitor.may(Action::Logout) => {
-            layout::act(visitor, &format!("{place}/logout"), "Log out", "")
+        Some("logged-in") if request.may(Action::Logout) => {
+            layout::act(request, &format!("{place}/logout"), "Log out", "")
         }
         _ => html! {},
     }

@@ -5,16 +5,16 @@ use serde_json::Value;
 use trunkline_control::access::Action;
 
 use super::servers::{self, place, word};
-use super::span::Span;
 use super::state::badge;
+use super::time_range::Span;
+use crate::format::{count, millis, plural, share, short};
 use crate::layout::{self, Shell};
-use crate::page::Outcome;
-use crate::visitor::Visitor;
-use crate::words::{count, millis, plural, share, short};
+use crate::page::PageResult;
+use crate::page_request::PageRequest;
 
-pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
-    let overview = &visitor.get("/api/v1/overview").await?;
-    let listed = &visitor.get(&format!("{}?limit=1000", servers::API)).await?;
+pub(super) async fn show(request: &PageRequest<'_>) -> PageResult {
+    let overview = &request.get("/api/v1/overview").await?;
+    let listed = &request.get(&format!("{}?limit=1000", servers::API)).await?;
     let all = listed["servers"].as_array().map(Vec::as_slice).unwrap_or_default();
     let shell = Shell {
         title: "Overview",
@@ -22,9 +22,9 @@ pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
         live: &["server", "status", "tools", "calls", "clients"],
         ..Shell::default()
     };
-    let chosen = Span::chosen(visitor);
+    let chosen = Span::chosen(request);
     let content = html! {
-        @if all.is_empty() { (welcome(visitor)) }
+        @if all.is_empty() { (welcome(request)) }
         div #figures data-live { (figures(overview)) }
         div #trouble data-live { (trouble(all)) }
         @if !all.is_empty() { (chosen.switch("/")) }
@@ -34,18 +34,18 @@ pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
         }
         div #context data-live { (context(&overview["context"])) }
     };
-    Ok(layout::page(visitor, &shell, &content))
+    Ok(layout::page(request, &shell, &content))
 }
 
-fn welcome(visitor: &Visitor<'_>) -> Markup {
+fn welcome(request: &PageRequest<'_>) -> Markup {
     layout::empty(
         "No servers yet",
         &html! {
-            @if visitor.may(Action::RegisterServer) {
+            @if request.may(Action::RegisterServer) {
                 a href="/servers/new" { "Add one" }
                 ", or start Trunkline with a config file. Clients connect to "
             } @else {
-                "As soon as there is one that you may use, it is shown here. Clients connect to "
+                "Servers appear here as soon as you have access to one. Clients connect to "
             }
             code { "/mcp" } " at this address."
         },
@@ -54,10 +54,7 @@ fn welcome(visitor: &Visitor<'_>) -> Markup {
 
 /// The rest of the times, if there were any.
 fn below(times: &Value) -> String {
-    times["p95"]
-        .as_f64()
-        .map(|p95| format!("95 of 100 below {}", millis(Some(p95))))
-        .unwrap_or_default()
+    times["p95"].as_f64().map(|p95| format!("p95 {}", millis(Some(p95)))).unwrap_or_default()
 }
 
 /// How many calls did not do what they should, by whose fault.
@@ -78,12 +75,12 @@ fn figures(overview: &Value) -> Markup {
         dl.figures {
             (figure("Servers up", &format!("{} of {}", count(up), count(number(&servers["total"]))), &others(servers, down)))
             (figure("Tools", &count(number(&overview["tools"])), ""))
-            (figure("Calls a minute", &count(number(&overview["calls_per_minute"])), &format!("{} in five minutes", count(calls))))
-            (figure("Median time", &millis(times["p50"].as_f64()), &below(times)))
+            (figure("Calls per minute", &count(number(&overview["calls_per_minute"])), &format!("{} in the last 5 min", count(calls))))
+            (figure("p50 latency", &millis(times["p50"].as_f64()), &below(times)))
             (figure("Errors", &share(overview["error_rate"].as_f64()), &failures(overview, calls)))
             (figure("Open calls", &count(number(&overview["open_calls"])), &format!("{} waiting", count(number(&overview["waiting_calls"])))))
             @if let Some(clients) = overview["clients"].as_u64() {
-                (figure("Clients", &count(clients), "connected now"))
+                (figure("Clients", &count(clients), "connected"))
             }
         }
     }

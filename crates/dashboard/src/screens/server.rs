@@ -9,32 +9,32 @@ use trunkline_http::encode;
 
 use super::login;
 use super::servers::{API, last_error, place, switch, word};
-use super::span::Span;
 use super::state::{badge, hints};
+use super::time_range::Span;
+use crate::format::{ago, count, millis, plural, share, short, until};
 use crate::layout::{self, Shell};
-use crate::page::Outcome;
-use crate::visitor::Visitor;
-use crate::words::{ago, count, millis, plural, share, short, until};
+use crate::page::PageResult;
+use crate::page_request::PageRequest;
 
 /// More do not fit a page; the screen of tools has them all.
 const MOST_TOOLS: usize = 100;
 
-pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
-    let path = format!("{API}/{}", encode(visitor.id()));
-    let server = &visitor.get(&path).await?;
-    let details = &visitor.get(&format!("{path}/details")).await?;
-    let tools = &visitor.get(&format!("{path}/tools?limit={MOST_TOOLS}")).await?;
-    let stderr = match visitor.may(Action::ReadStderr) {
-        true => visitor.get(&format!("{path}/stderr")).await?,
+pub(super) async fn show(request: &PageRequest<'_>) -> PageResult {
+    let path = format!("{API}/{}", encode(request.id()));
+    let server = &request.get(&path).await?;
+    let details = &request.get(&format!("{path}/details")).await?;
+    let tools = &request.get(&format!("{path}/tools?limit={MOST_TOOLS}")).await?;
+    let stderr = match request.may(Action::ReadStderr) {
+        true => request.get(&format!("{path}/stderr")).await?,
         false => Value::Null,
     };
-    let chosen = Span::chosen(visitor);
+    let chosen = Span::chosen(request);
     let shell = Shell {
         title: word(server, "name"),
         here: "/servers",
         live: &["server", "status", "tools", "calls"],
         trail: &[("/servers", "Servers")],
-        actions: Some(html! { div.actions #actions data-live { (actions(visitor, server)) } }),
+        actions: Some(html! { div.actions #actions data-live { (actions(request, server)) } }),
         ..Shell::default()
     };
     let content = html! {
@@ -52,18 +52,18 @@ pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
             }
         }
     };
-    Ok(layout::page(visitor, &shell, &content))
+    Ok(layout::page(request, &shell, &content))
 }
 
-fn actions(visitor: &Visitor<'_>, server: &Value) -> Markup {
+fn actions(request: &PageRequest<'_>, server: &Value) -> Markup {
     let is_ours = server["source"] == "api";
     html! {
-        (login::switch(visitor, server))
-        (switch(visitor, server))
-        @if is_ours && visitor.may(Action::EditServer) {
+        (login::switch(request, server))
+        (switch(request, server))
+        @if is_ours && request.may(Action::EditServer) {
             a.button href={ (place(server)) "/edit" } { "Edit" }
         }
-        @if is_ours && visitor.may(Action::DeleteServer) {
+        @if is_ours && request.may(Action::DeleteServer) {
             a.button.danger href={ (place(server)) "/remove" } { "Remove" }
         }
     }
@@ -83,15 +83,15 @@ fn state(server: &Value, details: &Value) -> Markup {
                     (badge(word(server, "status")))
                     @if let Some(since) = moment(&process["since"]) { " " span.dim.small { "since " (since) } }
                     @if let Some(next) = process["next_try"].as_str() {
-                        p.small.dim { "Tried " (plural(number(&process["failures"]), "time")) " in a row; the next try is " (until(next, now())) "." }
+                        p.small.dim { "Tried " (plural(number(&process["failures"]), "time")) " in a row; next retry " (until(next, now())) "." }
                     }
                 }
                 dt { "Calls" } dd { (count(number(&process["open_calls"]))) " open, " (count(number(&process["waiting_calls"]))) " waiting" }
                 dt { "Times" } dd { (median(times)) }
-                dt { "Errors" } dd { @match health["error_rate"].as_f64() { Some(rate) => { (share(Some(rate))) " in five minutes: " (count(number(&health["failed_calls"]))) " failed, " (plural(number(&health["tool_errors"]), "tool error")) ", of " (plural(number(&health["calls"]), "call")) } None => "–" } }
+                dt { "Errors" } dd { @match health["error_rate"].as_f64() { Some(rate) => { (share(Some(rate))) " in the last 5 min: " (count(number(&health["failed_calls"]))) " failed, " (plural(number(&health["tool_errors"]), "tool error")) ", of " (plural(number(&health["calls"]), "call")) } None => "–" } }
                 @if let Some(speaks) = speaks(server) { dt { "Speaks" } dd { (speaks) } }
-                dt { "Started in" } dd { (millis(process["started_in_ms"].as_f64())) }
-                dt { "Restarts" } dd { (count(number(&process["restarts"]))) ", " (count(number(&health["restarts"]))) " in ten minutes" }
+                dt { "Start-up time" } dd { (millis(process["started_in_ms"].as_f64())) }
+                dt { "Restarts" } dd { (count(number(&process["restarts"]))) ", " (count(number(&health["restarts"]))) " in the last 10 min" }
                 @if let Some(pid) = process["pid"].as_u64() { dt { "Process" } dd { (pid) } }
                 dt { "Last check" } dd { @if let Some(last) = moment(&health["last_check"]) { (last) } @else { "–" } }
             }
@@ -103,7 +103,7 @@ fn state(server: &Value, details: &Value) -> Markup {
 fn median(times: &Value) -> String {
     match (times["p50"].as_f64(), times["p95"].as_f64()) {
         (None, _) => millis(None),
-        (p50, p95) => format!("{}, 95 of 100 below {}", millis(p50), millis(p95)),
+        (p50, p95) => format!("{}, p95 {}", millis(p50), millis(p95)),
     }
 }
 
@@ -138,7 +138,7 @@ fn config(server: &Value) -> Markup {
                         dd { @for name in names(key) { code { (name) } " " } span.dim.small { "values are sealed" } }
                     }
                 }
-                dt { "From" } dd { @if server["source"] == "file" { "the config file; changed there" } @else { "this dashboard or REST" } }
+                dt { "From" } dd { @if server["source"] == "file" { "config file" } @else { "dashboard or REST API" } }
                 dt { "Connects" } dd { @if server["auto_connect"] == true { "by itself" } @else { "when told to" } }
                 @if let Some(time) = server["call_timeout"].as_u64() { dt { "Calls take" } dd { "at most " (time) " s" } }
                 @if let Some(most) = server["max_concurrency"].as_u64() { dt { "At a time" } dd { (plural(most, "call")) } }
@@ -155,11 +155,11 @@ fn error(server: &Value, stderr: &Value) -> Markup {
     let lines: Vec<&str> = lines.iter().filter_map(Value::as_str).collect();
     html! {
         section.card aria-labelledby="wrong" {
-            h2 #wrong { "What went wrong last" }
+            h2 #wrong { "Last error" }
             (last_error(server))
             @if !lines.is_empty() {
                 details {
-                    summary { "Its last words on stderr" }
+                    summary { "Last stderr lines" }
                     pre.small tabindex="0" { (lines.join("\n")) }
                 }
             }
@@ -171,7 +171,7 @@ fn words(details: &Value) -> Markup {
     let capabilities = details["capabilities"].as_array().map(Vec::as_slice).unwrap_or_default();
     html! {
         section.card aria-labelledby="itself" {
-            h2 #itself { "What it says about itself" }
+            h2 #itself { "Server info" }
             dl.facts {
                 dt { "Name" } dd { (details["identity"].as_str().unwrap_or("–")) }
                 dt { "Can do" }
@@ -197,14 +197,14 @@ fn tools_card(server: &Value, tools: &Value, details: &Value) -> Markup {
         section.card.flush aria-labelledby="offers" {
             h2 #offers { "Tools" }
             @if all.is_empty() {
-                p.dim.pad { "None. A server that is not connected has none." }
+                p.dim.pad { "No tools. A server that is not connected lists none." }
             } @else {
                 div.wrap { table {
                     caption {
                         (plural(total, "tool"))
                         @if shown < total { ", the first " (count(shown)) " of them. " a href={ "/tools?server=" (encode(word(server, "name"))) } { "All of them" } }
                     }
-                    thead { tr { th scope="col" { "Tool" } th.wide scope="col" { "Clients call it" } } }
+                    thead { tr { th scope="col" { "Tool" } th.wide scope="col" { "Name for clients" } } }
                     tbody { @for tool in all { (tool_row(tool, names(details, word(tool, "original_name")))) } }
                 } }
             }
@@ -223,7 +223,7 @@ fn clients(other: &Value) -> String {
     let clients = other["clients"].as_array().into_iter().flatten();
     let clients: Vec<&str> = clients.filter_map(Value::as_str).collect();
     match clients.len() == Client::ALL.len() {
-        true => "every client that is known".to_owned(),
+        true => "all known clients".to_owned(),
         false => clients.join(", "),
     }
 }
@@ -236,7 +236,7 @@ fn tool_row(tool: &Value, names: &Value) -> Markup {
                 (hints(&tool["annotations"]))
                 @if let Some(description) = tool["description"].as_str() { span.sub { (short(description, 140)) } }
                 // On a phone there is no room for a second column.
-                div.sub.narrow { "Clients call it " (called(tool, names)) }
+                div.sub.narrow { "Name for clients: " (called(tool, names)) }
             }
             td.wide { (called(tool, names)) }
         }

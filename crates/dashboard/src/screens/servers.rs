@@ -7,21 +7,21 @@ use trunkline_control::platform::now;
 use trunkline_http::encode;
 
 use super::state::badge;
-use crate::ask::is_for_people;
+use crate::api_client::is_for_people;
+use crate::format::{ago, count, millis, plural, share, short};
 use crate::layout::{self, Shell};
-use crate::page::{Outcome, Page};
+use crate::page::{Page, PageResult};
+use crate::page_request::PageRequest;
 use crate::session::Notice;
-use crate::visitor::Visitor;
-use crate::words::{ago, count, millis, plural, share, short};
 
 pub(super) const API: &str = "/api/v1/aggregator/servers";
 
-pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
-    let listed = &visitor.get(&format!("{API}?limit=1000")).await?;
+pub(super) async fn show(request: &PageRequest<'_>) -> PageResult {
+    let listed = &request.get(&format!("{API}?limit=1000")).await?;
     let all = listed["servers"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let sought = visitor.query.filled("q").unwrap_or_default();
+    let sought = request.query.filled("q").unwrap_or_default();
     let servers: Vec<&Value> = all.iter().filter(|server| is_sought(server, sought)).collect();
-    let may_add = visitor.may(Action::RegisterServer);
+    let may_add = request.may(Action::RegisterServer);
     let shell = Shell {
         title: "Servers",
         here: "/servers",
@@ -33,11 +33,11 @@ pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
         @if all.len() > FEW || !sought.is_empty() { (search(sought)) }
         div #servers data-live {
             @if all.is_empty() { (nothing(may_add)) }
-            @else if servers.is_empty() { p.dim { "No server has these words in its name or description, or is in this state." } }
-            @else { (table(visitor, &servers)) }
+            @else if servers.is_empty() { p.dim { "No server matches this name, description or status." } }
+            @else { (table(request, &servers)) }
         }
     };
-    Ok(layout::page(visitor, &shell, &content))
+    Ok(layout::page(request, &shell, &content))
 }
 
 /// So many are seen at a glance.
@@ -47,7 +47,7 @@ fn search(sought: &str) -> Markup {
     html! {
         form.search role="search" method="get" action="/servers" {
             label.visually-hidden for="q" { "Find servers" }
-            input #q type="search" name="q" value=(sought) placeholder="Name, description or state";
+            input #q type="search" name="q" value=(sought) placeholder="Name, description or status";
             button type="submit" { "Find" }
         }
     }
@@ -69,13 +69,13 @@ fn nothing(may_add: bool) -> Markup {
                 ", or start Trunkline with a config file: "
                 code { "trunkline serve --config FILE --data-dir DIR" } "."
             } @else {
-                "Whoever runs this Trunkline has not added any that you may use."
+                "No servers are available to you yet. Ask an operator for access."
             }
         },
     )
 }
 
-fn table(visitor: &Visitor<'_>, servers: &[&Value]) -> Markup {
+fn table(request: &PageRequest<'_>, servers: &[&Value]) -> Markup {
     let total = u64::try_from(servers.len()).unwrap_or(u64::MAX);
     html! {
         div.card.flush { div.wrap { table {
@@ -89,12 +89,12 @@ fn table(visitor: &Visitor<'_>, servers: &[&Value]) -> Markup {
                 th.number.wide scope="col" { "Errors" }
                 th.wide scope="col" { span.visually-hidden { "What to do" } }
             } }
-            tbody { @for server in servers { (row(visitor, server)) } }
+            tbody { @for server in servers { (row(request, server)) } }
         } } }
     }
 }
 
-fn row(visitor: &Visitor<'_>, server: &Value) -> Markup {
+fn row(request: &PageRequest<'_>, server: &Value) -> Markup {
     let health = &server["health"];
     let times = &health["response_time_ms"];
     html! {
@@ -107,19 +107,19 @@ fn row(visitor: &Visitor<'_>, server: &Value) -> Markup {
                 (badge(word(server, "status")))
                 @if let Some(why) = why(server) { span.sub { (short(&why, 160)) } }
                 // On a phone the last column is not there.
-                div.sub.narrow { (switch(visitor, server)) }
+                div.sub.narrow { (switch(request, server)) }
             }
             td.number { (count(server["tools"].as_u64().unwrap_or_default())) }
             td.number.wide { (millis(times["p50"].as_f64())) }
             td.number.wide { (millis(times["p95"].as_f64())) }
             td.number.wide { (share(health["error_rate"].as_f64())) }
-            td.number.wide { (switch(visitor, server)) }
+            td.number.wide { (switch(request, server)) }
         }
     }
 }
 
 /// Connect or disconnect, whichever there is to do.
-pub(super) fn switch(visitor: &Visitor<'_>, server: &Value) -> Markup {
+pub(super) fn switch(request: &PageRequest<'_>, server: &Value) -> Markup {
     let is_off = server["status"] == "DISCONNECTED";
     let (action, verb, word) = match is_off {
         true => (Action::Connect, "connect", "Connect"),
@@ -127,43 +127,47 @@ pub(super) fn switch(visitor: &Visitor<'_>, server: &Value) -> Markup {
     };
     let name = self::word(server, "name");
     html! {
-        @if visitor.may(action) {
+        @if request.may(action) {
             form method="post" action={ (place(server)) "/" (verb) } {
-                (layout::hidden(visitor))
+                (layout::hidden(request))
                 button type="submit" aria-label={ (word) " " (name) } { (word) }
             }
         }
     }
 }
 
-pub(super) async fn connect(visitor: &Visitor<'_>) -> Outcome {
-    act(visitor, "connect", |answer| {
+pub(super) async fn connect(request: &PageRequest<'_>) -> PageResult {
+    act(request, "connect", |answer| {
         answer["message"].as_str().unwrap_or("Connection initiated").to_owned() + "."
     })
     .await
 }
 
-pub(super) async fn disconnect(visitor: &Visitor<'_>) -> Outcome {
-    act(visitor, "disconnect", |answer| match answer["pending_requests"].as_u64() {
+pub(super) async fn disconnect(request: &PageRequest<'_>) -> PageResult {
+    act(request, "disconnect", |answer| match answer["pending_requests"].as_u64() {
         None | Some(0) => "Disconnected.".to_owned(),
-        Some(calls) => format!("Disconnected; {} had not ended.", plural(calls, "call")),
+        Some(calls) => format!("Disconnected; {} still running.", plural(calls, "call")),
     })
     .await
 }
 
-async fn act(visitor: &Visitor<'_>, verb: &str, words: impl Fn(&Value) -> String) -> Outcome {
-    let path = format!("{API}/{}/{verb}", encode(visitor.id()));
-    let done = visitor.send("POST", &path, None).await;
-    visitor.leave(match &done {
+async fn act(
+    request: &PageRequest<'_>,
+    verb: &str,
+    words: impl Fn(&Value) -> String,
+) -> PageResult {
+    let path = format!("{API}/{}/{verb}", encode(request.id()));
+    let done = request.send("POST", &path, None).await;
+    request.leave(match &done {
         Ok(answer) => Notice::Done(words(answer)),
         Err(trouble) => Notice::Failed(trouble.sentence()),
     });
-    Ok(Page::see_other(format!("/servers/{}", encode(visitor.id()))))
+    Ok(Page::see_other(format!("/servers/{}", encode(request.id()))))
 }
 
 /// Is it to be removed?
-pub(super) async fn confirm(visitor: &Visitor<'_>) -> Outcome {
-    let server = &visitor.get(&format!("{API}/{}", encode(visitor.id()))).await?;
+pub(super) async fn confirm(request: &PageRequest<'_>) -> PageResult {
+    let server = &request.get(&format!("{API}/{}", encode(request.id()))).await?;
     let name = word(server, "name");
     let title = format!("Remove {name}?");
     let place = place(server);
@@ -172,37 +176,37 @@ pub(super) async fn confirm(visitor: &Visitor<'_>) -> Outcome {
     let content = html! {
         div.card.form {
             @if server["source"] == "file" {
-                p { "It comes from the config file. Remove it there: the file is read again when it changes." }
+                p { "This server is defined in the config file. Remove it there; Trunkline reloads the file when it changes." }
                 p { a.button href=(place) { "Back" } }
             } @else {
                 @let tools = server["tools"].as_u64().unwrap_or_default();
                 p {
                     "Its " (plural(tools, "tool")) @if tools == 1 { " leaves" } @else { " leave" }
-                    " every client's list at once, calls that run may end first, and its credentials are deleted."
-                    " What was done with it stays in the activity log."
+                    " every client's list at once. Running calls may finish first. Its credentials are deleted."
+                    " Its activity records are kept."
                 }
                 form method="post" action={ (place) "/remove" } {
-                    (layout::hidden(visitor))
+                    (layout::hidden(request))
                     div.buttons {
                         button.danger type="submit" { "Remove " (name) }
-                        a.button href=(place) { "Keep it" }
+                        a.button href=(place) { "Cancel" }
                     }
                 }
             }
         }
     };
-    Ok(layout::page(visitor, &shell, &content))
+    Ok(layout::page(request, &shell, &content))
 }
 
-pub(super) async fn remove(visitor: &Visitor<'_>) -> Outcome {
-    let id = encode(visitor.id());
-    match visitor.send("DELETE", &format!("{API}/{id}"), None).await {
+pub(super) async fn remove(request: &PageRequest<'_>) -> PageResult {
+    let id = encode(request.id());
+    match request.send("DELETE", &format!("{API}/{id}"), None).await {
         Ok(_) => {
-            visitor.leave(Notice::Done("The server is removed.".to_owned()));
+            request.leave(Notice::Done("Server removed.".to_owned()));
             Ok(Page::see_other("/servers"))
         }
         Err(trouble) => {
-            visitor.leave(Notice::Failed(trouble.sentence()));
+            request.leave(Notice::Failed(trouble.sentence()));
             Ok(Page::see_other(format!("/servers/{id}")))
         }
     }
@@ -262,7 +266,7 @@ pub(super) fn last_error(server: &Value) -> Markup {
                 @if let Some(advice) = advice(server) { " · " (advice) }
             }
         } @else {
-            p.dim { "Nothing has gone wrong." }
+            p.dim { "No errors." }
         }
     }
 }

@@ -8,22 +8,22 @@ use super::servers::{API, word};
 use super::sign_in::{is_secure, place_of};
 use crate::guard;
 use crate::layout::{self, Shell};
-use crate::page::{Outcome, Page};
-use crate::visitor::{Theme, Visitor};
+use crate::page::{Page, PageResult};
+use crate::page_request::{PageRequest, Theme};
 
-pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
-    let settings = match visitor.may(Action::ReadSettings) {
-        true => Some(visitor.get("/api/v1/settings").await?),
+pub(super) async fn show(request: &PageRequest<'_>) -> PageResult {
+    let settings = match request.may(Action::ReadSettings) {
+        true => Some(request.get("/api/v1/settings").await?),
         false => None,
     };
     let shell = Shell { title: "Settings", here: "/settings", ..Shell::default() };
     let content = html! {
         @if let Some(settings) = &settings { (instance(settings)) }
-        (colours(visitor))
+        (colours(request))
         (export_card())
         (api_card())
     };
-    Ok(layout::page(visitor, &shell, &content))
+    Ok(layout::page(request, &shell, &content))
 }
 
 fn instance(settings: &Value) -> Markup {
@@ -66,13 +66,13 @@ fn instance(settings: &Value) -> Markup {
     }
 }
 
-fn colours(visitor: &Visitor<'_>) -> Markup {
-    let now = visitor.theme().map_or("auto", Theme::word);
+fn colours(request: &PageRequest<'_>) -> Markup {
+    let now = request.theme().map_or("auto", Theme::word);
     html! {
         section.card aria-labelledby="colours" {
             h2 #colours { "Colours" }
             form method="post" action="/ui/theme" {
-                (layout::hidden(visitor))
+                (layout::hidden(request))
                 input type="hidden" name="back" value="/settings";
                 div.buttons {
                     @for (word, title) in [("auto", "As the system"), ("light", "Light"), ("dark", "Dark")] {
@@ -104,9 +104,9 @@ fn api_card() -> Markup {
 }
 
 /// What the API says about itself, as it says it to programs.
-pub(super) async fn api_page(visitor: &Visitor<'_>) -> Page {
-    let path = visitor.visit.path();
-    let answer = visitor.raw("GET", path, Vec::new(), &[]).await;
+pub(super) async fn api_page(request: &PageRequest<'_>) -> Page {
+    let path = request.visit.path();
+    let answer = request.raw("GET", path, Vec::new(), &[]).await;
     let kind = match path.rsplit('.').next() {
         _ if answer.status >= 400 => "application/problem+json",
         Some("css") => "text/css; charset=utf-8",
@@ -117,18 +117,18 @@ pub(super) async fn api_page(visitor: &Visitor<'_>) -> Page {
 }
 
 /// Keeps the choice in a cookie, and goes back to where it was made.
-pub(super) fn theme(visitor: &Visitor<'_>) -> Page {
-    let secure = is_secure(visitor.house, visitor.visit);
-    let (value, age) = match visitor.form.get("theme") {
+pub(super) fn theme(request: &PageRequest<'_>) -> Page {
+    let secure = is_secure(request.house, request.visit);
+    let (value, age) = match request.form.get("theme") {
         Some(theme @ ("light" | "dark")) => (theme, "; Max-Age=31536000"),
         _ => ("", "; Max-Age=0"),
     };
     let cookie = guard::set_cookie(guard::THEME_COOKIE, value, age, secure);
-    Page::see_other(place_of(visitor.form.get("back"))).header("Set-Cookie", cookie)
+    Page::see_other(place_of(request.form.get("back"))).header("Set-Cookie", cookie)
 }
 
-pub(super) async fn export(visitor: &Visitor<'_>) -> Outcome {
-    let listed = &visitor.get(&format!("{API}?limit=1000")).await?;
+pub(super) async fn export(request: &PageRequest<'_>) -> PageResult {
+    let listed = &request.get(&format!("{API}?limit=1000")).await?;
     let servers = listed["servers"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = format!("{:#}\n", config(servers));
     let page = Page::of(200, "application/json", text.into_bytes());

@@ -8,21 +8,21 @@ use crate::form::{Form, encode};
 use crate::guard;
 use crate::layout;
 use crate::page::Page;
-use crate::visitor::{House, Visitor};
+use crate::page_request::{DashboardState, PageRequest};
 
 /// The form, with what was wrong the last time.
 pub(crate) fn page(visit: &WebVisit, status: u16, wrong: Option<&str>) -> Page {
     let content = html! {
         div.card {
             h1 { "Sign in to Trunkline" }
-            p.dim { "With the admin token that was shown at the first start, or with an API key." }
+            p.dim { "Use the admin token printed at the first start, or an API key." }
             @if let Some(wrong) = wrong { p.notice.bad #wrong role="alert" { (wrong) } }
             form method="post" action="/sign-in" {
                 input type="hidden" name="next" value=(next(visit));
                 // Managers of passwords ask for both.
                 input.visually-hidden type="text" name="user" value="trunkline" autocomplete="username" tabindex="-1" aria-hidden="true";
                 div.field {
-                    label for="token" { "Token or key" }
+                    label for="token" { "Token or API key" }
                     input #token type="password" name="token" required autofocus spellcheck="false"
                         autocomplete="current-password" aria-invalid=[wrong.map(|_| "true")]
                         aria-describedby=[wrong.map(|_| "wrong")];
@@ -31,14 +31,14 @@ pub(crate) fn page(visit: &WebVisit, status: u16, wrong: Option<&str>) -> Page {
             }
         }
         p.dim.small {
-            "Is it lost? It is in the file " code { "admin-token" } " of the data directory, which only its owner can read, unless it was chosen with " code { "TRUNKLINE_ADMIN_TOKEN" } "."
+            "Lost the token? It is in the file " code { "admin-token" } " of the data directory (readable by its owner only), unless it was set with " code { "TRUNKLINE_ADMIN_TOKEN" } "."
         }
     };
     layout::bare(visit, status, "Sign in", &content)
 }
 
 /// Somebody has sent it.
-pub(crate) async fn now(house: &House, visit: &WebVisit) -> Page {
+pub(crate) async fn now(house: &DashboardState, visit: &WebVisit) -> Page {
     let source = visit.peer.ip();
     let waiting = house.doorman.lock().wait(source, house.now());
     if let Some(wait) = waiting {
@@ -51,24 +51,24 @@ pub(crate) async fn now(house: &House, visit: &WebVisit) -> Page {
     let known = house.api.recognise(token, visit.peer).await;
     match known.and_then(|known| known.require(Action::ReadSelf).map(|()| known)) {
         Ok(principal) => {
-            house.doorman.lock().was_right(source);
+            house.doorman.lock().record_success(source);
             begin(house, visit, principal, &place_of(form.get("next")))
         }
         Err(refusal) => {
-            house.doorman.lock().was_wrong(source, house.now());
+            house.doorman.lock().record_failure(source, house.now());
             page(visit, 401, Some(words(refusal)))
         }
     }
 }
 
-pub(crate) fn out(visitor: &Visitor<'_>) -> Page {
-    let headers = &visitor.visit.headers;
+pub(crate) fn out(request: &PageRequest<'_>) -> Page {
+    let headers = &request.visit.headers;
     let name = guard::session_cookie(headers);
     if let Some(id) = guard::cookie(headers, &name) {
-        visitor.house.sessions.end(id);
+        request.house.sessions.end(id);
     }
     let cookie =
-        guard::set_cookie(&name, "", "; Max-Age=0", is_secure(visitor.house, visitor.visit));
+        guard::set_cookie(&name, "", "; Max-Age=0", is_secure(request.house, request.visit));
     Page::see_other("/sign-in").header("Set-Cookie", cookie)
 }
 
@@ -99,11 +99,11 @@ pub(crate) fn place_of(wanted: Option<&str>) -> String {
     if is_ours { wanted.to_owned() } else { "/".to_owned() }
 }
 
-pub(crate) fn is_secure(house: &House, visit: &WebVisit) -> bool {
+pub(crate) fn is_secure(house: &DashboardState, visit: &WebVisit) -> bool {
     guard::is_secure(&visit.headers, house.api.platform().public())
 }
 
-fn begin(house: &House, visit: &WebVisit, principal: Principal, next: &str) -> Page {
+fn begin(house: &DashboardState, visit: &WebVisit, principal: Principal, next: &str) -> Page {
     // A session that was there before ends: nobody goes on with what another has known.
     let name = guard::session_cookie(&visit.headers);
     if let Some(id) = guard::cookie(&visit.headers, &name) {
@@ -114,20 +114,20 @@ fn begin(house: &House, visit: &WebVisit, principal: Principal, next: &str) -> P
             let cookie = guard::set_cookie(&name, &id, "", is_secure(house, visit));
             Page::see_other(next).header("Set-Cookie", cookie)
         }
-        Err(error) => page(visit, 500, Some(&format!("It did not work: {error}."))),
+        Err(error) => page(visit, 500, Some(&format!("Sign-in failed: {error}."))),
     }
 }
 
 fn words(refusal: Refusal) -> &'static str {
     match refusal {
-        Refusal::Missing | Refusal::Malformed => "That is no token.",
-        Refusal::Key(trunkline_control::access::KeyFault::Revoked) => "This key is revoked.",
-        Refusal::Key(trunkline_control::access::KeyFault::Expired) => "This key is expired.",
+        Refusal::Missing | Refusal::Malformed => "This is not a valid token.",
+        Refusal::Key(trunkline_control::access::KeyFault::Revoked) => "This key has been revoked.",
+        Refusal::Key(trunkline_control::access::KeyFault::Expired) => "This key has expired.",
         Refusal::NoScope | Refusal::NotAllowed { .. } => {
-            "This token is not good for the dashboard."
+            "This token has no access to the dashboard."
         }
         Refusal::Unknown | Refusal::Key(_) | Refusal::Jwt(_) | Refusal::NeedsKeys => {
-            "This token is not known here."
+            "Unknown token."
         }
     }
 }

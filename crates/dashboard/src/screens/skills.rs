@@ -7,58 +7,58 @@ use trunkline_control::platform::now;
 
 use super::taxonomy::{Skill, Taxonomy};
 use super::tools::text;
-use crate::ask::Trouble;
+use crate::api_client::ApiError;
 use crate::form::{Form, encode};
+use crate::format::{ago, count, plural, short};
 use crate::layout::{self, Shell};
-use crate::page::{Outcome, Page};
+use crate::page::{Page, PageResult};
+use crate::page_request::PageRequest;
 use crate::session::Notice;
-use crate::visitor::Visitor;
-use crate::words::{ago, count, plural, short};
 
 /// Suggestions that are shown at once; the next come when these are decided on.
 const MOST: usize = 50;
 pub(super) const HERE: &str = "/skills";
 
-pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
-    frame(visitor, 200, &Draft::default()).await
+pub(super) async fn show(request: &PageRequest<'_>) -> PageResult {
+    frame(request, 200, &SkillDraft::default()).await
 }
 
 /// A skill that somebody is about to add, and what is wrong with it.
 #[derive(Default)]
-struct Draft {
+struct SkillDraft {
     id: String,
     title: String,
     keywords: String,
     mistake: Option<String>,
 }
 
-async fn frame(visitor: &Visitor<'_>, status: u16, draft: &Draft) -> Outcome {
-    let taxonomy = Taxonomy::ask(visitor).await?;
-    let may_edit = visitor.may(Action::EditSkills);
+async fn frame(request: &PageRequest<'_>, status: u16, draft: &SkillDraft) -> PageResult {
+    let taxonomy = Taxonomy::ask(request).await?;
+    let may_edit = request.may(Action::EditSkills);
     let content = html! {
-        @if may_edit { (queue(visitor).await) }
+        @if may_edit { (queue(request).await) }
         (all(&taxonomy, may_edit))
-        @if may_edit { (adding(visitor, draft)) }
+        @if may_edit { (adding(request, draft)) }
     };
     let topics = &["server", "tools"];
     let shell = Shell { title: "Skills", here: HERE, live: topics, ..Shell::default() };
-    Ok(layout::framed(visitor, status, &shell, &content))
+    Ok(layout::framed(request, status, &shell, &content))
 }
 
-async fn queue(visitor: &Visitor<'_>) -> Markup {
+async fn queue(request: &PageRequest<'_>) -> Markup {
     let path = format!("/api/v1/skills/suggestions?state=pending&limit={MOST}");
-    let told = visitor.get(&path).await;
+    let told = request.get(&path).await;
     html! {
         section.card #queue data-live {
-            h2 { "To decide on" }
+            h2 { "Pending suggestions" }
             @match &told {
                 Err(trouble) => p.dim { (trouble.sentence()) },
                 Ok(told) => {
                     @let waiting = told["suggestions"].as_array().map(Vec::as_slice).unwrap_or_default();
                     @if waiting.is_empty() {
-                        p.dim { "Nothing waits. Where a language model classifies tools, the skills that it misses are suggested here." }
+                        p.dim { "No suggestions. When a language model classifies tools, it suggests missing skills here." }
                     } @else {
-                        ul.plain.queue { @for one in waiting { (suggestion(visitor, one)) } }
+                        ul.plain.queue { @for one in waiting { (suggestion(request, one)) } }
                     }
                     @if told["next_cursor"].is_string() { p.dim { "There are more behind these." } }
                 },
@@ -67,7 +67,7 @@ async fn queue(visitor: &Visitor<'_>) -> Markup {
     }
 }
 
-fn suggestion(visitor: &Visitor<'_>, one: &Value) -> Markup {
+fn suggestion(request: &PageRequest<'_>, one: &Value) -> Markup {
     let id = encode(&text(one, "id"));
     let tool = text(one, "tool_id");
     html! {
@@ -82,8 +82,8 @@ fn suggestion(visitor: &Visitor<'_>, one: &Value) -> Markup {
                 }
             }
             div.buttons {
-                (layout::act(visitor, &format!("/skills/suggestions/{id}/approve"), "Approve", "primary"))
-                (layout::act(visitor, &format!("/skills/suggestions/{id}/reject"), "Reject", ""))
+                (layout::act(request, &format!("/skills/suggestions/{id}/approve"), "Approve", "primary"))
+                (layout::act(request, &format!("/skills/suggestions/{id}/reject"), "Reject", ""))
             }
         }
     }
@@ -102,8 +102,8 @@ fn all(taxonomy: &Taxonomy, may_edit: bool) -> Markup {
                     thead { tr {
                         th scope="col" { "Skill" }
                         th.number scope="col" { "Tools" }
-                        th.number.wide scope="col" { "Mostly" }
-                        th.wide scope="col" { "Known by" }
+                        th.number.wide scope="col" { "Primary" }
+                        th.wide scope="col" { "Keywords" }
                         @if may_edit { th scope="col" { span.visually-hidden { "What to do" } } }
                     } }
                     tbody { @for skill in skills { (row(skill, may_edit)) } }
@@ -131,13 +131,13 @@ fn row(skill: &Skill, may_edit: bool) -> Markup {
     }
 }
 
-fn adding(visitor: &Visitor<'_>, draft: &Draft) -> Markup {
+fn adding(request: &PageRequest<'_>, draft: &SkillDraft) -> Markup {
     html! {
         section.card {
             details open[draft.mistake.is_some()] {
                 summary { "Add a skill" }
                 form.form method="post" action="/skills" {
-                    (layout::hidden(visitor))
+                    (layout::hidden(request))
                     @if let Some(mistake) = &draft.mistake { p.notice.bad role="alert" { (mistake) } }
                     div.pair {
                         div.field {
@@ -147,15 +147,15 @@ fn adding(visitor: &Visitor<'_>, draft: &Draft) -> Markup {
                         }
                         div.field {
                             label for="new-title" { "Title" }
-                            p.help { "What people read." }
+                            p.help { "Display name." }
                             input #new-title name="title" required maxlength="100" autocomplete="off" value=(draft.title);
                         }
                     }
                     div.field {
-                        label for="new-keywords" { "Words that are typical of it" }
+                        label for="new-keywords" { "Keywords" }
                         input #new-keywords name="keywords" maxlength="1000" autocomplete="off" value=(draft.keywords);
                     }
-                    div.buttons { button.primary type="submit" { "Add the skill" } }
+                    div.buttons { button.primary type="submit" { "Add skill" } }
                 }
             }
         }
@@ -163,37 +163,40 @@ fn adding(visitor: &Visitor<'_>, draft: &Draft) -> Markup {
 }
 
 /// `POST /skills`. One that is there already is not replaced by mistake: it has a page to change it on.
-pub(super) async fn add(visitor: &Visitor<'_>) -> Outcome {
-    let draft = Draft::read(&visitor.form);
-    if Taxonomy::ask(visitor).await?.take(&draft.id).is_some() {
-        let mistake = Some(format!("There is a skill with the id {} already.", draft.id));
-        return frame(visitor, 409, &Draft { mistake, ..draft }).await;
+pub(super) async fn add(request: &PageRequest<'_>) -> PageResult {
+    let draft = SkillDraft::read(&request.form);
+    if Taxonomy::ask(request).await?.take(&draft.id).is_some() {
+        let mistake = Some(format!("A skill with the id {} already exists.", draft.id));
+        return frame(request, 409, &SkillDraft { mistake, ..draft }).await;
     }
     let mut body = json!({ "title": draft.title });
     if let (false, Some(body)) = (draft.keywords.is_empty(), body.as_object_mut()) {
         body.insert("keywords".to_owned(), draft.keywords.clone().into());
     }
     let path = format!("/api/v1/skills/{}", encode(&draft.id));
-    match visitor.send("PUT", &path, Some(&body)).await {
+    match request.send("PUT", &path, Some(&body)).await {
         Ok(_) => {
-            visitor.leave(Notice::Done(format!("{} is a skill. Tools are given it.", draft.title)));
+            request.leave(Notice::Done(format!(
+                "Skill {} added. Tools are being classified.",
+                draft.title
+            )));
             Ok(Page::see_other(HERE))
         }
         Err(trouble) => {
             let mistake = Some(told(&trouble));
-            frame(visitor, trouble.status, &Draft { mistake, ..draft }).await
+            frame(request, trouble.status, &SkillDraft { mistake, ..draft }).await
         }
     }
 }
 
 /// What is wrong with a skill, in one line.
-pub(super) fn told(trouble: &Trouble) -> String {
+pub(super) fn told(trouble: &ApiError) -> String {
     let words = trouble.mistakes.iter().map(|it| format!("{} {}", it.pointer, it.message));
     let words: Vec<String> = [trouble.sentence()].into_iter().chain(words).collect();
     words.join("; ")
 }
 
-impl Draft {
+impl SkillDraft {
     fn read(form: &Form) -> Self {
         let field = |name: &str| form.filled(name).unwrap_or_default().to_owned();
         Self { id: field("id"), title: field("title"), keywords: field("keywords"), mistake: None }
@@ -201,9 +204,9 @@ impl Draft {
 }
 
 /// `POST /skills/suggestions/{id}/approve` and `…/reject`.
-pub(super) async fn decide(visitor: &Visitor<'_>, verb: &str) -> Outcome {
-    let path = format!("/api/v1/skills/suggestions/{}/{verb}", encode(visitor.id()));
-    visitor.leave(match visitor.send("POST", &path, None).await {
+pub(super) async fn decide(request: &PageRequest<'_>, verb: &str) -> PageResult {
+    let path = format!("/api/v1/skills/suggestions/{}/{verb}", encode(request.id()));
+    request.leave(match request.send("POST", &path, None).await {
         Ok(told) => {
             let (title, state) = (text(&told, "title"), text(&told, "state"));
             Notice::Done(format!("{title} is {state}."))

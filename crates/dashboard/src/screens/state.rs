@@ -21,10 +21,10 @@ pub(super) fn hints(annotations: &Value) -> Markup {
     let says = |key: &str, value: bool| annotations[key].as_bool() == Some(value);
     let reads = says("readOnlyHint", true);
     let all = [
-        (reads, "badge good", "readOnlyHint", "reads only"),
-        (!reads && says("destructiveHint", true), "badge bad", "destructiveHint", "may destroy"),
+        (reads, "badge good", "readOnlyHint", "read-only"),
+        (!reads && says("destructiveHint", true), "badge bad", "destructiveHint", "destructive"),
         (!reads && says("idempotentHint", true), "badge", "idempotentHint", "repeatable"),
-        (says("openWorldHint", true), "badge", "openWorldHint", "reaches outside"),
+        (says("openWorldHint", true), "badge", "openWorldHint", "open world"),
     ];
     html! {
         @for (_, class, title, words) in all.iter().filter(|(holds, ..)| *holds) {
@@ -43,10 +43,10 @@ mod tests {
     fn hints_are_said_in_words() {
         for (annotations, words) in [
             (json!(null), vec![]),
-            (json!({"readOnlyHint": true, "destructiveHint": true}), vec!["reads only"]),
+            (json!({"readOnlyHint": true, "destructiveHint": true}), vec!["read-only"]),
             (
                 json!({"destructiveHint": true, "openWorldHint": true}),
-                vec!["may destroy", "reaches outside"],
+                vec!["destructive", "open world"],
             ),
             (json!({"idempotentHint": true, "destructiveHint": "yes"}), vec!["repeatable"]),
             (json!([1]), vec![]),

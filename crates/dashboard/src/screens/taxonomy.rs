@@ -4,10 +4,10 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::tools::text;
-use crate::ask::Trouble;
+use crate::api_client::ApiError;
 use crate::form::encode;
-use crate::visitor::Visitor;
-use crate::words::short;
+use crate::format::short;
+use crate::page_request::PageRequest;
 
 /// By title.
 pub(super) struct Taxonomy(Vec<Skill>);
@@ -23,8 +23,8 @@ pub(super) struct Skill {
 }
 
 impl Taxonomy {
-    pub(super) async fn ask(visitor: &Visitor<'_>) -> Result<Self, Trouble> {
-        let told = &visitor.get("/api/v1/skills").await?;
+    pub(super) async fn ask(request: &PageRequest<'_>) -> Result<Self, ApiError> {
+        let told = &request.get("/api/v1/skills").await?;
         let skills = told["skills"].as_array().into_iter().flatten();
         let mut skills: Vec<Skill> = skills.map(Skill::read).collect();
         skills.sort_by(|one, other| one.title.cmp(&other.title));

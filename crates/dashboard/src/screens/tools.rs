@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use super::state::hints;
 use super::taxonomy::{Taxonomy, skill_badges};
-use crate::ask::Trouble;
+use crate::api_client::ApiError;
 use crate::form::{Form, encode};
+use crate::format::{count, plural, short};
 use crate::layout::{self, Shell};
-use crate::page::Outcome;
-use crate::visitor::Visitor;
-use crate::words::{count, plural, short};
+use crate::page::PageResult;
+use crate::page_request::PageRequest;
 
 /// Tools on a page: a screen of them weighs little and is read by nobody to its end.
 const MOST: usize = 100;
@@ -19,7 +19,7 @@ const MOST_PAGES: usize = 200;
 const LONGEST: usize = 180;
 
 /// What is looked for.
-struct Wish {
+struct ToolFilter {
     query: Option<String>,
     server: Option<String>,
     skill: Option<String>,
@@ -37,20 +37,20 @@ struct Row {
     score: Option<f64>,
 }
 
-struct Found {
+struct ToolMatches {
     rows: Vec<Row>,
     /// Of how many.
     total: u64,
     next: Option<String>,
 }
 
-pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
-    let wish = Wish::read(&visitor.query);
-    let servers = visitor.get("/api/v1/aggregator/servers?limit=1000").await?;
-    let taxonomy = Taxonomy::ask(visitor).await?;
+pub(super) async fn show(request: &PageRequest<'_>) -> PageResult {
+    let wish = ToolFilter::read(&request.query);
+    let servers = request.get("/api/v1/aggregator/servers?limit=1000").await?;
+    let taxonomy = Taxonomy::ask(request).await?;
     let found = match &wish.query {
-        Some(query) => search(visitor, query, &wish).await,
-        None => list(visitor, &wish).await,
+        Some(query) => search(request, query, &wish).await,
+        None => list(request, &wish).await,
     };
     let content = html! {
         (filters(&wish, &servers, &taxonomy))
@@ -63,10 +63,10 @@ pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
     };
     let topics = &["server", "status", "tools"];
     let shell = Shell { title: "Tools", here: "/tools", live: topics, ..Shell::default() };
-    Ok(layout::page(visitor, &shell, &content))
+    Ok(layout::page(request, &shell, &content))
 }
 
-impl Wish {
+impl ToolFilter {
     fn read(query: &Form) -> Self {
         let text = |name: &str| query.filled(name).map(str::to_owned);
         Self {
@@ -96,23 +96,27 @@ impl Wish {
     }
 }
 
-async fn search(visitor: &Visitor<'_>, query: &str, wish: &Wish) -> Result<Found, Trouble> {
+async fn search(
+    request: &PageRequest<'_>,
+    query: &str,
+    wish: &ToolFilter,
+) -> Result<ToolMatches, ApiError> {
     let mut body = json!({ "query": query, "limit": MOST });
     if let (Some(server), Some(body)) = (&wish.server, body.as_object_mut()) {
         body.insert("server_filter".to_owned(), json!([server]));
     }
-    let told = &visitor.send("POST", "/api/v1/search", Some(&body)).await?;
+    let told = &request.send("POST", "/api/v1/search", Some(&body)).await?;
     let rows = told["tools"].as_array().into_iter().flatten();
     let rows = rows.map(|tool| Row::read(tool, text(&tool["source_server"], "name")));
     let rows: Vec<Row> = rows.filter(|row| wish.fits(row)).collect();
     let total = told.pointer("/metadata/total_tools_searched").and_then(Value::as_u64);
     let total = total.unwrap_or_default();
-    Ok(Found { rows, total, next: None })
+    Ok(ToolMatches { rows, total, next: None })
 }
 
 /// A page of the list; with a skill, as many of the API's pages as it takes to fill one.
-async fn list(visitor: &Visitor<'_>, wish: &Wish) -> Result<Found, Trouble> {
-    let mut found = Found { rows: Vec::new(), total: 0, next: wish.cursor.clone() };
+async fn list(request: &PageRequest<'_>, wish: &ToolFilter) -> Result<ToolMatches, ApiError> {
+    let mut found = ToolMatches { rows: Vec::new(), total: 0, next: wish.cursor.clone() };
     for _ in 0..MOST_PAGES {
         let mut path = format!("/api/v1/tools?limit={MOST}");
         for (name, value) in [("server", &wish.server), ("cursor", &found.next)] {
@@ -120,7 +124,7 @@ async fn list(visitor: &Visitor<'_>, wish: &Wish) -> Result<Found, Trouble> {
                 path.push_str(&format!("&{name}={}", encode(value)));
             }
         }
-        let told = &visitor.get(&path).await?;
+        let told = &request.get(&path).await?;
         for group in told["servers"].as_array().into_iter().flatten() {
             let tools = group["tools"].as_array().into_iter().flatten();
             let rows = tools.map(|tool| Row::read(tool, text(group, "name")));
@@ -150,7 +154,7 @@ impl Row {
     }
 }
 
-fn filters(wish: &Wish, servers: &Value, taxonomy: &Taxonomy) -> Markup {
+fn filters(wish: &ToolFilter, servers: &Value, taxonomy: &Taxonomy) -> Markup {
     let names = servers["servers"].as_array().into_iter().flatten();
     let mut names: Vec<&str> = names.filter_map(|server| server["name"].as_str()).collect();
     names.sort_unstable();
@@ -158,7 +162,7 @@ fn filters(wish: &Wish, servers: &Value, taxonomy: &Taxonomy) -> Markup {
     html! {
         form.card.filters method="get" action="/tools" role="search" {
             div.field.grow {
-                label for="q" { "What should it do?" }
+                label for="q" { "Search tools" }
                 input #q name="q" type="search" value=(asked) maxlength="2000" autocomplete="off"
                     placeholder="create an issue, read a file, …";
             }
@@ -190,13 +194,13 @@ fn filters(wish: &Wish, servers: &Value, taxonomy: &Taxonomy) -> Markup {
     }
 }
 
-fn table(found: &Found, wish: &Wish, taxonomy: &Taxonomy) -> Markup {
+fn table(found: &ToolMatches, wish: &ToolFilter, taxonomy: &Taxonomy) -> Markup {
     if found.rows.is_empty() {
         return nothing(wish);
     }
     let scored = wish.query.is_some();
     let summary = match scored {
-        true => format!("{}, the best first, of {}", shown(found), plural(found.total, "tool")),
+        true => format!("{}, best match first, of {}", shown(found), plural(found.total, "tool")),
         false => format!("{} of {}", count(found.rows.len() as u64), plural(found.total, "tool")),
     };
     html! {
@@ -220,7 +224,7 @@ fn table(found: &Found, wish: &Wish, taxonomy: &Taxonomy) -> Markup {
     }
 }
 
-fn shown(found: &Found) -> String {
+fn shown(found: &ToolMatches) -> String {
     format!("{} found", count(found.rows.len() as u64))
 }
 
@@ -246,16 +250,16 @@ fn line(row: &Row, taxonomy: &Taxonomy, scored: bool) -> Markup {
     }
 }
 
-fn nothing(wish: &Wish) -> Markup {
+fn nothing(wish: &ToolFilter) -> Markup {
     match wish.is_anything() || wish.cursor.is_some() {
         true => layout::empty(
-            "Nothing fits",
-            &html! { "No tool of a connected server is like that. " a href="/tools" { "Show all tools" } },
+            "No results",
+            &html! { "No tool of a connected server matches. " a href="/tools" { "Show all tools" } },
         ),
         false => layout::empty(
             "No tools yet",
             &html! {
-                "Tools appear here when a server is connected. " a href="/servers" { "Look at the servers" }
+                "Tools appear here when a server is connected. " a href="/servers" { "View servers" }
                 " or " a href="/servers/new" { "add one" } "."
             },
         ),

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use crate::ask::Mistake;
+use crate::api_client::Mistake;
 use crate::form::Form;
 
 /// The fields, as text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Draft {
+pub(super) struct ServerDraft {
     pub(super) name: String,
     pub(super) description: String,
     /// `HTTP`, `SSE` or `STDIO`.
@@ -30,7 +30,7 @@ pub(super) struct Draft {
 /// As the API writes a value that it does not show; sent back, it stays as it is.
 const HIDDEN: &str = "***";
 
-impl Draft {
+impl ServerDraft {
     /// What the form begins with.
     pub(super) fn empty() -> Self {
         Self { transport: "HTTP".to_owned(), connects: true, ..Self::default() }
@@ -208,8 +208,8 @@ mod tests {
 
     use super::*;
 
-    fn draft(fields: &str) -> Draft {
-        Draft::read(&Form::read(fields))
+    fn draft(fields: &str) -> ServerDraft {
+        ServerDraft::read(&Form::read(fields))
     }
 
     #[test]
@@ -257,14 +257,14 @@ mod tests {
         let server = json!({"name": "a", "description": null, "transport_type": "HTTP",
             "auto_connect": true, "health_check_url": "https://h/?k=***", "call_timeout": 5,
             "connection_config": {"url": "https://h/mcp", "headers": {"A": "***", "B": "***"}}});
-        let same = Draft::of(&server);
+        let same = ServerDraft::of(&server);
         assert_eq!(
             same.change(&server),
             Ok(json!({"name": "a", "auto_connect": true, "description": null, "call_timeout": 5,
                 "max_concurrency": null,
                 "connection_config": {"url": "https://h/mcp", "headers": {}}}))
         );
-        let other = Draft { headers: "B: new\nC: ***".to_owned(), ..same };
+        let other = ServerDraft { headers: "B: new\nC: ***".to_owned(), ..same };
         assert_eq!(
             other.change(&server).unwrap()["connection_config"]["headers"],
             json!({"B": "new", "C": "***", "A": null})

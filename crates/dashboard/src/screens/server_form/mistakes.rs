@@ -1,10 +1,10 @@
 //! What the API says is wrong with a server, in the words of the form: at a field, with what to do there.
 //! Pure.
 
-use crate::ask::{Mistake, Trouble};
+use crate::api_client::{ApiError, Mistake};
 
 /// Rewrites the API's mistakes for a form: each stands at its field, if it has one.
-pub(super) fn in_words(mut trouble: Trouble) -> Trouble {
+pub(super) fn in_words(mut trouble: ApiError) -> ApiError {
     match trouble.kind.as_str() {
         "name-taken" => {
             let message = "is taken by another server".to_owned();
@@ -13,7 +13,7 @@ pub(super) fn in_words(mut trouble: Trouble) -> Trouble {
         "stale" => {
             let words = "Somebody has changed this server since you opened this page. Load it \
                 again and repeat your change.";
-            trouble = Trouble::new(trouble.status, "It is not saved", words, "");
+            trouble = ApiError::new(trouble.status, "Not saved", words, "");
         }
         _ => {}
     }

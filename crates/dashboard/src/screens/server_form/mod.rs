@@ -8,118 +8,123 @@ use serde_json::Value;
 use trunkline_control::access::Action;
 use trunkline_http::encode;
 
-use self::draft::Draft;
+use self::draft::ServerDraft;
 use self::mistakes::{complaint, in_words};
 use super::servers::{API, place, word};
-use crate::ask::{Mistake, Trouble, is_for_people};
+use crate::api_client::{ApiError, Mistake, is_for_people};
 use crate::layout::{self, Shell};
-use crate::page::{Outcome, Page};
+use crate::page::{Page, PageResult};
+use crate::page_request::PageRequest;
 use crate::session::Notice;
-use crate::visitor::Visitor;
 
 /// A server that is new, or one that is there.
-enum Aim<'a> {
+enum FormTarget<'a> {
     Add,
     /// With the tag of what was read: if somebody else has changed it since, nothing is done.
     Change(&'a Value, &'a str),
 }
 
-impl Aim<'_> {
+impl FormTarget<'_> {
     /// Are fields of servers that are reached this way shown? Which way is chosen once, when one is added.
-    fn shows(&self, is_command: bool, draft: &Draft) -> bool {
+    fn shows(&self, is_command: bool, draft: &ServerDraft) -> bool {
         matches!(self, Self::Add) || draft.is_command() == is_command
     }
 }
 
-pub(super) fn empty(visitor: &Visitor<'_>) -> Page {
-    page(visitor, &Aim::Add, &Draft::empty(), None)
+pub(super) fn empty(request: &PageRequest<'_>) -> Page {
+    page(request, &FormTarget::Add, &ServerDraft::empty(), None)
 }
 
-pub(super) async fn add(visitor: &Visitor<'_>) -> Outcome {
-    let draft = Draft::read(&visitor.form);
-    let sent = match ready(visitor, &draft, draft.registration()).await {
-        Ok(body) => visitor.send("POST", API, Some(&body)).await,
+pub(super) async fn add(request: &PageRequest<'_>) -> PageResult {
+    let draft = ServerDraft::read(&request.form);
+    let sent = match ready(request, &draft, draft.registration()).await {
+        Ok(body) => request.send("POST", API, Some(&body)).await,
         Err(trouble) => Err(trouble),
     };
     match sent {
         Ok(server) => {
-            visitor.leave(Notice::Done(format!("{} is added.", word(&server, "name"))));
+            request.leave(Notice::Done(format!("{} is added.", word(&server, "name"))));
             Ok(Page::see_other(place(&server)))
         }
-        Err(trouble) => Ok(page(visitor, &Aim::Add, &draft, Some(&in_words(trouble)))),
+        Err(trouble) => Ok(page(request, &FormTarget::Add, &draft, Some(&in_words(trouble)))),
     }
 }
 
-pub(super) async fn filled(visitor: &Visitor<'_>) -> Outcome {
-    let path = format!("{API}/{}", encode(visitor.id()));
-    let told = visitor.ask("GET", &path, None, &[]).await?;
-    let aim = Aim::Change(&told.value, told.etag.as_deref().unwrap_or("*"));
-    Ok(page(visitor, &aim, &Draft::of(&told.value), None))
+pub(super) async fn filled(request: &PageRequest<'_>) -> PageResult {
+    let path = format!("{API}/{}", encode(request.id()));
+    let told = request.ask("GET", &path, None, &[]).await?;
+    let aim = FormTarget::Change(&told.value, told.etag.as_deref().unwrap_or("*"));
+    Ok(page(request, &aim, &ServerDraft::of(&told.value), None))
 }
 
-pub(super) async fn change(visitor: &Visitor<'_>) -> Outcome {
-    let path = format!("{API}/{}", encode(visitor.id()));
-    let before = visitor.get(&path).await?;
-    let mut draft = Draft::read(&visitor.form);
+pub(super) async fn change(request: &PageRequest<'_>) -> PageResult {
+    let path = format!("{API}/{}", encode(request.id()));
+    let before = request.get(&path).await?;
+    let mut draft = ServerDraft::read(&request.form);
     // It is chosen once: what a server is reached by is what it is.
     draft.transport = word(&before, "transport_type").to_owned();
-    let tag = visitor.form.get("tag").unwrap_or_default();
-    let body = match may_command(visitor, &draft) {
-        true => ready(visitor, &draft, draft.change(&before)).await,
+    let tag = request.form.get("tag").unwrap_or_default();
+    let body = match may_command(request, &draft) {
+        true => ready(request, &draft, draft.change(&before)).await,
         // The form has no fields of the command then, and what has none stays as it is.
         false => Ok(draft.change_of_rest(&before)),
     };
     let sent = match body {
-        Ok(body) => visitor.ask("PATCH", &path, Some(&body), &[("If-Match", tag)]).await,
+        Ok(body) => request.ask("PATCH", &path, Some(&body), &[("If-Match", tag)]).await,
         Err(trouble) => Err(trouble),
     };
     match sent {
         Ok(_) => {
-            visitor.leave(Notice::Done("The server is changed.".to_owned()));
+            request.leave(Notice::Done("Server saved.".to_owned()));
             Ok(Page::see_other(place(&before)))
         }
         Err(trouble) => {
-            Ok(page(visitor, &Aim::Change(&before, tag), &draft, Some(&in_words(trouble))))
+            Ok(page(request, &FormTarget::Change(&before, tag), &draft, Some(&in_words(trouble))))
         }
     }
 }
 
-/// May the visitor choose what it is reached by? A command takes the right to run one.
-fn may_command(visitor: &Visitor<'_>, draft: &Draft) -> bool {
-    !draft.is_command() || visitor.may(Action::RegisterStdio)
+/// May the request choose what it is reached by? A command takes the right to run one.
+fn may_command(request: &PageRequest<'_>, draft: &ServerDraft) -> bool {
+    !draft.is_command() || request.may(Action::RegisterStdio)
 }
 
 /// What can be sent. A command is run on this machine: whoever wants one shows their token again, so
 /// that a session that somebody has got hold of is not enough.
 async fn ready(
-    visitor: &Visitor<'_>,
-    draft: &Draft,
+    request: &PageRequest<'_>,
+    draft: &ServerDraft,
     body: Result<Value, Vec<Mistake>>,
-) -> Result<Value, Trouble> {
+) -> Result<Value, ApiError> {
     let mut mistakes = body.as_ref().err().cloned().unwrap_or_default();
-    if draft.is_command() && !shows_token(visitor).await {
-        let message = "this is not the token that you have signed in with".to_owned();
+    if draft.is_command() && !shows_token(request).await {
+        let message = "this is not the token you signed in with".to_owned();
         mistakes.push(Mistake { pointer: TOKEN.to_owned(), message, hint: None });
     }
     match body {
         Ok(body) if mistakes.is_empty() => Ok(body),
-        _ => Err(Trouble { mistakes, ..Trouble::new(422, FIX, "", "") }),
+        _ => Err(ApiError { mistakes, ..ApiError::new(422, FIX, "", "") }),
     }
 }
 
 const TOKEN: &str = "token";
 const FIX: &str = "Fix the highlighted fields";
 
-async fn shows_token(visitor: &Visitor<'_>) -> bool {
-    let Some(token) = visitor.form.filled(TOKEN) else { return false };
-    let shown = visitor.house.api.recognise(token, visitor.visit.peer).await;
-    shown.is_ok_and(|shown| shown.credential() == visitor.principal().credential())
+async fn shows_token(request: &PageRequest<'_>) -> bool {
+    let Some(token) = request.form.filled(TOKEN) else { return false };
+    let shown = request.house.api.recognise(token, request.visit.peer).await;
+    shown.is_ok_and(|shown| shown.credential() == request.principal().credential())
 }
 
-fn page(visitor: &Visitor<'_>, aim: &Aim<'_>, draft: &Draft, trouble: Option<&Trouble>) -> Page {
+fn page(
+    request: &PageRequest<'_>,
+    aim: &FormTarget<'_>,
+    draft: &ServerDraft,
+    trouble: Option<&ApiError>,
+) -> Page {
     let (title, back) = match aim {
-        Aim::Add => ("Add a server".to_owned(), "/servers".to_owned()),
-        Aim::Change(server, _) => (format!("Edit {}", word(server, "name")), place(server)),
+        FormTarget::Add => ("Add a server".to_owned(), "/servers".to_owned()),
+        FormTarget::Change(server, _) => (format!("Edit {}", word(server, "name")), place(server)),
     };
     let shell = Shell {
         title: &title,
@@ -127,59 +132,59 @@ fn page(visitor: &Visitor<'_>, aim: &Aim<'_>, draft: &Draft, trouble: Option<&Tr
         trail: &[("/servers", "Servers")],
         ..Shell::default()
     };
-    if let Aim::Change(server, _) = aim
+    if let FormTarget::Change(server, _) = aim
         && server["source"] == "file"
     {
         let content = html! {
             div.card.form {
-                p { "This server comes from the config file. Change it there: the file is read again when it changes." }
+                p { "This server is defined in the config file. Edit it there; Trunkline reloads the file when it changes." }
                 p { a.button href=(back) { "Back" } }
             }
         };
-        return layout::framed(visitor, 409, &shell, &content);
+        return layout::framed(request, 409, &shell, &content);
     }
     let status = trouble.map_or(200, |trouble| trouble.status);
-    layout::framed(visitor, status, &shell, &form(visitor, aim, draft, trouble, &back))
+    layout::framed(request, status, &shell, &form(request, aim, draft, trouble, &back))
 }
 
 fn form(
-    visitor: &Visitor<'_>,
-    aim: &Aim<'_>,
-    draft: &Draft,
-    trouble: Option<&Trouble>,
+    request: &PageRequest<'_>,
+    aim: &FormTarget<'_>,
+    draft: &ServerDraft,
+    trouble: Option<&ApiError>,
     back: &str,
 ) -> Markup {
     let fields = Fields(trouble);
     let action = match aim {
-        Aim::Add => "/servers/new".to_owned(),
-        Aim::Change(server, _) => format!("{}/edit", place(server)),
+        FormTarget::Add => "/servers/new".to_owned(),
+        FormTarget::Change(server, _) => format!("{}/edit", place(server)),
     };
     html! {
         form.card.form method="post" action=(action) novalidate {
-            (layout::hidden(visitor))
-            @if let Aim::Change(_, tag) = aim { input type="hidden" name="tag" value=(tag); }
+            (layout::hidden(request))
+            @if let FormTarget::Change(_, tag) = aim { input type="hidden" name="tag" value=(tag); }
             (fields.summary())
-            (fields.line("/name", "name", "Name", &draft.name, "Letters, digits, - _ and . – its tools are called by it: name.tool."))
-            (fields.line("/description", "description", "What it is for", &draft.description, "Helps finding its tools. May be empty."))
-            (transport(visitor, aim, draft))
+            (fields.line("/name", "name", "Name", &draft.name, "Letters, digits, -, _ and . Its tools are called name.tool."))
+            (fields.line("/description", "description", "Description", &draft.description, "Optional. Improves tool search."))
+            (transport(request, aim, draft))
             @if aim.shows(false, draft) { (network(&fields, draft)) }
             @if aim.shows(true, draft) {
-                @if visitor.may(Action::RegisterStdio) { (command(&fields, draft)) }
-                @else if draft.is_command() { p.help { "It is a command on this machine. An admin can change the command, its arguments and its variables." } }
+                @if request.may(Action::RegisterStdio) { (command(&fields, draft)) }
+                @else if draft.is_command() { p.help { "This server runs a command on this machine. Only an admin can change its command, arguments and variables." } }
             }
             div.field {
-                label { input type="checkbox" name="auto_connect" value="on" checked[draft.connects]; "Connect now, and whenever Trunkline starts" }
+                label { input type="checkbox" name="auto_connect" value="on" checked[draft.connects]; "Connect now and on every start" }
             }
             details open[!draft.call_timeout.is_empty() || !draft.max_concurrency.is_empty() || !draft.health_check_url.is_empty()] {
                 summary { "More" }
                 div.pair {
-                    (fields.line("/call_timeout", "call_timeout", "Seconds a call may take", &draft.call_timeout, "Empty: as Trunkline was started."))
-                    (fields.line("/max_concurrency", "max_concurrency", "Calls at a time", &draft.max_concurrency, "Empty: as many as come."))
+                    (fields.line("/call_timeout", "call_timeout", "Call timeout (seconds)", &draft.call_timeout, "Leave empty for the default."))
+                    (fields.line("/max_concurrency", "max_concurrency", "Max concurrency", &draft.max_concurrency, "Leave empty for no limit."))
                 }
-                (fields.line("/health_check_url", "health_check_url", "Where its health is asked for", &draft.health_check_url, "Empty: health is what its messages say."))
+                (fields.line("/health_check_url", "health_check_url", "Health check URL", &draft.health_check_url, "Leave empty to derive health from MCP traffic."))
             }
             div.buttons {
-                button.primary type="submit" { @if matches!(aim, Aim::Add) { "Add" } @else { "Save" } }
+                button.primary type="submit" { @if matches!(aim, FormTarget::Add) { "Add" } @else { "Save" } }
                 a.button href=(back) { "Cancel" }
             }
         }
@@ -187,15 +192,15 @@ fn form(
 }
 
 /// What it is reached by is chosen when it is added, and stays.
-fn transport(visitor: &Visitor<'_>, aim: &Aim<'_>, draft: &Draft) -> Markup {
+fn transport(request: &PageRequest<'_>, aim: &FormTarget<'_>, draft: &ServerDraft) -> Markup {
     let kinds = [
         ("HTTP", "Streamable HTTP"),
-        ("SSE", "HTTP with events (the old way)"),
-        ("STDIO", "A command on this machine"),
+        ("SSE", "HTTP+SSE (legacy)"),
+        ("STDIO", "Command on this machine (stdio)"),
     ];
-    let may = |kind: &str| kind != "STDIO" || visitor.may(Action::RegisterStdio);
+    let may = |kind: &str| kind != "STDIO" || request.may(Action::RegisterStdio);
     html! {
-        @if matches!(aim, Aim::Add) {
+        @if matches!(aim, FormTarget::Add) {
             fieldset {
                 legend { "How it is reached" }
                 div.choice {
@@ -210,30 +215,30 @@ fn transport(visitor: &Visitor<'_>, aim: &Aim<'_>, draft: &Draft) -> Markup {
     }
 }
 
-fn network(fields: &Fields<'_>, draft: &Draft) -> Markup {
+fn network(fields: &Fields<'_>, draft: &ServerDraft) -> Markup {
     html! {
         div data-for="transport_type:HTTP|SSE" {
             (fields.line("/connection_config/url", "url", "URL", &draft.url, "http:// or https://"))
-            (fields.lines("/connection_config/headers", "headers", "Headers", &draft.headers, "One in each line: Name: value. Values are sealed and never shown again; ${secret:NAME} refers to a secret. *** leaves a value as it is."))
+            (fields.lines("/connection_config/headers", "headers", "Headers", &draft.headers, "One per line: Name: value. Values are encrypted and never shown again. ${secret:NAME} refers to a secret; *** keeps the current value."))
         }
     }
 }
 
 /// `page.js` shows the part that is chosen; without it, both are there.
-fn command(fields: &Fields<'_>, draft: &Draft) -> Markup {
+fn command(fields: &Fields<'_>, draft: &ServerDraft) -> Markup {
     html! {
         div data-for="transport_type:STDIO" {
-            (fields.line("/connection_config/command", "command", "Command", &draft.command, "The program; no shell reads it."))
-            (fields.lines("/connection_config/args", "args", "Arguments", &draft.args, "One in each line."))
-            (fields.lines("/connection_config/env", "env", "Variables", &draft.env, "One in each line: NAME=value. Values are sealed and never shown again. *** leaves a value as it is."))
-            (fields.line("/connection_config/cwd", "cwd", "Directory", &draft.cwd, "Empty: where Trunkline runs."))
-            (fields.secret(TOKEN, "Your token, once more", "A command runs with the rights of Trunkline. That is why it is asked for again."))
+            (fields.line("/connection_config/command", "command", "Command", &draft.command, "The program to run (no shell)."))
+            (fields.lines("/connection_config/args", "args", "Arguments", &draft.args, "One per line."))
+            (fields.lines("/connection_config/env", "env", "Variables", &draft.env, "One per line: NAME=value. Values are encrypted and never shown again. *** keeps the current value."))
+            (fields.line("/connection_config/cwd", "cwd", "Directory", &draft.cwd, "Leave empty for Trunkline's working directory."))
+            (fields.secret(TOKEN, "Confirm your token", "Commands run with the permissions of Trunkline, so confirm your token."))
         }
     }
 }
 
 /// Fields with what is wrong with them.
-struct Fields<'a>(Option<&'a Trouble>);
+struct Fields<'a>(Option<&'a ApiError>);
 
 impl Fields<'_> {
     /// What is wrong with the whole, or with what has no field.
@@ -247,7 +252,7 @@ impl Fields<'_> {
                 p {
                     @if is_marked { strong { (FIX) "." } }
                     // What is wrong follows, one by one.
-                    @else if !trouble.mistakes.is_empty() { strong { "It is not saved." } }
+                    @else if !trouble.mistakes.is_empty() { strong { "Not saved." } }
                     @else { strong { (trouble.title) "." } " " (trouble.detail) }
                 }
                 @for mistake in others { p { (mistake.sentence()) } }

@@ -2,14 +2,14 @@
 
 use maud::{Markup, html};
 
-use super::Looked;
+use super::ToolPage;
 use super::trial::call_body;
 use crate::guard;
-use crate::visitor::Visitor;
+use crate::page_request::PageRequest;
 
 /// The card with both. The token is the reader's: it is a variable in what is copied.
-pub(super) fn show(visitor: &Visitor<'_>, looked: &Looked) -> Markup {
-    let site = site(visitor);
+pub(super) fn show(request: &PageRequest<'_>, looked: &ToolPage) -> Markup {
+    let site = site(request);
     let arguments = looked.entered.draft(&looked.blank);
     let tool = &looked.tool;
     let commands = [
@@ -18,7 +18,7 @@ pub(super) fn show(visitor: &Visitor<'_>, looked: &Looked) -> Markup {
     ];
     html! {
         section.card #elsewhere {
-            h2 { "Call it from elsewhere" }
+            h2 { "Use this call elsewhere" }
             @for (id, word, command) in &commands {
                 div.copy {
                     h3 { "With " code { (word) } }
@@ -26,17 +26,17 @@ pub(super) fn show(visitor: &Visitor<'_>, looked: &Looked) -> Markup {
                     pre.block id=(id) tabindex="0" { (command) }
                 }
             }
-            p.dim.small { "With what is entered. " code { "TRUNKLINE_TOKEN" } " is a key or the admin token." }
+            p.dim.small { "Uses the arguments entered above. " code { "TRUNKLINE_TOKEN" } " is an API key or the admin token." }
         }
     }
 }
 
-fn site(visitor: &Visitor<'_>) -> String {
-    let public = visitor.house.api.platform().public();
+fn site(request: &PageRequest<'_>) -> String {
+    let public = request.house.api.platform().public();
     if let Some(public) = public {
         return public.trim_end_matches('/').to_owned();
     }
-    let headers = &visitor.visit.headers;
+    let headers = &request.visit.headers;
     let scheme = if guard::is_secure(headers, public) { "https" } else { "http" };
     format!("{scheme}://{}", headers.text("host").unwrap_or("127.0.0.1"))
 }

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::ask::Trouble;
+use crate::api_client::ApiError;
 use crate::form::encode;
+use crate::format::short;
+use crate::page_request::PageRequest;
 use crate::screens::tools::text;
-use crate::visitor::Visitor;
-use crate::words::short;
 
 pub(super) struct Tool {
     pub(super) id: String,
@@ -27,8 +27,8 @@ const CUSTOM: &str = "custom-tools";
 
 impl Tool {
     /// By its id: the server's id, a slash, and the server's name for it.
-    pub(super) async fn find(visitor: &Visitor<'_>, id: &str) -> Result<Self, Trouble> {
-        match visitor.get(&format!("/api/v1/tools/{}", encode(id))).await {
+    pub(super) async fn find(request: &PageRequest<'_>, id: &str) -> Result<Self, ApiError> {
+        match request.get(&format!("/api/v1/tools/{}", encode(id))).await {
             Ok(tool) => Ok(Self::read(&tool)),
             Err(trouble) if trouble.status == 404 => Err(missing()),
             Err(trouble) => Err(trouble),
@@ -58,11 +58,11 @@ impl Tool {
     }
 }
 
-fn missing() -> Trouble {
-    Trouble::new(
+fn missing() -> ApiError {
+    ApiError::new(
         404,
-        "No such tool",
-        "No connected server that you may see has this tool.",
-        "It may have gone with its server. Look for it among all tools.",
+        "Tool not found",
+        "No connected server that you can access has this tool.",
+        "Its server may be disconnected. Search all tools.",
     )
 }

@@ -12,64 +12,64 @@ use maud::{Markup, html};
 use trunkline_control::access::Action;
 
 use self::definition::Tool;
-use self::trial::Entered;
+use self::trial::TrialInput;
 use super::state::hints;
 use super::taxonomy::{Taxonomy, skill_badges};
+use crate::argument_form::{self, ArgumentForm};
 use crate::form::encode;
+use crate::format::short;
 use crate::layout::{self, Shell};
-use crate::page::{Outcome, Page};
-use crate::tryit::{self, Blank};
-use crate::visitor::Visitor;
-use crate::words::short;
+use crate::page::{Page, PageResult};
+use crate::page_request::PageRequest;
 
 const LONGEST: usize = 5_000;
 
-pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
-    let tool = Tool::find(visitor, visitor.id()).await?;
-    let blank = tryit::read(&tool.schema);
-    let (entered, result) = match visitor.query.get("result") {
-        None => (Entered::first(&blank, visitor.query.get("as") == Some("json")), None),
-        Some(id) => match visitor.house.trials.find(&visitor.session.csrf, &tool.id, id) {
-            Some(trial) => (Entered::sent(&trial.form), Some(trial.result)),
-            None => (Entered::first(&blank, false), Some(gone())),
+pub(super) async fn show(request: &PageRequest<'_>) -> PageResult {
+    let tool = Tool::find(request, request.id()).await?;
+    let blank = argument_form::read(&tool.schema);
+    let (entered, result) = match request.query.get("result") {
+        None => (TrialInput::first(&blank, request.query.get("as") == Some("json")), None),
+        Some(id) => match request.house.trials.find(&request.session.csrf, &tool.id, id) {
+            Some(trial) => (TrialInput::sent(&trial.form), Some(trial.result)),
+            None => (TrialInput::first(&blank, false), Some(gone())),
         },
     };
-    page(visitor, 200, &Looked { tool, blank, entered, result }).await
+    page(request, 200, &ToolPage { tool, blank, entered, result }).await
 }
 
 fn gone() -> Markup {
     html! {
         section.card.outcome #outcome {
             h2 { "Result" }
-            p.dim { "This result is not kept any more. Call the tool again to get another." }
+            p.dim { "This result has expired. Call the tool again." }
         }
     }
 }
 
 /// A tool that is looked at, and how far somebody has come with it.
-struct Looked {
+struct ToolPage {
     tool: Tool,
-    blank: Blank,
-    entered: Entered,
+    blank: ArgumentForm,
+    entered: TrialInput,
     result: Option<Markup>,
 }
 
-async fn page(visitor: &Visitor<'_>, status: u16, looked: &Looked) -> Outcome {
+async fn page(request: &PageRequest<'_>, status: u16, looked: &ToolPage) -> PageResult {
     let tool = &looked.tool;
-    let taxonomy = Taxonomy::ask(visitor).await?;
-    let may_call = visitor.may(Action::CallTool);
+    let taxonomy = Taxonomy::ask(request).await?;
+    let may_call = request.may(Action::CallTool);
     let content = html! {
         (about(tool, &taxonomy))
         div.columns {
             div {
-                @if may_call { (trial::form(visitor, looked)) } @else {
-                    section.card { h2 { "Try it" } p.dim { "Calling tools needs the role caller or a higher one." } }
+                @if may_call { (trial::form(request, looked)) } @else {
+                    section.card { h2 { "Try it" } p.dim { "Calling tools requires the caller role or higher." } }
                 }
                 @if let Some(result) = &looked.result { (result) }
             }
             div {
-                @if may_call { (copy::show(visitor, looked)) }
-                (skills::show(visitor, tool, &taxonomy).await)
+                @if may_call { (copy::show(request, looked)) }
+                (skills::show(request, tool, &taxonomy).await)
                 (schema(tool))
             }
         }
@@ -83,7 +83,7 @@ async fn page(visitor: &Visitor<'_>, status: u16, looked: &Looked) -> Outcome {
         scripts: &["tryit.js"],
         ..Shell::default()
     };
-    let framed: Page = layout::framed(visitor, status, &shell, &content);
+    let framed: Page = layout::framed(request, status, &shell, &content);
     Ok(framed)
 }
 
@@ -91,7 +91,7 @@ fn about(tool: &Tool, taxonomy: &Taxonomy) -> Markup {
     html! {
         section.card.about {
             p.prose { (short(&tool.description, LONGEST)) }
-            @if tool.description.is_empty() { p.dim { "Its server does not say what it does." } }
+            @if tool.description.is_empty() { p.dim { "No description." } }
             dl.facts {
                 dt { "Server" }
                 dd {
@@ -99,10 +99,10 @@ fn about(tool: &Tool, taxonomy: &Taxonomy) -> Markup {
                         a href={ "/servers/" (encode(&tool.server_id)) } { (tool.server) }
                     }
                 }
-                dt { "Its own name" } dd { code { (short(&tool.original, 200)) } }
+                dt { "Name on the server" } dd { code { (short(&tool.original, 200)) } }
                 dt { "Skills" } dd { (skill_badges(&tool.skills, taxonomy)) }
                 @let hints = hints(&tool.annotations);
-                @if !hints.0.is_empty() { dt { "It says of itself" } dd { (hints) } }
+                @if !hints.0.is_empty() { dt { "Annotations" } dd { (hints) } }
             }
         }
     }

@@ -5,29 +5,29 @@ use serde_json::{Value, json};
 use trunkline_control::access::Action;
 
 use super::definition::Tool;
-use crate::ask::Trouble;
+use crate::api_client::ApiError;
 use crate::form::encode;
+use crate::format::{plural, short};
 use crate::layout;
-use crate::page::{Outcome, Page};
+use crate::page::{Page, PageResult};
+use crate::page_request::PageRequest;
 use crate::screens::taxonomy::Taxonomy;
 use crate::session::Notice;
-use crate::visitor::Visitor;
-use crate::words::{plural, short};
 
 /// As many as a tool can have.
 const MOST: usize = 3;
 
 /// The card. What cannot be told is told as such: the rest of the page does not depend on it.
-pub(super) async fn show(visitor: &Visitor<'_>, tool: &Tool, taxonomy: &Taxonomy) -> Markup {
-    let told = visitor.get(&place(&tool.id, "skills")).await;
+pub(super) async fn show(request: &PageRequest<'_>, tool: &Tool, taxonomy: &Taxonomy) -> Markup {
+    let told = request.get(&place(&tool.id, "skills")).await;
     html! {
         section.card {
             h2 { "Skills" }
             @match &told {
                 Ok(told) => {
                     (judged(told, taxonomy))
-                    @if visitor.may(Action::EditSkills) && !tool.is_custom {
-                        (forms(visitor, tool, told, taxonomy))
+                    @if request.may(Action::EditSkills) && !tool.is_custom {
+                        (forms(request, tool, told, taxonomy))
                     }
                 },
                 Err(trouble) => p.dim { (trouble.sentence()) },
@@ -39,13 +39,13 @@ pub(super) async fn show(visitor: &Visitor<'_>, tool: &Tool, taxonomy: &Taxonomy
 fn judged(told: &Value, taxonomy: &Taxonomy) -> Markup {
     let skills = told["skills"].as_array().map(Vec::as_slice).unwrap_or_default();
     let source = match told["source"].as_str() {
-        Some("manual") => "Said by a person.",
-        Some("llm") => "Given by the language model.",
-        Some("model") => "Given by the model in the program.",
-        _ => "Not looked at yet.",
+        Some("manual") => "Set manually.",
+        Some("llm") => "Classified by the language model.",
+        Some("model") => "Classified by the built-in model.",
+        _ => "Not classified yet.",
     };
     html! {
-        @if skills.is_empty() { p.dim { "None fits." } }
+        @if skills.is_empty() { p.dim { "No skill matches." } }
         dl.facts {
             @for skill in skills {
                 @let id = skill["id"].as_str().unwrap_or_default();
@@ -58,15 +58,15 @@ fn judged(told: &Value, taxonomy: &Taxonomy) -> Markup {
     }
 }
 
-fn forms(visitor: &Visitor<'_>, tool: &Tool, told: &Value, taxonomy: &Taxonomy) -> Markup {
+fn forms(request: &PageRequest<'_>, tool: &Tool, told: &Value, taxonomy: &Taxonomy) -> Markup {
     let action = format!("/tools/{}/skills", encode(&tool.id));
     let is_manual = told["source"] == "manual";
-    let words = ["Mostly", "Also", "And"];
+    let words = ["Primary skill", "Second skill", "Third skill"];
     html! {
         details {
-            summary { "Say it yourself" }
+            summary { "Set skills manually" }
             form.form method="post" action=(action) {
-                (layout::hidden(visitor))
+                (layout::hidden(request))
                 @for (index, word) in words.iter().enumerate().take(MOST) {
                     @let now = tool.skills.get(index).map(String::as_str);
                     div.field {
@@ -82,9 +82,9 @@ fn forms(visitor: &Visitor<'_>, tool: &Tool, told: &Value, taxonomy: &Taxonomy) 
                 div.buttons {
                     button.primary type="submit" name="do" value="set" { "Save skills" }
                     @if is_manual {
-                        button type="submit" name="do" value="clear" { "Leave it to Trunkline" }
+                        button type="submit" name="do" value="clear" { "Reset to automatic" }
                     } @else {
-                        button type="submit" name="do" value="classify" { "Judge again" }
+                        button type="submit" name="do" value="classify" { "Reclassify" }
                     }
                 }
             }
@@ -93,33 +93,33 @@ fn forms(visitor: &Visitor<'_>, tool: &Tool, told: &Value, taxonomy: &Taxonomy) 
 }
 
 /// `POST /tools/{id}/skills`.
-pub(crate) async fn change(visitor: &Visitor<'_>) -> Outcome {
-    let id = visitor.id();
-    let done = match visitor.form.get("do") {
-        Some("clear") => visitor.send("DELETE", &place(id, "skills"), None).await,
-        Some("classify") => visitor.send("POST", &place(id, "classify"), None).await,
-        _ => set(visitor, id).await,
+pub(crate) async fn change(request: &PageRequest<'_>) -> PageResult {
+    let id = request.id();
+    let done = match request.form.get("do") {
+        Some("clear") => request.send("DELETE", &place(id, "skills"), None).await,
+        Some("classify") => request.send("POST", &place(id, "classify"), None).await,
+        _ => set(request, id).await,
     };
-    visitor.leave(match done {
+    request.leave(match done {
         Ok(told) => {
             let skills = told.get("skill_ids").and_then(Value::as_array).map_or(0, Vec::len);
             let skills = u64::try_from(skills).unwrap_or_default();
-            Notice::Done(format!("The tool has {} now.", plural(skills, "skill")))
+            Notice::Done(format!("Saved: {}.", plural(skills, "skill")))
         }
         Err(trouble) => Notice::Failed(trouble.sentence()),
     });
     Ok(Page::see_other(format!("/tools/{}", encode(id))))
 }
 
-async fn set(visitor: &Visitor<'_>, id: &str) -> Result<Value, Trouble> {
+async fn set(request: &PageRequest<'_>, id: &str) -> Result<Value, ApiError> {
     let mut wanted: Vec<&str> = Vec::new();
-    for skill in visitor.form.all("skill").filter(|skill| !skill.is_empty()).take(MOST) {
+    for skill in request.form.all("skill").filter(|skill| !skill.is_empty()).take(MOST) {
         if !wanted.contains(&skill) {
             wanted.push(skill);
         }
     }
     let body = json!({ "skill_ids": wanted });
-    visitor.send("PUT", &place(id, "skills"), Some(&body)).await
+    request.send("PUT", &place(id, "skills"), Some(&body)).await
 }
 
 fn place(id: &str, what: &str) -> String {

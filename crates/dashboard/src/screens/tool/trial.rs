@@ -4,27 +4,27 @@ use maud::{Markup, html};
 use trunkline_wire::{encode as quote, is_json, pretty};
 
 use super::definition::Tool;
-use super::{Looked, copy, page};
+use super::{ToolPage, copy, page};
+use crate::argument_form::{self, ArgumentForm, Filled, Mistake};
 use crate::form::{Form, encode};
 use crate::layout;
-use crate::outcome;
-use crate::page::{Outcome, Page};
+use crate::page::{Page, PageResult};
+use crate::page_request::PageRequest;
+use crate::tool_result;
 use crate::trials::Trial;
-use crate::tryit::{self, Blank, Filled, Mistake};
-use crate::visitor::Visitor;
 
 /// What somebody has entered so far.
-pub(super) enum Entered {
+pub(super) enum TrialInput {
     Form { filled: Filled, mistakes: Vec<Mistake> },
     Json { text: String, mistake: Option<String> },
 }
 
-impl Entered {
+impl TrialInput {
     /// What is there at first.
-    pub(super) fn first(blank: &Blank, as_json: bool) -> Self {
+    pub(super) fn first(blank: &ArgumentForm, as_json: bool) -> Self {
         let filled = Filled::preset(blank);
-        match as_json || *blank == Blank::Anything {
-            true => Self::json(&tryit::draft(blank.fields(), &filled)),
+        match as_json || *blank == ArgumentForm::Anything {
+            true => Self::json(&argument_form::draft(blank.fields(), &filled)),
             false => Self::Form { filled, mistakes: Vec::new() },
         }
     }
@@ -45,15 +45,15 @@ impl Entered {
     }
 
     /// The same as JSON.
-    fn into_json(self, blank: &Blank) -> Self {
+    fn into_json(self, blank: &ArgumentForm) -> Self {
         match self {
-            Self::Form { filled, .. } => Self::json(&tryit::draft(blank.fields(), &filled)),
+            Self::Form { filled, .. } => Self::json(&argument_form::draft(blank.fields(), &filled)),
             Self::Json { .. } => self,
         }
     }
 
     /// The same as a form, if one can show it.
-    fn into_form(self, blank: &Blank) -> Self {
+    fn into_form(self, blank: &ArgumentForm) -> Self {
         let Self::Json { text, .. } = self else { return self };
         let text = if text.trim().is_empty() { "{}".to_owned() } else { text };
         match Filled::json(blank, &text) {
@@ -63,9 +63,9 @@ impl Entered {
     }
 
     /// The arguments to call it with, or the same with what is wrong.
-    fn arguments(self, blank: &Blank) -> Result<(Self, String), Self> {
+    fn arguments(self, blank: &ArgumentForm) -> Result<(Self, String), Self> {
         match self {
-            Self::Form { filled, .. } => match tryit::collect(blank.fields(), &filled) {
+            Self::Form { filled, .. } => match argument_form::collect(blank.fields(), &filled) {
                 Ok(arguments) => Ok((Self::Form { filled, mistakes: Vec::new() }, arguments)),
                 Err(mistakes) => Err(Self::Form { filled, mistakes }),
             },
@@ -77,9 +77,9 @@ impl Entered {
     }
 
     /// What would be sent, as far as it is right.
-    pub(super) fn draft(&self, blank: &Blank) -> String {
+    pub(super) fn draft(&self, blank: &ArgumentForm) -> String {
         match self {
-            Self::Form { filled, .. } => tryit::draft(blank.fields(), filled),
+            Self::Form { filled, .. } => argument_form::draft(blank.fields(), filled),
             Self::Json { text, .. } => object(text).unwrap_or_else(|_| "{}".to_owned()),
         }
     }
@@ -110,42 +110,42 @@ fn object(text: &str) -> Result<String, String> {
 
 /// `POST /tools/{id}`: calls it and leads to the result, or shows what was entered the other way, or (for
 /// `tryit.js`) how the same call is made elsewhere.
-pub(crate) async fn attempt(visitor: &Visitor<'_>) -> Outcome {
-    let tool = Tool::find(visitor, visitor.id()).await?;
-    let blank = tryit::read(&tool.schema);
-    let entered = Entered::sent(&visitor.form);
-    let entered = match visitor.form.get("do") {
+pub(crate) async fn attempt(request: &PageRequest<'_>) -> PageResult {
+    let tool = Tool::find(request, request.id()).await?;
+    let blank = argument_form::read(&tool.schema);
+    let entered = TrialInput::sent(&request.form);
+    let entered = match request.form.get("do") {
         Some("commands") => {
-            let looked = Looked { tool, blank, entered, result: None };
-            return Ok(Page::html(200, copy::show(visitor, &looked)));
+            let looked = ToolPage { tool, blank, entered, result: None };
+            return Ok(Page::html(200, copy::show(request, &looked)));
         }
         Some("json") => entered.into_json(&blank),
         Some("form") => entered.into_form(&blank),
         _ => match entered.arguments(&blank) {
             Ok((entered, arguments)) => {
-                let result = called(visitor, &tool, &arguments).await;
-                let trial = Trial { form: visitor.form.clone(), result: result.clone() };
-                let trials = &visitor.house.trials;
-                if let Some(id) = trials.keep(&visitor.session.csrf, &tool.id, trial) {
+                let result = called(request, &tool, &arguments).await;
+                let trial = Trial { form: request.form.clone(), result: result.clone() };
+                let trials = &request.house.trials;
+                if let Some(id) = trials.keep(&request.session.csrf, &tool.id, trial) {
                     let place = format!("/tools/{}?result={id}", encode(&tool.id));
                     return Ok(Page::see_other(place));
                 }
                 // Too large to be kept: it is shown this once.
                 let result = Some(result);
-                return page(visitor, 200, &Looked { tool, blank, entered, result }).await;
+                return page(request, 200, &ToolPage { tool, blank, entered, result }).await;
             }
             Err(entered) => entered,
         },
     };
     let status = if entered.is_wrong() { 422 } else { 200 };
-    page(visitor, status, &Looked { tool, blank, entered, result: None }).await
+    page(request, status, &ToolPage { tool, blank, entered, result: None }).await
 }
 
 /// To the byte: neither the arguments nor the result are read into anything.
-async fn called(visitor: &Visitor<'_>, tool: &Tool, arguments: &str) -> Markup {
+async fn called(request: &PageRequest<'_>, tool: &Tool, arguments: &str) -> Markup {
     let body = call_body(&tool.name, arguments);
-    let answer = visitor.raw("POST", "/api/v1/tools/call", body.into_bytes(), &[]).await;
-    outcome::show(&outcome::Answer { status: answer.status, body: answer.body })
+    let answer = request.raw("POST", "/api/v1/tools/call", body.into_bytes(), &[]).await;
+    tool_result::show(&tool_result::ToolResult { status: answer.status, body: answer.body })
 }
 
 /// The body of `POST /tools/call`.
@@ -155,30 +155,30 @@ pub(super) fn call_body(name: &str, arguments: &str) -> String {
 }
 
 /// The card with the form.
-pub(super) fn form(visitor: &Visitor<'_>, looked: &Looked) -> Markup {
+pub(super) fn form(request: &PageRequest<'_>, looked: &ToolPage) -> Markup {
     let place = format!("/tools/{}", encode(&looked.tool.id));
     html! {
         section.card {
             h2 { "Try it" }
             form.form #try-it method="post" action=(place) {
-                (layout::hidden(visitor))
+                (layout::hidden(request))
                 @match &looked.entered {
-                    Entered::Form { filled, mistakes } => (fields(&looked.blank, filled, mistakes)),
-                    Entered::Json { text, mistake } => (json(&looked.blank, text, mistake.as_deref())),
+                    TrialInput::Form { filled, mistakes } => (fields(&looked.blank, filled, mistakes)),
+                    TrialInput::Json { text, mistake } => (json(&looked.blank, text, mistake.as_deref())),
                 }
             }
         }
     }
 }
 
-fn fields(blank: &Blank, filled: &Filled, mistakes: &[Mistake]) -> Markup {
+fn fields(blank: &ArgumentForm, filled: &Filled, mistakes: &[Mistake]) -> Markup {
     html! {
         input type="hidden" name="mode" value="form";
         @if !mistakes.is_empty() {
-            p.notice.bad role="alert" { "Not called: see what is marked below." }
+            p.notice.bad role="alert" { "Not called: fix the highlighted fields." }
         }
-        @if *blank == Blank::Nothing { p.dim { "It takes no arguments." } }
-        (tryit::show(blank.fields(), filled, mistakes))
+        @if *blank == ArgumentForm::Nothing { p.dim { "No arguments." } }
+        (argument_form::show(blank.fields(), filled, mistakes))
         div.buttons {
             button.primary type="submit" name="do" value="call" { "Call" }
             // What is not filled in yet does not keep anybody from JSON.
@@ -187,7 +187,7 @@ fn fields(blank: &Blank, filled: &Filled, mistakes: &[Mistake]) -> Markup {
     }
 }
 
-fn json(blank: &Blank, text: &str, mistake: Option<&str>) -> Markup {
+fn json(blank: &ArgumentForm, text: &str, mistake: Option<&str>) -> Markup {
     html! {
         input type="hidden" name="mode" value="json";
         div.field {
@@ -198,7 +198,7 @@ fn json(blank: &Blank, text: &str, mistake: Option<&str>) -> Markup {
         }
         div.buttons {
             button.primary type="submit" name="do" value="call" { "Call" }
-            @if *blank != Blank::Anything {
+            @if *blank != ArgumentForm::Anything {
                 button type="submit" name="do" value="form" { "Back to the form" }
             }
         }

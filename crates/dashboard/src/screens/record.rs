@@ -8,12 +8,12 @@ use trunkline_control::platform::now;
 
 use super::activity::{badge, table, what};
 use super::tools::text;
-use crate::ask::Trouble;
+use crate::api_client::ApiError;
 use crate::form::encode;
+use crate::format::{ago, millis, short};
 use crate::layout::{self, Shell};
-use crate::page::Outcome;
-use crate::visitor::Visitor;
-use crate::words::{ago, millis, short};
+use crate::page::PageResult;
+use crate::page_request::PageRequest;
 
 /// Before and after it, in milliseconds.
 const AROUND: i64 = 60_000;
@@ -22,15 +22,15 @@ const WITHIN: i64 = 500;
 /// … and in those that are shown.
 const MOST: usize = 8;
 
-pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
-    let seq: i64 = visitor.id().parse().map_err(|_| missing())?;
-    let record = find(visitor, seq).await?;
-    let around = around(visitor, &record, seq).await?;
+pub(super) async fn show(request: &PageRequest<'_>) -> PageResult {
+    let seq: i64 = request.id().parse().map_err(|_| missing())?;
+    let record = find(request, seq).await?;
+    let around = around(request, &record, seq).await?;
     let title = what(&record);
     let content = html! {
         div.columns {
             div {
-                section.card { h2 { "What came of it" } (ended(&record)) }
+                section.card { h2 { "Outcome" } (ended(&record)) }
                 (nearby(&around))
             }
             section.card { h2 { "Record " (seq) } (facts(&record)) (neighbours(seq)) }
@@ -38,19 +38,23 @@ pub(super) async fn show(visitor: &Visitor<'_>) -> Outcome {
     };
     let trail = [("/activity", "Activity")];
     let shell = Shell { title: &title, here: "/activity", trail: &trail, ..Shell::default() };
-    Ok(layout::page(visitor, &shell, &content))
+    Ok(layout::page(request, &shell, &content))
 }
 
 /// The log is a list that is read backwards: the one behind the next is it.
-async fn find(visitor: &Visitor<'_>, seq: i64) -> Result<Value, Trouble> {
+async fn find(request: &PageRequest<'_>, seq: i64) -> Result<Value, ApiError> {
     let behind = cursor(List::Audit, &seq.saturating_add(1).to_string());
-    let told = &visitor.get(&format!("/api/v1/audit?limit=1&cursor={}", encode(&behind))).await?;
+    let told = &request.get(&format!("/api/v1/audit?limit=1&cursor={}", encode(&behind))).await?;
     let found = told["records"].get(0).filter(|record| record["seq"] == seq);
     found.cloned().ok_or_else(missing)
 }
 
 /// On the same server, or by the same one where there is none.
-async fn around(visitor: &Visitor<'_>, record: &Value, seq: i64) -> Result<Vec<Value>, Trouble> {
+async fn around(
+    request: &PageRequest<'_>,
+    record: &Value,
+    seq: i64,
+) -> Result<Vec<Value>, ApiError> {
     let Some(at) = time::parse(&text(record, "at")) else { return Ok(Vec::new()) };
     let (name, value) = match record["server_id"].as_str() {
         Some(server) => ("server", server.to_owned()),
@@ -63,7 +67,7 @@ async fn around(visitor: &Visitor<'_>, record: &Value, seq: i64) -> Result<Vec<V
         encode(&value),
         encode(&cursor(List::Audit, &seq.saturating_add(WITHIN).to_string()))
     );
-    let told = &visitor.get(&path).await?;
+    let told = &request.get(&path).await?;
     let all = told["records"].as_array().map(Vec::as_slice).unwrap_or_default();
     Ok(nearest(all, seq).cloned().collect())
 }
@@ -89,7 +93,7 @@ fn ended(record: &Value) -> Markup {
         @if !detail.is_empty() { p.dim { (short(&detail, 2_000)) } }
         @let (server, tool) = (text(record, "server_id"), text(record, "tool"));
         @if record["action"] == "call-tool" && !server.is_empty() && !tool.is_empty() {
-            p { a href={ "/tools/" (encode(&format!("{server}/{tool}"))) } { "Look at the tool" } }
+            p { a href={ "/tools/" (encode(&format!("{server}/{tool}"))) } { "View tool" } }
         }
     }
 }
@@ -97,15 +101,15 @@ fn ended(record: &Value) -> Markup {
 /// What an outcome means for whoever made the call.
 fn words(outcome: &str) -> &'static str {
     match outcome {
-        "ok" => "It was done.",
-        "tool-error" => "The tool answered that it failed; its own words went to the caller.",
-        "rpc-error" => "The server answered with an error instead of a result.",
-        "timeout" => "The server did not answer in time; the caller was told so.",
-        "gone" => "The server went away before it had answered.",
-        "cancelled" => "The caller did not want it any more.",
-        "refused" => "It was not let through: no server has seen it.",
-        "failed" => "It was tried and did not succeed.",
-        "lost" => "There was no room to write down what happened here.",
+        "ok" => "Succeeded.",
+        "tool-error" => "The tool reported an error; the caller received its message.",
+        "rpc-error" => "The server returned a JSON-RPC error.",
+        "timeout" => "The call timed out; the caller received an error.",
+        "gone" => "The server disconnected before it answered.",
+        "cancelled" => "The caller cancelled the call.",
+        "refused" => "Trunkline refused the request; it did not reach a server.",
+        "failed" => "The operation failed.",
+        "lost" => "Records were dropped here: the audit queue was full.",
         _ => "",
     }
 }
@@ -130,16 +134,16 @@ fn facts(record: &Value) -> Markup {
                 @if !value.is_empty() { dt { (label) } dd { code { (short(&value, 300)) } } }
             }
         }
-        p.dim.small { "What a tool was called with, and what it answered, is not kept: only the hash of its arguments." }
+        p.dim.small { "Arguments and results are not stored, only a hash of the arguments." }
     }
 }
 
 fn nearby(around: &[Value]) -> Markup {
     html! {
         @if around.is_empty() {
-            section.card { p.dim { "Nothing else happened there in the minute before and after." } }
+            section.card { p.dim { "No other records within a minute of this one." } }
         } @else {
-            div.card.flush { (table(around, "Around it, within a minute")) }
+            div.card.flush { (table(around, "Within a minute")) }
         }
     }
 }
@@ -147,18 +151,18 @@ fn nearby(around: &[Value]) -> Markup {
 fn neighbours(seq: i64) -> Markup {
     html! {
         p.buttons {
-            @if seq > 1 { a.button href={ "/activity/" (seq - 1) } { "The one before" } }
-            a.button href={ "/activity/" (seq.saturating_add(1)) } { "The one after" }
+            @if seq > 1 { a.button href={ "/activity/" (seq - 1) } { "Previous record" } }
+            a.button href={ "/activity/" (seq.saturating_add(1)) } { "Next record" }
         }
     }
 }
 
-fn missing() -> Trouble {
-    Trouble::new(
+fn missing() -> ApiError {
+    ApiError::new(
         404,
-        "No such record",
-        "The log has no record of this number.",
-        "The newest are on the page of activity.",
+        "Record not found",
+        "No record has this number.",
+        "See Activity for the newest records.",
     )
 }
 

@@ -17,7 +17,7 @@ pub(crate) use show::show;
 
 /// The form of a tool, nothing filled in yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Blank {
+pub(crate) enum ArgumentForm {
     Fields(Vec<Field>),
     /// It takes no arguments.
     Nothing,
@@ -25,7 +25,7 @@ pub(crate) enum Blank {
     Anything,
 }
 
-impl Blank {
+impl ArgumentForm {
     pub(crate) fn fields(&self) -> &[Field] {
         match self {
             Self::Fields(fields) => fields,
@@ -49,7 +49,7 @@ pub(crate) struct Field {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Control {
-    Line(LineOf),
+    Line(LineType),
     Prose,
     Number(Bounds),
     Tick,
@@ -58,7 +58,7 @@ pub(crate) enum Control {
     /// Any of these: a list.
     Several(Vec<Choice>),
     /// A list of plain values, one a line.
-    Lines(Plain),
+    Lines(ScalarType),
     /// An object.
     Group(Vec<Field>),
     Json,
@@ -66,7 +66,7 @@ pub(crate) enum Control {
 
 /// What a line of text is, as far as browsers know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LineOf {
+pub(crate) enum LineType {
     Text,
     Address,
     Email,
@@ -89,7 +89,7 @@ pub(crate) struct Choice {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Plain {
+pub(crate) enum ScalarType {
     Text,
     Whole,
     Number,

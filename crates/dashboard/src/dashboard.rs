@@ -9,31 +9,31 @@ use trunkline_control::api::handle::Api;
 use trunkline_control::platform::Platform;
 use trunkline_gateway::{Attachment, WebReply, WebVisit};
 
-use crate::ask::Trouble;
-use crate::doorman::Doorman;
+use crate::api_client::ApiError;
 use crate::form::Form;
-use crate::guard::{self, Foreign};
+use crate::guard::{self, CrossSite};
+use crate::login_throttle::LoginThrottle;
 use crate::page::Page;
-use crate::routes::{self, Access, Found, Method, Route, Screen};
+use crate::page_request::{DashboardState, LIVE, PageRequest};
+use crate::routes::{self, Access, Method, Route, RouteMatch, Screen};
 use crate::screens::{self, sign_in};
 use crate::session::{Session, Sessions};
 use crate::trials::Trials;
-use crate::visitor::{House, LIVE, Visitor};
 use crate::{assets, layout, live};
 
 /// Forms of people; arguments of a tool are the longest of them.
 const MOST_BODY: usize = 4 * 1024 * 1024;
 
 #[derive(Debug, Clone)]
-pub struct Dashboard(Arc<House>);
+pub struct Dashboard(Arc<DashboardState>);
 
 impl Dashboard {
     pub fn new(platform: Platform) -> Self {
-        Self(Arc::new(House {
+        Self(Arc::new(DashboardState {
             api: Api::new(platform),
             sessions: Sessions::default(),
             trials: Trials::default(),
-            doorman: Mutex::new(Doorman::default()),
+            doorman: Mutex::new(LoginThrottle::default()),
             start: Instant::now(),
         }))
     }
@@ -67,27 +67,27 @@ impl Attachment for Dashboard {
     }
 }
 
-async fn serve(house: &House, visit: &WebVisit, reply: WebReply) {
+async fn serve(house: &DashboardState, visit: &WebVisit, reply: WebReply) {
     let (route, params) = match routes::find(&visit.method, visit.path()) {
-        Found::Route(route, params) => (route, params),
-        Found::WrongMethod(allowed) => {
+        RouteMatch::Route(route, params) => (route, params),
+        RouteMatch::WrongMethod(allowed) => {
             let page = layout::bare_trouble(visit, &wrong_method(allowed));
             return page.header("Allow", allowed).send(reply);
         }
-        Found::Nothing => return missing(house, visit).send(reply),
+        RouteMatch::Nothing => return missing(house, visit).send(reply),
     };
     match route.access {
         Access::Open => open(house, visit, route, &params).await.send(reply),
         Access::Needs(_) => match enter(house, visit, route, params) {
-            Ok(visitor) if route.screen == Screen::Live => live::stream(&visitor, reply).await,
-            Ok(visitor) => show(&visitor, route).await.send(reply),
+            Ok(request) if route.screen == Screen::Live => live::stream(&request, reply).await,
+            Ok(request) => show(&request, route).await.send(reply),
             Err(page) => page.send(reply),
         },
     }
 }
 
 /// What is there before anybody has signed in.
-async fn open(house: &House, visit: &WebVisit, route: Route, params: &[String]) -> Page {
+async fn open(house: &DashboardState, visit: &WebVisit, route: Route, params: &[String]) -> Page {
     if route.method == Method::Post
         && let Err(foreign) = guard::is_own_page(&visit.headers, house.api.platform().public())
     {
@@ -97,7 +97,7 @@ async fn open(house: &House, visit: &WebVisit, route: Route, params: &[String]) 
         Screen::Asset => {
             let asset = params.first().and_then(|name| assets::find(name));
             asset.map_or_else(
-                || layout::bare_trouble(visit, &Trouble::nothing_here()),
+                || layout::bare_trouble(visit, &ApiError::nothing_here()),
                 |asset| Page::for_ever(asset.kind, asset.body.as_bytes().to_vec()),
             )
         }
@@ -109,11 +109,11 @@ async fn open(house: &House, visit: &WebVisit, route: Route, params: &[String]) 
 
 /// Who visits, if they may and a page of ours has sent this.
 fn enter<'a>(
-    house: &'a House,
+    house: &'a DashboardState,
     visit: &'a WebVisit,
     route: Route,
     params: Vec<String>,
-) -> Result<Visitor<'a>, Page> {
+) -> Result<PageRequest<'a>, Page> {
     let session = session_of(house, visit).ok_or_else(|| to_sign_in(visit, route))?;
     let form = match route.method {
         Method::Get => Form::default(),
@@ -129,30 +129,30 @@ fn enter<'a>(
         session.touch(house.now());
     }
     let query = Form::read(visit.query().unwrap_or_default());
-    Ok(Visitor { house, visit, session, params, form, query })
+    Ok(PageRequest { house, visit, session, params, form, query })
 }
 
-async fn show(visitor: &Visitor<'_>, route: Route) -> Page {
+async fn show(request: &PageRequest<'_>, route: Route) -> Page {
     let Access::Needs(action) = route.access else {
-        return layout::trouble(visitor, &Trouble::nothing_here());
+        return layout::trouble(request, &ApiError::nothing_here());
     };
-    if let Err(refusal) = visitor.principal().require(action) {
-        let trouble = Trouble::new(
+    if let Err(refusal) = request.principal().require(action) {
+        let trouble = ApiError::new(
             403,
-            "Not for this role",
+            "Not allowed for your role",
             &format!("{refusal}."),
             "Sign in with a key of a higher role, or with the admin token.",
         );
-        return layout::trouble(visitor, &trouble);
+        return layout::trouble(request, &trouble);
     }
-    match screens::show(route.screen, visitor).await {
+    match screens::show(route.screen, request).await {
         Ok(page) => page,
-        Err(trouble) => layout::trouble(visitor, &trouble),
+        Err(trouble) => layout::trouble(request, &trouble),
     }
 }
 
 /// The session of the request's cookie, if whoever began it would still be let in.
-pub(crate) fn session_of(house: &House, visit: &WebVisit) -> Option<Arc<Session>> {
+pub(crate) fn session_of(house: &DashboardState, visit: &WebVisit) -> Option<Arc<Session>> {
     let name = guard::session_cookie(&visit.headers);
     let id = guard::cookie(&visit.headers, &name)?;
     let session = house.sessions.find(id, house.now())?;
@@ -163,7 +163,7 @@ pub(crate) fn session_of(house: &House, visit: &WebVisit) -> Option<Arc<Session>
     None
 }
 
-impl House {
+impl DashboardState {
     pub(crate) fn now(&self) -> Duration {
         self.start.elapsed()
     }
@@ -178,21 +178,21 @@ fn to_sign_in(visit: &WebVisit, route: Route) -> Page {
     }
 }
 
-fn missing(house: &House, visit: &WebVisit) -> Page {
+fn missing(house: &DashboardState, visit: &WebVisit) -> Page {
     match session_of(house, visit) {
         Some(session) => {
             let (form, query) = (Form::default(), Form::default());
-            let visitor = Visitor { house, visit, session, params: Vec::new(), form, query };
-            layout::trouble(&visitor, &Trouble::nothing_here())
+            let request = PageRequest { house, visit, session, params: Vec::new(), form, query };
+            layout::trouble(&request, &ApiError::nothing_here())
         }
-        None => layout::bare_trouble(visit, &Trouble::nothing_here()),
+        None => layout::bare_trouble(visit, &ApiError::nothing_here()),
     }
 }
 
-fn refused(foreign: Foreign) -> Trouble {
-    Trouble::new(403, "Refused", foreign.words(), "")
+fn refused(foreign: CrossSite) -> ApiError {
+    ApiError::new(403, "Refused", foreign.words(), "")
 }
 
-fn wrong_method(allowed: &str) -> Trouble {
-    Trouble::new(405, "Not this way", &format!("This address takes {allowed}."), "")
+fn wrong_method(allowed: &str) -> ApiError {
+    ApiError::new(405, "Not this way", &format!("This address takes {allowed}."), "")
 }

@@ -1,4 +1,4 @@
-//! `Visitor`: a request of somebody who has signed in, on its way to a screen.
+//! `PageRequest`: a request of somebody who has signed in, on its way to a screen.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,26 +8,26 @@ use trunkline_control::access::Principal;
 use trunkline_control::api::handle::Api;
 use trunkline_gateway::WebVisit;
 
-use crate::doorman::Doorman;
 use crate::form::Form;
 use crate::guard;
+use crate::login_throttle::LoginThrottle;
 use crate::session::{Notice, Session, Sessions};
 use crate::trials::Trials;
 
 /// What all requests share.
 #[derive(Debug)]
-pub(crate) struct House {
+pub(crate) struct DashboardState {
     pub(crate) api: Api,
     pub(crate) sessions: Sessions,
     pub(crate) trials: Trials,
-    pub(crate) doorman: Mutex<Doorman>,
+    pub(crate) doorman: Mutex<LoginThrottle>,
     /// What monotonic times are counted from.
     pub(crate) start: Instant,
 }
 
 #[derive(Debug)]
-pub(crate) struct Visitor<'a> {
-    pub(crate) house: &'a House,
+pub(crate) struct PageRequest<'a> {
+    pub(crate) house: &'a DashboardState,
     pub(crate) visit: &'a WebVisit,
     pub(crate) session: Arc<Session>,
     /// What stood where the path has `{}`.
@@ -45,7 +45,7 @@ pub(crate) enum Theme {
     Dark,
 }
 
-impl Visitor<'_> {
+impl PageRequest<'_> {
     pub(crate) fn principal(&self) -> &Principal {
         &self.session.principal
     }

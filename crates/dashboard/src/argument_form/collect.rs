@@ -3,7 +3,7 @@
 use trunkline_wire::{encode, is_json};
 
 use super::fill::{Filled, is_number};
-use super::{Bounds, Choice, Control, Field, Mistake, Plain};
+use super::{Bounds, Choice, Control, Field, Mistake, ScalarType};
 
 /// The arguments, or everything that is wrong with them.
 pub(crate) fn collect(fields: &[Field], filled: &Filled) -> Result<String, Vec<Mistake>> {
@@ -87,12 +87,12 @@ fn chosen(choices: &[Choice], token: &str) -> Result<String, String> {
     known.then(|| token.to_owned()).ok_or_else(|| "is none of those to choose from".to_owned())
 }
 
-fn lines(text: &str, plain: Plain, is_required: bool) -> Result<Option<String>, String> {
+fn lines(text: &str, plain: ScalarType, is_required: bool) -> Result<Option<String>, String> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let bounds = Bounds { is_whole: plain == Plain::Whole, ..Bounds::default() };
+    let bounds = Bounds { is_whole: plain == ScalarType::Whole, ..Bounds::default() };
     let items = lines.map(|line| match plain {
-        Plain::Text => Ok(quoted(line)),
-        Plain::Whole | Plain::Number => {
+        ScalarType::Text => Ok(quoted(line)),
+        ScalarType::Whole | ScalarType::Number => {
             let value = number(line, &bounds).map_err(|says| format!("`{line}` {says}"))?;
             Ok(value.unwrap_or_default())
         }
@@ -120,9 +120,9 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::tryit::{Blank, read};
+    use crate::argument_form::{ArgumentForm, read};
 
-    fn blank() -> Blank {
+    fn blank() -> ArgumentForm {
         read(&json!({
             "properties": {
                 "title": { "type": "string" },

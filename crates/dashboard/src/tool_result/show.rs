@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use trunkline_control::figures::{millis, plural};
 use trunkline_wire::{decode, is_json, member, pretty};
 
-use super::{Answer, Part, read};
+use super::{Part, ToolResult, read};
 
 /// Of one text or structure, in characters.
 const MOST_TEXT: usize = 50_000;
@@ -15,7 +15,7 @@ const MOST_TOGETHER: usize = 100_000;
 const LONGEST_LAID_OUT: usize = 1_000_000;
 
 /// What came of a call.
-pub(crate) fn show(answer: &Answer) -> Markup {
+pub(crate) fn show(answer: &ToolResult) -> Markup {
     let body = &answer.body;
     let is_error = member(body, "isError") == Some(b"true");
     html! {
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     fn shown(status: u16, body: &str) -> String {
-        show(&Answer { status, body: body.as_bytes().to_vec() }).into_string()
+        show(&ToolResult { status, body: body.as_bytes().to_vec() }).into_string()
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
         for (status, body, part) in [
             (200, r#"{"content":[]}"#, "Done"),
             (200, r#"{"content":[],"isError":true}"#, "The tool says it failed"),
-            (404, r#"{"title":"No such tool"}"#, "Not done (404)"),
+            (404, r#"{"title":"Tool not found"}"#, "Not done (404)"),
             (200, r#"{}"#, "nothing to show"),
             (
                 200,

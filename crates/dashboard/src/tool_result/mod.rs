@@ -11,7 +11,7 @@ pub(crate) use show::show;
 
 /// The answer of a call over REST.
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
+pub(crate) struct ToolResult {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
 }

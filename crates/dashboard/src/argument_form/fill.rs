@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use trunkline_wire::{decode, elements, is_json, members};
 
-use super::{Blank, Control, Field, PREFIX};
+use super::{ArgumentForm, Control, Field, PREFIX};
 
 /// By the place of the field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(crate) struct Filled(HashMap<String, Vec<String>>);
 
 impl Filled {
     /// Nothing but what the schema sets.
-    pub(crate) fn preset(blank: &Blank) -> Self {
+    pub(crate) fn preset(blank: &ArgumentForm) -> Self {
         let mut filled = Self::default();
         filled.take_presets(blank.fields());
         filled
@@ -41,7 +41,7 @@ impl Filled {
     }
 
     /// The arguments, if the form can show all of them; else what it cannot.
-    pub(crate) fn json(blank: &Blank, arguments: &str) -> Result<Self, String> {
+    pub(crate) fn json(blank: &ArgumentForm, arguments: &str) -> Result<Self, String> {
         let bytes = arguments.trim().as_bytes();
         if !is_json(bytes) {
             return Err("this is not JSON".to_owned());

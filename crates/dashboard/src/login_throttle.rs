@@ -1,4 +1,4 @@
-//! `Doorman`: who keeps showing wrong tokens has to wait between two tries. Pure; `now` is monotonic.
+//! `LoginThrottle`: who keeps showing wrong tokens has to wait between two tries. Pure; `now` is monotonic.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,17 +14,17 @@ const MEMORY: Duration = Duration::from_secs(600);
 const SOURCES: usize = 1_024;
 
 #[derive(Debug, Default)]
-pub(crate) struct Doorman {
-    seen: HashMap<Option<IpAddr>, Mistakes>,
+pub(crate) struct LoginThrottle {
+    seen: HashMap<Option<IpAddr>, FailedLogins>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Mistakes {
+struct FailedLogins {
     count: u32,
     last: Duration,
 }
 
-impl Doorman {
+impl LoginThrottle {
     /// How long this one has to wait before it may try.
     pub(crate) fn wait(&self, source: IpAddr, now: Duration) -> Option<Duration> {
         let mistakes = self.seen.get(&self.place(source))?;
@@ -34,15 +34,15 @@ impl Doorman {
         (!left.is_zero()).then_some(left)
     }
 
-    pub(crate) fn was_wrong(&mut self, source: IpAddr, now: Duration) {
+    pub(crate) fn record_failure(&mut self, source: IpAddr, now: Duration) {
         self.seen.retain(|_, mistakes| now.saturating_sub(mistakes.last) < MEMORY);
         let place = self.place(source);
-        let mistakes = self.seen.entry(place).or_insert(Mistakes { count: 0, last: now });
+        let mistakes = self.seen.entry(place).or_insert(FailedLogins { count: 0, last: now });
         mistakes.count = mistakes.count.saturating_add(1);
         mistakes.last = now;
     }
 
-    pub(crate) fn was_right(&mut self, source: IpAddr) {
+    pub(crate) fn record_success(&mut self, source: IpAddr) {
         let place = self.place(source);
         if place.is_some() {
             self.seen.remove(&place);
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn pauses_double_after_the_free_mistakes() {
-        let (mut doorman, one) = (Doorman::default(), IpAddr::from([127, 0, 0, 1]));
+        let (mut doorman, one) = (LoginThrottle::default(), IpAddr::from([127, 0, 0, 1]));
         let other = IpAddr::from([127, 0, 0, 2]);
         for (mistakes, expected) in [
             (4, None),
@@ -88,35 +88,35 @@ mod tests {
             (3, Some(30)),
             (90, Some(30)),
         ] {
-            (0..mistakes).for_each(|_| doorman.was_wrong(one, seconds(100)));
+            (0..mistakes).for_each(|_| doorman.record_failure(one, seconds(100)));
             assert_eq!(doorman.wait(one, seconds(100)), expected.map(seconds));
         }
         assert_eq!(doorman.wait(other, seconds(100)), None, "others do not wait");
         assert_eq!(doorman.wait(one, seconds(129)), Some(seconds(1)));
         assert_eq!(doorman.wait(one, seconds(130)), None);
-        doorman.was_right(one);
+        doorman.record_success(one);
         assert_eq!(doorman.wait(one, seconds(100)), None);
     }
 
     #[test]
     fn all_is_forgotten_after_a_while_and_many_sources_wait_together() {
-        let mut doorman = Doorman::default();
+        let mut doorman = LoginThrottle::default();
         let address = |number: u32| IpAddr::from(number.to_be_bytes());
         for number in 0..10_000 {
-            doorman.was_wrong(address(number), seconds(1));
+            doorman.record_failure(address(number), seconds(1));
         }
         assert_eq!(doorman.seen.len(), SOURCES + 1);
         assert_eq!(doorman.wait(address(99_999), seconds(1)), Some(LONGEST_PAUSE));
-        doorman.was_wrong(address(1), seconds(1) + MEMORY);
+        doorman.record_failure(address(1), seconds(1) + MEMORY);
         assert_eq!(doorman.seen.len(), 1);
     }
 
     #[test]
     fn one_network_of_ipv6_is_one_source() {
-        let mut doorman = Doorman::default();
+        let mut doorman = LoginThrottle::default();
         let [one, same, other] = ["2001:db8::1", "2001:db8::ffff:1", "2001:db8:0:1::1"]
             .map(|text| text.parse().unwrap());
-        (0..20).for_each(|_| doorman.was_wrong(one, seconds(0)));
+        (0..20).for_each(|_| doorman.record_failure(one, seconds(0)));
         assert!(doorman.wait(same, seconds(0)).is_some());
         assert!(doorman.wait(other, seconds(0)).is_none());
     }

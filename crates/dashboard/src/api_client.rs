@@ -1,16 +1,16 @@
-//! How a screen asks for data: the routes of REST, in process, as the visitor.
+//! How a screen asks for data: the routes of REST, in process, as the request.
 
 use serde_json::Value;
 use trunkline_control::access::Action;
 use trunkline_control::api::handle::Inside;
 use trunkline_gateway::{WebHeaders, WebVisit};
 
-use crate::legible;
-use crate::visitor::Visitor;
+use crate::lenient_json;
+use crate::page_request::PageRequest;
 
 /// What the API says went wrong (RFC 9457), or what we say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Trouble {
+pub(crate) struct ApiError {
     pub(crate) status: u16,
     /// The last part of its type: `invalid`, `name-taken`…
     pub(crate) kind: String,
@@ -31,14 +31,14 @@ pub(crate) struct Mistake {
 
 /// An answer and the tag it goes by.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct ApiResponse {
     pub(crate) value: Value,
     pub(crate) etag: Option<String>,
 }
 
-impl Visitor<'_> {
+impl PageRequest<'_> {
     /// `path` with its query, as `GET` over the network would have it.
-    pub(crate) async fn get(&self, path: &str) -> Result<Value, Trouble> {
+    pub(crate) async fn get(&self, path: &str) -> Result<Value, ApiError> {
         Ok(self.ask("GET", path, None, &[]).await?.value)
     }
 
@@ -48,7 +48,7 @@ impl Visitor<'_> {
         method: &str,
         path: &str,
         body: Option<&Value>,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, ApiError> {
         Ok(self.ask(method, path, body, &[]).await?.value)
     }
 
@@ -58,17 +58,17 @@ impl Visitor<'_> {
         path: &str,
         body: Option<&Value>,
         headers: &[(&str, &str)],
-    ) -> Result<Told, Trouble> {
+    ) -> Result<ApiResponse, ApiError> {
         let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
         let answer = self.raw(method, path, body, headers).await;
         if answer.status >= 400 {
-            return Err(Trouble::read(answer.status, &answer.body));
+            return Err(ApiError::read(answer.status, &answer.body));
         }
         let value = match answer.body.is_empty() {
             true => Value::Null,
-            false => legible::read(&answer.body).ok_or_else(Trouble::unreadable)?,
+            false => lenient_json::read(&answer.body).ok_or_else(ApiError::unreadable)?,
         };
-        Ok(Told { value, etag: answer.etag })
+        Ok(ApiResponse { value, etag: answer.etag })
     }
 
     /// The same, to the byte both ways.
@@ -92,13 +92,13 @@ impl Visitor<'_> {
         self.house.api.inside(self.principal(), &visit).await
     }
 
-    /// May the visitor do this? For what is shown; what is done is decided by the API.
+    /// May the request do this? For what is shown; what is done is decided by the API.
     pub(crate) fn may(&self, action: Action) -> bool {
         self.principal().require(action).is_ok()
     }
 }
 
-impl Trouble {
+impl ApiError {
     pub(crate) fn new(status: u16, title: &str, detail: &str, hint: &str) -> Self {
         let [title, detail, hint] = [title, detail, hint].map(str::to_owned);
         Self { status, title, detail, hint, ..Self::default() }
@@ -199,7 +199,7 @@ mod tests {
             br#"{"type":"urn:trunkline:problem:invalid","title":"T","status":422,"detail":"D",
             "hint":"H","errors":[{"pointer":"/connection_config/url","message":"is bad","hint":"x"},
             {"parameter":"limit","message":"is big"}]}"#;
-        let trouble = Trouble::read(422, body);
+        let trouble = ApiError::read(422, body);
         assert_eq!((trouble.status, &*trouble.kind), (422, "invalid"));
         assert_eq!(trouble.sentence(), "T: url is bad; limit is big (H)");
         assert_eq!(trouble.at("/connection_config").count(), 1);
@@ -228,7 +228,7 @@ mod tests {
             let body = format!(
                 r#"{{"type":"urn:trunkline:problem:{kind}","title":"T","detail":"D","hint":"{hint}"}}"#
             );
-            let trouble = Trouble::read(400, body.as_bytes());
+            let trouble = ApiError::read(400, body.as_bytes());
             let given = trouble.advice().unwrap_or_default();
             assert!(
                 given.contains(advice) && given.is_empty() == advice.is_empty(),
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn what_is_no_problem_is_still_trouble() {
-        let trouble = Trouble::read(500, b"<html>");
+        let trouble = ApiError::read(500, b"<html>");
         assert_eq!((trouble.status, trouble.mistakes.len()), (500, 0));
     }
 }

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::chart::{self, Curve, Frame};
-use crate::visitor::Visitor;
-use crate::words::{count, millis, plural};
+use crate::format::{count, millis, plural};
+use crate::page_request::PageRequest;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Span {
@@ -17,8 +17,8 @@ impl Span {
     const ALL: [Self; 2] = [Self::Minutes, Self::Hour];
 
     /// What the address of the page says.
-    pub(super) fn chosen(visitor: &Visitor<'_>) -> Self {
-        let wanted = visitor.query.get("span");
+    pub(super) fn chosen(request: &PageRequest<'_>) -> Self {
+        let wanted = request.query.get("span");
         Self::ALL.into_iter().find(|span| wanted == Some(span.word())).unwrap_or(Self::Minutes)
     }
 

@@ -3,14 +3,14 @@
 use maud::{Markup, html};
 
 use super::fill::Filled;
-use super::{Bounds, Choice, Control, Field, LineOf, Mistake, control_name};
+use super::{Bounds, Choice, Control, Field, LineType, Mistake, control_name};
 
 /// The fields, as they are filled in, each with what is wrong with it.
 pub(crate) fn show(fields: &[Field], filled: &Filled, mistakes: &[Mistake]) -> Markup {
-    Pen { filled, mistakes, drawn: 0 }.fields(fields)
+    FieldWriter { filled, mistakes, drawn: 0 }.fields(fields)
 }
 
-struct Pen<'a> {
+struct FieldWriter<'a> {
     filled: &'a Filled,
     mistakes: &'a [Mistake],
     /// Names of tools' fields may hold anything; ids may not.
@@ -18,14 +18,14 @@ struct Pen<'a> {
 }
 
 /// What ties a field's parts together.
-struct Ties {
+struct FieldLinks {
     id: String,
     /// Its explanation and its mistake.
     described_by: String,
     is_wrong: bool,
 }
 
-impl Pen<'_> {
+impl FieldWriter<'_> {
     fn fields(&mut self, fields: &[Field]) -> Markup {
         html! { @for field in fields { (self.field(field)) } }
     }
@@ -35,7 +35,7 @@ impl Pen<'_> {
         let id = format!("arg-{}", self.drawn);
         let wrong = self.mistakes.iter().find(|mistake| mistake.at == field.at);
         let described_by = format!("{id}-doc {id}-mistake");
-        let ties = Ties { id, described_by, is_wrong: wrong.is_some() };
+        let ties = FieldLinks { id, described_by, is_wrong: wrong.is_some() };
         let below = html! {
             p.help id={ (ties.id) "-doc" } {
                 @if let Some(doc) = &field.doc { (doc) }
@@ -66,7 +66,7 @@ impl Pen<'_> {
         }
     }
 
-    fn control(&self, field: &Field, control: &Control, ties: &Ties) -> Markup {
+    fn control(&self, field: &Field, control: &Control, ties: &FieldLinks) -> Markup {
         match control {
             Control::Line(of) => self.input(field, kind(*of), &Bounds::default(), ties),
             Control::Number(bounds) => self.input(field, "number", bounds, ties),
@@ -83,7 +83,7 @@ impl Pen<'_> {
         }
     }
 
-    fn input(&self, field: &Field, kind: &str, bounds: &Bounds, ties: &Ties) -> Markup {
+    fn input(&self, field: &Field, kind: &str, bounds: &Bounds, ties: &FieldLinks) -> Markup {
         let step = (kind == "number").then_some(if bounds.is_whole { "1" } else { "any" });
         html! {
             input id=(ties.id) name=(control_name(&field.at)) type=(kind) step=[step]
@@ -94,7 +94,7 @@ impl Pen<'_> {
         }
     }
 
-    fn area(&self, field: &Field, rows: u8, class: &str, ties: &Ties) -> Markup {
+    fn area(&self, field: &Field, rows: u8, class: &str, ties: &FieldLinks) -> Markup {
         html! {
             // The first line end of a text area is not part of it.
             textarea id=(ties.id) name=(control_name(&field.at)) rows=(rows)
@@ -105,7 +105,7 @@ impl Pen<'_> {
         }
     }
 
-    fn select(&self, field: &Field, choices: &[Choice], ties: &Ties) -> Markup {
+    fn select(&self, field: &Field, choices: &[Choice], ties: &FieldLinks) -> Markup {
         let chosen = self.filled.one(&field.at);
         html! {
             select id=(ties.id) name=(control_name(&field.at)) required[field.is_required]
@@ -119,14 +119,14 @@ impl Pen<'_> {
         }
     }
 
-    fn tick(&self, field: &Field, ties: &Ties) -> Markup {
+    fn tick(&self, field: &Field, ties: &FieldLinks) -> Markup {
         html! {
             input id=(ties.id) name=(control_name(&field.at)) type="checkbox" value="true"
                 checked[self.filled.one(&field.at) == "true"] aria-describedby=(ties.described_by);
         }
     }
 
-    fn ticks(&self, field: &Field, choices: &[Choice], ties: &Ties) -> Markup {
+    fn ticks(&self, field: &Field, choices: &[Choice], ties: &FieldLinks) -> Markup {
         html! {
             div.ticks {
                 @for (index, choice) in choices.iter().enumerate() {
@@ -159,12 +159,12 @@ fn hint(control: &Control) -> Option<&'static str> {
     }
 }
 
-fn kind(of: LineOf) -> &'static str {
+fn kind(of: LineType) -> &'static str {
     match of {
-        LineOf::Text => "text",
-        LineOf::Address => "url",
-        LineOf::Email => "email",
-        LineOf::Date => "date",
+        LineType::Text => "text",
+        LineType::Address => "url",
+        LineType::Email => "email",
+        LineType::Date => "date",
     }
 }
 
@@ -173,7 +173,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::tryit::read;
+    use crate::argument_form::read;
 
     #[test]
     fn whatever_a_schema_says_is_text() {

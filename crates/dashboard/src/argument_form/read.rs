@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::resolve::{Kind, Resolved, resolve};
-use super::{Blank, Bounds, Choice, Control, Field, LineOf, Plain};
+use super::resolve::{Resolved, SchemaType, resolve};
+use super::{ArgumentForm, Bounds, Choice, Control, Field, LineType, ScalarType};
 
 /// Fields on one page; an object with more is asked for as JSON.
 const MOST_FIELDS: usize = 150;
@@ -15,20 +15,20 @@ const LONGEST_TITLE: usize = 80;
 const LONGEST_DOC: usize = 600;
 
 /// The form of a tool with this schema for its arguments.
-pub(crate) fn read(schema: &Value) -> Blank {
+pub(crate) fn read(schema: &Value) -> ArgumentForm {
     let root = resolve(schema, schema);
     let properties = root.get("properties").and_then(Value::as_object);
     let is_closed = root.get("additionalProperties") == Some(&Value::Bool(false));
     match properties {
-        _ if !root.is_plain => Blank::Anything,
+        _ if !root.is_plain => ArgumentForm::Anything,
         Some(properties) if !properties.is_empty() => {
             let mut reader = Reader { root: schema, left: MOST_FIELDS };
-            reader.fields("", &root, 0).map_or(Blank::Anything, Blank::Fields)
+            reader.fields("", &root, 0).map_or(ArgumentForm::Anything, ArgumentForm::Fields)
         }
         // Most servers write that for a tool without arguments.
-        Some(_) => Blank::Nothing,
-        None if is_closed || root.kind() == Kind::Object => Blank::Nothing,
-        None => Blank::Anything,
+        Some(_) => ArgumentForm::Nothing,
+        None if is_closed || root.kind() == SchemaType::Object => ArgumentForm::Nothing,
+        None => ArgumentForm::Anything,
     }
 }
 
@@ -80,16 +80,16 @@ impl<'s> Reader<'s> {
             return Control::Choice(choices);
         }
         match here.kind() {
-            Kind::Text => text(name, here),
-            Kind::Whole => Control::Number(bounds(here, true)),
-            Kind::Number => Control::Number(bounds(here, false)),
-            Kind::Flag => Control::Tick,
-            Kind::List => self.list(here),
-            Kind::Object if depth < DEEPEST => {
+            SchemaType::Text => text(name, here),
+            SchemaType::Whole => Control::Number(bounds(here, true)),
+            SchemaType::Number => Control::Number(bounds(here, false)),
+            SchemaType::Flag => Control::Tick,
+            SchemaType::List => self.list(here),
+            SchemaType::Object if depth < DEEPEST => {
                 let fields = self.fields(at, here, depth + 1).filter(|fields| !fields.is_empty());
                 fields.map_or(Control::Json, Control::Group)
             }
-            Kind::Object | Kind::Open => Control::Json,
+            SchemaType::Object | SchemaType::Open => Control::Json,
         }
     }
 
@@ -103,9 +103,9 @@ impl<'s> Reader<'s> {
             return Control::Several(choices);
         }
         match item.kind() {
-            Kind::Text => Control::Lines(Plain::Text),
-            Kind::Whole => Control::Lines(Plain::Whole),
-            Kind::Number => Control::Lines(Plain::Number),
+            SchemaType::Text => Control::Lines(ScalarType::Text),
+            SchemaType::Whole => Control::Lines(ScalarType::Whole),
+            SchemaType::Number => Control::Lines(ScalarType::Number),
             _ => Control::Json,
         }
     }
@@ -119,16 +119,16 @@ const PROSE: [&str; 14] = [
 
 fn text(name: &str, here: &Resolved<'_>) -> Control {
     let line = match here.text("format") {
-        Some("uri" | "url") => LineOf::Address,
-        Some("email") => LineOf::Email,
-        Some("date") => LineOf::Date,
-        _ => LineOf::Text,
+        Some("uri" | "url") => LineType::Address,
+        Some("email") => LineType::Email,
+        Some("date") => LineType::Date,
+        _ => LineType::Text,
     };
     let short = here.get("maxLength").and_then(Value::as_u64).is_some_and(|most| most <= 200);
     let name = name.to_ascii_lowercase();
     let is_prose = PROSE.iter().any(|word| name == *word || name.ends_with(&format!("_{word}")));
     match line {
-        LineOf::Text if is_prose && !short => Control::Prose,
+        LineType::Text if is_prose && !short => Control::Prose,
         line => Control::Line(line),
     }
 }
@@ -209,9 +209,9 @@ mod tests {
     fn each_type_has_its_control() {
         let whole = Bounds { is_whole: true, least: Some("1".into()), most: Some("9".into()) };
         for (schema, expected) in [
-            (json!({ "type": "string" }), Control::Line(LineOf::Text)),
-            (json!({ "type": "string", "format": "uri" }), Control::Line(LineOf::Address)),
-            (json!({ "type": ["string", "null"] }), Control::Line(LineOf::Text)),
+            (json!({ "type": "string" }), Control::Line(LineType::Text)),
+            (json!({ "type": "string", "format": "uri" }), Control::Line(LineType::Address)),
+            (json!({ "type": ["string", "null"] }), Control::Line(LineType::Text)),
             (json!({ "type": "integer", "minimum": 1, "maximum": 9 }), Control::Number(whole)),
             (json!({ "type": "number", "minimum": "no" }), Control::Number(Bounds::default())),
             (json!({ "type": "boolean" }), Control::Tick),
@@ -223,13 +223,13 @@ mod tests {
             ),
             (
                 json!({ "anyOf": [{ "type": "string" }, { "type": "null" }] }),
-                Control::Line(LineOf::Text),
+                Control::Line(LineType::Text),
             ),
             (
                 json!({ "type": "array", "items": { "enum": ["x"] } }),
                 Control::Several(offered(&["\"x\""])),
             ),
-            (json!({ "items": { "type": "integer" } }), Control::Lines(Plain::Whole)),
+            (json!({ "items": { "type": "integer" } }), Control::Lines(ScalarType::Whole)),
             (json!({ "type": "array", "items": { "type": "object" } }), Control::Json),
             (json!({ "type": "array" }), Control::Json),
             (json!({ "type": ["string", "integer"] }), Control::Json),
@@ -275,13 +275,16 @@ mod tests {
     #[test]
     fn what_a_tool_takes_at_all() {
         for (schema, expected) in [
-            (json!({}), Blank::Anything),
-            (json!(true), Blank::Anything),
-            (json!(null), Blank::Anything),
-            (json!({ "type": "object" }), Blank::Nothing),
-            (json!({ "type": "object", "properties": {} }), Blank::Nothing),
-            (json!({ "additionalProperties": false }), Blank::Nothing),
-            (json!({ "oneOf": [{ "type": "object" }, { "type": "object" }] }), Blank::Anything),
+            (json!({}), ArgumentForm::Anything),
+            (json!(true), ArgumentForm::Anything),
+            (json!(null), ArgumentForm::Anything),
+            (json!({ "type": "object" }), ArgumentForm::Nothing),
+            (json!({ "type": "object", "properties": {} }), ArgumentForm::Nothing),
+            (json!({ "additionalProperties": false }), ArgumentForm::Nothing),
+            (
+                json!({ "oneOf": [{ "type": "object" }, { "type": "object" }] }),
+                ArgumentForm::Anything,
+            ),
         ] {
             assert_eq!(read(&schema), expected, "{schema}");
         }
@@ -323,7 +326,7 @@ mod tests {
         assert!((3..=MOST_FIELDS).contains(&all), "{all}");
         let wide: serde_json::Map<String, Value> =
             (0..1_000).map(|number| (format!("p{number}"), json!({}))).collect();
-        assert_eq!(read(&json!({ "properties": wide })), Blank::Anything);
+        assert_eq!(read(&json!({ "properties": wide })), ArgumentForm::Anything);
         let many: Vec<usize> = (0..10_000).collect();
         assert_eq!(control(&json!({ "enum": many, "type": "integer" })), {
             Control::Number(Bounds { is_whole: true, ..Bounds::default() })

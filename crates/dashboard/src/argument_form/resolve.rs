@@ -15,7 +15,7 @@ pub(super) struct Resolved<'s> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SchemaType {
     Text,
     Whole,
     Number,
@@ -26,7 +26,7 @@ pub(super) enum Kind {
     Open,
 }
 
-enum Step<'s> {
+enum ResolveStep<'s> {
     To(&'s Value),
     Stay,
     Constants(Vec<&'s Value>),
@@ -40,27 +40,29 @@ pub(super) fn resolve<'s>(root: &'s Value, here: &'s Value) -> Resolved<'s> {
         let Some(layer) = here.as_object() else { return found };
         found.layers.push(layer);
         match step(root, layer) {
-            Step::To(next) => here = next,
-            Step::Stay => return found,
-            Step::Constants(values) => {
+            ResolveStep::To(next) => here = next,
+            ResolveStep::Stay => return found,
+            ResolveStep::Constants(values) => {
                 found.constants = Some(values);
                 return found;
             }
-            Step::Lost => break,
+            ResolveStep::Lost => break,
         }
     }
     found.is_plain = false;
     found
 }
 
-fn step<'s>(root: &'s Value, layer: &'s Map<String, Value>) -> Step<'s> {
+fn step<'s>(root: &'s Value, layer: &'s Map<String, Value>) -> ResolveStep<'s> {
     if let Some(reference) = layer.get("$ref") {
         let pointer = reference.as_str().and_then(|text| text.strip_prefix('#'));
-        return pointer.and_then(|pointer| root.pointer(pointer)).map_or(Step::Lost, Step::To);
+        return pointer
+            .and_then(|pointer| root.pointer(pointer))
+            .map_or(ResolveStep::Lost, ResolveStep::To);
     }
     // `anyOf: [{"required": ["a"]}, …]` beside properties: the server judges that.
     if ["properties", "type", "enum", "const"].iter().any(|key| layer.contains_key(*key)) {
-        return Step::Stay;
+        return ResolveStep::Stay;
     }
     let list = |key: &str| layer.get(key).and_then(Value::as_array);
     if let Some(alternatives) = list("anyOf").or_else(|| list("oneOf")) {
@@ -68,15 +70,15 @@ fn step<'s>(root: &'s Value, layer: &'s Map<String, Value>) -> Step<'s> {
         let rest: Vec<&Value> = alternatives.iter().filter(|value| !is_null(value)).collect();
         let constants: Option<Vec<&Value>> = rest.iter().map(|value| value.get("const")).collect();
         return match (rest.as_slice(), constants) {
-            ([only], _) => Step::To(only),
-            (_, Some(values)) => Step::Constants(values),
-            _ => Step::Lost,
+            ([only], _) => ResolveStep::To(only),
+            (_, Some(values)) => ResolveStep::Constants(values),
+            _ => ResolveStep::Lost,
         };
     }
     match list("allOf").map(Vec::as_slice) {
-        None => Step::Stay,
-        Some([only]) => Step::To(only),
-        Some(_) => Step::Lost,
+        None => ResolveStep::Stay,
+        Some([only]) => ResolveStep::To(only),
+        Some(_) => ResolveStep::Lost,
     }
 }
 
@@ -101,7 +103,7 @@ impl<'s> Resolved<'s> {
         lists.flatten().any(|required| required == name)
     }
 
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> SchemaType {
         let word = match self.get("type") {
             Some(Value::Array(words)) => {
                 let mut rest = words.iter().filter(|word| *word != "null");
@@ -113,13 +115,13 @@ impl<'s> Resolved<'s> {
             None => None,
         };
         match word {
-            Some("string") => Kind::Text,
-            Some("integer") => Kind::Whole,
-            Some("number") => Kind::Number,
-            Some("boolean") => Kind::Flag,
-            Some("array") => Kind::List,
-            Some("object") => Kind::Object,
-            _ => Kind::Open,
+            Some("string") => SchemaType::Text,
+            Some("integer") => SchemaType::Whole,
+            Some("number") => SchemaType::Number,
+            Some("boolean") => SchemaType::Flag,
+            Some("array") => SchemaType::List,
+            Some("object") => SchemaType::Object,
+            _ => SchemaType::Open,
         }
     }
 }
