@@ -3,7 +3,7 @@
 use trunkline_http::{BadBody, BadHead, is_field_value, reason};
 use trunkline_wire::{FaultKind, encode_into, write_error};
 
-use crate::error::CallError;
+use crate::error::{CallError, INVALID_REQUEST};
 use crate::gate::Denied;
 use crate::limits::BATCH_MEMBERS;
 
@@ -116,8 +116,6 @@ impl Refusal {
         }
     }
 }
-
-const INVALID_REQUEST: i32 = -32600;
 
 /// The body of a refusal where no message is expected (RFC 9457).
 pub(super) fn problem(status: u16, detail: &str) -> Vec<u8> {
