@@ -77,9 +77,11 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "pump",
             "registry",
             "stream",
+            "timers",
             "traces",
         ],
     ),
+    ("gateway/timers", &[]),
     (
         "gateway/session",
         &[

@@ -6,7 +6,8 @@ use trunkline_wire::{ALL_VERSIONS, FaultKind, encode, encode_all_into, encode_in
 
 use crate::era::Era;
 
-/// Trunkline's own codes lie outside -32768…-32000, which JSON-RPC and MCP keep for themselves.
+// Trunkline's own codes lie outside -32768…-32000, which JSON-RPC and MCP keep for themselves
+// (JSON-RPC 2.0, 5.1). Each means one thing; docs/errors.md lists them.
 const SERVER_GONE: i32 = -31001;
 const TIMEOUT: i32 = -31002;
 const BUSY: i32 = -31003;
@@ -16,11 +17,16 @@ const SHUTTING_DOWN: i32 = -31006;
 const TURNED_OUT: i32 = -31007;
 pub(crate) const TURNED_DOWN: i32 = -31008;
 const SESSION_ENDED: i32 = -31009;
+/// To a server: its question was not answered in time.
+pub(crate) const NOT_ANSWERED: i32 = -31010;
+/// To a server: the client that it asked has gone.
+pub(crate) const CLIENT_GONE: i32 = -31011;
 
 const PARSE_ERROR: i32 = -32700;
-const INVALID_REQUEST: i32 = -32600;
-const METHOD_NOT_FOUND: i32 = -32601;
+pub(crate) const INVALID_REQUEST: i32 = -32600;
+pub(crate) const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
+const INTERNAL_ERROR: i32 = -32603;
 const HEADER_MISMATCH: i32 = -32020;
 const MISSING_CAPABILITY: i32 = -32021;
 const UNSUPPORTED_VERSION: i32 = -32022;
@@ -106,6 +112,11 @@ pub(crate) enum CallError {
     TurnedOut,
     #[error("the client has ended its session; the call was cancelled and {}", ran(*.may_have_run))]
     SessionEnded { may_have_run: bool },
+    /// A mistake of ours.
+    #[error(
+        "Internal error: {0}; the call may have run (please report this, with Trunkline's log)"
+    )]
+    Internal(&'static str),
 }
 
 fn ran(may_have_run: bool) -> &'static str {
@@ -180,6 +191,7 @@ impl CallError {
             Self::ShuttingDown { .. } => SHUTTING_DOWN,
             Self::TurnedOut => TURNED_OUT,
             Self::SessionEnded { .. } => SESSION_ENDED,
+            Self::Internal(_) => INTERNAL_ERROR,
         }
     }
 
@@ -226,7 +238,7 @@ impl CallError {
             | Self::Busy { .. }
             | Self::TooLarge { .. }
             | Self::BrokenAnswer { .. } => Blame::Upstream,
-            Self::ShuttingDown { .. } => Blame::Trunkline,
+            Self::ShuttingDown { .. } | Self::Internal(_) => Blame::Trunkline,
         }
     }
 
@@ -361,18 +373,25 @@ mod tests {
     }
 
     #[test]
-    fn our_own_codes_are_outside_the_reserved_range() {
-        for code in [
+    fn each_code_of_our_own_means_one_thing_is_not_reserved_and_is_in_the_docs() {
+        let own = [
             SERVER_GONE,
             TIMEOUT,
             BUSY,
             TOO_LARGE,
             BROKEN_ANSWER,
             SHUTTING_DOWN,
+            TURNED_OUT,
             TURNED_DOWN,
             SESSION_ENDED,
-        ] {
-            assert!(!(-32768..=-32000).contains(&code));
+            NOT_ANSWERED,
+            CLIENT_GONE,
+        ];
+        let docs = include_str!("../../../docs/errors.md");
+        for (index, code) in own.iter().enumerate() {
+            assert!(!(-32768..=-32000).contains(code));
+            assert!(!own[..index].contains(code), "{code}");
+            assert_eq!(docs.matches(&format!("| {code} |")).count(), 1, "{code}");
         }
     }
 

@@ -27,6 +27,7 @@ mod registry;
 mod router;
 mod session;
 mod stream;
+mod timers;
 mod traces;
 mod upstream;
 

@@ -10,6 +10,7 @@ mod request_era;
 mod response_sink;
 mod trace;
 
+use std::cell::Cell;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -54,7 +55,8 @@ pub(crate) enum Cancel<'a> {
     SessionEnded,
 }
 
-/// The way back of one call.
+/// The way back of one call. Whoever holds it owes the call its one outcome: dropped without one, it
+/// answers with an internal error, and a debug build panics.
 #[derive(Debug)]
 pub(crate) struct ReplyTo {
     pub(crate) client: Arc<Client>,
@@ -74,6 +76,27 @@ pub(crate) struct ReplyTo {
     pub(crate) record: Option<Arc<CallRecord>>,
     /// It asks for a list of tasks, and is to be shown its client's own.
     pub(crate) lists_tasks: bool,
+    /// It has its outcome, or another holder of the call decides it.
+    settled: Cell<bool>,
+}
+
+/// A call that was not taken, and why. It is not open in its client.
+#[derive(Debug)]
+pub(crate) struct Rejected {
+    pub(crate) reply: ReplyTo,
+    pub(crate) error: CallError,
+}
+
+impl Rejected {
+    /// Boxed: it is large, and rare.
+    pub(crate) fn new(reply: ReplyTo, error: CallError) -> Box<Self> {
+        Box::new(Self { reply, error })
+    }
+
+    /// Answers the call with the error.
+    pub(crate) fn answer(&self, touched: &mut FlushSet) {
+        self.reply.fail_taken(&self.error, touched);
+    }
 }
 
 /// A request that can be handed over again.
@@ -88,11 +111,43 @@ pub(crate) struct Replay {
 }
 
 impl ReplyTo {
+    pub(crate) fn new(
+        client: Arc<Client>,
+        id: Id,
+        progress_token: Option<Box<[u8]>>,
+        sink: ResponseSink,
+        request_era: RequestEra,
+    ) -> Self {
+        Self {
+            client,
+            id,
+            progress_token,
+            sink,
+            request_era,
+            refused: Refused::default(),
+            kept: None,
+            rounds: 0,
+            replay: None,
+            record: None,
+            lists_tasks: false,
+            settled: Cell::new(false),
+        }
+    }
+
+    /// Takes the call out of its client: from now on this one decides its outcome. False: another
+    /// one does, or has.
+    pub(crate) fn claim(&self) -> bool {
+        let is_claimed = self.client.take(&self.id).is_some();
+        self.settled.set(!is_claimed);
+        is_claimed
+    }
+
     /// Delivers a server's response: the same bytes but for the id.
     pub(crate) fn deliver(&self, id_at: Span, payload: Payload<'_>, touched: &mut FlushSet) {
-        if self.client.take(&self.id).is_none() {
-            return; // it has had its outcome
+        if !self.claim() {
+            return;
         }
+        self.settled.set(true);
         if let Some(note) = &self.record {
             note.answered(payload.bytes());
         }
@@ -103,7 +158,7 @@ impl ReplyTo {
         }
     }
 
-    /// The same with more changes, if it is an error: with this code.
+    /// Delivers a server's response with more changes than the id; `code`: it is an error.
     pub(crate) fn deliver_edited(
         &self,
         code: Option<i64>,
@@ -112,9 +167,10 @@ impl ReplyTo {
         changes: &[(Span, &[u8])],
         touched: &mut FlushSet,
     ) {
-        if self.client.take(&self.id).is_none() {
+        if !self.claim() {
             return;
         }
+        self.settled.set(true);
         if let Some(note) = &self.record {
             note.answered(payload.bytes());
         }
@@ -132,13 +188,14 @@ impl ReplyTo {
 
     /// Ends the call with a result of our own.
     pub(crate) fn complete(&self, result: &[u8], touched: &mut FlushSet) {
-        if self.client.take(&self.id).is_some() {
+        if self.claim() {
             self.answer(result, touched);
         }
     }
 
     /// Answers a request that is not open.
     pub(crate) fn answer(&self, result: &[u8], touched: &mut FlushSet) {
+        self.settled.set(true);
         self.noted(Outcome::Asked); // nothing else is answered here
         let mut out = Vec::with_capacity(result.len() + 64);
         self.id.with_token(|id| write_result(id, result, &mut out));
@@ -147,13 +204,14 @@ impl ReplyTo {
 
     /// Ends the call with an error.
     pub(crate) fn fail(&self, error: &CallError, touched: &mut FlushSet) {
-        if self.client.take(&self.id).is_some() {
+        if self.claim() {
             self.fail_taken(error, touched);
         }
     }
 
-    /// The same, if it has been taken out of its client already.
+    /// Answers with an error; the call has been taken out of its client, or was never open there.
     pub(crate) fn fail_taken(&self, error: &CallError, touched: &mut FlushSet) {
+        self.settled.set(true);
         if let Some(note) = &self.record {
             note.failed(error);
         }
@@ -166,6 +224,7 @@ impl ReplyTo {
     /// The call was cancelled and has been taken out of its client. That has no answer, as the
     /// protocol asks, but for a client that did not cancel this very call.
     pub(crate) fn cancelled(&self, how: Cancel<'_>, may_have_run: bool, touched: &mut FlushSet) {
+        self.settled.set(true);
         self.noted(Outcome::Cancelled);
         if matches!(how, Cancel::SessionEnded) {
             let (era, error) = (self.request_era.era(), CallError::SessionEnded { may_have_run });
@@ -199,27 +258,86 @@ impl ReplyTo {
         self.replay.as_ref().is_some_and(|again| again.cut_off > 0)
     }
 
-    /// The same way back for a call that has not been sent yet.
-    pub(crate) fn unsent(&self) -> Self {
-        Self {
-            client: Arc::clone(&self.client),
-            id: self.id.clone(),
-            progress_token: self.progress_token.clone(),
-            sink: self.sink.clone(),
-            request_era: self.request_era.clone(),
-            refused: Refused::default(),
-            kept: None,
-            rounds: 0,
-            replay: self.replay.clone(),
-            record: self.record.clone(),
-            lists_tasks: self.lists_tasks,
-        }
-    }
-
     /// Passes progress on, under the client's own token.
     pub(crate) fn progress(&self, token_at: Span, bytes: &[u8], touched: &mut FlushSet) {
         if let Some(token) = &self.progress_token {
             self.sink.say(bytes, &Edits::one(token_at, token), touched);
         }
+    }
+}
+
+impl Drop for ReplyTo {
+    fn drop(&mut self) {
+        if !self.settled.get() {
+            self.answer_forgotten();
+        }
+    }
+}
+
+impl ReplyTo {
+    /// Nothing else will answer: the client must not wait for ever.
+    #[cold]
+    fn answer_forgotten(&self) {
+        tracing::error!(id = ?self.id, "a call was dropped without an answer: please report this");
+        let mut touched = FlushSet::default();
+        self.client.take(&self.id);
+        self.fail_taken(&CallError::Internal("the call was lost on its way"), &mut touched);
+        touched.flush();
+        // A panic that unwinds drops calls, and they are answered: that is what this is for.
+        debug_assert!(std::thread::panicking(), "a call was dropped without an outcome");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+    use crate::lock::{Mutex, rank};
+
+    /// Keeps what is answered.
+    #[derive(Debug, Default)]
+    struct Answers(Mutex<Vec<String>, rank::FleetAnswer>);
+
+    impl Responder for Answers {
+        fn say(&self, _: &[u8], _: &Edits<'_>, _: &mut FlushSet) -> bool {
+            false
+        }
+
+        fn answer(&self, payload: Payload<'_>, _: &Edits<'_>, _: &mut FlushSet) -> bool {
+            self.0.lock().push(String::from_utf8_lossy(payload.bytes()).into_owned());
+            true
+        }
+
+        fn unanswered(&self, _: &mut FlushSet) {}
+    }
+
+    fn reply(client: &Arc<Client>, sink: &Arc<Answers>) -> ReplyTo {
+        let sink = ResponseSink::Responder(Arc::clone(sink) as Arc<dyn Responder>);
+        ReplyTo::new(Arc::clone(client), Id::new(b"7"), None, sink, RequestEra::Session)
+    }
+
+    #[test]
+    fn a_call_that_is_dropped_is_answered_and_fails_the_test() {
+        let (client, sink) = (Arc::default(), Arc::default());
+        let forgotten = reply(&client, &sink);
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(forgotten)));
+        assert!(dropped.is_err(), "debug builds panic");
+        let answers = sink.0.lock();
+        assert!(
+            matches!(&answers[..], [one] if one.contains("\"id\":7,\"error\":{\"code\":-32603"))
+        );
+    }
+
+    #[test]
+    fn a_call_with_an_outcome_may_be_dropped() {
+        let (client, sink) = (Arc::default(), Arc::default());
+        let touched = &mut FlushSet::default();
+        reply(&client, &sink).fail_taken(&CallError::duplicate_id(), touched);
+        reply(&client, &sink).cancelled(Cancel::Left, false, touched);
+        reply(&client, &sink).answer(b"{}", touched);
+        // It is not open: another one has taken it, and answers.
+        reply(&client, &sink).fail(&CallError::duplicate_id(), touched);
+        assert_eq!(sink.0.lock().len(), 2);
     }
 }

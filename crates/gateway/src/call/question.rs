@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use trunkline_wire::{Edits, Id, Message, Span, decode, member, upstream_id, write_error};
 
 use crate::call::{CallOwner, Client, ResponseSink};
+use crate::error::CLIENT_GONE;
 use crate::limits::OPEN_QUESTIONS;
 use crate::pump::FlushSet;
 
@@ -247,9 +248,6 @@ impl Client {
         }
     }
 }
-
-/// Outside the range JSON-RPC and MCP keep for themselves.
-const CLIENT_GONE: i32 = -31007;
 
 impl Questions {
     fn add(&mut self, question: Question) -> Option<u32> {

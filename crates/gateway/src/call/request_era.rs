@@ -8,7 +8,7 @@ use trunkline_wire::{MODERN, Message, decode};
 use crate::call::question::Abilities;
 use crate::call::{Ability, Level};
 use crate::era::Era;
-use crate::error::{CallError, Missing};
+use crate::error::{CallError, METHOD_NOT_FOUND, Missing};
 use crate::gate::{ANYONE, ONLY_CLIENT};
 
 #[derive(Clone, Debug)]
@@ -145,7 +145,9 @@ impl Stateless {
     /// What an error's code says about the request as such: a tool may well be "not found" by a
     /// method that is.
     pub(crate) fn status_code(&self, code: Option<i64>) -> Option<i64> {
-        code.map(|code| if code == -32601 && self.is_common { 0 } else { code })
+        code.map(
+            |code| if code == i64::from(METHOD_NOT_FOUND) && self.is_common { 0 } else { code },
+        )
     }
 }
 

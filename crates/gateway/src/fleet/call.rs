@@ -7,7 +7,9 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 use trunkline_wire::{Edits, Id, Kind, Span, decode, member, scan};
 
-use crate::call::{Client, Payload, Refused, Replay, ReplyTo, RequestEra, Responder, ResponseSink};
+use crate::call::{
+    Client, Payload, Rejected, Replay, ReplyTo, RequestEra, Responder, ResponseSink,
+};
 use crate::error::{CallError, Remedy};
 use crate::fleet::Fleet;
 use crate::lock::{Mutex, rank};
@@ -183,44 +185,32 @@ fn is_object(text: &[u8]) -> bool {
 fn hand_over(server: &Arc<Server>, message: &[u8], client: Arc<Client>, exit: &Arc<Return>) {
     let Ok(message) = scan(message) else { return };
     let mut touched = FlushSet::default();
-    let mut path = ReplyTo {
-        client,
-        id: Id::new(b"1"),
-        progress_token: None,
-        sink: ResponseSink::Responder(Arc::clone(exit) as Arc<dyn Responder>),
-        request_era: RequestEra::Session,
-        refused: Refused::default(),
-        kept: None,
-        rounds: 0,
-        replay: None,
-        record: None,
-        lists_tasks: false,
-    };
+    let sink = ResponseSink::Responder(Arc::clone(exit) as Arc<dyn Responder>);
+    let mut path = ReplyTo::new(client, Id::new(b"1"), None, sink, RequestEra::Session);
     path.record = server.note(&message, &[], path.asker());
     let onward = path.record.as_deref().and_then(|note| note.onward(&message));
     let onward = onward.as_ref().map(|(at, new)| (*at, &new[..]));
     let changes = onward.as_slice();
-    let mut spare = path.unsent();
     exit.handed_over(); // at the latest now, unless it has to wait
     let connection = server.connection();
     let sent = match &connection {
         Some(connection) => connection.submit(&message, changes, path, &mut touched),
-        None => Err(absence(server)),
+        None => Err(Rejected::new(path, absence(server))),
     };
-    if let Err(error) = sent {
+    if let Err(mut rejected) = sent {
         // One that is there and fails its checks is not waited for.
         let has_gone = connection.is_none()
-            || matches!(error, CallError::ServerGone { may_have_run: false, .. });
-        spare.replay = Some(Replay::new(&message, changes));
-        let turned = match server.waiting_room().filter(|_| has_gone) {
+            || matches!(rejected.error, CallError::ServerGone { may_have_run: false, .. });
+        rejected.reply.replay = Some(Replay::new(&message, changes));
+        let held = match server.waiting_room().filter(|_| has_gone) {
             Some(room) => {
                 connection.iter().for_each(|connection| room.missed(connection));
-                server.hold(spare, &mut touched)
+                server.hold(rejected.reply, &mut touched)
             }
-            None => Err(Box::new((spare, error))),
+            None => Err(rejected),
         };
-        if let Err(turned) = turned {
-            turned.0.fail_taken(&turned.1, &mut touched);
+        if let Err(rejected) = held {
+            rejected.answer(&mut touched);
         }
     }
     touched.flush();

@@ -1,7 +1,9 @@
 //! A stream that is being read, and who gets what comes.
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,6 +23,11 @@ pub(crate) trait Reader: Debug + Send {
     fn take(&mut self, source: &SourceHandle, touched: &mut FlushSet);
     /// The stream has ended; what is left in the buffer is all there will be.
     fn ended(&mut self, touched: &mut FlushSet);
+    /// A call of this reader has panicked: nothing more is read, and what belongs to the stream ends
+    /// with an error.
+    fn panicked(&mut self, touched: &mut FlushSet) {
+        self.ended(touched);
+    }
 }
 
 /// A source, for whoever wants to hold it for a while or end it.
@@ -161,8 +168,37 @@ impl Source {
     }
 
     /// The reader was asked to look again.
-    pub(super) fn poked(&mut self, touched: &mut FlushSet) {
+    pub(super) fn poked(&mut self, touched: &mut FlushSet) -> More {
         self.reader.take(&self.handle, touched);
+        More::Maybe
+    }
+
+    /// Runs the reader's code. A panic in it ends this stream, and not the thread that moves the
+    /// bytes of everybody else: once per read, not per message, so that it costs nothing.
+    pub(super) fn guarded(
+        &mut self,
+        touched: &mut FlushSet,
+        run: impl FnOnce(&mut Self, &mut FlushSet) -> More,
+    ) -> More {
+        // What a panic leaves half done is this reader's own, which ends.
+        match catch_unwind(AssertUnwindSafe(|| run(self, touched))) {
+            Ok(more) => more,
+            Err(panic) => self.panicked(&*panic, touched),
+        }
+    }
+
+    #[cold]
+    fn panicked(&mut self, panic: &(dyn Any + Send), touched: &mut FlushSet) -> More {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let what = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
+        tracing::error!(
+            "an internal error ends one connection; the others go on (please report this): {what}"
+        );
+        let ended = catch_unwind(AssertUnwindSafe(|| self.reader.panicked(touched)));
+        if ended.is_err() {
+            tracing::error!("and another one while it was ended");
+        }
+        More::Never
     }
 
     /// Says that nothing more will come.

@@ -191,20 +191,27 @@ fn an_outbox_whose_stream_breaks_is_closed_without_being_used() {
     thread.join().unwrap().unwrap();
 }
 
-/// A reader with a defect.
+/// A reader with a defect where nothing guards the thread against it: when it is dropped.
 #[derive(Debug, Default)]
 struct Clumsy(Vec<u8>);
 
 impl Reader for Clumsy {
     fn room(&mut self) -> &mut Vec<u8> {
+        self.0.reserve(10);
         &mut self.0
     }
 
-    fn take(&mut self, _: &SourceHandle, _: &mut FlushSet) {
-        panic!("as it must never");
+    fn take(&mut self, source: &SourceHandle, _: &mut FlushSet) {
+        source.forget();
     }
 
     fn ended(&mut self, _: &mut FlushSet) {}
+}
+
+impl Drop for Clumsy {
+    fn drop(&mut self) {
+        panic!("as it must never");
+    }
 }
 
 #[test]
@@ -216,4 +223,47 @@ fn whoever_waits_for_the_end_learns_of_a_panic() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async { tokio::time::timeout(LIMIT, pump.ended()).await.unwrap() });
     assert!(thread.join().is_err());
+}
+
+/// Panics when it reads this line.
+#[derive(Debug)]
+struct Fragile(Heard);
+
+impl Reader for Fragile {
+    fn room(&mut self) -> &mut Vec<u8> {
+        self.0.room()
+    }
+
+    fn take(&mut self, source: &SourceHandle, touched: &mut FlushSet) {
+        let before = self.0.lines.remainder().len();
+        self.0.take(source, touched);
+        assert!(before < 7, "injected");
+    }
+
+    fn ended(&mut self, touched: &mut FlushSet) {
+        self.0.ended(touched);
+    }
+}
+
+#[test]
+fn a_panic_in_one_reader_ends_its_stream_and_no_other() {
+    let (pump, thread) = Pump::start().unwrap();
+    let (read, write) = pipe();
+    let (sender, broken) = channel();
+    let heard = Heard { lines: Lines::new(1 << 20), news: sender, onward: None };
+    pump.read(Input::pipe(nonblocking(read)), Box::new(Fragile(heard)));
+    let (other_read, other_write) = pipe();
+    let other = listen(&pump, other_read, None);
+    let (mut write, mut other_write) =
+        (std::fs::File::from(write), std::fs::File::from(other_write));
+    write.write_all(b"fine\n").unwrap();
+    assert_eq!(broken.recv_timeout(LIMIT).unwrap(), "fine");
+    write.write_all(b"this is fatal\n").unwrap();
+    assert_eq!(broken.recv_timeout(LIMIT).unwrap(), "this is fatal");
+    assert!(broken.recv_timeout(LIMIT).unwrap().starts_with("end:"), "it is told that it ends");
+    assert!(broken.recv_timeout(LIMIT).is_err(), "and dropped");
+    writeln!(other_write, "still here").unwrap();
+    assert_eq!(other.recv_timeout(LIMIT).unwrap(), "still here");
+    pump.stop();
+    thread.join().unwrap().unwrap();
 }

@@ -103,8 +103,14 @@ impl Thread {
                 self.watched.insert(token, Watched::Outbox(outbox));
             }
             Order::Poke(token) => {
-                if let Some(Watched::Source(source)) = self.watched.get_mut(&token) {
-                    source.poked(&mut self.touched);
+                let more = match self.watched.get_mut(&token) {
+                    Some(Watched::Source(source)) => {
+                        source.guarded(&mut self.touched, Source::poked)
+                    }
+                    _ => More::Maybe,
+                };
+                if more == More::Never {
+                    self.forget(token);
                 }
             }
             Order::Forget(token) => self.forget(token),
@@ -119,7 +125,7 @@ impl Thread {
             self.files.push(token);
         } else if let Err(error) = source.watch() {
             tracing::error!(%error, "a stream cannot be watched");
-            source.end(&mut self.touched);
+            source.guarded(&mut self.touched, Source::end);
             return;
         }
         self.watched.insert(token, Watched::Source(source));
@@ -131,7 +137,10 @@ impl Thread {
         }
         let more = match self.watched.get_mut(&token) {
             Some(Watched::Source(source)) if source.is_file() && source.is_held() => More::Maybe,
-            Some(Watched::Source(source)) => source.read(flags.intersects(GONE), &mut self.touched),
+            Some(Watched::Source(source)) => {
+                let is_gone = flags.intersects(GONE);
+                source.guarded(&mut self.touched, |source, touched| source.read(is_gone, touched))
+            }
             Some(Watched::Outbox(outbox)) => {
                 if flags.intersects(GONE) {
                     outbox.close();

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use trunkline_catalog::config::Share;
 use trunkline_catalog::{Route as Owner, ToolRoute};
-use trunkline_wire::{Edits, Id, Message, Span, decode, find};
+use trunkline_wire::{Edits, Message, Span, decode, find};
 
-use crate::call::{Asker, CallRecord, Client, Refused, Replay, ReplyTo};
+use crate::call::{Client, Replay, ReplyTo};
 use crate::era::Era;
 use crate::error::CallError;
 use crate::pump::FlushSet;
@@ -22,6 +22,9 @@ type Changes<'a> = &'a [(Span, &'a [u8])];
 /// Where a request may say which server it is for, when nothing else does.
 const ADDRESS: [&str; 2] = ["_meta", "trunkline/server"];
 
+/// The router has found a tool by its name.
+const UNNAMED: CallError = CallError::Internal("a call was routed that names no tool");
+
 impl Session {
     /// A tool call: the hot path.
     pub(super) fn call(
@@ -30,7 +33,9 @@ impl Session {
         owner: &Owner,
         touched: &mut FlushSet,
     ) {
-        let Some(name_at) = asked.message.params.name else { return };
+        let Some(name_at) = asked.message.params.name else {
+            return asked.refuse(&UNNAMED, touched);
+        };
         self.send(asked, owner.server, &[(name_at, &owner.name_token)], Shown::All, touched);
     }
 
@@ -41,7 +46,9 @@ impl Session {
         subtool: &Subtool<'_>,
         touched: &mut FlushSet,
     ) {
-        let Some(name_at) = asked.message.params.name else { return };
+        let Some(name_at) = asked.message.params.name else {
+            return asked.refuse(&UNNAMED, touched);
+        };
         let changes: Changes<'_> =
             &[(name_at, &subtool.owner.name_token), (subtool.arguments, subtool.args)];
         self.send(asked, subtool.owner.server, changes, Shown::All, touched);
@@ -83,7 +90,9 @@ impl Session {
         shown: Shown,
         touched: &mut FlushSet,
     ) {
-        let Some(server) = asked.snapshot.server(place) else { return };
+        let Some(server) = asked.snapshot.server(place) else {
+            return asked.refuse(&CallError::Internal("a tool's server is not known"), touched);
+        };
         let Some(connection) = asked.snapshot.connection(place) else {
             if server.share == Share::PerSession {
                 return asked.refuse(&absent(server), touched); // its calls are with other processes
@@ -259,7 +268,7 @@ fn submit(
     (changes, shown): (Changes<'_>, Shown),
     touched: &mut FlushSet,
 ) {
-    let SessionRequest { message, door, snapshot, client, manner, .. } = asked;
+    let message = asked.message;
     let mut path = way_back(asked);
     path.record = connection.note(message, changes, &path);
     path.lists_tasks = shown == Shown::OwnTasks;
@@ -267,18 +276,15 @@ fn submit(
     let onward = note.as_deref().and_then(|note| note.onward(message));
     let both = with(changes, onward.as_ref());
     let changes = both.as_deref().unwrap_or(changes);
-    let Err(error) = connection.submit(message, changes, path, touched) else { return };
-    let asked =
-        SessionRequest { message, id: Id::new(message.id()), door, snapshot, client, manner };
-    let has_gone = matches!(error, CallError::ServerGone { may_have_run: false, .. });
-    if let Some(room) = server.waiting_room().filter(|_| has_gone) {
-        room.missed(connection);
-        return wait_for(asked, server, (changes, shown), note, touched);
+    let Err(rejected) = connection.submit(message, changes, path, touched) else { return };
+    let has_gone = matches!(rejected.error, CallError::ServerGone { may_have_run: false, .. });
+    match server.waiting_room().filter(|_| has_gone) {
+        Some(room) => {
+            room.missed(connection);
+            wait_for(message, rejected.reply, server, changes, touched);
+        }
+        None => rejected.answer(touched),
     }
-    if let Some(note) = note {
-        note.failed(&error);
-    }
-    asked.refuse(&error, touched);
 }
 
 /// A request for a server that is not there: something may be called by its key although it does not
@@ -294,29 +300,28 @@ fn hold(
         // It has come while the request was read.
         Some(connection) => submit(asked, server, &connection, (changes, shown), touched),
         None => {
-            let SessionRequest { message, client, manner, door, .. } = asked;
-            let note = server.note(message, changes, Asker { client, manner, door });
-            let onward = note.as_deref().and_then(|note| note.onward(message));
+            let message = asked.message;
+            let mut path = way_back(asked);
+            path.record = server.note(message, changes, path.asker());
+            path.lists_tasks = shown == Shown::OwnTasks;
+            let onward = path.record.as_deref().and_then(|note| note.onward(message));
             let both = with(changes, onward.as_ref());
             let changes = both.as_deref().unwrap_or(changes);
-            wait_for(asked, server, (changes, shown), note, touched);
+            wait_for(message, path, server, changes, touched);
         }
     }
 }
 
 fn wait_for(
-    asked: SessionRequest<'_>,
+    message: &Message<'_>,
+    mut path: ReplyTo,
     server: &Server,
-    (changes, shown): (Changes<'_>, Shown),
-    note: Option<Arc<CallRecord>>,
+    changes: Changes<'_>,
     touched: &mut FlushSet,
 ) {
-    let again = Replay::new(asked.message, changes);
-    let lists_tasks = shown == Shown::OwnTasks;
-    let path = ReplyTo { record: note, replay: Some(again), lists_tasks, ..way_back(asked) };
-    if let Err(turned) = server.hold(path, touched) {
-        let (path, error) = *turned;
-        path.fail_taken(&error, touched);
+    path.replay = Some(Replay::new(message, changes));
+    if let Err(rejected) = server.hold(path, touched) {
+        rejected.answer(touched);
     }
 }
 
@@ -334,19 +339,8 @@ fn way_back(asked: SessionRequest<'_>) -> ReplyTo {
     let token = message.params.meta_progress_token.map(|span| span.of(message.bytes));
     // Anything else is no token; it goes through as it is.
     let token = token.filter(|token| matches!(token.first(), Some(b'"' | b'-' | b'0'..=b'9')));
-    ReplyTo {
-        client: Arc::clone(client),
-        id,
-        progress_token: token.map(Into::into),
-        sink: door.clone(),
-        request_era: manner.clone(),
-        refused: Refused::default(),
-        kept: None,
-        rounds: 0,
-        replay: None,
-        record: None,
-        lists_tasks: false,
-    }
+    let token = token.map(Into::into);
+    ReplyTo::new(Arc::clone(client), id, token, door.clone(), manner.clone())
 }
 
 pub(super) fn absent(server: &Server) -> CallError {

@@ -11,6 +11,7 @@ use crate::call::{CallHandle, Waiting};
 use crate::error::CallError;
 use crate::limits::SUBSCRIBED;
 use crate::pump::FlushSet;
+use crate::session::asked::refuse_in;
 use crate::session::{Session, SessionRequest};
 use crate::upstream::{Connection, Server};
 
@@ -111,7 +112,13 @@ impl Session {
             if client.take(&id).is_none() {
                 return;
             }
-            let Ok(message) = scan(&bytes) else { return };
+            let Ok(message) = scan(&bytes) else {
+                let mut touched = FlushSet::default();
+                let error = CallError::Internal("a request that waited is unreadable");
+                id.with_token(|id| refuse_in(manner.era(), id, &error, &door, &mut touched));
+                touched.flush();
+                return;
+            };
             let snapshot = session.context.view.snapshot();
             let (door, client, manner) = (&door, &client, &manner);
             let asked =

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 use trunkline_wire::{
     Edits, Fault, FaultKind, Id, Kind, Message, Span, elements, encode_into, scan, upstream_id,
 };
 
-use crate::call::{Audience, CallHandle, CallOwner, Observers, Payload, ReplyTo};
+use crate::call::{Audience, CallHandle, CallOwner, Observers, Payload, Rejected, ReplyTo};
 use crate::deadlines::Deadlines;
 use crate::era::{Era, Stamp};
 use crate::error::CallError;
@@ -61,8 +60,6 @@ pub(crate) struct Connection {
     pub(crate) has_tasks: AtomicBool,
     /// What stands in our own requests to it.
     stamp: Stamp,
-    /// Where what takes time is done; none in tests without one.
-    pub(super) runtime: Option<Handle>,
     /// The server said that some of its lists have changed: which (`ListKind` as bits), and a bell.
     pub(crate) stale: AtomicU8,
     pub(crate) changed: Notify,
@@ -137,7 +134,6 @@ impl Connection {
             told_level: AtomicU8::new(u8::MAX),
             has_tasks: AtomicBool::new(false),
             stamp: own_stamp(b"{}"),
-            runtime: Handle::try_current().ok(),
             stale: AtomicU8::new(0),
             changed: Notify::new(),
             deadlines,
@@ -179,17 +175,17 @@ impl Connection {
     }
 
     /// Passes a client's request on, with `changes` made: the server's own name for what it is
-    /// about. Every other byte is the client's.
+    /// about. Every other byte is the client's. `Err`: the caller still owes the call its outcome.
     pub(crate) fn submit(
         self: &Arc<Self>,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
         path: ReplyTo,
         touched: &mut FlushSet,
-    ) -> Result<(), CallError> {
+    ) -> Result<(), Box<Rejected>> {
         // Relaxed: a call that is made at the moment of the verdict may still be sent.
         if self.is_failing.load(Ordering::Relaxed) {
-            return Err(self.failing());
+            return Err(Rejected::new(path, self.failing()));
         }
         match &self.outfit.room {
             None => self.submit_now(message, changes, path, touched),
@@ -197,24 +193,30 @@ impl Connection {
         }
     }
 
-    /// The same, past those who wait.
+    /// Passes a client's request on at once, past the calls that wait for the server.
     pub(super) fn submit_now(
         self: &Arc<Self>,
         message: &Message<'_>,
         changes: &[(Span, &[u8])],
         mut path: ReplyTo,
         touched: &mut FlushSet,
-    ) -> Result<(), CallError> {
+    ) -> Result<(), Box<Rejected>> {
         if path.request_era.era() != self.era() {
             return self.submit_across(message, changes, path, touched);
         }
-        let state = self.prepare_within_modern(message, &mut path)?;
+        let state = match self.prepare_within_modern(message, &mut path) {
+            Ok(state) => state,
+            Err(error) => return Err(Rejected::new(path, error)),
+        };
         let mut pending = self.pending.lock();
-        let id = self.next_id(&mut pending)?;
+        let id = match self.next_id(&mut pending) {
+            Ok(id) => id,
+            Err(error) => return Err(Rejected::new(path, error)),
+        };
         // Everything under the lock: an answer or the server's end can only come afterwards.
         let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
         if !path.client.open(&path.id, CallHandle::Sent { carrier, id }) {
-            return Err(CallError::duplicate_id());
+            return Err(Rejected::new(path, CallError::duplicate_id()));
         }
         let sent = with_digits(id, |digits| {
             let mut edits = under_our_id(message, &path, digits, changes);
@@ -239,10 +241,10 @@ impl Connection {
     pub(super) fn sent(
         &self,
         id: UpstreamId,
-        path: ReplyTo,
+        mut path: ReplyTo,
         sent: Result<u64, Refused>,
         mut pending: MutexGuard<'_, Pending>,
-    ) -> Result<(), CallError> {
+    ) -> Result<(), Box<Rejected>> {
         match sent {
             Ok(sent_at) => {
                 if let Some(note) = &path.record {
@@ -256,7 +258,8 @@ impl Connection {
             Err(refused) => {
                 drop(pending);
                 path.client.take(&path.id);
-                Err(self.refusal(refused))
+                path.kept = None; // it was for this server
+                Err(Rejected::new(path, self.refusal(refused)))
             }
         }
     }
@@ -334,10 +337,15 @@ impl Connection {
         touched.flush();
     }
 
-    /// The same, before a request that follows at once: down a pipe they are written together.
+    /// A notification of our own before a request that follows at once: down a pipe they are written
+    /// together.
     pub(crate) fn notify_before_request(&self, message: &[u8]) {
         match self.line {
-            Transport::Pipe(_) => self.tell(message, &Edits::new(), &mut FlushSet::default()),
+            Transport::Pipe(_) => {
+                let mut touched = FlushSet::default();
+                self.tell(message, &Edits::new(), &mut touched);
+                touched.leave_to_next();
+            }
             Transport::Post(_) => self.notify(message),
         }
     }
@@ -362,6 +370,8 @@ impl Connection {
         origin: Option<UpstreamId>,
         touched: &mut FlushSet,
     ) {
+        #[cfg(test)]
+        assert!(!payload.bytes().ends_with(b"\"a panic is injected\"}"), "injected");
         // Looked at where it lies: it is large, and moving it is felt.
         let scanned = scan(payload.bytes());
         let message = match &scanned {

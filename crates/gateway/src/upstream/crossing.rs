@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 
 use trunkline_wire::{Edits, Kind, Message, Span, decode, encode, find, scan};
 
-use crate::call::{Ability, CallHandle, CallOwner, Level, Payload, ReplyTo, RequestEra, Stateless};
+use crate::call::{
+    Ability, CallHandle, CallOwner, Level, Payload, Rejected, ReplyTo, RequestEra, Stateless,
+};
 use crate::era::{self, Era, InputRequest, Translated, Unsealable};
 use crate::error::CallError;
 use crate::pump::FlushSet;
@@ -91,7 +93,7 @@ impl Connection {
         changes: &[(Span, &[u8])],
         mut path: ReplyTo,
         touched: &mut FlushSet,
-    ) -> Result<(), CallError> {
+    ) -> Result<(), Box<Rejected>> {
         if let RequestEra::Stateless(how) = &path.request_era {
             if message.params.request_state.is_some() {
                 return self.parking.resume(message, path, touched);
@@ -99,10 +101,13 @@ impl Connection {
             self.raise_level(how.level);
         }
         let mut pending = self.pending.lock();
-        let id = self.next_id(&mut pending)?;
+        let id = match self.next_id(&mut pending) {
+            Ok(id) => id,
+            Err(error) => return Err(Rejected::new(path, error)),
+        };
         let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
         if !path.client.open(&path.id, CallHandle::Sent { carrier, id }) {
-            return Err(CallError::duplicate_id());
+            return Err(Rejected::new(path, CallError::duplicate_id()));
         }
         let translated = self.translated(id, message, changes, &mut path);
         let heading = Heading::of(message, changes);

@@ -200,19 +200,9 @@ mod tests {
 
     fn path(message: &Message<'_>, who: &str) -> ReplyTo {
         let how = Stateless::read(message, &who.as_bytes().into()).unwrap();
-        ReplyTo {
-            client: Arc::default(),
-            id: Id::new(b"1"),
-            progress_token: None,
-            sink: ResponseSink::Responder(Arc::new(Discard)),
-            request_era: RequestEra::Stateless(how),
-            refused: Default::default(),
-            kept: None,
-            rounds: 0,
-            replay: None,
-            record: None,
-            lists_tasks: false,
-        }
+        let sink = ResponseSink::Responder(Arc::new(Discard));
+        let era = RequestEra::Stateless(how);
+        ReplyTo::new(Arc::default(), Id::new(b"1"), None, sink, era)
     }
 
     impl Rig {
@@ -280,7 +270,9 @@ mod tests {
         let again = call(&format!(r#""requestState":"{state}","inputResponses":{{}},"#));
         let again = scan(again.as_bytes()).unwrap();
         let late = parking.resume(&again, path(&again, "alice"), &mut FlushSet::default());
-        assert!(late.unwrap_err().to_string().contains("it has expired"));
+        let late = late.unwrap_err();
+        late.answer(&mut FlushSet::default());
+        assert!(late.error.to_string().contains("it has expired"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use trunkline_catalog::Listing;
 use trunkline_wire::{Edits, Message, Span, scan};
 
-use crate::call::{CallRecord, Replay, ReplyTo};
+use crate::call::{CallRecord, Rejected, Replay, ReplyTo};
 use crate::deadlines::Tick;
 use crate::error::CallError;
 use crate::limits::{KEPT_REQUEST, LASTING_LIFE};
@@ -43,7 +43,7 @@ impl Connection {
         changes: &[(Span, &[u8])],
         mut path: ReplyTo,
         touched: &mut FlushSet,
-    ) -> Result<(), CallError> {
+    ) -> Result<(), Box<Rejected>> {
         // Who comes again is known by its very words, and has its place with the server already.
         if message.params.request_state.is_some() {
             return self.submit_now(message, changes, path, touched);
@@ -59,7 +59,7 @@ impl Connection {
         };
         // Behind those who came before; whose turn it is, is decided in one place.
         let within = self.outfit.timeout.or(self.limits.call);
-        room.admit(path, cause, within).map_err(|turned| turned.1)?;
+        room.admit(path, cause, within)?;
         room.release(touched);
         Ok(())
     }
@@ -85,12 +85,12 @@ impl Connection {
         }
         again.deadline = deadline;
         again.cut_off += u8::from(may_have_run);
-        if path.client.take(&path.id).is_none() {
-            return; // it has had its outcome
+        if !path.claim() {
+            return;
         }
         let left = deadline.map(|deadline| self.deadlines.left(deadline));
-        if let Err(turned) = room.admit(path, Cause::Away, left) {
-            turned.0.fail_taken(error, touched);
+        if let Err(rejected) = room.admit(path, Cause::Away, left) {
+            rejected.reply.fail_taken(error, touched);
         }
     }
 

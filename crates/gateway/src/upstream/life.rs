@@ -37,6 +37,8 @@ pub(super) struct Life<'a> {
     /// Its stdout has ended; its stderr has.
     output_ended: CancellationToken,
     words_ended: CancellationToken,
+    /// Trunkline itself has failed on what it wrote.
+    output_failed: CancellationToken,
     output: Option<SourceHandle>,
     tasks: JoinSet<()>,
     started: Instant,
@@ -69,6 +71,7 @@ impl<'a> Life<'a> {
             words: Arc::new(LastWords::new(Arc::clone(&server.secrets))),
             output_ended: CancellationToken::new(),
             words_ended: CancellationToken::new(),
+            output_failed: CancellationToken::new(),
             output: None,
             tasks: JoinSet::new(),
             started,
@@ -92,7 +95,8 @@ impl<'a> Life<'a> {
         let pump = &self.supervisor.pump;
         let (connection, ended) = (Arc::clone(&self.connection), self.output_ended.clone());
         let limit = self.supervisor.limits.message;
-        let output = Output { lines: Lines::new(limit), connection, ended };
+        let failed = self.output_failed.clone();
+        let output = Output { lines: Lines::new(limit), connection, ended, failed };
         self.output = Some(pump.attend(stdout, Box::new(output), &self.outbox, stdin));
         let (words, key) = (Arc::clone(&self.words), self.server.key.clone());
         let ended = self.words_ended.clone().drop_guard();
@@ -187,6 +191,10 @@ impl<'a> Life<'a> {
             self.words_ended.cancelled().await;
         };
         drop(timeout(LAST_OUTPUT, rest).await);
+        if self.output_failed.is_cancelled() {
+            return "wrote something that Trunkline failed on (an internal error: see its log)"
+                .to_owned();
+        }
         exit.map_or_else(|| "closed its input or output".to_owned(), |exit| exit.to_string())
     }
 
@@ -249,6 +257,7 @@ struct Output {
     lines: Lines,
     connection: Arc<Connection>,
     ended: CancellationToken,
+    failed: CancellationToken,
 }
 
 impl Reader for Output {
@@ -282,5 +291,10 @@ impl Reader for Output {
             tracing::debug!(server = %self.connection.key, "its output ended in mid-line");
         }
         self.ended.cancel();
+    }
+
+    fn panicked(&mut self, touched: &mut FlushSet) {
+        self.failed.cancel();
+        self.ended(touched);
     }
 }

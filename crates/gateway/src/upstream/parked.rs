@@ -6,9 +6,9 @@ use std::sync::{Arc, Weak};
 
 use trunkline_wire::{Edits, Message, write_error};
 
-use crate::call::{CallHandle, CallOwner, Client, Payload, ReplyTo, Stateless};
+use crate::call::{CallHandle, CallOwner, Client, Payload, Rejected, ReplyTo, Stateless};
 use crate::era::{self, InputRequest};
-use crate::error::CallError;
+use crate::error::{CallError, NOT_ANSWERED};
 use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::upstream::connection::Connection;
@@ -54,9 +54,6 @@ pub(super) enum Outcome {
     Response(Shape, Vec<u8>),
     Failure(CallError),
 }
-
-/// Outside the range JSON-RPC and MCP keep for themselves.
-const NOT_ANSWERED: i32 = -31007;
 
 pub(super) fn gone(why: &str) -> CallError {
     CallError::BadState(why.to_owned())
@@ -148,20 +145,20 @@ impl Parked {
         outcome: Outcome,
         path: ReplyTo,
         touched: &mut FlushSet,
-    ) -> Result<(), CallError> {
+    ) -> Result<(), Box<Rejected>> {
         let connection = self.connection.upgrade();
         match (outcome, connection) {
-            (Outcome::Failure(error), _) => Err(error),
+            (Outcome::Failure(error), _) => Err(Rejected::new(path, error)),
             (Outcome::Response(shape, bytes), Some(connection)) => {
                 // Nothing is open for it: it is answered as if it had been.
                 let carrier: Arc<dyn CallOwner> = Arc::clone(&connection) as Arc<dyn CallOwner>;
                 if !path.client.open(&path.id, CallHandle::Sent { carrier, id: self.id }) {
-                    return Err(CallError::duplicate_id());
+                    return Err(Rejected::new(path, CallError::duplicate_id()));
                 }
                 connection.deliver_across(path, shape, Payload::Owned(bytes), touched);
                 Ok(())
             }
-            (Outcome::Response(..), None) => Err(gone("its server has gone")),
+            (Outcome::Response(..), None) => Err(Rejected::new(path, gone("its server has gone"))),
         }
     }
 

@@ -8,12 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::time::{Instant, sleep};
 use trunkline_wire::{Edits, Message, decode, scan, write_result};
 
-use crate::call::{Ability, CallHandle, CallOwner, Payload, ReplyTo, RequestEra, Stateless};
+use crate::call::{
+    Ability, CallHandle, CallOwner, Payload, Rejected, ReplyTo, RequestEra, Stateless,
+};
 use crate::era::{self, Seal, Unsealable};
 use crate::error::CallError;
 use crate::limits::{BUNDLE, PARKED, PARKED_CALLS, REMEMBERED_WAITS, STATE};
 use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
+use crate::timers::Timers;
 use crate::upstream::connection::Connection;
 use crate::upstream::crossing::Shape;
 use crate::upstream::parked::{Outcome, Parked, Question, State, gone};
@@ -31,6 +34,8 @@ pub(crate) struct Parking {
     /// Elicitations that were given an id of ours.
     numbered: AtomicU64,
     pub(crate) tasks: Tasks,
+    /// For what is to be done later about calls, whose connection may have gone by then.
+    pub(super) timers: Timers,
 }
 
 #[derive(Debug, Default)]
@@ -49,6 +54,7 @@ impl Parking {
             places: Mutex::default(),
             numbered: AtomicU64::new(0),
             tasks: Tasks::default(),
+            timers: Timers::new(),
         }
     }
 
@@ -104,7 +110,19 @@ impl Parking {
         message: &Message<'_>,
         path: ReplyTo,
         touched: &mut FlushSet,
-    ) -> Result<(), CallError> {
+    ) -> Result<(), Box<Rejected>> {
+        match self.recognise_for(message, &path) {
+            Ok(parked) => self.resume_parked(&parked, message, path, touched),
+            Err(error) => Err(Rejected::new(path, error)),
+        }
+    }
+
+    /// The call that a request comes again for.
+    fn recognise_for(
+        &self,
+        message: &Message<'_>,
+        path: &ReplyTo,
+    ) -> Result<Arc<Parked>, CallError> {
         let RequestEra::Stateless(how) = &path.request_era else {
             return Err(gone("it is not of this conversation"));
         };
@@ -113,15 +131,25 @@ impl Parking {
         if path.client.is_open(&path.id) {
             return Err(CallError::duplicate_id());
         }
+        Ok(parked)
+    }
+
+    fn resume_parked(
+        &self,
+        parked: &Parked,
+        message: &Message<'_>,
+        path: ReplyTo,
+        touched: &mut FlushSet,
+    ) -> Result<(), Box<Rejected>> {
         let mut state = parked.state.lock();
         if let Some(outcome) = state.outcome.take() {
             drop(state);
-            self.leave(&parked);
+            self.leave(parked);
             parked.pass_answers(message, touched);
             return parked.deliver(outcome, path, touched);
         }
         if state.waiting.is_some() {
-            return Err(CallError::BadState("the call is being answered".to_owned()));
+            return Err(Rejected::new(path, gone("the call is being answered")));
         }
         let responses = message.text(message.params.input_responses);
         let mut answers = Vec::new();
@@ -131,23 +159,24 @@ impl Parking {
                 Some(Ok(answer)) => answers.push((question.id.clone(), answer)),
                 Some(Err(())) => {
                     let why = format!("`inputResponses.{key}` is no object");
-                    return Err(CallError::InvalidParams(why));
+                    return Err(Rejected::new(path, CallError::InvalidParams(why)));
                 }
                 None => {}
             }
         }
-        let connection = parked.connection.upgrade();
-        let connection = connection.ok_or_else(|| gone("its server has gone"))?;
+        let Some(connection) = parked.connection.upgrade() else {
+            return Err(Rejected::new(path, gone("its server has gone")));
+        };
         if answers.len() == state.questions.len() {
             match connection.unpark(parked.id, message, path)? {
-                None => drop(self.leave(&parked)),
+                None => drop(self.leave(parked)),
                 // Its answer is just being brought here.
                 Some(path) => state.waiting = Some(path),
             }
             state.questions.clear();
         } else {
             state.questions.retain(|question| !answers.iter().any(|(id, _)| *id == question.id));
-            self.ask_for(&parked, &state, &path, touched);
+            self.ask_for(parked, &state, &path, touched);
         }
         drop(state);
         for (id, answer) in answers {
@@ -231,7 +260,7 @@ impl Parking {
         parked.told.store(self.millis(), Ordering::Relaxed);
         let mut state = parked.state.lock();
         if let Some(path) = state.waiting.take()
-            && path.client.take(&path.id).is_some()
+            && path.claim()
         {
             self.ask_for(parked, &state, &path, &mut touched);
         }
@@ -326,17 +355,24 @@ impl Connection {
     /// Tells the client soon, and gives the call up when it has not come again for too long.
     fn look_after(&self, parked: &Arc<Parked>) {
         let (parking, parked) = (Arc::clone(&self.parking), Arc::clone(parked));
-        let Some(runtime) = &self.runtime else { return parking.tell(&parked) };
-        drop(runtime.spawn(async move {
+        // The gateway's, and not the connection's: a client may come again after its server has gone.
+        let timers = Arc::downgrade(&parking);
+        let waited_for = Arc::clone(&parked);
+        let is_told_later = parking.timers.run(async move {
             sleep(BUNDLE).await;
-            parking.tell(&parked);
+            if let Some(parking) = timers.upgrade() {
+                parking.tell(&waited_for);
+            }
             // It may be over long before.
-            let parked = Arc::downgrade(&{ parked });
+            let parked = Arc::downgrade(&{ waited_for });
             sleep(PARKED).await;
-            if let Some(parked) = parked.upgrade() {
+            if let (Some(parking), Some(parked)) = (timers.upgrade(), parked.upgrade()) {
                 parking.expire(&parked);
             }
-        }));
+        });
+        if !is_told_later {
+            parking.tell(&parked);
+        }
     }
 
     /// A parked call has its client again. `Some`: it has just been answered.
@@ -345,11 +381,11 @@ impl Connection {
         id: UpstreamId,
         message: &Message<'_>,
         mut path: ReplyTo,
-    ) -> Result<Option<ReplyTo>, CallError> {
+    ) -> Result<Option<ReplyTo>, Box<Rejected>> {
         let mut pending = self.pending.lock();
         let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
         if !path.client.open(&path.id, CallHandle::Sent { carrier, id }) {
-            return Err(CallError::duplicate_id());
+            return Err(Rejected::new(path, CallError::duplicate_id()));
         }
         path.kept = Some(message.bytes.into());
         let Some(entry) = pending.get_mut(id) else { return Ok(Some(path)) };

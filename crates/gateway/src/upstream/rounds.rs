@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use tokio::time::sleep;
 use trunkline_wire::{Edits, Kind, Message, decode, member, scan, upstream_id};
 
-use crate::call::{CallHandle, CallOwner, Cancel, Payload, ReplyTo};
+use crate::call::{CallHandle, CallOwner, Cancel, ReplyTo};
 use crate::era::{self, InputRequest};
 use crate::error::{CallError, TURNED_DOWN};
 use crate::limits::{OPEN_QUESTIONS, ROUNDS};
@@ -40,8 +40,8 @@ impl Rounds {
         result: &[u8],
         touched: &mut FlushSet,
     ) {
-        if path.client.take(&path.id).is_none() {
-            return; // it has had its outcome
+        if !path.claim() {
+            return;
         }
         path.rounds += 1;
         // Clients tell elicitations apart by these, whichever servers and calls they come from.
@@ -61,7 +61,7 @@ impl Rounds {
         });
         let carrier: Arc<dyn CallOwner> = Arc::clone(&rounds) as Arc<dyn CallOwner>;
         if !path.client.open(&path.id, CallHandle::Sent { carrier, id: 0 }) {
-            return;
+            return path.fail_taken(&CallError::duplicate_id(), touched);
         }
         *rounds.open.lock() = Some(Open { path, answers });
         rounds.ask(touched);
@@ -100,13 +100,15 @@ impl Rounds {
             let Some(open) = open.take() else { return };
             open
         };
-        if path.client.take(&path.id).is_none() {
+        if !path.claim() {
             return;
         }
         let keys = self.requests.iter().map(|request| request.key.clone());
         let answers: Vec<_> = keys.zip(answers.into_iter().flatten()).collect();
         let kept = path.kept.clone().unwrap_or_default();
-        let Ok(request) = scan(&kept) else { return };
+        let Ok(request) = scan(&kept) else {
+            return path.fail_taken(&CallError::Internal("a kept request is unreadable"), touched);
+        };
         let again = era::retried(&request, &answers, self.state.as_deref());
         self.connection.submit_again(&again, path, touched);
     }
@@ -127,12 +129,9 @@ impl Rounds {
 
     /// A client that never answers is not waited for any longer than a server would be.
     fn limit(self: &Arc<Self>) {
-        let (Some(limit), Some(runtime)) = (self.connection.limits.call, &self.connection.runtime)
-        else {
-            return;
-        };
+        let Some(limit) = self.connection.limits.call else { return };
         let rounds = Arc::downgrade(self);
-        drop(runtime.spawn(async move {
+        self.connection.parking.timers.run(async move {
             sleep(limit).await;
             if let Some(rounds) = rounds.upgrade() {
                 let mut touched = FlushSet::default();
@@ -142,7 +141,7 @@ impl Rounds {
                 rounds.end(&CallError::NotAnswered { method, code, why }, &mut touched);
                 touched.flush();
             }
-        }));
+        });
     }
 
     fn answered(&self, answer: &Message<'_>, touched: &mut FlushSet) {
@@ -213,7 +212,9 @@ impl CallOwner for Rounds {
 impl Connection {
     /// Makes a request again that was kept as this server gets it.
     fn submit_again(self: &Arc<Self>, request: &[u8], path: ReplyTo, touched: &mut FlushSet) {
-        let Ok(message) = scan(request) else { return };
+        let Ok(message) = scan(request) else {
+            return path.fail_taken(&CallError::Internal("a kept request is unreadable"), touched);
+        };
         let mut pending = self.pending.lock();
         let id = match self.next_id(&mut pending) {
             Ok(id) => id,
@@ -221,17 +222,15 @@ impl Connection {
         };
         let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
         if !path.client.open(&path.id, CallHandle::Sent { carrier, id }) {
-            return;
+            drop(pending);
+            return path.fail_taken(&CallError::duplicate_id(), touched);
         }
-        let (client, call, door) = (Arc::clone(&path.client), path.id.clone(), path.sink.clone());
         let sent = with_digits(id, |digits| {
             let edits = under_our_id(&message, &path, digits, &[]);
             self.line.request(id, &Heading::of(&message, &[]), request, &edits, touched)
         });
-        if let Err(error) = self.sent(id, path, sent, pending) {
-            client.take(&call);
-            let response = call.with_token(|id| error.response(id));
-            door.answer(Payload::Owned(response), &Edits::new(), touched);
+        if let Err(rejected) = self.sent(id, path, sent, pending) {
+            rejected.answer(touched);
         }
     }
 }

@@ -14,7 +14,7 @@ use trunkline_catalog::config::{
 };
 use trunkline_wire::{Message, Span};
 
-use crate::call::{Asker, Audience, CallRecord, Observers, ReplyTo};
+use crate::call::{Asker, Audience, CallRecord, Observers, Rejected, ReplyTo};
 use crate::error::CallError;
 use crate::events::Event;
 use crate::identity::Identity;
@@ -32,7 +32,7 @@ use crate::upstream::probe::Known;
 use crate::upstream::remembered::Remembered;
 use crate::upstream::remote::Spoken;
 use crate::upstream::state::{State, Status};
-use crate::upstream::wait_queue::{Cause, Turned, WaitQueue};
+use crate::upstream::wait_queue::{Cause, WaitQueue};
 
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -401,11 +401,11 @@ impl Server {
     }
 
     /// Keeps a call that waits for the server, or says why it cannot wait.
-    pub(crate) fn hold(&self, path: ReplyTo, touched: &mut FlushSet) -> Result<(), Turned> {
+    pub(crate) fn hold(&self, path: ReplyTo, touched: &mut FlushSet) -> Result<(), Box<Rejected>> {
         let Some(room) = self.waiting_room() else {
             let error =
                 CallError::ServerAbsent { server: self.key.to_string(), why: self.absence() };
-            return Err(Box::new((path, error)));
+            return Err(Rejected::new(path, error));
         };
         room.admit(path, Cause::Away, self.calls.timeout.or(self.provisions.call))?;
         room.release(touched); // it may have come back at this moment

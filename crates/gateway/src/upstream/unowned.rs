@@ -73,17 +73,16 @@ impl Connection {
     }
 
     fn wait_for_real_answer(self: &Arc<Self>, id: UpstreamId) {
-        let Some(runtime) = &self.runtime else {
-            self.settle_suspected(id);
-            return;
-        };
         let connection = Arc::downgrade(self);
-        drop(runtime.spawn(async move {
+        let is_settled_later = self.parking.timers.run(async move {
             sleep(REAL_ANSWER).await;
             if let Some(connection) = connection.upgrade() {
                 connection.settle_suspected(id);
             }
-        }));
+        });
+        if !is_settled_later {
+            self.settle_suspected(id);
+        }
     }
 
     /// Nothing better will come: the call ends with the answer that may be its own, if it is still

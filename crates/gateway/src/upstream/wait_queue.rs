@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use trunkline_wire::{Edits, scan};
 
-use crate::call::{CallHandle, CallOwner, Cancel, ReplyTo};
+use crate::call::{CallHandle, CallOwner, Cancel, Rejected, ReplyTo};
 use crate::error::CallError;
 use crate::identity::Identity;
 use crate::limits::{
@@ -77,9 +77,6 @@ pub(crate) enum Cause {
     Turn,
 }
 
-/// A call that cannot wait here: its way back, and why.
-pub(crate) type Turned = Box<(ReplyTo, CallError)>;
-
 impl WaitQueue {
     pub(crate) fn new(
         key: Identity,
@@ -130,7 +127,7 @@ impl WaitQueue {
         path: ReplyTo,
         cause: Cause,
         within: Option<Duration>,
-    ) -> Result<(), Turned> {
+    ) -> Result<(), Box<Rejected>> {
         let patience = match cause {
             Cause::Away => WAITING_TIME,
             Cause::Turn => LONGEST_TURN,
@@ -139,22 +136,22 @@ impl WaitQueue {
         self.keep(Held { path, until, cause })
     }
 
-    fn keep(self: &Arc<Self>, held: Held) -> Result<(), Turned> {
+    fn keep(self: &Arc<Self>, held: Held) -> Result<(), Box<Rejected>> {
         let size = held.path.replay.as_ref().map_or(0, |again| again.request.len());
         let mut state = self.state.lock();
         if held.cause == Cause::Away && state.standing == Standing::Shut {
             let what = "is not running".to_owned();
-            return Err(Box::new((held.path, self.gone(what, false))));
+            return Err(Rejected::new(held.path, self.gone(what, false)));
         }
         if state.held.len() >= WAITING_CALLS || state.bytes + size > WAITING_BYTES {
             let why = "too many calls wait for it";
             let error = CallError::Busy { server: self.key.to_string(), why };
-            return Err(Box::new((held.path, error)));
+            return Err(Rejected::new(held.path, error));
         }
         let id = state.last.wrapping_add(1);
         let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
         if !held.path.client.open(&held.path.id, CallHandle::Sent { carrier, id }) {
-            return Err(Box::new((held.path, CallError::duplicate_id())));
+            return Err(Rejected::new(held.path, CallError::duplicate_id()));
         }
         state.last = id;
         state.bytes += size;
@@ -236,7 +233,7 @@ impl WaitQueue {
                 return;
             }
             let Some(held) = self.state.lock().next() else { return };
-            if held.path.client.take(&held.path.id).is_none() {
+            if !held.path.claim() {
                 cancelled(&held.path, touched);
                 continue;
             }
@@ -251,23 +248,31 @@ impl WaitQueue {
         touched: &mut FlushSet,
     ) {
         let Held { path, until, cause } = held;
-        let spare = path.unsent();
         let request = path.replay.as_ref().map(|again| Box::clone(&again.request));
         let request = request.unwrap_or_default();
-        let Ok(message) = scan(&request) else { return };
+        let Ok(message) = scan(&request) else {
+            return path.fail_taken(&CallError::Internal("a kept request is unreadable"), touched);
+        };
         let door = path.sink.clone();
-        match connection.submit_now(&message, &[], path, touched) {
-            Ok(()) => door.handed_over(),
+        let Err(rejected) = connection.submit_now(&message, &[], path, touched) else {
+            return door.handed_over();
+        };
+        let rejected = match *rejected {
             // It has gone again at this very moment, and the call has not run.
-            Err(CallError::ServerGone { may_have_run: false, .. }) if self.holds => {
+            Rejected { reply, error: CallError::ServerGone { may_have_run: false, .. } }
+                if self.holds =>
+            {
                 self.missed(connection);
-                let kept = self.keep(Held { path: spare, until, cause });
-                if let Err(turned) = kept {
-                    turned.0.fail_taken(&self.in_this_case(&turned.0, turned.1), touched);
+                match self.keep(Held { path: reply, until, cause }) {
+                    Ok(()) => return,
+                    Err(rejected) => *rejected,
                 }
             }
-            Err(error) => spare.fail_taken(&self.in_this_case(&spare, error), touched),
-        }
+            rejected => rejected,
+        };
+        let Rejected { reply, error } = rejected;
+        let error = self.in_this_case(&reply, error);
+        reply.fail_taken(&error, touched);
     }
 
     /// Nobody needs to wait any longer: the server does not come back.
@@ -354,9 +359,9 @@ fn cancelled(path: &ReplyTo, touched: &mut FlushSet) {
 
 /// Ends a call that was taken out of the room; at this moment its client may have cancelled it.
 fn fail(path: &ReplyTo, error: &CallError, touched: &mut FlushSet) {
-    match path.client.take(&path.id) {
-        Some(_) => path.fail_taken(error, touched),
-        None => cancelled(path, touched),
+    match path.claim() {
+        true => path.fail_taken(error, touched),
+        false => cancelled(path, touched),
     }
 }
 

@@ -511,6 +511,7 @@ mod tests {
         }
         assert_eq!(slots, REMOTE_CONNECTIONS);
         assert_eq!(pool.waiting.len(), 1000 - REMOTE_CONNECTIONS);
+        touched.flush();
     }
 
     #[test]
@@ -527,6 +528,7 @@ mod tests {
         pool.forget(1);
         pool.forget(2);
         assert_eq!((pool.waiting.len(), pool.delayed.len(), pool.waiting_bytes), (0, 0, 0));
+        touched.flush();
     }
 
     #[test]
@@ -546,5 +548,6 @@ mod tests {
         assert!(needed.not_opened().is_some_and(|streams| streams.is_empty()));
         assert_eq!(needed.open_more(), 0, "not at once again");
         assert!(pool(Gate::Shut).not_opened().is_none());
+        touched.flush();
     }
 }

@@ -252,6 +252,12 @@ impl Reader for Responses {
         touched.hold_if_crowded(source);
     }
 
+    fn panicked(&mut self, touched: &mut FlushSet) {
+        let what =
+            "answered with something that Trunkline failed on (an internal error: see its log)";
+        self.break_off(what, touched);
+    }
+
     fn ended(&mut self, touched: &mut FlushSet) {
         if let Some(incoming) = &mut self.incoming {
             incoming.facts.keep = None;

@@ -228,6 +228,10 @@ impl Reader for Decrypting {
     fn ended(&mut self, touched: &mut FlushSet) {
         self.inner.ended(touched);
     }
+
+    fn panicked(&mut self, touched: &mut FlushSet) {
+        self.inner.panicked(touched);
+    }
 }
 
 #[cfg(test)]

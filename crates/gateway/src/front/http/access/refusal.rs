@@ -3,7 +3,7 @@
 use trunkline_http::{BadBody, BadHead, is_field_value, reason};
 use trunkline_wire::{FaultKind, encode_into, write_error};
 
-use crate::error::CallError;
+use crate::error::{CallError, INVALID_REQUEST};
 use crate::gate::Denied;
 use crate::limits::BATCH_MEMBERS;
 
@@ -116,8 +116,6 @@ impl Refusal {
         }
     }
 }
-
-const INVALID_REQUEST: i32 = -32600;
 
 pub(crate) const PROBLEM: &[u8] = b"application/problem+json";
 

@@ -94,19 +94,8 @@ impl Rig {
         outbox.connect(Input::socket(ours.into()).unwrap().1, &self.pump);
         let request =
             format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}"#);
-        let path = ReplyTo {
-            request_era: crate::call::RequestEra::Session,
-            refused: crate::call::Refused::default(),
-            kept: None,
-            rounds: 0,
-            replay: None,
-            record: None,
-            lists_tasks: false,
-            client: Arc::default(),
-            id: Id::new(b"7"),
-            progress_token: None,
-            sink: ResponseSink::Line(outbox.clone()),
-        };
+        let (sink, era) = (ResponseSink::Line(outbox.clone()), crate::call::RequestEra::Session);
+        let path = ReplyTo::new(Arc::default(), Id::new(b"7"), None, sink, era);
         let mut touched = FlushSet::default();
         self.connection
             .submit(&scan(request.as_bytes()).unwrap(), &[], path, &mut touched)
@@ -210,6 +199,25 @@ fn every_way_to_send_an_answer() {
             let got = got.unwrap_or_else(|error| panic!("{error}: {response}"));
             assert!(got.contains("{\"a\":1}") && !got.contains('\n'), "{got}: {response}");
         }
+    }
+}
+
+#[test]
+fn a_panic_over_one_answer_fails_its_call_and_no_other() {
+    let rig = Rig::new();
+    let fatal = r#"{"jsonrpc":"2.0","id":ID,"result":{},"x":"a panic is injected"}"#;
+    for (body, expected) in [(fatal, "an internal error"), (ANSWER, "{\"a\":1}")] {
+        let mut server = rig.plug();
+        let script = thread::spawn(move || {
+            let (_, id) = asked(&mut server);
+            server.write_all(sized(JSON, &body.replace("ID", &id)).as_bytes()).unwrap();
+            server
+        });
+        let outcome = rig.call();
+        assert_eq!(outcome.is_err(), body == fatal);
+        let outcome = outcome.unwrap_or_else(|error| error);
+        assert!(outcome.contains(expected), "{outcome}");
+        drop(script.join().unwrap());
     }
 }
 
