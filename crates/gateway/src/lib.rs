@@ -35,8 +35,8 @@ pub use embedder::{Asked as AskedEmbedder, Embedder};
 pub use events::{CallEnded, CallManner, Event, EventSink, Outcome, RequestEnded};
 pub use finder::{FoundTool, SearchQuery, SearchResult};
 pub use fleet::{
-    Answer, Applied, CallFailure, CustomInfo, FailureKind, Fleet, Listed, Offer, OfferMark,
-    Retired, ServerInfo, ToolCall, ToolInfo, Verdict,
+    Answer, Applied, CallFailure, CustomInfo, FailureKind, Fleet, Offer, OfferMark, Retired,
+    ServedList, ServerInfo, ToolCall, ToolInfo, Verdict,
 };
 pub use front::http::{
     Attachment, ConnectedClient, ConnectedClients, HttpOptions, Way, WebHeaders, WebReply,

@@ -12,7 +12,7 @@ use trunkline_wire::{
 use crate::call::{Discard, Payload, Responder, ResponseSink};
 use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
-use crate::session::Session;
+use crate::session::{Session, receive};
 
 /// One client; dropping it ends its session.
 #[derive(Debug)]
@@ -94,7 +94,8 @@ impl LocalClient {
     fn pass(&self, message: &[u8], exit: Arc<dyn Responder>) {
         let snapshot = self.session.context.view.snapshot();
         let mut touched = FlushSet::default();
-        self.session.receive(message, &ResponseSink::Responder(exit), &snapshot, &mut touched);
+        let sink = ResponseSink::Responder(exit);
+        receive(&self.session, message, &sink, &snapshot, &mut touched);
         touched.flush();
     }
 

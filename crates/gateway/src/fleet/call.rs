@@ -1,4 +1,4 @@
-//! A call of a tool from inside this process, beside all clients.
+//! Calls of tools from inside this process, without a client's session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,6 @@ use crate::call::{
     Client, Payload, Rejected, Replay, ReplyTo, RequestEra, Responder, ResponseSink,
 };
 use crate::error::{CallError, Remedy};
-use crate::fleet::Fleet;
 use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::session::leave;
@@ -28,15 +27,15 @@ pub struct ToolCall {
     pub arguments: Vec<u8>,
     /// A JSON object for `_meta`.
     pub meta: Option<Vec<u8>>,
-    /// Who calls, to those who keep account.
+    /// The caller, for the audit log.
     pub who: Option<Arc<str>>,
     /// The `traceparent` it came with, if it came with one.
     pub traceparent: Option<String>,
-    /// What its client calls it, if that is something else; for those who follow requests.
+    /// What its client calls it, if that is another name; for traces.
     pub asked: Option<String>,
     /// A tool that the config does not show by itself: it is behind a custom tool.
     pub is_behind: bool,
-    /// When the answer is of no use any more; besides, what holds for every call holds.
+    /// When the answer is of no use any more. The limits of every call hold besides.
     pub deadline: Option<Instant>,
 }
 
@@ -94,63 +93,63 @@ pub enum FailureKind {
     Refused(Vec<u8>),
 }
 
-impl Fleet {
-    /// Calls a tool. Dropping the future cancels the call. Nobody can be asked anything on its
-    /// behalf: a server that tries is told so.
-    pub async fn call(&self, call: ToolCall) -> Result<Answer, CallFailure> {
-        let started = Instant::now();
-        let (server, message) = self.prepared(&call)?;
-        let client = Arc::new(Client::default());
-        client.introduces_itself(&self.info, b"{}");
-        client.is_quiet();
-        if let Some(who) = call.who {
-            client.is_known_as(who);
-        }
-        let (sender, receiver) = oneshot::channel();
-        let handed = Arc::new(Mutex::new(None));
-        let exit = Return {
-            sender: Mutex::new(Some(sender)),
-            handed: Arc::clone(&handed),
-            parent: call.traceparent,
-            asked: call.asked,
-        };
-        let leaving = Leaving { client: Arc::clone(&client) };
-        hand_over(&server, &message, client, &Arc::new(exit));
-        let answer = match call.deadline {
-            None => receiver.await,
-            Some(deadline) => timeout_at(deadline, receiver).await.map_err(|_| late(&server))?,
-        };
-        drop(leaving);
-        let handed = handed.lock().unwrap_or(started);
-        let ended = Instant::now();
-        let (routed, executed) = (handed - started, ended - handed);
-        match answer {
-            Ok(Returned::Answer(message)) => understood(message, routed, executed, &server),
-            Ok(Returned::Refusal(message)) => Err(refused(&message, &server)),
-            Err(_) => Err(failure(FailureKind::Gone { may_have_run: true }, "there was no answer")),
-        }
+/// Calls a tool of this server; `info` is the `clientInfo` of the caller.
+pub(super) async fn call(
+    server: &Arc<Server>,
+    info: &[u8],
+    call: ToolCall,
+) -> Result<Answer, CallFailure> {
+    let started = Instant::now();
+    let message = prepared(server, &call)?;
+    let client = Arc::new(Client::default());
+    client.introduces_itself(info, b"{}");
+    client.is_quiet();
+    if let Some(who) = call.who {
+        client.is_known_as(who);
     }
+    let (sender, receiver) = oneshot::channel();
+    let handed = Arc::new(Mutex::new(None));
+    let exit = InternalSink {
+        sender: Mutex::new(Some(sender)),
+        handed: Arc::clone(&handed),
+        parent: call.traceparent,
+        asked: call.asked,
+    };
+    let cancel = CancelOnDrop { client: Arc::clone(&client) };
+    hand_over(server, &message, client, &Arc::new(exit));
+    let answer = match call.deadline {
+        None => receiver.await,
+        Some(deadline) => timeout_at(deadline, receiver).await.map_err(|_| late(server))?,
+    };
+    drop(cancel);
+    let handed = handed.lock().unwrap_or(started);
+    let ended = Instant::now();
+    let (routed, executed) = (handed - started, ended - handed);
+    match answer {
+        Ok(Response::Answer(message)) => understood(message, routed, executed, server),
+        Ok(Response::Refusal(message)) => Err(refused(&message, server)),
+        Err(_) => Err(failure(FailureKind::Gone { may_have_run: true }, "there was no answer")),
+    }
+}
 
-    /// The server, and the request as it gets it.
-    fn prepared(&self, call: &ToolCall) -> Result<(Arc<Server>, Vec<u8>), CallFailure> {
-        let ToolCall { server: id, tool, arguments, meta, is_behind, .. } = call;
-        let Some(server) = self.find(id) else {
-            let words = format!("there is no server `{id}`");
-            return Err(failure(FailureKind::NoSuchServer, &words));
-        };
-        let Some(listing) = server.listing() else { return Err(absent(&server)) };
-        let filter = server.filter();
-        let mut tools = listing.tools().iter();
-        let known = tools.find(|known| known.name == *tool && (*is_behind || filter.shows(tool)));
-        let Some(known) = known else {
-            let words = format!("server `{}` has no tool `{tool}`", server.key);
-            return Err(failure(FailureKind::NoSuchTool, &words));
-        };
-        let message = request(known.name_token(), arguments, meta.as_deref());
-        message.map(|message| (server, message)).map_err(|what| {
-            failure(FailureKind::Unreadable, &format!("{what} must be a JSON object"))
-        })
-    }
+pub(super) fn no_such_server(id: &str) -> CallFailure {
+    failure(FailureKind::NoSuchServer, &format!("there is no server `{id}`"))
+}
+
+/// The request as the server gets it.
+fn prepared(server: &Server, call: &ToolCall) -> Result<Vec<u8>, CallFailure> {
+    let ToolCall { tool, arguments, meta, is_behind, .. } = call;
+    let Some(listing) = server.listing() else { return Err(absent(server)) };
+    let filter = server.filter();
+    let mut tools = listing.tools().iter();
+    let known = tools.find(|known| known.name == *tool && (*is_behind || filter.shows(tool)));
+    let Some(known) = known else {
+        let words = format!("server `{}` has no tool `{tool}`", server.key);
+        return Err(failure(FailureKind::NoSuchTool, &words));
+    };
+    let message = request(known.name_token(), arguments, meta.as_deref());
+    message
+        .map_err(|what| failure(FailureKind::Unreadable, &format!("{what} must be a JSON object")))
 }
 
 /// A request that fits a line. The error: what is no object.
@@ -182,7 +181,7 @@ fn is_object(text: &[u8]) -> bool {
     })
 }
 
-fn hand_over(server: &Arc<Server>, message: &[u8], client: Arc<Client>, exit: &Arc<Return>) {
+fn hand_over(server: &Arc<Server>, message: &[u8], client: Arc<Client>, exit: &Arc<InternalSink>) {
     let Ok(message) = scan(message) else { return };
     let mut touched = FlushSet::default();
     let sink = ResponseSink::Responder(Arc::clone(exit) as Arc<dyn Responder>);
@@ -198,7 +197,7 @@ fn hand_over(server: &Arc<Server>, message: &[u8], client: Arc<Client>, exit: &A
         None => Err(Rejected::new(path, absence(server))),
     };
     if let Err(mut rejected) = sent {
-        // One that is there and fails its checks is not waited for.
+        // A server that is connected but fails its health checks is not waited for.
         let has_gone = connection.is_none()
             || matches!(rejected.error, CallError::ServerGone { may_have_run: false, .. });
         rejected.reply.replay = Some(Replay::new(&message, changes));
@@ -288,41 +287,40 @@ fn error_in(message: &[u8]) -> Vec<u8> {
     scan(message).map(|message| message.text(message.error).to_vec()).unwrap_or_default()
 }
 
-/// What came back.
 #[derive(Debug)]
-enum Returned {
+enum Response {
     Answer(Vec<u8>),
     Refusal(Vec<u8>),
 }
 
-/// The door of one call.
+/// Where the answer to one call leaves.
 #[derive(Debug)]
-struct Return {
-    sender: Mutex<Option<oneshot::Sender<Returned>>, rank::FleetAnswer>,
+struct InternalSink {
+    sender: Mutex<Option<oneshot::Sender<Response>>, rank::FleetAnswer>,
     /// When it was handed over to its server.
     handed: Arc<Mutex<Option<Instant>, rank::FleetHanded>>,
     parent: Option<String>,
     asked: Option<String>,
 }
 
-impl Return {
-    fn send(&self, returned: Returned) -> bool {
+impl InternalSink {
+    fn send(&self, returned: Response) -> bool {
         self.sender.lock().take().is_some_and(|sender| sender.send(returned).is_ok())
     }
 }
 
-impl Responder for Return {
-    /// Nobody listens to anything but the answer, and nobody can be asked.
+impl Responder for InternalSink {
+    /// Only the answer is listened to, and no client can be asked.
     fn say(&self, _: &[u8], _: &Edits<'_>, _: &mut FlushSet) -> bool {
         false
     }
 
     fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, _: &mut FlushSet) -> bool {
-        self.send(Returned::Answer(whole(&payload, edits)))
+        self.send(Response::Answer(whole(&payload, edits)))
     }
 
     fn refuse(&self, _: i64, payload: Payload<'_>, edits: &Edits<'_>, _: &mut FlushSet) -> bool {
-        self.send(Returned::Refusal(whole(&payload, edits)))
+        self.send(Response::Refusal(whole(&payload, edits)))
     }
 
     fn unanswered(&self, _: &mut FlushSet) {
@@ -348,12 +346,12 @@ fn whole(payload: &Payload<'_>, edits: &Edits<'_>) -> Vec<u8> {
     whole
 }
 
-/// Cancels a call nobody waits for any more; one that has ended is not open.
-struct Leaving {
+/// Cancels a call whose future was dropped; one that has ended is not open.
+struct CancelOnDrop {
     client: Arc<Client>,
 }
 
-impl Drop for Leaving {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         let mut touched = FlushSet::default();
         leave(&self.client, &Id::new(b"1"), &mut touched);

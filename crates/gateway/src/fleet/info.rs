@@ -1,14 +1,14 @@
-//! What is known about the servers of a fleet at one moment.
+//! What is known about the servers and tools of a fleet at one moment.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::time::Instant;
 use trunkline_catalog::Listing;
-use trunkline_catalog::config::{ServerSpec, ToolFilter};
+use trunkline_catalog::config::ToolFilter;
 
 use crate::era::Era;
-use crate::fleet::Fleet;
 use crate::upstream::{Failure, Hints, Retry, Server, State, Status};
 
 #[derive(Clone, Debug)]
@@ -42,14 +42,14 @@ pub struct ServerInfo {
     pub tools: usize,
 }
 
-/// The tools of a server that may be called, looked at where they are: there may be thousands.
+/// The tools of a server that may be called. They are borrowed, since there may be thousands.
 #[derive(Clone, Debug, Default)]
 pub struct Offer {
     listing: Option<Arc<Listing>>,
     filter: Arc<ToolFilter>,
 }
 
-/// Tells an offer from a later one, and keeps nothing of it.
+/// Identifies an offer without keeping it, to notice a later one.
 #[derive(Clone, Debug)]
 pub struct OfferMark {
     listing: Weak<Listing>,
@@ -71,6 +71,10 @@ impl ToolInfo<'_> {
 }
 
 impl Offer {
+    pub(super) fn new(listing: Option<Arc<Listing>>, filter: Arc<ToolFilter>) -> Self {
+        Self { listing, filter }
+    }
+
     pub fn tools(&self) -> impl Iterator<Item = ToolInfo<'_>> {
         let listed = self.listing.iter().flat_map(|listing| listing.tools());
         let shown = listed.filter(|tool| self.filter.shows(&tool.name));
@@ -84,52 +88,14 @@ impl Offer {
 }
 
 impl OfferMark {
-    /// The same, not only alike.
+    /// Is it the very same offer, not only an equal one?
     pub fn is_of(&self, offer: &Offer) -> bool {
         let now = offer.mark();
         self.listing.ptr_eq(&now.listing) && self.filter.ptr_eq(&now.filter)
     }
 }
 
-impl Fleet {
-    /// In the order in which they were given.
-    pub fn servers(&self) -> Vec<ServerInfo> {
-        self.registry.servers().iter().map(|server| info(server)).collect()
-    }
-
-    pub fn server(&self, id: &str) -> Option<ServerInfo> {
-        self.find(id).map(|server| info(&server))
-    }
-
-    /// How a server was started, or is going to be when it is tried again.
-    pub fn spec(&self, id: &str) -> Option<ServerSpec> {
-        self.find(id).map(|server| server.spec())
-    }
-
-    /// What a server says about how to use it, while it runs.
-    pub fn instructions(&self, id: &str) -> Option<String> {
-        self.find(id)?.live()?.hello.instructions.clone()
-    }
-
-    /// What a server has said that it can do, while it runs.
-    pub fn capabilities(&self, id: &str) -> Vec<&'static str> {
-        let live = self.find(id).and_then(|server| server.live());
-        live.map(|live| live.hello.capabilities()).unwrap_or_default()
-    }
-
-    /// The last lines that a server has written to stderr, in this life or in its last one.
-    pub fn stderr(&self, id: &str) -> Vec<String> {
-        self.find(id).map(|server| server.stderr()).unwrap_or_default()
-    }
-
-    /// The tools of a server that may be called. `None`: there is no such server.
-    pub fn tools(&self, id: &str) -> Option<Offer> {
-        let server = self.find(id)?;
-        Some(Offer { listing: server.listing(), filter: server.filter() })
-    }
-}
-
-fn info(server: &Server) -> ServerInfo {
+pub(super) fn info(server: &Server) -> ServerInfo {
     let status = server.status();
     let connection = server.connection();
     let Status { state, protocol, identity, pid, started_in, restarts, .. } = status;
@@ -150,5 +116,22 @@ fn info(server: &Server) -> ServerInfo {
         waiting_calls: server.waiting_calls(),
         last_message: connection.and_then(|connection| connection.last_heard()),
         tools: server.listing().map_or(0, |listing| listing.tools().len()),
+    }
+}
+
+/// A custom tool as it is listed.
+#[derive(Clone, Debug)]
+pub struct CustomInfo {
+    name: String,
+    definition: Bytes,
+}
+
+impl CustomInfo {
+    pub(super) fn new(name: String, definition: Bytes) -> Self {
+        Self { name, definition }
+    }
+
+    pub fn tool(&self) -> ToolInfo<'_> {
+        ToolInfo { name: &self.name, definition: &self.definition }
     }
 }

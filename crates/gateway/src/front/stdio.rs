@@ -12,7 +12,7 @@ use crate::call::ResponseSink;
 use crate::front::signals::{OnHangup, Signals};
 use crate::limits::{END_OF_INPUT, LAST_FLUSH, SIGNALLED, ShutdownGrace};
 use crate::pump::{FlushSet, Outbox, Pump, Reader, SourceHandle};
-use crate::session::{Session, abandon, refuse_oversize};
+use crate::session::{Session, abandon, receive, refuse_oversize};
 use crate::stream::{Input, Sink};
 
 /// Serves until the client goes or a signal comes, then ends what is open. `finish` is told how the
@@ -95,7 +95,7 @@ impl Reader for Stdin {
         while let Some(line) = self.lines.next_line() {
             match line {
                 Line::Whole(line) if line.iter().all(u8::is_ascii_whitespace) => {}
-                Line::Whole(line) => session.receive(line, door, &snapshot, touched),
+                Line::Whole(line) => receive(session, line, door, &snapshot, touched),
                 // Whose it is may be known from its beginning,
                 Line::TooLong(head) => match salvage_token(head) {
                     Some(id) => refuse_oversize(id, limit, door, touched),
@@ -120,7 +120,7 @@ impl Reader for Stdin {
             refuse_oversize(id, self.limit, &self.door, touched);
         } else if !rest.iter().all(u8::is_ascii_whitespace) {
             let snapshot = self.session.context.view.snapshot();
-            self.session.receive(rest, &self.door, &snapshot, touched);
+            receive(&self.session, rest, &self.door, &snapshot, touched);
         }
         self.ended.cancel();
     }

@@ -1,4 +1,4 @@
-//! Requests that go on to a server, and what is said about those that have none to go to.
+//! Requests that go on to a server, and those for which no server is found.
 
 use std::sync::Arc;
 
@@ -6,222 +6,233 @@ use trunkline_catalog::config::Share;
 use trunkline_catalog::{Route as Owner, ToolRoute};
 use trunkline_wire::{Edits, Message, Span, decode, find};
 
-use crate::call::{Client, Replay, ReplyTo};
+use crate::call::{Client, Replay, ReplyTo, RequestEra};
 use crate::era::Era;
 use crate::error::CallError;
 use crate::pump::FlushSet;
 use crate::registry::Snapshot;
 use crate::router::{Forward, ResourceAction, Subtool};
-use crate::session::tasks::{Shown, is_about_tasks, is_task_list, only_with_tasks, unaddressed};
-use crate::session::{Session, SessionRequest};
+use crate::session::client_session::Session;
+use crate::session::request::SessionRequest;
+use crate::session::tasks::{self, Shown, is_about_tasks, is_task_list};
+use crate::session::waiting::{confirm_when_asked, retry_when_ready, retry_when_settled};
 use crate::upstream::{Connection, Server};
 
 /// What is replaced in a request.
 type Changes<'a> = &'a [(Span, &'a [u8])];
 
-/// Where a request may say which server it is for, when nothing else does.
+/// Where a request may name its server, when neither a name nor a URI identifies it.
 const ADDRESS: [&str; 2] = ["_meta", "trunkline/server"];
 
 /// The router has found a tool by its name.
 const UNNAMED: CallError = CallError::Internal("a call was routed that names no tool");
 
-impl Session {
-    /// A tool call: the hot path.
-    pub(super) fn call(
-        self: &Arc<Self>,
-        asked: SessionRequest<'_>,
-        owner: &Owner,
-        touched: &mut FlushSet,
-    ) {
-        let Some(name_at) = asked.message.params.name else {
-            return asked.refuse(&UNNAMED, touched);
-        };
-        self.send(asked, owner.server, &[(name_at, &owner.name_token)], Shown::All, touched);
-    }
+/// A tool call: the hot path.
+pub(super) fn call(asked: SessionRequest<'_>, owner: &Owner, touched: &mut FlushSet) {
+    let Some(name_at) = asked.message.params.name else {
+        return asked.refuse(&UNNAMED, touched);
+    };
+    send(asked, owner.server, &[(name_at, &owner.name_token)], Shown::All, touched);
+}
 
-    /// A call to a custom tool: the tool behind it gets its own name and its own arguments.
-    pub(super) fn call_subtool(
-        self: &Arc<Self>,
-        asked: SessionRequest<'_>,
-        subtool: &Subtool<'_>,
-        touched: &mut FlushSet,
-    ) {
-        let Some(name_at) = asked.message.params.name else {
-            return asked.refuse(&UNNAMED, touched);
-        };
-        let changes: Changes<'_> =
-            &[(name_at, &subtool.owner.name_token), (subtool.arguments, subtool.args)];
-        self.send(asked, subtool.owner.server, changes, Shown::All, touched);
-    }
+/// A call to a custom tool: the tool behind it gets its own name and its own arguments.
+pub(super) fn call_subtool(
+    asked: SessionRequest<'_>,
+    subtool: &Subtool<'_>,
+    touched: &mut FlushSet,
+) {
+    let Some(name_at) = asked.message.params.name else {
+        return asked.refuse(&UNNAMED, touched);
+    };
+    let changes: Changes<'_> =
+        &[(name_at, &subtool.owner.name_token), (subtool.arguments, subtool.args)];
+    send(asked, subtool.owner.server, changes, Shown::All, touched);
+}
 
-    pub(super) fn forward(
-        self: &Arc<Self>,
-        asked: SessionRequest<'_>,
-        to: &Forward<'_>,
-        touched: &mut FlushSet,
-    ) {
-        if let Some(connection) = asked.snapshot.connection(to.server)
-            && let Some(uri) = decode(&to.token)
-        {
-            match noted(&asked, to, connection, &uri) {
-                Noted::PassOn => {}
-                Noted::Done => return asked.answer(b"{}", touched),
-                Noted::ServerAsked => {
-                    return self.confirm_when_asked(connection, uri.into_owned(), &asked);
-                }
+pub(super) fn forward(asked: SessionRequest<'_>, to: &Forward<'_>, touched: &mut FlushSet) {
+    if let Some(connection) = asked.snapshot.connection(to.server)
+        && let Some(uri) = decode(&to.token)
+    {
+        match subscribe(&asked, to, connection, &uri) {
+            Subscribed::PassOn => {}
+            Subscribed::Done => return asked.answer(b"{}", touched),
+            Subscribed::ServerAsked => {
+                return confirm_when_asked(&asked, connection, uri.into_owned());
             }
         }
-        if let (Some(server), None) =
-            (asked.snapshot.server(to.server), asked.snapshot.connection(to.server))
-            && to.deed != ResourceAction::Plain
-        {
-            // Who wants to hear of what is noted with the connection, and there is none.
-            return asked.refuse(&absent(server), touched);
-        }
-        self.send(asked, to.server, &[(to.at, &to.token)], Shown::All, touched);
     }
-
-    /// Passes the request on to the server at `place`.
-    fn send(
-        self: &Arc<Self>,
-        asked: SessionRequest<'_>,
-        place: usize,
-        changes: Changes<'_>,
-        shown: Shown,
-        touched: &mut FlushSet,
-    ) {
-        let Some(server) = asked.snapshot.server(place) else {
-            return asked.refuse(&CallError::Internal("a tool's server is not known"), touched);
-        };
-        let Some(connection) = asked.snapshot.connection(place) else {
-            if server.share == Share::PerSession {
-                return asked.refuse(&absent(server), touched); // its calls are with other processes
-            }
-            return hold(asked, server, changes, shown, touched);
-        };
-        match self.own_process(server, Some(&asked)) {
-            Err(error) => asked.refuse(&error, touched),
-            Ok(None) => submit(asked, server, connection, (changes, shown), touched),
-            Ok(Some(private)) => match private.connection() {
-                Some(connection) => submit(asked, &private, &connection, (changes, shown), touched),
-                None if private.is_settled() => asked.refuse(&absent(&private), touched),
-                None => self.retry_when_ready(private, &asked),
-            },
-        }
+    if let (Some(server), None) =
+        (asked.snapshot.server(to.server), asked.snapshot.connection(to.server))
+        && to.deed != ResourceAction::Plain
+    {
+        // Subscriptions are recorded with the connection, and there is none.
+        return asked.refuse(&absent(server), touched);
     }
+    send(asked, to.server, &[(to.at, &to.token)], Shown::All, touched);
+}
 
-    /// A resource or prompt nobody has; perhaps a server that is still starting has it.
-    pub(super) fn miss(
-        self: &Arc<Self>,
-        asked: &SessionRequest<'_>,
-        error: &CallError,
-        touched: &mut FlushSet,
-    ) {
-        if self.may_wait() && !self.context.registry.is_settled() {
-            self.retry_when_settled(asked);
-        } else {
-            self.turn_away(asked, error, touched);
+/// Passes the request on to the server at `place`.
+fn send(
+    asked: SessionRequest<'_>,
+    place: usize,
+    changes: Changes<'_>,
+    shown: Shown,
+    touched: &mut FlushSet,
+) {
+    let Some(server) = asked.snapshot.server(place) else {
+        return asked.refuse(&CallError::Internal("a tool's server is not known"), touched);
+    };
+    let Some(connection) = asked.snapshot.connection(place) else {
+        if server.share == Share::PerSession {
+            return asked.refuse(&absent(server), touched); // its calls are with other processes
         }
+        return hold(asked, server, changes, shown, touched);
+    };
+    if asked.session.context.exclusive || server.share == Share::Shared {
+        return submit(asked, server, connection, (changes, shown), touched);
     }
-
-    /// A method Trunkline does not know goes to the one server it can be meant for.
-    pub(super) fn unknown(self: &Arc<Self>, asked: SessionRequest<'_>, touched: &mut FlushSet) {
-        let to = self.addressee(asked.message, asked.snapshot, asked.client);
-        let to = to.filter(|to| asked.snapshot.is_whole(to.place));
-        let shown = match self.judge_task(&asked, to.as_ref().map(|to| to.place)) {
-            Ok(shown) => shown,
-            Err(error) => return self.turn_away(&asked, &error, touched),
-        };
-        match to {
-            Some(Addressee { place, change }) => {
-                let change = change.as_ref().map(|(at, token)| (*at, &**token));
-                let changes: Vec<(Span, &[u8])> = change.into_iter().collect();
-                self.send(asked, place, &changes, shown, touched);
-            }
-            None if self.may_wait() && !self.context.registry.is_settled() => {
-                self.retry_when_settled(&asked);
-            }
-            None if is_task_list(&asked) => self.list_tasks(&asked, touched),
-            None => self.turn_away(&asked, &unaddressed(asked.message), touched),
-        }
-    }
-
-    /// The server a message of an unknown kind is for: by the name or URI in it, by the address in
-    /// its `_meta`, or because there is only one.
-    fn addressee(
-        &self,
-        message: &Message<'_>,
-        snapshot: &Snapshot,
-        client: &Client,
-    ) -> Option<Addressee> {
-        let running = |place: &usize| snapshot.connection(*place).is_some();
-        let text =
-            |span: Option<Span>| span.and_then(|at| Some((at, decode(at.of(message.bytes))?)));
-        let address = message.params.span.and_then(|params| find(message.bytes, params, &ADDRESS));
-        if let Some((_, key)) = text(address) {
-            let place = snapshot.place_of(&key)?;
-            return Some(Addressee { place, change: None }).filter(|to| running(&to.place));
-        }
-        if let Some(place) = self.task_place(message, snapshot, client) {
-            return Some(Addressee { place, change: None }).filter(|to| running(&to.place));
-        }
-        if let Some((at, name)) = text(message.params.name) {
-            let catalog = &snapshot.catalog;
-            if let Some(ToolRoute::Server(owner)) = catalog.route(&name) {
-                return Some(Addressee::of(owner, at));
-            }
-            if let Some(owner) = catalog.prompt(&name) {
-                return Some(Addressee::of(owner, at));
-            }
-        }
-        if let Some((at, uri)) = text(message.params.uri)
-            && let Some(owner) = snapshot.catalog.resource(&uri)
-        {
-            return Some(Addressee::of(&owner, at));
-        }
-        let only = match is_about_tasks(message) {
-            true => only_with_tasks(message, snapshot),
-            false => snapshot.only(),
-        };
-        only.map(|place| Addressee { place, change: None }).filter(|to| running(&to.place))
-    }
-
-    /// A notification Trunkline does not know, likewise. Nobody can be told that it found none.
-    pub(super) fn pass_notification(
-        &self,
-        message: &Message<'_>,
-        snapshot: &Snapshot,
-        touched: &mut FlushSet,
-    ) {
-        let to = self.addressee(message, snapshot, &self.client);
-        let to = to.filter(|to| snapshot.is_whole(to.place));
-        let server = to.as_ref().and_then(|to| snapshot.server(to.place));
-        let connection = server.and_then(|server| self.connection_of(server));
-        let Some(connection) = connection else {
-            let method = message.method();
-            let method = String::from_utf8_lossy(&method);
-            tracing::debug!(%method, "a notification that is for no server here is dropped");
-            return;
-        };
-        let change = to.and_then(|to| to.change);
-        let edits = change.as_ref().map(|(at, token)| Edits::one(*at, token));
-        connection.tell(message.bytes, &edits.unwrap_or_default(), touched);
-    }
-
-    /// Something about the client itself: for the servers that are its own.
-    pub(super) fn tell_own_servers(&self, message: &Message<'_>, touched: &mut FlushSet) {
-        let servers: Vec<Arc<Server>> = match self.context.exclusive {
-            true => self.context.registry.servers().to_vec(),
-            false => self.privates.lock().values().cloned().collect(),
-        };
-        for connection in servers.iter().filter_map(|server| server.connection()) {
-            connection.tell(message.bytes, &Edits::new(), touched);
-        }
+    match own_process(&asked, server) {
+        Err(error) => asked.refuse(&error, touched),
+        Ok(None) => submit(asked, server, connection, (changes, shown), touched),
+        Ok(Some(private)) => match private.connection() {
+            Some(connection) => submit(asked, &private, &connection, (changes, shown), touched),
+            None if private.is_settled() => asked.refuse(&absent(&private), touched),
+            None => retry_when_ready(&asked, private),
+        },
     }
 }
 
-/// What is left to do once it is noted who wants to hear of a resource.
-enum Noted {
+/// A resource or prompt that no server has; perhaps one that is still starting has it.
+pub(super) fn miss(asked: &SessionRequest<'_>, error: &CallError, touched: &mut FlushSet) {
+    if asked.session.context.is_starting() {
+        retry_when_settled(asked);
+    } else {
+        asked.turn_away(error, touched);
+    }
+}
+
+/// A method Trunkline does not know goes to the one server it can be meant for.
+pub(super) fn unknown(asked: SessionRequest<'_>, touched: &mut FlushSet) {
+    let to = addressee(asked.session, asked.message, asked.snapshot, asked.client);
+    let to = to.filter(|to| asked.snapshot.is_whole(to.place));
+    let shown = match tasks::check(&asked, to.as_ref().map(|to| to.place)) {
+        Ok(shown) => shown,
+        Err(error) => return asked.turn_away(&error, touched),
+    };
+    match to {
+        Some(Addressee { place, change }) => {
+            let change = change.as_ref().map(|(at, token)| (*at, &**token));
+            let changes: Vec<(Span, &[u8])> = change.into_iter().collect();
+            send(asked, place, &changes, shown, touched);
+        }
+        None if asked.session.context.is_starting() => retry_when_settled(&asked),
+        None if is_task_list(&asked) => tasks::list(&asked, touched),
+        None => asked.turn_away(&tasks::unaddressed(asked.message), touched),
+    }
+}
+
+/// The server a message of an unknown kind is for: by the name or URI in it, by the address in
+/// its `_meta`, or because there is only one.
+fn addressee(
+    session: &Session,
+    message: &Message<'_>,
+    snapshot: &Snapshot,
+    client: &Client,
+) -> Option<Addressee> {
+    let running = |place: &usize| snapshot.connection(*place).is_some();
+    let text = |span: Option<Span>| span.and_then(|at| Some((at, decode(at.of(message.bytes))?)));
+    let address = message.params.span.and_then(|params| find(message.bytes, params, &ADDRESS));
+    if let Some((_, key)) = text(address) {
+        let place = snapshot.place_of(&key)?;
+        return Some(Addressee { place, change: None }).filter(|to| running(&to.place));
+    }
+    if let Some(place) = tasks::place_of_task(session, message, snapshot, client) {
+        return Some(Addressee { place, change: None }).filter(|to| running(&to.place));
+    }
+    if let Some((at, name)) = text(message.params.name) {
+        let catalog = &snapshot.catalog;
+        if let Some(ToolRoute::Server(owner)) = catalog.route(&name) {
+            return Some(Addressee::of(owner, at));
+        }
+        if let Some(owner) = catalog.prompt(&name) {
+            return Some(Addressee::of(owner, at));
+        }
+    }
+    if let Some((at, uri)) = text(message.params.uri)
+        && let Some(owner) = snapshot.catalog.resource(&uri)
+    {
+        return Some(Addressee::of(&owner, at));
+    }
+    let only = match is_about_tasks(message) {
+        true => tasks::only_with_tasks(message, snapshot),
+        false => snapshot.only(),
+    };
+    only.map(|place| Addressee { place, change: None }).filter(|to| running(&to.place))
+}
+
+/// A notification that Trunkline does not know goes to the one server it can be meant for. It has no
+/// answer, so one without a server is dropped.
+pub(super) fn pass_notification(
+    session: &Session,
+    message: &Message<'_>,
+    snapshot: &Snapshot,
+    touched: &mut FlushSet,
+) {
+    let to = addressee(session, message, snapshot, &session.client);
+    let to = to.filter(|to| snapshot.is_whole(to.place));
+    let server = to.as_ref().and_then(|to| snapshot.server(to.place));
+    let connection = server.and_then(|server| connection_of(session, server));
+    let Some(connection) = connection else {
+        let method = message.method();
+        let method = String::from_utf8_lossy(&method);
+        tracing::debug!(%method, "a notification that is for no server here is dropped");
+        return;
+    };
+    let change = to.and_then(|to| to.change);
+    let edits = change.as_ref().map(|(at, token)| Edits::one(*at, token));
+    connection.tell(message.bytes, &edits.unwrap_or_default(), touched);
+}
+
+/// Tells something about the client itself to the servers that are its own.
+pub(super) fn tell_own_servers(session: &Session, message: &Message<'_>, touched: &mut FlushSet) {
+    let servers: Vec<Arc<Server>> = match session.context.exclusive {
+        true => session.context.registry.servers().to_vec(),
+        false => session.private_servers.all_of_session(),
+    };
+    for connection in servers.iter().filter_map(|server| server.connection()) {
+        connection.tell(message.bytes, &Edits::new(), touched);
+    }
+}
+
+/// The client's own process of a server that is not shared; `None`: any process will do.
+fn own_process(
+    asked: &SessionRequest<'_>,
+    server: &Arc<Server>,
+) -> Result<Option<Arc<Server>>, CallError> {
+    let private_servers = &asked.session.private_servers;
+    match asked.era {
+        RequestEra::Session => private_servers.for_session(server).map(Some),
+        // A retry is known by its `requestState`; a client that cannot be asked needs no process
+        // of its own.
+        RequestEra::Stateless(how)
+            if how.can_be_asked() && asked.message.params.request_state.is_none() =>
+        {
+            private_servers.for_stateless_call(server).map(Some)
+        }
+        RequestEra::Stateless(_) => Ok(None),
+    }
+}
+
+/// The connection that this client's notifications to a server take now.
+fn connection_of(session: &Session, server: &Arc<Server>) -> Option<Arc<Connection>> {
+    if !session.has_joined() || session.context.exclusive || server.share == Share::Shared {
+        return server.connection();
+    }
+    session.private_servers.for_session(server).ok()?.connection()
+}
+
+/// What is left to do once a subscription is recorded.
+enum Subscribed {
     /// The client tells the server itself.
     PassOn,
     /// The server has been asked in its own way; the client may rely on it when it has taken that.
@@ -229,38 +240,39 @@ enum Noted {
     Done,
 }
 
-/// Notes who wants to hear of a resource.
-fn noted(
+/// Records that the client subscribes to a resource, or does so no longer.
+fn subscribe(
     asked: &SessionRequest<'_>,
     to: &Forward<'_>,
     connection: &Connection,
     uri: &str,
-) -> Noted {
+) -> Subscribed {
     let subscriptions = &connection.subscriptions;
     match to.deed {
-        ResourceAction::Plain => Noted::PassOn,
+        ResourceAction::Plain => Subscribed::PassOn,
         ResourceAction::Subscribe => {
             let is_first = !subscriptions.uris().iter().any(|known| known == uri);
             subscriptions.add(uri, asked.client, to.at.of(asked.message.bytes));
             if connection.era() == Era::Legacy {
-                return Noted::PassOn;
+                return Subscribed::PassOn;
             }
             if is_first {
                 drop(connection.follow(uri));
             }
-            Noted::ServerAsked
+            Subscribed::ServerAsked
         }
-        // Others still want to hear of it: the server goes on telling.
-        ResourceAction::Unsubscribe if !subscriptions.remove(uri, asked.client) => Noted::Done,
-        ResourceAction::Unsubscribe if connection.era() == Era::Legacy => Noted::PassOn,
+        // Another client still subscribes: the server goes on telling.
+        ResourceAction::Unsubscribe if !subscriptions.remove(uri, asked.client) => Subscribed::Done,
+        ResourceAction::Unsubscribe if connection.era() == Era::Legacy => Subscribed::PassOn,
         ResourceAction::Unsubscribe => {
             connection.unfollow(uri);
-            Noted::Done
+            Subscribed::Done
         }
     }
 }
 
-/// Hands a request over. A server that has gone at this moment and is expected back is waited for.
+/// Hands a request to its server. If the server has gone just now and is expected back, the request
+/// waits for it.
 fn submit(
     asked: SessionRequest<'_>,
     server: &Arc<Server>,
@@ -269,7 +281,7 @@ fn submit(
     touched: &mut FlushSet,
 ) {
     let message = asked.message;
-    let mut path = way_back(asked);
+    let mut path = reply_to(asked);
     path.record = connection.note(message, changes, &path);
     path.lists_tasks = shown == Shown::OwnTasks;
     let note = path.record.clone();
@@ -287,8 +299,8 @@ fn submit(
     }
 }
 
-/// A request for a server that is not there: something may be called by its key although it does not
-/// run. One that is expected back is waited for.
+/// A request for a server without a connection: a name may lead to it although it does not run. If
+/// the server is expected back, the request waits for it.
 fn hold(
     asked: SessionRequest<'_>,
     server: &Arc<Server>,
@@ -297,14 +309,15 @@ fn hold(
     touched: &mut FlushSet,
 ) {
     match server.connection() {
-        // It has come while the request was read.
+        // The connection has come since the snapshot was taken.
         Some(connection) => submit(asked, server, &connection, (changes, shown), touched),
         None => {
             let message = asked.message;
-            let mut path = way_back(asked);
+            let mut path = reply_to(asked);
             path.record = server.note(message, changes, path.asker());
             path.lists_tasks = shown == Shown::OwnTasks;
-            let onward = path.record.as_deref().and_then(|note| note.onward(message));
+            let note = path.record.clone();
+            let onward = note.as_deref().and_then(|note| note.onward(message));
             let both = with(changes, onward.as_ref());
             let changes = both.as_deref().unwrap_or(changes);
             wait_for(message, path, server, changes, touched);
@@ -334,13 +347,12 @@ fn with<'a>(
     Some([changes, &[(*at, &new[..])]].concat())
 }
 
-fn way_back(asked: SessionRequest<'_>) -> ReplyTo {
-    let SessionRequest { message, id, door, client, manner, .. } = asked;
+fn reply_to(asked: SessionRequest<'_>) -> ReplyTo {
+    let SessionRequest { message, id, sink, client, era, .. } = asked;
     let token = message.params.meta_progress_token.map(|span| span.of(message.bytes));
     // Anything else is no token; it goes through as it is.
     let token = token.filter(|token| matches!(token.first(), Some(b'"' | b'-' | b'0'..=b'9')));
-    let token = token.map(Into::into);
-    ReplyTo::new(Arc::clone(client), id, token, door.clone(), manner.clone())
+    ReplyTo::new(Arc::clone(client), id, token.map(Into::into), sink.clone(), era.clone())
 }
 
 pub(super) fn absent(server: &Server) -> CallError {

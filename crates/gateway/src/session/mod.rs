@@ -1,22 +1,32 @@
-//! One client's conversation: what it may say when, and what it is answered.
+//! One client's session: what it may say when, and what it is answered.
+//!
+//! Imports go one way: context, known_lists, private_servers ◄ client_session ◄ request ◄ waiting ◄ what
+//! requests lead to (forward, lists, listen, tasks, meta_tools, unknown_tool) ◄ legacy, stateless
+//! ◄ dispatch.
 
-mod announce;
-mod asked;
 mod batch;
+mod cancel;
+mod client_session;
+mod context;
+mod dispatch;
 mod filter;
 mod forward;
+mod known_lists;
 mod legacy;
 mod listen;
-mod look_up;
-mod private;
-mod seek;
+mod lists;
+mod meta_tools;
+mod private_servers;
+mod request;
 mod stateless;
 mod tag;
-mod talk;
 mod tasks;
-mod turned_away;
-mod unknown;
+mod unknown_tool;
 mod waiting;
 
-pub(crate) use asked::{SessionRequest, refuse_oversize};
-pub(crate) use talk::{Session, SessionContext, abandon, end_calls, leave, turn_out};
+pub(crate) use cancel::{abandon, end_calls, leave, turn_out};
+pub(crate) use client_session::Session;
+pub(crate) use context::SessionContext;
+pub(crate) use dispatch::{initialize, notify, receive, take, take_stateless};
+pub(crate) use legacy::negotiate;
+pub(crate) use request::refuse_oversize;

@@ -1,4 +1,4 @@
-//! Marks a notification as one of a subscription. Pure but for the door it leaves through.
+//! `TaggedSink`: adds the id of a subscription to every notification that leaves through it.
 
 use tokio_util::sync::CancellationToken;
 use trunkline_wire::{Edits, Span, members, scan};
@@ -24,7 +24,7 @@ pub(super) fn tagged(notification: &[u8], id: &[u8]) -> Vec<u8> {
         (Some(other), ..) => (other, id.to_vec()),
         (None, Some(meta), _) => (inside(meta), joined(&mark, meta.of(notification))),
         (None, None, Some(params)) => {
-            // What is in place of the object is of no use to anybody.
+            // A `_meta` that is no object carries nothing: it is replaced.
             match message.params.meta {
                 Some(odd) => (odd, [b"{", &mark[..], b"}"].concat()),
                 None => {
@@ -55,28 +55,28 @@ fn joined(new: &[u8], object: &[u8]) -> Vec<u8> {
     [new, comma].concat()
 }
 
-/// The door of one subscription: everything that leaves through it is marked.
+/// Where the notifications of one subscription leave.
 #[derive(Debug)]
-pub(super) struct Tagged {
-    pub(super) door: ResponseSink,
+pub(super) struct TaggedSink {
+    pub(super) sink: ResponseSink,
     /// The id of the request that opened it, as spelt.
     pub(super) id: Box<[u8]>,
-    /// From then on nothing more is told.
+    /// The subscription has ended: nothing more leaves.
     pub(super) cancelled: CancellationToken,
 }
 
-impl Responder for Tagged {
+impl Responder for TaggedSink {
     fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         if self.cancelled.is_cancelled() {
             return false;
         }
         let mut whole = Vec::with_capacity(bytes.len() + 64);
         edits.write(bytes, &mut whole);
-        self.door.say(&tagged(&whole, &self.id), &Edits::new(), touched)
+        self.sink.say(&tagged(&whole, &self.id), &Edits::new(), touched)
     }
 
     fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut FlushSet) -> bool {
-        false // nothing is asked through here
+        false // no request comes in through it
     }
 
     fn unanswered(&self, _: &mut FlushSet) {}

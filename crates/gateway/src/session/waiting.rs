@@ -1,132 +1,108 @@
-//! Requests that wait for servers that are still starting, up to the start deadline.
+//! Requests that wait for servers that are still starting, up to the start deadline. They stay open, so
+//! that the client can cancel them.
 
 use std::sync::Arc;
 
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
-use trunkline_catalog::ListKind;
 use trunkline_wire::scan;
 
 use crate::call::{CallHandle, Waiting};
 use crate::error::CallError;
 use crate::limits::SUBSCRIBED;
 use crate::pump::FlushSet;
-use crate::session::asked::refuse_in;
-use crate::session::{Session, SessionRequest};
+use crate::session::context::SessionContext;
+use crate::session::request::{SessionRequest, refuse_unread};
 use crate::upstream::{Connection, Server};
 
-impl Session {
-    /// Answers a list request once every server is up or has failed, or the deadline has passed.
-    pub(super) fn list_when_ready(self: &Arc<Self>, kind: ListKind, asked: &SessionRequest<'_>) {
-        let ready = self.all_settled(self.context.start_deadline);
-        self.wait(asked, ready, move |session, asked, (), touched| {
-            match asked.manner.is_session() {
-                true => session.send_list(kind, asked, touched),
-                false => session.send_list_alone(kind, asked, touched),
-            }
-        });
-    }
+/// Confirms a subscription once the server has been asked to tell, so that no change is missed from
+/// then on; soon in any case.
+pub(super) fn confirm_when_asked(
+    asked: &SessionRequest<'_>,
+    connection: &Arc<Connection>,
+    uri: String,
+) {
+    let connection = Arc::clone(connection);
+    let ready = async move {
+        drop(timeout(SUBSCRIBED, connection.has_been_asked(&uri, None)).await);
+    };
+    wait(asked, ready, |asked, (), touched| asked.answer(b"{}", touched));
+}
 
-    /// Confirms a subscription once the server has been asked to tell, so that nothing is missed
-    /// from then on; soon in any case.
-    pub(super) fn confirm_when_asked(
-        self: &Arc<Self>,
-        connection: &Arc<Connection>,
-        uri: String,
-        asked: &SessionRequest<'_>,
-    ) {
-        let connection = Arc::clone(connection);
-        let ready = async move {
-            drop(timeout(SUBSCRIBED, connection.has_been_asked(&uri, None)).await);
+/// Handles a request again once its server is up or has failed.
+pub(super) fn retry_when_ready(asked: &SessionRequest<'_>, server: Arc<Server>) {
+    let context = &asked.session.context;
+    // A process of the client's own starts when it is first wanted, perhaps long after the gateway.
+    let deadline = match context.may_wait() {
+        true => context.start_deadline,
+        false => Instant::now() + context.supervisor.limits.start,
+    };
+    let ready = async move {
+        drop(timeout_at(deadline, server.settled()).await);
+    };
+    retry(asked, ready);
+}
+
+/// Handles a request again once every server is up or has failed.
+pub(super) fn retry_when_settled(asked: &SessionRequest<'_>) {
+    retry(asked, all_settled(&asked.session.context));
+}
+
+/// Resolves once every server is up or has failed, or the start deadline has passed.
+pub(super) fn all_settled(
+    context: &SessionContext,
+) -> impl Future<Output = ()> + Send + use<> + 'static {
+    let (registry, deadline) = (Arc::clone(&context.registry), context.start_deadline);
+    async move {
+        registry.settled(deadline).await;
+    }
+}
+
+fn retry(asked: &SessionRequest<'_>, ready: impl Future<Output = ()> + Send + 'static) {
+    wait(asked, ready, |asked, (), touched| (asked.dispatch)(asked.clone(), touched));
+}
+
+/// Keeps the request open, where it can be cancelled, until `ready`; `then` owes it its answer.
+pub(super) fn wait<T: Send + 'static>(
+    asked: &SessionRequest<'_>,
+    ready: impl Future<Output = T> + Send + 'static,
+    then: impl FnOnce(&SessionRequest<'_>, T, &mut FlushSet) + Send + 'static,
+) {
+    let cancelled = CancellationToken::new();
+    let waiting = Waiting { cancelled: cancelled.clone(), door: asked.sink.clone() };
+    if !asked.client.open(&asked.id, CallHandle::Waiting(waiting)) {
+        let mut touched = FlushSet::default();
+        asked.refuse(&CallError::duplicate_id(), &mut touched);
+        touched.flush();
+        return;
+    }
+    let (session, dispatch) = (Arc::clone(asked.session), asked.dispatch);
+    let bytes = asked.message.bytes.to_vec();
+    let (id, sink) = (asked.id.clone(), asked.sink.clone());
+    let (client, era) = (Arc::clone(asked.client), asked.era.clone());
+    let task = async move {
+        let value = tokio::select! {
+            () = cancelled.cancelled() => return,
+            value = ready => value,
         };
-        self.wait(asked, ready, |_, asked, (), touched| asked.answer(b"{}", touched));
-    }
-
-    /// Looks at a request again once its server is up.
-    pub(super) fn retry_when_ready(
-        self: &Arc<Self>,
-        server: Arc<Server>,
-        asked: &SessionRequest<'_>,
-    ) {
-        // A process of the client's own starts when it is first wanted, whenever that is.
-        let deadline = match self.context.start_deadline {
-            deadline if Instant::now() < deadline => deadline,
-            _ => Instant::now() + self.context.supervisor.limits.start,
-        };
-        let ready = async move {
-            drop(timeout_at(deadline, server.settled()).await);
-        };
-        self.retry(asked, ready);
-    }
-
-    /// Looks at a request again once every server is up or has failed.
-    pub(super) fn retry_when_settled(self: &Arc<Self>, asked: &SessionRequest<'_>) {
-        let ready = self.all_settled(self.context.start_deadline);
-        self.retry(asked, ready);
-    }
-
-    pub(super) fn all_settled(
-        &self,
-        deadline: Instant,
-    ) -> impl Future<Output = ()> + Send + 'static {
-        let registry = Arc::clone(&self.context.registry);
-        async move {
-            registry.settled(deadline).await;
-        }
-    }
-
-    fn retry(
-        self: &Arc<Self>,
-        asked: &SessionRequest<'_>,
-        ready: impl Future<Output = ()> + Send + 'static,
-    ) {
-        self.wait(asked, ready, |session, asked, (), touched| {
-            session.asked(asked.clone(), touched);
-        });
-    }
-
-    /// Keeps the request open here, where it can be cancelled, until it can be answered.
-    pub(super) fn wait<T: Send + 'static>(
-        self: &Arc<Self>,
-        asked: &SessionRequest<'_>,
-        ready: impl Future<Output = T> + Send + 'static,
-        then: impl FnOnce(&Arc<Self>, &SessionRequest<'_>, T, &mut FlushSet) + Send + 'static,
-    ) {
-        let cancelled = CancellationToken::new();
-        let waiting = Waiting { cancelled: cancelled.clone(), door: asked.door.clone() };
-        if !asked.client.open(&asked.id, CallHandle::Waiting(waiting)) {
-            let mut touched = FlushSet::default();
-            asked.refuse(&CallError::duplicate_id(), &mut touched);
-            touched.flush();
+        // Whoever takes the call out answers it: the client may have cancelled it just now.
+        if client.take(&id).is_none() {
             return;
         }
-        let session = Arc::clone(self);
-        let bytes = asked.message.bytes.to_vec();
-        let (id, door) = (asked.id.clone(), asked.door.clone());
-        let (client, manner) = (Arc::clone(asked.client), asked.manner.clone());
-        let task = async move {
-            let come = tokio::select! {
-                () = cancelled.cancelled() => return,
-                come = ready => come,
-            };
-            if client.take(&id).is_none() {
-                return;
+        let mut touched = FlushSet::default();
+        match &scan(&bytes) {
+            Ok(message) => {
+                let snapshot = &*session.context.view.snapshot();
+                let (session, sink, client, era) = (&session, &sink, &client, &era);
+                let asked =
+                    SessionRequest { session, message, id, sink, snapshot, client, era, dispatch };
+                then(&asked, value, &mut touched);
             }
-            let Ok(message) = scan(&bytes) else {
-                let mut touched = FlushSet::default();
-                let error = CallError::Internal("a request that waited is unreadable");
-                id.with_token(|id| refuse_in(manner.era(), id, &error, &door, &mut touched));
-                touched.flush();
-                return;
-            };
-            let snapshot = session.context.view.snapshot();
-            let (door, client, manner) = (&door, &client, &manner);
-            let asked =
-                SessionRequest { message: &message, id, door, snapshot: &snapshot, client, manner };
-            let mut touched = FlushSet::default();
-            then(&session, &asked, come, &mut touched);
-            touched.flush();
-        };
-        drop(self.context.tasks.spawn_on(task, &self.context.runtime));
-    }
+            // Not reached: the same bytes were read before.
+            Err(fault) => refuse_unread(&bytes, *fault, &sink, &mut touched),
+        }
+        touched.flush();
+    };
+    let context = &asked.session.context;
+    drop(context.tasks.spawn_on(task, &context.runtime));
 }

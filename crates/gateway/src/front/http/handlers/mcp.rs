@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use trunkline_http::{Request, accepts};
-use trunkline_wire::{Kind as MessageKind, Message, Revision, decode, elements, member};
+use trunkline_wire::{Kind as MessageKind, Message, Revision, elements};
 
 use super::post_reply::{PostKind, PostReply};
 use super::stateless::{self, is_stateless};
@@ -18,7 +18,7 @@ use crate::front::http::request::{HttpRequest, PostedBody, check_content_type, r
 use crate::front::http::sessions::{HttpSession, ResumableStream, ResumeFrom};
 use crate::limits::BATCH_MEMBERS;
 use crate::pump::FlushSet;
-use crate::session::end_calls;
+use crate::session::{self, end_calls, negotiate, receive, take};
 
 /// Where a message goes whose head is known from the message before it.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub(crate) fn post(
         stateless::post(request, reply, touched);
         return StatelessFastPath::of(request).map(CachedRoute::Stateless);
     }
-    match usable.and_then(|()| session(request)) {
+    match usable.and_then(|()| session_of(request)) {
         Ok(session) => {
             post_in_session(request.front, &session, request.body, reply, touched);
             return Some(CachedRoute::Session(session));
@@ -91,7 +91,7 @@ pub(crate) fn post_in_session(
         PostedBody::Message(message) if is_initialize(&message) => {
             reply.refuse(Refusal::Initialized, message.id(), touched);
         }
-        PostedBody::Message(message) => take(front, session, &message, reply, touched),
+        PostedBody::Message(message) => take_message(front, session, &message, reply, touched),
         PostedBody::Batch(batch) => take_batch(front, session, batch, reply, touched),
         PostedBody::Broken(kind, id) => reply.refuse(Refusal::Message(kind), id, touched),
     });
@@ -128,24 +128,22 @@ fn initialize(
     if front.is_draining() {
         return reply.refuse(Refusal::ShuttingDown, message.id(), touched);
     }
-    let params = message.text(message.params.span);
-    let Some(asked) = member(params, "protocolVersion").and_then(decode) else {
-        let why = "initialize needs `protocolVersion`, a string".to_owned();
-        return reply.json(200, &CallError::InvalidParams(why).response(message.id()), touched);
+    let agreed = match negotiate(message) {
+        Ok(agreed) => agreed,
+        Err(error) => return reply.json(200, &error.response(message.id()), touched),
     };
-    let agreed = Revision::negotiate(&asked);
     let context = front.contexts.context(request.head.path(), request.caller);
     let opened = match front.sessions.open(&context, request.caller, agreed, &front.clock) {
         Ok(Some(opened)) => opened,
         Ok(None) => return reply.refuse(Refusal::Full, message.id(), touched),
         Err(error) => {
-            tracing::error!(%error, "no session can be opened: there are no random numbers");
+            tracing::error!(%error, "cannot create a session id: getrandom failed");
             return reply.refuse(Refusal::Full, message.id(), touched);
         }
     };
     front.announce(&opened.session);
     let sink = sink(PostKind::Initialize(Arc::clone(&opened.streams)), reply);
-    opened.session.take(message, &sink, &opened.session.context.view.snapshot(), touched);
+    session::initialize(&opened.session, (message, agreed), &sink, touched);
 }
 
 /// Where the answer to a POST leaves.
@@ -153,7 +151,7 @@ fn sink(kind: PostKind, reply: Reply) -> ResponseSink {
     ResponseSink::Responder(PostReply::new(kind, reply))
 }
 
-fn take(
+fn take_message(
     front: &Front,
     session: &Arc<HttpSession>,
     message: &Message<'_>,
@@ -162,14 +160,14 @@ fn take(
 ) {
     let snapshot = session.session.context.view.snapshot();
     if message.kind != MessageKind::Request {
-        session.session.take(message, &front.discard, &snapshot, touched);
+        take(&session.session, message, &front.discard, &snapshot, touched);
         return reply.send(202, &[], b"", touched);
     }
     if front.is_draining() {
         return reply.refuse(Refusal::ShuttingDown, message.id(), touched);
     }
     let sink = sink(PostKind::Request(Arc::clone(&session.streams)), reply);
-    session.session.take(message, &sink, &snapshot, touched);
+    take(&session.session, message, &sink, &snapshot, touched);
 }
 
 fn take_batch(
@@ -190,7 +188,8 @@ fn take_batch(
         return reply.refuse(why, b"null", touched);
     }
     let sink = sink(PostKind::Batch(Arc::clone(&session.streams)), reply);
-    session.session.receive(batch, &sink, &session.session.context.view.snapshot(), touched);
+    let snapshot = session.session.context.view.snapshot();
+    receive(&session.session, batch, &sink, &snapshot, touched);
 }
 
 fn id_of<'a>(message: &Message<'a>) -> &'a [u8] {
@@ -198,7 +197,7 @@ fn id_of<'a>(message: &Message<'a>) -> &'a [u8] {
 }
 
 /// The session a request belongs to.
-fn session(request: &HttpRequest<'_, '_>) -> Result<Arc<HttpSession>, Refusal> {
+fn session_of(request: &HttpRequest<'_, '_>) -> Result<Arc<HttpSession>, Refusal> {
     let headers = &request.head.headers;
     let id = headers.get("mcp-session-id").ok_or(Refusal::NoSession)?;
     if let Some(revision) = headers.get("mcp-protocol-version") {
@@ -214,7 +213,7 @@ pub(crate) fn listen(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut 
         Ok((session, stream, from)) => {
             session.touch();
             stream.attach(reply, &[], from, touched);
-            session.session.can_be_told();
+            session.session.check_lists();
         }
         Err(why) => reply.refuse(why, b"null", touched),
     }
@@ -227,7 +226,7 @@ fn listening(
     if !accepts(headers.all("accept"), EVENTS) {
         return Err(Refusal::NoEventStream);
     }
-    let session = session(request)?;
+    let session = session_of(request)?;
     if request.front.is_draining() {
         return Err(Refusal::ShuttingDown);
     }
@@ -248,7 +247,7 @@ fn event_id(id: &[u8]) -> Option<(u64, u64)> {
 
 /// `DELETE`: the client needs its session no longer.
 pub(crate) fn leave(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut FlushSet) {
-    match session(request) {
+    match session_of(request) {
         Ok(session) => {
             end_calls(&session.session.client, touched);
             request.front.sessions.end(&session);

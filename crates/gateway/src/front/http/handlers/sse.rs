@@ -13,7 +13,7 @@ use crate::front::http::request::{HttpRequest, PostedBody, check_content_type, r
 use crate::front::http::sessions::random_id;
 use crate::limits::SESSIONS;
 use crate::pump::FlushSet;
-use crate::session::Session;
+use crate::session::{Session, receive, take};
 
 /// `GET /sse`: opens the stream and tells where to post.
 pub(crate) fn open(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut FlushSet) {
@@ -57,11 +57,11 @@ pub(crate) fn post(request: &HttpRequest<'_, '_>, mut reply: Reply, touched: &mu
             Err(Refusal::ShuttingDown)
         }
         PostedBody::Message(message) => {
-            session.take(&message, &sink, &snapshot, touched);
+            take(session, &message, &sink, &snapshot, touched);
             Ok(())
         }
         PostedBody::Batch(batch) if session.allows_batches() => {
-            session.receive(batch, &sink, &snapshot, touched);
+            receive(session, batch, &sink, &snapshot, touched);
             Ok(())
         }
         PostedBody::Batch(_) => Err(Refusal::Batch),

@@ -9,7 +9,7 @@ use trunkline_wire::{Id, Kind, MODERN, Message, Revision, decode};
 
 use super::mirror::{VERSION, check_params, check_standard, check_version};
 use super::post_reply::{PostKind, PostReply};
-use crate::call::{Client, RequestEra, ResponseSink, Stateless};
+use crate::call::{Client, ResponseSink, Stateless};
 use crate::era::Era;
 use crate::error::CallError;
 use crate::front::http::access::Refusal;
@@ -18,7 +18,7 @@ use crate::front::http::request::{HttpRequest, PostedBody, read_body};
 use crate::gate::{ANYONE, Pass};
 use crate::pump::FlushSet;
 use crate::registry::Snapshot;
-use crate::session::{Session, SessionRequest};
+use crate::session::{Session, notify, take_stateless};
 
 /// Does the head announce a stateless request? A revision that it names decides.
 pub(crate) fn is_announced(headers: &Headers<'_>) -> bool {
@@ -71,7 +71,7 @@ pub(crate) fn take(
             let snapshot = session.context.view.snapshot();
             // It can concern no open call: each request has a client of its own. A server may
             // know it.
-            session.notified(message, &snapshot, touched);
+            notify(&session, message, &snapshot, touched);
             reply.send(202, &[], b"", touched);
         }
         Kind::Answer | Kind::Refusal => {
@@ -116,11 +116,9 @@ pub(crate) fn begin(
         client.belongs_to(caller);
     }
     let id = Id::new(message.id());
-    let call =
-        StatelessCall { client: Arc::clone(&client), caller: caller.cloned(), id: id.clone() };
+    let call = StatelessCall { client: Arc::clone(&client), caller: caller.cloned(), id };
     let sink = ResponseSink::Responder(PostReply::new(PostKind::Stateless(call), reply));
-    let (door, client, manner) = (&sink, &client, &RequestEra::Stateless(how));
-    session.asked(SessionRequest { message, id, door, snapshot, client, manner }, touched);
+    take_stateless(session, &client, (message, how), &sink, snapshot, touched);
 }
 
 /// Checks a request. A member that the body lacks is reported before a header that does not fit,

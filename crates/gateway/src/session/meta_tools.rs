@@ -1,32 +1,122 @@
-//! What Trunkline's own tools find, as they say it: the tools a question means, and the definitions of
-//! tools, as far as whoever asks may see them. Takes a while: for a thread of its own.
+//! Calls of Trunkline's own tools, which search and describe the others. The search runs beside the
+//! pump's thread, while the request waits like any other.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout_at};
 use trunkline_catalog::{Behind, MetaTool, Origin};
 use trunkline_search::Vector;
 use trunkline_wire::{decode, elements, encode_all_into, encode_into, member, members};
 
+use crate::events::Outcome;
 use crate::finder::{CUSTOM, FoundTool, SearchQuery};
+use crate::limits::SEEK_TIME;
+use crate::pump::FlushSet;
 use crate::registry::{Snapshot, View, read_tools};
 use crate::router::MetaToolQuery;
+use crate::session::context::SessionContext;
+use crate::session::request::SessionRequest;
+use crate::session::waiting::{all_settled, wait};
 
-/// The text, and whether it tells of a mistake. `vector`: where somebody outside says that the question points.
-pub(super) fn look_up(
+/// Searches or describes tools. It waits for starting servers, so that their tools are found, too.
+pub(super) fn search(asked: &SessionRequest<'_>, query: MetaToolQuery) {
+    let context = &asked.session.context;
+    let deadline = Instant::now().max(context.start_deadline) + SEEK_TIME;
+    let settled = all_settled(context);
+    let view = Arc::clone(&context.view);
+    let found = async move {
+        settled.await;
+        let finder = view.registry.finder();
+        let vector = match &query {
+            MetaToolQuery::Search { text, .. } => finder.question(text).await,
+            MetaToolQuery::Describe { .. } => None,
+        };
+        let _turn = finder.turn().await;
+        let looking = {
+            let view = Arc::clone(&view);
+            spawn_blocking(move || result_of(&view, &query, vector.as_ref()))
+        };
+        looking.await.ok()
+    };
+    let ready = async move { timeout_at(deadline, found).await.ok().flatten() };
+    wait(asked, ready, |asked, found, touched| {
+        let result = found.unwrap_or_else(|| Err("the search took too long; try again".to_owned()));
+        let outcome = if result.is_err() { Outcome::ToolError } else { Outcome::Ok };
+        asked.record_without_server(None, outcome);
+        answer_as_tool(asked, &result, touched);
+    });
+}
+
+/// A client with a list that does not show every tool will search: the index is built now, once, so
+/// that the first search does not wait for it.
+pub(super) fn prepare_search(context: &SessionContext, snapshot: &Snapshot) {
+    let registry = &context.registry;
+    if snapshot.catalog.behind().is_none() || !registry.finder().is_asked_first() {
+        return;
+    }
+    let registry = Arc::clone(registry);
+    let reading = async move {
+        let _turn = registry.finder().turn().await;
+        let reading = {
+            let registry = Arc::clone(&registry);
+            spawn_blocking(move || read_tools(&registry))
+        };
+        drop(reading.await);
+    };
+    drop(context.tasks.spawn_on(reading, &context.runtime));
+}
+
+/// Answers a call of one of our own tools that cannot be carried out.
+pub(super) fn refuse_call(
+    asked: &SessionRequest<'_>,
+    about: Option<&str>,
+    why: String,
+    touched: &mut FlushSet,
+) {
+    asked.record_without_server(about, Outcome::ToolError);
+    answer_as_tool(asked, &Err(why), touched);
+}
+
+/// Answers a call of one of our own tools. Err: what went wrong, as the text of the result.
+pub(super) fn answer_as_tool(
+    asked: &SessionRequest<'_>,
+    result: &Result<String, String>,
+    touched: &mut FlushSet,
+) {
+    let (Ok(text) | Err(text)) = result;
+    let mut out = Vec::with_capacity(text.len() + 128);
+    out.push(b'{');
+    if !asked.era.is_session() {
+        out.extend_from_slice(br#""resultType":"complete","_meta":"#);
+        out.extend_from_slice(&asked.own_meta(false));
+        out.push(b',');
+    }
+    out.extend_from_slice(br#""content":[{"type":"text","text":"#);
+    encode_into(text, &mut out);
+    out.extend_from_slice(b"}]");
+    if result.is_err() {
+        out.extend_from_slice(br#","isError":true"#);
+    }
+    out.push(b'}');
+    asked.answer(&out, touched);
+}
+
+/// The text of the result. `vector`: the question's, where an external embedder gives one. Takes a
+/// while: not for the pump's thread.
+fn result_of(
     view: &View,
-    seek: &MetaToolQuery,
+    query: &MetaToolQuery,
     vector: Option<&Vector>,
-) -> (String, bool) {
-    let said = match seek {
+) -> Result<String, String> {
+    let bytes = match query {
         MetaToolQuery::Search { text, limit, server } => {
-            search(view, (text, vector), *limit, server.as_deref())
+            found(view, (text, vector), *limit, server.as_deref())
         }
         MetaToolQuery::Describe { names } => describe(&view.snapshot(), names),
     };
-    match said {
-        Ok(bytes) => (String::from_utf8_lossy(&bytes).into_owned(), false),
-        Err(why) => (why, true),
-    }
+    bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// How much of a description is shown; `describe_tools` shows all of it. In characters.
@@ -34,7 +124,7 @@ const DESCRIPTION: usize = 300;
 /// So many arguments are named.
 const ARGUMENTS: usize = 16;
 
-fn search(
+fn found(
     view: &View,
     (text, vector): (&str, Option<&Vector>),
     limit: usize,
@@ -48,8 +138,8 @@ fn search(
     let is_narrow = view.is_narrow();
     let may = |id: &str, tool: &str| !is_narrow || called(id, tool).is_some();
     let ids: Vec<&str> = places.keys().map(String::as_str).collect();
-    let sought = SearchQuery { text, limit, servers: Some(&ids), may: &may, vector };
-    let found = view.registry.finder().search(&sought);
+    let query = SearchQuery { text, limit, servers: Some(&ids), may: &may, vector };
+    let found = view.registry.finder().search(&query);
     let mut out = b"{\"tools\":[".to_vec();
     let mut count = 0;
     for tool in &found.tools {
@@ -97,7 +187,7 @@ fn push_found(name: &str, server: &str, tool: &FoundTool, behind: &Behind, out: 
     encode_into(name, out);
     out.extend_from_slice(b",\"server\":");
     encode_into(server, out);
-    // As it is for whoever asks: a custom tool has only those of its tools that they may call.
+    // As this caller sees it: a custom tool shows only those of its tools that the caller may call.
     let definition = behind.definition(name).unwrap_or_default();
     if let Some(description) = member(definition, "description").and_then(decode) {
         out.extend_from_slice(b",\"description\":");

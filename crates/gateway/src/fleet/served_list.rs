@@ -1,39 +1,17 @@
-//! The list of tools that each kind of client is served: under which names, and how long it is.
+//! `ServedList`: the list of tools that one kind of client is served: its names and its length.
 
 use std::sync::Arc;
 
-use trunkline_catalog::client::Client;
 use trunkline_catalog::{ListKind, ToolRoute};
 use trunkline_wire::{decode, elements, member};
 
-use super::Fleet;
-use crate::gate::Grant;
 use crate::registry::Snapshot;
 
 /// The list of tools as one kind of client is served it at one moment.
 #[derive(Clone, Debug)]
-pub struct Listed(Arc<Snapshot>);
+pub struct ServedList(pub(super) Arc<Snapshot>);
 
-impl Fleet {
-    /// The list at `/mcp/for/CLIENT`, or at `/mcp`; with a grant, as whoever has it is served.
-    ///
-    /// After a change this assembles the catalog, which takes a tenth of a second and more where there
-    /// are thousands of tools: call it on a thread that may wait.
-    pub fn listed(&self, client: Option<Client>, grant: Option<Arc<dyn Grant>>) -> Listed {
-        let view = self.views.of(client);
-        Listed(match grant {
-            Some(grant) => view.narrowed(grant).report(),
-            None => view.report(),
-        })
-    }
-
-    /// Another number whenever a list may have become another one.
-    pub fn version(&self) -> u64 {
-        self.registry.version()
-    }
-}
-
-impl Listed {
+impl ServedList {
     pub fn tools(&self) -> usize {
         self.0.catalog.count(ListKind::Tools)
     }

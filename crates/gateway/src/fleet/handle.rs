@@ -1,0 +1,349 @@
+//! `Fleet`: a handle on the servers of a running gateway: what they are, changes to them, and calls to
+//! them from inside this process.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::lock::{Mutex, rank};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use trunkline_catalog::client::Client;
+use trunkline_catalog::config::{CustomTool, ServerSpec};
+use trunkline_wire::encode;
+
+use crate::embedder::Embedder;
+use crate::finder::{SearchQuery, SearchResult};
+use crate::fleet::call::{self, Answer, CallFailure, ToolCall};
+use crate::fleet::info::{CustomInfo, Offer, ServerInfo, info};
+use crate::fleet::retired::{Retired, open_calls, wait_for_calls};
+use crate::fleet::served_list::ServedList;
+use crate::gate::Grant;
+use crate::gateway_info::GatewayInfo;
+use crate::registry::{Registry, Views, read_tools};
+use crate::upstream::{Server, Services, Supervisor, supervise};
+
+/// All clones are handles on one fleet.
+#[derive(Clone, Debug)]
+pub struct Fleet {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) supervisor: Supervisor,
+    pub(crate) supervisors: TaskTracker,
+    pub(crate) provisions: Services,
+    /// Supervisors run here, from whatever thread they are started.
+    runtime: Handle,
+    /// `clientInfo` of calls from inside.
+    info: Arc<[u8]>,
+    /// Held during a change: two changes at once would start servers twice.
+    changing: Arc<Mutex<(), rank::FleetChange>>,
+    /// What each kind of client is served.
+    pub(crate) views: Arc<Views>,
+}
+
+/// What a change came to: the keys of the servers that were started (anew), ended, and left alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    pub started: Vec<String>,
+    pub stopped: Vec<String>,
+    pub kept: Vec<String>,
+}
+
+/// What a health check outside the gateway has found out about a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is well: if it is in a pause before its next start, that ends.
+    Well,
+    /// It fails its health checks: its calls are refused at once until it passes one or is replaced.
+    Failing,
+    /// It passes its health checks.
+    Passing,
+    /// It is of no use; why, completing "server X …". It is connected to or started again.
+    Useless(String),
+}
+
+impl Fleet {
+    pub(crate) fn new(
+        registry: Arc<Registry>,
+        supervisor: Supervisor,
+        provisions: Services,
+        face: &GatewayInfo,
+        views: Views,
+    ) -> Self {
+        let (name, version) = (encode(&face.name), encode(&face.version));
+        let info = [br#"{"name":"#, &name[..], br#","version":"#, &version, b"}"].concat();
+        Self {
+            registry,
+            supervisor,
+            supervisors: TaskTracker::new(),
+            provisions,
+            runtime: Handle::current(),
+            info: info.into(),
+            changing: Arc::default(),
+            views: Arc::new(views),
+        }
+    }
+
+    /// Makes these the servers and custom tools, after a change by a user: servers that are down are
+    /// tried again. A server that would be started in the same way keeps running, with its calls.
+    /// Calls to servers that go end at once.
+    pub fn apply(&self, servers: Vec<ServerSpec>, custom: Vec<CustomTool>) -> Applied {
+        let applied = self.apply_within(servers, custom, Duration::ZERO);
+        let servers = self.registry.servers();
+        servers.iter().for_each(|server| server.try_again());
+        applied
+    }
+
+    /// Makes these the servers and custom tools. Servers that go get `patience` to end their calls;
+    /// those that are down stay in the pause before their next start.
+    pub fn apply_within(
+        &self,
+        servers: Vec<ServerSpec>,
+        custom: Vec<CustomTool>,
+        patience: Duration,
+    ) -> Applied {
+        let _one_at_a_time = self.changing.lock();
+        let before = self.registry.servers();
+        let mut applied = Applied::default();
+        let mut wanted = Vec::new();
+        for spec in servers.into_iter().filter(|spec| !spec.disabled) {
+            let key = spec.key.clone();
+            if let Some(same) = before.iter().find(|server| server.is_same(&spec)) {
+                same.set_filter(&spec.filter);
+                same.key.rename(&spec.key);
+                wanted.push(Arc::clone(same));
+                applied.kept.push(key);
+            } else {
+                wanted.push(self.start(spec, &before));
+                applied.started.push(key);
+            }
+        }
+        let is_wanted = |server: &&Arc<Server>| wanted.iter().any(|kept| Arc::ptr_eq(kept, server));
+        let gone: Vec<_> = before.iter().filter(|server| !is_wanted(server)).cloned().collect();
+        self.registry.set(wanted, custom);
+        for server in gone {
+            drop(self.dismiss(&server, patience));
+            let key = server.key.to_string();
+            if !applied.started.contains(&key) {
+                applied.stopped.push(key);
+            }
+        }
+        self.provisions.news.send_replace(());
+        applied
+    }
+
+    fn start(&self, spec: ServerSpec, before: &[Arc<Server>]) -> Arc<Server> {
+        let audience = Arc::clone(&self.registry.audience);
+        let server = Arc::new(Server::new(spec, audience, &self.provisions));
+        if let Some(old) = before.iter().find(|old| old.key == server.key) {
+            server.succeed(old);
+        }
+        self.attend(&server);
+        server
+    }
+
+    fn attend(&self, server: &Arc<Server>) {
+        server.is_attended.store(true, Ordering::Relaxed);
+        let task = supervise(Arc::clone(server), self.supervisor.clone());
+        drop(self.supervisors.spawn_on(task, &self.runtime));
+    }
+
+    /// Are requests traced?
+    pub(crate) fn follows(&self) -> bool {
+        self.provisions.watch.as_ref().is_some_and(|watch| watch.traces.is_some())
+    }
+
+    fn find(&self, id: &str) -> Option<Arc<Server>> {
+        self.registry.servers().iter().find(|server| **server.key.id() == *id).cloned()
+    }
+
+    /// Renames a server; everything else about it stays. False: no server has this id, or another one
+    /// has the name.
+    pub fn rename(&self, id: &str, name: &str) -> bool {
+        let _one_at_a_time = self.changing.lock();
+        let servers = self.registry.servers();
+        let is_taken = |other: &Arc<Server>| **other.key.id() != *id && other.key.is_called(name);
+        let Some(server) = self.find(id) else { return false };
+        if servers.iter().any(is_taken) {
+            return false;
+        }
+        if server.key.rename(name) {
+            self.registry.changed();
+            self.provisions.news.send_replace(());
+        }
+        true
+    }
+
+    /// Tries a server that is down again, now, however often it has failed. False: no server has this
+    /// id.
+    pub fn reconnect(&self, id: &str) -> bool {
+        let Some(server) = self.find(id) else { return false };
+        if server.is_attended.swap(true, Ordering::Relaxed) {
+            server.insist();
+        } else {
+            server.starts_over();
+            self.attend(&server);
+        }
+        true
+    }
+
+    /// Applies a health verdict to a server. False: no server has this id.
+    pub fn mark(&self, id: &str, verdict: Verdict) -> bool {
+        let Some(server) = self.find(id) else { return false };
+        match verdict {
+            Verdict::Well => server.try_again(),
+            Verdict::Failing => server.set_failing(true),
+            Verdict::Passing => server.set_failing(false),
+            Verdict::Useless(why) if self.supervisor.restarts(&server) => server.condemn(why),
+            Verdict::Useless(_) => {} // it would not be started again
+        }
+        true
+    }
+
+    /// Notifies of changed states and offers of servers.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.provisions.news.subscribe()
+    }
+
+    /// Takes a server away: out of the lists at once; the calls it has may take as long as `patience`,
+    /// then they end with an error that says that they may have run. `None`: there is no such server.
+    pub fn retire(&self, id: &str, patience: Duration) -> Option<Retired> {
+        let _one_at_a_time = self.changing.lock();
+        let server = self.find(id)?;
+        self.registry.remove(&server);
+        let retired = self.dismiss(&server, patience);
+        self.provisions.news.send_replace(());
+        Some(retired)
+    }
+
+    /// Ends a server that is in no list any more.
+    fn dismiss(&self, server: &Arc<Server>, patience: Duration) -> Retired {
+        let mut leaving = self.registry.privates_of(server);
+        leaving.push(Arc::clone(server));
+        let (pending, done) = (open_calls(&leaving), CancellationToken::new());
+        if pending == 0 || patience.is_zero() {
+            leaving.iter().for_each(|server| server.dismissed.cancel());
+            done.cancel();
+            return Retired::new(pending, done);
+        }
+        self.registry.leaves(server);
+        let until = Instant::now() + patience;
+        let (supervisor, server) = (self.supervisor.clone(), Arc::clone(server));
+        let guard = done.clone().drop_guard();
+        let task = async move {
+            tokio::select! {
+                () = wait_for_calls(&leaving, until) => {}
+                _ = supervisor.ending(&server) => {} // with all the others
+            }
+            leaving.iter().for_each(|server| server.dismissed.cancel());
+            drop(guard);
+        };
+        drop(self.supervisors.spawn_on(task, &self.runtime));
+        Retired::new(pending, done)
+    }
+
+    /// Pings a server; any answer will do. It counts as no call, and proves only that the server
+    /// responds.
+    pub async fn ask(&self, id: &str) -> Result<(), String> {
+        let server = self.find(id).ok_or("there is no such server")?;
+        let connection = server.connection().ok_or("it is not connected")?;
+        connection.sign_of_life().await
+    }
+
+    /// Calls a tool. Dropping the future cancels the call. No client can be asked anything on its
+    /// behalf: a server that tries is told so.
+    pub async fn call(&self, call: ToolCall) -> Result<Answer, CallFailure> {
+        let server = self.find(&call.server).ok_or_else(|| call::no_such_server(&call.server))?;
+        call::call(&server, &self.info, call).await
+    }
+
+    /// In the order in which they were given.
+    pub fn servers(&self) -> Vec<ServerInfo> {
+        self.registry.servers().iter().map(|server| info(server)).collect()
+    }
+
+    pub fn server(&self, id: &str) -> Option<ServerInfo> {
+        self.find(id).map(|server| info(&server))
+    }
+
+    /// How a server was started, or is going to be when it is tried again.
+    pub fn spec(&self, id: &str) -> Option<ServerSpec> {
+        self.find(id).map(|server| server.spec())
+    }
+
+    /// What a server says about how to use it, while it runs.
+    pub fn instructions(&self, id: &str) -> Option<String> {
+        self.find(id)?.live()?.hello.instructions.clone()
+    }
+
+    /// What a server has said that it can do, while it runs.
+    pub fn capabilities(&self, id: &str) -> Vec<&'static str> {
+        let live = self.find(id).and_then(|server| server.live());
+        live.map(|live| live.hello.capabilities()).unwrap_or_default()
+    }
+
+    /// The last lines that a server has written to stderr, in this life or in its last one.
+    pub fn stderr(&self, id: &str) -> Vec<String> {
+        self.find(id).map(|server| server.stderr()).unwrap_or_default()
+    }
+
+    /// The tools of a server that may be called. `None`: there is no such server.
+    pub fn tools(&self, id: &str) -> Option<Offer> {
+        let server = self.find(id)?;
+        Some(Offer::new(server.listing(), server.filter()))
+    }
+
+    /// The custom tools that can be called now, as they are listed under this grant, by name.
+    pub fn custom_tools(&self, grant: Option<&dyn Grant>) -> Vec<CustomInfo> {
+        let made = |(name, definition)| CustomInfo::new(name, definition);
+        self.registry.custom_tools(grant).into_iter().map(made).collect()
+    }
+
+    /// Sets descriptions of servers, by id; the search reads them, too.
+    pub fn describe(&self, described: HashMap<String, String>) {
+        self.registry.finder().describe(described);
+    }
+
+    /// Replaces the built-in model by an external embedder.
+    pub fn set_embedder(&self, embedder: Arc<dyn Embedder>) {
+        self.registry.finder().set_embedder(embedder);
+    }
+
+    /// Reads what servers offer into the index, as far as that has changed. May take a while: for a
+    /// thread of its own.
+    pub fn read_tools(&self) {
+        read_tools(&self.registry);
+    }
+
+    /// Waits for a turn to search. Searches of all clients share a few turns, so that calls get the
+    /// rest of the processors. Dropping the value ends the turn.
+    pub async fn search_turn(&self) -> impl Sized {
+        self.registry.finder().turn().await
+    }
+
+    /// The tools that match a query, of those that servers list now. May take a while, too.
+    pub fn search_tools(&self, sought: &SearchQuery<'_>) -> SearchResult {
+        self.read_tools();
+        self.registry.finder().search(sought)
+    }
+
+    /// The tool list at `/mcp/for/CLIENT`, or at `/mcp`, as it is served under this grant.
+    ///
+    /// After a change this assembles the catalog, which takes a tenth of a second and more where there
+    /// are thousands of tools: call it on a thread that may wait.
+    pub fn listed(&self, client: Option<Client>, grant: Option<Arc<dyn Grant>>) -> ServedList {
+        let view = self.views.of(client);
+        ServedList(match grant {
+            Some(grant) => view.narrowed(grant).report(),
+            None => view.report(),
+        })
+    }
+
+    /// A number that changes whenever a list may have changed.
+    pub fn version(&self) -> u64 {
+        self.registry.version()
+    }
+}

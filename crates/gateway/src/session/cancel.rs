@@ -1,0 +1,84 @@
+//! Ways in which open calls end before their answer: cancelled, left, revoked, or abandoned.
+
+use trunkline_wire::{Edits, Id, Message};
+
+use crate::call::{CallHandle, Cancel, Client};
+use crate::error::CallError;
+use crate::pump::FlushSet;
+use crate::session::request::refuse;
+
+/// `notifications/cancelled`. An id that is not open is no error: the answer may be on its way. A
+/// cancelled call gets no answer (2025-11-25, Cancellation, Behavior requirements).
+pub(super) fn cancelled(client: &Client, message: &Message<'_>, touched: &mut FlushSet) {
+    if let Some(span) = message.params.request_id {
+        let id = Id::new(span.of(message.bytes));
+        cancel(client, &id, Cancel::Said(message), touched);
+    }
+}
+
+/// The client has left without waiting for this request.
+pub(crate) fn leave(client: &Client, id: &Id, touched: &mut FlushSet) {
+    cancel(client, id, Cancel::Left, touched);
+}
+
+/// The client's pass was revoked: its open calls end with an error that says so.
+pub(crate) fn turn_out(client: &Client, touched: &mut FlushSet) {
+    for (id, _) in client.open_calls() {
+        cancel(client, &id, Cancel::TurnedOut, touched);
+    }
+}
+
+/// The client has ended its session: each request that is open gets an error that says whether it may
+/// have run, and its server is told.
+pub(crate) fn end_calls(client: &Client, touched: &mut FlushSet) {
+    let waits = |ticket: &CallHandle| match ticket {
+        CallHandle::Sent { carrier, .. } => carrier.is_waiting_room(),
+        CallHandle::Waiting(_) => true,
+    };
+    // Waiting calls end first: else the end of a sent one would send the next of them.
+    let (waiting, sent): (Vec<_>, Vec<_>) =
+        client.open_calls().into_iter().partition(|(_, ticket)| waits(ticket));
+    for (id, _) in waiting.iter().chain(&sent) {
+        cancel(client, id, Cancel::SessionEnded, touched);
+    }
+}
+
+fn cancel(client: &Client, id: &Id, how: Cancel<'_>, touched: &mut FlushSet) {
+    match client.take(id) {
+        Some(CallHandle::Sent { carrier, id }) => carrier.cancel(id, how, touched),
+        Some(CallHandle::Waiting(waiting)) => {
+            waiting.cancelled.cancel();
+            match how {
+                Cancel::SessionEnded => {
+                    let error = CallError::SessionEnded { may_have_run: false };
+                    return id.with_token(|id| refuse(id, &error, &waiting.door, touched));
+                }
+                Cancel::TurnedOut => {
+                    let response = id.with_token(|id| CallError::TurnedOut.response(id));
+                    waiting.door.say(&response, &Edits::new(), touched);
+                }
+                Cancel::Said(_) | Cancel::Left => {}
+            }
+            waiting.door.unanswered(touched);
+        }
+        None => {}
+    }
+}
+
+/// Ends every open call of a client with an error: the gateway goes.
+pub(crate) fn abandon(client: &Client) {
+    let mut touched = FlushSet::default();
+    for (id, ticket) in client.open_calls() {
+        match ticket {
+            CallHandle::Sent { carrier, id } => carrier.abandon(id, &mut touched),
+            CallHandle::Waiting(waiting) => {
+                if client.take(&id).is_some() {
+                    waiting.cancelled.cancel();
+                    let error = CallError::ShuttingDown { may_have_run: false };
+                    id.with_token(|id| refuse(id, &error, &waiting.door, &mut touched));
+                }
+            }
+        }
+    }
+    touched.flush();
+}

@@ -1,0 +1,178 @@
+//! `Session`: one client's session: what is known of the client, and the session's life.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::lock::{Mutex, rank};
+use tokio::sync::Notify;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use trunkline_catalog::name::refuses;
+
+use crate::call::Client;
+use crate::gate::{ONLY_CLIENT, Pass};
+use crate::limits::CHANGE_PAUSE;
+use crate::pump::FlushSet;
+use crate::session::context::SessionContext;
+use crate::session::known_lists::{KnownLists, announce};
+use crate::session::private_servers::PrivateServers;
+
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) context: Arc<SessionContext>,
+    pub(crate) client: Arc<Client>,
+    /// The lists that the client was given in its session,
+    pub(super) session_lists: Mutex<KnownLists, rank::SessionAnnounced>,
+    /// and those that its stateless requests were given.
+    pub(super) stateless_lists: Mutex<KnownLists, rank::SessionListed>,
+    /// Rung to check again whether the client's lists are out of date.
+    check_lists: Notify,
+    /// The session is over.
+    pub(super) ended: CancellationToken,
+    /// The gateway goes: subscriptions end in order.
+    pub(super) closing: CancellationToken,
+    /// The client has said `initialize`: servers may speak to it of their own accord.
+    joined: AtomicBool,
+    /// The servers were told what the client can do.
+    pub(super) declared: AtomicBool,
+    /// The user was warned of names that this client refuses.
+    advised: AtomicBool,
+    /// A revision with batches was negotiated.
+    pub(super) batches: AtomicBool,
+    /// The client is another Trunkline: it is told which instances are behind this one.
+    pub(super) kin: AtomicBool,
+    pub(super) private_servers: PrivateServers,
+    /// Who makes stateless requests here.
+    pub(super) principal: Arc<[u8]>,
+    /// The authenticated caller, where one is needed.
+    pub(crate) caller: Option<Arc<Pass>>,
+}
+
+impl Session {
+    pub(crate) fn new(context: Arc<SessionContext>) -> Arc<Self> {
+        Self::of(context, None)
+    }
+
+    /// The session of an authenticated caller.
+    pub(crate) fn of(context: Arc<SessionContext>, caller: Option<Arc<Pass>>) -> Arc<Self> {
+        let grant = caller.as_ref().and_then(|caller| caller.grant.clone());
+        let principal =
+            caller.as_ref().map_or_else(|| ONLY_CLIENT.into(), |it| Arc::clone(&it.who));
+        let client = Arc::new(Client::restricted_to(grant));
+        if let Some(caller) = &caller {
+            client.belongs_to(caller);
+        }
+        Arc::new(Self {
+            private_servers: PrivateServers::new(&context, &client),
+            context,
+            client,
+            caller,
+            session_lists: Mutex::default(),
+            stateless_lists: Mutex::default(),
+            check_lists: Notify::new(),
+            ended: CancellationToken::new(),
+            closing: CancellationToken::new(),
+            joined: AtomicBool::new(false),
+            declared: AtomicBool::new(false),
+            advised: AtomicBool::new(false),
+            batches: AtomicBool::new(false),
+            kin: AtomicBool::new(false),
+            principal,
+        })
+    }
+
+    /// Opens the session: from now on requests need no `_meta`, and the client hears what servers say
+    /// of their own accord. A stateless client never opens one.
+    pub(crate) fn join(&self) {
+        // Relaxed: the flag publishes nothing; the audience has a lock of its own.
+        if !self.has_joined() && !self.joined.swap(true, Ordering::Relaxed) {
+            self.context.registry.audience.join(&self.client);
+        }
+    }
+
+    pub(super) fn has_joined(&self) -> bool {
+        self.joined.load(Ordering::Relaxed)
+    }
+
+    /// Was a revision negotiated in which several messages may come at once (2025-03-26)?
+    pub(crate) fn allows_batches(&self) -> bool {
+        self.batches.load(Ordering::Relaxed)
+    }
+
+    /// Tells the user once if this client is known to refuse the names it will be shown.
+    pub(super) fn advise(&self, client_name: Option<&str>) {
+        let Some(name) = client_name else { return };
+        if self.context.view.naming.client().is_some() {
+            return;
+        }
+        let example = format!("server{}tool", self.context.view.naming.separator());
+        if let Some(advice) = refuses(name, [example.as_str()])
+            && !self.advised.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!("{advice}");
+        }
+    }
+
+    /// Tells the client of changed lists for as long as the session lasts, at most once a pause.
+    pub(crate) async fn announce_changes(self: Arc<Self>) {
+        if self.context.face.simple {
+            return;
+        }
+        let registry = Arc::clone(&self.context.registry);
+        let mut changes = registry.changes();
+        registry.settled(self.context.start_deadline).await;
+        self.session_lists.lock().begin(&self.context.view.snapshot());
+        loop {
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return },
+                () = self.check_lists.notified() => {}
+                () = self.ended.cancelled() => return,
+            }
+            self.context.wait_while_starting().await;
+            if self.announce() {
+                sleep(CHANGE_PAUSE).await;
+            }
+        }
+    }
+
+    /// Checks again whether the client's lists are out of date: it can be reached now.
+    pub(crate) fn check_lists(&self) {
+        self.check_lists.notify_one();
+    }
+
+    /// True if a list was out of date.
+    fn announce(&self) -> bool {
+        let snapshot = self.context.view.snapshot();
+        if !self.has_joined() {
+            // Without `initialize` the client is told nothing that it has not asked for.
+            let mut lists = self.session_lists.lock();
+            *lists = KnownLists::default();
+            lists.begin(&snapshot);
+            return false;
+        }
+        let outdated = self.session_lists.lock().outdated(&snapshot);
+        if announce(&self.client, &outdated) {
+            for kind in &outdated {
+                self.session_lists.lock().set(*kind, snapshot.catalog.list(*kind));
+            }
+        }
+        !outdated.is_empty()
+    }
+
+    /// Ends the client's subscriptions in order: the gateway goes.
+    pub(crate) fn close_listeners(&self) {
+        self.closing.cancel();
+    }
+
+    /// Ends the session: the client has gone for good.
+    pub(crate) fn end(&self) {
+        self.ended.cancel();
+        self.context.registry.audience.leave(&self.client);
+        self.client.set_stream(None);
+        let mut touched = FlushSet::default();
+        self.client.leave_questions(&mut touched);
+        touched.flush();
+        self.context.registry.unsubscribe(&self.client);
+        self.private_servers.dismiss();
+    }
+}

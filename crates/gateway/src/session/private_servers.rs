@@ -1,0 +1,109 @@
+//! `PrivateServers`: a client's own processes of servers that are not shared (`share: per-session`).
+//! Each starts when the client first asks something of its server.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::lock::{Mutex, rank};
+
+use crate::call::{Audience, Client};
+use crate::error::CallError;
+use crate::session::context::SessionContext;
+use crate::upstream::{Server, supervise};
+
+#[derive(Debug)]
+pub(crate) struct PrivateServers {
+    context: Arc<SessionContext>,
+    client: Arc<Client>,
+    /// For requests of the session, by the server's id.
+    of_session: Mutex<HashMap<Arc<str>, Arc<Server>>, rank::SessionPrivates>,
+    /// For stateless calls: one call at a time each.
+    pool: Mutex<Vec<Arc<Server>>, rank::SessionPool>,
+}
+
+impl PrivateServers {
+    pub(super) fn new(context: &Arc<SessionContext>, client: &Arc<Client>) -> Self {
+        let (context, client) = (Arc::clone(context), Arc::clone(client));
+        Self { context, client, of_session: Mutex::default(), pool: Mutex::default() }
+    }
+
+    /// The session's process of this server; it is started if need be.
+    pub(super) fn for_session(&self, server: &Arc<Server>) -> Result<Arc<Server>, CallError> {
+        // Held while the process is started: two requests must not start two.
+        let mut privates = self.of_session.lock();
+        let held = privates.get(server.key.id());
+        // The config may have changed since, or the process may have ended for good.
+        let held = held.filter(|held| held.transport == server.transport);
+        let held = held.filter(|held| held.connection().is_some() || !held.is_settled());
+        if let Some(held) = held.filter(|held| !held.dismissed.is_cancelled()) {
+            return Ok(Arc::clone(held));
+        }
+        let audience = Arc::new(Audience::default());
+        audience.make_exclusive();
+        audience.join(&self.client);
+        let own = self.start(server, audience)?;
+        if let Some(before) = privates.insert(Arc::clone(server.key.id()), Arc::clone(&own)) {
+            before.dismissed.cancel();
+        }
+        Ok(own)
+    }
+
+    /// A process with no other call, so that what it asks can only concern this one. A stateless
+    /// client has no session by which a process could be its own.
+    pub(super) fn for_stateless_call(
+        &self,
+        server: &Arc<Server>,
+    ) -> Result<Arc<Server>, CallError> {
+        let mut pool = self.pool.lock();
+        pool.retain(|held| {
+            let lives = held.connection().is_some() || !held.is_settled();
+            lives && !held.dismissed.is_cancelled()
+        });
+        let same =
+            |held: &&Arc<Server>| held.key == server.key && held.transport == server.transport;
+        let is_free = |held: &&Arc<Server>| held.connection().is_some_and(|held| held.is_free());
+        if let Some(free) = pool.iter().filter(same).find(is_free) {
+            return Ok(Arc::clone(free));
+        }
+        let own = self.start(server, Arc::default())?;
+        pool.push(Arc::clone(&own));
+        Ok(own)
+    }
+
+    fn start(
+        &self,
+        server: &Arc<Server>,
+        audience: Arc<Audience>,
+    ) -> Result<Arc<Server>, CallError> {
+        let own = Arc::new(server.private(audience));
+        let registry = &self.context.registry;
+        // Bounded over all sessions: a process costs far more than a session.
+        let has_room = registry.add_private(&own)
+            || (registry.make_private_room() && registry.add_private(&own));
+        if !has_room {
+            let why = "too many processes of servers that are not shared are running";
+            return Err(CallError::Busy { server: server.key.to_string(), why });
+        }
+        let supervisor = self.context.supervisor.clone();
+        let task = supervise(Arc::clone(&own), supervisor);
+        drop(self.context.tasks.spawn_on(task, &self.context.runtime));
+        Ok(own)
+    }
+
+    /// The session's process of the server with this id, if it has one.
+    pub(super) fn get(&self, id: &str) -> Option<Arc<Server>> {
+        self.of_session.lock().get(id).cloned()
+    }
+
+    /// The session's processes.
+    pub(super) fn all_of_session(&self) -> Vec<Arc<Server>> {
+        self.of_session.lock().values().cloned().collect()
+    }
+
+    /// Ends all processes: the client has gone.
+    pub(super) fn dismiss(&self) {
+        for server in self.of_session.lock().values().chain(self.pool.lock().iter()) {
+            server.dismissed.cancel();
+        }
+    }
+}
