@@ -111,9 +111,8 @@ fn address(text: &str) -> Result<Address, UrlError> {
         match pair.split_once('=') {
             Some(("sslmode", value)) => mode = Some(value),
             Some(("sslrootcert", value)) => {
-                root = Some(PathBuf::from(
-                    &*decode(value).map_err(|bad| UrlError::Postgres(bad.to_string()))?,
-                ))
+                let path = decode(value).map_err(|bad| UrlError::Postgres(bad.to_string()))?;
+                root = Some(PathBuf::from(path.into_owned()));
             }
             _ => rest.push(pair),
         }

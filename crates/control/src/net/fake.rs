@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -21,6 +22,8 @@ pub(crate) struct Asked {
 pub(crate) enum Answer {
     /// These bytes, then the end of the connection.
     Bytes(Vec<u8>),
+    /// These bytes, then the next request on this connection.
+    Open(Vec<u8>),
     /// Nothing, and the connection stays open.
     Silence,
 }
@@ -29,6 +32,8 @@ pub(crate) enum Answer {
 #[derive(Debug)]
 pub(crate) struct Fake {
     pub(crate) address: SocketAddr,
+    /// How many connections there were.
+    pub(crate) connections: Arc<AtomicUsize>,
     _tasks: JoinSet<()>,
 }
 
@@ -54,10 +59,13 @@ impl Fake {
         let handler: Handler = Arc::new(handler);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&connections);
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
+                count.fetch_add(1, Ordering::Relaxed);
                 let (handler, tls) = (Arc::clone(&handler), tls.clone());
                 connections.spawn(async move {
                     match tls {
@@ -67,7 +75,7 @@ impl Fake {
                 });
             }
         });
-        Self { address, _tasks: tasks }
+        Self { address, connections, _tasks: tasks }
     }
 
     pub(crate) fn url(&self, target: &str) -> String {
@@ -88,24 +96,35 @@ impl Answer {
     }
 
     pub(crate) fn with(status: u16, headers: &[(&str, &str)], body: &str) -> Self {
-        let headers: Vec<_> =
-            headers.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
-        let mut bytes = Vec::new();
-        trunkline_http::response_head(&mut bytes, status, &headers, Some(body.len()), false);
-        bytes.extend_from_slice(body.as_bytes());
-        Self::Bytes(bytes)
+        Self::Bytes(written(status, headers, body, false))
+    }
+
+    /// The connection stays open for more.
+    pub(crate) fn open(status: u16, body: &str) -> Self {
+        Self::Open(written(status, &[], body, true))
     }
 }
 
+fn written(status: u16, headers: &[(&str, &str)], body: &str, keep_alive: bool) -> Vec<u8> {
+    let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
+    let mut bytes = Vec::new();
+    trunkline_http::response_head(&mut bytes, status, &headers, Some(body.len()), keep_alive);
+    bytes.extend_from_slice(body.as_bytes());
+    bytes
+}
+
 async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, handler: Handler) {
-    let Some(asked) = read(&mut stream).await else { return };
-    match handler(asked) {
-        Answer::Bytes(bytes) => {
-            // Who has read enough hangs up.
-            let _ = stream.write_all(&bytes).await;
-            let _ = stream.shutdown().await;
+    while let Some(asked) = read(&mut stream).await {
+        match handler(asked) {
+            Answer::Bytes(bytes) => {
+                // Who has read enough hangs up.
+                let _ = stream.write_all(&bytes).await;
+                let _ = stream.shutdown().await;
+                return;
+            }
+            Answer::Open(bytes) => stream.write_all(&bytes).await.unwrap(),
+            Answer::Silence => std::future::pending().await,
         }
-        Answer::Silence => std::future::pending().await,
     }
 }
 

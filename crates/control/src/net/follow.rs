@@ -9,30 +9,30 @@ use crate::net::response::Response;
 const MOST: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum Redirect {
     /// This is the answer.
-    Done,
+    None,
     To(Url),
     Refused(&'static str),
 }
 
 /// `followed` redirects came before this answer.
-pub(super) fn next(request: &Request, answer: &Response, followed: usize) -> Step {
+pub(super) fn next(request: &Request, answer: &Response, followed: usize) -> Redirect {
     let moved = matches!(answer.status, 301 | 302 | 307 | 308);
     if request.redirects == Redirects::None || request.method != "GET" || !moved {
-        return Step::Done;
+        return Redirect::None;
     }
     if followed >= MOST {
-        return Step::Refused("there are too many of them");
+        return Redirect::Refused("there are too many of them");
     }
     let Some(place) = answer.text("location") else {
-        return Step::Refused("it does not say where to");
+        return Redirect::Refused("it does not say where to");
     };
     match request.url.join(place) {
-        Err(_) => Step::Refused("the place is no URL"),
+        Err(_) => Redirect::Refused("the place is no URL"),
         // Headers may hold credentials for this origin, and another one may be of another kind.
-        Ok(url) if url.origin() != request.url.origin() => Step::Refused("it leads elsewhere"),
-        Ok(url) => Step::To(url),
+        Ok(url) if url.origin() != request.url.origin() => Redirect::Refused("it leads elsewhere"),
+        Ok(url) => Redirect::To(url),
     }
 }
 
@@ -43,21 +43,21 @@ mod tests {
     #[test]
     fn only_what_was_asked_for_is_followed() {
         let asked = Redirects::SameOrigin;
-        let to = |url: &str| Step::To(Url::parse(url).unwrap());
-        let elsewhere = || Step::Refused("it leads elsewhere");
+        let to = |url: &str| Redirect::To(Url::parse(url).unwrap());
+        let elsewhere = || Redirect::Refused("it leads elsewhere");
         for (method, redirects, status, place, followed, step) in [
-            ("GET", asked, 200, Some("/x"), 0, Step::Done),
+            ("GET", asked, 200, Some("/x"), 0, Redirect::None),
             ("GET", asked, 301, Some("/x"), 0, to("http://h/x")),
             ("GET", asked, 302, Some("x?y"), 0, to("http://h/a/x?y")),
             ("GET", asked, 307, Some("http://H:80/x"), 2, to("http://h/x")),
-            ("GET", asked, 308, Some("/x"), 3, Step::Refused("there are too many of them")),
-            ("GET", asked, 303, Some("/x"), 0, Step::Done),
-            ("GET", asked, 304, Some("/x"), 0, Step::Done),
-            ("GET", Redirects::None, 307, Some("/x"), 0, Step::Done),
-            ("POST", asked, 307, Some("/x"), 0, Step::Done),
-            ("GET", asked, 307, None, 0, Step::Refused("it does not say where to")),
-            ("GET", asked, 307, Some("file:///etc"), 0, Step::Refused("the place is no URL")),
-            ("GET", asked, 307, Some("http://u:p@h/"), 0, Step::Refused("the place is no URL")),
+            ("GET", asked, 308, Some("/x"), 3, Redirect::Refused("there are too many of them")),
+            ("GET", asked, 303, Some("/x"), 0, Redirect::None),
+            ("GET", asked, 304, Some("/x"), 0, Redirect::None),
+            ("GET", Redirects::None, 307, Some("/x"), 0, Redirect::None),
+            ("POST", asked, 307, Some("/x"), 0, Redirect::None),
+            ("GET", asked, 307, None, 0, Redirect::Refused("it does not say where to")),
+            ("GET", asked, 307, Some("file:///etc"), 0, Redirect::Refused("the place is no URL")),
+            ("GET", asked, 307, Some("http://u:p@h/"), 0, Redirect::Refused("the place is no URL")),
             ("GET", asked, 307, Some("https://h/x"), 0, elsewhere()),
             ("GET", asked, 307, Some("http://h:81/x"), 0, elsewhere()),
             ("GET", asked, 307, Some("//other/x"), 0, elsewhere()),

@@ -1,16 +1,17 @@
 //! The guarded HTTP client: every address is judged before it is connected to.
 //!
 //! For everything the control plane fetches: keys of token issuers, health checks, OAuth, traces, models.
-//! One request per connection; no cookies, no proxies, no redirects unless asked for.
+//! Connections are reused, and go through the proxies that the environment names; there are no
+//! cookies, and no redirects unless asked for.
 
 mod client;
 mod connect;
 mod error;
 mod follow;
 mod model;
-mod receive;
 mod request;
 mod response;
+mod transport;
 
 #[cfg(test)]
 pub(crate) mod fake;

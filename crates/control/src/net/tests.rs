@@ -2,15 +2,21 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use hyper_util::client::proxy::matcher::Matcher;
 use parking_lot::Mutex;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 use trunkline_http::Url;
 
+use super::connect::Connector;
 use super::fake::{Answer, Asked, Fake};
 use super::{Client, FetchError, Judge, Limits, Redirects, Request, Response};
 
@@ -64,14 +70,75 @@ async fn a_request_arrives_as_it_was_made() {
     assert_eq!(asked.header("host"), Some(fake.address.to_string().as_str()));
     assert_eq!(asked.header("accept-encoding"), Some("identity"));
     assert_eq!(asked.header("x-one"), Some("1"));
-    assert_eq!(asked.header("cookie"), None);
+    assert!(asked.header("user-agent").unwrap().starts_with("trunkline/"));
+    assert_eq!(asked.header("content-length"), Some("500000"));
+    assert_eq!(asked.header("content-type"), Some("text/plain"));
+    // No more than that: no cookies, nothing about the connection.
+    assert_eq!(asked.headers.len(), 6, "{:?}", asked.headers);
     assert_eq!(asked.body, large);
+}
+
+#[tokio::test]
+async fn an_agent_of_the_callers_counts_and_an_answer_to_head_has_no_body() {
+    let (heard, handler) = listener();
+    let fake = Fake::start(handler).await;
+    let url = Url::parse(&fake.url("/")).unwrap();
+    let request = Request::new("HEAD", url, None).header("user-agent", "me");
+    let answer = anywhere().send(request, LIMITS).await.unwrap();
+    assert_eq!((answer.status, answer.text("content-length")), (200, Some("2")));
+    assert_eq!(answer.body, b"");
+    let asked = heard.lock().pop().unwrap();
+    assert_eq!(asked.header("user-agent"), Some("me"));
+    assert_eq!(asked.header("content-length"), None);
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again_unless_the_request_is_good_once() {
+    let fake = Fake::start(|_| Answer::open(200, "ok")).await;
+    let client = anywhere();
+    let count = || fake.connections.load(Ordering::Relaxed);
+    for _ in 0..5 {
+        let url = Url::parse(&fake.url("/")).unwrap();
+        let request = Request::post(url, "text/plain", b"x".to_vec());
+        assert_eq!(client.send(request, LIMITS).await.unwrap().body, b"ok");
+    }
+    assert_eq!(count(), 1);
+    for _ in 0..3 {
+        let request = get(&fake.url("/")).on_fresh_connection();
+        assert_eq!(client.send(request, LIMITS).await.unwrap().body, b"ok");
+    }
+    assert_eq!(count(), 4);
+}
+
+/// The server closes each connection without having said so.
+#[tokio::test]
+async fn a_connection_that_was_closed_meanwhile_is_not_used_again() {
+    let fake =
+        Fake::start(|_| Answer::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec()))
+            .await;
+    let client = anywhere();
+    for expected in 1..=5 {
+        assert_eq!(client.send(get(&fake.url("/")), LIMITS).await.unwrap().body, b"ok");
+        assert_eq!(fake.connections.load(Ordering::Relaxed), expected);
+        // The end of the connection arrives some time after the answer.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 #[tokio::test]
 async fn bodies_of_every_framing_are_read_and_a_status_is_no_error() {
     for (bytes, status) in [
-        (&b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"[..], 200),
+        (&b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokXXX"[..], 200),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n",
+            200,
+        ),
+        (b"HTTP/1.0 200 OK\r\n\r\nok", 200),
+        (
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\n\r\n\
+              HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+            200,
+        ),
         (b"HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", 503),
         (b"HTTP/1.1 404 No\r\n\r\nok", 404),
         (b"HTTP/1.1 302 Found\r\nLocation: http://elsewhere/\r\nContent-Length: 2\r\n\r\nok", 302),
@@ -85,6 +152,8 @@ async fn bodies_of_every_framing_are_read_and_a_status_is_no_error() {
 async fn broken_and_oversized_answers_are_errors() {
     let large = format!("HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n{}", "x".repeat(1001));
     let endless = format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(100_000));
+    let larger = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(1_000_000));
+    let interim = "HTTP/1.1 100 Continue\r\n\r\n".repeat(20);
     let head = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(100_000));
     for (bytes, words) in [
         (&b""[..], "malformed: the connection ended without one"),
@@ -93,6 +162,19 @@ async fn broken_and_oversized_answers_are_errors() {
         (large.as_bytes(), "larger than 1000 bytes"),
         (endless.as_bytes(), "larger than 1000 bytes"),
         (head.as_bytes(), "header is too large"),
+        (larger.as_bytes(), "head is too large"),
+        (b"HTTP/1.1 200 OK\r\nContent-Le", "malformed: the connection ended"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n", "ended early"),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nz\r\n",
+            "malformed: the chunked body is malformed",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+            "Content-Length and Transfer-Encoding exclude each other",
+        ),
+        (b"HTTP/1.1 101 Switch\r\n\r\n", "switches to another protocol"),
+        (interim.as_bytes(), "malformed"),
     ] {
         let error = answered(bytes).await.unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
@@ -170,6 +252,101 @@ async fn nobody_there_is_said_so() {
     );
     let error = anywhere().send(get("http://no-such-name.invalid/"), LIMITS).await.unwrap_err();
     assert!(matches!(error, FetchError::Dns { .. }), "{error}");
+}
+
+/// Nothing is resolved here: `.invalid` has no addresses.
+#[tokio::test]
+async fn a_proxy_is_told_the_whole_url_and_no_proxy_is_honoured() {
+    let (heard, handler) = listener();
+    let proxy = Fake::start(handler).await;
+    let matcher = Matcher::builder()
+        .http(format!("http://me:s3cret@{}", proxy.address))
+        .no("direct.invalid".to_owned())
+        .build();
+    let judge: Judge = Arc::new(|address| match address.is_loopback() {
+        true => Err("see --allow-net".to_owned()),
+        false => Ok(()),
+    });
+    // The proxy is on the loopback: who has named it is the operator, whom nobody judges.
+    let client = Client::over(Connector::new(judge).through(matcher));
+    let answer = client.send(get("http://tools.invalid/a?b=c").header("X-A", "b"), LIMITS).await;
+    assert_eq!(answer.unwrap().body, b"ok");
+    let asked = heard.lock().pop().unwrap();
+    assert_eq!(asked.target, "http://tools.invalid/a?b=c");
+    assert_eq!(asked.header("host"), Some("tools.invalid"));
+    assert_eq!(asked.header("proxy-authorization"), Some("Basic bWU6czNjcmV0"));
+
+    let error = client.send(get("http://direct.invalid/"), LIMITS).await.unwrap_err();
+    assert!(matches!(error, FetchError::Dns { .. }), "{error}");
+    // This machine, which is not reached through a proxy; and texts that a proxy could take for it.
+    for host in ["localhost:1", "127.0.0.1:1", "[::1]:1"] {
+        let error = client.send(get(&format!("http://{host}/")), LIMITS).await.unwrap_err();
+        assert!(matches!(error, FetchError::Refused { .. }), "{host}: {error}");
+    }
+    for host in ["2130706433", "0x7f.1", "127.1"] {
+        let error = client.send(get(&format!("http://{host}/")), LIMITS).await.unwrap_err();
+        assert!(matches!(error, FetchError::Request(_)), "{host}: {error}");
+    }
+    assert!(heard.lock().is_empty());
+}
+
+#[tokio::test]
+async fn an_address_is_judged_before_a_proxy_hears_of_it() {
+    let (heard, handler) = listener();
+    let proxy = Fake::start(handler).await;
+    let matcher = Matcher::builder().all(proxy.url("/")).build();
+    let judge: Judge = Arc::new(|_| Err("see --allow-net".to_owned()));
+    let client = Client::over(Connector::new(judge).through(matcher));
+    for url in ["http://10.0.0.1/", "https://10.0.0.1/", "http://metadata.google.internal/"] {
+        let error = client.send(get(url), LIMITS).await.unwrap_err();
+        assert!(matches!(error, FetchError::Refused { .. }), "{url}: {error}");
+    }
+    assert!(heard.lock().is_empty());
+}
+
+#[tokio::test]
+async fn encryption_goes_through_a_tunnel_and_a_proxy_that_refuses_is_named() {
+    let (heard, handler) = listener();
+    let server = Fake::secured(server_config(), handler).await;
+    let (target, tunnels) = (server.address, Arc::new(Mutex::new(Vec::new())));
+    let proxy = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = proxy.local_addr().unwrap();
+    let told = Arc::clone(&tunnels);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        while let Ok((mut stream, _)) = proxy.accept().await {
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                head.push(stream.read_u8().await.unwrap());
+            }
+            let head = String::from_utf8(head).unwrap();
+            let answer = match head.contains("Proxy-Authorization: Basic bWU6czNjcmV0") {
+                true => "HTTP/1.1 200 Connected\r\n\r\n",
+                false => "HTTP/1.1 407 Who\r\n\r\n",
+            };
+            told.lock().push(head);
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            let mut server = TcpStream::connect(target).await.unwrap();
+            let _ = tokio::io::copy_bidirectional(&mut stream, &mut server).await;
+        }
+    });
+    let client = |user: &str| {
+        let matcher = Matcher::builder().https(format!("http://{user}{address}")).build();
+        let connector = Connector::new(Arc::new(|_| Ok(()))).through(matcher);
+        Client::over(connector.trusting(trusting(AUTHORITY)))
+    };
+    let answer = client("me:s3cret@").send(get("https://tools.invalid:8443/"), LIMITS).await;
+    let error = answer.unwrap_err().to_string();
+    assert!(error.contains("https://tools.invalid:8443 cannot be reached securely"), "{error}");
+    // The certificate came all the way; it is for `localhost`.
+    assert!(error.contains("certificate not valid for name"), "{error}");
+    assert!(tunnels.lock()[0].starts_with("CONNECT tools.invalid:8443 HTTP/1.1\r\n"));
+
+    let error = client("").send(get("https://tools.invalid/"), LIMITS).await.unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains(&format!("its proxy {address}")), "{said}");
+    assert!(said.contains("authorization required") && error.may_retry(), "{said}");
+    assert!(heard.lock().is_empty());
 }
 
 #[tokio::test]

@@ -82,7 +82,9 @@ fn written(endpoint: Url, client: &Client, fields: &[(&str, &str)], secrets: Sec
         }
     }
     let body = write_form(&fields).into_bytes();
-    let request = Request::post(endpoint, FORM, body).header("Accept", "application/json");
+    // Codes are good once, and so are refresh tokens that their server rotates.
+    let request = Request::post(endpoint, FORM, body).on_fresh_connection();
+    let request = request.header("Accept", "application/json");
     match header {
         Some(header) => request.header("Authorization", &header),
         None => request,

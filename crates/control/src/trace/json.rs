@@ -25,8 +25,8 @@ const ERROR: u8 = 2;
 fn span(span: &Span) -> Value {
     let attributes = span.attributes.iter().map(|(key, value)| text(key, value));
     let mut encoded = json!({
-        "traceId": hex::encode(&span.trace),
-        "spanId": hex::encode(&span.id),
+        "traceId": hex::encode(span.trace),
+        "spanId": hex::encode(span.id),
         "flags": span.flags(),
         "name": span.name,
         "kind": span.kind.number(),

@@ -44,6 +44,14 @@ impl Host {
         });
         if labels_fit && name.len() <= LONGEST_NAME { Ok(Self::Name) } else { Err(BadHost::Name) }
     }
+
+    /// Where `host`, which was read as this, leads as far as its text tells.
+    pub fn leads_to(&self, host: &str) -> &[IpAddr] {
+        match self {
+            Self::Address(address) => std::slice::from_ref(address),
+            Self::Name => well_known(host),
+        }
+    }
 }
 
 /// Resolvers take decimal, octal (`0177`) and hexadecimal (`0x7f`) numbers for parts of an IPv4
@@ -59,7 +67,7 @@ fn is_number(label: &str) -> bool {
 
 /// Where names lead that are known without asking: the loopback (RFC 6761), and what clouds call
 /// the place of their credentials.
-pub(crate) fn well_known(name: &str) -> &'static [IpAddr] {
+fn well_known(name: &str) -> &'static [IpAddr] {
     const LOOPBACK: &[IpAddr] = &[IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
     const METADATA: &[IpAddr] = &[IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254))];
     let name = name.strip_suffix('.').unwrap_or(name);

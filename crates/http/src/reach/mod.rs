@@ -76,11 +76,7 @@ impl Policy {
     /// what it leads to be judged.
     pub fn judge_url(&self, url: &Url) -> Result<Host, Refused> {
         let host = Host::read(url.host())?;
-        let leads_to = match &host {
-            Host::Address(address) => std::slice::from_ref(address),
-            Host::Name => host::well_known(url.host()),
-        };
-        let mut judged = leads_to.iter().map(|address| self.judge(*address));
+        let mut judged = host.leads_to(url.host()).iter().map(|address| self.judge(*address));
         match judged.next() {
             Some(Err(refused)) if !judged.any(|other| other.is_ok()) => Err(refused),
             _ => Ok(host),

@@ -139,7 +139,7 @@ fn coordinates(pair: &EcdsaKeyPair) -> (String, String) {
     (encode(x), encode(y))
 }
 
-pub(crate) fn encode(bytes: impl AsRef<[u8]>) -> String {
+pub(crate) fn encode(bytes: &[u8]) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
