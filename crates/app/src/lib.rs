@@ -17,7 +17,6 @@ mod listen;
 mod logging;
 mod logins;
 mod memory;
-mod moment;
 mod overview;
 mod remembered;
 mod rest;
@@ -25,6 +24,7 @@ mod schema;
 mod settings;
 mod speak;
 mod terminal;
+mod timestamp;
 mod watch;
 
 use std::process::ExitCode;
@@ -85,5 +85,6 @@ pub fn main(program: Program) -> ExitCode {
         Ok(Asked::Version) => speak::out(&format!("{}\n", cli::version_line(program))),
         Err(message) => message.tell(&environment),
     };
+    logging::finish();
     ExitCode::from(code)
 }

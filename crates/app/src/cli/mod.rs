@@ -5,6 +5,7 @@ mod doctor;
 mod front;
 mod import;
 mod install;
+mod log;
 mod login;
 mod platform;
 mod remote;
@@ -20,6 +21,7 @@ pub(crate) use doctor::Doctor;
 pub(crate) use front::{DemoServer, Serve, Stdio};
 pub(crate) use import::{Consolidate, Import};
 pub(crate) use install::{Check, ClientFile, Install, Restore, Uninstall};
+pub(crate) use log::LogFlags;
 pub(crate) use login::{At, Login, Logout};
 pub(crate) use platform::{
     Audit, AuditCommand, IssuerFlags, Key, KeyCommand, Maintained, ModelFlags, Place,
@@ -262,6 +264,8 @@ fn simple(command: clap::Command) -> clap::Command {
         command
             .mut_arg("simple", |flag| flag.hide(true))
             .mut_arg("separator", |flag| flag.help(separator))
+            .mut_arg("log", |flag| flag.hide(true))
+            .mut_arg("log_format", |flag| flag.hide(true))
     };
     plain(command)
         .mut_subcommand("check", plain)
