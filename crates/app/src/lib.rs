@@ -17,7 +17,6 @@ mod listen;
 mod logging;
 mod logins;
 mod memory;
-mod moment;
 mod overview;
 mod remembered;
 mod rest;
@@ -25,11 +24,12 @@ mod schema;
 mod settings;
 mod speak;
 mod terminal;
+mod timestamp;
 mod watch;
 
 use std::process::ExitCode;
 
-use cli::Asked;
+use cli::{Command, Invocation};
 use environment::Environment;
 
 /// Which of the two binaries runs.
@@ -50,40 +50,47 @@ pub fn main(program: Program) -> ExitCode {
         return code;
     }
     let mut environment = Environment::read();
-    let parsed = cli::parse(program).map(|(asked, colour)| {
+    let parsed = cli::parse(program).map(|(invocation, colour)| {
         environment.choose(colour);
-        asked
+        invocation
     });
     let code = match parsed {
-        Ok(Asked::Stdio(stdio)) => commands::stdio::run(&stdio, &environment),
-        Ok(Asked::Serve(serve)) => commands::serve::run(&serve, &environment),
-        Ok(Asked::Tools(tools)) => commands::tools::run(&tools, &environment),
-        Ok(Asked::Search(search)) => commands::search::run(&search, &environment),
-        Ok(Asked::Call(call)) => commands::call::run(&call, &environment),
-        Ok(Asked::Resources(resources)) => commands::resources::run(&resources, &environment),
-        Ok(Asked::Prompts(prompts)) => commands::prompts::run(&prompts, &environment),
-        Ok(Asked::Login(login)) => commands::login::login(&login, &environment),
-        Ok(Asked::Logout(logout)) => commands::login::logout(&logout, &environment),
-        Ok(Asked::Audit(audit)) => commands::maintain::audit(&audit, &environment),
-        Ok(Asked::Key(key)) => commands::maintain::key(&key, &environment),
-        Ok(Asked::Secret(secret)) => commands::secret::run(&secret, &environment),
-        Ok(Asked::Check(check)) => commands::check::run(&check, &environment),
-        Ok(Asked::Doctor(doctor)) => commands::doctor::run(&doctor, &environment),
-        Ok(Asked::Install(install)) => commands::install::run(&install, &environment),
-        Ok(Asked::DemoServer(asked)) => demo::run(asked.name),
-        Ok(Asked::Schema) => speak::out(&schema::document()),
-        Ok(Asked::Import(import)) => commands::import::run(&import, &environment),
-        Ok(Asked::Consolidate(asked)) => commands::install::consolidate(&asked, &environment),
-        Ok(Asked::Status(asked)) => commands::status::run(&asked, &environment),
-        Ok(Asked::Logs(asked)) => commands::logs::run(&asked, &environment),
-        Ok(Asked::Top(asked)) => commands::top::run(&asked, &environment),
-        Ok(Asked::Servers(asked)) => commands::servers::run(&asked, &environment),
-        Ok(Asked::Completions(asked)) => commands::shell::completions(&asked),
-        Ok(Asked::Man(asked)) => commands::shell::man(&asked),
-        Ok(Asked::Uninstall(uninstall)) => commands::install::uninstall(&uninstall, &environment),
-        Ok(Asked::Restore(restore)) => commands::install::restore(&restore, &environment),
-        Ok(Asked::Version) => speak::out(&format!("{}\n", cli::version_line(program))),
+        Ok(Invocation::Stdio(stdio)) => commands::stdio::run(&stdio, &environment),
+        Ok(Invocation::Command(command)) => run(command, &environment),
+        Ok(Invocation::Version) => speak::out(&format!("{}\n", cli::version_line(program))),
         Err(message) => message.tell(&environment),
     };
+    logging::finish();
     ExitCode::from(code)
+}
+
+fn run(command: Command, environment: &Environment) -> u8 {
+    match command {
+        Command::Serve(serve) => commands::serve::run(&serve, environment),
+        Command::Tools(tools) => commands::tools::run(&tools, environment),
+        Command::Search(search) => commands::search::run(&search, environment),
+        Command::Call(call) => commands::call::run(&call, environment),
+        Command::Resources(resources) => commands::resources::run(&resources, environment),
+        Command::Prompts(prompts) => commands::prompts::run(&prompts, environment),
+        Command::Login(login) => commands::login::login(&login, environment),
+        Command::Logout(logout) => commands::login::logout(&logout, environment),
+        Command::Audit(audit) => commands::maintain::audit(&audit, environment),
+        Command::Key(key) => commands::maintain::key(&key, environment),
+        Command::Secret(secret) => commands::secret::run(&secret, environment),
+        Command::Check(check) => commands::check::run(&check, environment),
+        Command::Doctor(doctor) => commands::doctor::run(&doctor, environment),
+        Command::Install(install) => commands::install::run(&install, environment),
+        Command::DemoServer(asked) => demo::run(asked.name),
+        Command::Schema => speak::out(&schema::document()),
+        Command::Import(import) => commands::import::run(&import, environment),
+        Command::Consolidate(asked) => commands::install::consolidate(&asked, environment),
+        Command::Status(asked) => commands::status::run(&asked, environment),
+        Command::Logs(asked) => commands::logs::run(&asked, environment),
+        Command::Top(asked) => commands::top::run(&asked, environment),
+        Command::Servers(asked) => commands::servers::run(&asked, environment),
+        Command::Completions(asked) => commands::shell::completions(&asked),
+        Command::Man(asked) => commands::shell::man(&asked),
+        Command::Uninstall(uninstall) => commands::install::uninstall(&uninstall, environment),
+        Command::Restore(restore) => commands::install::restore(&restore, environment),
+    }
 }

@@ -241,6 +241,7 @@ impl Wanted<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::LogFlags;
 
     fn servers(separator: Option<&str>, pass_env: &[&str]) -> Servers {
         Servers {
@@ -248,7 +249,7 @@ mod tests {
             separator: separator.map(str::to_owned),
             client: None,
             pass_env: pass_env.iter().map(ToString::to_string).collect(),
-            debug: false,
+            log: LogFlags::default(),
             start_timeout: None,
         }
     }

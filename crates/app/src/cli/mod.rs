@@ -5,6 +5,7 @@ mod doctor;
 mod front;
 mod import;
 mod install;
+mod log;
 mod login;
 mod platform;
 mod remote;
@@ -20,6 +21,7 @@ pub(crate) use doctor::Doctor;
 pub(crate) use front::{DemoServer, Serve, Stdio};
 pub(crate) use import::{Consolidate, Import};
 pub(crate) use install::{Check, ClientFile, Install, Restore, Uninstall};
+pub(crate) use log::LogFlags;
 pub(crate) use login::{At, Login, Logout};
 pub(crate) use platform::{
     Audit, AuditCommand, IssuerFlags, Key, KeyCommand, Maintained, ModelFlags, Place,
@@ -60,7 +62,7 @@ struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Serve many clients over HTTP: Streamable HTTP at /mcp, the older SSE at /sse
     Serve(Box<Serve>),
     /// List the tools, or describe one
@@ -118,40 +120,17 @@ enum Command {
 
 /// What the user wants.
 #[derive(Debug)]
-pub(crate) enum Asked {
+pub(crate) enum Invocation {
+    /// No command: be an MCP server on standard input and output.
     Stdio(Stdio),
-    Serve(Box<Serve>),
-    Tools(Tools),
-    Search(Search),
-    Call(Call),
-    Resources(Resources),
-    Prompts(Prompts),
-    Check(Check),
-    Doctor(Doctor),
-    Install(Install),
-    Import(Import),
-    Consolidate(Consolidate),
-    Uninstall(Uninstall),
-    Restore(Restore),
-    Login(Login),
-    Logout(Logout),
-    Status(StatusOf),
-    Logs(Logs),
-    Top(Top),
-    Servers(ServersOf),
-    Completions(Completions),
-    Man(Man),
-    Audit(Audit),
-    Key(Key),
-    Secret(Secret),
-    Schema,
-    DemoServer(DemoServer),
+    Command(Command),
+    /// Print the program's version.
     Version,
 }
 
 /// Something to tell instead of working: help, or what is wrong with the arguments.
 #[derive(Debug)]
-pub(crate) struct Told(clap::Error);
+pub(crate) struct UsageMessage(clap::Error);
 
 /// Flags whose values are secrets, or may hold some.
 const SECRET: [&str; 7] = [
@@ -164,7 +143,7 @@ const SECRET: [&str; 7] = [
     "--embed-url ",
 ];
 
-impl Told {
+impl UsageMessage {
     /// An error that quotes no secret.
     fn new(mut error: clap::Error) -> Self {
         let flag = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
@@ -186,7 +165,7 @@ impl Told {
 }
 
 /// What is wanted, and whether in colours.
-pub(crate) fn parse(program: Program) -> Result<(Asked, Colour), Told> {
+pub(crate) fn parse(program: Program) -> Result<(Invocation, Colour), UsageMessage> {
     parse_from(program, std::env::args_os())
 }
 
@@ -198,7 +177,7 @@ pub(crate) fn definition() -> clap::Command {
 fn parse_from(
     program: Program,
     arguments: impl IntoIterator<Item = std::ffi::OsString>,
-) -> Result<(Asked, Colour), Told> {
+) -> Result<(Invocation, Colour), UsageMessage> {
     let arguments: Vec<_> = arguments.into_iter().collect();
     let mut command = Cli::command();
     if program == Program::SimpleAggregator {
@@ -208,45 +187,24 @@ fn parse_from(
             return Err(not_simple(&mut command));
         }
     }
-    let matches = command.clone().try_get_matches_from(arguments).map_err(Told::new)?;
-    let cli = Cli::from_arg_matches(&matches).map_err(Told::new)?;
+    let matches = command.clone().try_get_matches_from(arguments).map_err(UsageMessage::new)?;
+    let cli = Cli::from_arg_matches(&matches).map_err(UsageMessage::new)?;
     let simple = program == Program::SimpleAggregator;
-    let asked = match cli.command {
+    let invocation = match cli.command {
         Some(Command::Check(mut check)) => {
             check.simple |= simple;
-            Asked::Check(check)
+            Invocation::Command(Command::Check(check))
         }
-        Some(Command::Install(install)) => Asked::Install(install),
-        Some(Command::Uninstall(uninstall)) => Asked::Uninstall(uninstall),
-        Some(Command::Restore(restore)) => Asked::Restore(restore),
+        Some(command @ (Command::Install(_) | Command::Uninstall(_) | Command::Restore(_))) => {
+            Invocation::Command(command)
+        }
         Some(_) if simple => return Err(not_simple(&mut command)),
-        Some(Command::Serve(serve)) if serve.identity.asks_for_version() => Asked::Version,
-        Some(Command::Serve(serve)) => Asked::Serve(serve),
-        Some(Command::Tools(tools)) => Asked::Tools(tools),
-        Some(Command::Search(search)) => Asked::Search(search),
-        Some(Command::Call(call)) => Asked::Call(call),
-        Some(Command::Resources(resources)) => Asked::Resources(resources),
-        Some(Command::Prompts(prompts)) => Asked::Prompts(prompts),
-        Some(Command::Doctor(doctor)) => Asked::Doctor(doctor),
-        Some(Command::Import(import)) => Asked::Import(import),
-        Some(Command::Consolidate(consolidate)) => Asked::Consolidate(consolidate),
-        Some(Command::Login(login)) => Asked::Login(login),
-        Some(Command::Logout(logout)) => Asked::Logout(logout),
-        Some(Command::Status(status)) => Asked::Status(status),
-        Some(Command::Logs(logs)) => Asked::Logs(logs),
-        Some(Command::Top(top)) => Asked::Top(top),
-        Some(Command::Servers(servers)) => Asked::Servers(servers),
-        Some(Command::Completions(completions)) => Asked::Completions(completions),
-        Some(Command::Man(man)) => Asked::Man(man),
-        Some(Command::Audit(audit)) => Asked::Audit(audit),
-        Some(Command::Key(key)) => Asked::Key(key),
-        Some(Command::Secret(secret)) => Asked::Secret(secret),
-        Some(Command::Schema) => Asked::Schema,
-        Some(Command::DemoServer(demo)) => Asked::DemoServer(demo),
-        None if cli.stdio.identity.asks_for_version() => Asked::Version,
-        None => Asked::Stdio(Stdio { simple: cli.stdio.simple || simple, ..cli.stdio }),
+        Some(Command::Serve(serve)) if serve.identity.asks_for_version() => Invocation::Version,
+        Some(command) => Invocation::Command(command),
+        None if cli.stdio.identity.asks_for_version() => Invocation::Version,
+        None => Invocation::Stdio(Stdio { simple: cli.stdio.simple || simple, ..cli.stdio }),
     };
-    Ok((asked, cli.color))
+    Ok((invocation, cli.color))
 }
 
 /// The command line of the drop-in: what it does not do is not shown.
@@ -262,6 +220,8 @@ fn simple(command: clap::Command) -> clap::Command {
         command
             .mut_arg("simple", |flag| flag.hide(true))
             .mut_arg("separator", |flag| flag.help(separator))
+            .mut_arg("log", |flag| flag.hide(true))
+            .mut_arg("log_format", |flag| flag.hide(true))
     };
     plain(command)
         .mut_subcommand("check", plain)
@@ -295,9 +255,9 @@ const NOT_SIMPLE: [&str; 22] = [
     "servers",
 ];
 
-fn not_simple(command: &mut clap::Command) -> Told {
+fn not_simple(command: &mut clap::Command) -> UsageMessage {
     let what = "this is the simple aggregator; the program `trunkline` has that command";
-    Told(command.error(ErrorKind::InvalidSubcommand, what))
+    UsageMessage(command.error(ErrorKind::InvalidSubcommand, what))
 }
 
 pub(crate) fn version_line(program: Program) -> String {

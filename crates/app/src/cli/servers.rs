@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use trunkline_catalog::client::Client;
 
+use super::log::LogFlags;
 use super::values::{bytes, client, seconds, separator, variable};
 
 /// The config and its servers.
@@ -30,9 +31,8 @@ pub(crate) struct Servers {
     /// Pass these variables of the environment on to every server (A,B or repeated; `*` = all)
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = variable)]
     pub(crate) pass_env: Vec<String>,
-    /// Log more than errors and warnings (to stderr)
-    #[arg(long)]
-    pub(crate) debug: bool,
+    #[command(flatten)]
+    pub(crate) log: LogFlags,
     /// How long servers that are still starting are waited for: by the first list a client asks for
     /// [default: 5], by a command [default: 30]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn asked(program: Program, line: &str) -> Result<Asked, ErrorKind> {
+fn asked(program: Program, line: &str) -> Result<Invocation, ErrorKind> {
     let arguments = std::iter::once("trunkline").chain(line.split_whitespace());
     let parsed = parse_from(program, arguments.map(Into::into));
     parsed.map(|(asked, _)| asked).map_err(|told| told.0.kind())
@@ -20,22 +20,23 @@ fn the_definition_is_sound() {
 
 #[test]
 fn without_a_command_it_is_the_stdio_front() {
-    let Ok(Asked::Stdio(stdio)) = asked(Program::Trunkline, "--config a.json --restart") else {
+    let Ok(Invocation::Stdio(stdio)) = asked(Program::Trunkline, "--config a.json --restart")
+    else {
         panic!("not stdio");
     };
     assert!(stdio.restart && !stdio.simple);
     assert!(
-        matches!(asked(Program::SimpleAggregator, "--config a"), Ok(Asked::Stdio(stdio)) if stdio.simple)
+        matches!(asked(Program::SimpleAggregator, "--config a"), Ok(Invocation::Stdio(stdio)) if stdio.simple)
     );
-    assert!(matches!(asked(Program::Trunkline, "--version"), Ok(Asked::Version)));
-    assert!(matches!(asked(Program::Trunkline, "serve --version"), Ok(Asked::Version)));
+    assert!(matches!(asked(Program::Trunkline, "--version"), Ok(Invocation::Version)));
+    assert!(matches!(asked(Program::Trunkline, "serve --version"), Ok(Invocation::Version)));
 }
 
 #[test]
 fn co_7_serve_has_its_flags() {
     let line = "serve --config a --listen 0.0.0.0:80 --token t --allow-host A --allow-host b \
                 --allow-origin https://x --separator / --name n --version 2 --call-timeout 1";
-    let Ok(Asked::Serve(serve)) = asked(Program::Trunkline, line) else {
+    let Ok(Invocation::Command(Command::Serve(serve))) = asked(Program::Trunkline, line) else {
         panic!("not serve");
     };
     assert_eq!(serve.allow_host, ["a", "b"]);
@@ -76,7 +77,7 @@ fn no_error_quotes_a_secret() {
 #[test]
 fn arguments_and_flags_mix() {
     let line = "call git:log a=1 --config c b:=[-1] --args - c=-5 --json";
-    let Ok(Asked::Call(call)) = asked(Program::Trunkline, line) else {
+    let Ok(Invocation::Command(Command::Call(call))) = asked(Program::Trunkline, line) else {
         panic!("not a call");
     };
     assert_eq!((call.name.as_str(), call.args.as_deref()), ("git:log", Some("-")));

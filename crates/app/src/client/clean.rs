@@ -1,5 +1,7 @@
 //! Text that servers wrote, made safe for a terminal: nothing moves the cursor or hides itself.
 
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
 /// On one line: white space is collapsed to single blanks.
 pub(crate) fn line(text: &str) -> String {
     text.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
@@ -22,12 +24,17 @@ fn visible(c: char) -> char {
     if reorders || c.is_control() { '\u{fffd}' } else { c }
 }
 
-/// The first `width` characters, with `…` where something is missing.
+/// What fits into `width` columns of a terminal, with `…` where something is missing.
 pub(crate) fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
+    if text.width() <= width {
         return text.to_owned();
     }
-    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used < width
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
 }
 
 /// `1 server`, `2 servers`.
@@ -48,9 +55,16 @@ mod tests {
 
     #[test]
     fn what_is_cut_says_so() {
-        for (text, width, expected) in
-            [("äbc", 3, "äbc"), ("äbcd", 3, "äb…"), ("ab", 1, "…"), ("", 0, ""), ("ab", 0, "…")]
-        {
+        for (text, width, expected) in [
+            ("äbc", 3, "äbc"),
+            ("äbcd", 3, "äb…"),
+            ("ab", 1, "…"),
+            ("", 0, ""),
+            ("ab", 0, "…"),
+            ("天気予報", 8, "天気予報"),
+            ("天気予報", 7, "天気予…"),
+            ("天気予報", 6, "天気…"),
+        ] {
             assert_eq!(cut(text, width), expected, "{text} {width}");
         }
     }

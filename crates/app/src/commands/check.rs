@@ -31,7 +31,7 @@ struct Row {
 }
 
 pub(crate) fn run(check: &Check, environment: &Environment) -> u8 {
-    if let Err(code) = start_logging(check.servers.debug, environment) {
+    if let Err(code) = start_logging(&check.servers.log, environment) {
         return code;
     }
     let path = match settings::config_path(check.servers.config.as_deref(), environment) {

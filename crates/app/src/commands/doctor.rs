@@ -42,7 +42,7 @@ struct Seen {
 }
 
 pub(crate) fn run(asked: &Doctor, environment: &Environment) -> u8 {
-    if let Err(code) = start_logging(asked.servers.debug, environment) {
+    if let Err(code) = start_logging(&asked.servers.log, environment) {
         return code;
     }
     let mut seen = Seen::default();

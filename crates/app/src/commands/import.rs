@@ -14,7 +14,7 @@ use crate::import::{
     trouble_line,
 };
 use crate::install::{Found, Written};
-use crate::moment::stamp;
+use crate::timestamp::file_stamp;
 use crate::{FAILED, OK, USAGE, speak};
 
 pub(crate) fn run(asked: &Import, environment: &Environment) -> u8 {
@@ -148,7 +148,7 @@ fn write(path: &Path, text: &str, force: bool) -> Result<Option<std::path::PathB
             path.display()
         ));
     }
-    match found.write_private(text, &stamp(SystemTime::now())) {
+    match found.write_private(text, &file_stamp(SystemTime::now())) {
         Ok(Written::Done { backup }) => Ok(backup),
         Ok(Written::Overtaken) => {
             Err(format!("{} was changed just now; try again", path.display()))

@@ -7,7 +7,7 @@ use trunkline_control::api::time;
 use trunkline_control::logins::Logins;
 use trunkline_control::oauth::{self, Loopback};
 
-use crate::cli::{At, Login, Logout, Servers};
+use crate::cli::{At, LogFlags, Login, Logout, Servers};
 use crate::client::did_you_mean;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::environment::Environment;
@@ -72,7 +72,7 @@ fn at(
     environment: &Environment,
     act: impl AsyncFnOnce(Place) -> Result<Said, String>,
 ) -> u8 {
-    if let Err(code) = start_logging(false, environment) {
+    if let Err(code) = start_logging(&LogFlags::default(), environment) {
         return code;
     }
     let place = match place(at, environment) {

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use crate::cli::Logs;
 use crate::commands::reached::{Trouble, find, run as reach, servers};
 use crate::environment::Environment;
-use crate::moment::timestamp;
 use crate::overview::{ServerLine, change, record_line};
 use crate::rest::{Rest, escaped};
 use crate::terminal::Paint;
+use crate::timestamp::rfc3339;
 use crate::{OK, speak};
 
 /// How often is looked for something new.
@@ -120,7 +120,7 @@ fn tell_changes(
     now: &[ServerLine],
     paint: Paint,
 ) -> Result<(), Trouble> {
-    let at = timestamp(std::time::SystemTime::now());
+    let at = rfc3339(std::time::SystemTime::now());
     let wanted = |name: &String| asked.server.as_ref().is_none_or(|wanted| wanted == name);
     let changes = change(before, now).into_iter().filter(|(name, _)| wanted(name));
     let line = |(name, what): (String, String)| match asked.at.json {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use trunkline_http::Url;
 
-use crate::cli::Reached;
+use crate::cli::{LogFlags, Reached};
 use crate::client::did_you_mean;
 use crate::commands::runtime::{block_on, broke, start_logging};
 use crate::environment::Environment;
@@ -42,7 +42,7 @@ pub(super) fn run(
     environment: &Environment,
     act: impl AsyncFnOnce(&Rest) -> Result<u8, Trouble>,
 ) -> u8 {
-    if let Err(code) = start_logging(false, environment) {
+    if let Err(code) = start_logging(&LogFlags::default(), environment) {
         return code;
     }
     let rest = match rest(at, environment) {

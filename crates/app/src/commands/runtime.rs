@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use trunkline_catalog::config::{Config, Style};
 
+use crate::cli::LogFlags;
 use crate::environment::Environment;
 use crate::settings::{self, SettingsError, Wanted};
 use crate::{FAILED, OK, USAGE, logging, speak};
@@ -17,8 +18,8 @@ pub(super) fn block_on<T>(future: impl Future<Output = T>) -> io::Result<T> {
 }
 
 /// Starts the log; `Err` is the exit code.
-pub(super) fn start_logging(debug: bool, environment: &Environment) -> Result<(), u8> {
-    logging::start(debug, environment)
+pub(super) fn start_logging(flags: &LogFlags, environment: &Environment) -> Result<(), u8> {
+    logging::start(flags, environment)
         .map_err(|error| speak::problem(&format!("error: {error}\n"), USAGE))
 }
 

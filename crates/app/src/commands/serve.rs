@@ -80,7 +80,7 @@ async fn listen(
     signals: Option<Signals>,
     greet: &dyn Fn(SocketAddr),
 ) -> u8 {
-    if let Err(code) = start_logging(serve.servers.debug, environment) {
+    if let Err(code) = start_logging(&serve.servers.log, environment) {
         return code;
     }
     let (listener, token) = match open(serve, environment) {

@@ -12,7 +12,7 @@ use crate::remembered;
 use crate::settings::{self, Wanted};
 
 pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
-    if let Err(code) = start_logging(stdio.servers.debug, environment) {
+    if let Err(code) = start_logging(&stdio.servers.log, environment) {
         return code;
     }
     let wanted = Wanted {

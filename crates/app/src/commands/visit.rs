@@ -65,7 +65,7 @@ pub(super) fn run(
     work: impl AsyncFnOnce(&Visit<'_>) -> Result<u8, Trouble>,
 ) -> u8 {
     let target = manner.target;
-    if let Err(code) = start_logging(target.servers.debug, environment) {
+    if let Err(code) = start_logging(&target.servers.log, environment) {
         return code;
     }
     let options = match options(manner, environment) {
@@ -112,7 +112,7 @@ async fn visited(
     if let (Some(url), [(_, only)]) = (&manner.target.url, statuses.as_slice()) {
         reached(url, only)?;
     }
-    if manner.target.servers.debug {
+    if manner.target.servers.log.debug {
         // Servers without a log refuse, and that is fine.
         drop(client.request("logging/setLevel", br#"{"level":"debug"}"#).await);
     }

@@ -11,7 +11,7 @@ use crate::install::{
     ATTEMPTS, ConfigLocation, Entry, Found, InstallError, InstallRequest, Written, locate,
     plan as entry_plan,
 };
-use crate::moment::stamp;
+use crate::timestamp::file_stamp;
 
 /// What is asked for: as for `install`, with a config that need not be there yet.
 pub(crate) struct ConsolidateRequest<'r> {
@@ -59,7 +59,7 @@ pub(crate) fn consolidate(request: &ConsolidateRequest<'_>) -> Result<Consolidat
         if target.dry_run || (moved.imported.servers.is_empty() && written.text == text) {
             return Ok(done);
         }
-        let now = stamp(install.now);
+        let now = file_stamp(install.now);
         if kept.content() != Some(&moved.config) {
             match kept.write_private(&moved.config, &now)? {
                 Written::Done { backup } => done.backups.extend(backup),

@@ -14,7 +14,7 @@ use super::location::{ConfigLocation, locate};
 use super::plan::as_error;
 use super::request::{EntryTarget, UserFolders};
 use super::run::ATTEMPTS;
-use crate::moment::stamp;
+use crate::timestamp::file_stamp;
 
 /// What was put back, and where.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ pub(crate) fn restore(
         if target.dry_run || outcome == PutBack::Nothing {
             return Ok(done);
         }
-        if let Written::Done { backup } = found.put_back(&text, &stamp(now))? {
+        if let Written::Done { backup } = found.put_back(&text, &file_stamp(now))? {
             done.replaced = backup;
             return Ok(done);
         }

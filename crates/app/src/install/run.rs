@@ -10,7 +10,7 @@ use super::location::locate;
 use super::plan::plan;
 use super::report::{Outcome, Report};
 use super::request::InstallRequest;
-use crate::moment::stamp;
+use crate::timestamp::file_stamp;
 
 /// A client that writes its file all the time is given this many chances to pause.
 pub(crate) const ATTEMPTS: usize = 5;
@@ -27,7 +27,7 @@ pub(crate) fn run(request: &InstallRequest) -> Result<Report, InstallError> {
         if request.target.dry_run || plan.outcome == Outcome::Unchanged {
             return Ok(report);
         }
-        if let Written::Done { backup } = found.write(&plan.text, &stamp(request.now))? {
+        if let Written::Done { backup } = found.write(&plan.text, &file_stamp(request.now))? {
             report.backup = backup;
             return Ok(report);
         }

@@ -14,7 +14,7 @@ use super::location::{ConfigLocation, locate};
 use super::plan::as_error;
 use super::request::{EntryTarget, UserFolders};
 use super::run::ATTEMPTS;
-use crate::moment::stamp;
+use crate::timestamp::file_stamp;
 
 /// What became of the client's file.
 #[derive(Debug)]
@@ -74,8 +74,8 @@ pub(crate) fn uninstall(
             return Ok(done);
         }
         let written = match &plan.text {
-            Some(text) => found.write(text, &stamp(now))?,
-            None => found.remove(&stamp(now))?,
+            Some(text) => found.write(text, &file_stamp(now))?,
+            None => found.remove(&file_stamp(now))?,
         };
         if let Written::Done { backup } = written {
             done.backup = backup;

@@ -23,27 +23,7 @@ fn fold(word: &str) -> Vec<char> {
 
 /// How many letters must be added, removed, replaced or swapped with their neighbour.
 pub fn letters_apart(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, cb) in b.iter().enumerate() {
-            let at =
-                |row: &[usize], index: usize| row.get(index).copied().unwrap_or(usize::MAX / 2);
-            let replaced = at(&last, j) + usize::from(ca != cb);
-            let mut best = replaced.min(at(&last, j + 1) + 1).min(at(&row, j) + 1);
-            let (ci, cj) = (i.checked_sub(1), j.checked_sub(1));
-            if let (Some(ci), Some(cj)) = (ci, cj)
-                && a.get(ci) == Some(cb)
-                && b.get(cj) == Some(ca)
-            {
-                best = best.min(at(&before, cj) + 1);
-            }
-            row.push(best);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last.last().copied().unwrap_or(a.len())
+    strsim::generic_damerau_levenshtein(a, b)
 }
 
 #[cfg(test)]

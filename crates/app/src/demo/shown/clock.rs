@@ -1,10 +1,10 @@
 //! Dates and times: tools that read only.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::Offset;
 use serde_json::{Value, json};
 
-use super::calendar::{date_of, day_of, weekday};
 use crate::demo::offer::{Arguments, Demo, Outcome, failed, object, reads, structured, text};
 
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Demo for Clock {
         _answer: Option<&Value>,
     ) -> Option<Outcome> {
         Some(Outcome::Done(match tool {
-            "now" => now(seconds(), arguments.text("offset").unwrap_or("+00:00")),
+            "now" => now(Timestamp::now(), arguments.text("offset").unwrap_or("+00:00")),
             "add_days" => add_days(arguments),
             "days_between" => between(arguments),
             _ => return None,
@@ -71,53 +71,56 @@ impl Demo for Clock {
     }
 }
 
-fn seconds() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or_default()
-}
-
-fn now(seconds: i64, offset: &str) -> Value {
+fn now(moment: Timestamp, offset: &str) -> Value {
     let Some(ahead) = ahead(offset) else {
         return failed("`offset` is written like +02:00 or -05:30");
     };
-    let here = seconds + ahead;
-    let (day, second) = (here.div_euclid(86_400), here.rem_euclid(86_400));
-    let Some(date) = date_of(day) else {
-        return failed("this clock is not set");
-    };
-    let time = format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
-    structured(&json!({ "date": date, "time": time, "offset": offset, "weekday": weekday(day) }))
+    let here = ahead.to_datetime(moment);
+    let told = |format: &str| here.strftime(format).to_string();
+    let (date, time, weekday) = (told("%Y-%m-%d"), told("%H:%M:%S"), told("%A"));
+    structured(&json!({ "date": date, "time": time, "offset": offset, "weekday": weekday }))
 }
 
-/// The seconds of `+HH:MM`.
-fn ahead(offset: &str) -> Option<i64> {
+/// `+HH:MM`.
+fn ahead(offset: &str) -> Option<Offset> {
     let (sign, rest) = match offset.strip_prefix('-') {
         Some(rest) => (-1, rest),
         None => (1, offset.strip_prefix('+')?),
     };
     let (hours, minutes) = rest.split_once(':')?;
-    let number = |text: &str, most: i64| {
+    let number = |text: &str, most: i32| {
         let is_short = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
         text.parse().ok().filter(|number| is_short && (0..=most).contains(number))
     };
-    Some(sign * (number(hours, 14)? * 3600 + number(minutes, 59)? * 60))
+    Offset::from_seconds(sign * (number(hours, 14)? * 3600 + number(minutes, 59)? * 60)).ok()
+}
+
+/// `YYYY-MM-DD` and nothing else, though jiff reads more.
+pub(super) fn date(text: &str) -> Option<Date> {
+    text.parse().ok().filter(|date: &Date| date.to_string() == text)
+}
+
+/// The date so many days later. Years have four digits here.
+pub(super) fn later(date: Date, days: i64) -> Option<Date> {
+    let later = jiff::Span::new().try_days(days).ok().and_then(|days| date.checked_add(days).ok());
+    later.filter(|date| date.year() >= 0)
 }
 
 fn add_days(arguments: &Arguments<'_>) -> Value {
-    let day = arguments.text("date").and_then(day_of);
-    let (Some(day), Some(more)) = (day, arguments.whole("days")) else {
+    let (Some(date), Some(more)) = (arguments.text("date").and_then(date), arguments.whole("days"))
+    else {
         return failed("give a `date` as YYYY-MM-DD and `days` as a whole number");
     };
-    match day.checked_add(more).and_then(date_of) {
-        Some(date) => text(date),
+    match later(date, more) {
+        Some(date) => text(date.to_string()),
         None => failed("that is too far away: years have four digits here"),
     }
 }
 
 fn between(arguments: &Arguments<'_>) -> Value {
-    let day = |name| arguments.text(name).and_then(day_of);
-    match (day("from"), day("to")) {
-        (Some(from), Some(to)) => text((to - from).to_string()),
+    let given = |name| arguments.text(name).and_then(date);
+    match (given("from"), given("to")) {
+        (Some(from), Some(to)) => text((to - from).get_days().to_string()),
         _ => failed("give `from` and `to` as YYYY-MM-DD"),
     }
 }
@@ -137,12 +140,12 @@ mod tests {
             ("+14:00", "2026-11-16", "00:00:00"),
             ("-10:30", "2026-11-14", "23:30:00"),
         ] {
-            let told = now(1_794_736_800, offset);
+            let told = now(Timestamp::from_second(1_794_736_800).unwrap(), offset);
             assert_eq!(told["structuredContent"]["date"], date);
             assert_eq!(told["structuredContent"]["time"], time);
         }
         for wrong in ["", "2", "+2", "+02", "+02:60", "+15:00", "02:00", "+0é:00"] {
-            assert_eq!(now(0, wrong)["isError"], true, "{wrong}");
+            assert_eq!(now(Timestamp::UNIX_EPOCH, wrong)["isError"], true, "{wrong}");
         }
     }
 
@@ -156,5 +159,28 @@ mod tests {
         assert_eq!(add_days(&Arguments(None))["isError"], true);
         let far = json!({ "date": "2026-02-27", "days": i64::MAX });
         assert_eq!(add_days(&Arguments(Some(&far)))["isError"], true);
+    }
+
+    #[test]
+    fn dates_have_one_spelling() {
+        for right in ["1970-01-01", "2000-02-29", "2026-11-16", "0000-03-01"] {
+            assert!(date(right).is_some(), "{right}");
+        }
+        for wrong in [
+            "2026-02-30",
+            "2026-13-01",
+            "2026-1-1",
+            "x",
+            "",
+            "2026-01-01-01",
+            "+026-01-01",
+            "20260101",
+        ] {
+            assert_eq!(date(wrong), None, "{wrong}");
+        }
+        assert_eq!(
+            now(Timestamp::UNIX_EPOCH, "+00:00")["structuredContent"]["weekday"],
+            "Thursday"
+        );
     }
 }

@@ -1,6 +1,5 @@
 //! The demo servers, one each.
 
-mod calendar;
 mod clock;
 mod flaky;
 mod notes;

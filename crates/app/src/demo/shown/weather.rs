@@ -1,11 +1,14 @@
 //! Weather out of thin air: the same city has the same weather on the same day, always.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::Offset;
 use serde_json::{Value, json};
 
-use super::calendar::{date_of, day_of};
-use super::picture::{bars, base64};
+use super::clock::{date, later};
+use super::picture::bars;
 use crate::demo::offer::{Arguments, Demo, Outcome, failed, object, reads, structured};
 
 #[derive(Debug)]
@@ -120,18 +123,17 @@ impl Demo for Weather {
     }
 }
 
-fn today() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs() / 86_400).unwrap_or_default()
+fn today() -> Date {
+    Offset::UTC.to_datetime(Timestamp::now()).date()
 }
 
-fn forecast(arguments: &Arguments<'_>, today: i64) -> Value {
+fn forecast(arguments: &Arguments<'_>, today: Date) -> Value {
     let Some(city) = arguments.text("city") else {
         return failed("which `city`?");
     };
     let from = match arguments.text("from") {
         None => Some(today),
-        Some(date) => day_of(date),
+        Some(text) => date(text),
     };
     let Some(from) = from else {
         return failed("`from` is a date, written YYYY-MM-DD");
@@ -140,11 +142,12 @@ fn forecast(arguments: &Arguments<'_>, today: i64) -> Value {
     if !(1..=LONGEST).contains(&count) {
         return failed(format!("`days` is a number from 1 to {LONGEST}"));
     }
-    let days: Vec<Value> = (from..from + count).map(|day| weather(city, day)).collect();
+    let days: Vec<Value> =
+        (0..count).filter_map(|day| Some(weather(city, later(from, day)?))).collect();
     structured(&json!({ "city": city, "days": days }))
 }
 
-fn warmer(arguments: &Arguments<'_>, today: i64) -> Value {
+fn warmer(arguments: &Arguments<'_>, today: Date) -> Value {
     let (Some(one), Some(other)) = (arguments.text("one"), arguments.text("other")) else {
         return failed("which cities? Give `one` and `other`");
     };
@@ -153,35 +156,38 @@ fn warmer(arguments: &Arguments<'_>, today: i64) -> Value {
     structured(&json!({ "warmer": warmer, "by": (first - second).abs() }))
 }
 
-fn chart(arguments: &Arguments<'_>, today: i64) -> Value {
+fn chart(arguments: &Arguments<'_>, today: Date) -> Value {
     let Some(city) = arguments.text("city") else {
         return failed("which `city`?");
     };
-    let values: Vec<i64> = (today..today + 7).map(|day| high(city, day)).collect();
+    let values: Vec<i64> = (0..7).filter_map(|day| Some(high(city, later(today, day)?))).collect();
     let said: Vec<String> = values.iter().map(ToString::to_string).collect();
     let words = format!("{city}, in °C from today on: {}", said.join(", "));
-    let picture = base64(&bars(&values));
+    let picture = STANDARD.encode(bars(&values));
     json!({ "content": [
         { "type": "text", "text": words },
         { "type": "image", "mimeType": "image/png", "data": picture },
     ] })
 }
 
-fn high(city: &str, day: i64) -> i64 {
+fn high(city: &str, day: Date) -> i64 {
     weather(city, day).get("high").and_then(Value::as_i64).unwrap_or(0)
 }
 
-fn weather(city: &str, day: i64) -> Value {
+fn weather(city: &str, day: Date) -> Value {
     let seed = seed(city, day);
     let pick = |shift: u32, among: u64| i64::try_from((seed >> shift) % among).unwrap_or(0);
     let low = pick(8, 30) - 8;
     let high = low + 3 + pick(24, 10);
     let sky = SKIES.get(usize::try_from(pick(40, 5)).unwrap_or(0)).copied().unwrap_or("sunny");
-    json!({ "date": date_of(day).unwrap_or_default(), "sky": sky, "low": low, "high": high })
+    json!({ "date": day.to_string(), "sky": sky, "low": low, "high": high })
 }
 
+const EPOCH: Date = jiff::civil::date(1970, 1, 1);
+
 /// FNV-1a over the city, in small letters, and the day; stirred, for its high bits are poor.
-fn seed(city: &str, day: i64) -> u64 {
+fn seed(city: &str, day: Date) -> u64 {
+    let day = i64::from((day - EPOCH).get_days());
     let bytes = city.to_lowercase().into_bytes().into_iter().chain(day.to_le_bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -196,19 +202,19 @@ mod tests {
     #[test]
     fn the_weather_is_the_same_every_time() {
         let arguments = json!({ "city": "Rome", "days": 2, "from": "2026-11-16" });
-        let first = forecast(&Arguments(Some(&arguments)), 0);
-        assert_eq!(first, forecast(&Arguments(Some(&arguments)), 5));
+        let first = forecast(&Arguments(Some(&arguments)), today());
+        assert_eq!(first, forecast(&Arguments(Some(&arguments)), later(today(), 5).unwrap()));
         let days = first["structuredContent"]["days"].as_array().unwrap();
         assert_eq!((days.len(), &days[1]["date"]), (2, &json!("2026-11-17")));
-        assert_eq!(weather("ROME", 7), weather("rome", 7));
+        assert_eq!(weather("ROME", today()), weather("rome", today()));
         for day in 0..1000 {
-            let weather = weather("Oslo", day);
+            let weather = weather("Oslo", later(today(), day).unwrap());
             assert!(weather["low"].as_i64() < weather["high"].as_i64(), "{weather}");
         }
         for wrong in
             [json!({}), json!({ "city": "x", "days": 15 }), json!({ "city": "x", "from": "?" })]
         {
-            assert_eq!(forecast(&Arguments(Some(&wrong)), 0)["isError"], true);
+            assert_eq!(forecast(&Arguments(Some(&wrong)), today())["isError"], true);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! JSON files of people: read with positions, edited in place, every other byte left alone.
 
+// jsonc-parser's CST breaks one-line files over lines, refuses a byte order mark and half of a
+// surrogate pair (Claude Code keeps chats in its file): the bytes would not come back. So by hand.
 mod edit;
 mod layout;
 mod read;
