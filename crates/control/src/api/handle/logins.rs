@@ -2,7 +2,7 @@
 //! who come without a token. What a browser brings is bound by its `state`, which is good once.
 
 use sha2::{Digest as _, Sha256};
-use trunkline_gateway::WebVisit;
+use trunkline_gateway::WebRequest;
 use trunkline_http::encode;
 
 use super::Asked;
@@ -26,7 +26,7 @@ pub(super) fn owns(platform: &Platform, path: &str) -> bool {
     path == CALLBACK || (path == DOCUMENT && platform.client_document().is_some())
 }
 
-pub(super) async fn answer(platform: &Platform, visit: &WebVisit, path: &str) -> Answer {
+pub(super) async fn answer(platform: &Platform, visit: &WebRequest, path: &str) -> Answer {
     let document = platform.client_document().filter(|_| path == DOCUMENT);
     match (visit.method.as_str(), document) {
         ("GET", Some(document)) => Answer::json(200, &document),
