@@ -190,7 +190,7 @@ impl Gateway {
             registry: Arc::clone(&self.fleet.registry),
             view: self.fleet.views.of(None),
             views: Arc::clone(&self.fleet.views),
-            face: self.face.clone(),
+            gateway_info: self.face.clone(),
             start_deadline: self.started + self.limits.start,
             tasks: TaskTracker::new(),
             runtime: Handle::current(),
@@ -198,7 +198,7 @@ impl Gateway {
             supervisor: self.fleet.supervisor.clone(),
             exclusive,
             private: false,
-            follows: self.fleet.follows(),
+            traced: self.fleet.is_traced(),
             events: self.fleet.services.watch.as_ref().and_then(|watch| watch.events.clone()),
         })
     }

@@ -152,7 +152,7 @@ impl Fleet {
     }
 
     /// Are requests traced?
-    pub(crate) fn follows(&self) -> bool {
+    pub(crate) fn is_traced(&self) -> bool {
         self.services.watch.as_ref().is_some_and(|watch| watch.traces.is_some())
     }
 
