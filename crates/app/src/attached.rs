@@ -2,7 +2,7 @@
 
 use trunkline_control::api::handle::Api;
 use trunkline_dashboard::Dashboard;
-use trunkline_gateway::{Attachment, WebReply, WebVisit};
+use trunkline_gateway::{Attachment, WebReply, WebRequest};
 
 #[derive(Debug)]
 pub(crate) struct Attached {
@@ -30,10 +30,10 @@ impl Attachment for Attached {
         self.owner(path).body_limit(path)
     }
 
-    fn visit(&self, visit: WebVisit, reply: WebReply) {
+    fn handle(&self, visit: WebRequest, reply: WebReply) {
         match self.dashboard.takes(&visit) {
-            true => self.dashboard.visit(visit, reply),
-            false => self.owner(visit.path()).visit(visit, reply),
+            true => self.dashboard.handle(visit, reply),
+            false => self.owner(visit.path()).handle(visit, reply),
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use trunkline_control::access::Action;
 use trunkline_control::api::handle::Inside;
-use trunkline_gateway::{WebHeaders, WebVisit};
+use trunkline_gateway::{WebHeaders, WebRequest};
 
 use crate::lenient_json;
 use crate::page_request::PageRequest;
@@ -82,7 +82,7 @@ impl PageRequest<'_> {
         let json = (!body.is_empty()).then_some(("Content-Type", "application/json"));
         let all = headers.iter().copied().chain(json);
         let all = all.map(|(name, value)| (name.to_owned(), value.as_bytes().to_vec()));
-        let visit = WebVisit {
+        let visit = WebRequest {
             method: method.to_owned(),
             target: path.to_owned(),
             headers: WebHeaders::new(all.collect()),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use trunkline_control::api::handle::Api;
 use trunkline_control::platform::Platform;
-use trunkline_gateway::{Attachment, WebReply, WebVisit};
+use trunkline_gateway::{Attachment, WebReply, WebRequest};
 
 use crate::api_client::ApiError;
 use crate::form::Form;
@@ -39,7 +39,7 @@ impl Dashboard {
     }
 
     /// Does a browser ask for a page about the API? Its session lets it in there; a program shows a token.
-    pub fn takes(&self, visit: &WebVisit) -> bool {
+    pub fn takes(&self, visit: &WebRequest) -> bool {
         let is_page = matches!(visit.method.as_str(), "GET" | "HEAD")
             && routes::API_PAGES.contains(&visit.path())
             && visit.headers.get("authorization").is_none();
@@ -47,7 +47,7 @@ impl Dashboard {
     }
 }
 
-fn wants_html(visit: &WebVisit) -> bool {
+fn wants_html(visit: &WebRequest) -> bool {
     visit.headers.all("accept").any(|accept| accept.windows(9).any(|part| part == b"text/html"))
 }
 
@@ -60,14 +60,14 @@ impl Attachment for Dashboard {
         MOST_BODY
     }
 
-    fn visit(&self, visit: WebVisit, reply: WebReply) {
+    fn visit(&self, visit: WebRequest, reply: WebReply) {
         let house = Arc::clone(&self.0);
         let platform = self.0.api.platform();
         platform.tasks().spawn(async move { serve(&house, &visit, reply).await });
     }
 }
 
-async fn serve(house: &DashboardState, visit: &WebVisit, reply: WebReply) {
+async fn serve(house: &DashboardState, visit: &WebRequest, reply: WebReply) {
     let (route, params) = match routes::find(&visit.method, visit.path()) {
         RouteMatch::Route(route, params) => (route, params),
         RouteMatch::WrongMethod(allowed) => {
@@ -87,7 +87,7 @@ async fn serve(house: &DashboardState, visit: &WebVisit, reply: WebReply) {
 }
 
 /// What is there before anybody has signed in.
-async fn open(house: &DashboardState, visit: &WebVisit, route: Route, params: &[String]) -> Page {
+async fn open(house: &DashboardState, visit: &WebRequest, route: Route, params: &[String]) -> Page {
     if route.method == Method::Post
         && let Err(foreign) = guard::is_own_page(&visit.headers, house.api.platform().public())
     {
@@ -110,7 +110,7 @@ async fn open(house: &DashboardState, visit: &WebVisit, route: Route, params: &[
 /// Who visits, if they may and a page of ours has sent this.
 fn enter<'a>(
     house: &'a DashboardState,
-    visit: &'a WebVisit,
+    visit: &'a WebRequest,
     route: Route,
     params: Vec<String>,
 ) -> Result<PageRequest<'a>, Page> {
@@ -152,7 +152,7 @@ async fn show(request: &PageRequest<'_>, route: Route) -> Page {
 }
 
 /// The session of the request's cookie, if whoever began it would still be let in.
-pub(crate) fn session_of(house: &DashboardState, visit: &WebVisit) -> Option<Arc<Session>> {
+pub(crate) fn session_of(house: &DashboardState, visit: &WebRequest) -> Option<Arc<Session>> {
     let name = guard::session_cookie(&visit.headers);
     let id = guard::cookie(&visit.headers, &name)?;
     let session = house.sessions.find(id, house.now())?;
@@ -170,7 +170,7 @@ impl DashboardState {
 }
 
 /// A form that was open for too long is not lost without a word; a page is shown after signing in.
-fn to_sign_in(visit: &WebVisit, route: Route) -> Page {
+fn to_sign_in(visit: &WebRequest, route: Route) -> Page {
     let is_page = route.method == Method::Get && route.screen != Screen::Live;
     match is_page && visit.headers.get(LIVE).is_none() {
         true => Page::see_other(sign_in::place(&visit.target)),
@@ -178,7 +178,7 @@ fn to_sign_in(visit: &WebVisit, route: Route) -> Page {
     }
 }
 
-fn missing(house: &DashboardState, visit: &WebVisit) -> Page {
+fn missing(house: &DashboardState, visit: &WebRequest) -> Page {
     match session_of(house, visit) {
         Some(session) => {
             let (form, query) = (Form::default(), Form::default());

@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, html};
 use trunkline_control::access::Action;
-use trunkline_gateway::WebVisit;
+use trunkline_gateway::WebRequest;
 
 use crate::api_client::ApiError;
 use crate::assets;
@@ -106,7 +106,7 @@ pub(crate) fn framed(
 }
 
 /// A page for somebody who has not signed in.
-pub(crate) fn bare(visit: &WebVisit, status: u16, title: &str, content: &Markup) -> Page {
+pub(crate) fn bare(visit: &WebRequest, status: u16, title: &str, content: &Markup) -> Page {
     let body = html! {
         main.alone #main { (content) }
     };
@@ -127,7 +127,7 @@ pub(crate) fn trouble(request: &PageRequest<'_>, trouble: &ApiError) -> Page {
     framed(request, trouble.status, &shell, &content)
 }
 
-pub(crate) fn bare_trouble(visit: &WebVisit, trouble: &ApiError) -> Page {
+pub(crate) fn bare_trouble(visit: &WebRequest, trouble: &ApiError) -> Page {
     let content = html! {
         div.card {
             h1 { (trouble.title) }

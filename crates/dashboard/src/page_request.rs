@@ -6,7 +6,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use trunkline_control::access::Principal;
 use trunkline_control::api::handle::Api;
-use trunkline_gateway::WebVisit;
+use trunkline_gateway::WebRequest;
 
 use crate::form::Form;
 use crate::guard;
@@ -28,7 +28,7 @@ pub(crate) struct DashboardState {
 #[derive(Debug)]
 pub(crate) struct PageRequest<'a> {
     pub(crate) house: &'a DashboardState,
-    pub(crate) visit: &'a WebVisit,
+    pub(crate) visit: &'a WebRequest,
     pub(crate) session: Arc<Session>,
     /// What stood where the path has `{}`.
     pub(crate) params: Vec<String>,
@@ -73,7 +73,7 @@ impl PageRequest<'_> {
 /// `live.js` says it with every request of its own.
 pub(crate) const LIVE: &str = "x-trunkline-live";
 
-pub(crate) fn theme(visit: &WebVisit) -> Option<Theme> {
+pub(crate) fn theme(visit: &WebRequest) -> Option<Theme> {
     match guard::cookie(&visit.headers, guard::THEME_COOKIE) {
         Some("light") => Some(Theme::Light),
         Some("dark") => Some(Theme::Dark),

@@ -38,25 +38,25 @@ pub struct Options {
     pub servers: Vec<ServerSpec>,
     pub custom: Vec<CustomTool>,
     pub naming: Naming,
-    /// How many tools lists show.
+    /// Which tools the lists show.
     pub exposure: Exposure,
     pub face: GatewayInfo,
     pub limits: Limits,
     pub restart: Restart,
-    /// Whoever starts the gateway tells why servers failed: the log does not say it on stderr, too.
+    /// The caller reports why servers failed: the log does not repeat it on stderr.
     pub caller_tells_failures: bool,
     pub inherited: Inherited,
-    /// What servers are told that clients can do.
+    /// The client capabilities that servers are told.
     pub declared: Declared,
-    /// Where servers may be whose address somebody else has named.
+    /// Which addresses may be reached that came from outside the config.
     pub reach: Policy,
-    /// Who is told what happens.
+    /// Receives events.
     pub events: Option<EventSink>,
-    /// Who follows requests.
+    /// Receives traces.
     pub traces: Option<Arc<dyn Traces>>,
-    /// Who knows the logins of servers.
+    /// Gives the logins of servers.
     pub logins: Option<Arc<dyn Logins>>,
-    /// Where it is remembered what servers say of themselves, for clients that ask before they have started.
+    /// Remembers what servers offer, for clients that ask before the servers have started.
     pub listings: Option<KnownListings>,
 }
 
@@ -67,7 +67,7 @@ pub struct Gateway {
     limits: Limits,
     started: Instant,
     housekeeping: JoinSet<()>,
-    farewell: watch::Sender<Option<ShutdownGrace>>,
+    shutdown: watch::Sender<Option<ShutdownGrace>>,
     logins: Option<Arc<dyn Logins>>,
     pump: Pump,
     pump_thread: JoinHandle<io::Result<()>>,
@@ -77,7 +77,7 @@ impl Gateway {
     /// Starts every server at once and returns without waiting for any.
     pub fn start(options: Options) -> io::Result<Self> {
         let keeper = Keeper::start()?;
-        // Not before: the keeper learns from what holds now what servers are to have.
+        // After the keeper: it passes the limits of now on to servers.
         raise_open_files();
         let (pump, pump_thread) = Pump::start()?;
         let registry = Arc::new(Registry::new(Arc::new(Audience::default())));
@@ -129,7 +129,7 @@ impl Gateway {
             limits: options.limits,
             started: Instant::now(),
             housekeeping,
-            farewell,
+            shutdown: farewell,
             logins: options.logins,
             pump,
             pump_thread,
@@ -190,7 +190,7 @@ impl Gateway {
             registry: Arc::clone(&self.fleet.registry),
             view: self.fleet.views.of(None),
             views: Arc::clone(&self.fleet.views),
-            face: self.face.clone(),
+            gateway_info: self.face.clone(),
             start_deadline: self.started + self.limits.start,
             tasks: TaskTracker::new(),
             runtime: Handle::current(),
@@ -198,8 +198,8 @@ impl Gateway {
             supervisor: self.fleet.supervisor.clone(),
             exclusive,
             private: false,
-            follows: self.fleet.follows(),
-            events: self.fleet.provisions.watch.as_ref().and_then(|watch| watch.events.clone()),
+            traced: self.fleet.is_traced(),
+            events: self.fleet.services.watch.as_ref().and_then(|watch| watch.events.clone()),
         })
     }
 
@@ -214,7 +214,7 @@ impl Gateway {
         servers.iter().map(|server| (server.key.to_string(), server.status())).collect()
     }
 
-    /// How many tools of each server clients see now, in the same order.
+    /// How many tools of each server clients see now, in the order of the config.
     pub fn exposed(&self) -> Vec<usize> {
         let snapshot = self.fleet.views.of(None).snapshot();
         let servers = self.fleet.registry.servers();
@@ -225,11 +225,11 @@ impl Gateway {
     pub async fn stop(mut self) {
         self.stop_servers(ONE_SERVER).await;
         if let Err(error) = self.end() {
-            tracing::error!(%error, "an untimely end");
+            tracing::error!(%error, "the shutdown did not complete cleanly");
         }
     }
 
-    /// An error if bytes were no longer moved before anybody wanted that.
+    /// Stops the pump. An error if it had stopped by itself before.
     fn end(self) -> io::Result<()> {
         self.pump.stop();
         match self.pump_thread.join() {
@@ -246,18 +246,18 @@ impl Gateway {
     }
 
     async fn stop_servers(&mut self, farewell: ShutdownGrace) {
-        self.farewell.send_replace(Some(farewell));
+        self.shutdown.send_replace(Some(farewell));
         self.fleet.supervisors.close();
         self.fleet.supervisors.wait().await;
         self.housekeeping.shutdown().await;
         if let Some(logins) = &self.logins {
-            // Elapsed: whoever grants takes too long; a login brings it back.
+            // Elapsed: the issuer takes too long; the next login grants anew.
             drop(timeout(LAST_GRANT, logins.close()).await);
         }
     }
 }
 
-/// One line for each server that missed the start deadline, so that nobody wonders.
+/// Logs each server that missed the start deadline.
 async fn report_latecomers(context: &SessionContext) {
     if context.registry.settled(context.start_deadline).await {
         return;

@@ -35,12 +35,12 @@ pub use embedder::{Asked as AskedEmbedder, Embedder};
 pub use events::{CallEnded, CallManner, Event, EventSink, Outcome, RequestEnded};
 pub use finder::{FoundTool, SearchQuery, SearchResult};
 pub use fleet::{
-    Answer, Applied, CallFailure, CustomInfo, FailureKind, Fleet, Offer, OfferMark, Retired,
-    ServedList, ServerInfo, ToolCall, ToolInfo, Verdict,
+    Applied, CallFailure, CustomInfo, FailureKind, Fleet, HealthVerdict, Offer, OfferMark, Retired,
+    ServedList, ServerInfo, ToolAnswer, ToolCall, ToolInfo,
 };
 pub use front::http::{
-    Attachment, ConnectedClient, ConnectedClients, HttpOptions, Way, WebHeaders, WebReply,
-    WebStream, WebVisit,
+    Attachment, ClientTransport, ConnectedClient, ConnectedClients, HttpOptions, WebHeaders,
+    WebReply, WebRequest, WebStream,
 };
 pub use front::signals::{OnHangup, Signals};
 pub use gate::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};

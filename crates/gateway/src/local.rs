@@ -1,4 +1,4 @@
-//! A client inside this process: the command line asks through it what any other client would.
+//! `LocalClient`: a client inside this process, for the command line.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -22,12 +22,12 @@ pub struct LocalClient {
     news: Mutex<Option<mpsc::Receiver<News>>, rank::LocalNews>,
 }
 
-/// Something that is no answer.
+/// A message that is no answer.
 #[derive(Clone, Debug)]
 pub enum News {
     /// A notification: its method and its `params`.
     Notification { method: String, params: Vec<u8> },
-    /// A question of a server's: to be answered with `LocalClient::reply`.
+    /// A server's question, to be answered with `LocalClient::reply`.
     Question { id: Vec<u8>, method: String, params: Vec<u8> },
 }
 
@@ -47,17 +47,17 @@ impl LocalClient {
     pub(crate) fn new(session: Arc<Session>) -> Self {
         let (sender, receiver) = mpsc::channel(NEWS);
         session.client.is_quiet();
-        session.client.set_stream(Some(ResponseSink::Responder(Arc::new(Ear(sender)))));
+        session.client.set_stream(Some(ResponseSink::Responder(Arc::new(NewsSink(sender)))));
         let news = Mutex::new(Some(receiver));
         Self { session, last: AtomicI64::new(0), news }
     }
 
-    /// Everything that is no answer, for whoever asks first.
+    /// The messages that are no answer; `None` after the first call.
     pub fn news(&self) -> Option<mpsc::Receiver<News>> {
         self.news.lock().take()
     }
 
-    /// Asks something; `params` is a JSON object. Returns the result, byte for byte. Dropping the
+    /// Sends a request; `params` is a JSON object. Returns the result, byte for byte. Dropping the
     /// future cancels the request.
     pub async fn request(&self, method: &str, params: &[u8]) -> Result<Vec<u8>, LocalError> {
         let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
@@ -68,7 +68,7 @@ impl LocalClient {
         message.push(b'}');
         let (sender, receiver) = oneshot::channel();
         let news = self.session.client.stream();
-        let exit = Answer { sender: Mutex::new(Some(sender)), news };
+        let exit = AnswerSink { sender: Mutex::new(Some(sender)), news };
         self.pass(&message, Arc::new(exit));
         let guard = CancelOnDrop { client: self, id: Some(id) };
         let answer = receiver.await.unwrap_or_default();
@@ -76,7 +76,7 @@ impl LocalClient {
         outcome(&answer)
     }
 
-    /// What the tool or prompt is listed as that may also be asked for by this name.
+    /// The listed name of a tool or prompt that also answers to this name.
     pub fn listed(&self, kind: ListKind, name: &str) -> Option<String> {
         self.session.context.view.snapshot().catalog.listed(kind, name)
     }
@@ -114,7 +114,7 @@ impl Drop for LocalClient {
     }
 }
 
-/// News nobody has taken yet; what comes beyond is not told.
+/// Bounds the news that are not taken; further ones are dropped.
 const NEWS: usize = 1024;
 
 /// The user rejected the request.
@@ -130,7 +130,7 @@ fn outcome(answer: &[u8]) -> Result<Vec<u8>, LocalError> {
     Err(refusal(message.text(message.error)))
 }
 
-/// An error whose message is no text says what it is instead.
+/// An error whose message is no text shows the whole error object instead.
 fn refusal(error: &[u8]) -> LocalError {
     let code = member(error, "code").and_then(|code| std::str::from_utf8(code).ok()?.parse().ok());
     let message = member(error, "message").and_then(decode);
@@ -142,7 +142,7 @@ fn refusal(error: &[u8]) -> LocalError {
     }
 }
 
-/// Cancels a request nobody waits for any more.
+/// Cancels a request whose future was dropped.
 struct CancelOnDrop<'a> {
     client: &'a LocalClient,
     id: Option<i64>,
@@ -162,14 +162,14 @@ impl Drop for CancelOnDrop<'_> {
     }
 }
 
-/// The door of one request.
+/// Where the answer to one request leaves.
 #[derive(Debug)]
-struct Answer {
+struct AnswerSink {
     sender: Mutex<Option<oneshot::Sender<Vec<u8>>>, rank::LocalAnswer>,
     news: Option<ResponseSink>,
 }
 
-impl Responder for Answer {
+impl Responder for AnswerSink {
     fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
         self.news.as_ref().is_some_and(|news| news.say(bytes, edits, touched))
     }
@@ -185,11 +185,11 @@ impl Responder for Answer {
     }
 }
 
-/// Hears everything that is no answer.
+/// Where messages that are no answer leave.
 #[derive(Debug)]
-struct Ear(mpsc::Sender<News>);
+struct NewsSink(mpsc::Sender<News>);
 
-impl Responder for Ear {
+impl Responder for NewsSink {
     fn say(&self, bytes: &[u8], edits: &Edits<'_>, _: &mut FlushSet) -> bool {
         let mut whole = Vec::new();
         edits.write(bytes, &mut whole);
@@ -204,7 +204,7 @@ impl Responder for Ear {
     }
 
     fn answer(&self, _: Payload<'_>, _: &Edits<'_>, _: &mut FlushSet) -> bool {
-        false // nothing is ever asked through here
+        false // no request comes in through it
     }
 
     fn unanswered(&self, _: &mut FlushSet) {}

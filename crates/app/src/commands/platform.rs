@@ -223,7 +223,7 @@ impl Beside {
 
     /// Puts the API and its gate on the listener.
     pub(super) fn attach(&self, front: &mut HttpOptions) {
-        front.guests = self.platform.guests();
+        front.connected_clients = self.platform.guests();
         front.gate = Some(Arc::new(self.platform.gate()));
         front.attachment = Some(Arc::new(Attached {
             api: Api::new(self.platform.clone()),

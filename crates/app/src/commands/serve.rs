@@ -220,7 +220,7 @@ fn front(
         stay: stays(environment.filled("KEEP_SERVER_OPEN").as_deref()),
         gate: None,
         attachment: None,
-        guests: ConnectedClients::default(),
+        connected_clients: ConnectedClients::default(),
         signals: None,
     }
 }

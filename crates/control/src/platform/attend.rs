@@ -7,7 +7,9 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use trunkline_gateway::{Event, EventSink, Fleet, Offer, OfferMark, ServerInfo, State, Verdict};
+use trunkline_gateway::{
+    Event, EventSink, Fleet, HealthVerdict, Offer, OfferMark, ServerInfo, State,
+};
 use trunkline_http::Url;
 use trunkline_store::{NewAudit, NewTool, StoreError};
 
@@ -300,7 +302,7 @@ impl Patient for Ward {
 
     fn set_failing(&self, is_failing: bool) {
         if let Some(fleet) = self.platform.0.fleet.get() {
-            let verdict = if is_failing { Verdict::Failing } else { Verdict::Passing };
+            let verdict = if is_failing { HealthVerdict::Failing } else { HealthVerdict::Passing };
             fleet.mark(&self.id, verdict);
         }
     }
@@ -308,14 +310,14 @@ impl Patient for Ward {
     fn condemn(&self, why: &str) {
         if let Some(fleet) = self.platform.0.fleet.get() {
             let why = format!("has failed too many checks in a row: {why}");
-            fleet.mark(&self.id, Verdict::Useless(why));
+            fleet.mark(&self.id, HealthVerdict::Useless(why));
         }
     }
 
     fn ask(&self) -> Later<'_, Result<(), String>> {
         Box::pin(async move {
             match self.platform.0.fleet.get() {
-                Some(fleet) => fleet.ask(&self.id).await,
+                Some(fleet) => fleet.ping(&self.id).await,
                 None => Err("it is not known any more".to_owned()),
             }
         })

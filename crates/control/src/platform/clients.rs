@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use serde_json::Value;
 use tokio::time::Instant;
-use trunkline_gateway::{ConnectedClient, Way};
+use trunkline_gateway::{ClientTransport, ConnectedClient};
 
 use super::{Platform, clock};
 use crate::access::read_label;
@@ -20,10 +20,10 @@ impl Platform {
         let views = guests.iter().zip(&names).map(|(guest, who)| ClientView {
             name: guest.name.as_deref(),
             version: guest.version.as_deref(),
-            way: match guest.way {
-                Way::Session => "session",
-                Way::Sse => "sse",
-                Way::Stateless => "stateless",
+            way: match guest.transport {
+                ClientTransport::Session => "session",
+                ClientTransport::Sse => "sse",
+                ClientTransport::Stateless => "stateless",
             },
             revision: guest.revision,
             who,

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use trunkline_catalog::config::{CallRules, CustomTool, Era, ServerSpec, Share, ToolFilter};
-use trunkline_gateway::{Fleet, Verdict};
+use trunkline_gateway::{Fleet, HealthVerdict};
 use trunkline_store::{ServerRecord, StoreError};
 
 use super::login::{may_log_in, with_logins};
@@ -165,7 +165,7 @@ impl Platform {
         if is_new {
             // Whoever has changed the file wants to see what comes of it.
             for id in &of_file {
-                fleet.mark(id, Verdict::Well);
+                fleet.mark(id, HealthVerdict::Well);
             }
         }
         for name in &applied.started {

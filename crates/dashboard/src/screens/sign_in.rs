@@ -2,7 +2,7 @@
 
 use maud::html;
 use trunkline_control::access::{Action, Principal, Refusal};
-use trunkline_gateway::WebVisit;
+use trunkline_gateway::WebRequest;
 
 use crate::form::{Form, encode};
 use crate::guard;
@@ -11,7 +11,7 @@ use crate::page::Page;
 use crate::page_request::{DashboardState, PageRequest};
 
 /// The form, with what was wrong the last time.
-pub(crate) fn page(visit: &WebVisit, status: u16, wrong: Option<&str>) -> Page {
+pub(crate) fn page(visit: &WebRequest, status: u16, wrong: Option<&str>) -> Page {
     let content = html! {
         div.card {
             h1 { "Sign in to Trunkline" }
@@ -38,7 +38,7 @@ pub(crate) fn page(visit: &WebVisit, status: u16, wrong: Option<&str>) -> Page {
 }
 
 /// Somebody has sent it.
-pub(crate) async fn now(house: &DashboardState, visit: &WebVisit) -> Page {
+pub(crate) async fn now(house: &DashboardState, visit: &WebRequest) -> Page {
     let source = visit.peer.ip();
     let waiting = house.doorman.lock().wait(source, house.now());
     if let Some(wait) = waiting {
@@ -81,7 +81,7 @@ pub(crate) fn place(target: &str) -> String {
 }
 
 /// What is to be shown after signing in.
-pub(crate) fn next(visit: &WebVisit) -> String {
+pub(crate) fn next(visit: &WebRequest) -> String {
     let (body, query) = (Form::read_body(&visit.body), visit.query().unwrap_or_default());
     let query = Form::read(query);
     place_of(body.get("next").or_else(|| query.get("next")))
@@ -99,11 +99,11 @@ pub(crate) fn place_of(wanted: Option<&str>) -> String {
     if is_ours { wanted.to_owned() } else { "/".to_owned() }
 }
 
-pub(crate) fn is_secure(house: &DashboardState, visit: &WebVisit) -> bool {
+pub(crate) fn is_secure(house: &DashboardState, visit: &WebRequest) -> bool {
     guard::is_secure(&visit.headers, house.api.platform().public())
 }
 
-fn begin(house: &DashboardState, visit: &WebVisit, principal: Principal, next: &str) -> Page {
+fn begin(house: &DashboardState, visit: &WebRequest, principal: Principal, next: &str) -> Page {
     // A session that was there before ends: nobody goes on with what another has known.
     let name = guard::session_cookie(&visit.headers);
     if let Some(id) = guard::cookie(&visit.headers, &name) {

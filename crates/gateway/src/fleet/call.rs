@@ -41,7 +41,7 @@ pub struct ToolCall {
 
 /// A server's answer.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct ToolAnswer {
     /// The whole response; but for its id it is the server's, byte for byte.
     pub message: Vec<u8>,
     result: Span,
@@ -50,7 +50,7 @@ pub struct Answer {
     pub executed: Duration,
 }
 
-impl Answer {
+impl ToolAnswer {
     /// The result, byte for byte.
     pub fn result(&self) -> &[u8] {
         self.result.of(&self.message)
@@ -98,7 +98,7 @@ pub(super) async fn call(
     server: &Arc<Server>,
     info: &[u8],
     call: ToolCall,
-) -> Result<Answer, CallFailure> {
+) -> Result<ToolAnswer, CallFailure> {
     let started = Instant::now();
     let message = prepared(server, &call)?;
     let client = Arc::new(Client::default());
@@ -244,13 +244,13 @@ fn understood(
     routed: Duration,
     executed: Duration,
     server: &Server,
-) -> Result<Answer, CallFailure> {
+) -> Result<ToolAnswer, CallFailure> {
     let (kind, result) = match scan(&message) {
         Ok(scanned) => (scanned.kind, scanned.result),
         Err(_) => (Kind::Refusal, None),
     };
     match result.filter(|_| kind == Kind::Answer) {
-        Some(result) => Ok(Answer { message, result, routed, executed }),
+        Some(result) => Ok(ToolAnswer { message, result, routed, executed }),
         None => Err(refused_by(&message, server)),
     }
 }

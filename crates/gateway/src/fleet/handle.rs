@@ -18,7 +18,7 @@ use trunkline_wire::encode;
 
 use crate::embedder::Embedder;
 use crate::finder::{SearchQuery, SearchResult};
-use crate::fleet::call::{self, Answer, CallFailure, ToolCall};
+use crate::fleet::call::{self, CallFailure, ToolAnswer, ToolCall};
 use crate::fleet::info::{CustomInfo, Offer, ServerInfo, info};
 use crate::fleet::retired::{Retired, open_calls, wait_for_calls};
 use crate::fleet::served_list::ServedList;
@@ -33,7 +33,7 @@ pub struct Fleet {
     pub(crate) registry: Arc<Registry>,
     pub(crate) supervisor: Supervisor,
     pub(crate) supervisors: TaskTracker,
-    pub(crate) provisions: Services,
+    pub(crate) services: Services,
     /// Supervisors run here, from whatever thread they are started.
     runtime: Handle,
     /// `clientInfo` of calls from inside.
@@ -54,7 +54,7 @@ pub struct Applied {
 
 /// What a health check outside the gateway has found out about a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum HealthVerdict {
     /// It is well: if it is in a pause before its next start, that ends.
     Well,
     /// It fails its health checks: its calls are refused at once until it passes one or is replaced.
@@ -79,7 +79,7 @@ impl Fleet {
             registry,
             supervisor,
             supervisors: TaskTracker::new(),
-            provisions,
+            services: provisions,
             runtime: Handle::current(),
             info: info.into(),
             changing: Arc::default(),
@@ -131,13 +131,13 @@ impl Fleet {
                 applied.stopped.push(key);
             }
         }
-        self.provisions.news.send_replace(());
+        self.services.news.send_replace(());
         applied
     }
 
     fn start(&self, spec: ServerSpec, before: &[Arc<Server>]) -> Arc<Server> {
         let audience = Arc::clone(&self.registry.audience);
-        let server = Arc::new(Server::new(spec, audience, &self.provisions));
+        let server = Arc::new(Server::new(spec, audience, &self.services));
         if let Some(old) = before.iter().find(|old| old.key == server.key) {
             server.succeed(old);
         }
@@ -152,8 +152,8 @@ impl Fleet {
     }
 
     /// Are requests traced?
-    pub(crate) fn follows(&self) -> bool {
-        self.provisions.watch.as_ref().is_some_and(|watch| watch.traces.is_some())
+    pub(crate) fn is_traced(&self) -> bool {
+        self.services.watch.as_ref().is_some_and(|watch| watch.traces.is_some())
     }
 
     fn find(&self, id: &str) -> Option<Arc<Server>> {
@@ -172,7 +172,7 @@ impl Fleet {
         }
         if server.key.rename(name) {
             self.registry.changed();
-            self.provisions.news.send_replace(());
+            self.services.news.send_replace(());
         }
         true
     }
@@ -191,21 +191,21 @@ impl Fleet {
     }
 
     /// Applies a health verdict to a server. False: no server has this id.
-    pub fn mark(&self, id: &str, verdict: Verdict) -> bool {
+    pub fn mark(&self, id: &str, verdict: HealthVerdict) -> bool {
         let Some(server) = self.find(id) else { return false };
         match verdict {
-            Verdict::Well => server.try_again(),
-            Verdict::Failing => server.set_failing(true),
-            Verdict::Passing => server.set_failing(false),
-            Verdict::Useless(why) if self.supervisor.restarts(&server) => server.condemn(why),
-            Verdict::Useless(_) => {} // it would not be started again
+            HealthVerdict::Well => server.try_again(),
+            HealthVerdict::Failing => server.set_failing(true),
+            HealthVerdict::Passing => server.set_failing(false),
+            HealthVerdict::Useless(why) if self.supervisor.restarts(&server) => server.condemn(why),
+            HealthVerdict::Useless(_) => {} // it would not be started again
         }
         true
     }
 
     /// Notifies of changed states and offers of servers.
     pub fn changes(&self) -> watch::Receiver<()> {
-        self.provisions.news.subscribe()
+        self.services.news.subscribe()
     }
 
     /// Takes a server away: out of the lists at once; the calls it has may take as long as `patience`,
@@ -215,7 +215,7 @@ impl Fleet {
         let server = self.find(id)?;
         self.registry.remove(&server);
         let retired = self.dismiss(&server, patience);
-        self.provisions.news.send_replace(());
+        self.services.news.send_replace(());
         Some(retired)
     }
 
@@ -247,7 +247,7 @@ impl Fleet {
 
     /// Pings a server; any answer will do. It counts as no call, and proves only that the server
     /// responds.
-    pub async fn ask(&self, id: &str) -> Result<(), String> {
+    pub async fn ping(&self, id: &str) -> Result<(), String> {
         let server = self.find(id).ok_or("there is no such server")?;
         let connection = server.connection().ok_or("it is not connected")?;
         connection.sign_of_life().await
@@ -255,7 +255,7 @@ impl Fleet {
 
     /// Calls a tool. Dropping the future cancels the call. No client can be asked anything on its
     /// behalf: a server that tries is told so.
-    pub async fn call(&self, call: ToolCall) -> Result<Answer, CallFailure> {
+    pub async fn call(&self, call: ToolCall) -> Result<ToolAnswer, CallFailure> {
         let server = self.find(&call.server).ok_or_else(|| call::no_such_server(&call.server))?;
         call::call(&server, &self.info, call).await
     }

@@ -6,8 +6,8 @@ mod info;
 mod retired;
 mod served_list;
 
-pub use call::{Answer, CallFailure, FailureKind, ToolCall};
-pub use handle::{Applied, Fleet, Verdict};
+pub use call::{CallFailure, FailureKind, ToolAnswer, ToolCall};
+pub use handle::{Applied, Fleet, HealthVerdict};
 pub use info::{CustomInfo, Offer, OfferMark, ServerInfo, ToolInfo};
 pub use retired::Retired;
 pub use served_list::ServedList;

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// From here on they end nothing by themselves, and those that come are kept until somebody asks.
+/// From here on the signals end nothing by themselves; those that come wait for `any`.
 #[derive(Debug)]
 pub struct Signals {
     terminate: Signal,
@@ -18,9 +18,9 @@ pub struct Signals {
 /// What SIGHUP means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnHangup {
-    /// Whoever started us has gone.
+    /// Our starter has gone: end.
     End,
-    /// Somebody else reads the config again; it ends us only when our terminal has been closed.
+    /// Another listener reloads the config; we end only if our terminal was closed.
     Reload,
 }
 
@@ -50,7 +50,7 @@ impl Signals {
         }
     }
 
-    /// The kernel sends SIGHUP as well when a terminal is closed; its descriptors are none any more.
+    /// The kernel sends SIGHUP when a terminal is closed, too; then stderr is no terminal any more.
     fn has_lost_terminal(&self) -> bool {
         self.had_terminal && !io::stderr().is_terminal()
     }

@@ -1,4 +1,4 @@
-//! The client that started us: one session over standard input and output.
+//! The stdio front: one session with the client that started us, over standard input and output.
 
 use std::io;
 use std::sync::Arc;
@@ -29,13 +29,13 @@ pub(crate) async fn serve(
     let announcer = tasks.spawn(Arc::clone(&session).announce_changes());
     let outbox = Outbox::default();
     outbox.connect(stdout, pump);
-    let door = ResponseSink::Line(outbox.clone());
-    session.client.set_stream(Some(door.clone()));
+    let sink = ResponseSink::Line(outbox.clone());
+    session.client.set_stream(Some(sink.clone()));
     let ended = CancellationToken::new();
     let reader = Stdin {
         lines: Lines::new(message_limit),
         session: Arc::clone(&session),
-        door,
+        sink,
         outbox: outbox.clone(),
         limit: message_limit,
         ended: ended.clone(),
@@ -43,23 +43,23 @@ pub(crate) async fn serve(
     };
     let source = pump.read(stdin, Box::new(reader));
 
-    let mut farewell = tokio::select! {
+    let mut grace = tokio::select! {
         () = ended.cancelled() => END_OF_INPUT,
         () = signals.any() => SIGNALLED,
         () = outbox.closed() => END_OF_INPUT,
         () = pump.ended() => SIGNALLED,
     };
-    session.close_listeners(); // they would be open for ever
+    session.close_listeners(); // subscriptions would never become idle
     tokio::select! {
-        _ = timeout(farewell.drain, session.client.idle()) => {}
+        _ = timeout(grace.drain, session.client.idle()) => {}
         () = outbox.closed() => {}
-        () = signals.any() => farewell = SIGNALLED,
+        () = signals.any() => grace = SIGNALLED,
         () = pump.ended() => {} // nothing more will be answered
     }
     source.forget();
-    announcer.abort(); // that the servers go now is no news
+    announcer.abort(); // all servers go now, which is no news to a client
     abandon(&session.client);
-    finish(farewell).await;
+    finish(grace).await;
     outbox.flushed(LAST_FLUSH).await;
     tasks.shutdown().await;
     match outbox.failure() {
@@ -76,7 +76,7 @@ pub(crate) async fn serve(
 struct Stdin {
     lines: Lines,
     session: Arc<Session>,
-    door: ResponseSink,
+    sink: ResponseSink,
     outbox: Outbox,
     limit: usize,
     ended: CancellationToken,
@@ -90,21 +90,21 @@ impl Reader for Stdin {
     }
 
     fn take(&mut self, source: &SourceHandle, touched: &mut FlushSet) {
-        let (session, door, limit) = (&self.session, &self.door, self.limit);
+        let (session, sink, limit) = (&self.session, &self.sink, self.limit);
         let snapshot = session.context.view.snapshot();
         while let Some(line) = self.lines.next_line() {
             match line {
                 Line::Whole(line) if line.iter().all(u8::is_ascii_whitespace) => {}
-                Line::Whole(line) => receive(session, line, door, &snapshot, touched),
-                // Whose it is may be known from its beginning,
+                Line::Whole(line) => receive(session, line, sink, &snapshot, touched),
+                // Its id may stand at its beginning,
                 Line::TooLong(head) => match salvage_token(head) {
-                    Some(id) => refuse_oversize(id, limit, door, touched),
+                    Some(id) => refuse_oversize(id, limit, sink, touched),
                     None => self.oversize = true,
                 },
-                // or else from its end, or never.
+                // or else at its end, or nowhere.
                 Line::TooLongEnd(tail) if std::mem::take(&mut self.oversize) => {
                     let id = salvage_token(tail).unwrap_or(b"null");
-                    refuse_oversize(id, limit, door, touched);
+                    refuse_oversize(id, limit, sink, touched);
                 }
                 Line::TooLongEnd(_) => {}
             }
@@ -112,15 +112,15 @@ impl Reader for Stdin {
         self.outbox.hold_if_crowded(source);
     }
 
-    /// A last message without a newline is a message all the same.
+    /// A last message without a newline counts, too.
     fn ended(&mut self, touched: &mut FlushSet) {
         let rest = self.lines.remainder();
         if std::mem::take(&mut self.oversize) {
             let id = salvage_token(rest).unwrap_or(b"null");
-            refuse_oversize(id, self.limit, &self.door, touched);
+            refuse_oversize(id, self.limit, &self.sink, touched);
         } else if !rest.iter().all(u8::is_ascii_whitespace) {
             let snapshot = self.session.context.view.snapshot();
-            receive(&self.session, rest, &self.door, &snapshot, touched);
+            receive(&self.session, rest, &self.sink, &snapshot, touched);
         }
         self.ended.cancel();
     }

@@ -22,7 +22,7 @@ pub(crate) fn leave(client: &Client, id: &Id, touched: &mut FlushSet) {
 }
 
 /// The client's pass was revoked: its open calls end with an error that says so.
-pub(crate) fn turn_out(client: &Client, touched: &mut FlushSet) {
+pub(crate) fn revoke_calls(client: &Client, touched: &mut FlushSet) {
     for (id, _) in client.open_calls() {
         cancel(client, &id, Cancel::TurnedOut, touched);
     }

@@ -40,7 +40,7 @@ pub(crate) struct Session {
     /// A revision with batches was negotiated.
     pub(super) batches: AtomicBool,
     /// The client is another Trunkline: it is told which instances are behind this one.
-    pub(super) kin: AtomicBool,
+    pub(super) is_trunkline: AtomicBool,
     pub(super) private_servers: PrivateServers,
     /// Who makes stateless requests here.
     pub(super) principal: Arc<[u8]>,
@@ -76,7 +76,7 @@ impl Session {
             declared: AtomicBool::new(false),
             advised: AtomicBool::new(false),
             batches: AtomicBool::new(false),
-            kin: AtomicBool::new(false),
+            is_trunkline: AtomicBool::new(false),
             principal,
         })
     }
@@ -115,7 +115,7 @@ impl Session {
 
     /// Tells the client of changed lists for as long as the session lasts, at most once a pause.
     pub(crate) async fn announce_changes(self: Arc<Self>) {
-        if self.context.face.simple {
+        if self.context.gateway_info.simple {
             return;
         }
         let registry = Arc::clone(&self.context.registry);

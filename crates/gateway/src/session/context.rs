@@ -20,7 +20,7 @@ pub(crate) struct SessionContext {
     pub(crate) view: Arc<View>,
     /// Views of the same servers for every kind of client.
     pub(crate) views: Arc<Views>,
-    pub(crate) face: GatewayInfo,
+    pub(crate) gateway_info: GatewayInfo,
     /// Until when lists and calls wait for servers that are still starting.
     pub(crate) start_deadline: Instant,
     pub(crate) tasks: TaskTracker,
@@ -34,7 +34,7 @@ pub(crate) struct SessionContext {
     /// Clients see different lists: shared caches must not keep them.
     pub(crate) private: bool,
     /// Requests are traced: the `traceparent` header is kept.
-    pub(crate) follows: bool,
+    pub(crate) traced: bool,
     /// Learns of requests that reach no server.
     pub(crate) events: Option<EventSink>,
 }

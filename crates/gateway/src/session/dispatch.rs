@@ -48,7 +48,9 @@ pub(crate) fn take(
 ) {
     let client = &session.client;
     match message.kind {
-        Kind::Request if message.params.meta_version.is_some() && !session.context.face.simple => {
+        Kind::Request
+            if message.params.meta_version.is_some() && !session.context.gateway_info.simple =>
+        {
             match Stateless::read(message, &session.principal) {
                 Ok(how) => take_stateless(session, client, (message, how), sink, snapshot, touched),
                 Err(error) => refuse_in(Era::Modern, message.id(), &error, sink, touched),
@@ -162,7 +164,7 @@ fn explained(asked: &SessionRequest<'_>, error: CallError) -> CallError {
             server.map_or(error, |server| forward::absent(server))
         }
         // The simple product does not have most methods: their params cannot be wrong.
-        CallError::InvalidParams(_) if context.face.simple => match &*message.method() {
+        CallError::InvalidParams(_) if context.gateway_info.simple => match &*message.method() {
             b"tools/call" | b"tools/list" | b"initialize" => error,
             _ => unknown_method(message),
         },
@@ -181,7 +183,7 @@ pub(crate) fn notify(
         b"notifications/cancelled" => cancelled(&session.client, message, touched),
         b"notifications/progress" => session.client.progresses(message, touched),
         b"notifications/initialized" => {}
-        _ if session.context.face.simple => {}
+        _ if session.context.gateway_info.simple => {}
         // Revision 2026-07-28 does not have it.
         b"notifications/roots/list_changed" if !session.has_joined() => {}
         b"notifications/roots/list_changed" => forward::tell_own_servers(session, message, touched),

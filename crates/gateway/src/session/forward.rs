@@ -14,7 +14,7 @@ use crate::registry::Snapshot;
 use crate::router::{Forward, ResourceAction, Subtool};
 use crate::session::client_session::Session;
 use crate::session::request::SessionRequest;
-use crate::session::tasks::{self, Shown, is_about_tasks, is_task_list};
+use crate::session::tasks::{self, TaskScope, is_about_tasks, is_task_list};
 use crate::session::waiting::{confirm_when_asked, retry_when_ready, retry_when_settled};
 use crate::upstream::{Connection, Server};
 
@@ -32,7 +32,7 @@ pub(super) fn call(asked: SessionRequest<'_>, owner: &Owner, touched: &mut Flush
     let Some(name_at) = asked.message.params.name else {
         return asked.refuse(&UNNAMED, touched);
     };
-    send(asked, owner.server, &[(name_at, &owner.name_token)], Shown::All, touched);
+    send(asked, owner.server, &[(name_at, &owner.name_token)], TaskScope::All, touched);
 }
 
 /// A call to a custom tool: the tool behind it gets its own name and its own arguments.
@@ -46,7 +46,7 @@ pub(super) fn call_subtool(
     };
     let changes: Changes<'_> =
         &[(name_at, &subtool.owner.name_token), (subtool.arguments, subtool.args)];
-    send(asked, subtool.owner.server, changes, Shown::All, touched);
+    send(asked, subtool.owner.server, changes, TaskScope::All, touched);
 }
 
 pub(super) fn forward(asked: SessionRequest<'_>, to: &Forward<'_>, touched: &mut FlushSet) {
@@ -68,7 +68,7 @@ pub(super) fn forward(asked: SessionRequest<'_>, to: &Forward<'_>, touched: &mut
         // Subscriptions are recorded with the connection, and there is none.
         return asked.refuse(&absent(server), touched);
     }
-    send(asked, to.server, &[(to.at, &to.token)], Shown::All, touched);
+    send(asked, to.server, &[(to.at, &to.token)], TaskScope::All, touched);
 }
 
 /// Passes the request on to the server at `place`.
@@ -76,7 +76,7 @@ fn send(
     asked: SessionRequest<'_>,
     place: usize,
     changes: Changes<'_>,
-    shown: Shown,
+    shown: TaskScope,
     touched: &mut FlushSet,
 ) {
     let Some(server) = asked.snapshot.server(place) else {
@@ -277,13 +277,13 @@ fn submit(
     asked: SessionRequest<'_>,
     server: &Arc<Server>,
     connection: &Arc<Connection>,
-    (changes, shown): (Changes<'_>, Shown),
+    (changes, shown): (Changes<'_>, TaskScope),
     touched: &mut FlushSet,
 ) {
     let message = asked.message;
     let mut path = reply_to(asked);
     path.record = connection.note(message, changes, &path);
-    path.lists_tasks = shown == Shown::OwnTasks;
+    path.lists_tasks = shown == TaskScope::OwnTasks;
     let note = path.record.clone();
     let onward = note.as_deref().and_then(|note| note.onward(message));
     let both = with(changes, onward.as_ref());
@@ -305,7 +305,7 @@ fn hold(
     asked: SessionRequest<'_>,
     server: &Arc<Server>,
     changes: Changes<'_>,
-    shown: Shown,
+    shown: TaskScope,
     touched: &mut FlushSet,
 ) {
     match server.connection() {
@@ -315,7 +315,7 @@ fn hold(
             let message = asked.message;
             let mut path = reply_to(asked);
             path.record = server.note(message, changes, path.asker());
-            path.lists_tasks = shown == Shown::OwnTasks;
+            path.lists_tasks = shown == TaskScope::OwnTasks;
             let note = path.record.clone();
             let onward = note.as_deref().and_then(|note| note.onward(message));
             let both = with(changes, onward.as_ref());

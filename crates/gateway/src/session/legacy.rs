@@ -22,7 +22,7 @@ use crate::upstream::passed_on;
 pub(super) fn admit_first(asked: &SessionRequest<'_>) -> Result<(), CallError> {
     match &*asked.message.method() {
         // The simple product knows one era and accepts everything in it.
-        _ if asked.session.context.face.simple => asked.session.join(),
+        _ if asked.session.context.gateway_info.simple => asked.session.join(),
         b"initialize" | b"ping" => {}
         _ => return Err(CallError::NoEra),
     }
@@ -52,7 +52,7 @@ pub(super) fn answer_own<'r>(
         Route::Ping => asked.answer(b"{}", touched),
         Route::List(ListKind::Tools) => lists::answer(asked, ListKind::Tools, touched),
         Route::UnknownTool(name) => unknown_tool::call(asked, &name, NamedIn::Call, touched),
-        _ if context.face.simple => asked.refuse(&unknown_method(asked.message), touched),
+        _ if context.gateway_info.simple => asked.refuse(&unknown_method(asked.message), touched),
         Route::List(kind) => lists::answer(asked, kind, touched),
         Route::SetLevel(level) => set_level(asked, level, touched),
         route => return Some(route),
@@ -88,14 +88,17 @@ pub(super) fn initialize(asked: &SessionRequest<'_>, agreed: Revision, touched: 
     let version = member(info, "version").and_then(decode).unwrap_or_default();
     tracing::debug!(client = ?name, %version, revision = agreed.as_str(), "a client says hello");
     session.advise(name.as_deref());
-    let kin = !context.face.simple && instance::is_asked_for(message);
-    session.kin.store(kin, Ordering::Relaxed);
+    let kin = !context.gateway_info.simple && instance::is_asked_for(message);
+    session.is_trunkline.store(kin, Ordering::Relaxed);
     let instances = if kin { context.registry.instances() } else { Vec::new() };
-    let instructions = match context.face.simple {
+    let instructions = match context.gateway_info.simple {
         true => String::new(),
         false => context.view.instructions(),
     };
-    asked.answer(&context.face.initialize_result(agreed, &instructions, &instances), touched);
+    asked.answer(
+        &context.gateway_info.initialize_result(agreed, &instructions, &instances),
+        touched,
+    );
 }
 
 /// `logging/setLevel`: servers log from the lowest level that any client wants.

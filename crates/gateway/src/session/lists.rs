@@ -55,7 +55,8 @@ fn write_session_head(
     head: &mut Vec<u8>,
 ) -> Bytes {
     let session = asked.session;
-    let tells = kind == ListKind::Tools && session.kin.load(Ordering::Relaxed) && !list.is_empty();
+    let tells =
+        kind == ListKind::Tools && session.is_trunkline.load(Ordering::Relaxed) && !list.is_empty();
     if !tells {
         return list.clone();
     }

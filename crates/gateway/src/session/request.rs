@@ -61,7 +61,7 @@ impl SessionRequest<'_> {
             true => context.registry.instances(),
             false => Vec::new(),
         };
-        context.face.meta(&instances)
+        context.gateway_info.meta(&instances)
     }
 }
 

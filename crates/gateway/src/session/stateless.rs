@@ -74,7 +74,7 @@ fn discover(asked: &SessionRequest<'_>, touched: &mut FlushSet) {
     let instructions = context.view.instructions();
     let extensions = context.view.extensions();
     let meta = asked.own_meta(true);
-    asked.answer(&context.face.discover_result(&instructions, &extensions, &meta), touched);
+    asked.answer(&context.gateway_info.discover_result(&instructions, &extensions, &meta), touched);
 }
 
 /// Was the method removed in this revision? No server is asked for it.

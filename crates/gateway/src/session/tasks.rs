@@ -20,7 +20,7 @@ use crate::upstream::{Connection, Server};
 
 /// How much of an answer its client is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum TaskScope {
     All,
     /// Of a list of tasks, its own.
     OwnTasks,
@@ -91,17 +91,20 @@ fn task_lister(session: &Session, server: &Arc<Server>) -> Option<Arc<Connection
 
 /// Checks that the client may ask this of the server at this place, and how much of the answer it is
 /// shown.
-pub(super) fn check(asked: &SessionRequest<'_>, place: Option<usize>) -> Result<Shown, CallError> {
-    let Some(who) = asked.client.principal() else { return Ok(Shown::All) };
+pub(super) fn check(
+    asked: &SessionRequest<'_>,
+    place: Option<usize>,
+) -> Result<TaskScope, CallError> {
+    let Some(who) = asked.client.principal() else { return Ok(TaskScope::All) };
     if !is_about_tasks(asked.message) {
-        return Ok(Shown::All);
+        return Ok(TaskScope::All);
     }
     match task_in(asked.message.text(asked.message.params.span)) {
         TaskName::Nothing if *asked.message.method() == *b"tasks/list" => {
             if let Some(connection) = place.and_then(|at| asked.snapshot.connection(at)) {
                 connection.expect_tasks();
             }
-            Ok(Shown::OwnTasks)
+            Ok(TaskScope::OwnTasks)
         }
         TaskName::Nothing | TaskName::Unclear => {
             let method = asked.message.method();
@@ -112,7 +115,7 @@ pub(super) fn check(asked: &SessionRequest<'_>, place: Option<usize>) -> Result<
             let server = place.and_then(|place| asked.snapshot.server(place));
             let tasks = &asked.session.context.registry.parking.tasks;
             match server.is_some_and(|server| tasks.is_of(server.key.id(), &task, who)) {
-                true => Ok(Shown::All),
+                true => Ok(TaskScope::All),
                 false => Err(CallError::InvalidParams("Task not found".to_owned())),
             }
         }

@@ -43,9 +43,12 @@ pub(super) fn call(
 /// Compares the name with those of all tools; beside the pump's thread, if there are thousands.
 fn not_found(asked: &SessionRequest<'_>, name: &str, named_in: NamedIn, touched: &mut FlushSet) {
     let context = &asked.session.context;
-    if context.face.simple || asked.snapshot.catalog.names() <= NAMES_AT_ONCE {
-        let hint =
-            if context.face.simple { String::new() } else { similar_tools(&context.view, name) };
+    if context.gateway_info.simple || asked.snapshot.catalog.names() <= NAMES_AT_ONCE {
+        let hint = if context.gateway_info.simple {
+            String::new()
+        } else {
+            similar_tools(&context.view, name)
+        };
         return answer(asked, name, &hint, named_in, touched);
     }
     let (view, name) = (Arc::clone(&context.view), name.to_owned());
@@ -81,7 +84,7 @@ fn unknown_tool(session: &Session, name: &str, hint: &str) -> CallError {
     let view = &session.context.view;
     let (tool, hint) = (name.to_owned(), hint.to_owned());
     if let Some(server) = view.by_prefix(name)
-        && !session.context.face.simple
+        && !session.context.gateway_info.simple
         && server.connection().is_none()
     {
         let (server, why) = (server.key.to_string(), server.absence());

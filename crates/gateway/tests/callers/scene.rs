@@ -88,7 +88,7 @@ impl Scene {
             stay: true,
             gate: Some(Arc::clone(&keys) as _),
             attachment: Some(Arc::clone(&pages) as _),
-            guests: ConnectedClients::default(),
+            connected_clients: ConnectedClients::default(),
             signals: None,
         };
         thread::spawn(move || {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use trunkline_gateway::{Attachment, WebReply, WebStream, WebVisit};
+use trunkline_gateway::{Attachment, WebReply, WebRequest, WebStream};
 
 use crate::scene::{Scene, Test};
 
@@ -57,10 +57,10 @@ impl Attachment for Pages {
         if path == "/api/large" { 4 << 20 } else { 1 << 20 }
     }
 
-    fn visit(&self, visit: WebVisit, reply: WebReply) {
+    fn handle(&self, visit: WebRequest, reply: WebReply) {
         self.visits.fetch_add(1, Ordering::Relaxed);
         assert!(Handle::try_current().is_ok(), "it runs on the runtime");
-        let words = |visit: &WebVisit| {
+        let words = |visit: &WebRequest| {
             let shown = visit.headers.text("authorization").unwrap_or("nothing").to_owned();
             let (method, target, length) = (&visit.method, &visit.target, visit.body.len());
             format!("{method} {target} {length} {shown} {}", visit.peer.ip())

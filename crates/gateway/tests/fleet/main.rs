@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stage::{LIMIT, Stage, call, text};
-use trunkline_gateway::{Event, FailureKind, Outcome, State, Verdict};
+use trunkline_gateway::{Event, FailureKind, HealthVerdict, Outcome, State};
 
 fn main() {
     if trunkline_keeper::run_if_asked().is_some() {
@@ -259,7 +259,7 @@ fn the_circuit_opens_and_a_word_closes_it() {
 fn a_verdict_from_outside() {
     Stage::run(&["a"], async |stage| {
         let before = stage.fleet.server("a").unwrap().pid;
-        assert!(stage.fleet.mark("a", Verdict::Useless("answers no questions".to_owned())));
+        assert!(stage.fleet.mark("a", HealthVerdict::Useless("answers no questions".to_owned())));
         let is_another = || {
             let info = stage.fleet.server("a").unwrap();
             info.state == State::Running && info.pid != before
@@ -274,7 +274,7 @@ fn a_verdict_from_outside() {
             )),
             "{states:?}"
         );
-        assert!(!stage.fleet.mark("b", Verdict::Well));
+        assert!(!stage.fleet.mark("b", HealthVerdict::Well));
     });
 }
 

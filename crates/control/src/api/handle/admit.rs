@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use trunkline_gateway::WebVisit;
+use trunkline_gateway::WebRequest;
 
 use super::answer::Answer;
 use super::seconds;
@@ -18,7 +18,7 @@ pub(super) async fn admitted(
     platform: &Platform,
     route: &Route,
     params: &Params,
-    visit: &WebVisit,
+    visit: &WebRequest,
 ) -> Result<Principal, Answer> {
     let decided = match shown(visit) {
         Ok(bearer) => recognised(platform, bearer).await,
@@ -91,7 +91,7 @@ fn needed(route: &Route) -> Action {
     }
 }
 
-fn shown(visit: &WebVisit) -> Result<Option<&str>, Refusal> {
+fn shown(visit: &WebRequest) -> Result<Option<&str>, Refusal> {
     if visit.headers.all("authorization").nth(1).is_some() {
         return Err(Refusal::Malformed);
     }

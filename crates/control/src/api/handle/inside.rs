@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use trunkline_gateway::WebVisit;
+use trunkline_gateway::WebRequest;
 
 use super::answer::Answer;
 use super::{Api, Asked, admit, answer, shown};
@@ -44,13 +44,17 @@ impl Api {
     }
 
     /// Asks for this in the name of somebody. What has no end cannot be asked for this way.
-    pub async fn inside(&self, principal: &Principal, visit: &WebVisit) -> Inside {
+    pub async fn inside(&self, principal: &Principal, visit: &WebRequest) -> Inside {
         let path = visit.path();
         let asked = self.ask_inside(principal, visit).await;
         asked.unwrap_or_else(|problem| Answer::problem(&problem.instance(path))).inside()
     }
 
-    async fn ask_inside(&self, principal: &Principal, visit: &WebVisit) -> Result<Answer, Problem> {
+    async fn ask_inside(
+        &self,
+        principal: &Principal,
+        visit: &WebRequest,
+    ) -> Result<Answer, Problem> {
         let Found::Route { route, params, .. } = find(&visit.method, visit.path()) else {
             return Err(Problem::new(Kind::NoSuchPath, "there is nothing at this path"));
         };

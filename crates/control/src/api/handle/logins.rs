@@ -4,7 +4,7 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest as _, Sha256};
-use trunkline_gateway::WebVisit;
+use trunkline_gateway::WebRequest;
 use trunkline_http::encode;
 
 use super::Asked;
@@ -27,7 +27,7 @@ pub(super) fn owns(platform: &Platform, path: &str) -> bool {
     path == CALLBACK || (path == DOCUMENT && platform.client_document().is_some())
 }
 
-pub(super) async fn answer(platform: &Platform, visit: &WebVisit, path: &str) -> Answer {
+pub(super) async fn answer(platform: &Platform, visit: &WebRequest, path: &str) -> Answer {
     let document = platform.client_document().filter(|_| path == DOCUMENT);
     match (visit.method.as_str(), document) {
         ("GET", Some(document)) => Answer::json(200, &document),

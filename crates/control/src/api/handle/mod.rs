@@ -17,7 +17,7 @@ mod tools;
 
 use std::net::SocketAddr;
 
-use trunkline_gateway::{Attachment, WebReply, WebVisit};
+use trunkline_gateway::{Attachment, WebReply, WebRequest};
 
 use self::answer::Answer;
 pub use self::inside::Inside;
@@ -41,7 +41,7 @@ struct Asked<'a> {
     platform: &'a Platform,
     route: &'static Route,
     params: &'a Params,
-    visit: &'a WebVisit,
+    visit: &'a WebRequest,
     principal: Principal,
     address: String,
 }
@@ -64,13 +64,13 @@ impl Attachment for Api {
         if path.ends_with("/tools/call") { MOST_ARGUMENTS } else { MOST_BODY }
     }
 
-    fn visit(&self, visit: WebVisit, reply: WebReply) {
+    fn handle(&self, visit: WebRequest, reply: WebReply) {
         let platform = self.platform.clone();
         self.platform.tasks().spawn(async move { serve(&platform, visit, reply).await });
     }
 }
 
-async fn serve(platform: &Platform, visit: WebVisit, reply: WebReply) {
+async fn serve(platform: &Platform, visit: WebRequest, reply: WebReply) {
     let path = visit.path().to_owned();
     if let Some(resource) = metadata::of(platform, &path) {
         return metadata::answer(resource, &visit.method, &path).send(reply);

@@ -22,7 +22,7 @@ impl fmt::Debug for ConnectedClients {
 /// A client. Moments are told to the second.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectedClient {
-    pub way: Way,
+    pub transport: ClientTransport,
     /// The name and version it gives itself.
     pub name: Option<String>,
     pub version: Option<String>,
@@ -39,7 +39,7 @@ pub struct ConnectedClient {
 
 /// How a client is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum ClientTransport {
     /// A session of `/mcp`.
     Session,
     /// A stream of `/sse`.
@@ -64,17 +64,17 @@ impl ConnectedClients {
             since: Some(moment(session.began)),
             heard: moment(session.last_heard()),
             label: session.owner.pass().map(|pass| Arc::clone(&pass.label)),
-            ..described(Way::Session, &session.session.client, now)
+            ..described(ClientTransport::Session, &session.session.client, now)
         });
         let streams = front.sessions.all_sse().into_iter().map(|stream| ConnectedClient {
             since: Some(moment(stream.began)),
             label: stream.owner.pass().map(|pass| Arc::clone(&pass.label)),
-            ..described(Way::Sse, &stream.session.client, now)
+            ..described(ClientTransport::Sse, &stream.session.client, now)
         });
         let callers = front.contexts.callers().into_iter().map(|(session, seen)| ConnectedClient {
             heard: moment(seen),
             label: session.caller.as_ref().map(|pass| Arc::clone(&pass.label)),
-            ..described(Way::Stateless, &session.client, now)
+            ..described(ClientTransport::Stateless, &session.client, now)
         });
         sessions.chain(streams).chain(callers).collect()
     }
@@ -86,7 +86,7 @@ impl ConnectedClients {
     }
 }
 
-fn described(way: Way, client: &Client, now: Instant) -> ConnectedClient {
+fn described(way: ClientTransport, client: &Client, now: Instant) -> ConnectedClient {
     let info = client.info();
     let word = |key: &str| {
         let text = member(&info, key).and_then(decode)?;
@@ -95,7 +95,7 @@ fn described(way: Way, client: &Client, now: Instant) -> ConnectedClient {
         Some(shown).filter(|shown| !shown.is_empty())
     };
     ConnectedClient {
-        way,
+        transport: way,
         name: word("name"),
         version: word("version"),
         revision: None,

@@ -36,7 +36,7 @@ pub(crate) struct Front {
     pub(crate) attachment: Option<Arc<dyn Attachment>>,
     conns: Mutex<Vec<Weak<Conn>>, rank::HttpConns>,
     /// Rung when a connection comes.
-    visited: Notify,
+    conn_added: Notify,
     pub(crate) shutdown: Shutdown,
     /// Every server was once up or had failed.
     settled: AtomicBool,
@@ -86,7 +86,7 @@ impl Front {
             gate,
             attachment,
             conns: Mutex::default(),
-            visited: Notify::new(),
+            conn_added: Notify::new(),
             shutdown,
             settled: AtomicBool::new(false),
         })
@@ -99,7 +99,7 @@ impl Front {
 
     pub(crate) fn add(&self, conn: &Arc<Conn>) {
         self.conns.lock().push(Arc::downgrade(conn));
-        self.visited.notify_one();
+        self.conn_added.notify_one();
     }
 
     /// All open connections.
@@ -111,9 +111,9 @@ impl Front {
     }
 
     /// Waits while there is neither a connection nor a session to sweep.
-    pub(crate) async fn visited(&self) {
+    pub(crate) async fn wait_for_work(&self) {
         if self.conns.lock().is_empty() && self.sessions.is_empty() {
-            self.visited.notified().await;
+            self.conn_added.notified().await;
         }
     }
 

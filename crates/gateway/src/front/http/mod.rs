@@ -20,7 +20,7 @@ mod serve;
 mod sessions;
 mod sweep;
 
-pub use attached::{Attachment, WebHeaders, WebReply, WebStream, WebVisit};
-pub use connected_clients::{ConnectedClient, ConnectedClients, Way};
+pub use attached::{Attachment, WebHeaders, WebReply, WebRequest, WebStream};
+pub use connected_clients::{ClientTransport, ConnectedClient, ConnectedClients};
 pub use serve::HttpOptions;
 pub(crate) use serve::serve;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trunkline_http::{Request, is_field_name};
 
 use crate::front::http::access::Refusal;
-use crate::front::http::attached::{Attachment, WebReply, WebVisit};
+use crate::front::http::attached::{Attachment, WebReply, WebRequest};
 use crate::front::http::connection::Reply;
 use crate::front::http::handlers::{CachedRoute, health, mcp, repeats_argument, sse};
 use crate::front::http::request::{HttpRequest, accepts_html};
@@ -121,8 +121,8 @@ fn hand_over(request: &HttpRequest<'_, '_>, reply: Reply) {
     let front = request.front;
     let Some(attachment) = front.attachment.clone() else { return };
     let reply = WebReply::new(reply, front.shutdown.attached.token());
-    let visit = WebVisit::new(request.head, request.body, request.peer);
-    let task = async move { attachment.visit(visit, reply) };
+    let visit = WebRequest::new(request.head, request.body, request.peer);
+    let task = async move { attachment.handle(visit, reply) };
     drop(front.context.tasks.spawn_on(task, &front.context.runtime));
 }
 
@@ -183,7 +183,7 @@ mod tests {
         fn owns(&self, path: &str) -> bool {
             path == "/" || path.starts_with("/api/") || path == "/mcp" || path == "/healthz"
         }
-        fn visit(&self, _: crate::front::http::WebVisit, _: crate::front::http::WebReply) {}
+        fn handle(&self, _: WebRequest, _: WebReply) {}
     }
 
     #[test]

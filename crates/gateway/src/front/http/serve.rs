@@ -36,7 +36,7 @@ pub struct HttpOptions {
     /// Other routes on the same address.
     pub attachment: Option<Arc<dyn Attachment>>,
     /// Learns of the front, to show its clients.
-    pub guests: ConnectedClients,
+    pub connected_clients: ConnectedClients,
     /// Signals that were listened for before, so that none is missed; `None`: listen from here on.
     pub signals: Option<Signals>,
 }
@@ -65,8 +65,17 @@ pub(crate) async fn serve(
     pump: &Pump,
     finish: impl AsyncFnOnce(ShutdownGrace),
 ) -> io::Result<()> {
-    let HttpOptions { listener, token, hosts, origins, stay, gate, attachment, guests, signals } =
-        options;
+    let HttpOptions {
+        listener,
+        token,
+        hosts,
+        origins,
+        stay,
+        gate,
+        attachment,
+        connected_clients: guests,
+        signals,
+    } = options;
     let mut signals = signals.map_or_else(|| Signals::new(OnHangup::End), Ok)?;
     listener.set_nonblocking(true)?;
     // With a short backlog, clients that arrive at once would wait for TCP to retransmit.

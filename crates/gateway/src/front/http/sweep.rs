@@ -23,14 +23,14 @@ pub(crate) async fn sweep(front: Arc<Front>) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut next, mut watch) = (0, GateWatch::default());
     loop {
-        front.visited().await;
+        front.wait_for_work().await;
         ticks.tick().await;
         let now = front.clock.advance();
         let mut touched = FlushSet::default();
         for conn in front.conns() {
             sweep_conn(&conn, now, &mut touched);
         }
-        turn_out(&front, &mut watch, &mut touched);
+        end_revoked(&front, &mut watch, &mut touched);
         touched.flush();
         if now >= next {
             next = now + SESSIONS_EVERY;
@@ -75,7 +75,7 @@ impl GateWatch {
 }
 
 /// Ends the sessions, streams and calls of callers whose pass has expired or was revoked.
-fn turn_out(front: &Front, watch: &mut GateWatch, touched: &mut FlushSet) {
+fn end_revoked(front: &Front, watch: &mut GateWatch, touched: &mut FlushSet) {
     let Some(gate) = &front.gate else { return };
     let changed = watch.count_round(gate.version());
     let now = SystemTime::now();
@@ -83,20 +83,20 @@ fn turn_out(front: &Front, watch: &mut GateWatch, touched: &mut FlushSet) {
         |pass: Option<&Arc<Pass>>| pass.is_some_and(|pass| is_out(gate, pass, now, changed));
     for session in front.sessions.all_http() {
         if is_out(session.owner.pass().as_ref()) {
-            session::turn_out(&session.session.client, touched);
+            session::revoke_calls(&session.session.client, touched);
             front.sessions.end(&session);
         }
     }
     for client in front.sessions.all_sse() {
         if is_out(client.owner.pass().as_ref()) {
-            session::turn_out(&client.session.client, touched);
+            session::revoke_calls(&client.session.client, touched);
             client.close(touched);
             front.sessions.remove_sse(&client);
         }
     }
     for open in front.conns().iter().filter_map(|conn| conn.open_reply()) {
         if let Some(call) = open.stateless_call().filter(|call| is_out(call.caller.as_ref())) {
-            session::turn_out(&call.client, touched);
+            session::revoke_calls(&call.client, touched);
             session::leave(&call.client, &call.id, touched);
         }
     }

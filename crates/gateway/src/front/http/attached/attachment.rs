@@ -27,12 +27,12 @@ pub trait Attachment: Debug + Send + Sync {
 
     /// Takes a request, on the runtime, and answers it at once or later, from any thread; the
     /// connection waits meanwhile. It must not block.
-    fn visit(&self, visit: WebVisit, reply: WebReply);
+    fn handle(&self, visit: WebRequest, reply: WebReply);
 }
 
 /// A request that has come in whole.
 #[derive(Clone, Debug)]
-pub struct WebVisit {
+pub struct WebRequest {
     pub method: String,
     /// Path and query, as sent.
     pub target: String,
@@ -41,7 +41,7 @@ pub struct WebVisit {
     pub peer: SocketAddr,
 }
 
-impl WebVisit {
+impl WebRequest {
     pub(crate) fn new(request: &Request<'_>, body: &[u8], peer: SocketAddr) -> Self {
         let query = request.query().map(|query| format!("?{query}")).unwrap_or_default();
         let headers = request.headers.iter();
@@ -122,7 +122,7 @@ mod tests {
                 "PUT {target} HTTP/1.1\r\nHost: a\r\nIf-Match: \"1\"\r\nx: 1\r\nX: 2\r\n\r\n"
             );
             let (request, _) = trunkline_http::request(text.as_bytes()).unwrap().unwrap();
-            let visit = WebVisit::new(&request, b"body", ([127, 0, 0, 1], 9).into());
+            let visit = WebRequest::new(&request, b"body", ([127, 0, 0, 1], 9).into());
             assert_eq!((&*visit.method, visit.path(), visit.query()), ("PUT", path, query));
             assert_eq!(visit.headers.text("if-match"), Some("\"1\""));
             assert_eq!(visit.headers.all("X").collect::<Vec<_>>(), [b"1", b"2"]);

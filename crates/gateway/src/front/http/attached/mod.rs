@@ -3,5 +3,5 @@
 mod attachment;
 mod web_reply;
 
-pub use attachment::{Attachment, WebHeaders, WebVisit};
+pub use attachment::{Attachment, WebHeaders, WebRequest};
 pub use web_reply::{WebReply, WebStream};

@@ -36,7 +36,7 @@ pub(crate) fn post(
     reply: Reply,
     touched: &mut FlushSet,
 ) -> Option<CachedRoute> {
-    let both_eras = !request.front.context.face.simple;
+    let both_eras = !request.front.context.gateway_info.simple;
     let usable = check_head(request.head);
     if usable.is_ok() && both_eras && stateless::is_announced(&request.head.headers) {
         stateless::post(request, reply, touched);
@@ -84,7 +84,9 @@ pub(crate) fn post_in_session(
 ) {
     session.touch();
     read_body(body, |posted| match posted {
-        PostedBody::Message(message) if is_stateless(&message) && !front.context.face.simple => {
+        PostedBody::Message(message)
+            if is_stateless(&message) && !front.context.gateway_info.simple =>
+        {
             let error = CallError::HeaderMismatch("the head names another revision".to_owned());
             reply.json(400, &error.response(id_of(&message)), touched);
         }

@@ -72,7 +72,7 @@ impl ClientConn {
                 return admission;
             }
         }
-        if front.context.follows {
+        if front.context.traced {
             let parent = request.headers.get("traceparent");
             let parent = parent.and_then(|parent| std::str::from_utf8(parent).ok());
             admission.mode.parent = parent.map(Into::into);
