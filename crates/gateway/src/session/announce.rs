@@ -73,7 +73,7 @@ impl Session {
     }
 
     /// Looks again whether the client has to be told something: it can be reached now.
-    pub(crate) fn can_be_told(&self) {
+    pub(crate) fn resume_telling(&self) {
         self.look_again.notify_one();
     }
 

@@ -58,7 +58,7 @@ struct Request {
 
 async fn all_asked(requests: Vec<Request>) {
     for Request { connection, uri, answer } in requests {
-        connection.has_been_asked(&uri, answer).await;
+        connection.until_asked(&uri, answer).await;
     }
 }
 

@@ -56,7 +56,7 @@ impl Session {
     /// once, so that the first question does not wait for it.
     pub(super) fn prepare_search(&self, snapshot: &Snapshot) {
         let registry = &self.context.registry;
-        if snapshot.catalog.behind().is_none() || !registry.finder().is_asked_first() {
+        if snapshot.catalog.behind().is_none() || !registry.finder().begin_reading() {
             return;
         }
         let registry = Arc::clone(registry);

@@ -37,7 +37,7 @@ impl Session {
     ) {
         let connection = Arc::clone(connection);
         let ready = async move {
-            drop(timeout(SUBSCRIBED, connection.has_been_asked(&uri, None)).await);
+            drop(timeout(SUBSCRIBED, connection.until_asked(&uri, None)).await);
         };
         self.wait(asked, ready, |_, asked, (), touched| asked.answer(b"{}", touched));
     }

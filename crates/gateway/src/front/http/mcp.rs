@@ -204,7 +204,7 @@ pub(super) fn listen(visit: &Visit<'_, '_>, reply: Reply, touched: &mut FlushSet
         Ok((session, stream, from)) => {
             session.seen();
             stream.attach(reply, &[], from, touched);
-            session.session.can_be_told();
+            session.session.resume_telling();
         }
         Err(why) => reply.refuse(why, b"null", touched),
     }
