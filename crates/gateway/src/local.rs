@@ -46,7 +46,7 @@ pub struct LocalError {
 impl LocalClient {
     pub(crate) fn new(session: Arc<Session>) -> Self {
         let (sender, receiver) = mpsc::channel(NEWS);
-        session.client.is_quiet();
+        session.client.silence_logs();
         session.client.set_stream(Some(ResponseSink::Responder(Arc::new(NewsSink(sender)))));
         let news = Mutex::new(Some(receiver));
         Self { session, last: AtomicI64::new(0), news }

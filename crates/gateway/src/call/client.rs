@@ -125,7 +125,7 @@ impl Client {
     }
 
     /// Calls of this client are this one's, to those who keep account.
-    pub(crate) fn is_known_as(&self, who: Arc<str>) {
+    pub(crate) fn set_label(&self, who: Arc<str>) {
         drop(self.who.set(who)); // once known, it stays the same
     }
 
@@ -135,7 +135,7 @@ impl Client {
 
     /// It is this caller's.
     pub(crate) fn belongs_to(&self, caller: &Pass) {
-        self.is_known_as(Arc::clone(&caller.label));
+        self.set_label(Arc::clone(&caller.label));
         drop(self.principal.set(Arc::clone(&caller.who)));
     }
 
@@ -181,7 +181,7 @@ impl Client {
     }
 
     /// The client wants to hear no logs unless it says from which level on.
-    pub(crate) fn is_quiet(&self) {
+    pub(crate) fn silence_logs(&self) {
         self.said.lock().is_quiet = true;
     }
 

@@ -112,7 +112,7 @@ impl Finder {
     }
 
     /// True for the first who asks: nobody has read anything yet.
-    pub(crate) fn is_asked_first(&self) -> bool {
+    pub(crate) fn begin_reading(&self) -> bool {
         !self.begun.swap(true, Ordering::Relaxed)
     }
 

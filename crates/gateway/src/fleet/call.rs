@@ -103,9 +103,9 @@ pub(super) async fn call(
     let message = prepared(server, &call)?;
     let client = Arc::new(Client::default());
     client.introduces_itself(info, b"{}");
-    client.is_quiet();
+    client.silence_logs();
     if let Some(who) = call.who {
-        client.is_known_as(who);
+        client.set_label(who);
     }
     let (sender, receiver) = oneshot::channel();
     let handed = Arc::new(Mutex::new(None));

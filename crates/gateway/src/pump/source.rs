@@ -138,7 +138,7 @@ impl Source {
                 Ok(0) => return self.end(touched),
                 Ok(count) => {
                     if count >= USUAL_PIPE_BYTES {
-                        self.was_full();
+                        self.widen_once();
                     }
                     self.reader.take(&self.handle, touched);
                     let is_pipe = self.handle.0.nature == Nature::Pipe;
@@ -160,7 +160,7 @@ impl Source {
     }
 
     #[cold]
-    fn was_full(&mut self) {
+    fn widen_once(&mut self) {
         let shared = &self.handle.0;
         if !std::mem::replace(&mut self.widened, true) && shared.nature == Nature::Pipe {
             widen(&shared.fd);

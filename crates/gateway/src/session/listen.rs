@@ -60,7 +60,7 @@ struct ServerRequest {
 
 async fn all_asked(requests: Vec<ServerRequest>) {
     for ServerRequest { connection, uri, answer } in requests {
-        connection.has_been_asked(&uri, answer).await;
+        connection.until_asked(&uri, answer).await;
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) fn search(asked: &SessionRequest<'_>, query: MetaToolQuery) {
 /// that the first search does not wait for it.
 pub(super) fn prepare_search(context: &SessionContext, snapshot: &Snapshot) {
     let registry = &context.registry;
-    if snapshot.catalog.behind().is_none() || !registry.finder().is_asked_first() {
+    if snapshot.catalog.behind().is_none() || !registry.finder().begin_reading() {
         return;
     }
     let registry = Arc::clone(registry);

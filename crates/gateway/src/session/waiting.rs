@@ -24,7 +24,7 @@ pub(super) fn confirm_when_asked(
 ) {
     let connection = Arc::clone(connection);
     let ready = async move {
-        drop(timeout(SUBSCRIBED, connection.has_been_asked(&uri, None)).await);
+        drop(timeout(SUBSCRIBED, connection.until_asked(&uri, None)).await);
     };
     wait(asked, ready, |asked, (), touched| asked.answer(b"{}", touched));
 }

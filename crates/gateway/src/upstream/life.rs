@@ -218,7 +218,7 @@ impl<'a> Life<'a> {
         match end {
             End::Failed(failure) => announce(self.server, self.supervisor, failure),
             End::OtherWay => {}
-            End::Stopped => drop(self.server.is_given_up("was stopped")),
+            End::Stopped => drop(self.server.give_up("was stopped")),
         }
         // First out of the list: whoever has the error of a call must not see its tool any more,
         // unless the server is expected back.

@@ -142,7 +142,7 @@ impl Connection {
 
     /// Until the server has been asked to tell of a resource and has said something to it; `answer`
     /// is what `follow` gave. It may never do so.
-    pub(crate) async fn has_been_asked(&self, uri: &str, answer: Option<Answer>) {
+    pub(crate) async fn until_asked(&self, uri: &str, answer: Option<Answer>) {
         match (self.era(), answer) {
             (Era::Modern, _) => {
                 let mut told = self.listens.told.subscribe();

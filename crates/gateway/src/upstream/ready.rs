@@ -77,7 +77,7 @@ fn publish(
         status.state = State::Running;
         status.retry = None;
     });
-    server.is_back(connection);
+    server.welcome_back(connection);
 }
 
 /// A server that comes again is told what its predecessor knew.

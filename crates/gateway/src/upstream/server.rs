@@ -364,7 +364,7 @@ impl Server {
     }
 
     /// It is away and expected back: what it offered stays in the lists, and whoever calls waits.
-    pub(super) fn is_expected(&self) {
+    pub(super) fn expect_back(&self) {
         let Some(room) = self.room.as_ref().filter(|room| room.holds) else { return };
         if let Some(live) = self.live() {
             *self.kept.lock() = Some(live.listing);
@@ -373,7 +373,7 @@ impl Server {
     }
 
     /// It is not expected back soon, or ever. True: it is out of the lists now and was in them.
-    pub(super) fn is_given_up(&self, what: &str) -> bool {
+    pub(super) fn give_up(&self, what: &str) -> bool {
         let was_kept = self.kept.lock().take().is_some();
         if let Some(room) = &self.room {
             room.shut(what);
@@ -382,7 +382,7 @@ impl Server {
     }
 
     /// It is there: whoever waits is let in.
-    pub(super) fn is_back(&self, connection: &Arc<Connection>) {
+    pub(super) fn welcome_back(&self, connection: &Arc<Connection>) {
         *self.kept.lock() = None;
         if let Some(room) = &self.room {
             room.welcome(connection);

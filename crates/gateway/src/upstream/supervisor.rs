@@ -75,7 +75,7 @@ pub(super) enum End {
 pub(crate) async fn supervise(server: Arc<Server>, supervisor: Supervisor) {
     keep_alive(&server, &supervisor).await;
     server.update(|status| status.retry = None);
-    if server.is_given_up("is not running any more") {
+    if server.give_up("is not running any more") {
         supervisor.registry.changed();
     }
     server.is_attended.store(false, Ordering::Relaxed);
@@ -181,8 +181,8 @@ pub(super) fn announce(server: &Server, supervisor: &Supervisor, failure: &Failu
     // Whoever waits for a server that waits for a login is told what to do.
     let why = if failure.needs_login { failure.to_string() } else { failure.what.clone() };
     match retry {
-        Some(Retry { is_open: false, .. }) => server.is_expected(),
-        _ if server.is_given_up(&why) => supervisor.registry.changed(),
+        Some(Retry { is_open: false, .. }) => server.expect_back(),
+        _ if server.give_up(&why) => supervisor.registry.changed(),
         _ => {}
     }
     let Failure { phase, what, advice, stderr, .. } = failure;

@@ -184,7 +184,7 @@ impl WaitQueue {
             let mut touched = FlushSet::default();
             self.release_some(most, &mut touched);
             touched.flush();
-            if self.is_through() {
+            if self.end_if_through() {
                 return;
             }
             sleep(STEP).await;
@@ -201,7 +201,7 @@ impl WaitQueue {
 
     /// Whoever comes from now on goes straight to the server: nobody is left to be overtaken, or it was
     /// the last step.
-    fn is_through(&self) -> bool {
+    fn end_if_through(&self) -> bool {
         let mut state = self.state.lock();
         let is_through = state.held.is_empty() || state.step.is_none_or(|step| step > LAST_STEP);
         if is_through {

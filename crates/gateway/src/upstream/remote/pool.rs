@@ -280,7 +280,7 @@ impl Pool {
     }
 
     /// The server has closed a connection behind an answer, without a word.
-    pub(super) fn was_cut(&mut self) {
+    pub(super) fn note_cut(&mut self) {
         self.cuts = self.cuts.saturating_add(1);
     }
 

@@ -273,7 +273,7 @@ impl Reader for Responses {
         let began = !self.raw.is_empty();
         let ending = self.line.drop_slot(&self.slot);
         if ending.cut && !began {
-            self.line.pool.lock().was_cut();
+            self.line.pool.lock().note_cut();
         }
         match ending.exchange {
             None => {}
