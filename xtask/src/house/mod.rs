@@ -29,7 +29,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         }
     }
     let before = before.map(|revision| measured_at(revision, is_called)).transpose()?;
-    let now = measured(Path::new("."), is_called)?;
+    let now = measured(Path::new("."), is_called.then_some("coverage"))?;
     show(before.as_ref(), &now);
     if is_listed {
         now.list();
@@ -39,11 +39,12 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
 
 fn measured_at(revision: &str, is_called: bool) -> Result<(String, House), String> {
     let checkout = Checkout::of(revision)?;
-    Ok((revision.to_owned(), measured(checkout.place(), is_called)?))
+    Ok((revision.to_owned(), measured(checkout.place(), is_called.then_some("coverage-at"))?))
 }
 
-fn measured(root: &Path, is_called: bool) -> Result<House, String> {
-    let ways = is_called.then(|| calls::measure(root)).transpose()?;
+/// The way of a call is measured with what is built in this folder.
+fn measured(root: &Path, calls_in: Option<&str>) -> Result<House, String> {
+    let ways = calls_in.map(|place| calls::measure(root, place)).transpose()?;
     House::of(root, Product::read(root)?, ways)
 }
 

@@ -17,7 +17,8 @@ impl Checkout {
         git.args(["archive", "--format=tar", revision]).stdout(Stdio::piped());
         let mut git = git.spawn().map_err(|error| format!("cannot run git: {error}"))?;
         let mut tar = Command::new("tar");
-        tar.args(["-x", "-C"])
+        // Newer than whatever was built of another revision: cargo compares times.
+        tar.args(["-x", "-m", "-C"])
             .arg(&checkout.0)
             .stdin(git.stdout.take().map_or_else(Stdio::null, Stdio::from));
         let unpacked = tar.status().map_err(|error| format!("cannot run tar: {error}"))?;

@@ -42,40 +42,54 @@ pub(super) struct Ended {
     pub(super) took: Duration,
 }
 
-/// Runs everything, and tells the report. The small programs go one after the other, then the
-/// black-box tests: those that take turns beside those that do not.
+/// Tests of the black-box program that take longest, most of it waiting: they begin with the first
+/// ones, so that none of them is left when all others have ended.
+const LONG: [&str; 6] = [
+    "browser::hands::",
+    "http_front::hostile::",
+    "logins::replicas::",
+    "peers::co_10_the_inspector",
+    "platform_issuer::keys::",
+    "platform::reliability::",
+];
+
+/// Runs everything, and tells the report: side by side, for most tests wait for processes or for a
+/// time to pass most of the time. The small programs go one after the other, beside the black-box
+/// tests; of these, those that take turns, the long ones and all others have a process each.
 pub(super) fn run(jobs: Vec<Job>, postgres: Option<&str>, report: &mut Report) {
-    // Most tests wait for processes most of the time.
-    let threads = 2 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let (black_box, small): (Vec<Job>, Vec<Job>) =
         jobs.into_iter().partition(|job| job.program.label == "trunkline-tests it");
-    for job in small {
-        let running = Running::start(job, threads, postgres);
-        running.finish(report);
-    }
-    let halves = black_box.into_iter().flat_map(|job| {
-        let (turns, free) = split(job, &apart::modules());
-        // One of the two waits for its turn, while a test of the same file needs none.
-        [(turns, 2), (free, threads)]
+    let parts = black_box.into_iter().flat_map(|job| {
+        let modules = apart::modules();
+        let takes_turns = |test: &str| modules.iter().any(|module| test.starts_with(module));
+        let (turns, rest) = split(job, takes_turns, " (one at a time)");
+        let (long, short) =
+            split(rest, |test| LONG.iter().any(|it| test.starts_with(it)), " (long)");
+        // Of the first two one waits for its turn, while a test of the same file needs none.
+        [(turns, 2), (long, cores), (short, 3 * cores)]
     });
-    let running: Vec<Running> = halves
+    let running: Vec<Running> = parts
         .filter(|(job, _)| !job.tests.is_empty())
         .map(|(job, threads)| Running::start(job, threads, postgres))
         .collect();
+    for job in small {
+        Running::start(job, cores, postgres).finish(report);
+    }
     running.into_iter().for_each(|running| running.finish(report));
 }
 
-fn split(job: Job, modules: &[String]) -> (Job, Job) {
+/// Those tests of a program for which this holds, and the others.
+fn split(job: Job, holds: impl Fn(&str) -> bool, kind: &str) -> (Job, Job) {
     let Job { program, tests, .. } = job;
-    let takes_turns = |test: &String| modules.iter().any(|module| test.starts_with(module));
-    let (turns, free) = tests.into_iter().partition(takes_turns);
-    let half = |tests: Vec<String>, kind: &str| {
+    let (some, others) = tests.into_iter().partition(|test| holds(test));
+    let part = |tests: Vec<String>, kind: &str| {
         let label = format!("{}{kind}", program.label);
         let (path, folder) = (program.path.clone(), program.folder.clone());
         let program = Program { path, folder, label, tests: Vec::new() };
         Job { program, tests, is_whole: false }
     };
-    (half(turns, " (one at a time)"), half(free, ""))
+    (part(some, kind), part(others, ""))
 }
 
 /// A program that runs, and the thread that reads it.

@@ -4,16 +4,18 @@
 mod apart;
 mod beside;
 mod harness;
+mod lints;
 mod programs;
 mod report;
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::{browser, leftovers, peers, postgres, run, tidy};
 use beside::Beside;
 pub use beside::{WORD as JUDGE, judge};
 use harness::Job;
-use programs::{Program, Scope};
+use programs::{Built, Program, Scope};
 use report::Report;
 
 const USAGE: &str = "usage: cargo xtask test [--exact] [NAME]...
@@ -21,6 +23,9 @@ const USAGE: &str = "usage: cargo xtask test [--exact] [NAME]...
   NAME     only tests whose name (such as platform::audit::…) contains NAME, without the
            conformance suite and the package trials
   --exact  … whose name is NAME";
+
+/// Runs the lints alone.
+const LINTS: &str = "cargo clippy --workspace --all-targets --locked -- -D warnings";
 
 /// Which tests are wanted.
 enum Wanted {
@@ -42,22 +47,20 @@ pub fn ci() -> Result<(), String> {
     let mut report = Report::default();
     run::announce("tidy");
     report.step("tidy", "cargo xtask tidy", || tidy::run(&[]));
-    for (name, arguments) in [
-        ("format", "fmt --all --check"),
-        ("lints", "clippy --workspace --all-targets --locked -- -D warnings"),
-    ] {
-        report.step(name, &format!("cargo {arguments}"), || run::cargo(arguments));
-    }
+    let arguments = "fmt --all --check";
+    report.step("format", &format!("cargo {arguments}"), || run::cargo(arguments));
     let outcome = tests(&Wanted::All, &mut report);
     report.close(outcome)
 }
 
 /// An error is one without which nothing can be tried; what fails goes into the report.
 fn tests(wanted: &Wanted, report: &mut Report) -> Result<(), String> {
-    report.timed("peers", peers::install)?;
-    report.timed("browser", browser::install)?;
-    let programs = report.timed("build", || programs::build(wanted.scope()))?;
-    let jobs: Vec<Job> = programs.into_iter().filter_map(|program| wanted.job(program)).collect();
+    let built = report.timed("build", || build(wanted.scope()))?;
+    if matches!(wanted, Wanted::All) {
+        report.step("lints", LINTS, || judge_lints(built.warnings));
+    }
+    let jobs: Vec<Job> =
+        built.programs.into_iter().filter_map(|program| wanted.job(program)).collect();
     if jobs.is_empty() {
         return Err("no test has such a name".to_owned());
     }
@@ -80,6 +83,25 @@ fn tests(wanted: &Wanted, report: &mut Report) -> Result<(), String> {
     Ok(())
 }
 
+/// The programs, and beside them what they are tried with: that comes from package registries, and
+/// is waited for most of the time.
+fn build(scope: Scope) -> Result<Built, String> {
+    std::thread::scope(|threads| {
+        let others = threads.spawn(|| peers::install().and_then(|()| browser::install()));
+        let built = programs::build(scope)?;
+        let others = others.join();
+        others.unwrap_or_else(|_| Err("the peers could not be installed".to_owned()))?;
+        Ok(built)
+    })
+}
+
+fn judge_lints(warnings: usize) -> Result<(), String> {
+    match warnings {
+        0 => Ok(()),
+        _ => Err(format!("{warnings} warnings of the compiler and of Clippy, as shown above")),
+    }
+}
+
 impl Wanted {
     fn read(arguments: &[String]) -> Result<Self, String> {
         let (exact, names) = match arguments {
@@ -95,18 +117,27 @@ impl Wanted {
         }
     }
 
-    /// Names that only the black-box tests have are looked for nowhere else: the tests of all
-    /// crates take a while to build.
+    /// Names that only the black-box tests or only unit tests have are looked for nowhere else: all
+    /// tests take a while to build.
     fn scope(&self) -> Scope {
         let names = match self {
             Self::All => return Scope::Everything,
             Self::Containing(names) | Self::Exactly(names) => names,
         };
-        let is_black_box = |name: &String| {
-            let found = programs::sources_of(name);
-            !found.is_empty() && found.iter().all(|path| path.starts_with("tests/it"))
+        let found: Vec<Vec<PathBuf>> =
+            names.iter().map(|name| programs::sources_of(name)).collect();
+        let all = |is: fn(&PathBuf) -> bool| {
+            found.iter().all(|paths| !paths.is_empty() && paths.iter().all(is))
         };
-        if names.iter().all(is_black_box) { Scope::BlackBox } else { Scope::Everything }
+        if all(|path| path.starts_with("tests/it")) {
+            Scope::BlackBox
+        } else if all(|path| {
+            path.starts_with("crates") && path.iter().nth(2) == Some("src".as_ref())
+        }) {
+            Scope::Units
+        } else {
+            Scope::Everything
+        }
     }
 
     /// This program with those of its tests that are wanted, if there are any.

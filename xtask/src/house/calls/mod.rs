@@ -29,9 +29,10 @@ pub(super) struct Ways {
     pub(super) http: Vec<String>,
 }
 
-/// Of the checkout at `root`.
-pub(super) fn measure(root: &Path) -> Result<Ways, String> {
-    let place = std::path::absolute(conformance::target().join("coverage"));
+/// Of the checkout at `root`, built in the folder `place` of the target folder: cargo takes the same
+/// crate of two checkouts for one.
+pub(super) fn measure(root: &Path, place: &str) -> Result<Ways, String> {
+    let place = std::path::absolute(conformance::target().join(place));
     let place = place.map_err(|error| error.to_string())?;
     std::fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
     let tools = Tools::find()?;
