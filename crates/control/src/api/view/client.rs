@@ -38,6 +38,7 @@ answer! {
 answer! {
     /// Everybody who is connected to this process.
     pub struct ClientList<'a> as "ClientList" {
+        #[example = 1]
         total: usize = |it| it.clients.len(),
         pub clients: Vec<ClientView<'a>>,
     }

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::NEXT_CURSOR;
-use crate::api::input::ROLES;
-use crate::api::schema::{Moment, Schema, answer};
+use crate::access::Role;
+use crate::api::schema::{Described as _, Moment, Schema, answer};
 
-const ROLE: Schema = Schema::Enum(&ROLES);
+const ROLE: Schema = Role::SCHEMA;
 const TOOLS_DOC: &str = "The tools it may see and call; null is all.";
 
 answer! {

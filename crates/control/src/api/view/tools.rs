@@ -137,10 +137,14 @@ pub const TOOL_RESULT: ObjectSchema = ObjectSchema::answer(
     "The tool's result as its server wrote it, and `metadata` as a last member. A tool whose \
      result has a `metadata` of its own keeps it; ours is then called `_trunkline`.",
     &[
-        optional("content", list(&Schema::AnyObject), ""),
+        optional("content", list(&Schema::AnyObject), "")
+            .example(r#"[{"type":"text","text":"{\"issue_number\": 123}"}]"#),
         optional("structuredContent", Schema::Anything, ""),
-        optional("isError", Schema::Bool, "The tool itself says that it failed."),
-        optional("metadata", Schema::Anything, "As `_trunkline`, unless it is the tool's own."),
+        optional("isError", Schema::Bool, "The tool itself says that it failed.").example("false"),
+        optional("metadata", Schema::Anything, "As `_trunkline`, unless it is the tool's own.")
+            .example(
+                r#"{"routed_to":"github-mcp","routing_time_ms":12.5,"execution_time_ms":450.2}"#,
+            ),
         optional("_trunkline", Schema::Object(&METADATA), "Where the tool has its own `metadata`."),
     ],
 );
