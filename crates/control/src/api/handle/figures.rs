@@ -22,10 +22,9 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         TAG,
         "Hear what happens",
-        "Server-sent events without an end: servers that are registered, changed, \
-                      removed, connected or lost, and tools that come and go. Each has a number \
-                      as its id; who comes back with `Last-Event-ID` gets what it missed, as far \
-                      as it is still kept.",
+        "Server-sent events without an end: servers that are registered, changed, removed, \
+         connected or lost, and tools that come and go. Each has a number as its id; who comes \
+         back with `Last-Event-ID` gets what it missed, as far as it is still kept.",
     )
     .parameters(&[
         // One that is none of ours is no mistake: browsers send what they have.
@@ -41,9 +40,8 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         TAG,
         "See how everything does",
-        "The servers that the token sees, together: how many are up, what was called in \
-                      the last five minutes and how long it took, and what the list of tools costs \
-                      each kind of client.",
+        "The servers that the token sees, together: how many are up, what was called in the last \
+         five minutes and how long it took, and what the list of tools costs each kind of client.",
     )
     .answers(&[Response::json(200, "The figures.", OverviewView::SCHEMA)]),
     Route::new(
@@ -55,8 +53,8 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         TAG,
         "See who is connected",
-        "Clients of MCP of this process, those that came last first. One that makes \
-                      requests that stand for themselves is named for a while after its last.",
+        "Clients of MCP of this process, those that came last first. One that makes requests that \
+         stand for themselves is named for a while after its last.",
     )
     .answers(&[Response::json(200, "Everybody.", ClientList::SCHEMA)]),
     Route::new(

@@ -29,10 +29,15 @@ pub(in crate::api) const ROUTES: &[Route] = &[
         Access::Needs(Action::ManageKeys),
         Handler::Async(|asked| Box::pin(create(asked))),
     )
-    .about(TAG, "Make a key", "The key is in the answer and nowhere else: Trunkline keeps only what it \
-                      needs to recognise it.")
+    .about(
+        TAG,
+        "Make a key",
+        "The key is in the answer and nowhere else: Trunkline keeps only what it \
+                      needs to recognise it.",
+    )
     .body(NewKey::SCHEMA)
-    .answers(&[Response::json(201, "The key.", CreatedKey::SCHEMA).with(&[Header { name: "Location", doc: "The path of the key." }])])
+    .answers(&[Response::json(201, "The key.", CreatedKey::SCHEMA)
+        .with(&[Header { name: "Location", doc: "The path of the key." }])])
     .fails(&[Kind::StoreUnavailable, Kind::StoreFull])
     .audited("create-key"),
     Route::new(
@@ -70,37 +75,42 @@ pub(in crate::api) const ROUTES: &[Route] = &[
         Access::Needs(Action::ReadAudit),
         Handler::Async(|asked| Box::pin(audit(asked))),
     )
-    .about(TAG, "Read the audit log", "Every change and every call, the newest first. Arguments are not in it, \
-                      only their hash. `trunkline audit verify` proves that nothing is missing.")
+    .about(
+        TAG,
+        "Read the audit log",
+        "Every change and every call, the newest first. Arguments are not in it, \
+                      only their hash. `trunkline audit verify` proves that nothing is missing.",
+    )
     .parameters(&[
-            Parameter::query("since", text(20, 40, TextFormat::Time), "Only from this moment on."),
-            Parameter::query("until", text(20, 40, TextFormat::Time), "Only before this moment."),
-            Parameter::query("principal", text(1, 200, TextFormat::Line), "Only what this one did."),
-            Parameter::query("action", text(1, 100, TextFormat::Line), "Only this action."),
-            Parameter::query(
-                "server",
-                text(1, 200, TextFormat::Line),
-                "Only on the server with this name or id.",
-            ),
-            Parameter::query(
-                "tool",
-                text(1, 1000, TextFormat::Line),
-                "Only this tool, as its server calls it.",
-            ),
-            Parameter::query(
-                "outcome",
-                ENDINGS,
-                "Only what ended so. A `change-status` ends in the status, in small letters.",
-            ),
-            Parameter::query(
-                "match",
-                MATCHES,
-                "How `principal`, `action` and `tool` are compared: `exact` (the default), or `contains`: \
-                 a part of what is shown, in any case. A tool is shown as `server.tool`.",
-            ),
-            LIMIT,
-            CURSOR,
-        ])
+        Parameter::query("since", text(20, 40, TextFormat::Time), "Only from this moment on."),
+        Parameter::query("until", text(20, 40, TextFormat::Time), "Only before this moment."),
+        Parameter::query("principal", text(1, 200, TextFormat::Line), "Only what this one did."),
+        Parameter::query("action", text(1, 100, TextFormat::Line), "Only this action."),
+        Parameter::query(
+            "server",
+            text(1, 200, TextFormat::Line),
+            "Only on the server with this name or id.",
+        ),
+        Parameter::query(
+            "tool",
+            text(1, 1000, TextFormat::Line),
+            "Only this tool, as its server calls it.",
+        ),
+        Parameter::query(
+            "outcome",
+            ENDINGS,
+            "Only what ended so. A `change-status` ends in the status, in small letters.",
+        ),
+        Parameter::query(
+            "match",
+            MATCHES,
+            "How `principal`, `action` and `tool` are compared: `exact` (the default), or \
+                 `contains`: a part of what is shown, in any case. A tool is shown as \
+                 `server.tool`.",
+        ),
+        LIMIT,
+        CURSOR,
+    ])
     .answers(&[Response::json(200, "A page of records.", AuditList::SCHEMA)])
     .fails(&[Kind::StoreUnavailable]),
 ];

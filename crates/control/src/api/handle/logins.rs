@@ -27,9 +27,9 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         TAG,
         "Log in at a server",
-        "For servers that want OAuth. The answer says where to go with a browser; when \
-                      it has come back, the server is connected. Whoever logs in there grants this \
-                      Trunkline, and all who may use it, access in their name.",
+        "For servers that want OAuth. The answer says where to go with a browser; when it has come \
+         back, the server is connected. Whoever logs in there grants this Trunkline, and all who \
+         may use it, access in their name.",
     )
     .parameters(&[SERVER_ID])
     .answers(&[Response::json(200, "Where to go.", LoginView::SCHEMA)])
@@ -43,8 +43,7 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         TAG,
         "Log out from a server",
-        "What was granted is forgotten, and the authorization server is told if it \
-                      can be.",
+        "What was granted is forgotten, and the authorization server is told if it can be.",
     )
     .parameters(&[SERVER_ID])
     .answers(&[Response::empty(204, "It is forgotten.")])

@@ -20,9 +20,8 @@ pub(in crate::api) const ROUTES: &[Route] = &[Route::new(
 .about(
     TAG,
     "Search the tools of all servers",
-    "In plain words. The tools of all connected servers that the token may see, the \
-                  best first, whichever server has them. What is disconnected is not searched and \
-                  not counted.",
+    "In plain words. The tools of all connected servers that the token may see, the best first, \
+     whichever server has them. What is disconnected is not searched and not counted.",
 )
 .body(SearchTools::SCHEMA)
 .answers(&[Response::json(200, "What was found.", Schema::Object(&FOUND_LIST))])

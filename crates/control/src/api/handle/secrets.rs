@@ -36,8 +36,8 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         TAG,
         "List the secrets",
-        "Their names, who put them there and when, and which servers refer to them. \
-                      Values are never shown.",
+        "Their names, who put them there and when, and which servers refer to them. Values are \
+         never shown.",
     )
     .parameters(&[LIMIT, CURSOR])
     .answers(&[Response::json(200, "A page of secrets.", SecretList::SCHEMA)])
@@ -51,9 +51,8 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         TAG,
         "Keep a secret, or another value for it",
-        "Servers refer to it with `${secret:NAME}` in headers, variables and URLs. \
-                      Those that do are connected anew with the new value; calls that are open \
-                      have 30 seconds to end.",
+        "Servers refer to it with `${secret:NAME}` in headers, variables and URLs. Those that do \
+         are connected anew with the new value; calls that are open have 30 seconds to end.",
     )
     .parameters(&[NAME])
     .body(PutSecret::SCHEMA)

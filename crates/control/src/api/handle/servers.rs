@@ -29,11 +29,10 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         SERVERS,
         "Register a server",
-        "The server is kept from now on. With `auto_connect` (true unless said \
-                      otherwise) it is being connected when the answer comes. A server of \
-                      transport STDIO is a command on this machine: only an admin can register \
-                      one, and only if Trunkline was started with `--allow-stdio-registration` \
-                      or allows that command.",
+        "The server is kept from now on. With `auto_connect` (true unless said otherwise) it is \
+         being connected when the answer comes. A server of transport STDIO is a command on this \
+         machine: only an admin can register one, and only if Trunkline was started with \
+         `--allow-stdio-registration` or allows that command.",
     )
     .body(Schema::Tagged(&REGISTER))
     .answers(&[Response::json(201, "The server.", ServerView::SCHEMA)
@@ -76,11 +75,11 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         SERVERS,
         "Change a server",
-        "A JSON merge patch: what is not named stays, null takes away, `headers` and \
-                      `env` are changed member by member, and a value that comes back as `***` \
-                      stays as it is. A new name renames the server's tools. A connected server \
-                      whose `connection_config` has changed is connected anew. What a STDIO \
-                      server runs can be changed by those only who may register one.",
+        "A JSON merge patch: what is not named stays, null takes away, `headers` and `env` are \
+         changed member by member, and a value that comes back as `***` stays as it is. A new name \
+         renames the server's tools. A connected server whose `connection_config` has changed is \
+         connected anew. What a STDIO server runs can be changed by those only who may register \
+         one.",
     )
     .parameters(&[SERVER_ID, IF_MATCH])
     .body(Schema::AnyOf(&[&PATCH_REMOTE, &PATCH_STDIO]))
@@ -104,8 +103,7 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         SERVERS,
         "Remove a server",
-        "With its tools and its credentials. Calls that are open have 30 seconds to \
-                      end.",
+        "With its tools and its credentials. Calls that are open have 30 seconds to end.",
     )
     .parameters(&[SERVER_ID, IF_MATCH])
     .answers(&[Response::empty(204, "It is gone.")])
@@ -126,8 +124,8 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         LIFECYCLE,
         "Connect a server",
-        "The answer comes at once; `GET` the server to see what came of it. A server \
-                      that is connected already stays so, and the answer says CONNECTED.",
+        "The answer comes at once; `GET` the server to see what came of it. A server that is \
+         connected already stays so, and the answer says CONNECTED.",
     )
     .parameters(&[SERVER_ID])
     .answers(&[Response::json(202, "The connection is being made.", Connecting::SCHEMA)])
@@ -142,8 +140,8 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         LIFECYCLE,
         "Disconnect a server",
-        "Its tools are gone at once. Calls that are open have 30 seconds to end; \
-                      the answer comes when they have, and says how many had not.",
+        "Its tools are gone at once. Calls that are open have 30 seconds to end; the answer comes \
+         when they have, and says how many had not.",
     )
     .parameters(&[SERVER_ID])
     .answers(&[Response::json(200, "The server is disconnected.", Disconnected::SCHEMA)])
@@ -172,8 +170,8 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         LIFECYCLE,
         "Look into a server",
-        "Its process, what it says about itself, the names under which each kind of \
-                      client gets its tools, and its last five minutes.",
+        "Its process, what it says about itself, the names under which each kind of client gets \
+         its tools, and its last five minutes.",
     )
     .parameters(&[SERVER_ID])
     .answers(&[Response::json(200, "All that is known.", DetailsView::SCHEMA)])
@@ -187,8 +185,8 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         LIFECYCLE,
         "Read what a server writes to stderr",
-        "The last lines, without secrets: of the process that runs, or of the last \
-                      one. A server in the network has none.",
+        "The last lines, without secrets: of the process that runs, or of the last one. A server \
+         in the network has none.",
     )
     .parameters(&[SERVER_ID])
     .answers(&[Response::json(200, "Its last words.", StderrView::SCHEMA)])

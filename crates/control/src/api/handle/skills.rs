@@ -53,8 +53,8 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         TAG,
         "Add a skill, or change one",
-        "Tools are given it by the words of its title and keywords. Tools whose \
-                      skills somebody has set keep them.",
+        "Tools are given it by the words of its title and keywords. Tools whose skills somebody \
+         has set keep them.",
     )
     .parameters(&[SKILL_ID])
     .body(PutSkill::SCHEMA)
@@ -133,8 +133,8 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         TAG,
         "Say which skills a tool has",
-        "So it stays, whatever is classified later, until it is said otherwise or \
-                      the server is removed.",
+        "So it stays, whatever is classified later, until it is said otherwise or the server is \
+         removed.",
     )
     .parameters(&[TOOL_ID])
     .body(SetSkills::SCHEMA)

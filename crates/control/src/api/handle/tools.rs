@@ -24,9 +24,8 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         TAG,
         "List the tools of all servers",
-        "Grouped by server: those of connected servers that the token may see. \
-                      `limit` counts tools, not servers; a server whose tools go on on the next \
-                      page is on both.",
+        "Grouped by server: those of connected servers that the token may see. `limit` counts \
+         tools, not servers; a server whose tools go on on the next page is on both.",
     )
     .parameters(&[
         Parameter::query(
@@ -52,8 +51,8 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         TAG,
         "See one tool",
-        "As in the list, and with its `server`. A tool of a server that is not \
-                      connected, or that the token may not see, is not there.",
+        "As in the list, and with its `server`. A tool of a server that is not connected, or that \
+         the token may not see, is not there.",
     )
     .parameters(&[TOOL_ID, IF_NONE_MATCH])
     .answers(&[Response::json(200, "The tool.", ToolView::SCHEMA).with(&[ETAG]), NOT_MODIFIED])
@@ -67,11 +66,10 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         TAG,
         "Call a tool",
-        "By `server.tool`, or by the tool's own name and `server_id`. The arguments \
-                      reach the server as they were sent, to the byte, and so does its result \
-                      come back. A tool that fails says so in its result (`isError`); a server \
-                      that refuses the call is a problem of status 502 that holds its error. \
-                      A tool that the token may not see is not there (404).",
+        "By `server.tool`, or by the tool's own name and `server_id`. The arguments reach the \
+         server as they were sent, to the byte, and so does its result come back. A tool that \
+         fails says so in its result (`isError`); a server that refuses the call is a problem of \
+         status 502 that holds its error. A tool that the token may not see is not there (404).",
     )
     .large_body(Schema::Object(&CALL_TOOL), MOST_ARGUMENTS)
     .answers(&[Response::json(

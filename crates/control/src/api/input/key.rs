@@ -19,15 +19,12 @@ request! {
     )]
     pub struct NewKey as "NewKey" {
         /// Whose it is, or what for.
-        #[example = "ci"]
-        pub name: String => text(1, 100, TextFormat::Line),
+        #[example = "ci"] pub name: String => text(1, 100, TextFormat::Line),
         /// What it may do.
-        #[example = "caller"]
-        pub role: Role => Role::SCHEMA,
+        #[example = "caller"] pub role: Role => Role::SCHEMA,
         /// Only these tools are seen and called with it: `server.tool`, `server.*`, `*.tool`, with `\.`
         /// for a dot in a server's name. All, unless said otherwise.
-        #[example = ["github-mcp.*"]]
-        pub tools?: Vec<String> => Schema::Nullable(&PATTERNS),
+        #[example = ["github-mcp.*"]] pub tools?: Vec<String> => Schema::Nullable(&PATTERNS),
         /// From then on it is refused. Never, unless said otherwise.
         pub expires_at?: i64 as Moment => Schema::Nullable(&text(20, 40, TextFormat::Time)),
     }
