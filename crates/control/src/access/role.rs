@@ -132,7 +132,7 @@ impl Action {
     ];
 
     /// As it stands in the audit log and in problems.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::ReadSelf => "read-self",
             Self::ReadOpenApi => "read-openapi",

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::problem::{self, Kind, Problem};
-use super::route::{Access, Answer, Body, Content, Parameter, Place, Route};
+use super::route::{Access, Body, Content, Parameter, Place, Response, Route};
 use super::routes;
 use super::schema::{Schema, components, example, json_schema};
 use super::view::PROBLEM;
@@ -48,7 +48,7 @@ pub(super) fn schemas() -> Map<String, Value> {
         if let Some(body) = &route.body {
             components(&body.schema, &mut found);
         }
-        for answer in route.answers {
+        for answer in route.responses {
             if let Content::Json(schema) = &answer.content {
                 components(schema, &mut found);
             }
@@ -83,7 +83,7 @@ fn paths() -> Map<String, Value> {
 fn operation(route: &Route) -> Value {
     let mut members = Map::new();
     let mut put = |key: &str, value: Value| members.insert(key.to_owned(), value);
-    put("operationId", route.operation.id().into());
+    put("operationId", route.id.into());
     put("tags", json!([route.tag]));
     put("summary", route.summary.into());
     put("description", route.description.into());
@@ -102,11 +102,7 @@ fn operation(route: &Route) -> Value {
 }
 
 fn parameter(parameter: &Parameter) -> Value {
-    let place = match parameter.place {
-        Place::Path => "path",
-        Place::Query => "query",
-        Place::Header => "header",
-    };
+    let place = parameter.place.as_str();
     json!({
         "name": parameter.name,
         "in": place,
@@ -127,7 +123,7 @@ fn request(body: &Body) -> Value {
 
 fn responses(route: &Route) -> Map<String, Value> {
     let mut found = Map::new();
-    for answer in route.answers {
+    for answer in route.responses {
         found.insert(answer.status.to_string(), response(answer));
     }
     let problems = route.problems();
@@ -139,7 +135,7 @@ fn responses(route: &Route) -> Map<String, Value> {
     found
 }
 
-fn response(answer: &Answer) -> Value {
+fn response(answer: &Response) -> Value {
     let mut members = Map::new();
     members.insert("description".to_owned(), answer.doc.into());
     let headers: Map<_, _> = answer
@@ -156,7 +152,7 @@ fn response(answer: &Answer) -> Value {
     let content = match &answer.content {
         Content::Nothing => return Value::Object(members),
         Content::Json(schema) => {
-            json!({"application/json": {"schema": json_schema(schema), "example": example(schema)}})
+            json!({"application/json": {"schema": json_schema(schema), "example": answer.example(schema)}})
         }
         // What a schema says of a stream of events is taken for each of them.
         Content::Text(EVENTS) => json!({EVENTS: {}}),
@@ -229,12 +225,6 @@ mod tests {
     }
 
     #[test]
-    fn dump_for_comparison() {
-        let text = format!("{:#}", value());
-        std::fs::write(std::env::var("DUMP").unwrap_or_else(|_| "/dev/null".into()), text).unwrap();
-    }
-
-    #[test]
     fn the_document_is_the_same_each_time() {
         assert_eq!(document(), document());
         assert!(serde_json::from_slice::<Value>(&document()).unwrap() == value());
@@ -271,7 +261,7 @@ mod tests {
             if let Some(body) = &route.body {
                 collect(&body.schema, &mut found);
             }
-            for answer in route.answers {
+            for answer in route.responses {
                 if let Content::Json(schema) = &answer.content {
                     collect(schema, &mut found);
                 }
@@ -317,7 +307,7 @@ mod tests {
             let method = route.method.as_str().to_ascii_lowercase();
             let responses = &document["paths"][route.path][method.as_str()]["responses"];
             let listed: HashSet<_> = responses.as_object().unwrap().keys().cloned().collect();
-            let answers = route.answers.iter().map(|answer| answer.status);
+            let answers = route.responses.iter().map(|answer| answer.status);
             let problems = route.problems().into_iter().map(Kind::status);
             let expected: HashSet<_> = answers.chain(problems).map(|s| s.to_string()).collect();
             assert_eq!(listed, expected, "{}", route.path);

@@ -5,25 +5,23 @@ use sha2::{Digest, Sha256};
 use super::fault::Fault;
 use super::problem::Problem;
 use super::query::{self, Query};
-use super::route::{Parameter, Place, Route};
+use super::route::{Parameter, Route};
 use super::schema::{Schema, TextFormat, text};
 
 pub const USUAL: usize = 100;
 const MOST: i64 = 1000;
 
-pub const LIMIT: Parameter = Parameter {
-    name: "limit",
-    place: Place::Query,
-    schema: Schema::Integer { least: 1, most: MOST },
-    doc: "How many at most; 100 unless said otherwise.",
-};
+pub const LIMIT: Parameter = Parameter::query(
+    "limit",
+    Schema::Integer { least: 1, most: MOST },
+    "How many at most; 100 unless said otherwise.",
+);
 
-pub const CURSOR: Parameter = Parameter {
-    name: "cursor",
-    place: Place::Query,
-    schema: text(1, 2000, TextFormat::Cursor),
-    doc: "Where to go on: `next_cursor` of the page before.",
-};
+pub const CURSOR: Parameter = Parameter::query(
+    "cursor",
+    text(1, 2000, TextFormat::Cursor),
+    "Where to go on: `next_cursor` of the page before.",
+);
 
 /// Which list a cursor belongs to: that of another list is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,12 +115,11 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::route::Operation;
     use crate::api::routes;
     use proptest::prelude::*;
 
     fn asked(raw: &str) -> Result<Page, Problem> {
-        let route = routes::all().find(|route| route.operation == Operation::ListServers);
+        let route = routes::all().find(|route| route.id == "listServers");
         query(route.unwrap(), raw, List::Servers).map(|(_, page)| page)
     }
 

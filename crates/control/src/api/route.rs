@@ -1,61 +1,127 @@
-//! What one route is: where, who may, what goes in, what comes out, what can go wrong.
+//! What one route is: where, who may, who answers, what goes in, what comes out, what can go wrong.
 
-use super::problem::Kind;
-use super::schema::Schema;
+use std::future::Future;
+use std::pin::Pin;
+
+use serde_json::Value;
+
+use super::handle::Answer;
+use super::input::MOST_BODY;
+use super::problem::{Kind, Problem};
+use super::request::Asked;
+use super::schema::{Schema, example};
 use crate::access::Action;
 
-/// A route cannot be written down without saying who may use it.
+/// One declaration: the router, the handlers, `OpenAPI` and the docs read it. `Route::new` wants to know
+/// who may use it, so that no route is open by mistake.
 #[derive(Debug, Clone, Copy)]
 pub struct Route {
-    pub operation: Operation,
+    /// What generated clients call it.
+    pub id: &'static str,
     pub method: Method,
     /// `{name}` stands for one segment.
     pub path: &'static str,
     pub access: Access,
+    pub(in crate::api) handler: Handler,
     pub tag: &'static str,
     pub summary: &'static str,
     pub description: &'static str,
     pub parameters: &'static [Parameter],
     pub body: Option<Body>,
-    pub answers: &'static [Answer],
+    pub responses: &'static [Response],
     /// What can go wrong besides what every route of its kind can (`Route::problems`).
-    pub problems: &'static [Kind],
+    own_problems: &'static [Kind],
+    audit_action: Option<&'static str>,
 }
 
 impl Route {
-    /// The action of its audit records, whether it was done or refused; none if it changes nothing.
-    pub fn audit_action(&self) -> Option<&'static str> {
-        let own = match self.operation {
-            Operation::CallTool | Operation::SearchTools => return None,
-            Operation::ConnectServer => Some("connect-server"),
-            Operation::DisconnectServer => Some("disconnect-server"),
-            Operation::CreateKey => Some("create-key"),
-            Operation::RevokeKey => Some("revoke-key"),
-            Operation::PutSecret => Some("put-secret"),
-            Operation::DeleteSecret => Some("delete-secret"),
-            Operation::Skills(of) => of.audit_action(),
-            _ => None,
+    pub(in crate::api) const fn new(
+        id: &'static str,
+        (method, path): (Method, &'static str),
+        access: Access,
+        handler: Handler,
+    ) -> Self {
+        // A change is recorded under the action it needs, unless the route names one of its own.
+        let audit_action = match (method, access) {
+            (Method::Get, _) | (_, Access::Open) => None,
+            (_, Access::Needs(action)) => Some(action.name()),
         };
-        match self.access {
-            _ if self.method == Method::Get => None,
-            Access::Needs(action) => Some(own.unwrap_or(action.name())),
-            Access::Open => None,
+        Self {
+            id,
+            method,
+            path,
+            access,
+            handler,
+            tag: "",
+            summary: "",
+            description: "",
+            parameters: &[],
+            body: None,
+            responses: &[],
+            own_problems: &[],
+            audit_action,
         }
     }
-}
 
-impl SkillOperation {
-    fn audit_action(self) -> Option<&'static str> {
-        match self {
-            Self::PutSkill => Some("put-skill"),
-            Self::DeleteSkill => Some("delete-skill"),
-            Self::ApproveSuggestion => Some("approve-skill"),
-            Self::RejectSuggestion => Some("reject-skill"),
-            Self::SetToolSkills => Some("set-tool-skills"),
-            Self::ClearToolSkills => Some("clear-tool-skills"),
-            Self::ClassifyTool => Some("classify-tool"),
-            Self::ListSkills | Self::ListSuggestions | Self::GetToolSkills => None,
+    pub(in crate::api) const fn about(
+        self,
+        tag: &'static str,
+        summary: &'static str,
+        description: &'static str,
+    ) -> Self {
+        Self { tag, summary, description, ..self }
+    }
+
+    pub(in crate::api) const fn parameters(self, parameters: &'static [Parameter]) -> Self {
+        Self { parameters, ..self }
+    }
+
+    pub(in crate::api) const fn body(self, schema: Schema) -> Self {
+        self.large_body(schema, MOST_BODY)
+    }
+
+    pub(in crate::api) const fn large_body(self, schema: Schema, most: usize) -> Self {
+        Self { body: Some(Body { schema, most }), ..self }
+    }
+
+    pub(in crate::api) const fn answers(self, responses: &'static [Response]) -> Self {
+        Self { responses, ..self }
+    }
+
+    pub(in crate::api) const fn fails(self, own_problems: &'static [Kind]) -> Self {
+        Self { own_problems, ..self }
+    }
+
+    pub(in crate::api) const fn audited(self, action: &'static str) -> Self {
+        Self { audit_action: Some(action), ..self }
+    }
+
+    /// It is no change, although its method is not GET.
+    pub(in crate::api) const fn not_audited(self) -> Self {
+        Self { audit_action: None, ..self }
+    }
+
+    /// The action of its audit records, whether it was done or refused; none if it changes nothing.
+    pub fn audit_action(&self) -> Option<&'static str> {
+        self.audit_action
+    }
+
+    /// Everything that can go wrong, each kind once, in the order of the statuses.
+    pub fn problems(&self) -> Vec<Kind> {
+        let mut kinds = self.own_problems.to_vec();
+        if let Access::Needs(_) = self.access {
+            kinds.extend([Kind::Unauthenticated, Kind::Forbidden, Kind::TooMany, Kind::Internal]);
+            // Every route refuses a query that it does not declare.
+            kinds.push(Kind::Invalid);
         }
+        if self.body.is_some() {
+            kinds.extend([Kind::Malformed, Kind::TooLarge, Kind::WrongMediaType]);
+        }
+        Kind::ALL.into_iter().filter(|kind| kinds.contains(kind)).collect()
+    }
+
+    pub fn parameters_in(&self, place: Place) -> impl Iterator<Item = &'static Parameter> {
+        self.parameters.iter().filter(move |parameter| parameter.place == place)
     }
 }
 
@@ -66,6 +132,20 @@ pub enum Access {
     Needs(Action),
 }
 
+/// Who answers.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::api) enum Handler {
+    Sync(fn(&Asked<'_>) -> Result<Answer, Problem>),
+    Async(for<'a> fn(&'a Asked<'a>) -> Answering<'a>),
+    /// The answer has no end: it is written to the reply as it happens.
+    Stream,
+    /// The gateway answers before a request comes to the API.
+    Gateway,
+}
+
+pub(in crate::api) type Answering<'a> =
+    Pin<Box<dyn Future<Output = Result<Answer, Problem>> + Send + 'a>>;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Method {
     Get,
@@ -75,59 +155,16 @@ pub enum Method {
     Delete,
 }
 
-/// Who answers: the handlers are one `match` on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Operation {
-    RegisterServer,
-    ListServers,
-    GetServer,
-    PatchServer,
-    DeleteServer,
-    ConnectServer,
-    DisconnectServer,
-    LoginServer,
-    LogoutServer,
-    GetServerHealth,
-    GetServerStderr,
-    ListServerTools,
-    ListTools,
-    GetTool,
-    CallTool,
-    SearchTools,
-    Skills(SkillOperation),
-    ListAudit,
-    StreamEvents,
-    CreateKey,
-    ListKeys,
-    RevokeKey,
-    ListSecrets,
-    PutSecret,
-    DeleteSecret,
-    GetMe,
-    GetOverview,
-    GetServerDetails,
-    ListClients,
-    GetSettings,
-    GetOpenApi,
-    GetDocs,
-    GetDocsStyle,
-    GetMetrics,
-    GetLiveness,
-    GetReadiness,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SkillOperation {
-    ListSkills,
-    PutSkill,
-    DeleteSkill,
-    ListSuggestions,
-    ApproveSuggestion,
-    RejectSuggestion,
-    GetToolSkills,
-    SetToolSkills,
-    ClearToolSkills,
-    ClassifyTool,
+impl Method {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -146,6 +183,42 @@ pub enum Place {
     Header,
 }
 
+impl Place {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Query => "query",
+            Self::Header => "header",
+        }
+    }
+}
+
+impl Parameter {
+    pub(in crate::api) const fn path(
+        name: &'static str,
+        schema: Schema,
+        doc: &'static str,
+    ) -> Self {
+        Self { name, place: Place::Path, schema, doc }
+    }
+
+    pub(in crate::api) const fn query(
+        name: &'static str,
+        schema: Schema,
+        doc: &'static str,
+    ) -> Self {
+        Self { name, place: Place::Query, schema, doc }
+    }
+
+    pub(in crate::api) const fn header(
+        name: &'static str,
+        schema: Schema,
+        doc: &'static str,
+    ) -> Self {
+        Self { name, place: Place::Header, schema, doc }
+    }
+}
+
 /// JSON that goes in.
 #[derive(Debug, Clone, Copy)]
 pub struct Body {
@@ -154,12 +227,46 @@ pub struct Body {
     pub most: usize,
 }
 
+/// One of the good answers.
 #[derive(Debug, Clone, Copy)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     pub doc: &'static str,
     pub content: Content,
     pub headers: &'static [Header],
+    /// JSON: the members in which this answer's example differs from its schema's.
+    example: &'static str,
+}
+
+impl Response {
+    pub(in crate::api) const fn json(status: u16, doc: &'static str, schema: Schema) -> Self {
+        Self { status, doc, content: Content::Json(schema), headers: &[], example: "{}" }
+    }
+
+    pub(in crate::api) const fn text(doc: &'static str, media_type: &'static str) -> Self {
+        Self { status: 200, doc, content: Content::Text(media_type), headers: &[], example: "{}" }
+    }
+
+    pub(in crate::api) const fn empty(status: u16, doc: &'static str) -> Self {
+        Self { status, doc, content: Content::Nothing, headers: &[], example: "{}" }
+    }
+
+    pub(in crate::api) const fn showing(self, example: &'static str) -> Self {
+        Self { example, ..self }
+    }
+
+    pub fn example(&self, schema: &Schema) -> Value {
+        let mut shown = example(schema);
+        let own: Value = serde_json::from_str(self.example).unwrap_or_default();
+        if let (Value::Object(shown), Value::Object(own)) = (&mut shown, own) {
+            shown.extend(own);
+        }
+        shown
+    }
+
+    pub(in crate::api) const fn with(self, headers: &'static [Header]) -> Self {
+        Self { headers, ..self }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -174,89 +281,4 @@ pub enum Content {
 pub struct Header {
     pub name: &'static str,
     pub doc: &'static str,
-}
-
-impl Route {
-    /// Everything that can go wrong, each kind once, in the order of the statuses.
-    pub fn problems(&self) -> Vec<Kind> {
-        let mut kinds = self.problems.to_vec();
-        if let Access::Needs(_) = self.access {
-            kinds.extend([Kind::Unauthenticated, Kind::Forbidden, Kind::TooMany, Kind::Internal]);
-            // A query that is not known is refused everywhere.
-            kinds.push(Kind::Invalid);
-        }
-        if self.body.is_some() {
-            kinds.extend([Kind::Malformed, Kind::TooLarge, Kind::WrongMediaType]);
-        }
-        Kind::ALL.into_iter().filter(|kind| kinds.contains(kind)).collect()
-    }
-
-    pub fn parameters_in(&self, place: Place) -> impl Iterator<Item = &'static Parameter> {
-        self.parameters.iter().filter(move |parameter| parameter.place == place)
-    }
-}
-
-impl Method {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::Patch => "PATCH",
-            Self::Delete => "DELETE",
-        }
-    }
-}
-
-impl Operation {
-    /// What generated clients call it.
-    pub fn id(self) -> &'static str {
-        match self {
-            Self::RegisterServer => "registerServer",
-            Self::ListServers => "listServers",
-            Self::GetServer => "getServer",
-            Self::PatchServer => "patchServer",
-            Self::DeleteServer => "deleteServer",
-            Self::ConnectServer => "connectServer",
-            Self::DisconnectServer => "disconnectServer",
-            Self::LoginServer => "loginServer",
-            Self::LogoutServer => "logoutServer",
-            Self::GetServerHealth => "getServerHealth",
-            Self::GetServerStderr => "getServerStderr",
-            Self::ListServerTools => "listServerTools",
-            Self::ListTools => "listTools",
-            Self::GetTool => "getTool",
-            Self::CallTool => "callTool",
-            Self::SearchTools => "searchTools",
-            Self::Skills(SkillOperation::ListSkills) => "listSkills",
-            Self::Skills(SkillOperation::PutSkill) => "putSkill",
-            Self::Skills(SkillOperation::DeleteSkill) => "deleteSkill",
-            Self::Skills(SkillOperation::ListSuggestions) => "listSuggestions",
-            Self::Skills(SkillOperation::ApproveSuggestion) => "approveSuggestion",
-            Self::Skills(SkillOperation::RejectSuggestion) => "rejectSuggestion",
-            Self::Skills(SkillOperation::GetToolSkills) => "getToolSkills",
-            Self::Skills(SkillOperation::SetToolSkills) => "setToolSkills",
-            Self::Skills(SkillOperation::ClearToolSkills) => "clearToolSkills",
-            Self::Skills(SkillOperation::ClassifyTool) => "classifyTool",
-            Self::ListAudit => "listAudit",
-            Self::StreamEvents => "streamEvents",
-            Self::CreateKey => "createKey",
-            Self::ListKeys => "listKeys",
-            Self::RevokeKey => "revokeKey",
-            Self::ListSecrets => "listSecrets",
-            Self::PutSecret => "putSecret",
-            Self::DeleteSecret => "deleteSecret",
-            Self::GetMe => "getMe",
-            Self::GetOverview => "getOverview",
-            Self::GetServerDetails => "getServerDetails",
-            Self::ListClients => "listClients",
-            Self::GetSettings => "getSettings",
-            Self::GetOpenApi => "getOpenApi",
-            Self::GetDocs => "getDocs",
-            Self::GetDocsStyle => "getDocsStyle",
-            Self::GetMetrics => "getMetrics",
-            Self::GetLiveness => "getLiveness",
-            Self::GetReadiness => "getReadiness",
-        }
-    }
 }

@@ -158,7 +158,7 @@ mod tests {
     fn told(method: &str, path: &str) -> String {
         match find(method, path) {
             Found::Route { route, params, head } => {
-                let id = route.operation.id();
+                let id = route.id;
                 let head = if head { " head" } else { "" };
                 let params = params.get("id").map(|id| format!(" {id}")).unwrap_or_default();
                 format!("{id}{params}{head}")
@@ -258,7 +258,7 @@ mod tests {
             let path = format!("/api/v1/aggregator/servers/{}/tools", trunkline_http::encode(&id));
             match find("GET", &path) {
                 Found::Route { route, params, .. } => {
-                    prop_assert_eq!(route.operation.id(), "listServerTools");
+                    prop_assert_eq!(route.id, "listServerTools");
                     prop_assert_eq!(params.get("id"), Some(id.as_str()));
                 }
                 other => prop_assert!(false, "{:?}", other),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::html::{escape, inline};
 use super::shapes;
 use crate::api::problem::Kind;
-use crate::api::route::{Access, Answer, Content, Method, Parameter, Place, Route};
+use crate::api::route::{Access, Content, Method, Parameter, Response, Route};
 use crate::api::routes;
 use crate::api::schema::{example, json_schema};
 
@@ -16,7 +16,7 @@ pub(super) fn contents(out: &mut String) {
         let tag = group.first().map(|route| route.tag).unwrap_or_default();
         let _ = write!(out, "<li>{}<ul>", escape(tag));
         for route in group {
-            let (id, summary) = (route.operation.id(), escape(route.summary));
+            let (id, summary) = (route.id, escape(route.summary));
             let _ = write!(out, "<li><a href=\"#{id}\">{summary}</a></li>");
         }
         out.push_str("</ul></li>\n");
@@ -35,7 +35,7 @@ pub(super) fn sections(out: &mut String) {
 }
 
 fn section(route: &Route, out: &mut String) {
-    let (id, method) = (route.operation.id(), route.method.as_str());
+    let (id, method) = (route.id, route.method.as_str());
     let _ = writeln!(out, "<section id=\"{id}\" class=\"route\">");
     let _ = writeln!(out, "<h3>{}</h3>", escape(route.summary));
     let path = escape(route.path);
@@ -58,7 +58,7 @@ fn section(route: &Route, out: &mut String) {
     }
     let _ = writeln!(out, "<pre><code>{}</code></pre>", escape(&curl(route)));
     out.push_str("<h4>Answers</h4>\n");
-    for answer in route.answers {
+    for answer in route.responses {
         self::answer(answer, out);
     }
     problems(&route.problems(), out);
@@ -72,11 +72,7 @@ fn parameters(parameters: &[Parameter], out: &mut String) {
     out.push_str("<table><thead><tr><th>Parameter</th><th>In</th><th>Is</th><th>Means</th>");
     out.push_str("</tr></thead><tbody>\n");
     for parameter in parameters {
-        let place = match parameter.place {
-            Place::Path => "path",
-            Place::Query => "query",
-            Place::Header => "header",
-        };
+        let place = parameter.place.as_str();
         let _ = writeln!(
             out,
             "<tr><td><code>{}</code></td><td>{place}</td><td>{}</td><td>{}</td></tr>",
@@ -88,7 +84,7 @@ fn parameters(parameters: &[Parameter], out: &mut String) {
     out.push_str("</tbody></table>\n");
 }
 
-fn answer(answer: &Answer, out: &mut String) {
+fn answer(answer: &Response, out: &mut String) {
     let (status, doc) = (answer.status, inline(answer.doc));
     match &answer.content {
         Content::Nothing => {
@@ -100,7 +96,7 @@ fn answer(answer: &Answer, out: &mut String) {
         Content::Json(schema) => {
             let words = shapes::words(&json_schema(schema));
             let _ = writeln!(out, "<p><b>{status}</b> {doc} {words}</p>");
-            let example = format!("{:#}", example(schema));
+            let example = format!("{:#}", answer.example(schema));
             let _ = writeln!(out, "<pre><code>{}</code></pre>", escape(&example));
         }
     }
@@ -140,21 +136,20 @@ fn curl(route: &Route) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::route::Operation;
 
-    fn of(operation: Operation) -> String {
-        curl(routes::all().find(|route| route.operation == operation).unwrap())
+    fn of(id: &str) -> String {
+        curl(routes::all().find(|route| route.id == id).unwrap())
     }
 
     #[test]
     fn requests_can_be_pasted_into_a_shell() {
-        assert_eq!(of(Operation::GetLiveness), "curl \\\n  \"http://127.0.0.1:3006/healthz\"");
+        assert_eq!(of("getLiveness"), "curl \\\n  \"http://127.0.0.1:3006/healthz\"");
         assert_eq!(
-            of(Operation::DeleteServer),
+            of("deleteServer"),
             "curl -X DELETE -H \"Authorization: Bearer $TOKEN\" \\\n  \
              \"http://127.0.0.1:3006/api/v1/aggregator/servers/$ID\""
         );
-        let register = of(Operation::RegisterServer);
+        let register = of("registerServer");
         // in single quotes, so that the shell leaves the reference to Trunkline
         assert!(register.contains("-d '{\n") && register.contains("${GITHUB_TOKEN}"));
         assert_eq!(register.matches('\'').count(), 4, "{register}");

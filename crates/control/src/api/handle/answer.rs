@@ -7,7 +7,7 @@ use super::inside::Inside;
 use crate::api::problem::{MEDIA_TYPE, Problem};
 
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(in crate::api) struct Answer {
     status: u16,
     headers: Vec<(&'static str, String)>,
     body: Vec<u8>,
@@ -16,44 +16,44 @@ pub(super) struct Answer {
 const JSON: &str = "application/json";
 
 impl Answer {
-    pub(super) fn empty(status: u16) -> Self {
+    pub(in crate::api) fn empty(status: u16) -> Self {
         Self { status, headers: Vec::new(), body: Vec::new() }
     }
 
-    pub(super) fn text(status: u16, kind: &str, body: Vec<u8>) -> Self {
+    pub(in crate::api) fn text(status: u16, kind: &str, body: Vec<u8>) -> Self {
         Self { status, headers: vec![("Content-Type", kind.to_owned())], body }
     }
 
-    pub(super) fn json(status: u16, value: &Value) -> Self {
+    pub(in crate::api) fn json(status: u16, value: &Value) -> Self {
         Self::json_bytes(status, value.to_string().into_bytes())
     }
 
-    pub(super) fn json_bytes(status: u16, body: Vec<u8>) -> Self {
+    pub(in crate::api) fn json_bytes(status: u16, body: Vec<u8>) -> Self {
         Self::text(status, JSON, body)
     }
 
-    pub(super) fn problem(problem: &Problem) -> Self {
+    pub(in crate::api) fn problem(problem: &Problem) -> Self {
         Self::text(problem.status(), MEDIA_TYPE, problem.json())
     }
 
     #[must_use]
-    pub(super) fn header(mut self, name: &'static str, value: String) -> Self {
+    pub(in crate::api) fn header(mut self, name: &'static str, value: String) -> Self {
         self.headers.push((name, value));
         self
     }
 
-    pub(super) fn body(&self) -> &[u8] {
+    pub(in crate::api) fn body(&self) -> &[u8] {
         &self.body
     }
 
     /// For whoever asked from inside.
-    pub(super) fn inside(self) -> Inside {
+    pub(in crate::api) fn inside(self) -> Inside {
         let mut headers = self.headers.into_iter();
         let etag = headers.find(|(name, _)| *name == "ETag").map(|(_, value)| value);
         Inside { status: self.status, body: self.body, etag }
     }
 
-    pub(super) fn send(mut self, reply: WebReply) {
+    pub(in crate::api) fn send(mut self, reply: WebReply) {
         // What is shown here is for one asker, and may be another thing a moment later.
         self.headers.push(("Cache-Control", "no-store".to_owned()));
         self.headers.push(("X-Content-Type-Options", "nosniff".to_owned()));

@@ -6,7 +6,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::sleep;
 use trunkline_gateway::{WebReply, WebStream};
 
-use super::Asked;
+use crate::api::request::Asked;
 use crate::platform::{Told, now, sees};
 
 /// How often the clock is looked at.

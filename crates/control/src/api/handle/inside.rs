@@ -6,10 +6,11 @@ use std::net::SocketAddr;
 use trunkline_gateway::WebRequest;
 
 use super::answer::Answer;
-use super::{Api, Asked, admit, answer, shown};
+use super::{Api, admit, answer, shown};
 use crate::access::{Principal, Refusal};
 use crate::api::problem::{Kind, Problem};
-use crate::api::route::Operation;
+use crate::api::request::Asked;
+use crate::api::route::Handler;
 use crate::api::router::{Found, find};
 use crate::platform::Platform;
 
@@ -58,8 +59,11 @@ impl Api {
         let Found::Route { route, params, .. } = find(&visit.method, visit.path()) else {
             return Err(Problem::new(Kind::NoSuchPath, "there is nothing at this path"));
         };
-        if route.operation == Operation::StreamEvents {
-            return Err(Problem::new(Kind::WrongMethod, "this has no end"));
+        if let Handler::Stream = route.handler {
+            return Err(Problem::new(
+                Kind::WrongMethod,
+                "an event stream has no end: ask for it over HTTP",
+            ));
         }
         admit::allowed(&self.platform, (route, &params), principal, visit.peer)
             .map_err(|refusal| Problem::new(Kind::Forbidden, refusal.to_string()))?;

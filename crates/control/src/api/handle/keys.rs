@@ -1,19 +1,121 @@
 //! Keys, who asks, and the audit log.
 
-use super::Asked;
 use super::answer::Answer;
 use crate::access::{Action, Credential, Grants};
 use crate::api::PREFIX;
 use crate::api::fault::{Fault, Pointer};
 use crate::api::input::NewKey;
-use crate::api::paging::{self, List, cursor};
+use crate::api::paging::{self, CURSOR, LIMIT, List, cursor};
+use crate::api::parameters::ID;
 use crate::api::problem::{Kind, Problem};
-use crate::api::view::{KeyList, MeView};
+use crate::api::request::Asked;
+use crate::api::route::{Access, Handler, Header, Method, Parameter, Response, Route};
+use crate::api::schema::{Case, EnumValues, Schema, TextFormat, text};
+use crate::api::view::{AuditList, CreatedKey, KeyList, MeView, OUTCOMES};
 use crate::audit as log;
 use crate::keys::{KeyInfo, KeysError};
 use crate::platform::now;
 
-pub(super) async fn create(asked: &Asked<'_>) -> Result<Answer, Problem> {
+const TAG: &str = "Keys and audit";
+
+const MATCHES: Schema =
+    Schema::Enum(&EnumValues { known: &["exact", "contains"], case: Case::Sensitive });
+const ENDINGS: Schema = Schema::Enum(&EnumValues { known: &OUTCOMES, case: Case::Sensitive });
+
+pub(in crate::api) const ROUTES: &[Route] = &[
+    Route::new(
+        "createKey",
+        (Method::Post, "/api/v1/keys"),
+        Access::Needs(Action::ManageKeys),
+        Handler::Async(|asked| Box::pin(create(asked))),
+    )
+    .about(
+        TAG,
+        "Make a key",
+        "The key is in the answer and nowhere else: Trunkline keeps only what it \
+                      needs to recognise it.",
+    )
+    .body(NewKey::SCHEMA)
+    .answers(&[Response::json(201, "The key.", CreatedKey::SCHEMA)
+        .with(&[Header { name: "Location", doc: "The path of the key." }])])
+    .fails(&[Kind::StoreUnavailable, Kind::StoreFull])
+    .audited("create-key"),
+    Route::new(
+        "listKeys",
+        (Method::Get, "/api/v1/keys"),
+        Access::Needs(Action::ManageKeys),
+        Handler::Async(|asked| Box::pin(list(asked))),
+    )
+    .about(TAG, "List the keys", "Without their secrets.")
+    .parameters(&[LIMIT, CURSOR])
+    .answers(&[Response::json(200, "A page of keys.", KeyList::SCHEMA)])
+    .fails(&[Kind::StoreUnavailable]),
+    Route::new(
+        "revokeKey",
+        (Method::Delete, "/api/v1/keys/{id}"),
+        Access::Needs(Action::ManageKeys),
+        Handler::Async(|asked| Box::pin(revoke(asked))),
+    )
+    .about(TAG, "Revoke a key", "It is refused from now on.")
+    .parameters(&[Parameter::path("id", ID, "The key's id.")])
+    .answers(&[Response::empty(204, "It is revoked.")])
+    .fails(&[Kind::NoSuchKey, Kind::StoreUnavailable, Kind::StoreFull])
+    .audited("revoke-key"),
+    Route::new(
+        "getMe",
+        (Method::Get, "/api/v1/me"),
+        Access::Needs(Action::ReadSelf),
+        Handler::Sync(me),
+    )
+    .about(TAG, "Who am I?", "Whose the token is, and what it allows.")
+    .answers(&[Response::json(200, "You.", MeView::SCHEMA)]),
+    Route::new(
+        "listAudit",
+        (Method::Get, "/api/v1/audit"),
+        Access::Needs(Action::ReadAudit),
+        Handler::Async(|asked| Box::pin(audit(asked))),
+    )
+    .about(
+        TAG,
+        "Read the audit log",
+        "Every change and every call, the newest first. Arguments are not in it, \
+                      only their hash. `trunkline audit verify` proves that nothing is missing.",
+    )
+    .parameters(&[
+        Parameter::query("since", text(20, 40, TextFormat::Time), "Only from this moment on."),
+        Parameter::query("until", text(20, 40, TextFormat::Time), "Only before this moment."),
+        Parameter::query("principal", text(1, 200, TextFormat::Line), "Only what this one did."),
+        Parameter::query("action", text(1, 100, TextFormat::Line), "Only this action."),
+        Parameter::query(
+            "server",
+            text(1, 200, TextFormat::Line),
+            "Only on the server with this name or id.",
+        ),
+        Parameter::query(
+            "tool",
+            text(1, 1000, TextFormat::Line),
+            "Only this tool, as its server calls it.",
+        ),
+        Parameter::query(
+            "outcome",
+            ENDINGS,
+            "Only what ended so. A `change-status` ends in the status, in small letters.",
+        ),
+        Parameter::query(
+            "match",
+            MATCHES,
+            "How `principal`, `action` and `tool` are compared: `exact` (the default), or \
+                 `contains`: a part of what is shown, in any case. A tool is shown as \
+                 `server.tool`.",
+        ),
+        LIMIT,
+        CURSOR,
+    ])
+    .answers(&[Response::json(200, "A page of records.", AuditList::SCHEMA)])
+    .fails(&[Kind::StoreUnavailable]),
+];
+
+async fn create(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let new = NewKey::read(&asked.body(), now())?;
     let created = asked.platform.keys().create(&new, asked.by(), now()).await;
@@ -23,7 +125,7 @@ pub(super) async fn create(asked: &Asked<'_>) -> Result<Answer, Problem> {
     Ok(Answer::json(201, &view.created(created.secret.expose())).header("Location", place))
 }
 
-pub(super) async fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (_, page) = paging::query(asked.route, asked.raw_query(), List::Keys)?;
     let after = page.after.as_deref().unwrap_or_default();
     let listed = asked.platform.keys().list(after, page.limit).await;
@@ -34,14 +136,14 @@ pub(super) async fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
     Ok(Answer::json(200, &KeyList { keys, total, next_cursor: next }.json()))
 }
 
-pub(super) async fn revoke(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn revoke(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let revoked = asked.platform.keys().revoke(asked.id(), asked.by(), now()).await;
     revoked.map_err(|error| problem(&error))?;
     Ok(Answer::empty(204))
 }
 
-pub(super) fn me(asked: &Asked<'_>) -> Result<Answer, Problem> {
+fn me(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let principal = &asked.principal;
     let credential = match principal.credential() {
@@ -67,7 +169,7 @@ pub(super) fn me(asked: &Asked<'_>) -> Result<Answer, Problem> {
     Ok(Answer::json(200, &me.json()))
 }
 
-pub(super) async fn audit(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn audit(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (query, page) = paging::query(asked.route, asked.raw_query(), List::Audit)?;
     let records = log::page(asked.platform.store(), &query, &page).await;
     let records = records.map_err(|error| crate::platform::store_problem(&error))?;

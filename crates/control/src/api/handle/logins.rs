@@ -7,17 +7,56 @@ use sha2::{Digest as _, Sha256};
 use trunkline_gateway::WebRequest;
 use trunkline_http::encode;
 
-use super::Asked;
 use super::answer::Answer;
+use crate::access::Action;
+use crate::api::parameters::SERVER_ID;
 use crate::api::problem::{Kind, Problem};
+use crate::api::request::Asked;
+use crate::api::route::{Access, Handler, Method, Response, Route};
+use crate::api::view::LoginView;
 use crate::platform::{CALLBACK, DOCUMENT, Platform};
 
-pub(super) async fn begin(asked: &Asked<'_>) -> Result<Answer, Problem> {
+const TAG: &str = "Logins";
+
+pub(in crate::api) const ROUTES: &[Route] = &[
+    Route::new(
+        "loginServer",
+        (Method::Post, "/api/v1/aggregator/servers/{id}/login"),
+        Access::Needs(Action::Login),
+        Handler::Async(|asked| Box::pin(begin(asked))),
+    )
+    .about(
+        TAG,
+        "Log in at a server",
+        "For servers that want OAuth. The answer says where to go with a browser; when it has come \
+         back, the server is connected. Whoever logs in there grants this Trunkline, and all who \
+         may use it, access in their name.",
+    )
+    .parameters(&[SERVER_ID])
+    .answers(&[Response::json(200, "Where to go.", LoginView::SCHEMA)])
+    .fails(&[Kind::NoSuchServer, Kind::NoLogin, Kind::LoginFailed, Kind::StoreUnavailable]),
+    Route::new(
+        "logoutServer",
+        (Method::Delete, "/api/v1/aggregator/servers/{id}/login"),
+        Access::Needs(Action::Logout),
+        Handler::Async(|asked| Box::pin(end(asked))),
+    )
+    .about(
+        TAG,
+        "Log out from a server",
+        "What was granted is forgotten, and the authorization server is told if it can be.",
+    )
+    .parameters(&[SERVER_ID])
+    .answers(&[Response::empty(204, "It is forgotten.")])
+    .fails(&[Kind::NoSuchServer, Kind::StoreUnavailable]),
+];
+
+async fn begin(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     Ok(Answer::json(200, &asked.platform.login(asked.id(), asked.by()).await?))
 }
 
-pub(super) async fn end(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn end(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     asked.platform.logout(asked.id(), asked.by()).await?;
     Ok(Answer::empty(204))

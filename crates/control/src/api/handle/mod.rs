@@ -19,31 +19,31 @@ use std::net::SocketAddr;
 
 use trunkline_gateway::{Attachment, WebReply, WebRequest};
 
-use self::answer::Answer;
+pub(super) use self::answer::Answer;
 pub use self::inside::Inside;
-use super::input::{Declared, MOST_ARGUMENTS, MOST_BODY};
+use super::input::{MOST_ARGUMENTS, MOST_BODY};
 use super::problem::Problem;
-use super::route::{Operation, Route};
-use super::router::{Found, Params, find};
-use super::{docs, openapi, query};
-use crate::access::Principal;
-use crate::keys::By;
-use crate::metrics;
+use super::query;
+use super::request::Asked;
+use super::route::{Handler, Route};
+use super::router::{Found, find};
 use crate::platform::{Platform, now};
+
+/// The routes of all subjects, in the order of the document.
+pub(super) const ROUTES: [&[Route]; 8] = [
+    servers::ROUTES,
+    logins::ROUTES,
+    tools::ROUTES,
+    search::ROUTES,
+    skills::ROUTES,
+    secrets::ROUTES,
+    keys::ROUTES,
+    figures::ROUTES,
+];
 
 #[derive(Debug, Clone)]
 pub struct Api {
     platform: Platform,
-}
-
-/// A request whose asker is known.
-struct Asked<'a> {
-    platform: &'a Platform,
-    route: &'static Route,
-    params: &'a Params,
-    visit: &'a WebRequest,
-    principal: Principal,
-    address: String,
 }
 
 impl Api {
@@ -101,7 +101,7 @@ async fn serve(platform: &Platform, visit: WebRequest, reply: WebReply) {
     };
     let address = shown(visit.peer);
     let asked = Asked { platform, route, params: &params, visit: &visit, principal, address };
-    if route.operation == Operation::StreamEvents {
+    if let Handler::Stream = route.handler {
         return match query::whole(route, visit.query().unwrap_or_default()) {
             Ok(_) => events::stream(&asked, reply).await,
             Err(problem) => Answer::problem(&problem.instance(&path)).send(reply),
@@ -126,108 +126,10 @@ async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
 }
 
 async fn dispatch(asked: &Asked<'_>) -> Result<Answer, Problem> {
-    match asked.route.operation {
-        Operation::RegisterServer => servers::register(asked).await,
-        Operation::ListServers => servers::list(asked),
-        Operation::GetServer => servers::get(asked),
-        Operation::PatchServer => servers::patch(asked).await,
-        Operation::DeleteServer => servers::delete(asked).await,
-        Operation::ConnectServer => servers::connect(asked).await,
-        Operation::DisconnectServer => servers::disconnect(asked).await,
-        Operation::LoginServer => logins::begin(asked).await,
-        Operation::LogoutServer => logins::end(asked).await,
-        Operation::GetServerHealth => servers::health(asked).await,
-        Operation::ListServerTools => tools::of_server(asked),
-        Operation::ListTools => tools::list(asked),
-        Operation::GetTool => tools::one(asked),
-        Operation::CallTool => tools::call(asked).await,
-        Operation::SearchTools => search::search(asked).await,
-        Operation::Skills(of) => skills::answer(asked, of).await,
-        Operation::ListAudit => keys::audit(asked).await,
-        Operation::CreateKey => keys::create(asked).await,
-        Operation::ListKeys => keys::list(asked).await,
-        Operation::RevokeKey => keys::revoke(asked).await,
-        Operation::ListSecrets | Operation::PutSecret | Operation::DeleteSecret => {
-            secrets::answer(asked).await
-        }
-        Operation::GetMe => keys::me(asked),
-        Operation::GetOverview
-        | Operation::GetServerDetails
-        | Operation::GetServerStderr
-        | Operation::ListClients
-        | Operation::GetSettings => figures::answer(asked).await,
-        Operation::GetOpenApi
-        | Operation::GetDocs
-        | Operation::GetDocsStyle
-        | Operation::GetMetrics => text(asked),
-        // Answered before anything comes here.
-        Operation::StreamEvents | Operation::GetLiveness | Operation::GetReadiness => {
-            Ok(Answer::empty(404))
-        }
-    }
-}
-
-/// What is no answer of the platform's in JSON.
-fn text(asked: &Asked<'_>) -> Result<Answer, Problem> {
-    asked.no_query()?;
-    Ok(match asked.route.operation {
-        Operation::GetOpenApi => asked.cached(Answer::json_bytes(200, openapi::document())),
-        Operation::GetDocs => {
-            let page = Answer::text(200, "text/html; charset=utf-8", docs::page().into_bytes());
-            page.header("Content-Security-Policy", docs::SECURITY_POLICY.to_owned())
-        }
-        Operation::GetDocsStyle => {
-            Answer::text(200, "text/css; charset=utf-8", docs::STYLE.as_bytes().to_vec())
-        }
-        // Nothing else is asked for here.
-        _ => {
-            let text = asked.platform.metrics(&asked.principal);
-            Answer::text(200, metrics::MEDIA_TYPE, text.into_bytes())
-        }
-    })
-}
-
-impl Asked<'_> {
-    fn by(&self) -> By<'_> {
-        By { principal: &self.principal, address: Some(&self.address), request_id: None }
-    }
-
-    fn id(&self) -> &str {
-        self.params.get("id").unwrap_or_default()
-    }
-
-    fn raw_query(&self) -> &str {
-        self.visit.query().unwrap_or_default()
-    }
-
-    fn no_query(&self) -> Result<(), Problem> {
-        query::whole(self.route, self.raw_query()).map(drop)
-    }
-
-    fn body(&self) -> Declared<'_> {
-        Declared { content_type: self.visit.headers.get("content-type"), bytes: &self.visit.body }
-    }
-
-    fn if_match(&self) -> Vec<Vec<u8>> {
-        self.visit.headers.all("if-match").map(<[u8]>::to_vec).collect()
-    }
-
-    /// With a tag over the whole body, or nothing if the asker has it already.
-    fn cached(&self, answer: Answer) -> Answer {
-        let tag = super::etag::list_tag(answer.body());
-        self.tagged(answer, tag)
-    }
-
-    /// Does the asker have what goes by this tag?
-    fn has(&self, tag: &str) -> bool {
-        super::etag::is_known(self.visit.headers.all("if-none-match"), tag)
-    }
-
-    fn tagged(&self, answer: Answer, tag: String) -> Answer {
-        match self.has(&tag) {
-            true => Answer::empty(304).header("ETag", tag),
-            false => answer.header("ETag", tag),
-        }
+    match asked.route.handler {
+        Handler::Sync(handler) => handler(asked),
+        Handler::Async(handler) => handler(asked).await,
+        Handler::Stream | Handler::Gateway => Ok(Answer::empty(404)),
     }
 }
 

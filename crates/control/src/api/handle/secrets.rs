@@ -1,22 +1,80 @@
-//! Secrets: listed, put, removed.
+//! Secrets with names of their own: listed, put, removed.
 
-use super::Asked;
 use super::answer::Answer;
+use crate::access::Action;
 use crate::api::input::PutSecret;
-use crate::api::paging::{self, List};
-use crate::api::problem::Problem;
+use crate::api::paging::{self, CURSOR, LIMIT, List};
+use crate::api::problem::{Kind, Problem};
 use crate::api::query;
-use crate::api::route::Operation;
+use crate::api::request::Asked;
+use crate::api::route::{Access, Handler, Method, Parameter, Response, Route};
+use crate::api::schema::{Schema, TextFormat, text};
+use crate::api::view::{SecretList, SecretView};
 use crate::platform::{Removal, Written};
 
-pub(super) async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
-    match asked.route.operation {
-        Operation::PutSecret => put(asked).await,
-        Operation::DeleteSecret => delete(asked).await,
-        // Nothing else is asked for here.
-        _ => list(asked).await,
-    }
-}
+const TAG: &str = "Secrets";
+
+const NAME: Parameter = Parameter::path(
+    "name",
+    text(1, 200, TextFormat::SecretName),
+    "The secret's name: letters, digits, `-`, `_` and `.`, no `.` at its beginning.",
+);
+
+const FORCE: Parameter = Parameter::query(
+    "force",
+    Schema::Bool,
+    "Remove it although servers refer to it; they cannot be connected any more.",
+);
+
+pub(in crate::api) const ROUTES: &[Route] = &[
+    Route::new(
+        "listSecrets",
+        (Method::Get, "/api/v1/secrets"),
+        Access::Needs(Action::ReadSecrets),
+        Handler::Async(|asked| Box::pin(list(asked))),
+    )
+    .about(
+        TAG,
+        "List the secrets",
+        "Their names, who put them there and when, and which servers refer to them. Values are \
+         never shown.",
+    )
+    .parameters(&[LIMIT, CURSOR])
+    .answers(&[Response::json(200, "A page of secrets.", SecretList::SCHEMA)])
+    .fails(&[Kind::StoreUnavailable]),
+    Route::new(
+        "putSecret",
+        (Method::Put, "/api/v1/secrets/{name}"),
+        Access::Needs(Action::ManageSecrets),
+        Handler::Async(|asked| Box::pin(put(asked))),
+    )
+    .about(
+        TAG,
+        "Keep a secret, or another value for it",
+        "Servers refer to it with `${secret:NAME}` in headers, variables and URLs. Those that do \
+         are connected anew with the new value; calls that are open have 30 seconds to end.",
+    )
+    .parameters(&[NAME])
+    .body(PutSecret::SCHEMA)
+    .answers(&[
+        Response::json(200, "It has another value now.", SecretView::SCHEMA),
+        Response::json(201, "There was none of this name.", SecretView::SCHEMA),
+    ])
+    // A name with a control character is no path at all.
+    .fails(&[Kind::NoSuchPath, Kind::StoreUnavailable, Kind::StoreFull])
+    .audited("put-secret"),
+    Route::new(
+        "deleteSecret",
+        (Method::Delete, "/api/v1/secrets/{name}"),
+        Access::Needs(Action::ManageSecrets),
+        Handler::Async(|asked| Box::pin(delete(asked))),
+    )
+    .about(TAG, "Remove a secret", "Refused while servers refer to it, unless `force` is true.")
+    .parameters(&[NAME, FORCE])
+    .answers(&[Response::empty(204, "It is gone.")])
+    .fails(&[Kind::NoSuchSecret, Kind::SecretInUse, Kind::StoreUnavailable, Kind::StoreFull])
+    .audited("delete-secret"),
+];
 
 async fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (_, page) = paging::query(asked.route, asked.raw_query(), List::Secrets)?;

@@ -112,7 +112,7 @@ pub static CALL_TOOL: ObjectSchema = ObjectSchema::request(
     "CallTool",
     "A call of a tool.",
     &[
-        required("name", Schema::Text(NAME), NAME_DOC),
+        required("name", Schema::Text(NAME), NAME_DOC).example("\"github-mcp.create_issue\""),
         optional(
             "server_id",
             Schema::Nullable(&text(ID.least, ID.most, ID.format)),
@@ -122,7 +122,8 @@ pub static CALL_TOOL: ObjectSchema = ObjectSchema::request(
             "arguments",
             Schema::Nullable(&Schema::AnyObject),
             "What the tool is called with; passed on to the byte.",
-        ),
+        )
+        .example(r#"{"repo":"owner/repo","title":"Bug report","body":"Description of the bug"}"#),
     ],
 );
 

@@ -4,10 +4,9 @@ use super::body::Declared;
 use crate::access::Role;
 use crate::api::fault::{Fault, Pointer};
 use crate::api::problem::Problem;
-use crate::api::schema::{Case, EnumValues, Moment, Schema, TextFormat, request, text};
+use crate::api::schema::{Described as _, Moment, Schema, TextFormat, request, text, words};
 
-pub static ROLES: EnumValues =
-    EnumValues { known: &["viewer", "caller", "operator", "admin"], case: Case::Sensitive };
+words! { for Role, name: "viewer", "caller", "operator", "admin" }
 
 const PATTERNS: Schema = Schema::List { of: &text(1, 512, TextFormat::ToolPattern), most: 1000 };
 
@@ -20,15 +19,12 @@ request! {
     )]
     pub struct NewKey as "NewKey" {
         /// Whose it is, or what for.
-        #[example = "ci"]
-        pub name: String => text(1, 100, TextFormat::Line),
+        #[example = "ci"] pub name: String => text(1, 100, TextFormat::Line),
         /// What it may do.
-        #[example = "caller"]
-        pub role: Role => Schema::Enum(&ROLES),
+        #[example = "caller"] pub role: Role => Role::SCHEMA,
         /// Only these tools are seen and called with it: `server.tool`, `server.*`, `*.tool`, with `\.`
         /// for a dot in a server's name. All, unless said otherwise.
-        #[example = ["github-mcp.*"]]
-        pub tools?: Vec<String> => Schema::Nullable(&PATTERNS),
+        #[example = ["github-mcp.*"]] pub tools?: Vec<String> => Schema::Nullable(&PATTERNS),
         /// From then on it is refused. Never, unless said otherwise.
         pub expires_at?: i64 as Moment => Schema::Nullable(&text(20, 40, TextFormat::Time)),
     }
@@ -74,9 +70,8 @@ mod tests {
 
     #[test]
     fn every_word_of_a_role_is_one() {
-        for word in ROLES.known {
-            assert_eq!(Role::named(word).map(Role::name), Some(*word));
-        }
+        let Schema::Enum(values) = Role::SCHEMA else { panic!("no enumeration") };
+        assert_eq!(values.known, Role::ALL.map(Role::name));
     }
 
     #[test]

@@ -289,11 +289,11 @@ const REMOTE_CONFIG: ObjectSchema = ObjectSchema {
 
 const fn fields(config: Schema) -> [Field; 7] {
     [
-        NAME.optional(),
+        NAME.optional().without_example(),
         DESCRIPTION,
         connection_config(config).optional(),
-        Field { doc: "Connect it whenever Trunkline starts.", ..AUTO_CONNECT },
-        HEALTH_CHECK_URL,
+        Field { doc: "Connect it whenever Trunkline starts.", ..AUTO_CONNECT.without_example() },
+        HEALTH_CHECK_URL.without_example(),
         CALL_TIMEOUT,
         MAX_CONCURRENCY,
     ]

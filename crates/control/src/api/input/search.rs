@@ -15,11 +15,9 @@ request! {
     #[derive(Debug)]
     pub struct SearchTools as "Search" {
         /// What the tool should do, or its name.
-        #[example = "create a GitHub issue"]
-        pub query: String => text(1, 2000, TextFormat::Prose),
+        #[example = "create a GitHub issue"] pub query: String => text(1, 2000, TextFormat::Prose),
         /// Tools of servers; otherwise only custom tools. Yes, unless said otherwise.
-        #[example = true]
-        pub include_external: bool = true => Schema::Nullable(&Schema::Bool),
+        #[example = true] pub include_external: bool = true => Schema::Nullable(&Schema::Bool),
         /// Only tools of these servers, by name or id. All, unless said otherwise.
         #[example = ["github-mcp", "jira-mcp"]]
         pub server_filter?: Vec<String> => Schema::Nullable(&SERVERS),

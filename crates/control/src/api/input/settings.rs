@@ -102,7 +102,8 @@ pub(super) const fn connection_config(schema: Schema) -> Field {
 }
 
 pub(super) const COMMAND: Field =
-    required("command", text(1, 4000, TextFormat::Value), "The program; no shell reads it.");
+    required("command", text(1, 4000, TextFormat::Value), "The program; no shell reads it.")
+        .example("\"npx\"");
 pub(super) const ARGS: Field = optional("args", ARGUMENTS, "Its arguments.");
 pub(super) const CWD: Field = optional(
     "cwd",

@@ -14,8 +14,7 @@ request! {
     #[refused("id": "is the last part of the path")]
     pub struct PutSkill as "PutSkill" {
         /// What people call it.
-        #[example = "Robots"]
-        pub title: String => text(1, 100, TextFormat::Line),
+        #[example = "Robots"] pub title: String => text(1, 100, TextFormat::Line),
         /// Words that are typical of it: tools are given it by these.
         #[example = "robot arm gripper joint grasp"]
         pub keywords: String = String::new() => text(0, 1000, TextFormat::Prose),

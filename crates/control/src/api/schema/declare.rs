@@ -145,6 +145,8 @@ pub(in crate::api) use answer;
 /// - `pub name?: Type => schema,` an `Option`
 /// - `pub name: Type = default => schema,` for what is not there or null
 ///
+/// With `impl Type` instead of `pub struct Type` the struct is one of a room below.
+///
 /// `as Format` behind the type says how the JSON is read, a `Moment` for example. `#[refused(key: why)]`
 /// names keys that do not belong here and what to tell who sends them.
 macro_rules! request {
@@ -155,8 +157,16 @@ macro_rules! request {
     ) => {
         $crate::api::schema::request!(
             @member
-            [$name $title [$($doc)*] [$($($derive)+)?] [$($([$key $why])+)?]] [] [] []
+            [struct $name $title [$($doc)*] [$($($derive)+)?] [$($([$key $why])+)?]] [] [] []
             $($members)*
+        );
+    };
+    (
+        $(#[doc = $doc:tt])* $(#[refused($($key:literal: $why:expr),+ $(,)?)])?
+        impl $name:ident as $title:literal { $($members:tt)* }
+    ) => {
+        $crate::api::schema::request!(
+            @member [impl $name $title [$($doc)*] [] [$($([$key $why])+)?]] [] [] [] $($members)*
         );
     };
     (@member $head:tt [$($field:tt)*] [$($schema:tt)*] [$($read:tt)*]
@@ -199,12 +209,8 @@ macro_rules! request {
         );
     };
     (@member
-        [$name:ident $title:literal [$($doc:tt)*] [$($derive:ident)*] [$([$key:literal $why:expr])*]]
-        [$($field:tt)*]
-        [$((
-            $is_required:literal $member:ident [$($about:tt)*] [$($example:tt)?] $rule:expr
-        ))*]
-        [$(($read:ident $kind:tt $format:tt |$found:ident| $value:expr))*]
+        [struct $name:ident $title:literal [$($doc:tt)*] [$($derive:ident)*] $refused:tt]
+        [$($field:tt)*] $schemas:tt $reads:tt
     ) => {
         $(#[doc = $doc])*
         #[derive(Clone, PartialEq, Eq $(, $derive)*)]
@@ -212,6 +218,18 @@ macro_rules! request {
             $($field)*
         }
 
+        $crate::api::schema::request!(
+            @member [impl $name $title [$($doc)*] [] $refused] [] $schemas $reads
+        );
+    };
+    (@member
+        [impl $name:ident $title:literal [$($doc:tt)*] [] [$([$key:literal $why:expr])*]]
+        [$($field:tt)*]
+        [$((
+            $is_required:literal $member:ident [$($about:tt)*] [$($example:tt)?] $rule:expr
+        ))*]
+        [$(($read:ident $kind:tt $format:tt |$found:ident| $value:expr))*]
+    ) => {
         impl $name {
             pub const SCHEMA: $crate::api::schema::Schema = $crate::api::schema::Schema::Object(
                 <Self as $crate::api::input::RequestBody>::OBJECT,
@@ -290,6 +308,22 @@ macro_rules! words {
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_str(self.as_str())
+            }
+        }
+    };
+    // For an enum of a room below, whose method gives the word of each variant.
+    (for $name:ty, $word_of:ident: $($word:literal),+ $(,)?) => {
+        impl $crate::api::schema::Described for $name {
+            const SCHEMA: $crate::api::schema::Schema =
+                $crate::api::schema::Schema::Enum(&$crate::api::schema::EnumValues {
+                    known: &[$($word),+],
+                    case: $crate::api::schema::Case::Sensitive,
+                });
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.$word_of())
             }
         }
     };

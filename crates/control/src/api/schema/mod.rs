@@ -120,6 +120,11 @@ impl Field {
     }
 
     #[must_use]
+    pub const fn without_example(self) -> Self {
+        Self { example: None, ..self }
+    }
+
+    #[must_use]
     pub const fn example(self, json: &'static str) -> Self {
         Self { example: Some(json), ..self }
     }

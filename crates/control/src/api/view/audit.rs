@@ -25,36 +25,26 @@ answer! {
     /// Who did what, and what came of it.
     pub struct AuditView<'a> as "AuditRecord" {
         /// Its number; none is left out.
-        #[example = 42]
-        pub seq: i64,
+        #[example = 42] pub seq: i64,
         pub at: i64 as Moment,
         /// Who.
-        #[example = "ci"]
-        pub principal: &'a str,
+        #[example = "ci"] pub principal: &'a str,
         /// With which token.
-        #[example = "k7Qm2xVd"]
-        pub credential_id: Option<&'a str>,
+        #[example = "k7Qm2xVd"] pub credential_id: Option<&'a str>,
         /// From where.
-        #[example = "127.0.0.1"]
-        pub address: Option<&'a str>,
+        #[example = "127.0.0.1"] pub address: Option<&'a str>,
         /// What.
-        #[example = "call-tool"]
-        pub action: &'a str,
-        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"]
-        pub server_id: Option<&'a str>,
-        #[example = "github-mcp"]
-        pub server_name: Option<&'a str>,
-        #[example = "create_issue"]
-        pub tool: Option<&'a str>,
+        #[example = "call-tool"] pub action: &'a str,
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"] pub server_id: Option<&'a str>,
+        #[example = "github-mcp"] pub server_name: Option<&'a str>,
+        #[example = "create_issue"] pub tool: Option<&'a str>,
         /// SHA-256 of the arguments.
         #[example = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"]
         pub argument_hash: Option<&'a str>,
-        #[example = "ok"]
-        pub outcome: &'a str,
+        #[example = "ok"] pub outcome: &'a str,
         pub detail: Option<&'a str>,
         /// Microseconds.
-        #[example = 450200]
-        pub duration_us: Option<i64>,
+        #[example = 450200] pub duration_us: Option<i64>,
         pub request_id: Option<&'a str>,
         /// Over this record and the hash of the one before, in hexadecimal digits.
         #[example = "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"]

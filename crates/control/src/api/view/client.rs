@@ -11,25 +11,18 @@ answer! {
     /// A client that is connected.
     pub struct ClientView<'a> as "Client" {
         /// What it calls itself.
-        #[example = "claude-code"]
-        pub name: Option<&'a str>,
-        #[example = "2.1.0"]
-        pub version: Option<&'a str>,
+        #[example = "claude-code"] pub name: Option<&'a str>,
+        #[example = "2.1.0"] pub version: Option<&'a str>,
         /// A session of `/mcp`, a stream of `/sse`, or requests that stand for themselves.
         pub way: &'a str => TRANSPORTS,
         /// The revision of MCP that was agreed on.
-        #[example = "2025-11-25"]
-        pub revision: Option<&'a str>,
+        #[example = "2025-11-25"] pub revision: Option<&'a str>,
         /// Whose token it shows.
-        #[example = "laptop"]
-        pub who: &'a str,
-        #[example = "key:abcdefghij"]
-        pub credential: Option<&'a str>,
+        #[example = "laptop"] pub who: &'a str,
+        #[example = "key:abcdefghij"] pub credential: Option<&'a str>,
         /// Where it was let in from.
-        #[example = "127.0.0.1"]
-        pub address: Option<&'a str>,
-        #[example = "2025-01-08T10:00:00Z"]
-        pub since: Option<i64> as Moment,
+        #[example = "127.0.0.1"] pub address: Option<&'a str>,
+        #[example = "2025-01-08T10:00:00Z"] pub since: Option<i64> as Moment,
         pub last_heard: i64 as Moment,
         pub open_calls: usize,
     }
@@ -38,7 +31,7 @@ answer! {
 answer! {
     /// Everybody who is connected to this process.
     pub struct ClientList<'a> as "ClientList" {
-        total: usize = |it| it.clients.len(),
+        #[example = 1] total: usize = |it| it.clients.len(),
         pub clients: Vec<ClientView<'a>>,
     }
 }
@@ -55,33 +48,24 @@ const REGISTRATIONS: Schema =
 answer! {
     /// What this Trunkline runs with. Nothing of it is a secret.
     pub struct SettingsView<'a> as "Settings" {
-        #[example = "0.1.0"]
-        pub version: &'a str,
-        #[example = "127.0.0.1:3006"]
-        pub listen: String,
+        #[example = "0.1.0"] pub version: &'a str,
+        #[example = "127.0.0.1:3006"] pub listen: String,
         /// How browsers reach it.
-        #[example = "http://127.0.0.1:3006"]
-        pub public_url: Option<&'a str>,
-        #[example = "/var/lib/trunkline"]
-        pub data_dir: String,
+        #[example = "http://127.0.0.1:3006"] pub public_url: Option<&'a str>,
+        #[example = "/var/lib/trunkline"] pub data_dir: String,
         pub store: &'a str => STORES,
         /// Without its password.
-        #[example = "sqlite:/var/lib/trunkline/trunkline.db"]
-        pub store_url: String,
+        #[example = "sqlite:/var/lib/trunkline/trunkline.db"] pub store_url: String,
         /// It was sealed with another key.
         pub is_locked: bool,
         /// Whoever reaches the address may speak MCP.
-        #[example = true]
-        pub mcp_without_token: bool,
+        #[example = true] pub mcp_without_token: bool,
         /// Commands as servers.
         pub stdio_registration: &'a str => REGISTRATIONS,
-        #[example = []]
-        pub stdio_commands: Vec<String>,
-        #[example = []]
-        pub allowed_networks: Vec<String>,
+        #[example = []] pub stdio_commands: Vec<String>,
+        #[example = []] pub allowed_networks: Vec<String>,
         /// Seconds.
-        #[example = 30]
-        pub health_interval: u64,
+        #[example = 30] pub health_interval: u64,
         /// Whose access tokens are taken.
         pub issuer: Option<&'a str>,
         /// Requests are followed.

@@ -8,21 +8,16 @@ use crate::api::schema::{Moment, answer};
 answer! {
     /// One server in full.
     pub struct DetailsView<'a> as "ServerDetails" {
-        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"]
-        pub id: &'a str,
-        #[example = "github-mcp"]
-        pub name: &'a str,
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"] pub id: &'a str,
+        #[example = "github-mcp"] pub name: &'a str,
         pub process: ProcessView,
         /// The name and version it gave itself.
-        #[example = "github 1.4.0"]
-        pub identity: Option<&'a str>,
-        #[example = ["tools"]]
-        pub capabilities: &'a [&'a str],
+        #[example = "github 1.4.0"] pub identity: Option<&'a str>,
+        #[example = ["tools"]] pub capabilities: &'a [&'a str],
         /// How to use it, in its own words.
         pub instructions: Option<&'a str>,
         /// What a command last wrote there before it failed; to operators.
-        #[example = []]
-        pub stderr: &'a [String],
+        #[example = []] pub stderr: &'a [String],
         /// Of 200 tools at most.
         pub names: &'a [NameView],
         /// The last five minutes in pieces of ten seconds, the oldest first.
@@ -36,16 +31,13 @@ answer! {
     /// What has become of the connection.
     #[derive(Default)]
     pub struct ProcessView as "Process" {
-        #[example = "running"]
-        pub state: Option<&'static str>,
+        #[example = "running"] pub state: Option<&'static str>,
         /// Since when it has been in this state.
-        #[example = "2025-01-08T10:00:00Z"]
-        pub since: Option<i64> as Moment,
+        #[example = "2025-01-08T10:00:00Z"] pub since: Option<i64> as Moment,
         /// Of a command that runs.
         pub pid: Option<u32>,
         /// Until its tools were known.
-        #[example = 412]
-        pub started_in_ms: Option<u64>,
+        #[example = 412] pub started_in_ms: Option<u64>,
         pub restarts: u32,
         /// Calls that are with it now.
         pub open_calls: usize,
@@ -62,11 +54,9 @@ answer! {
     /// A tool and what it is listed as.
     pub struct NameView as "ToolNames" {
         /// As its server calls it.
-        #[example = "create_issue"]
-        pub tool: String,
+        #[example = "create_issue"] pub tool: String,
         /// As clients get it that are not known.
-        #[example = "github-mcp.create_issue"]
-        pub name: String,
+        #[example = "github-mcp.create_issue"] pub name: String,
         #[hidden] pub others: Vec<(String, Vec<&'static str>)>,
         others: Vec<OtherName<'_>> = |it| other_names(&it.others),
     }
@@ -75,10 +65,8 @@ answer! {
 answer! {
     /// A name that some clients get.
     pub struct OtherName<'a> as "OtherName" {
-        #[example = "github-mcp_create_issue"]
-        pub name: &'a str,
-        #[example = ["cursor"]]
-        pub clients: &'a [&'static str],
+        #[example = "github-mcp_create_issue"] pub name: &'a str,
+        #[example = ["cursor"]] pub clients: &'a [&'static str],
     }
 }
 
@@ -89,16 +77,12 @@ fn other_names<'a>(others: &'a [(String, Vec<&'static str>)]) -> Vec<OtherName<'
 answer! {
     /// What a command has written to its stderr.
     pub struct StderrView<'a> as "ServerStderr" {
-        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"]
-        pub id: &'a str,
-        #[example = "github-mcp"]
-        pub name: &'a str,
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"] pub id: &'a str,
+        #[example = "github-mcp"] pub name: &'a str,
         /// What has become of its process.
-        #[example = "running"]
-        pub state: Option<&'a str>,
+        #[example = "running"] pub state: Option<&'a str>,
         /// The last of them, without secrets; of the process that runs, or of the last one.
-        #[example = ["listening for requests"]]
-        pub lines: &'a [String],
+        #[example = ["listening for requests"]] pub lines: &'a [String],
     }
 }
 

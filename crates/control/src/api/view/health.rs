@@ -13,21 +13,17 @@ answer! {
     /// How the server does.
     pub struct HealthView as "Health" {
         /// What the checks say.
-        #[example = "healthy"]
-        pub status: HealthStatus,
+        #[example = "healthy"] pub status: HealthStatus,
         /// When it was last checked.
-        #[example = "2025-01-08T10:05:00Z"]
-        pub last_check: Option<i64> as Moment,
+        #[example = "2025-01-08T10:05:00Z"] pub last_check: Option<i64> as Moment,
         /// In the last five minutes; health checks are no calls.
-        #[example = 412]
-        pub calls: u64,
+        #[example = 412] pub calls: u64,
         #[doc = FAILED_DOC]
         pub failed_calls: u64,
         #[doc = TOOL_ERRORS_DOC]
         pub tool_errors: u64,
         #[doc = RATE_DOC]
-        #[example = 0.0]
-        pub error_rate: Option<f64>,
+        #[example = 0.0] pub error_rate: Option<f64>,
         #[hidden] pub p50: Option<f64>,
         #[hidden] pub p95: Option<f64>,
         /// Of calls.
@@ -66,11 +62,9 @@ answer! {
     /// In milliseconds; null where nothing was measured.
     pub struct ResponseTimes as "ResponseTimes" {
         /// The median.
-        #[example = 38.2]
-        pub p50: Option<f64>,
+        #[example = 38.2] pub p50: Option<f64>,
         /// The 95th percentile.
-        #[example = 121.7]
-        pub p95: Option<f64>,
+        #[example = 121.7] pub p95: Option<f64>,
     }
 }
 
@@ -78,13 +72,10 @@ answer! {
     /// The last so many seconds.
     pub struct WindowView as "HealthWindow" {
         /// How far back it reaches.
-        #[example = 300]
-        pub seconds: u32,
-        #[example = 10]
-        pub checks: u64,
+        #[example = 300] pub seconds: u32,
+        #[example = 10] pub checks: u64,
         pub failed_checks: u64,
-        #[example = 412]
-        pub calls: u64,
+        #[example = 412] pub calls: u64,
         #[doc = FAILED_DOC]
         pub failed_calls: u64,
         #[doc = TOOL_ERRORS_DOC]
@@ -94,8 +85,7 @@ answer! {
         /// Of calls.
         response_time_ms: ResponseTimes = |it| ResponseTimes { p50: it.p50, p95: it.p95 },
         #[doc = RATE_DOC]
-        #[example = 0.0]
-        pub error_rate: Option<f64>,
+        #[example = 0.0] pub error_rate: Option<f64>,
     }
 }
 
@@ -103,10 +93,8 @@ answer! {
     /// One check.
     pub struct SampleView<'a> as "HealthSample" {
         pub at: i64 as Moment,
-        #[example = true]
-        pub ok: bool,
-        #[example = 35.1]
-        pub response_time_ms: Option<f64>,
+        #[example = true] pub ok: bool,
+        #[example = 35.1] pub response_time_ms: Option<f64>,
         /// What went wrong.
         pub detail: Option<&'a str>,
     }

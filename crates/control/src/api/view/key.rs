@@ -3,28 +3,23 @@
 use serde_json::Value;
 
 use super::NEXT_CURSOR;
-use crate::api::input::ROLES;
-use crate::api::schema::{Moment, Schema, answer};
+use crate::access::Role;
+use crate::api::schema::{Described as _, Moment, Schema, answer};
 
-const ROLE: Schema = Schema::Enum(&ROLES);
+const ROLE: Schema = Role::SCHEMA;
 const TOOLS_DOC: &str = "The tools it may see and call; null is all.";
 
 answer! {
     /// A key, without its secret.
     pub struct KeyView<'a> as "Key" {
-        #[example = "k7Qm2xVd"]
-        pub id: &'a str,
-        #[example = "ci"]
-        pub name: &'a str,
-        #[example = "caller"]
-        pub role: &'a str => ROLE,
+        #[example = "k7Qm2xVd"] pub id: &'a str,
+        #[example = "ci"] pub name: &'a str,
+        #[example = "caller"] pub role: &'a str => ROLE,
         #[doc = TOOLS_DOC]
-        #[example = ["github-mcp.*"]]
-        pub tools: Option<&'a [String]>,
+        #[example = ["github-mcp.*"]] pub tools: Option<&'a [String]>,
         pub created_at: i64 as Moment,
         pub expires_at: Option<i64> as Moment,
-        #[example = "2025-01-08T10:05:00Z"]
-        pub last_used_at: Option<i64> as Moment,
+        #[example = "2025-01-08T10:05:00Z"] pub last_used_at: Option<i64> as Moment,
         pub revoked_at: Option<i64> as Moment,
     }
 }
@@ -32,18 +27,13 @@ answer! {
 answer! {
     /// A key that was made.
     pub struct CreatedKey<'a> as "CreatedKey" {
-        #[example = "k7Qm2xVd"]
-        pub id: &'a str,
-        #[example = "ci"]
-        pub name: &'a str,
-        #[example = "caller"]
-        pub role: &'a str => ROLE,
+        #[example = "k7Qm2xVd"] pub id: &'a str,
+        #[example = "ci"] pub name: &'a str,
+        #[example = "caller"] pub role: &'a str => ROLE,
         /// The key itself. It is shown here and never again.
-        #[example = "tl_k7Qm2xVd_…"]
-        pub key: &'a str,
+        #[example = "tl_k7Qm2xVd_…"] pub key: &'a str,
         #[doc = TOOLS_DOC]
-        #[example = ["github-mcp.*"]]
-        pub tools: Option<&'a [String]>,
+        #[example = ["github-mcp.*"]] pub tools: Option<&'a [String]>,
         pub created_at: i64 as Moment,
         pub expires_at: Option<i64> as Moment,
     }
@@ -62,8 +52,7 @@ answer! {
     pub struct KeyList<'a> as "KeyList" {
         pub keys: Vec<KeyView<'a>>,
         /// On all pages.
-        #[example = 1]
-        pub total: usize,
+        #[example = 1] pub total: usize,
         #[doc = NEXT_CURSOR]
         pub next_cursor: Option<String>,
     }
@@ -72,19 +61,14 @@ answer! {
 answer! {
     /// Who the token belongs to.
     pub struct MeView<'a> as "Me" {
-        #[example = "ci"]
-        pub name: &'a str,
-        #[example = "caller"]
-        pub role: &'a str => ROLE,
+        #[example = "ci"] pub name: &'a str,
+        #[example = "caller"] pub role: &'a str => ROLE,
         /// What kind of token it is: `admin-token`, `token`, `key`, `jwt` or `open`.
-        #[example = "key"]
-        pub credential: &'a str,
+        #[example = "key"] pub credential: &'a str,
         #[doc = TOOLS_DOC]
-        #[example = ["github-mcp.*"]]
-        pub tools: Option<&'a [String]>,
+        #[example = ["github-mcp.*"]] pub tools: Option<&'a [String]>,
         /// Everything the token allows.
-        #[example = ["read-tools", "call-tool"]]
-        pub actions: &'a [&'a str],
+        #[example = ["read-tools", "call-tool"]] pub actions: &'a [&'a str],
     }
 }
 

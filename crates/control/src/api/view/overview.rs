@@ -13,36 +13,29 @@ answer! {
         #[hidden] pub statuses: &'a [Status],
         servers: ServerCounts = |it| ServerCounts::of(it.statuses),
         /// That the token may call, custom tools among them.
-        #[example = 31]
-        pub tools: usize,
+        #[example = 31] pub tools: usize,
         /// How far back the figures of calls reach.
-        #[example = 300]
-        pub seconds: u32,
+        #[example = 300] pub seconds: u32,
         /// In the last whole minute.
-        #[example = 12]
-        pub calls_per_minute: u64,
+        #[example = 12] pub calls_per_minute: u64,
         #[hidden] pub lately: &'a Summary,
-        #[example = 57]
-        calls: u64 = |it| it.lately.calls,
+        #[example = 57] calls: u64 = |it| it.lately.calls,
         #[doc = FAILED_DOC]
         failed_calls: u64 = |it| it.lately.failed_calls,
         #[doc = TOOL_ERRORS_DOC]
         tool_errors: u64 = |it| it.lately.tool_errors,
         /// The share of calls that failed or ended in a tool error, from 0 to 1.
-        #[example = 0.0]
-        error_rate: Option<f64> = |it| it.lately.error_rate(),
+        #[example = 0.0] error_rate: Option<f64> = |it| it.lately.error_rate(),
         response_time_ms: OverviewTimes = |it| {
             OverviewTimes { p50: it.lately.p50, p95: it.lately.p95 }
         },
         /// Now.
-        #[example = 1]
-        pub open_calls: usize,
+        #[example = 1] pub open_calls: usize,
         /// For a server that is expected back, or for their turn.
         pub waiting_calls: usize,
         pub restarts: u64,
         /// Null to who may not know.
-        #[example = 1]
-        pub clients: Option<usize>,
+        #[example = 1] pub clients: Option<usize>,
         pub context: &'a [ContextView],
         /// The last five minutes in pieces of ten seconds, the oldest first; the last is not over yet.
         pub series: &'a [PieceView],
@@ -54,10 +47,8 @@ answer! {
 answer! {
     /// How many servers there are, by status.
     pub struct ServerCounts as "ServerCounts" {
-        #[example = 2]
-        pub total: usize,
-        #[example = 2]
-        pub connected: usize,
+        #[example = 2] pub total: usize,
+        #[example = 2] pub connected: usize,
         pub degraded: usize,
         pub connecting: usize,
         pub error: usize,
@@ -83,11 +74,9 @@ answer! {
     /// Of calls, in milliseconds; null where there were none.
     pub struct OverviewTimes as "OverviewTimes" {
         /// The median.
-        #[example = 38.2]
-        pub p50: Option<f64>,
+        #[example = 38.2] pub p50: Option<f64>,
         /// The 95th percentile.
-        #[example = 121.7]
-        pub p95: Option<f64>,
+        #[example = 121.7] pub p95: Option<f64>,
     }
 }
 
@@ -98,19 +87,14 @@ answer! {
     /// What the list of tools that one kind of client is served costs.
     pub struct ContextView as "ContextCost" {
         /// As in `/mcp/for/CLIENT`; null: any.
-        #[example = "cursor"]
-        pub client: Option<&'static str>,
-        #[example = "Cursor"]
-        pub title: &'static str,
+        #[example = "cursor"] pub client: Option<&'static str>,
+        #[example = "Cursor"] pub title: &'static str,
         /// As many as `tools/list` has: few where tools are searched.
-        #[example = 31]
-        pub tools: usize,
+        #[example = 31] pub tools: usize,
         /// Of the result of `tools/list`.
-        #[example = 20480]
-        pub bytes: usize,
+        #[example = 20480] pub bytes: usize,
         /// An estimate: four bytes each.
-        #[example = 5120]
-        tokens: usize = |it| it.bytes.div_ceil(BYTES_PER_TOKEN),
+        #[example = 5120] tokens: usize = |it| it.bytes.div_ceil(BYTES_PER_TOKEN),
     }
 }
 
@@ -119,18 +103,15 @@ answer! {
     pub struct PieceView as "Piece" {
         /// When they began.
         pub at: i64 as Moment,
-        #[example = 2]
-        pub calls: u64,
+        #[example = 2] pub calls: u64,
         #[doc = FAILED_DOC]
         pub failed_calls: u64,
         #[doc = TOOL_ERRORS_DOC]
         pub tool_errors: u64,
         /// Milliseconds.
-        #[example = 35.1]
-        pub p50: Option<f64>,
+        #[example = 35.1] pub p50: Option<f64>,
         /// Milliseconds.
-        #[example = 40.0]
-        pub p95: Option<f64>,
+        #[example = 40.0] pub p95: Option<f64>,
     }
 }
 

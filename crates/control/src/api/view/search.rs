@@ -10,20 +10,15 @@ use crate::skills::Assigned;
 answer! {
     /// A tool that was found.
     pub struct FoundView<'a> as "FoundTool" {
-        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10/create_issue"]
-        pub id: &'a str,
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10/create_issue"] pub id: &'a str,
         /// `server.tool`: what it is called with.
-        #[example = "github-mcp.create_issue"]
-        pub name: &'a str,
+        #[example = "github-mcp.create_issue"] pub name: &'a str,
         /// As its server calls it.
-        #[example = "create_issue"]
-        pub original_name: &'a str,
-        #[example = "Create a new GitHub issue"]
-        pub description: Option<&'a str>,
+        #[example = "create_issue"] pub original_name: &'a str,
+        #[example = "Create a new GitHub issue"] pub description: Option<&'a str>,
         #[hidden] pub score: f32,
         /// From 0 to 1, and means the same for every query; 1 is the tool's name.
-        #[example = 0.95]
-        score: f64 = |it| rounded(it.score),
+        #[example = 0.95] score: f64 = |it| rounded(it.score),
         #[hidden] pub server: (&'a str, &'a str, Status),
         source_server: SourceServer<'_> = |it| SourceServer::of(it.server),
         #[hidden] pub assigned: Option<&'a Assigned>,
@@ -44,10 +39,8 @@ answer! {
 answer! {
     /// The server that has the tool.
     pub struct SourceServer<'a> as "SourceServer" {
-        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"]
-        pub id: &'a str,
-        #[example = "github-mcp"]
-        pub name: &'a str,
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"] pub id: &'a str,
+        #[example = "github-mcp"] pub name: &'a str,
         pub status: Status,
     }
 }

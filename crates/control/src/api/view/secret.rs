@@ -11,13 +11,11 @@ answer! {
     pub struct SecretView<'a> as "Secret" {
         #[hidden] pub secret: &'a NamedSecret,
         /// Servers refer to it with `${secret:NAME}`.
-        #[example = "github"]
-        name: &str = |it| it.secret.name,
+        #[example = "github"] name: &str = |it| it.secret.name,
         /// When its value was put there.
         updated_at: Moment<i64> = |it| Moment(it.secret.updated_at),
         /// Who did that.
-        #[example = "admin"]
-        updated_by: Option<&str> = |it| it.secret.updated_by,
+        #[example = "admin"] updated_by: Option<&str> = |it| it.secret.updated_by,
         #[hidden] pub used_by: Option<&'a [User]>,
         /// The servers that refer to it; null while the store is locked.
         #[example = [{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10","name":"github-mcp"}]]
@@ -28,10 +26,8 @@ answer! {
 answer! {
     /// A server that refers to a secret.
     pub struct SecretUser<'a> as "SecretUser" {
-        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"]
-        pub id: &'a str,
-        #[example = "github-mcp"]
-        pub name: &'a str,
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"] pub id: &'a str,
+        #[example = "github-mcp"] pub name: &'a str,
     }
 }
 
@@ -46,8 +42,7 @@ answer! {
     pub struct SecretList as "SecretList" {
         pub secrets: Vec<Value> => list(&SecretView::SCHEMA),
         /// On all pages.
-        #[example = 1]
-        pub total: usize,
+        #[example = 1] pub total: usize,
         #[doc = NEXT_CURSOR]
         pub next_cursor: Option<String>,
     }

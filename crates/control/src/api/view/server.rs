@@ -26,25 +26,19 @@ answer! {
     /// A registered server.
     pub struct ServerView<'a> as "Server" {
         /// Stays the same when the server is renamed.
-        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"]
-        pub id: &'a str,
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"] pub id: &'a str,
         /// The prefix of its tools.
-        #[example = "github-mcp"]
-        pub name: &'a str,
-        #[example = "GitHub MCP Server for repository operations"]
-        pub description: Option<&'a str>,
+        #[example = "github-mcp"] pub name: &'a str,
+        #[example = "GitHub MCP Server for repository operations"] pub description: Option<&'a str>,
         pub status: Status,
         #[hidden] pub transport: &'a Transport,
-        #[example = "SSE"]
-        transport_type: TransportType = |it| TransportType::of(it.transport),
+        #[example = "SSE"] transport_type: TransportType = |it| TransportType::of(it.transport),
         /// As it was given, with `***` for the values of headers, variables and queries.
         #[example = {"url":"https://github-mcp.example.com/sse","headers":{"Authorization":"***"}}]
         connection_config: Value = |it| shown_config(it.transport),
         /// `file`: from the config file, and read-only here.
-        #[example = "api"]
-        pub source: Source,
-        #[example = true]
-        pub auto_connect: bool,
+        #[example = "api"] pub source: Source,
+        #[example = true] pub auto_connect: bool,
         #[hidden] pub health_check_url: Option<&'a str>,
         #[example = "https://github-mcp.example.com/health"]
         health_check_url: Option<String> = |it| it.health_check_url.map(shown_url),
@@ -54,14 +48,11 @@ answer! {
         pub max_concurrency: Option<u32>,
         pub health: &'a HealthView,
         /// How many it has.
-        #[example = 26]
-        pub tools: usize,
+        #[example = 26] pub tools: usize,
         /// Which era of MCP it speaks: `legacy` or `modern`, once that is known.
-        #[example = "legacy"]
-        pub era: Option<&'a str> => Schema::Nullable(&ERAS),
+        #[example = "legacy"] pub era: Option<&'a str> => Schema::Nullable(&ERAS),
         /// The revision of MCP it speaks.
-        #[example = "2025-06-18"]
-        pub protocol_version: Option<&'a str>,
+        #[example = "2025-06-18"] pub protocol_version: Option<&'a str>,
         #[hidden] pub oauth: Option<&'a OAuthClient>,
         /// As it was given, with `***` for the secret.
         oauth: Option<Value> = |it| it.oauth.map(OAuthClient::shown),
@@ -76,8 +67,7 @@ answer! {
         pub registered_at: i64 as Moment,
         pub updated_at: i64 as Moment,
         /// Counts its changes.
-        #[example = 1]
-        pub revision: i64,
+        #[example = 1] pub revision: i64,
     }
 }
 
@@ -121,8 +111,7 @@ answer! {
     pub struct ServerList as "ServerList" {
         pub servers: Vec<Value> => list(&ServerView::SCHEMA),
         /// On all pages.
-        #[example = 1]
-        pub total: usize,
+        #[example = 1] pub total: usize,
         #[doc = NEXT_CURSOR]
         pub next_cursor: Option<String>,
     }
@@ -131,10 +120,8 @@ answer! {
 answer! {
     /// The connection is being made, or is there already.
     pub struct Connecting as "Connecting" {
-        #[example = "CONNECTING"]
-        pub status: Status,
-        #[example = "Connection initiated"]
-        pub message: &'static str,
+        #[example = "CONNECTING"] pub status: Status,
+        #[example = "Connection initiated"] pub message: &'static str,
     }
 }
 
@@ -147,8 +134,7 @@ impl Connecting {
 answer! {
     /// The connection is closed.
     pub struct Disconnected as "Disconnected" {
-        #[example = "DISCONNECTED"]
-        pub status: Status,
+        #[example = "DISCONNECTED"] pub status: Status,
         /// Calls that had not ended within 30 seconds.
         pub pending_requests: usize,
     }
@@ -163,13 +149,11 @@ answer! {
         /// After this a new login has to be begun.
         pub expires_at: i64 as Moment,
         /// The authorization server that is asked.
-        #[example = "https://auth.example.com"]
-        pub issuer: &'a str,
+        #[example = "https://auth.example.com"] pub issuer: &'a str,
         /// Who granted access before, if that was another one: think twice.
         pub previous_issuer: Option<&'a str>,
         /// What is asked for.
-        #[example = "read write"]
-        pub scope: Option<&'a str>,
+        #[example = "read write"] pub scope: Option<&'a str>,
     }
 }
 

@@ -12,23 +12,17 @@ answer! {
     /// A field of work that tools belong to.
     pub struct SkillView<'a> as "Skill" {
         #[hidden] pub skill: &'a Skill,
-        #[example = "issue_tracking"]
-        id: &str = |it| it.skill.id,
-        #[example = "Issue tracking"]
-        title: &str = |it| it.skill.title,
+        #[example = "issue_tracking"] id: &str = |it| it.skill.id,
+        #[example = "Issue tracking"] title: &str = |it| it.skill.title,
         /// Words that are typical of it.
-        #[example = "issue ticket bug board"]
-        keywords: &str = |it| it.skill.keywords,
+        #[example = "issue ticket bug board"] keywords: &str = |it| it.skill.keywords,
         /// It comes with the program, and was learnt.
-        #[example = true]
-        is_builtin: bool = |it| !it.skill.is_added,
+        #[example = true] is_builtin: bool = |it| !it.skill.is_added,
         /// Tools that have it, of those the token may see.
-        #[example = 12]
-        pub tools: usize,
+        #[example = 12] pub tools: usize,
         #[hidden] pub primary: usize,
         /// Those that are mostly about it.
-        #[example = 9]
-        primary_tools: usize = |it| it.primary,
+        #[example = 9] primary_tools: usize = |it| it.primary,
         #[hidden] pub made_at: i64,
         /// When where it points was last made anew.
         embedding_updated_at: Moment<i64> = |it| Moment(it.made_at),
@@ -42,8 +36,7 @@ answer! {
     /// The skills there are.
     pub struct SkillList as "SkillList" {
         pub skills: Vec<Value> => list(&SkillView::SCHEMA),
-        #[example = 1]
-        pub total: usize,
+        #[example = 1] pub total: usize,
     }
 }
 
@@ -71,11 +64,9 @@ answer! {
     /// The skills of a tool.
     pub struct ToolSkillsView<'a> as "ToolSkills" {
         /// The tool's id.
-        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10/create_issue"]
-        pub id: &'a str,
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10/create_issue"] pub id: &'a str,
         /// `server.tool`.
-        #[example = "github-mcp.create_issue"]
-        pub name: &'a str,
+        #[example = "github-mcp.create_issue"] pub name: &'a str,
         #[hidden] pub assigned: Option<&'a Assigned>,
         /// The likeliest first.
         #[example = ["issue_tracking"]]
@@ -97,15 +88,11 @@ answer! {
     /// A skill that is not there and may be wanted.
     pub struct SuggestionView<'a> as "SkillSuggestion" {
         #[hidden] pub record: &'a SuggestionRecord,
-        #[example = "b7c1"]
-        id: &str = |it| it.record.id,
+        #[example = "b7c1"] id: &str = |it| it.record.id,
         /// What its id would be.
-        #[example = "robots"]
-        skill_id: &str = |it| it.record.skill,
-        #[example = "Robots"]
-        title: &str = |it| it.record.title,
-        #[example = "robot arm gripper"]
-        keywords: &str = |it| it.record.keywords,
+        #[example = "robots"] skill_id: &str = |it| it.record.skill,
+        #[example = "Robots"] title: &str = |it| it.record.title,
+        #[example = "robot arm gripper"] keywords: &str = |it| it.record.keywords,
         /// Why it was suggested; written by a language model.
         #[example = "It moves a robot's arm, and no skill is about that."]
         reason: &str = |it| it.record.reason,
@@ -113,8 +100,7 @@ answer! {
         #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10/grasp"]
         tool_id: String = |it| format!("{}/{}", it.record.server_id, it.record.tool),
         /// `pending`, `approved` or `rejected`.
-        #[example = "pending"]
-        state: &str = |it| it.record.state,
+        #[example = "pending"] state: &str = |it| it.record.state,
         created_at: Moment<i64> = |it| Moment(it.record.created_at),
         decided_at: Moment<Option<i64>> = |it| Moment(it.record.decided_at),
         decided_by: Option<&str> = |it| it.record.decided_by,

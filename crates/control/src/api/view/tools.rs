@@ -10,16 +10,12 @@ use crate::skills::Assigned;
 answer! {
     /// A tool of a server.
     pub struct ToolView<'a> as "Tool" {
-        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10/create_issue"]
-        pub id: &'a str,
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10/create_issue"] pub id: &'a str,
         /// `server.tool`: what it is called with.
-        #[example = "github-mcp.create_issue"]
-        pub name: &'a str,
+        #[example = "github-mcp.create_issue"] pub name: &'a str,
         /// As its server calls it.
-        #[example = "create_issue"]
-        pub original_name: &'a str,
-        #[example = "Create a new GitHub issue"]
-        pub description: Option<&'a str>,
+        #[example = "create_issue"] pub original_name: &'a str,
+        #[example = "Create a new GitHub issue"] pub description: Option<&'a str>,
         #[hidden] pub input_schema: Option<&'a [u8]>,
         /// The JSON Schema of its arguments.
         #[example = {"type":"object"}]
@@ -44,10 +40,8 @@ answer! {
 answer! {
     /// The server of a tool.
     pub struct ToolServer<'a> as "ToolServer" {
-        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"]
-        pub id: &'a str,
-        #[example = "github-mcp"]
-        pub name: &'a str,
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"] pub id: &'a str,
+        #[example = "github-mcp"] pub name: &'a str,
         pub status: Status,
     }
 }
@@ -56,11 +50,9 @@ answer! {
     /// The tools of one server.
     pub struct ToolGroup<'a> as "ToolGroup" {
         /// The server's id.
-        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"]
-        pub id: &'a str,
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"] pub id: &'a str,
         /// The server's name.
-        #[example = "github-mcp"]
-        pub name: &'a str,
+        #[example = "github-mcp"] pub name: &'a str,
         pub status: Status,
         pub tools: Vec<ToolView<'a>>,
     }
@@ -71,8 +63,7 @@ answer! {
     pub struct ToolList<'a> as "ToolList" {
         pub servers: &'a [ToolGroup<'a>],
         /// Tools on all pages.
-        #[example = 1]
-        pub total: usize,
+        #[example = 1] pub total: usize,
         #[doc = NEXT_CURSOR]
         pub next_cursor: Option<&'a str>,
     }
@@ -83,16 +74,13 @@ answer! {
     pub struct ServerTools<'a> as "ServerTools" {
         #[hidden] pub group: &'a ToolGroup<'a>,
         /// The server's id.
-        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"]
-        id: &str = |it| it.group.id,
+        #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"] id: &str = |it| it.group.id,
         /// The server's name.
-        #[example = "github-mcp"]
-        name: &str = |it| it.group.name,
+        #[example = "github-mcp"] name: &str = |it| it.group.name,
         status: Status = |it| it.group.status,
         tools: Vec<ToolView<'_>> = |it| it.group.tools,
         /// Tools on all pages.
-        #[example = 1]
-        pub total: usize,
+        #[example = 1] pub total: usize,
         #[doc = NEXT_CURSOR]
         pub next_cursor: Option<&'a str>,
     }
@@ -137,10 +125,14 @@ pub const TOOL_RESULT: ObjectSchema = ObjectSchema::answer(
     "The tool's result as its server wrote it, and `metadata` as a last member. A tool whose \
      result has a `metadata` of its own keeps it; ours is then called `_trunkline`.",
     &[
-        optional("content", list(&Schema::AnyObject), ""),
+        optional("content", list(&Schema::AnyObject), "")
+            .example(r#"[{"type":"text","text":"{\"issue_number\": 123}"}]"#),
         optional("structuredContent", Schema::Anything, ""),
-        optional("isError", Schema::Bool, "The tool itself says that it failed."),
-        optional("metadata", Schema::Anything, "As `_trunkline`, unless it is the tool's own."),
+        optional("isError", Schema::Bool, "The tool itself says that it failed.").example("false"),
+        optional("metadata", Schema::Anything, "As `_trunkline`, unless it is the tool's own.")
+            .example(
+                r#"{"routed_to":"github-mcp","routing_time_ms":12.5,"execution_time_ms":450.2}"#,
+            ),
         optional("_trunkline", Schema::Object(&METADATA), "Where the tool has its own `metadata`."),
     ],
 );

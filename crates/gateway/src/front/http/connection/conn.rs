@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
-use trunkline_http::http_date;
 use crate::lock::{Mutex, rank};
+use trunkline_http::http_date;
 use trunkline_wire::Id;
 
 use crate::call::Client;

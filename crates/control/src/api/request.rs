@@ -1,0 +1,67 @@
+//! A request whose sender is known and may make it: what the handlers get.
+
+use trunkline_gateway::WebRequest;
+
+use super::etag;
+use super::handle::Answer;
+use super::input::Declared;
+use super::problem::Problem;
+use super::query;
+use super::route::Route;
+use super::router::Params;
+use crate::access::Principal;
+use crate::keys::By;
+use crate::platform::Platform;
+
+pub(in crate::api) struct Asked<'a> {
+    pub(in crate::api) platform: &'a Platform,
+    pub(in crate::api) route: &'static Route,
+    pub(in crate::api) params: &'a Params,
+    pub(in crate::api) visit: &'a WebRequest,
+    pub(in crate::api) principal: Principal,
+    pub(in crate::api) address: String,
+}
+
+impl Asked<'_> {
+    pub(in crate::api) fn by(&self) -> By<'_> {
+        By { principal: &self.principal, address: Some(&self.address), request_id: None }
+    }
+
+    pub(in crate::api) fn id(&self) -> &str {
+        self.params.get("id").unwrap_or_default()
+    }
+
+    pub(in crate::api) fn raw_query(&self) -> &str {
+        self.visit.query().unwrap_or_default()
+    }
+
+    pub(in crate::api) fn no_query(&self) -> Result<(), Problem> {
+        query::whole(self.route, self.raw_query()).map(drop)
+    }
+
+    pub(in crate::api) fn body(&self) -> Declared<'_> {
+        Declared { content_type: self.visit.headers.get("content-type"), bytes: &self.visit.body }
+    }
+
+    pub(in crate::api) fn if_match(&self) -> Vec<Vec<u8>> {
+        self.visit.headers.all("if-match").map(<[u8]>::to_vec).collect()
+    }
+
+    /// With a tag over the whole body, or nothing if the asker has it already.
+    pub(in crate::api) fn cached(&self, answer: Answer) -> Answer {
+        let tag = etag::list_tag(answer.body());
+        self.tagged(answer, tag)
+    }
+
+    /// Does the asker have what goes by this tag?
+    pub(in crate::api) fn has(&self, tag: &str) -> bool {
+        etag::is_known(self.visit.headers.all("if-none-match"), tag)
+    }
+
+    pub(in crate::api) fn tagged(&self, answer: Answer, tag: String) -> Answer {
+        match self.has(&tag) {
+            true => Answer::empty(304).header("ETag", tag),
+            false => answer.header("ETag", tag),
+        }
+    }
+}
