@@ -89,7 +89,7 @@ impl PageRequest<'_> {
             body,
             peer: self.visit.peer,
         };
-        self.house.api.inside(self.principal(), &visit).await
+        self.state.api.inside(self.principal(), &visit).await
     }
 
     /// May the request do this? For what is shown; what is done is decided by the API.

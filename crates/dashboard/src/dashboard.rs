@@ -60,25 +60,25 @@ impl Attachment for Dashboard {
         MOST_BODY
     }
 
-    fn visit(&self, visit: WebRequest, reply: WebReply) {
-        let house = Arc::clone(&self.0);
+    fn handle(&self, visit: WebRequest, reply: WebReply) {
+        let state = Arc::clone(&self.0);
         let platform = self.0.api.platform();
-        platform.tasks().spawn(async move { serve(&house, &visit, reply).await });
+        platform.tasks().spawn(async move { serve(&state, &visit, reply).await });
     }
 }
 
-async fn serve(house: &DashboardState, visit: &WebRequest, reply: WebReply) {
+async fn serve(state: &DashboardState, visit: &WebRequest, reply: WebReply) {
     let (route, params) = match routes::find(&visit.method, visit.path()) {
         RouteMatch::Route(route, params) => (route, params),
         RouteMatch::WrongMethod(allowed) => {
             let page = layout::bare_trouble(visit, &wrong_method(allowed));
             return page.header("Allow", allowed).send(reply);
         }
-        RouteMatch::Nothing => return missing(house, visit).send(reply),
+        RouteMatch::Nothing => return missing(state, visit).send(reply),
     };
     match route.access {
-        Access::Open => open(house, visit, route, &params).await.send(reply),
-        Access::Needs(_) => match enter(house, visit, route, params) {
+        Access::Open => open(state, visit, route, &params).await.send(reply),
+        Access::Needs(_) => match enter(state, visit, route, params) {
             Ok(request) if route.screen == Screen::Live => live::stream(&request, reply).await,
             Ok(request) => show(&request, route).await.send(reply),
             Err(page) => page.send(reply),
@@ -87,9 +87,9 @@ async fn serve(house: &DashboardState, visit: &WebRequest, reply: WebReply) {
 }
 
 /// What is there before anybody has signed in.
-async fn open(house: &DashboardState, visit: &WebRequest, route: Route, params: &[String]) -> Page {
+async fn open(state: &DashboardState, visit: &WebRequest, route: Route, params: &[String]) -> Page {
     if route.method == Method::Post
-        && let Err(foreign) = guard::is_own_page(&visit.headers, house.api.platform().public())
+        && let Err(foreign) = guard::is_own_page(&visit.headers, state.api.platform().public())
     {
         return layout::bare_trouble(visit, &refused(foreign));
     }
@@ -101,35 +101,35 @@ async fn open(house: &DashboardState, visit: &WebRequest, route: Route, params: 
                 |asset| Page::for_ever(asset.kind, asset.body.as_bytes().to_vec()),
             )
         }
-        Screen::SignInNow => sign_in::now(house, visit).await,
-        _ if session_of(house, visit).is_some() => Page::see_other(sign_in::next(visit)),
+        Screen::SignInNow => sign_in::now(state, visit).await,
+        _ if session_of(state, visit).is_some() => Page::see_other(sign_in::next(visit)),
         _ => sign_in::page(visit, 200, None),
     }
 }
 
 /// Who visits, if they may and a page of ours has sent this.
 fn enter<'a>(
-    house: &'a DashboardState,
+    state: &'a DashboardState,
     visit: &'a WebRequest,
     route: Route,
     params: Vec<String>,
 ) -> Result<PageRequest<'a>, Page> {
-    let session = session_of(house, visit).ok_or_else(|| to_sign_in(visit, route))?;
+    let session = session_of(state, visit).ok_or_else(|| to_sign_in(visit, route))?;
     let form = match route.method {
         Method::Get => Form::default(),
         Method::Post => Form::read_body(&visit.body),
     };
     if route.method == Method::Post {
         let shown = form.get("csrf").or_else(|| visit.headers.text("x-csrf"));
-        let own = guard::is_own_page(&visit.headers, house.api.platform().public())
+        let own = guard::is_own_page(&visit.headers, state.api.platform().public())
             .and_then(|()| guard::has_token(shown, &session.csrf));
         own.map_err(|foreign| layout::bare_trouble(visit, &refused(foreign)))?;
     }
     if visit.headers.get(LIVE).is_none() {
-        session.touch(house.now());
+        session.touch(state.now());
     }
     let query = Form::read(visit.query().unwrap_or_default());
-    Ok(PageRequest { house, visit, session, params, form, query })
+    Ok(PageRequest { state, visit, session, params, form, query })
 }
 
 async fn show(request: &PageRequest<'_>, route: Route) -> Page {
@@ -152,14 +152,14 @@ async fn show(request: &PageRequest<'_>, route: Route) -> Page {
 }
 
 /// The session of the request's cookie, if whoever began it would still be let in.
-pub(crate) fn session_of(house: &DashboardState, visit: &WebRequest) -> Option<Arc<Session>> {
+pub(crate) fn session_of(state: &DashboardState, visit: &WebRequest) -> Option<Arc<Session>> {
     let name = guard::session_cookie(&visit.headers);
     let id = guard::cookie(&visit.headers, &name)?;
-    let session = house.sessions.find(id, house.now())?;
-    if house.api.still_knows(&session.principal) {
+    let session = state.sessions.find(id, state.now())?;
+    if state.api.still_knows(&session.principal) {
         return Some(session);
     }
-    house.sessions.end(id);
+    state.sessions.end(id);
     None
 }
 
@@ -178,11 +178,11 @@ fn to_sign_in(visit: &WebRequest, route: Route) -> Page {
     }
 }
 
-fn missing(house: &DashboardState, visit: &WebRequest) -> Page {
-    match session_of(house, visit) {
+fn missing(state: &DashboardState, visit: &WebRequest) -> Page {
+    match session_of(state, visit) {
         Some(session) => {
             let (form, query) = (Form::default(), Form::default());
-            let request = PageRequest { house, visit, session, params: Vec::new(), form, query };
+            let request = PageRequest { state, visit, session, params: Vec::new(), form, query };
             layout::trouble(&request, &ApiError::nothing_here())
         }
         None => layout::bare_trouble(visit, &ApiError::nothing_here()),

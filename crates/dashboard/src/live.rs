@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// Tells until the page has gone, the session is over, or everything ends.
 pub(crate) async fn stream(request: &PageRequest<'_>, reply: WebReply) {
-    let platform = request.house.api.platform();
+    let platform = request.state.api.platform();
     let (_, mut news) = platform.listen(None);
     let ending = platform.is_ending();
     let headers: [(&str, &[u8]); 4] = [
@@ -73,8 +73,8 @@ pub(crate) async fn stream(request: &PageRequest<'_>, reply: WebReply) {
 
 /// Listening does not keep a session alive.
 fn is_good(request: &PageRequest<'_>) -> bool {
-    let house = request.house;
-    request.session.is_alive(house.now()) && house.api.still_knows(request.principal())
+    let state = request.state;
+    request.session.is_alive(state.now()) && state.api.still_knows(request.principal())
 }
 
 fn tell(stream: &WebStream, event: &str) -> bool {

@@ -27,7 +27,7 @@ pub(crate) struct DashboardState {
 
 #[derive(Debug)]
 pub(crate) struct PageRequest<'a> {
-    pub(crate) house: &'a DashboardState,
+    pub(crate) state: &'a DashboardState,
     pub(crate) visit: &'a WebRequest,
     pub(crate) session: Arc<Session>,
     /// What stood where the path has `{}`.

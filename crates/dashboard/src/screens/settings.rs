@@ -118,7 +118,7 @@ pub(super) async fn api_page(request: &PageRequest<'_>) -> Page {
 
 /// Keeps the choice in a cookie, and goes back to where it was made.
 pub(super) fn theme(request: &PageRequest<'_>) -> Page {
-    let secure = is_secure(request.house, request.visit);
+    let secure = is_secure(request.state, request.visit);
     let (value, age) = match request.form.get("theme") {
         Some(theme @ ("light" | "dark")) => (theme, "; Max-Age=31536000"),
         _ => ("", "; Max-Age=0"),

@@ -38,9 +38,9 @@ pub(crate) fn page(visit: &WebRequest, status: u16, wrong: Option<&str>) -> Page
 }
 
 /// Somebody has sent it.
-pub(crate) async fn now(house: &DashboardState, visit: &WebRequest) -> Page {
+pub(crate) async fn now(state: &DashboardState, visit: &WebRequest) -> Page {
     let source = visit.peer.ip();
-    let waiting = house.doorman.lock().wait(source, house.now());
+    let waiting = state.doorman.lock().wait(source, state.now());
     if let Some(wait) = waiting {
         let seconds = wait.as_secs() + 1;
         let words = format!("Too many wrong tokens. Try again in {seconds} s.");
@@ -48,14 +48,14 @@ pub(crate) async fn now(house: &DashboardState, visit: &WebRequest) -> Page {
     }
     let form = Form::read_body(&visit.body);
     let token = form.filled("token").unwrap_or_default();
-    let known = house.api.recognise(token, visit.peer).await;
+    let known = state.api.recognise(token, visit.peer).await;
     match known.and_then(|known| known.require(Action::ReadSelf).map(|()| known)) {
         Ok(principal) => {
-            house.doorman.lock().record_success(source);
-            begin(house, visit, principal, &place_of(form.get("next")))
+            state.doorman.lock().record_success(source);
+            begin(state, visit, principal, &place_of(form.get("next")))
         }
         Err(refusal) => {
-            house.doorman.lock().record_failure(source, house.now());
+            state.doorman.lock().record_failure(source, state.now());
             page(visit, 401, Some(words(refusal)))
         }
     }
@@ -65,10 +65,10 @@ pub(crate) fn out(request: &PageRequest<'_>) -> Page {
     let headers = &request.visit.headers;
     let name = guard::session_cookie(headers);
     if let Some(id) = guard::cookie(headers, &name) {
-        request.house.sessions.end(id);
+        request.state.sessions.end(id);
     }
     let cookie =
-        guard::set_cookie(&name, "", "; Max-Age=0", is_secure(request.house, request.visit));
+        guard::set_cookie(&name, "", "; Max-Age=0", is_secure(request.state, request.visit));
     Page::see_other("/sign-in").header("Set-Cookie", cookie)
 }
 
@@ -99,19 +99,19 @@ pub(crate) fn place_of(wanted: Option<&str>) -> String {
     if is_ours { wanted.to_owned() } else { "/".to_owned() }
 }
 
-pub(crate) fn is_secure(house: &DashboardState, visit: &WebRequest) -> bool {
-    guard::is_secure(&visit.headers, house.api.platform().public())
+pub(crate) fn is_secure(state: &DashboardState, visit: &WebRequest) -> bool {
+    guard::is_secure(&visit.headers, state.api.platform().public())
 }
 
-fn begin(house: &DashboardState, visit: &WebRequest, principal: Principal, next: &str) -> Page {
+fn begin(state: &DashboardState, visit: &WebRequest, principal: Principal, next: &str) -> Page {
     // A session that was there before ends: nobody goes on with what another has known.
     let name = guard::session_cookie(&visit.headers);
     if let Some(id) = guard::cookie(&visit.headers, &name) {
-        house.sessions.end(id);
+        state.sessions.end(id);
     }
-    match house.sessions.begin(principal, house.now()) {
+    match state.sessions.begin(principal, state.now()) {
         Ok(id) => {
-            let cookie = guard::set_cookie(&name, &id, "", is_secure(house, visit));
+            let cookie = guard::set_cookie(&name, &id, "", is_secure(state, visit));
             Page::see_other(next).header("Set-Cookie", cookie)
         }
         Err(error) => page(visit, 500, Some(&format!("Sign-in failed: {error}."))),

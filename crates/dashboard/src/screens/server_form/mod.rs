@@ -112,7 +112,7 @@ const FIX: &str = "Fix the highlighted fields";
 
 async fn shows_token(request: &PageRequest<'_>) -> bool {
     let Some(token) = request.form.filled(TOKEN) else { return false };
-    let shown = request.house.api.recognise(token, request.visit.peer).await;
+    let shown = request.state.api.recognise(token, request.visit.peer).await;
     shown.is_ok_and(|shown| shown.credential() == request.principal().credential())
 }
 

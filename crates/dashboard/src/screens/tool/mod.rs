@@ -29,7 +29,7 @@ pub(super) async fn show(request: &PageRequest<'_>) -> PageResult {
     let blank = argument_form::read(&tool.schema);
     let (entered, result) = match request.query.get("result") {
         None => (TrialInput::first(&blank, request.query.get("as") == Some("json")), None),
-        Some(id) => match request.house.trials.find(&request.session.csrf, &tool.id, id) {
+        Some(id) => match request.state.trials.find(&request.session.csrf, &tool.id, id) {
             Some(trial) => (TrialInput::sent(&trial.form), Some(trial.result)),
             None => (TrialInput::first(&blank, false), Some(gone())),
         },

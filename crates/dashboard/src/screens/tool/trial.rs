@@ -125,7 +125,7 @@ pub(crate) async fn attempt(request: &PageRequest<'_>) -> PageResult {
             Ok((entered, arguments)) => {
                 let result = called(request, &tool, &arguments).await;
                 let trial = Trial { form: request.form.clone(), result: result.clone() };
-                let trials = &request.house.trials;
+                let trials = &request.state.trials;
                 if let Some(id) = trials.keep(&request.session.csrf, &tool.id, trial) {
                     let place = format!("/tools/{}?result={id}", encode(&tool.id));
                     return Ok(Page::see_other(place));
