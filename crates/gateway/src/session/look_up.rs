@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use trunkline_catalog::{Behind, MetaTool, Origin};
+use trunkline_catalog::{Behind, MetaTool, ToolOrigin};
 use trunkline_search::Vector;
 use trunkline_wire::{decode, elements, encode_all_into, encode_into, member, members};
 
@@ -72,7 +72,7 @@ fn places(
     view: &View,
     snapshot: &Snapshot,
     only: Option<&str>,
-) -> Result<HashMap<String, (Origin, String)>, String> {
+) -> Result<HashMap<String, (ToolOrigin, String)>, String> {
     let seen = view.seen();
     let of_servers = seen.iter().filter_map(|(server, name)| {
         let place = snapshot.place_of_id(server.key.id())?;
