@@ -7,7 +7,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use trunkline_catalog::config::{self, Config, Rules, ServerSpec, Source, Transport};
+use trunkline_catalog::config::{self, Config, ConfigSource, Rules, ServerSpec, Transport};
 
 use crate::environment::Environment;
 
@@ -72,7 +72,7 @@ impl Files<'_> {
     /// set are empty: they are rarely part of the path of a config.
     fn servers(&self, path: &Path) -> Vec<ServerSpec> {
         let Ok(text) = (self.read)(path) else { return Vec::new() };
-        let source = Source { name: "", text: &text };
+        let source = ConfigSource { name: "", text: &text };
         let variable = |name: &str| self.environment.get(name).or_else(|| Some(String::new()));
         config::load(&source, Rules::Full, &variable).map_or_else(|_| Vec::new(), |it| it.servers)
     }
@@ -124,7 +124,7 @@ mod tests {
 
     fn named(entry: &str) -> Option<String> {
         let text = format!("{{\"mcpServers\":{{\"s\":{entry}}}}}");
-        let source = Source { name: "", text: text.as_bytes() };
+        let source = ConfigSource { name: "", text: text.as_bytes() };
         let config = config::load(&source, Rules::Full, &|_| None).unwrap();
         Some(named_config(&config.servers[0])?.to_string_lossy().into_owned())
     }

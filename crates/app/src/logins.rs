@@ -66,12 +66,12 @@ fn named(servers: &[ServerSpec]) -> Vec<Cidr> {
 
 #[cfg(test)]
 mod tests {
-    use trunkline_catalog::config::{Rules, Source, load};
+    use trunkline_catalog::config::{ConfigSource, Rules, load};
 
     use super::*;
 
     fn servers(text: &str) -> Vec<ServerSpec> {
-        let source = Source { name: "f", text: text.as_bytes() };
+        let source = ConfigSource { name: "f", text: text.as_bytes() };
         load(&source, Rules::Full, &|_| None).unwrap().servers
     }
 

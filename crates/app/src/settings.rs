@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trunkline_catalog::Exposure;
-use trunkline_catalog::config::{self, Config, Problems, Rules, ServerSpec, Source};
+use trunkline_catalog::config::{self, Config, ConfigSource, Problems, Rules, ServerSpec};
 use trunkline_catalog::name::{DEFAULT_SEPARATOR, Naming};
 use trunkline_control::trace::HEADERS;
 use trunkline_gateway::{Declared, GatewayInfo, Inherited, Limits, Logins, Options, Restart};
@@ -44,7 +44,7 @@ pub(crate) fn config_path(
 /// A config without any server.
 pub(crate) fn empty(wanted: &Wanted<'_>) -> Result<Config, SettingsError> {
     let rules = if wanted.simple { Rules::Simple } else { Rules::Full };
-    let source = Source { name: "(no config)", text: br#"{"mcpServers":{}}"# };
+    let source = ConfigSource { name: "(no config)", text: br#"{"mcpServers":{}}"# };
     config::load(&source, rules, &|_| None).map_err(SettingsError::Invalid)
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn load(
         })
     })?;
     let rules = if wanted.simple { Rules::Simple } else { Rules::Full };
-    let source = Source { name: &name, text: &text };
+    let source = ConfigSource { name: &name, text: &text };
     let config = config::load(&source, rules, &|name| environment.get(name));
     let mut config = config.map_err(SettingsError::Invalid)?;
     config.check_names(&wanted.naming()).map_err(SettingsError::Invalid)?;

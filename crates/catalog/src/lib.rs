@@ -11,8 +11,8 @@ pub mod place;
 mod template;
 
 pub use assemble::{
-    Behind, Catalog, CustomRoute, Exposure, MetaNames, MetaTool, Offer, Origin, Refusal, Route,
-    Scope, ToolRoute, custom_tools,
+    Behind, Catalog, CustomRoute, Exposure, MetaNames, MetaTool, Offer, Route, Scope,
+    SubtoolRefusal, ToolOrigin, ToolRoute, custom_tools,
 };
 pub use instructions::{ServerWords, instructions};
 pub use listing::{

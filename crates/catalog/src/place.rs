@@ -26,7 +26,7 @@ impl Span {
 
 /// Line and column as an editor shows them: both from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct LineColumn {
     pub line: usize,
     pub column: usize,
 }
@@ -46,10 +46,10 @@ impl<'t> Lines<'t> {
         Lines { text, starts }
     }
 
-    pub fn place(&self, offset: usize) -> Place {
+    pub fn place(&self, offset: usize) -> LineColumn {
         let line = self.starts.partition_point(|start| *start <= offset).max(1);
         let before = self.text.get(self.start_of(line)..offset).unwrap_or_default();
-        Place { line, column: before.chars().count() + 1 }
+        LineColumn { line, column: before.chars().count() + 1 }
     }
 
     /// The byte at which `line` starts.
@@ -78,7 +78,7 @@ pub(crate) fn after_byte_order_mark(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lines, Place};
+    use super::{LineColumn, Lines};
 
     #[test]
     fn places_count_characters_and_skip_the_byte_order_mark() {
@@ -93,7 +93,11 @@ mod tests {
             ("a\n", 2, (2, 1)),
         ];
         for (text, offset, (line, column)) in table {
-            assert_eq!(Lines::new(text).place(offset), Place { line, column }, "{text:?} {offset}");
+            assert_eq!(
+                Lines::new(text).place(offset),
+                LineColumn { line, column },
+                "{text:?} {offset}"
+            );
         }
     }
 

@@ -10,7 +10,7 @@ const TRAILER_LIMIT: usize = 16 * 1024;
 /// A body on its way in.
 #[derive(Debug)]
 pub struct Body {
-    state: State,
+    state: BodyState,
     /// Decoded bytes that may still come.
     budget: u64,
     /// Bytes of the extension or trailer skipped so far.
@@ -38,7 +38,7 @@ impl BadBody {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum State {
+enum BodyState {
     Length(u64),
     UntilClose,
     Size {
@@ -62,18 +62,18 @@ enum State {
     Bad(BadBody),
 }
 
-const NEXT_CHUNK: State = State::Size { value: 0, digits: 0 };
+const NEXT_CHUNK: BodyState = BodyState::Size { value: 0, digits: 0 };
 
 impl Body {
     /// `limit`: most decoded bytes of the whole body; `usize::MAX` for streams without an end.
     pub fn new(framing: Framing, limit: usize) -> Self {
         let budget = u64::try_from(limit).unwrap_or(u64::MAX);
         let state = match framing {
-            Framing::None | Framing::Length(0) => State::Complete,
-            Framing::Length(length) if length > budget => State::Bad(BadBody::TooLarge),
-            Framing::Length(length) => State::Length(length),
+            Framing::None | Framing::Length(0) => BodyState::Complete,
+            Framing::Length(length) if length > budget => BodyState::Bad(BadBody::TooLarge),
+            Framing::Length(length) => BodyState::Length(length),
             Framing::Chunked => NEXT_CHUNK,
-            Framing::UntilClose => State::UntilClose,
+            Framing::UntilClose => BodyState::UntilClose,
         };
         Self { state, budget, skipped: 0 }
     }
@@ -84,20 +84,21 @@ impl Body {
         let mut rest = input;
         loop {
             rest = match self.state {
-                State::Bad(bad) => return Err(bad),
-                State::Complete => break,
+                BodyState::Bad(bad) => return Err(bad),
+                BodyState::Complete => break,
                 _ if rest.is_empty() => break,
-                State::Length(left) => {
+                BodyState::Length(left) => {
                     let (left, rest) = pass(left, rest, out);
-                    self.state = if left == 0 { State::Complete } else { State::Length(left) };
+                    self.state =
+                        if left == 0 { BodyState::Complete } else { BodyState::Length(left) };
                     rest
                 }
-                State::Data(left) => {
+                BodyState::Data(left) => {
                     let (left, rest) = pass(left, rest, out);
-                    self.state = if left == 0 { State::DataCr } else { State::Data(left) };
+                    self.state = if left == 0 { BodyState::DataCr } else { BodyState::Data(left) };
                     rest
                 }
-                State::UntilClose => match self.spend(rest.len()) {
+                BodyState::UntilClose => match self.spend(rest.len()) {
                     Ok(()) => pass(u64::MAX, rest, out).1,
                     Err(bad) => return self.fail(bad),
                 },
@@ -115,20 +116,20 @@ impl Body {
     }
 
     pub fn is_complete(&self) -> bool {
-        matches!(self.state, State::Complete)
+        matches!(self.state, BodyState::Complete)
     }
 
     /// The stream has ended: was that the end of the body?
     pub fn end(&mut self) -> Result<(), BadBody> {
         match self.state {
-            State::Complete => Ok(()),
-            State::UntilClose => {
-                self.state = State::Complete;
+            BodyState::Complete => Ok(()),
+            BodyState::UntilClose => {
+                self.state = BodyState::Complete;
                 Ok(())
             }
-            State::Bad(bad) => Err(bad),
+            BodyState::Bad(bad) => Err(bad),
             _ => {
-                self.state = State::Bad(BadBody::Truncated);
+                self.state = BodyState::Bad(BadBody::Truncated);
                 Err(BadBody::Truncated)
             }
         }
@@ -136,44 +137,52 @@ impl Body {
 
     /// One byte of the framing. Lines end with CR LF and nothing else here: a lone LF or CR is
     /// where chunk readers disagree.
-    fn step(&mut self, state: State, byte: u8) -> Result<State, BadBody> {
+    fn step(&mut self, state: BodyState, byte: u8) -> Result<BodyState, BadBody> {
         match (state, byte) {
-            (State::Size { digits: 1.., value }, b'\r') => Ok(State::SizeLf(value)),
-            (State::Size { digits: 1.., value }, b' ' | b'\t' | b';') => {
+            (BodyState::Size { digits: 1.., value }, b'\r') => Ok(BodyState::SizeLf(value)),
+            (BodyState::Size { digits: 1.., value }, b' ' | b'\t' | b';') => {
                 self.skipped = 0;
-                Ok(if byte == b';' { State::Extension(value) } else { State::Padding(value) })
+                Ok(if byte == b';' {
+                    BodyState::Extension(value)
+                } else {
+                    BodyState::Padding(value)
+                })
             }
-            (State::Size { value, digits }, _) => {
+            (BodyState::Size { value, digits }, _) => {
                 let digit = char::from(byte).to_digit(16).ok_or(BadBody::BadChunk)?;
                 // Sixteen digits fill the number; zeros in front have no good reason.
                 let digits = if digits < 16 { digits + 1 } else { return Err(BadBody::BadChunk) };
-                Ok(State::Size { value: (value << 4) | u64::from(digit), digits })
+                Ok(BodyState::Size { value: (value << 4) | u64::from(digit), digits })
             }
-            (State::Padding(value) | State::Extension(value), b'\r') => Ok(State::SizeLf(value)),
-            (State::Padding(value), b';') => Ok(State::Extension(value)),
-            (State::Padding(_), b' ' | b'\t') => self.skip(state, EXTENSION_LIMIT),
-            (State::Extension(_), _) if is_text(byte) => self.skip(state, EXTENSION_LIMIT),
-            (State::SizeLf(0), b'\n') => {
+            (BodyState::Padding(value) | BodyState::Extension(value), b'\r') => {
+                Ok(BodyState::SizeLf(value))
+            }
+            (BodyState::Padding(value), b';') => Ok(BodyState::Extension(value)),
+            (BodyState::Padding(_), b' ' | b'\t') => self.skip(state, EXTENSION_LIMIT),
+            (BodyState::Extension(_), _) if is_text(byte) => self.skip(state, EXTENSION_LIMIT),
+            (BodyState::SizeLf(0), b'\n') => {
                 self.skipped = 0;
-                Ok(State::Trailer { blank: true })
+                Ok(BodyState::Trailer { blank: true })
             }
-            (State::SizeLf(size), b'\n') => {
+            (BodyState::SizeLf(size), b'\n') => {
                 self.budget = self.budget.checked_sub(size).ok_or(BadBody::TooLarge)?;
-                Ok(State::Data(size))
+                Ok(BodyState::Data(size))
             }
-            (State::DataCr, b'\r') => Ok(State::DataLf),
-            (State::DataLf, b'\n') => Ok(NEXT_CHUNK),
-            (State::Trailer { blank }, b'\r') => Ok(State::TrailerLf { blank }),
-            (State::Trailer { .. }, _) if is_text(byte) => {
-                self.skip(State::Trailer { blank: false }, TRAILER_LIMIT)
+            (BodyState::DataCr, b'\r') => Ok(BodyState::DataLf),
+            (BodyState::DataLf, b'\n') => Ok(NEXT_CHUNK),
+            (BodyState::Trailer { blank }, b'\r') => Ok(BodyState::TrailerLf { blank }),
+            (BodyState::Trailer { .. }, _) if is_text(byte) => {
+                self.skip(BodyState::Trailer { blank: false }, TRAILER_LIMIT)
             }
-            (State::TrailerLf { blank: true }, b'\n') => Ok(State::Complete),
-            (State::TrailerLf { blank: false }, b'\n') => Ok(State::Trailer { blank: true }),
+            (BodyState::TrailerLf { blank: true }, b'\n') => Ok(BodyState::Complete),
+            (BodyState::TrailerLf { blank: false }, b'\n') => {
+                Ok(BodyState::Trailer { blank: true })
+            }
             _ => Err(BadBody::BadChunk),
         }
     }
 
-    fn skip(&mut self, next: State, limit: usize) -> Result<State, BadBody> {
+    fn skip(&mut self, next: BodyState, limit: usize) -> Result<BodyState, BadBody> {
         self.skipped += 1;
         if self.skipped > limit { Err(BadBody::BadChunk) } else { Ok(next) }
     }
@@ -185,7 +194,7 @@ impl Body {
     }
 
     fn fail(&mut self, bad: BadBody) -> Result<usize, BadBody> {
-        self.state = State::Bad(bad);
+        self.state = BodyState::Bad(bad);
         Err(bad)
     }
 }

@@ -43,7 +43,7 @@ pub struct Events {
     after_cr: bool,
     /// The line being received is not wanted; its bytes are not kept.
     dropping: bool,
-    event: Pending,
+    event: PendingData,
     last_id: Vec<u8>,
     retry: Option<Duration>,
     /// The start of a line that was too long.
@@ -55,7 +55,7 @@ const HEAD: usize = 4 * 1024;
 
 /// The event being received, or the one just handed out.
 #[derive(Debug, Default)]
-struct Pending {
+struct PendingData {
     data: Data,
     joined: Vec<u8>,
     name: Vec<u8>,
@@ -75,7 +75,7 @@ enum Data {
     Joined,
 }
 
-enum Step {
+enum LineEffect {
     Next,
     Message,
     TooLong,
@@ -92,7 +92,7 @@ impl Events {
             begun: false,
             after_cr: false,
             dropping: false,
-            event: Pending::default(),
+            event: PendingData::default(),
             last_id: Vec::new(),
             retry: None,
             head: Vec::new(),
@@ -135,13 +135,13 @@ impl Events {
         loop {
             let step = match self.next_line() {
                 Some(line) => self.read(line),
-                None if self.passes_limit() => Step::TooLong,
+                None if self.passes_limit() => LineEffect::TooLong,
                 None => return None,
             };
             match step {
-                Step::Next => {}
-                Step::TooLong => return Some(Event::TooLong(&self.head)),
-                Step::Message => return Some(self.message()),
+                LineEffect::Next => {}
+                LineEffect::TooLong => return Some(Event::TooLong(&self.head)),
+                LineEffect::Message => return Some(self.message()),
             }
         }
     }
@@ -211,15 +211,15 @@ impl Events {
         Some(start..end)
     }
 
-    fn read(&mut self, range: Range<usize>) -> Step {
+    fn read(&mut self, range: Range<usize>) -> LineEffect {
         if std::mem::take(&mut self.dropping) {
-            return Step::Next;
+            return LineEffect::Next;
         }
         let line = self.buffer.get(range.clone()).unwrap_or_default();
         let (field, value) = match memchr::memchr(b':', line) {
             None if line.is_empty() => return self.dispatch(),
             None => (line, &[][..]),
-            Some(0) => return Step::Next,
+            Some(0) => return LineEffect::Next,
             Some(colon) => {
                 let (field, rest) = line.split_at_checked(colon).unwrap_or_default();
                 let value = rest.get(1..).unwrap_or_default();
@@ -247,11 +247,11 @@ impl Events {
             b"retry" => self.retry = milliseconds(value).or(self.retry),
             _ => {}
         }
-        Step::Next
+        LineEffect::Next
     }
 
     /// A blank line: the event is complete.
-    fn dispatch(&mut self) -> Step {
+    fn dispatch(&mut self) -> LineEffect {
         let event = &mut self.event;
         if event.has_id {
             // Also of an event that was too long: asking for it again would give it again.
@@ -259,9 +259,9 @@ impl Events {
         }
         if event.data == Data::None {
             event.clear();
-            return Step::Next;
+            return LineEffect::Next;
         }
-        Step::Message
+        LineEffect::Message
     }
 
     /// No line end in sight. Says whether the event has just become too long; then, and in a
@@ -285,7 +285,7 @@ impl Events {
             self.dropping = true;
             self.buffer.truncate(self.line);
             self.searched = self.line;
-            return over && !comment && matches!(self.event.overflow(), Step::TooLong);
+            return over && !comment && matches!(self.event.overflow(), LineEffect::TooLong);
         }
         false
     }
@@ -325,7 +325,7 @@ fn head(line: &[u8]) -> &[u8] {
     line.get(..HEAD).unwrap_or(line)
 }
 
-impl Pending {
+impl PendingData {
     /// Bytes that the data so far adds to a further line.
     fn held(&self) -> usize {
         match &self.data {
@@ -349,10 +349,14 @@ impl Pending {
         };
     }
 
-    fn overflow(&mut self) -> Step {
+    fn overflow(&mut self) -> LineEffect {
         self.data = Data::None;
         self.joined = Vec::new();
-        if std::mem::replace(&mut self.too_long, true) { Step::Next } else { Step::TooLong }
+        if std::mem::replace(&mut self.too_long, true) {
+            LineEffect::Next
+        } else {
+            LineEffect::TooLong
+        }
     }
 
     /// Forgets the event if its reader has had it.

@@ -20,7 +20,7 @@ pub(crate) enum Report {
     },
     /// Nothing was started.
     Failed {
-        step: Step,
+        step: LaunchStep,
         errno: i32,
     },
     /// The main process ended; others of its tree may be left.
@@ -32,7 +32,7 @@ pub(crate) enum Report {
 
 /// Where a launch failed: the same errno means different things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum LaunchStep {
     /// It was started, but its end would not be noticed.
     Watch,
     Receive,
@@ -71,7 +71,7 @@ impl Report {
             (1, _, _) => Some(Report::Starting),
             (2, server, _) => Some(Report::Started { server: pid(server)? }),
             (3, step, errno) => {
-                Some(Report::Failed { step: Step::unpack(step)?, errno: errno.cast_signed() })
+                Some(Report::Failed { step: LaunchStep::unpack(step)?, errno: errno.cast_signed() })
             }
             (4, code, _) => Some(Report::Exited(Exit::Code(code.cast_signed()))),
             (5, signal, _) => Some(Report::Exited(Exit::Signal(signal.cast_signed()))),
@@ -102,16 +102,21 @@ impl Order {
     }
 }
 
-impl Step {
-    const ALL: [Step; 5] =
-        [Step::Watch, Step::Receive, Step::EnterDirectory, Step::FindCommand, Step::Execute];
+impl LaunchStep {
+    const ALL: [LaunchStep; 5] = [
+        LaunchStep::Watch,
+        LaunchStep::Receive,
+        LaunchStep::EnterDirectory,
+        LaunchStep::FindCommand,
+        LaunchStep::Execute,
+    ];
 
     fn pack(self) -> u32 {
         self as u32
     }
 
-    fn unpack(number: u32) -> Option<Step> {
-        Step::ALL.into_iter().find(|step| step.pack() == number)
+    fn unpack(number: u32) -> Option<LaunchStep> {
+        LaunchStep::ALL.into_iter().find(|step| step.pack() == number)
     }
 }
 
@@ -148,7 +153,7 @@ mod tests {
 
     use rustix::process::Pid;
 
-    use super::{Order, Report, Step};
+    use super::{LaunchStep, Order, Report};
     use crate::exit::Exit;
 
     #[test]
@@ -162,7 +167,7 @@ mod tests {
             Report::Exited(Exit::Lost),
             Report::Gone,
         ];
-        reports.extend(Step::ALL.map(|step| Report::Failed { step, errno: 2 }));
+        reports.extend(LaunchStep::ALL.map(|step| Report::Failed { step, errno: 2 }));
         for report in reports {
             assert_eq!(Report::unpack(report.pack()), Some(report));
         }

@@ -10,7 +10,7 @@ use crate::dot;
 use crate::fuse::{self, Parts};
 use crate::lexical::Lexical;
 use crate::model::Model;
-use crate::scratch::{Pool, Scratch};
+use crate::scratch::{Scratch, ScratchPool};
 use crate::top;
 use crate::vector::{self, Vector};
 
@@ -57,7 +57,7 @@ pub struct Index {
     model: &'static Model,
     /// The slots of each server's tools.
     servers: BTreeMap<Box<str>, Vec<u32>>,
-    slots: Vec<Option<Entry>>,
+    slots: Vec<Option<IndexedTool>>,
     free: Vec<u32>,
     /// One row a slot, and what a row's step is worth; 0 where the tool points nowhere.
     rows: Vec<i8>,
@@ -65,11 +65,11 @@ pub struct Index {
     lexical: Lexical,
     /// Tools by name in lower case.
     names: HashMap<Box<str>, Vec<u32>, FixedState>,
-    scratch: Pool,
+    scratch: ScratchPool,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct IndexedTool {
     server: Box<str>,
     /// What the server is called, in lower case.
     called: Arc<str>,
@@ -91,7 +91,7 @@ impl Index {
             scales: Vec::new(),
             lexical: Lexical::new(),
             names: HashMap::default(),
-            scratch: Pool::default(),
+            scratch: ScratchPool::default(),
         }
     }
 
@@ -169,7 +169,7 @@ impl Index {
             let external = tool.vector.clone();
             let (server, called) = (key.into(), Arc::clone(called));
             let (name, renamed) = (tool.name.into(), tool.renamed.map(Into::into));
-            *place = Some(Entry { server, called, name, renamed, external });
+            *place = Some(IndexedTool { server, called, name, renamed, external });
         }
         slot
     }
@@ -212,7 +212,7 @@ impl Index {
         let is_open = |slot| self.is_open(slot, query);
         let best = top::best(self.within(query, scores), query.limit, is_open, place);
         let hits = best.into_iter().filter_map(|(slot, score)| {
-            let Entry { server, name, .. } = self.entry(slot)?;
+            let IndexedTool { server, name, .. } = self.entry(slot)?;
             let at = index(slot);
             let parts = Parts::new(*words.get(at)?, most, *cosines.get(at)?);
             let parts = Parts { exact: exact.contains(&slot), ..parts };
@@ -315,7 +315,7 @@ impl Index {
         slots
     }
 
-    fn entry(&self, slot: u32) -> Option<&Entry> {
+    fn entry(&self, slot: u32) -> Option<&IndexedTool> {
         self.slots.get(index(slot))?.as_ref()
     }
 }

@@ -13,12 +13,12 @@ pub(crate) struct Scratch {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Pool(Mutex<Vec<Scratch>>);
+pub(crate) struct ScratchPool(Mutex<Vec<Scratch>>);
 
 /// Searches at a time that are worth keeping room for.
 const KEPT: usize = 2;
 
-impl Pool {
+impl ScratchPool {
     pub(crate) fn take(&self) -> Scratch {
         self.0.lock().pop().unwrap_or_default()
     }

@@ -96,10 +96,10 @@ impl Classifier {
         server: &Server<'_>,
         tools: &[Tool<'_>],
     ) -> Vec<Vec<Judgement>> {
-        let about = Seen::new(self, model, OF_SERVER, &document::server_text(server));
+        let about = Features::new(self, model, OF_SERVER, &document::server_text(server));
         let own: Vec<Option<Vec<f32>>> = tools
             .iter()
-            .map(|tool| Seen::new(self, model, OF_TOOL, &document::text(server, tool)))
+            .map(|tool| Features::new(self, model, OF_TOOL, &document::text(server, tool)))
             .map(|tool| self.logits(&about, &tool))
             .collect();
         let together = mean(own.iter().flatten(), self.skills.len());
@@ -112,7 +112,7 @@ impl Classifier {
     }
 
     /// What is said for each skill; `None` if neither the server nor the tool points anywhere.
-    fn logits(&self, server: &Seen, tool: &Seen) -> Option<Vec<f32>> {
+    fn logits(&self, server: &Features, tool: &Features) -> Option<Vec<f32>> {
         if server.vector.is_empty() && tool.vector.is_empty() {
             return None;
         }
@@ -157,14 +157,14 @@ impl Classifier {
 
 /// A text as the head sees it: where it points, and which words it has.
 #[derive(Debug)]
-struct Seen {
+struct Features {
     vector: Vec<f32>,
     buckets: Vec<usize>,
     /// What each word counts: a long text counts no more than a short one.
     weight: f32,
 }
 
-impl Seen {
+impl Features {
     #[expect(clippy::cast_precision_loss, reason = "a text has fewer words than 2^24")]
     fn new(head: &Classifier, model: &Model, kind: u8, text: &str) -> Self {
         let vector = model.embed(text).map(|vector| vector.numbers().collect()).unwrap_or_default();
@@ -231,7 +231,7 @@ mod tests {
                 .iter()
                 .map(|bucket| bucket.as_u64().unwrap())
                 .collect();
-            let seen = Seen::new(head, model, kind, text).buckets;
+            let seen = Features::new(head, model, kind, text).buckets;
             assert_eq!(seen.iter().map(|&b| b as u64).collect::<Vec<_>>(), expected, "{which}");
         }
     }

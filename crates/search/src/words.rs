@@ -26,10 +26,10 @@ pub(crate) fn words(text: &str) -> Vec<Word> {
     let mut run = Vec::new();
     for char in text.chars() {
         match kind(char) {
-            Kind::Letter => run.push(char),
-            Kind::Mark => {}
-            Kind::Between => close(&mut found, &mut run),
-            Kind::Sign => {
+            CharKind::Letter => run.push(char),
+            CharKind::Mark => {}
+            CharKind::Between => close(&mut found, &mut run),
+            CharKind::Sign => {
                 close(&mut found, &mut run);
                 found.push(Word { parts: vec![char.to_string()] });
             }
@@ -40,7 +40,7 @@ pub(crate) fn words(text: &str) -> Vec<Word> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Kind {
+enum CharKind {
     Letter,
     /// A word of its own.
     Sign,
@@ -50,14 +50,14 @@ enum Kind {
 }
 
 /// Ranges rather than Unicode's categories: the training side must agree to the letter.
-fn kind(char: char) -> Kind {
+fn kind(char: char) -> CharKind {
     match u32::from(char) {
-        0..0x80 if char.is_ascii_alphanumeric() => Kind::Letter,
-        0x300..=0x36F => Kind::Mark,
-        0xD7 | 0xF7 => Kind::Between,
-        0xC0..=0x24F | 0x370..=0x10FF | 0x1E00..=0x1FFF | 0xAC00..=0xD7AF => Kind::Letter,
-        0x2E80..=0x30FF | 0x3400..=0x9FFF | 0xF900..=0xFAFF | 0x2_0000..=0x3_FFFF => Kind::Sign,
-        _ => Kind::Between,
+        0..0x80 if char.is_ascii_alphanumeric() => CharKind::Letter,
+        0x300..=0x36F => CharKind::Mark,
+        0xD7 | 0xF7 => CharKind::Between,
+        0xC0..=0x24F | 0x370..=0x10FF | 0x1E00..=0x1FFF | 0xAC00..=0xD7AF => CharKind::Letter,
+        0x2E80..=0x30FF | 0x3400..=0x9FFF | 0xF900..=0xFAFF | 0x2_0000..=0x3_FFFF => CharKind::Sign,
+        _ => CharKind::Between,
     }
 }
 
@@ -100,7 +100,7 @@ fn fold(char: char, into: &mut String) {
     } else if u32::from(char) >= 0x2000 {
         into.extend(char.to_lowercase());
     } else {
-        into.extend(char.to_lowercase().nfd().filter(|&c| kind(c) != Kind::Mark));
+        into.extend(char.to_lowercase().nfd().filter(|&c| kind(c) != CharKind::Mark));
     }
 }
 

@@ -7,8 +7,8 @@ use std::io::{self, BufRead, Write};
 use std::path::Path;
 
 use trunkline_store::{
-    AuditKey, Change, NewAudit, Options, ServerRecord, Store, StoreError, StoreUrl, Transport,
-    Verdict, Wanted,
+    AuditKey, AuditVerdict, Change, DesiredState, NewAudit, Options, ServerRecord, Store,
+    StoreError, StoreUrl, Transport,
 };
 
 fn main() -> Result<(), String> {
@@ -32,7 +32,7 @@ async fn obey(path: &Path) -> Result<(), String> {
             ["flood", name] => flood(&store, name).await?,
             ["servers"] => spelt(names(&store).await),
             ["verify"] => match store.verify_audit().await {
-                Ok(Verdict::Verified { records, .. }) => format!("whole {records}"),
+                Ok(AuditVerdict::Verified { records, .. }) => format!("whole {records}"),
                 other => format!("{other:?}"),
             },
             ["remove", file] => format!("{:?}", std::fs::remove_file(file)),
@@ -65,7 +65,7 @@ async fn put(store: &Store, name: &str, size: usize) -> Result<String, StoreErro
         transport: Transport::Stdio,
         config: "{}".to_owned(),
         auto_connect: false,
-        wanted: Wanted::Disconnected,
+        wanted: DesiredState::Disconnected,
         health_check_url: None,
         created_at: 0,
         updated_at: 0,

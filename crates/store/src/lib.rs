@@ -19,14 +19,14 @@ mod store;
 mod url;
 mod value;
 
-pub use audit::{AuditFilter, AuditHead, AuditKey, AuditRecord, NewAudit, TextMatch, Verdict};
+pub use audit::{AuditFilter, AuditHead, AuditKey, AuditRecord, AuditVerdict, NewAudit, TextMatch};
 pub use change::{Change, Committed};
 pub use changes::Changes;
 pub use error::StoreError;
 pub use records::{
-    BY_HAND, CredentialRecord, GrantRecord, HealthSample, KeyRecord, NewTool, OF_THE_FILE, PENDING,
-    PendingLogin, ServerRecord, SkillRecord, SuggestionRecord, ToolRecord, ToolSkillsRecord,
-    Transport, Wanted,
+    BY_HAND, CredentialRecord, DesiredState, GrantRecord, HealthSample, KeyRecord, NewTool,
+    OF_THE_FILE, PENDING, PendingLogin, ServerRecord, SkillRecord, SuggestionRecord, ToolRecord,
+    ToolSkillsRecord, Transport,
 };
 pub use store::{Options, Store};
 pub use url::{StoreUrl, UrlError};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::audit::{self, AuditFilter, AuditHead, AuditKey, AuditRecord, NewAudit, Verdict};
+use crate::audit::{self, AuditFilter, AuditHead, AuditKey, AuditRecord, AuditVerdict, NewAudit};
 use crate::change::{self, Change, Committed};
 use crate::changes::Changes;
 use crate::error::StoreError;
@@ -12,9 +12,9 @@ use crate::postgres::Pool;
 use crate::records::{CredentialRecord, GrantRecord, HealthSample, KeyRecord, NewTool};
 use crate::records::{PendingLogin, ServerRecord, ToolRecord};
 use crate::records::{credential, grant, health, key, lease, pending, server, setting, tool};
-use crate::session::{Doing, Mode, Session};
+use crate::session::{Doing, Session, TransactionMode};
 use crate::sqlite::Worker;
-use crate::url::{Place, StoreUrl};
+use crate::url::{StoreLocation, StoreUrl};
 
 /// Cheap to clone. Every operation is one transaction; a caller that stops waiting either prevents
 /// it or lets it be done whole.
@@ -41,8 +41,8 @@ impl Store {
     /// Opens the database and brings it to the schema of this version.
     pub async fn open(url: &StoreUrl, options: Options) -> Result<Self, StoreError> {
         let backend = match &url.0 {
-            Place::Sqlite(path) => Backend::Sqlite(Worker::open(path.clone()).await?),
-            Place::Postgres(address) => Backend::Postgres(Pool::open(address).await?),
+            StoreLocation::Sqlite(path) => Backend::Sqlite(Worker::open(path.clone()).await?),
+            StoreLocation::Postgres(address) => Backend::Postgres(Pool::open(address).await?),
         };
         Ok(Self { backend, keys: options.audit_keys.into() })
     }
@@ -389,7 +389,7 @@ impl Store {
     }
 
     /// Checks the whole log, some records at a time: others may go on writing.
-    pub async fn verify_audit(&self) -> Result<Verdict, StoreError> {
+    pub async fn verify_audit(&self) -> Result<AuditVerdict, StoreError> {
         let keys = Arc::clone(&self.keys);
         let mut checker = self
             .read(|session| Box::pin(async move { audit::begin(session, &keys).await }))
@@ -422,19 +422,19 @@ impl Store {
         &self,
         operation: impl for<'a> FnOnce(&'a mut Session) -> Doing<'a, T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.run(Mode::Read, operation).await
+        self.run(TransactionMode::Read, operation).await
     }
 
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         operation: impl for<'a> FnOnce(&'a mut Session) -> Doing<'a, T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.run(Mode::Write, operation).await
+        self.run(TransactionMode::Write, operation).await
     }
 
     async fn run<T: Send + 'static>(
         &self,
-        mode: Mode,
+        mode: TransactionMode,
         operation: impl for<'a> FnOnce(&'a mut Session) -> Doing<'a, T> + Send + 'static,
     ) -> Result<T, StoreError> {
         match &self.backend {

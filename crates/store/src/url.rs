@@ -7,16 +7,16 @@ use thiserror::Error;
 use trunkline_http::decode;
 
 #[derive(Clone)]
-pub struct StoreUrl(pub(crate) Place);
+pub struct StoreUrl(pub(crate) StoreLocation);
 
 #[derive(Clone)]
-pub(crate) enum Place {
+pub(crate) enum StoreLocation {
     Sqlite(PathBuf),
-    Postgres(Box<Address>),
+    Postgres(Box<PostgresAddress>),
 }
 
 #[derive(Clone)]
-pub(crate) struct Address {
+pub(crate) struct PostgresAddress {
     pub(crate) config: tokio_postgres::Config,
     pub(crate) tls: Tls,
     /// As it may be shown.
@@ -58,8 +58,8 @@ impl StoreUrl {
     /// Where it is on this machine, if it is a file here.
     pub fn file(&self) -> Option<&Path> {
         match &self.0 {
-            Place::Sqlite(path) => Some(path),
-            Place::Postgres(_) => None,
+            StoreLocation::Sqlite(path) => Some(path),
+            StoreLocation::Postgres(_) => None,
         }
     }
 
@@ -72,27 +72,27 @@ impl StoreUrl {
             return Ok(Self::sqlite(Path::new(path)));
         }
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-            return address(text).map(|address| Self(Place::Postgres(Box::new(address))));
+            return address(text).map(|address| Self(StoreLocation::Postgres(Box::new(address))));
         }
         Err(UrlError::Unknown)
     }
 
     /// Is it a file in this directory?
     pub fn is_in(&self, directory: &Path) -> bool {
-        matches!(&self.0, Place::Sqlite(path) if path.parent() == Some(directory))
+        matches!(&self.0, StoreLocation::Sqlite(path) if path.parent() == Some(directory))
     }
 
     /// The file at this path, which may have any name.
     pub fn sqlite(path: &Path) -> Self {
-        Self(Place::Sqlite(path.to_owned()))
+        Self(StoreLocation::Sqlite(path.to_owned()))
     }
 }
 
 impl fmt::Display for StoreUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Place::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
-            Place::Postgres(address) => f.write_str(&address.shown),
+            StoreLocation::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            StoreLocation::Postgres(address) => f.write_str(&address.shown),
         }
     }
 }
@@ -104,7 +104,7 @@ impl fmt::Debug for StoreUrl {
 }
 
 /// The settings of TLS are ours to read: the driver knows only some of them.
-fn address(text: &str) -> Result<Address, UrlError> {
+fn address(text: &str) -> Result<PostgresAddress, UrlError> {
     let (base, query) = text.split_once('?').unwrap_or((text, ""));
     let (mut mode, mut root, mut rest) = (None, None, Vec::new());
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -141,7 +141,7 @@ fn address(text: &str) -> Result<Address, UrlError> {
         }
     });
     let shown = shown(&config);
-    Ok(Address { config, tls, shown })
+    Ok(PostgresAddress { config, tls, shown })
 }
 
 /// The driver's errors name the option, not its value.
@@ -225,7 +225,7 @@ mod tests {
         ];
         for (query, expected) in table {
             let url = StoreUrl::parse(&format!("postgres://u@db/t{query}")).unwrap();
-            let Place::Postgres(address) = url.0 else { panic!("{query}") };
+            let StoreLocation::Postgres(address) = url.0 else { panic!("{query}") };
             assert_eq!(address.tls, expected, "{query}");
         }
     }

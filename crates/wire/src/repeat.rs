@@ -11,12 +11,12 @@ use crate::splice::Span;
 const LONGEST: usize = 1024;
 
 thread_local! {
-    static LAST: RefCell<Known> = const { RefCell::new(Known::NONE) };
+    static LAST: RefCell<KnownMeta> = const { RefCell::new(KnownMeta::NONE) };
 }
 
 /// A `_meta` and what is in it, counted from its own beginning.
 #[derive(Debug)]
-struct Known {
+struct KnownMeta {
     bytes: Vec<u8>,
     number: u64,
     found: [Option<Span>; 4],
@@ -25,7 +25,7 @@ struct Known {
 /// The last number that was given to a `_meta`.
 static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
 
-impl Known {
+impl KnownMeta {
     const NONE: Self = Self { bytes: Vec::new(), number: 0, found: [None; 4] };
 }
 

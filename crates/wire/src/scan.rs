@@ -3,13 +3,13 @@
 use crate::fault::{Fault, FaultKind};
 use crate::message::{Kind, Message, Params};
 use crate::repeat;
-use crate::skip::{Broken, Text, Walk, colon, plain_string, string, value, white};
+use crate::skip::{Broken, ScannedText, Walk, colon, plain_string, string, value, white};
 use crate::splice::Span;
 use crate::text;
 
 /// Scans one message. `bytes` is a line without its newline.
 pub fn scan(bytes: &[u8]) -> Result<Message<'_>, Fault> {
-    let text = Text::new(bytes);
+    let text = ScannedText::new(bytes);
     let mut envelope = Envelope::default();
     let outcome = envelope.read(&text).and_then(|()| envelope.kind(&text));
     match outcome.map_err(|at| text.why(at)) {
@@ -36,7 +36,7 @@ fn is_whole(bytes: &[u8], id: Span) -> bool {
     matches!(bytes.get(white(bytes, id.end())), Some(b',' | b'}'))
 }
 
-type Step<T> = Result<T, Broken>;
+type Scanned<T> = Result<T, Broken>;
 
 #[derive(Default)]
 struct Envelope {
@@ -69,7 +69,7 @@ impl Envelope {
         }
     }
 
-    fn read(&mut self, bytes: &Text<'_>) -> Step<()> {
+    fn read(&mut self, bytes: &ScannedText<'_>) -> Scanned<()> {
         let end = if bytes.starts_with(OPENING) {
             self.jsonrpc = Some(OPENING_VERSION);
             let at = keep(&mut self.id, "id", bytes, white(bytes, OPENING.len()))?;
@@ -93,7 +93,7 @@ impl Envelope {
     }
 
     /// Over `CALL`, which starts at `at`, and the rest of its `params`.
-    fn call(&mut self, bytes: &Text<'_>, at: usize) -> Walk {
+    fn call(&mut self, bytes: &ScannedText<'_>, at: usize) -> Walk {
         self.method = Some(Span::new(at + CALL_METHOD.0, at + CALL_METHOD.1));
         let (params, start) = (&mut self.params, at + CALL_PARAMS);
         let behind_name =
@@ -104,7 +104,7 @@ impl Envelope {
         Ok(end)
     }
 
-    fn member(&mut self, bytes: &Text<'_>, key: &[u8], at: usize) -> Walk {
+    fn member(&mut self, bytes: &ScannedText<'_>, key: &[u8], at: usize) -> Walk {
         match key {
             b"params" => {
                 let end = if bytes.get(at) == Some(&b'{') {
@@ -143,7 +143,7 @@ impl Envelope {
     }
 
     /// Checks the envelope's rules and says what the message is. The method loses its quotes here.
-    fn kind(&mut self, bytes: &Text<'_>) -> Step<Kind> {
+    fn kind(&mut self, bytes: &ScannedText<'_>) -> Scanned<Kind> {
         let is_two = |span: Span| span.of(bytes) == b"\"2.0\"";
         if !self.jsonrpc.is_some_and(is_two) {
             return Err(bytes.refuse(FaultKind::NotJsonRpc, 0));
@@ -179,7 +179,7 @@ const COMPLETE: &[u8] = br#"{"resultType":"complete""#;
 const COMPLETE_TYPE: (usize, usize) = (14, 24);
 
 /// Over the object `result` at `at`.
-fn result(kind: &mut Option<Span>, bytes: &Text<'_>, at: usize) -> Walk {
+fn result(kind: &mut Option<Span>, bytes: &ScannedText<'_>, at: usize) -> Walk {
     let complete = bytes.get(at..).is_some_and(|rest| rest.starts_with(COMPLETE));
     if complete {
         *kind = Some(Span::new(at + COMPLETE_TYPE.0, at + COMPLETE_TYPE.1));
@@ -196,7 +196,7 @@ fn result(kind: &mut Option<Span>, bytes: &Text<'_>, at: usize) -> Walk {
 
 /// Over the object `error` at `at`. Of a member that appears twice the last counts, as it does for
 /// clients.
-fn error(unreadable: &mut Option<&'static str>, bytes: &Text<'_>, at: usize) -> Walk {
+fn error(unreadable: &mut Option<&'static str>, bytes: &ScannedText<'_>, at: usize) -> Walk {
     let (mut code, mut message) = (None, None);
     let end = object(bytes, at, |key, at| {
         let end = value(bytes, at)?;
@@ -225,7 +225,7 @@ fn is_integer(token: &[u8]) -> bool {
     number.is_some_and(|number| number.fract() == 0.0 && number.abs() <= LARGEST)
 }
 
-fn params_member(params: &mut Params, bytes: &Text<'_>, key: &[u8], at: usize) -> Walk {
+fn params_member(params: &mut Params, bytes: &ScannedText<'_>, key: &[u8], at: usize) -> Walk {
     match key {
         b"name" => keep(&mut params.name, "params.name", bytes, at),
         b"arguments" => keep(&mut params.arguments, "params.arguments", bytes, at),
@@ -257,7 +257,7 @@ fn params_member(params: &mut Params, bytes: &Text<'_>, key: &[u8], at: usize) -
 
 /// Over the object `_meta` at `at`. Every request of the stateless era has the same long keys in it:
 /// they are known by their first look.
-fn meta(params: &mut Params, bytes: &Text<'_>, at: usize) -> Walk {
+fn meta(params: &mut Params, bytes: &ScannedText<'_>, at: usize) -> Walk {
     let mut at = white(bytes, at + 1);
     if bytes.get(at) == Some(&b'}') {
         return Ok(at + 1);
@@ -297,7 +297,7 @@ fn usual_key(rest: &[u8]) -> Option<(&'static [u8], usize)> {
     Some((found.as_bytes().get(1..found.len() - 2)?, found.len()))
 }
 
-fn meta_member(params: &mut Params, bytes: &Text<'_>, key: &[u8], at: usize) -> Walk {
+fn meta_member(params: &mut Params, bytes: &ScannedText<'_>, key: &[u8], at: usize) -> Walk {
     const VERSION: &[u8] = reserved!("protocolVersion").as_bytes();
     const CAPABILITIES: &[u8] = reserved!("clientCapabilities").as_bytes();
     const LEVEL: &[u8] = reserved!("logLevel").as_bytes();
@@ -316,7 +316,11 @@ fn meta_member(params: &mut Params, bytes: &Text<'_>, key: &[u8], at: usize) -> 
 /// Walks over the object at `at`; `member` is told each key and where its value starts, and
 /// returns where that value ends.
 #[inline]
-fn object(bytes: &Text<'_>, at: usize, mut member: impl FnMut(&[u8], usize) -> Walk) -> Walk {
+fn object(
+    bytes: &ScannedText<'_>,
+    at: usize,
+    mut member: impl FnMut(&[u8], usize) -> Walk,
+) -> Walk {
     let at = white(bytes, at + 1);
     if bytes.get(at) == Some(&b'}') {
         return Ok(at + 1);
@@ -328,7 +332,7 @@ fn object(bytes: &Text<'_>, at: usize, mut member: impl FnMut(&[u8], usize) -> W
 /// Goes on behind a member's value.
 #[inline]
 fn more_members(
-    bytes: &Text<'_>,
+    bytes: &ScannedText<'_>,
     mut at: usize,
     mut member: impl FnMut(&[u8], usize) -> Walk,
 ) -> Walk {
@@ -343,7 +347,11 @@ fn more_members(
 }
 
 #[inline]
-fn one_member(bytes: &Text<'_>, at: usize, member: &mut impl FnMut(&[u8], usize) -> Walk) -> Walk {
+fn one_member(
+    bytes: &ScannedText<'_>,
+    at: usize,
+    member: &mut impl FnMut(&[u8], usize) -> Walk,
+) -> Walk {
     if let Some(end) = plain_string(bytes, at) {
         let key = bytes.get(at + 1..end - 1).unwrap_or_default();
         return member(key, colon(bytes, end)?);
@@ -356,14 +364,19 @@ fn one_member(bytes: &Text<'_>, at: usize, member: &mut impl FnMut(&[u8], usize)
 }
 
 #[inline]
-fn keep(slot: &mut Option<Span>, name: &'static str, bytes: &Text<'_>, at: usize) -> Walk {
+fn keep(slot: &mut Option<Span>, name: &'static str, bytes: &ScannedText<'_>, at: usize) -> Walk {
     let end = value(bytes, at)?;
     set(slot, name, bytes, Span::new(at, end))?;
     Ok(end)
 }
 
 #[inline]
-fn set(slot: &mut Option<Span>, name: &'static str, bytes: &Text<'_>, span: Span) -> Step<()> {
+fn set(
+    slot: &mut Option<Span>,
+    name: &'static str,
+    bytes: &ScannedText<'_>,
+    span: Span,
+) -> Scanned<()> {
     if slot.is_some() {
         return Err(bytes.refuse(FaultKind::Duplicate(name), span.start()));
     }
@@ -371,7 +384,7 @@ fn set(slot: &mut Option<Span>, name: &'static str, bytes: &Text<'_>, span: Span
     Ok(())
 }
 
-fn unquoted(bytes: &Text<'_>, span: Span) -> Step<Span> {
+fn unquoted(bytes: &ScannedText<'_>, span: Span) -> Scanned<Span> {
     match span.of(bytes) {
         [b'"', .., b'"'] => Ok(Span::new(span.start() + 1, span.end() - 1)),
         _ => Err(bytes.refuse(FaultKind::WrongType("method"), span.start())),

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use crate::skip::{Text, colon, string, value, white};
+use crate::skip::{ScannedText, colon, string, value, white};
 use crate::splice::Span;
 use crate::text;
 
 /// Where the elements of the array `bytes` lie; nothing if it is not an array.
 pub fn elements(bytes: &[u8]) -> impl Iterator<Item = Span> {
-    let text = Text::new(bytes);
+    let text = ScannedText::new(bytes);
     let mut at = opening(bytes, b'[');
     std::iter::from_fn(move || {
         let start = at.filter(|at| bytes.get(*at) != Some(&b']'))?;
@@ -21,7 +21,7 @@ pub fn elements(bytes: &[u8]) -> impl Iterator<Item = Span> {
 /// The members of the object `bytes`: each key and where its value lies; nothing if it is not an
 /// object. A key that holds a lone surrogate comes as empty text.
 pub fn members(bytes: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Span)> {
-    let text = Text::new(bytes);
+    let text = ScannedText::new(bytes);
     let mut at = opening(bytes, b'{');
     std::iter::from_fn(move || {
         let start = at.filter(|at| bytes.get(*at) != Some(&b'}'))?;

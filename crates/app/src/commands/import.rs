@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use serde_json::json;
-use trunkline_catalog::config::{self, Rules, Source};
+use trunkline_catalog::config::{self, ConfigSource, Rules};
 
 use crate::cli::Import;
 use crate::commands::install::{lost, surroundings};
@@ -70,7 +70,7 @@ fn sources(asked: &Import) -> Sources {
 
 /// What keeps the new config from starting as it is, such as a variable that is not set here.
 pub(super) fn still_missing(text: &str, environment: &Environment) -> Vec<Trouble> {
-    let source = Source { name: "the new config", text: text.as_bytes() };
+    let source = ConfigSource { name: "the new config", text: text.as_bytes() };
     let words = |problem: &config::Problem| match &problem.help {
         Some(help) => format!("{}; {help}", problem.message),
         None => problem.message.clone(),

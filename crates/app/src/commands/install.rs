@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
-use trunkline_catalog::config::{self, Rules, Source};
+use trunkline_catalog::config::{self, ConfigSource, Rules};
 
 use crate::cli::{ClientFile, Consolidate, Install, Restore, Uninstall};
 use crate::commands::runtime::refuse;
@@ -157,6 +157,6 @@ fn variables_in(text: &[u8], environment: &Environment) -> Vec<String> {
         }
         environment.get(name)
     };
-    drop(config::load(&Source { name: "config", text }, Rules::Full, &listen));
+    drop(config::load(&ConfigSource { name: "config", text }, Rules::Full, &listen));
     asked_for.into_inner()
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use trunkline_control::platform::{change_key, verify_audit};
 use trunkline_control::secrets::KeySource;
-use trunkline_store::Verdict;
+use trunkline_store::AuditVerdict;
 
 use crate::cli::{Audit, AuditCommand, Key, KeyCommand, Maintained};
 use crate::commands::platform::Kept;
@@ -16,13 +16,13 @@ pub(crate) fn audit(audit: &Audit, environment: &Environment) -> u8 {
     with(wanted, environment, async |kept| {
         let verdict = verify_audit(&kept.store, &kept.key).await.map_err(|it| it.to_string())?;
         let (code, words, told) = match verdict {
-            Verdict::Verified { records, last_hash } => {
+            AuditVerdict::Verified { records, last_hash } => {
                 let hash: String = last_hash.iter().map(|byte| format!("{byte:02x}")).collect();
                 let words = format!("{records} records, all as they were written\nlast: {hash}\n");
                 let told = json!({"verified": true, "records": records, "last_hash": hash});
                 (OK, words, told)
             }
-            Verdict::Broken { seq, why } => {
+            AuditVerdict::Broken { seq, why } => {
                 let words = format!("record {seq} is the first bad one: {why}\n");
                 (FAILED, words, json!({"verified": false, "seq": seq, "why": why}))
             }

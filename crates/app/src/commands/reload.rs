@@ -149,7 +149,7 @@ fn broken(problems: &Problems) -> String {
 
 #[cfg(test)]
 mod tests {
-    use trunkline_catalog::config::{self, Rules, Source};
+    use trunkline_catalog::config::{self, ConfigSource, Rules};
 
     use super::*;
 
@@ -171,7 +171,8 @@ mod tests {
 
     #[test]
     fn a_broken_edit_is_told_with_its_places() {
-        let source = Source { name: "mcp.json", text: br#"{"mcpServers": {"a": {"command": 5}}}"# };
+        let source =
+            ConfigSource { name: "mcp.json", text: br#"{"mcpServers": {"a": {"command": 5}}}"# };
         let problems = config::load(&source, Rules::Full, &|_| None).unwrap_err();
         let text = broken(&problems);
         assert!(text.starts_with("the edited config is not valid; everything stays as it was\n"));
@@ -183,7 +184,7 @@ mod tests {
     #[test]
     fn the_same_warning_is_not_repeated() {
         let warnings = |text: &str| {
-            let source = Source { name: "mcp.json", text: text.as_bytes() };
+            let source = ConfigSource { name: "mcp.json", text: text.as_bytes() };
             config::load(&source, Rules::Full, &|_| None).unwrap().warnings
         };
         let one = warnings(r#"{"mcpServers": {"a": {"command": "x", "arg": []}}}"#);

@@ -125,7 +125,7 @@ async fn listen(
 /// What is put together, and what serves then.
 struct Planes {
     platform: Option<Settings>,
-    traced: Option<trace::Settings>,
+    traced: Option<trace::TraceSettings>,
     options: Options,
     front: HttpOptions,
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use trunkline_control::trace::{Chosen, Settings, Tracer, choose};
+use trunkline_control::trace::{Chosen, TraceSettings, Tracer, choose};
 use trunkline_http::Url;
 
 use crate::environment::Environment;
@@ -16,7 +16,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub(super) fn wanted(
     endpoint: Option<&Url>,
     environment: &Environment,
-) -> Result<Option<Settings>, String> {
+) -> Result<Option<TraceSettings>, String> {
     let Some(chosen) = choose(endpoint, |name| environment.get(name))? else { return Ok(None) };
     let Chosen { settings, warnings } = chosen;
     for warning in warnings {
@@ -26,7 +26,7 @@ pub(super) fn wanted(
     Ok(Some(settings))
 }
 
-pub(super) fn start(settings: Settings) -> io::Result<Tracer> {
+pub(super) fn start(settings: TraceSettings) -> io::Result<Tracer> {
     Tracer::open(settings).ok_or_else(|| io::Error::other("there are no random numbers"))
 }
 

@@ -257,7 +257,7 @@ fn remote(url: &Url, target: &Target) -> ServerSpec {
 
 #[cfg(test)]
 mod tests {
-    use trunkline_catalog::config::{Rules, Source, load};
+    use trunkline_catalog::config::{ConfigSource, Rules, load};
 
     use super::*;
 
@@ -272,7 +272,7 @@ mod tests {
             ("ab:tool", vec!["a", "a:b", "c"]),
             ("c:tool", vec!["a", "a:b", "c"]),
         ] {
-            let source = Source { name: "f", text };
+            let source = ConfigSource { name: "f", text };
             let mut config = load(&source, Rules::Full, &|_| None).unwrap();
             keep_owners(&mut config, name, ":");
             let keys: Vec<&str> = config.servers.iter().map(|server| server.key.as_str()).collect();

@@ -249,7 +249,7 @@ fn config(program: &str) -> Value {
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
-    use trunkline_catalog::config::{self as file, Rules, Source};
+    use trunkline_catalog::config::{self as file, ConfigSource, Rules};
 
     use super::*;
 
@@ -260,7 +260,8 @@ mod tests {
         assert_eq!(mode & 0o777, 0o700);
         let text = std::fs::read(house.config()).unwrap();
         let config =
-            file::load(&Source { name: "demo.json", text: &text }, Rules::Full, &|_| None).unwrap();
+            file::load(&ConfigSource { name: "demo.json", text: &text }, Rules::Full, &|_| None)
+                .unwrap();
         assert!(config.warnings.is_empty() && config.notes.is_empty(), "{}", config.warnings);
         assert_eq!((config.servers.len(), config.custom.len()), (5, 1));
         let dir = house.dir.clone();

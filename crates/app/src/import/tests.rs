@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use trunkline_catalog::client::{Client, FileFormat};
-use trunkline_catalog::config::{Rules, Source, load};
+use trunkline_catalog::config::{ConfigSource, Rules, load};
 
 use super::discover::Projects;
 use super::parse::parse;
@@ -91,7 +91,7 @@ fn what_is_read_is_a_config_that_trunkline_takes() {
     for owner in FileOwner::clients() {
         let imported = read(owner, &sample(owner));
         let text = config_text("", "mcpServers", &imported.servers).unwrap();
-        let source = Source { name: "new", text: text.as_bytes() };
+        let source = ConfigSource { name: "new", text: text.as_bytes() };
         let config = load(&source, Rules::Full, &|name| match name {
             "TRUNKLINE_DOLLAR" => None,
             name => Some(format!("value-of-{name}")),

@@ -7,7 +7,7 @@
 mod values;
 
 use serde_json::{Map, Value, json};
-use trunkline_catalog::config::{Key, Object};
+use trunkline_catalog::config::{ConfigKey, Object};
 use values::{CONTROL_FREE, value};
 
 /// The whole document, as it is shipped.
@@ -104,7 +104,7 @@ fn with_type(of: Object, types: &Value) -> Map<String, Value> {
 }
 
 /// In Draft 7 nothing beside a `$ref` counts.
-fn described(key: &Key) -> Value {
+fn described(key: &ConfigKey) -> Value {
     match value(key.takes) {
         Value::Object(mut shape) if !shape.contains_key("$ref") => {
             shape.insert("description".to_owned(), key.about.into());

@@ -1,7 +1,7 @@
 //! What a key takes, as a JSON Schema.
 
 use serde_json::{Value, json};
-use trunkline_catalog::config::{HTTP_TYPES, Key, LOCAL_TYPES, SSE_TYPES, Takes};
+use trunkline_catalog::config::{ConfigKey, HTTP_TYPES, LOCAL_TYPES, SSE_TYPES, Takes};
 
 use super::reference;
 
@@ -25,7 +25,7 @@ const HEADER_VALUE: &str = r"^[^\u0000-\u0008\u000a-\u001f\u007f-\u009f]*$";
 /// The name of a variable.
 const VARIABLE: &str = r"^[^=\u0000]+$";
 
-pub(super) fn is_address(key: &Key) -> bool {
+pub(super) fn is_address(key: &ConfigKey) -> bool {
     key.takes == Takes::Address
 }
 

@@ -11,7 +11,7 @@ use super::meta::{MetaNames, MetaTool};
 use crate::name::{Assigned, ToolName};
 
 /// Whose a tool is: the server's place, or nobody's if the config has made it of several.
-pub type Origin = Option<usize>;
+pub type ToolOrigin = Option<usize>;
 
 #[derive(Debug)]
 pub struct Behind {
@@ -21,12 +21,12 @@ pub struct Behind {
     /// Where each definition lies in them, by every name of the tool.
     places: HashMap<ToolName, Range<usize>, RandomState>,
     /// What clients call a tool, by its origin and by the name it has there.
-    called: BTreeMap<Origin, HashMap<String, ToolName, RandomState>>,
+    called: BTreeMap<ToolOrigin, HashMap<String, ToolName, RandomState>>,
 }
 
 /// A tool that may be put behind.
 pub(super) struct Hidden<'a> {
-    pub(super) origin: Origin,
+    pub(super) origin: ToolOrigin,
     /// As its server or the config calls it.
     pub(super) own: &'a str,
     pub(super) names: &'a Assigned,
@@ -69,13 +69,13 @@ impl Behind {
     }
 
     /// The tools of an origin: what they are called there, and what clients call them.
-    pub fn names_of(&self, origin: Origin) -> impl Iterator<Item = (&str, &str)> {
+    pub fn names_of(&self, origin: ToolOrigin) -> impl Iterator<Item = (&str, &str)> {
         let tools = self.called.get(&origin).into_iter().flatten();
         tools.map(|(own, name)| (own.as_str(), name.as_str()))
     }
 
     /// What clients call this tool; `None`: it is not there for them.
-    pub fn called(&self, origin: Origin, own: &str) -> Option<&str> {
+    pub fn called(&self, origin: ToolOrigin, own: &str) -> Option<&str> {
         self.called.get(&origin)?.get(own).map(ToolName::as_str)
     }
 }

@@ -12,11 +12,11 @@ use crate::name::escaped;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CustomRoute {
     name: String,
-    subtools: Vec<Way>,
+    subtools: Vec<RoutedSubtool>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Way {
+struct RoutedSubtool {
     server: String,
     tool: String,
     leads: Leads,
@@ -31,7 +31,7 @@ enum Leads {
 
 /// Why a subtool cannot be called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum SubtoolRefusal {
     #[error(
         "custom tool \"{}\" has no subtool \"{}\" of server \"{}\"; it has {has}",
         escaped(custom),
@@ -65,7 +65,7 @@ pub fn custom_tools(offers: &[Offer<'_>], custom: &[CustomTool]) -> Vec<(String,
 
 impl CustomRoute {
     pub(super) fn new(tool: &CustomTool, offers: &[Offer<'_>], warnings: &mut Vec<String>) -> Self {
-        let ways = tool.subtools.iter().map(|subtool| Way {
+        let ways = tool.subtools.iter().map(|subtool| RoutedSubtool {
             server: subtool.server.clone(),
             tool: subtool.tool.clone(),
             leads: leads(subtool, offers),
@@ -82,17 +82,17 @@ impl CustomRoute {
     }
 
     /// Where a call of `tool` of `server` goes. Only what the config lists may be called.
-    pub fn subtool(&self, server: &str, tool: &str) -> Result<&Route, Refusal> {
+    pub fn subtool(&self, server: &str, tool: &str) -> Result<&Route, SubtoolRefusal> {
         let way = self.subtools.iter().find(|way| way.server == server && way.tool == tool);
         let (server, tool) = (server.to_owned(), tool.to_owned());
         match way.map(|way| &way.leads) {
             Some(Leads::To(route)) => Ok(route),
-            Some(Leads::ToNoServer) => Err(Refusal::NotRunning { server }),
-            Some(Leads::ToNoTool) => Err(Refusal::NotOffered { server, tool }),
+            Some(Leads::ToNoServer) => Err(SubtoolRefusal::NotRunning { server }),
+            Some(Leads::ToNoTool) => Err(SubtoolRefusal::NotOffered { server, tool }),
             None => {
                 let has = self.subtools.iter().map(|way| shown(&way.server, &way.tool));
                 let has = has.collect::<Vec<_>>().join(", ");
-                Err(Refusal::NotListed { custom: self.name.clone(), server, tool, has })
+                Err(SubtoolRefusal::NotListed { custom: self.name.clone(), server, tool, has })
             }
         }
     }

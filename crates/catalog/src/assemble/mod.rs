@@ -20,8 +20,8 @@ use crate::config::{CustomTool, ToolFilter};
 use crate::listing::{CacheHint, Entry, ListKind, Listing, ParamHeader};
 use crate::name::{Naming, ToolName};
 
-pub use behind::{Behind, Origin};
-pub use custom::{CustomRoute, Refusal, custom_tools};
+pub use behind::{Behind, ToolOrigin};
+pub use custom::{CustomRoute, SubtoolRefusal, custom_tools};
 pub use meta::{Exposure, MetaNames, MetaTool};
 
 /// What one server contributes.

@@ -12,14 +12,14 @@ pub(super) struct Page {
 }
 
 /// An entry as it is listed.
-pub(super) struct Line<'a> {
+pub(super) struct ListedEntry<'a> {
     /// What clients call it: the list is sorted by this.
     pub(super) name: &'a str,
     pub(super) definition: Vec<u8>,
 }
 
 impl Page {
-    pub(super) fn of(kind: ListKind, mut lines: Vec<Line<'_>>) -> Self {
+    pub(super) fn of(kind: ListKind, mut lines: Vec<ListedEntry<'_>>) -> Self {
         lines.sort_by(|a, b| a.name.cmp(b.name));
         let size = lines.iter().map(|line| line.definition.len() + 1);
         let mut out = Vec::with_capacity(size.sum::<usize>() + 32);

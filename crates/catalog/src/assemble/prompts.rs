@@ -6,7 +6,7 @@ use std::iter;
 use foldhash::fast::RandomState;
 use trunkline_wire::{decode, encode};
 
-use super::page::{Line, Page, spliced, value_of};
+use super::page::{ListedEntry, Page, spliced, value_of};
 use super::{Offer, Route};
 use crate::listing::{Entry, ListKind};
 use crate::name::{Assigned, Identity, NameWarning, Naming, ToolName, assign, escaped};
@@ -57,8 +57,10 @@ impl Prompts {
             for name in callable(name, names) {
                 routes.insert(name.to_owned(), route.clone());
             }
-            lines
-                .push(Line { name, definition: definition(naming.label(offer.key), prompt, name) });
+            lines.push(ListedEntry {
+                name,
+                definition: definition(naming.label(offer.key), prompt, name),
+            });
         }
         Self { routes, page: Page::of(ListKind::Prompts, lines) }
     }

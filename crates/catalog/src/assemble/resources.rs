@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use trunkline_http::{decode as percent_decode, encode_value};
 use trunkline_wire::{decode, encode};
 
-use super::page::{Line, Page, spliced, value_of};
+use super::page::{ListedEntry, Page, spliced, value_of};
 use super::{Offer, Route};
 use crate::listing::{Entry, ListKind};
 use crate::name::{Naming, escaped};
@@ -99,8 +99,8 @@ impl Resources {
             warnings.extend(aliases_given(kind, offer.key, &aliased));
         }
         let lines = listed.iter_mut();
-        let lines =
-            lines.map(|(name, definition)| Line { name, definition: std::mem::take(definition) });
+        let lines = lines
+            .map(|(name, definition)| ListedEntry { name, definition: std::mem::take(definition) });
         let page = Page::of(kind, lines.collect());
         (routes, page)
     }

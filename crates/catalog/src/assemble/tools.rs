@@ -6,10 +6,10 @@ use std::iter;
 use foldhash::fast::RandomState;
 use trunkline_wire::encode;
 
-use super::behind::{Behind, Hidden, Origin};
+use super::behind::{Behind, Hidden, ToolOrigin};
 use super::custom::CustomRoute;
 use super::meta::{Exposure, MetaNames, MetaTool};
-use super::page::{Line, Page, spliced};
+use super::page::{ListedEntry, Page, spliced};
 use super::{Offer, Route, ToolRoute};
 use crate::config::{CustomTool, Exposed, ToolFilter, fits};
 use crate::listing::{ListKind, Listing, Tool};
@@ -121,8 +121,9 @@ impl Tools {
             routes.0.insert(ToolName::new(name.as_str()), ToolRoute::Meta(*tool));
         }
         let pinned = listed.into_iter().filter(|tool| tool.pinned).map(Listed::line);
-        let metas =
-            metas.iter().map(|(tool, name)| Line { name, definition: own.definition(*tool) });
+        let metas = metas
+            .iter()
+            .map(|(tool, name)| ListedEntry { name, definition: own.definition(*tool) });
         let lines = pinned.chain(metas).collect();
         let page = Page::of(ListKind::Tools, lines);
         Self { routes: routes.0, page, mirrors_arguments: false, behind: Some(behind) }
@@ -131,7 +132,7 @@ impl Tools {
 
 /// A tool that is there for clients.
 struct Listed<'a> {
-    origin: Origin,
+    origin: ToolOrigin,
     own: &'a str,
     names: &'a Assigned,
     definition: Vec<u8>,
@@ -139,8 +140,8 @@ struct Listed<'a> {
 }
 
 impl<'a> Listed<'a> {
-    fn line(self) -> Line<'a> {
-        Line { name: self.names.wire.as_str(), definition: self.definition }
+    fn line(self) -> ListedEntry<'a> {
+        ListedEntry { name: self.names.wire.as_str(), definition: self.definition }
     }
 }
 

@@ -2,24 +2,24 @@
 
 use std::time::Duration;
 
-use super::check::{Checker, find};
+use super::check::{ConfigChecker, find};
 use super::load::Rules;
 use super::path::Path;
 use super::problem::Problem;
-use super::shape::{CALL_TIME, CALLS_AT_ONCE, Key};
+use super::shape::{CALL_TIME, CALLS_AT_ONCE, ConfigKey};
 use super::spec::CallRules;
 use crate::jsonc::{Member, Value};
 
 const TIMEOUT: &str = "callTimeout";
 const AT_ONCE: &str = "maxConcurrency";
 
-pub(crate) const CALLS: [Key; 2] = [
-    Key::new(
+pub(crate) const CALLS: [ConfigKey; 2] = [
+    ConfigKey::new(
         TIMEOUT,
         CALL_TIME,
         "Seconds after which a call to this server is answered with an error.",
     ),
-    Key::new(
+    ConfigKey::new(
         AT_ONCE,
         CALLS_AT_ONCE,
         "How many calls this server is given at a time; others wait for their turn.",
@@ -32,7 +32,7 @@ pub(crate) const LONGEST: f64 = 86_400.0;
 pub(crate) const SHORTEST: f64 = 0.001;
 pub(crate) const MOST: usize = 100_000;
 
-impl Checker<'_> {
+impl ConfigChecker<'_> {
     pub(crate) fn calls(&mut self, members: &[Member], at: &Path) -> CallRules {
         if self.rules == Rules::Simple {
             return CallRules::default();

@@ -22,7 +22,7 @@ pub(crate) struct File {
 }
 
 /// Collects what is found; a problem never stops the check.
-pub(crate) struct Checker<'c> {
+pub(crate) struct ConfigChecker<'c> {
     pub(crate) rules: Rules,
     pub(crate) environment: Environment<'c>,
     lines: &'c Lines<'c>,
@@ -30,9 +30,9 @@ pub(crate) struct Checker<'c> {
     notes: Vec<Note>,
 }
 
-impl<'c> Checker<'c> {
+impl<'c> ConfigChecker<'c> {
     pub(crate) fn new(rules: Rules, environment: Environment<'c>, lines: &'c Lines<'c>) -> Self {
-        Checker { rules, environment, lines, problems: Vec::new(), notes: Vec::new() }
+        ConfigChecker { rules, environment, lines, problems: Vec::new(), notes: Vec::new() }
     }
 
     pub(crate) fn finish(self) -> (Vec<Problem>, Vec<Note>) {

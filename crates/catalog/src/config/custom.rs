@@ -1,6 +1,6 @@
 //! The custom tools of the file: `tools.NAME.{description, subtools}`.
 
-use super::check::{Checker, find, wrong_type};
+use super::check::{ConfigChecker, find, wrong_type};
 use super::escape::shown;
 use super::harmless::shown_key;
 use super::keys::{Keys, NONE};
@@ -8,7 +8,7 @@ use super::names::{SEPARATORS, clash, named_alike};
 use super::near::nearest;
 use super::path::Path;
 use super::problem::Problem;
-use super::shape::{Key, Takes};
+use super::shape::{ConfigKey, Takes};
 use super::spec::{CustomTool, ServerSpec, Subtool};
 use crate::jsonc::{Member, Node, Value};
 use crate::name::admissible;
@@ -16,8 +16,9 @@ use crate::place::Span;
 
 pub(crate) const CUSTOM: Keys<'_> = Keys {
     known: &[
-        Key::new("description", Takes::Text, "What clients are told about the tool.").needed(),
-        Key::new("subtools", Takes::Subtools, "The tools it stands for, by server.").needed(),
+        ConfigKey::new("description", Takes::Text, "What clients are told about the tool.")
+            .needed(),
+        ConfigKey::new("subtools", Takes::Subtools, "The tools it stands for, by server.").needed(),
     ],
     spellings: &[("description", "description"), ("desc", "description"), ("subtools", "subtools")],
     ..NONE
@@ -25,7 +26,7 @@ pub(crate) const CUSTOM: Keys<'_> = Keys {
 
 /// The tools of one server, inside `subtools`.
 pub(crate) const OF_SERVER: Keys<'_> = Keys {
-    known: &[Key::new(
+    known: &[ConfigKey::new(
         "tools",
         Takes::SubtoolList,
         "Tools of this server, by the names it uses, also those that are not offered.",
@@ -37,8 +38,8 @@ pub(crate) const OF_SERVER: Keys<'_> = Keys {
 
 pub(crate) const SUBTOOL: Keys<'_> = Keys {
     known: &[
-        Key::new("name", Takes::Name, "The tool, as its server calls it.").needed(),
-        Key::new("description", Takes::Text, "What clients are told about it."),
+        ConfigKey::new("name", Takes::Name, "The tool, as its server calls it.").needed(),
+        ConfigKey::new("description", Takes::Text, "What clients are told about it."),
     ],
     spellings: &[("name", "name"), ("description", "description"), ("desc", "description")],
     ..NONE
@@ -67,7 +68,7 @@ pub(crate) struct Servers<'s> {
     pub(crate) specs: &'s [ServerSpec],
 }
 
-impl Checker<'_> {
+impl ConfigChecker<'_> {
     pub(crate) fn custom_tools(&mut self, member: &Member, servers: &Servers<'_>) -> Vec<Placed> {
         let at = Path::root().key(&member.key.value);
         let Value::Object(tools) = &member.value.value else {

@@ -10,24 +10,24 @@ pub type Environment<'e> = &'e dyn Fn(&str) -> Option<String>;
 
 /// One part of a string, in order; ranges are bytes of that string.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Piece<'t> {
+pub(crate) struct TextPiece<'t> {
     pub(crate) range: Range<usize>,
-    pub(crate) kind: Kind<'t>,
+    pub(crate) kind: PieceKind<'t>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Kind<'t> {
+pub(crate) enum PieceKind<'t> {
     Literal(&'t str),
     Variable {
         name: &'t str,
         default: Option<&'t str>,
     },
     /// Starts like a reference and is none.
-    Broken(Fault),
+    Broken(ReferenceFault),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum ReferenceFault {
     Unterminated,
     NoName,
     BadName,
@@ -41,18 +41,18 @@ pub(crate) struct Expanded<'t> {
     /// Each variable that was used, with its value.
     pub(crate) used: Vec<(&'t str, String)>,
     pub(crate) missing: Vec<(&'t str, Range<usize>)>,
-    pub(crate) faults: Vec<(Fault, Range<usize>)>,
+    pub(crate) faults: Vec<(ReferenceFault, Range<usize>)>,
 }
 
 /// Only an unset variable takes its default: an empty one was set on purpose (Claude Code does
 /// the same).
 pub(crate) fn expand<'t>(text: &'t str, environment: Environment<'_>) -> Expanded<'t> {
     let mut out = Expanded { value: String::new(), used: vec![], missing: vec![], faults: vec![] };
-    for Piece { range, kind } in pieces(text) {
+    for TextPiece { range, kind } in pieces(text) {
         match kind {
-            Kind::Literal(literal) => out.value.push_str(literal),
-            Kind::Broken(fault) => out.faults.push((fault, range)),
-            Kind::Variable { name, default } => match (environment(name), default) {
+            PieceKind::Literal(literal) => out.value.push_str(literal),
+            PieceKind::Broken(fault) => out.faults.push((fault, range)),
+            PieceKind::Variable { name, default } => match (environment(name), default) {
                 (Some(value), _) => {
                     out.value.push_str(&value);
                     out.used.push((name, value));
@@ -66,7 +66,7 @@ pub(crate) fn expand<'t>(text: &'t str, environment: Environment<'_>) -> Expande
 }
 
 /// Cuts a string into literal parts and references.
-pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
+pub(crate) fn pieces(text: &str) -> Vec<TextPiece<'_>> {
     let mut pieces = Vec::new();
     let mut literal = 0;
     let mut pos = 0;
@@ -76,7 +76,7 @@ pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
             continue;
         };
         push_literal(&mut pieces, text, literal..dollar);
-        pieces.push(Piece { range: dollar..end, kind });
+        pieces.push(TextPiece { range: dollar..end, kind });
         literal = end;
         pos = end;
     }
@@ -84,25 +84,25 @@ pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-fn push_literal<'t>(pieces: &mut Vec<Piece<'t>>, text: &'t str, range: Range<usize>) {
+fn push_literal<'t>(pieces: &mut Vec<TextPiece<'t>>, text: &'t str, range: Range<usize>) {
     let literal = text.get(range.clone()).unwrap_or_default();
     if !literal.is_empty() {
-        pieces.push(Piece { range, kind: Kind::Literal(literal) });
+        pieces.push(TextPiece { range, kind: PieceKind::Literal(literal) });
     }
 }
 
 /// What starts at the `$`, and where it ends; `None` for a `$` that stands for itself.
-fn reference(text: &str, dollar: usize) -> Option<(usize, Kind<'_>)> {
+fn reference(text: &str, dollar: usize) -> Option<(usize, PieceKind<'_>)> {
     let after = text.get(dollar + 1..)?;
     if let Some(inner) = after.strip_prefix('{') {
         let Some(length) = inner.find('}') else {
-            return Some((dollar + 2, Kind::Broken(Fault::Unterminated)));
+            return Some((dollar + 2, PieceKind::Broken(ReferenceFault::Unterminated)));
         };
-        let kind = braced(inner.get(..length)?).unwrap_or_else(Kind::Broken);
+        let kind = braced(inner.get(..length)?).unwrap_or_else(PieceKind::Broken);
         return Some((dollar + 2 + length + 1, kind));
     }
     let name = plain_name(after)?;
-    Some((dollar + 1 + name.len(), Kind::Variable { name, default: None }))
+    Some((dollar + 1 + name.len(), PieceKind::Variable { name, default: None }))
 }
 
 /// `[A-Z_][A-Z0-9_]*` at the start of `text`.
@@ -114,51 +114,51 @@ fn plain_name(text: &str) -> Option<&str> {
 }
 
 /// What stands between the braces.
-fn braced(inner: &str) -> Result<Kind<'_>, Fault> {
+fn braced(inner: &str) -> Result<PieceKind<'_>, ReferenceFault> {
     let inner = inner.strip_prefix("env:").unwrap_or(inner);
     let (name, default) = match inner.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (inner, None),
     };
     if name.is_empty() {
-        return Err(Fault::NoName);
+        return Err(ReferenceFault::NoName);
     }
     if name.contains(|c: char| c.is_whitespace() || c.is_control() || "$={\"'".contains(c)) {
-        return Err(Fault::BadName);
+        return Err(ReferenceFault::BadName);
     }
     // `${input:id}`, `${file:path}`, `${VAR:?text}`: of other programs, not ours.
     if name.contains(':') {
-        return Err(Fault::UnknownForm);
+        return Err(ReferenceFault::UnknownForm);
     }
     // A `}` closes the outer reference first, so a nested one would leave a stray `}` behind.
     if default.is_some_and(has_reference) {
-        return Err(Fault::NestedDefault);
+        return Err(ReferenceFault::NestedDefault);
     }
-    Ok(Kind::Variable { name, default })
+    Ok(PieceKind::Variable { name, default })
 }
 
 fn has_reference(text: &str) -> bool {
-    pieces(text).iter().any(|piece| !matches!(piece.kind, Kind::Literal(_)))
+    pieces(text).iter().any(|piece| !matches!(piece.kind, PieceKind::Literal(_)))
 }
 
 fn find(text: &str, from: usize, wanted: char) -> Option<usize> {
     text.get(from..)?.find(wanted).map(|at| from + at)
 }
 
-impl Fault {
+impl ReferenceFault {
     pub(crate) fn message(self) -> &'static str {
         match self {
-            Fault::Unterminated => "`${` without a closing `}`",
-            Fault::NoName => "this reference names no variable",
-            Fault::BadName => "this is not the name of an environment variable",
-            Fault::UnknownForm => "this form of reference is not known",
-            Fault::NestedDefault => "a default cannot contain another reference",
+            ReferenceFault::Unterminated => "`${` without a closing `}`",
+            ReferenceFault::NoName => "this reference names no variable",
+            ReferenceFault::BadName => "this is not the name of an environment variable",
+            ReferenceFault::UnknownForm => "this form of reference is not known",
+            ReferenceFault::NestedDefault => "a default cannot contain another reference",
         }
     }
 
     pub(crate) fn help(self) -> &'static str {
         match self {
-            Fault::NestedDefault => "a default is plain text, as in ${NAME:-text}",
+            ReferenceFault::NestedDefault => "a default is plain text, as in ${NAME:-text}",
             _ => "write $NAME, ${NAME}, ${NAME:-default} or ${env:NAME}",
         }
     }
@@ -166,7 +166,7 @@ impl Fault {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fault, Kind, Piece, expand, pieces};
+    use super::{PieceKind, ReferenceFault, TextPiece, expand, pieces};
     use proptest::prelude::{any, prop_assert_eq, proptest};
 
     fn environment(name: &str) -> Option<String> {
@@ -184,10 +184,10 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(text: &str, value: &str, missing: &[&str], faults: &[Fault]) {
+    fn check(text: &str, value: &str, missing: &[&str], faults: &[ReferenceFault]) {
         let expanded = expand(text, &environment);
         let names: Vec<&str> = expanded.missing.iter().map(|(name, _)| *name).collect();
-        let found: Vec<Fault> = expanded.faults.iter().map(|(fault, _)| *fault).collect();
+        let found: Vec<ReferenceFault> = expanded.faults.iter().map(|(fault, _)| *fault).collect();
         assert_eq!((expanded.value.as_str(), &*names, &*found), (value, missing, faults), "{text}");
     }
 
@@ -226,22 +226,22 @@ mod tests {
     fn fr_002_missing_and_broken_references_are_all_found() {
         check("$NO ${ALSO} $A", "  1", &["NO", "ALSO"], &[]);
         check("${env:NO}", "", &["NO"], &[]);
-        check("${A", "A", &[], &[Fault::Unterminated]);
-        check("${}", "", &[], &[Fault::NoName]);
-        check("${:-x}${env:}", "", &[], &[Fault::NoName, Fault::NoName]);
-        check("${MY VAR}${ A}${A=B}${A\"}", "", &[], &[Fault::BadName; 4]);
-        check("${input:token}${A:?no}${A:+x}", "", &[], &[Fault::UnknownForm; 3]);
-        check("${NO:-${A}}", "}", &[], &[Fault::NestedDefault]);
-        check("${NO:-$HOME/x}", "", &[], &[Fault::NestedDefault]);
+        check("${A", "A", &[], &[ReferenceFault::Unterminated]);
+        check("${}", "", &[], &[ReferenceFault::NoName]);
+        check("${:-x}${env:}", "", &[], &[ReferenceFault::NoName, ReferenceFault::NoName]);
+        check("${MY VAR}${ A}${A=B}${A\"}", "", &[], &[ReferenceFault::BadName; 4]);
+        check("${input:token}${A:?no}${A:+x}", "", &[], &[ReferenceFault::UnknownForm; 3]);
+        check("${NO:-${A}}", "}", &[], &[ReferenceFault::NestedDefault]);
+        check("${NO:-$HOME/x}", "", &[], &[ReferenceFault::NestedDefault]);
     }
 
     #[test]
     fn pieces_carry_their_ranges() {
-        let variable = Kind::Variable { name: "A", default: Some("d") };
+        let variable = PieceKind::Variable { name: "A", default: Some("d") };
         let expected = [
-            Piece { range: 0..3, kind: Kind::Literal("é$") },
-            Piece { range: 3..10, kind: variable },
-            Piece { range: 10..11, kind: Kind::Literal("z") },
+            TextPiece { range: 0..3, kind: PieceKind::Literal("é$") },
+            TextPiece { range: 3..10, kind: variable },
+            TextPiece { range: 10..11, kind: PieceKind::Literal("z") },
         ];
         assert_eq!(pieces("é$${A:-d}z"), expected);
     }

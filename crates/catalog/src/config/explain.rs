@@ -3,7 +3,7 @@
 use super::harmless::hidden_in_key;
 use super::problem::Problem;
 use crate::jsonc::{
-    Dialect, Fault, HalfPairs, Options, StringFault, SyntaxError, Wanted, bare_word,
+    Dialect, ExpectedToken, HalfPairs, JsonFault, Options, StringFault, SyntaxError, bare_word,
 };
 use crate::place::{Lines, Span};
 
@@ -14,24 +14,24 @@ pub(crate) const OPTIONS: Options =
 pub(crate) fn explain(text: &str, error: &SyntaxError) -> Problem {
     let stop = Stop { text, at: error.at };
     match error.fault {
-        Fault::Empty => Problem::syntax(Span::new(0, 0), "the file is empty")
+        JsonFault::Empty => Problem::syntax(Span::new(0, 0), "the file is empty")
             .help("the smallest config is {\"mcpServers\": {}}"),
-        Fault::Unexpected { wanted, open } => stop.unexpected(wanted, open),
-        Fault::Comment => Problem::syntax(stop.here(), "JSON has no comments"),
-        Fault::TrailingComma => Problem::syntax(stop.here(), "a `,` is left over before it"),
-        Fault::OpenComment => {
+        JsonFault::Unexpected { wanted, open } => stop.unexpected(wanted, open),
+        JsonFault::Comment => Problem::syntax(stop.here(), "JSON has no comments"),
+        JsonFault::TrailingComma => Problem::syntax(stop.here(), "a `,` is left over before it"),
+        JsonFault::OpenComment => {
             Problem::syntax(Span::new(stop.at, stop.at + 2), "this comment is never closed")
                 .help("end it with */")
         }
-        Fault::SingleSlash => {
+        JsonFault::SingleSlash => {
             Problem::syntax(stop.here(), "expected `//` or `/*`, found a single `/`")
         }
-        Fault::TooDeep => {
+        JsonFault::TooDeep => {
             let message = format!("nested deeper than {} levels", OPTIONS.depth);
             Problem::syntax(stop.here(), message)
         }
-        Fault::Number { run, .. } => not_a_number(run, run.of(text)),
-        Fault::String { quote, why } => stop.in_string(quote, why),
+        JsonFault::Number { run, .. } => not_a_number(run, run.of(text)),
+        JsonFault::String { quote, why } => stop.in_string(quote, why),
     }
 }
 
@@ -52,22 +52,22 @@ impl<'t> Stop<'t> {
         Span::new(self.at, self.at + width)
     }
 
-    fn unexpected(&self, wanted: Wanted, open: Option<usize>) -> Problem {
+    fn unexpected(&self, wanted: ExpectedToken, open: Option<usize>) -> Problem {
         let Some(next) = self.rest().chars().next() else {
             return self.unclosed(open);
         };
         let expected = match wanted {
-            Wanted::Key => "a key in double quotes or `}`".to_owned(),
-            Wanted::Colon => "`:` after the key".to_owned(),
-            Wanted::Value => "a value".to_owned(),
-            Wanted::CommaOr(close) => format!("`,` or `{close}`"),
-            Wanted::End => "the end of the file".to_owned(),
+            ExpectedToken::Key => "a key in double quotes or `}`".to_owned(),
+            ExpectedToken::Colon => "`:` after the key".to_owned(),
+            ExpectedToken::Value => "a value".to_owned(),
+            ExpectedToken::CommaOr(close) => format!("`,` or `{close}`"),
+            ExpectedToken::End => "the end of the file".to_owned(),
         };
         let word = bare_word(self.rest());
         let shown_word = match wanted {
-            Wanted::Key => Some(word).filter(|word| self.is_bare_key(word)),
-            Wanted::Value => foreign_literal(word).map(|_| word),
-            Wanted::Colon | Wanted::CommaOr(_) | Wanted::End => None,
+            ExpectedToken::Key => Some(word).filter(|word| self.is_bare_key(word)),
+            ExpectedToken::Value => foreign_literal(word).map(|_| word),
+            ExpectedToken::Colon | ExpectedToken::CommaOr(_) | ExpectedToken::End => None,
         };
         let (span, found) = match shown_word {
             Some(word) => (Span::new(self.at, self.at + word.len()), format!("`{word}`")),
@@ -77,23 +77,25 @@ impl<'t> Stop<'t> {
         Problem { help: self.help(wanted, next, open), ..problem }
     }
 
-    fn help(&self, wanted: Wanted, next: char, open: Option<usize>) -> Option<String> {
+    fn help(&self, wanted: ExpectedToken, next: char, open: Option<usize>) -> Option<String> {
         let word = bare_word(self.rest());
         match (wanted, next) {
-            (Wanted::End, _) => None,
+            (ExpectedToken::End, _) => None,
             (_, '\'' | '`' | '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}') => {
                 Some("strings and keys are written in straight double quotes: \"…\"".to_owned())
             }
             (_, '#') => Some("a comment starts with //".to_owned()),
-            (Wanted::Key, _) if self.is_bare_key(word) => Some(format!("write \"{word}\"")),
-            (Wanted::Key | Wanted::Value, ',') => Some("remove this comma".to_owned()),
-            (Wanted::Value, _) if !word.is_empty() => Some(match foreign_literal(word) {
+            (ExpectedToken::Key, _) if self.is_bare_key(word) => Some(format!("write \"{word}\"")),
+            (ExpectedToken::Key | ExpectedToken::Value, ',') => {
+                Some("remove this comma".to_owned())
+            }
+            (ExpectedToken::Value, _) if !word.is_empty() => Some(match foreign_literal(word) {
                 Some(json) => format!("write {json}"),
                 None => "put text in double quotes".to_owned(),
             }),
-            (Wanted::CommaOr(_), '}' | ']') => open.map(|open| self.opened(open)),
-            (Wanted::CommaOr(_), '"') => Some("a `,` is missing before it".to_owned()),
-            (Wanted::CommaOr(_), _) if !word.is_empty() => {
+            (ExpectedToken::CommaOr(_), '}' | ']') => open.map(|open| self.opened(open)),
+            (ExpectedToken::CommaOr(_), '"') => Some("a `,` is missing before it".to_owned()),
+            (ExpectedToken::CommaOr(_), _) if !word.is_empty() => {
                 Some("a quote inside a string is written \\\"".to_owned())
             }
             _ => None,

@@ -2,30 +2,30 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::check::{Checker, find, wrong_type};
+use super::check::{ConfigChecker, find, wrong_type};
 use super::custom::misspelt;
 use super::escape::shown;
 use super::harmless::shown_key;
 use super::load::Rules;
 use super::path::Path;
 use super::problem::Problem;
-use super::shape::{Key, Takes};
+use super::shape::{ConfigKey, Takes};
 use super::spec::{Era, Exposed, Share, ToolFilter};
 use crate::jsonc::{Member, Node, Value};
 use crate::name::admissible;
 
 /// Gemini CLI, Codex, Goose and Copilot CLI, after ours (notes/clients.md, "Config formats").
-pub(crate) const EXPOSE: [Key; 5] = [
-    Key::new(
+pub(crate) const EXPOSE: [ConfigKey; 5] = [
+    ConfigKey::new(
         "exposedTools",
         Takes::Exposed,
         "Only these tools are offered, by the names the server uses; {\"original\": …, \"exposed\": …} \
          gives one another name.",
     ),
-    Key::new("includeTools", Takes::Exposed, "The same, as Gemini CLI calls it."),
-    Key::new("enabled_tools", Takes::Exposed, "The same, as Codex calls it."),
-    Key::new("available_tools", Takes::Exposed, "The same, as Goose calls it."),
-    Key::new(
+    ConfigKey::new("includeTools", Takes::Exposed, "The same, as Gemini CLI calls it."),
+    ConfigKey::new("enabled_tools", Takes::Exposed, "The same, as Codex calls it."),
+    ConfigKey::new("available_tools", Takes::Exposed, "The same, as Goose calls it."),
+    ConfigKey::new(
         COPILOT,
         Takes::ExposedElsewhere,
         "The same, as Copilot CLI calls it; [\"*\"] is all of them.",
@@ -33,17 +33,21 @@ pub(crate) const EXPOSE: [Key; 5] = [
 ];
 
 /// Gemini CLI and Copilot CLI, Codex, Windsurf, after ours.
-pub(crate) const HIDE: [Key; 4] = [
-    Key::new("hiddenTools", Takes::ToolNames, "These tools are not offered."),
-    Key::new("excludeTools", Takes::ToolNames, "The same, as Gemini CLI and Copilot CLI call it."),
-    Key::new("disabled_tools", Takes::ToolNames, "The same, as Codex calls it."),
-    Key::new("disabledTools", Takes::ToolNames, "The same, as Windsurf calls it."),
+pub(crate) const HIDE: [ConfigKey; 4] = [
+    ConfigKey::new("hiddenTools", Takes::ToolNames, "These tools are not offered."),
+    ConfigKey::new(
+        "excludeTools",
+        Takes::ToolNames,
+        "The same, as Gemini CLI and Copilot CLI call it.",
+    ),
+    ConfigKey::new("disabled_tools", Takes::ToolNames, "The same, as Codex calls it."),
+    ConfigKey::new("disabledTools", Takes::ToolNames, "The same, as Windsurf calls it."),
 ];
 
 /// An entry of `exposedTools` with a name of its own.
-pub(crate) static RENAMED: [Key; 2] = [
-    Key::new("original", Takes::Name, "The tool, as its server calls it.").needed(),
-    Key::new("exposed", Takes::ToolName, "Its name for clients."),
+pub(crate) static RENAMED: [ConfigKey; 2] = [
+    ConfigKey::new("original", Takes::Name, "The tool, as its server calls it.").needed(),
+    ConfigKey::new("exposed", Takes::ToolName, "Its name for clients."),
 ];
 
 /// What `share` and `era` may say.
@@ -56,7 +60,7 @@ const LEGACY: &str = "legacy";
 const MODERN: &str = "modern";
 
 /// Ours alone.
-pub(crate) const PIN: [Key; 1] = [Key::new(
+pub(crate) const PIN: [ConfigKey; 1] = [ConfigKey::new(
     "pinnedTools",
     Takes::ToolNames,
     "Where tools are searched (`--expose search`): these are listed all the same.",
@@ -77,7 +81,7 @@ const ERA_HELP: &str = "write \"auto\", \"legacy\" or \"modern\"";
 /// What stands in a list of tools to be exposed.
 const EXPOSED_ITEM: &str = "a string or {\"original\": …, \"exposed\": …}";
 
-impl Checker<'_> {
+impl ConfigChecker<'_> {
     pub(crate) fn filter(&mut self, members: &[Member], at: &Path) -> ToolFilter {
         if self.rules == Rules::Simple {
             return ToolFilter::default();
@@ -303,7 +307,7 @@ struct Names {
 }
 
 impl Names {
-    fn add(&mut self, check: &mut Checker<'_>, tool: Exposed, item: &Node, at: &Path) {
+    fn add(&mut self, check: &mut ConfigChecker<'_>, tool: Exposed, item: &Node, at: &Path) {
         let name = tool.name().to_owned();
         let mut same = self.list.iter().filter(|other| other.original == tool.original).peekable();
         let first = same.peek().map(|other| other.name().to_owned());

@@ -1,20 +1,20 @@
 //! Which keys an object may have, and what is said about the others.
 
 use super::calls::CALLS;
-use super::check::{Checker, find};
+use super::check::{ConfigChecker, find};
 use super::filter::{ERAS, EXPOSE, HIDE, PIN, SHARES};
 use super::harmless::shown_key;
 use super::load::Rules;
 use super::near::{Spellings, nearest};
 use super::path::Path;
 use super::problem::Problem;
-use super::shape::{Key, Takes};
+use super::shape::{ConfigKey, Takes};
 use crate::jsonc::{Member, Value};
 
 pub(crate) struct Keys<'k> {
-    pub(crate) known: &'static [Key],
+    pub(crate) known: &'static [ConfigKey],
     /// Known as well, here and elsewhere.
-    pub(crate) more: &'static [&'static [Key]],
+    pub(crate) more: &'static [&'static [ConfigKey]],
     pub(crate) spellings: Spellings<'k, 'k>,
     pub(crate) not_yet: &'k [&'k str],
     /// Known in a server of the other kind: no effect here.
@@ -34,14 +34,14 @@ pub(crate) const NONE: Keys<'_> =
 /// The file's own object.
 pub(crate) const TOP: Keys<'_> = Keys {
     known: &[
-        Key::new(
+        ConfigKey::new(
             "$schema",
             Takes::Anything,
             "Where this schema is, for editors. Trunkline does not look at it.",
         ),
         MCP_SERVERS,
-        Key::new("servers", Takes::Servers, "The same, as VS Code calls it."),
-        Key::new(
+        ConfigKey::new("servers", Takes::Servers, "The same, as VS Code calls it."),
+        ConfigKey::new(
             "tools",
             Takes::CustomTools,
             "Custom tools: each stands for several tools of several servers.",
@@ -54,7 +54,7 @@ pub(crate) const TOP: Keys<'_> = Keys {
 pub(crate) const TOP_SIMPLE: Keys<'_> =
     Keys { known: &[MCP_SERVERS], spellings: &[("mcpServers", "mcpServers")], ..NONE };
 
-const MCP_SERVERS: Key = Key::new(
+const MCP_SERVERS: ConfigKey = ConfigKey::new(
     "mcpServers",
     Takes::Servers,
     "The servers. The key of each becomes the prefix of its tools, exactly as written.",
@@ -69,7 +69,7 @@ pub(crate) const STDIO: Keys<'_> = Keys {
         COMMAND,
         ARGS,
         ENV,
-        Key::new("cwd", Takes::Filled, "The working directory of the program."),
+        ConfigKey::new("cwd", Takes::Filled, "The working directory of the program."),
     ],
     more: &ANY_SERVER,
     spellings: &SPELLINGS,
@@ -77,13 +77,13 @@ pub(crate) const STDIO: Keys<'_> = Keys {
     elsewhere: &["headers"],
 };
 
-const COMMAND: Key = Key::new(
+const COMMAND: ConfigKey = ConfigKey::new(
     "command",
     Takes::Filled,
     "The program to start. No shell: its arguments go into `args`.",
 );
-const ARGS: Key = Key::new("args", Takes::Texts, "The arguments of the program.");
-const ENV: Key = Key::new(
+const ARGS: ConfigKey = ConfigKey::new("args", Takes::Texts, "The arguments of the program.");
+const ENV: ConfigKey = ConfigKey::new(
     "env",
     Takes::Variables,
     "Added to the environment of the program. ${NAME} is a variable of Trunkline's own.",
@@ -91,10 +91,14 @@ const ENV: Key = Key::new(
 
 pub(crate) const REMOTE: Keys<'_> = Keys {
     known: &[
-        Key::new("url", Takes::Address, "The address of a server that runs elsewhere."),
-        Key::new("serverUrl", Takes::Address, "The same, as Windsurf calls it."),
-        Key::new("httpUrl", Takes::Address, "The same, as Gemini CLI calls it: Streamable HTTP."),
-        Key::new("headers", Takes::Headers, "Sent to the server with every request."),
+        ConfigKey::new("url", Takes::Address, "The address of a server that runs elsewhere."),
+        ConfigKey::new("serverUrl", Takes::Address, "The same, as Windsurf calls it."),
+        ConfigKey::new(
+            "httpUrl",
+            Takes::Address,
+            "The same, as Gemini CLI calls it: Streamable HTTP.",
+        ),
+        ConfigKey::new("headers", Takes::Headers, "Sent to the server with every request."),
     ],
     more: &ANY_SERVER,
     spellings: &SPELLINGS,
@@ -102,23 +106,23 @@ pub(crate) const REMOTE: Keys<'_> = Keys {
     elsewhere: &["args", "env", "cwd"],
 };
 
-const ANY_SERVER: [&[Key]; 5] = [&ANY, &CALLS, &EXPOSE, &HIDE, &PIN];
+const ANY_SERVER: [&[ConfigKey]; 5] = [&ANY, &CALLS, &EXPOSE, &HIDE, &PIN];
 
 /// What every server may have, besides what is said about its calls and its tools.
-const ANY: [Key; 5] = [
-    Key::new(
+const ANY: [ConfigKey; 5] = [
+    ConfigKey::new(
         "type",
         Takes::Type,
         "How the server is reached. Not needed: a command is stdio, and of an address it is found out.",
     ),
-    Key::new("disabled", Takes::Flag, "The server is checked, but not started."),
-    Key::new("enabled", Takes::Flag, "The same the other way round."),
-    Key::new(
+    ConfigKey::new("disabled", Takes::Flag, "The server is checked, but not started."),
+    ConfigKey::new("enabled", Takes::Flag, "The same the other way round."),
+    ConfigKey::new(
         "share",
         Takes::Word(&SHARES),
         "One process for all clients (shared), or one for each client session (per-session).",
     ),
-    Key::new(
+    ConfigKey::new(
         "era",
         Takes::Word(&ERAS),
         "Which revisions of MCP the server is spoken to in: as it answers (auto), up to 2025-11-25 \
@@ -167,7 +171,7 @@ pub(crate) const SPELLINGS: [(&str, &str); 34] = [
 /// Keys with a meaning that is not built yet: ignoring them silently would mislead.
 const NOT_YET: [&str; 1] = ["envFile"];
 
-impl Checker<'_> {
+impl ConfigChecker<'_> {
     /// Keys that are not `known`: an error under the simple rules, else a warning where they look
     /// like a mistake and a note where they do not. `explained` has been reported already.
     pub(crate) fn other_keys(

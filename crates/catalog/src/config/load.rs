@@ -1,6 +1,6 @@
 //! The way from the bytes of a file to a `Config`: decode, parse, check.
 
-use super::check::{Checker, File};
+use super::check::{ConfigChecker, File};
 use super::custom::Placed;
 use super::expand::Environment;
 use super::explain::{OPTIONS, explain};
@@ -13,7 +13,7 @@ use crate::place::{Lines, Span};
 
 /// A file that was read. Its text is never kept: it may hold secrets.
 #[derive(Clone, Copy)]
-pub struct Source<'s> {
+pub struct ConfigSource<'s> {
     /// As the user wrote it.
     pub name: &'s str,
     pub text: &'s [u8],
@@ -29,7 +29,7 @@ pub enum Rules {
 
 /// Reads a config, or says everything that is wrong with it. Nothing may be started before.
 pub fn load(
-    source: &Source<'_>,
+    source: &ConfigSource<'_>,
     rules: Rules,
     environment: Environment<'_>,
 ) -> Result<Config, Problems> {
@@ -37,7 +37,7 @@ pub fn load(
         std::str::from_utf8(source.text).map_err(|error| not_utf8(source, error.valid_up_to()))?;
     let lines = Lines::new(text);
     let document = parse(text, OPTIONS).map_err(|error| not_json(source.name, text, &error))?;
-    let mut checker = Checker::new(rules, environment, &lines);
+    let mut checker = ConfigChecker::new(rules, environment, &lines);
     let File { servers, custom } = checker.file(&document.root);
     let (problems, notes) = checker.finish();
 
@@ -84,7 +84,7 @@ fn not_json(file: &str, text: &str, error: &SyntaxError) -> Problems {
     Sheet { lines: &lines, hidden }.report(file, vec![problem])
 }
 
-fn not_utf8(source: &Source<'_>, valid: usize) -> Problems {
+fn not_utf8(source: &ConfigSource<'_>, valid: usize) -> Problems {
     let text = String::from_utf8_lossy(source.text);
     let hidden = match parse(&text, OPTIONS) {
         Ok(document) => private_parts(&document),
@@ -99,7 +99,7 @@ fn not_utf8(source: &Source<'_>, valid: usize) -> Problems {
     Sheet { lines: &Lines::new(&text), hidden }.report(source.name, vec![problem])
 }
 
-impl std::fmt::Debug for Source<'_> {
+impl std::fmt::Debug for ConfigSource<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Source").field("name", &self.name).finish_non_exhaustive()
     }

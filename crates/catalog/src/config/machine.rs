@@ -2,7 +2,7 @@
 
 use super::escape::push_json_string;
 use super::problem::{Code, Problem, Problems};
-use crate::place::Place;
+use crate::place::LineColumn;
 
 impl Problems {
     /// `{"errors":[…]}`, and `"warnings"` where there are any.
@@ -50,7 +50,7 @@ fn push_problem(out: &mut String, problem: &Problem, file: &str) {
         out.push(':');
         push_json_string(out, text);
     }
-    if let Some(Place { line, column }) = problem.place {
+    if let Some(LineColumn { line, column }) = problem.place {
         out.push_str(&format!(",\"line\":{line},\"column\":{column}"));
     }
     out.push('}');

@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use super::escape::visible;
-use super::expand::{Kind, pieces};
+use super::expand::{PieceKind, pieces};
 use super::explain::OPTIONS;
 use super::filter::{EXPOSE, HIDE};
 use super::harmless::{CommandLine, hidden_in_address, hidden_in_key, is_name, is_plain};
 use super::keys::SPELLINGS;
 use super::near::nearest;
 use super::suspect::is_secret_name;
-use crate::jsonc::{Document, Member, Node, SyntaxError, Text, Value, parse};
+use crate::jsonc::{Document, JsonText, Member, Node, SyntaxError, Value, parse};
 use crate::place::{Lines, Span};
 
 /// Every string but those that are known to be harmless, and comments. References (`${NAME}`) stay
@@ -62,7 +62,7 @@ pub(crate) fn private_parts_around(
 
 /// What a member's value is, and so what of it may be shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum ValueRole {
     /// A program and its arguments, as one string or word by word.
     CommandLine,
     Path,
@@ -99,7 +99,7 @@ impl Mask {
         self.members(tool, |mask, key, value| match key {
             "subtools" => mask.members(value, |mask, _, server| {
                 mask.members(server, |mask, key, tools| match key {
-                    "tools" => mask.value(tools, Role::Names),
+                    "tools" => mask.value(tools, ValueRole::Names),
                     key => mask.value(tools, role_of_unknown(key)),
                 });
             }),
@@ -110,7 +110,7 @@ impl Mask {
     /// Looks at each member of an object; anything else is hidden.
     fn members(&mut self, node: &Node, mut each: impl FnMut(&mut Mask, &str, &Node)) {
         let Value::Object(members) = &node.value else {
-            return self.value(node, Role::Unknown);
+            return self.value(node, ValueRole::Unknown);
         };
         for Member { key, value } in members {
             self.key(key);
@@ -118,35 +118,41 @@ impl Mask {
         }
     }
 
-    fn value(&mut self, node: &Node, role: Role) {
+    fn value(&mut self, node: &Node, role: ValueRole) {
         match (&node.value, role) {
             (Value::String(text), _) => self.string(text, role),
-            (Value::Array(items), Role::CommandLine) => self.words(items),
+            (Value::Array(items), ValueRole::CommandLine) => self.words(items),
             (Value::Array(items), _) => items.iter().for_each(|item| self.value(item, role)),
-            (Value::Object(_), Role::Names) => self.members(node, |mask, key, value| match key {
-                "name" | "original" | "exposed" => mask.value(value, Role::Names),
-                key => mask.value(value, role_of_unknown(key)),
-            }),
+            (Value::Object(_), ValueRole::Names) => {
+                self.members(node, |mask, key, value| match key {
+                    "name" | "original" | "exposed" => mask.value(value, ValueRole::Names),
+                    key => mask.value(value, role_of_unknown(key)),
+                })
+            }
             (Value::Object(_), _) => self.members(node, |mask, key, value| {
                 let inner = role_of_unknown(key);
-                mask.value(value, if role == Role::Secret { role } else { inner });
+                mask.value(value, if role == ValueRole::Secret { role } else { inner });
             }),
-            (Value::Number(number), _) if role == Role::Secret || number.len() > LONG_NUMBER => {
+            (Value::Number(number), _)
+                if role == ValueRole::Secret || number.len() > LONG_NUMBER =>
+            {
                 self.hidden.push(node.span);
             }
             (Value::Number(_) | Value::Bool(_) | Value::Null, _) => {}
         }
     }
 
-    fn string(&mut self, text: &Text, role: Role) {
+    fn string(&mut self, text: &JsonText, role: ValueRole) {
         let judged = judged(&text.value);
         let everything = 0..judged.len();
         let hidden = match role {
-            Role::CommandLine => words(&judged),
-            Role::Address => hidden_in_address(&judged),
-            Role::Path if is_plain(&judged, false) => Vec::new(),
-            Role::Names if is_name(&judged) => Vec::new(),
-            Role::Path | Role::Names | Role::Unknown | Role::Secret => vec![everything],
+            ValueRole::CommandLine => words(&judged),
+            ValueRole::Address => hidden_in_address(&judged),
+            ValueRole::Path if is_plain(&judged, false) => Vec::new(),
+            ValueRole::Names if is_name(&judged) => Vec::new(),
+            ValueRole::Path | ValueRole::Names | ValueRole::Unknown | ValueRole::Secret => {
+                vec![everything]
+            }
         };
         self.parts(text, &hidden);
     }
@@ -159,26 +165,26 @@ impl Mask {
                 Value::Number(number) if !line.next(number).is_empty() => {
                     self.hidden.push(item.span);
                 }
-                _ => self.value(item, Role::Unknown),
+                _ => self.value(item, ValueRole::Unknown),
             }
         }
     }
 
-    fn key(&mut self, key: &Text) {
+    fn key(&mut self, key: &JsonText) {
         self.hidden.extend(hidden_in_key(&key.value).map(|part| key.span_of(part)));
     }
 
     /// Hides these parts of a string, except for the references in them.
-    fn parts(&mut self, text: &Text, hidden: &[Range<usize>]) {
+    fn parts(&mut self, text: &JsonText, hidden: &[Range<usize>]) {
         for part in hidden {
             for piece in pieces(&text.value) {
                 let literal = match piece.kind {
-                    Kind::Literal(_) => piece.range,
-                    Kind::Variable { default: Some(default), .. } => {
+                    PieceKind::Literal(_) => piece.range,
+                    PieceKind::Variable { default: Some(default), .. } => {
                         let end = piece.range.end.saturating_sub(1);
                         end.saturating_sub(default.len())..end
                     }
-                    Kind::Variable { default: None, .. } | Kind::Broken(_) => continue,
+                    PieceKind::Variable { default: None, .. } | PieceKind::Broken(_) => continue,
                 };
                 let both = part.start.max(literal.start)..part.end.min(literal.end);
                 if !both.is_empty() {
@@ -194,14 +200,16 @@ fn judged(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for piece in pieces(text) {
         match piece.kind {
-            Kind::Literal(literal) => out.push_str(literal),
-            Kind::Variable { default: Some(default), .. } => {
+            PieceKind::Literal(literal) => out.push_str(literal),
+            PieceKind::Variable { default: Some(default), .. } => {
                 let before = piece.range.len().saturating_sub(default.len() + 1);
                 out.push_str(&"$".repeat(before));
                 out.push_str(default);
                 out.push('$');
             }
-            Kind::Variable { .. } | Kind::Broken(_) => out.push_str(&"$".repeat(piece.range.len())),
+            PieceKind::Variable { .. } | PieceKind::Broken(_) => {
+                out.push_str(&"$".repeat(piece.range.len()))
+            }
         }
     }
     out
@@ -222,25 +230,25 @@ fn words(text: &str) -> Vec<Range<usize>> {
     hidden
 }
 
-fn role(key: &str) -> Role {
+fn role(key: &str) -> ValueRole {
     match key {
-        "command" | "args" => Role::CommandLine,
-        "cwd" => Role::Path,
-        "url" | "serverUrl" | "httpUrl" => Role::Address,
-        "type" | "share" | "era" | "disabled" | "enabled" => Role::Names,
-        key if EXPOSE.iter().chain(&HIDE).any(|known| known.name == key) => Role::Names,
-        key if is_secret_name(key) => Role::Secret,
+        "command" | "args" => ValueRole::CommandLine,
+        "cwd" => ValueRole::Path,
+        "url" | "serverUrl" | "httpUrl" => ValueRole::Address,
+        "type" | "share" | "era" | "disabled" | "enabled" => ValueRole::Names,
+        key if EXPOSE.iter().chain(&HIDE).any(|known| known.name == key) => ValueRole::Names,
+        key if is_secret_name(key) => ValueRole::Secret,
         // A misspelt key is what the problem is about; its value is judged as strictly.
         key => match nearest(key, &SPELLINGS) {
-            Some("command" | "args") => Role::CommandLine,
-            Some("url") => Role::Address,
-            _ => Role::Unknown,
+            Some("command" | "args") => ValueRole::CommandLine,
+            Some("url") => ValueRole::Address,
+            _ => ValueRole::Unknown,
         },
     }
 }
 
-fn role_of_unknown(key: &str) -> Role {
-    if is_secret_name(key) { Role::Secret } else { Role::Unknown }
+fn role_of_unknown(key: &str) -> ValueRole {
+    if is_secret_name(key) { ValueRole::Secret } else { ValueRole::Unknown }
 }
 
 /// Keys are shown also where the file is broken, but not what was pasted as one.

@@ -28,16 +28,16 @@ mod suspect;
 #[cfg(test)]
 mod tests;
 
-pub use crate::place::{Place, Span};
+pub use crate::place::{LineColumn, Span};
 pub use expand::Environment;
-pub use load::{Rules, Source, load};
+pub use load::{ConfigSource, Rules, load};
 pub use mask::masked;
 pub use near::letters_apart;
 pub use problem::{Code, Problem, Problems, Severity};
 pub use render::Style;
 pub use secrets::Secrets;
 pub use server::is_own_header;
-pub use shape::{HTTP_TYPES, Key, LOCAL_TYPES, Object, SSE_TYPES, Takes};
+pub use shape::{ConfigKey, HTTP_TYPES, LOCAL_TYPES, Object, SSE_TYPES, Takes};
 pub use spec::{
     CallRules, Config, CustomTool, Era, Exposed, Note, RemoteKind, ServerSpec, Share, Subtool,
     ToolFilter, Transport, fits,

@@ -5,7 +5,7 @@ use std::fmt;
 use super::escape::shown;
 use super::path::Path;
 use super::quote::Quote;
-use crate::place::{Place, Span};
+use crate::place::{LineColumn, Span};
 
 /// Everything found in one file, in file order: errors when loading failed, else warnings.
 ///
@@ -27,7 +27,7 @@ pub struct Problem {
     pub variable: Option<String>,
     /// Bytes in the file; none for a file that could not be read.
     pub span: Option<Span>,
-    pub place: Option<Place>,
+    pub place: Option<LineColumn>,
     pub(crate) quote: Option<Quote>,
 }
 
@@ -180,7 +180,7 @@ impl fmt::Display for Problems {
                 writeln!(f)?;
             }
             write!(f, "{}", shown(&self.file))?;
-            if let Some(Place { line, column }) = problem.place {
+            if let Some(LineColumn { line, column }) = problem.place {
                 write!(f, ":{line}:{column}")?;
             }
             write!(f, ": {}", problem.headline())?;

@@ -1,6 +1,6 @@
 //! One field of a server: its type, its references, its secrets.
 
-use super::check::{Checker, wrong_type};
+use super::check::{ConfigChecker, wrong_type};
 use super::escape::shown;
 use super::expand::expand;
 use super::harmless::{CommandLine, shown_key};
@@ -10,12 +10,12 @@ use super::path::Path;
 use super::problem::Problem;
 use super::secrets::Secrets;
 use super::suspect::{is_ordinary_name, is_secret_name, is_secret_value};
-use crate::jsonc::{Member, Node, Text, Value};
+use crate::jsonc::{JsonText, Member, Node, Value};
 
 /// Reads the fields of one server and remembers what must not be printed. A field with a problem
 /// reads as `None` (or is left out): the problem makes loading fail anyway.
 pub(crate) struct Reader<'r, 'c> {
-    pub(crate) check: &'r mut Checker<'c>,
+    pub(crate) check: &'r mut ConfigChecker<'c>,
     pub(crate) secrets: Secrets,
     /// A disabled server is checked, but its variables need not be set.
     pub(crate) disabled: bool,
@@ -125,7 +125,7 @@ impl Reader<'_, '_> {
     }
 
     /// Expands a string; all of its missing variables and broken references are reported.
-    fn text(&mut self, text: &Text, at: &Path) -> Option<String> {
+    fn text(&mut self, text: &JsonText, at: &Path) -> Option<String> {
         if text.value.contains('\0') {
             let message = "this string contains a NUL character";
             self.check.report(Problem::schema(at, text.span, message));

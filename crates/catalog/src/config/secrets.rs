@@ -20,13 +20,13 @@ const PLAIN_WORDS: [&str; 8] =
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secrets {
     /// Longest first, so that a value inside another does not split it.
-    entries: Vec<Secret>,
+    entries: Vec<NamedSecret>,
     /// How the values start: text without a secret costs one look at this for each byte.
     starts: Starts,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-struct Secret {
+struct NamedSecret {
     name: String,
     value: String,
 }
@@ -64,7 +64,7 @@ impl Secrets {
         };
         self.starts.add(*start);
         let at = self.entries.partition_point(|entry| entry.value.len() >= value.len());
-        self.entries.insert(at, Secret { name: shown(name), value: value.to_owned() });
+        self.entries.insert(at, NamedSecret { name: shown(name), value: value.to_owned() });
     }
 
     pub fn is_empty(&self) -> bool {
@@ -100,7 +100,7 @@ impl Secrets {
 
     /// The next run of secrets from `from` on. A secret that starts inside another and reaches
     /// beyond it belongs to the same run, or its tail would be printed.
-    fn next<'s>(&'s self, text: &str, from: usize) -> Option<Found<'s>> {
+    fn next<'s>(&'s self, text: &str, from: usize) -> Option<Occurrence<'s>> {
         let bytes = text.as_bytes();
         let (start, secret) = self.first(bytes, from)?;
         let mut end = start + secret.value.len();
@@ -111,17 +111,17 @@ impl Secrets {
             }
             inside += 1;
         }
-        Some(Found { start, end, name: &secret.name })
+        Some(Occurrence { start, end, name: &secret.name })
     }
 
-    fn first(&self, bytes: &[u8], from: usize) -> Option<(usize, &Secret)> {
+    fn first(&self, bytes: &[u8], from: usize) -> Option<(usize, &NamedSecret)> {
         let starts = bytes.get(from..)?.windows(SHORTEST).enumerate();
         let mut likely = starts.filter(|(_, start)| self.starts.may_have(start));
         likely.find_map(|(at, _)| Some((from + at, self.at(bytes, from + at)?)))
     }
 
     /// The longest secret that starts at `at`.
-    fn at(&self, bytes: &[u8], at: usize) -> Option<&Secret> {
+    fn at(&self, bytes: &[u8], at: usize) -> Option<&NamedSecret> {
         let rest = bytes.get(at..)?;
         self.entries.iter().find(|entry| rest.starts_with(entry.value.as_bytes()))
     }
@@ -154,7 +154,7 @@ impl Starts {
     }
 }
 
-struct Found<'s> {
+struct Occurrence<'s> {
     start: usize,
     end: usize,
     name: &'s str,

@@ -1,7 +1,7 @@
 //! The rules of one server: which transport it has and what belongs to it.
 
 use super::address::address_fault;
-use super::check::{Checker, find};
+use super::check::{ConfigChecker, find};
 use super::keys::{REMOTE, SIMPLE, SPELLINGS, STDIO};
 use super::load::Rules;
 use super::near::nearest;
@@ -24,7 +24,7 @@ enum Type {
     Sse,
 }
 
-impl Checker<'_> {
+impl ConfigChecker<'_> {
     pub(crate) fn server(&mut self, server: &Member, at: &Path) -> Option<ServerSpec> {
         let Value::Object(members) = &server.value.value else {
             self.wrong_type(&server.value, at, "a server", "an object");

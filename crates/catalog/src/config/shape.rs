@@ -7,7 +7,7 @@ use super::keys::{REMOTE, STDIO, TOP};
 
 /// One key of an object.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Key {
+pub struct ConfigKey {
     pub name: &'static str,
     pub takes: Takes,
     /// In the words that an editor shows.
@@ -16,7 +16,7 @@ pub struct Key {
     pub needed: bool,
 }
 
-impl Key {
+impl ConfigKey {
     pub(crate) const fn new(name: &'static str, takes: Takes, about: &'static str) -> Self {
         Self { name, takes, about, needed: false }
     }
@@ -102,7 +102,7 @@ pub enum Object {
 
 impl Object {
     /// The keys that mean something, in the order of the documentation.
-    pub fn keys(self) -> Vec<&'static Key> {
+    pub fn keys(self) -> Vec<&'static ConfigKey> {
         match self {
             Self::File => TOP.known.iter().collect(),
             Self::Server => STDIO.more.iter().copied().flatten().collect(),

@@ -7,18 +7,18 @@ use crate::place::Span;
 pub struct SyntaxError {
     /// Where reading stopped.
     pub at: usize,
-    pub fault: Fault,
+    pub fault: JsonFault,
     /// Comments and values read before the error: not to be shown.
     pub private: Vec<Span>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum JsonFault {
     /// There is nothing but blanks and comments.
     Empty,
     /// Something else stands here, or the text ends. `open` is the innermost open bracket.
     Unexpected {
-        wanted: Wanted,
+        wanted: ExpectedToken,
         open: Option<usize>,
     },
     /// A comment in strict JSON.
@@ -40,7 +40,7 @@ pub enum Fault {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum ExpectedToken {
     /// Or the end of the object.
     Key,
     Colon,
@@ -77,7 +77,7 @@ impl SyntaxError {
     /// The opening quote, when the error lies inside a string.
     pub fn inside(&self) -> Option<usize> {
         match self.fault {
-            Fault::String { quote, .. } => Some(quote),
+            JsonFault::String { quote, .. } => Some(quote),
             _ => None,
         }
     }

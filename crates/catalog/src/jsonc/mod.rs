@@ -8,8 +8,8 @@ mod scan;
 mod tests;
 mod tree;
 
-pub use fault::{Fault, NumberFault, StringFault, SyntaxError, Wanted};
+pub use fault::{ExpectedToken, JsonFault, NumberFault, StringFault, SyntaxError};
 pub use options::{Dialect, HalfPairs, Options};
 pub use parse::parse;
 pub use scan::bare_word;
-pub use tree::{Document, Member, Node, Text, Value};
+pub use tree::{Document, JsonText, Member, Node, Value};

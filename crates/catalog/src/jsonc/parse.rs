@@ -1,6 +1,6 @@
 //! The grammar: text → `Document`, or the first place where it stops being JSON.
 
-use super::fault::{Fault, SyntaxError, Wanted};
+use super::fault::{ExpectedToken, JsonFault, SyntaxError};
 use super::options::{Dialect, Options};
 use super::scan::Scanner;
 use super::tree::{Document, Member, Node, Value};
@@ -34,20 +34,20 @@ struct Parser<'t> {
 }
 
 impl Parser<'_> {
-    fn file(&mut self) -> Result<Node, Fault> {
+    fn file(&mut self) -> Result<Node, JsonFault> {
         self.scan.skip_blank()?;
         if self.scan.peek().is_none() {
-            return Err(Fault::Empty);
+            return Err(JsonFault::Empty);
         }
         let root = self.value()?;
         self.scan.skip_blank()?;
         match self.scan.peek() {
             None => Ok(root),
-            Some(_) => Err(self.unexpected(Wanted::End)),
+            Some(_) => Err(self.unexpected(ExpectedToken::End)),
         }
     }
 
-    fn value(&mut self) -> Result<Node, Fault> {
+    fn value(&mut self) -> Result<Node, JsonFault> {
         self.scan.skip_blank()?;
         let start = self.scan.pos;
         let value = match self.scan.peek() {
@@ -66,19 +66,19 @@ impl Parser<'_> {
         Ok(Node { span, value })
     }
 
-    fn literal(&mut self) -> Result<Value, Fault> {
+    fn literal(&mut self) -> Result<Value, JsonFault> {
         let word = self.scan.word();
         let value = match word {
             "true" => Value::Bool(true),
             "false" => Value::Bool(false),
             "null" => Value::Null,
-            _ => return Err(self.unexpected(Wanted::Value)),
+            _ => return Err(self.unexpected(ExpectedToken::Value)),
         };
         self.scan.pos += word.len();
         Ok(value)
     }
 
-    fn object(&mut self) -> Result<Value, Fault> {
+    fn object(&mut self) -> Result<Value, JsonFault> {
         self.enter()?;
         let mut members = Vec::new();
         let mut comma = None;
@@ -87,7 +87,7 @@ impl Parser<'_> {
             match self.scan.peek() {
                 Some(b'}') => break,
                 Some(b'"') => members.push(self.member()?),
-                _ => return Err(self.unexpected(Wanted::Key)),
+                _ => return Err(self.unexpected(ExpectedToken::Key)),
             }
             comma = self.comma_or('}')?;
         }
@@ -95,7 +95,7 @@ impl Parser<'_> {
         Ok(Value::Object(members))
     }
 
-    fn member(&mut self) -> Result<Member, Fault> {
+    fn member(&mut self) -> Result<Member, JsonFault> {
         let key = self.scan.string()?;
         self.scan.skip_blank()?;
         if self.scan.peek() != Some(b':') {
@@ -103,14 +103,14 @@ impl Parser<'_> {
                 // Nothing follows: this "key" is more likely a value that lost its own.
                 self.values.push(key.span);
             }
-            return Err(self.unexpected(Wanted::Colon));
+            return Err(self.unexpected(ExpectedToken::Colon));
         }
         self.scan.pos += 1;
         let value = self.value()?;
         Ok(Member { key, value })
     }
 
-    fn array(&mut self) -> Result<Value, Fault> {
+    fn array(&mut self) -> Result<Value, JsonFault> {
         self.enter()?;
         let mut items = Vec::new();
         let mut comma = None;
@@ -127,7 +127,7 @@ impl Parser<'_> {
     }
 
     /// After a value: takes a comma, leaves the closing bracket, refuses the rest.
-    fn comma_or(&mut self, close: char) -> Result<Option<Span>, Fault> {
+    fn comma_or(&mut self, close: char) -> Result<Option<Span>, JsonFault> {
         self.scan.skip_blank()?;
         match self.scan.peek().map(char::from) {
             Some(',') => {
@@ -135,13 +135,13 @@ impl Parser<'_> {
                 Ok(Some(Span::new(self.scan.pos - 1, self.scan.pos)))
             }
             Some(found) if found == close => Ok(None),
-            _ => Err(self.unexpected(Wanted::CommaOr(close))),
+            _ => Err(self.unexpected(ExpectedToken::CommaOr(close))),
         }
     }
 
-    fn enter(&mut self) -> Result<(), Fault> {
+    fn enter(&mut self) -> Result<(), JsonFault> {
         if self.open.len() == self.scan.options.depth {
-            return Err(Fault::TooDeep);
+            return Err(JsonFault::TooDeep);
         }
         self.open.push(self.scan.pos);
         self.scan.pos += 1;
@@ -149,9 +149,9 @@ impl Parser<'_> {
     }
 
     /// Takes the closing bracket; `comma` is the one before it.
-    fn leave(&mut self, comma: Option<Span>) -> Result<(), Fault> {
+    fn leave(&mut self, comma: Option<Span>) -> Result<(), JsonFault> {
         if comma.is_some() && self.scan.options.dialect == Dialect::Strict {
-            return Err(Fault::TrailingComma);
+            return Err(JsonFault::TrailingComma);
         }
         self.trailing_commas.extend(comma);
         self.open.pop();
@@ -159,7 +159,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn unexpected(&self, wanted: Wanted) -> Fault {
-        Fault::Unexpected { wanted, open: self.open.last().copied() }
+    fn unexpected(&self, wanted: ExpectedToken) -> JsonFault {
+        JsonFault::Unexpected { wanted, open: self.open.last().copied() }
     }
 }

@@ -1,8 +1,8 @@
 //! Tokens: blanks and comments, strings, numbers and bare words.
 
-use super::fault::{Fault, NumberFault, StringFault};
+use super::fault::{JsonFault, NumberFault, StringFault};
 use super::options::{Dialect, HalfPairs, Options};
-use super::tree::Text;
+use super::tree::JsonText;
 use crate::place::{Span, after_byte_order_mark};
 
 pub(crate) struct Scanner<'t> {
@@ -27,7 +27,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// Skips whitespace and comments.
-    pub(crate) fn skip_blank(&mut self) -> Result<(), Fault> {
+    pub(crate) fn skip_blank(&mut self) -> Result<(), JsonFault> {
         loop {
             match self.peek() {
                 Some(b' ' | b'\t' | b'\r' | b'\n') => self.pos += 1,
@@ -37,32 +37,32 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    fn skip_comment(&mut self) -> Result<(), Fault> {
+    fn skip_comment(&mut self) -> Result<(), JsonFault> {
         let rest = self.rest();
         let length = if rest.starts_with("//") {
             Some(rest.find('\n').unwrap_or(rest.len()))
         } else if let Some(body) = rest.strip_prefix("/*") {
             body.find("*/").map(|end| end + 4)
         } else {
-            return Err(Fault::SingleSlash);
+            return Err(JsonFault::SingleSlash);
         };
         if self.options.dialect == Dialect::Strict {
-            return Err(Fault::Comment);
+            return Err(JsonFault::Comment);
         }
-        let length = length.ok_or(Fault::OpenComment)?;
+        let length = length.ok_or(JsonFault::OpenComment)?;
         self.comments.push(Span::new(self.pos, self.pos + length));
         self.pos += length;
         Ok(())
     }
 
     /// The string that starts at the quote under the cursor.
-    pub(crate) fn string(&mut self) -> Result<Text, Fault> {
+    pub(crate) fn string(&mut self) -> Result<JsonText, JsonFault> {
         let quote = self.pos;
-        self.string_from(quote).map_err(|why| Fault::String { quote, why })
+        self.string_from(quote).map_err(|why| JsonFault::String { quote, why })
     }
 
-    fn string_from(&mut self, quote: usize) -> Result<Text, StringFault> {
-        let mut text = Text::starting_at(quote);
+    fn string_from(&mut self, quote: usize) -> Result<JsonText, StringFault> {
+        let mut text = JsonText::starting_at(quote);
         self.pos += 1;
         loop {
             let rest = self.rest();
@@ -136,14 +136,14 @@ impl<'t> Scanner<'t> {
     }
 
     /// The number under the cursor, as written.
-    pub(crate) fn number(&mut self) -> Result<&'t str, Fault> {
+    pub(crate) fn number(&mut self) -> Result<&'t str, JsonFault> {
         let run = leading(self.rest(), |c| {
             c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | '_')
         });
         let span = Span::new(self.pos, self.pos + run.len());
         match self.number_until(span.end) {
             Ok(()) => Ok(run),
-            Err(why) => Err(Fault::Number { run: span, why }),
+            Err(why) => Err(JsonFault::Number { run: span, why }),
         }
     }
 

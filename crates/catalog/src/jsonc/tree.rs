@@ -24,7 +24,7 @@ pub enum Value {
     Bool(bool),
     /// As written: nothing here calculates.
     Number(String),
-    String(Text),
+    String(JsonText),
     Array(Vec<Node>),
     /// Duplicate keys are kept; who reads the object decides about them.
     Object(Vec<Member>),
@@ -32,12 +32,12 @@ pub enum Value {
 
 #[derive(Debug)]
 pub struct Member {
-    pub key: Text,
+    pub key: JsonText,
     pub value: Node,
 }
 
 /// A decoded string that still knows where each of its bytes was written.
-pub struct Text {
+pub struct JsonText {
     pub value: String,
     /// With its quotes.
     pub span: Span,
@@ -60,10 +60,10 @@ impl Value {
     }
 }
 
-impl Text {
-    pub(crate) fn starting_at(quote: usize) -> Text {
+impl JsonText {
+    pub(crate) fn starting_at(quote: usize) -> JsonText {
         let span = Span::new(quote, quote + 1);
-        Text { value: String::new(), span, anchors: Vec::new() }
+        JsonText { value: String::new(), span, anchors: Vec::new() }
     }
 
     /// Notes that the source goes on at `offset` after an escape.
@@ -94,7 +94,7 @@ impl fmt::Debug for Value {
     }
 }
 
-impl fmt::Debug for Text {
+impl fmt::Debug for JsonText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Text").field("span", &self.span).finish_non_exhaustive()
     }

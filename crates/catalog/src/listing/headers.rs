@@ -30,13 +30,13 @@ pub struct ParamHeader {
 /// A member that is there twice counts as its last, as JSON parsers have it.
 pub fn param_headers(input_schema: &[u8]) -> Result<Vec<ParamHeader>, String> {
     let mut walk = Walk::default();
-    walk.value(input_schema, Reach::Properties, MOST_LEVELS)?;
+    walk.value(input_schema, SchemaPath::Properties, MOST_LEVELS)?;
     Ok(walk.found)
 }
 
 /// How a schema is reached from the root.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reach {
+enum SchemaPath {
     /// By `properties` alone: its value has one place in the arguments.
     Properties,
     /// Through any other keyword. What is there may apply to many values, or to none.
@@ -56,7 +56,7 @@ type Members<'s> = BTreeMap<Cow<'s, str>, Span>;
 
 impl<'s> Walk<'s> {
     /// A schema, several of them, or what no rule knows.
-    fn value(&mut self, value: &'s [u8], reach: Reach, levels: usize) -> Result<(), String> {
+    fn value(&mut self, value: &'s [u8], reach: SchemaPath, levels: usize) -> Result<(), String> {
         if !may_have_keyword(value) {
             return Ok(());
         }
@@ -64,7 +64,7 @@ impl<'s> Walk<'s> {
             return Err(format!("its schema is too deep to be searched for `{KEYWORD}`"));
         };
         for element in elements(value) {
-            self.value(element.of(value), Reach::Otherwise, levels)?;
+            self.value(element.of(value), SchemaPath::Otherwise, levels)?;
         }
         let schema: Members<'s> = members(value).collect();
         for (key, at) in &schema {
@@ -74,18 +74,18 @@ impl<'s> Walk<'s> {
                 "properties" => self.named(inner, reach, levels)?,
                 "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
                 | "dependentRequired" | "dependencies" => {
-                    self.named(inner, Reach::Otherwise, levels)?;
+                    self.named(inner, SchemaPath::Otherwise, levels)?;
                 }
                 // Values of arguments: what looks like the keyword is none.
                 "enum" | "const" | "default" | "examples" => {}
-                _ => self.value(inner, Reach::Otherwise, levels)?,
+                _ => self.value(inner, SchemaPath::Otherwise, levels)?,
             }
         }
         Ok(())
     }
 
     /// Schemas by names of the server's choice, which are no keywords.
-    fn named(&mut self, schemas: &'s [u8], reach: Reach, levels: usize) -> Result<(), String> {
+    fn named(&mut self, schemas: &'s [u8], reach: SchemaPath, levels: usize) -> Result<(), String> {
         let schemas_by_name: Members<'s> = members(schemas).collect();
         for (name, at) in schemas_by_name {
             self.path.push(name);
@@ -100,9 +100,9 @@ impl<'s> Walk<'s> {
         &mut self,
         schema: &[u8],
         members: &Members<'_>,
-        reach: Reach,
+        reach: SchemaPath,
     ) -> Result<(), String> {
-        if reach == Reach::Otherwise || self.path.is_empty() {
+        if reach == SchemaPath::Otherwise || self.path.is_empty() {
             return Err(format!("it has an `{KEYWORD}` that is not on a property of its own"));
         }
         let property = escaped(&self.path.join("."));

@@ -7,8 +7,8 @@ mod walk;
 
 pub(crate) use walk::Reading;
 
-use parse::Part;
-use walk::Reach;
+use parse::TemplatePart;
+use walk::Positions;
 
 /// More variables in one template, or a longer URI, are not looked at: a read's cost stays bounded
 /// whatever a server writes into its templates.
@@ -18,7 +18,7 @@ const LONGEST_URI: usize = 8 * 1024;
 /// A template, parsed once and asked often.
 #[derive(Debug)]
 pub(crate) struct Template {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
     /// How many passes over the URI a match takes.
     passes: usize,
 }
@@ -27,7 +27,7 @@ impl Template {
     /// `None` for what is no template by the RFC, or has too many variables.
     pub(crate) fn compile(text: &str) -> Option<Self> {
         let parts = parse::parts(text)?;
-        let variables = parts.iter().map(Part::variables).sum::<usize>();
+        let variables = parts.iter().map(TemplatePart::variables).sum::<usize>();
         let passes = parts.len() + variables;
         (variables <= MOST_VARIABLES).then_some(Self { parts, passes })
     }
@@ -36,8 +36,8 @@ impl Template {
     pub(crate) fn may_match(&self, uri: &str) -> bool {
         uri.len() <= LONGEST_URI
             && match self.parts.first() {
-                Some(Part::Literal(text)) => uri.starts_with(text),
-                Some(Part::Expression(_)) => true,
+                Some(TemplatePart::Literal(text)) => uri.starts_with(text),
+                Some(TemplatePart::Expression(_)) => true,
                 None => uri.is_empty(),
             }
     }
@@ -50,14 +50,14 @@ impl Template {
     /// Each part moves the set of places that the parts before it can have led to. So the time is
     /// the template's length times the URI's, and nothing is tried twice.
     pub(crate) fn matches(&self, uri: &str, reading: Reading) -> bool {
-        let mut reach = Reach::start(uri.as_bytes());
+        let mut reach = Positions::start(uri.as_bytes());
         for part in &self.parts {
             if reach.is_empty() {
                 return false;
             }
             reach = match part {
-                Part::Literal(text) => reach.literal(text.as_bytes()),
-                Part::Expression(expression) => expression.walk(&reach, reading),
+                TemplatePart::Literal(text) => reach.literal(text.as_bytes()),
+                TemplatePart::Expression(expression) => expression.walk(&reach, reading),
             };
         }
         reach.at_end()

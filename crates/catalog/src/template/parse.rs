@@ -1,7 +1,7 @@
 //! The text of a template cut into literals and expressions (RFC 6570, section 2).
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum TemplatePart {
     Literal(String),
     Expression(Expression),
 }
@@ -39,7 +39,7 @@ pub(super) enum Modifier {
     Explode,
 }
 
-impl Part {
+impl TemplatePart {
     pub(super) fn variables(&self) -> usize {
         match self {
             Self::Literal(_) => 0,
@@ -49,7 +49,7 @@ impl Part {
 }
 
 /// `None` where a brace or what stands between two of them is not by the rules.
-pub(super) fn parts(text: &str) -> Option<Vec<Part>> {
+pub(super) fn parts(text: &str) -> Option<Vec<TemplatePart>> {
     let mut parts = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -61,13 +61,13 @@ pub(super) fn parts(text: &str) -> Option<Vec<Part>> {
             return None;
         }
         if !literal.is_empty() {
-            parts.push(Part::Literal(literal.to_owned()));
+            parts.push(TemplatePart::Literal(literal.to_owned()));
         }
         rest = match after {
             None => "",
             Some(after) => {
                 let (inner, after) = after.split_once('}')?;
-                parts.push(Part::Expression(expression(inner)?));
+                parts.push(TemplatePart::Expression(expression(inner)?));
                 after
             }
         };

@@ -14,13 +14,13 @@ pub(crate) enum Reading {
 }
 
 /// A set of places in a URI.
-pub(super) struct Reach<'u> {
+pub(super) struct Positions<'u> {
     uri: &'u [u8],
     /// One for each byte, and one behind the last.
     places: Vec<bool>,
 }
 
-impl<'u> Reach<'u> {
+impl<'u> Positions<'u> {
     pub(super) fn start(uri: &'u [u8]) -> Self {
         let mut reach = Self::nowhere(uri);
         reach.add(0);
@@ -95,14 +95,14 @@ impl<'u> Reach<'u> {
 
 impl Expression {
     /// Variables that are not set leave nothing behind, so each may be missing, and all of them.
-    pub(super) fn walk<'u>(&self, from: &Reach<'u>, reading: Reading) -> Reach<'u> {
+    pub(super) fn walk<'u>(&self, from: &Positions<'u>, reading: Reading) -> Positions<'u> {
         let shape = Shape::of(self.operator);
         if reading == Reading::Loose && shape.named {
             let some = from.literal(shape.first).run(Class::Rest, None);
             return some.or(from);
         }
         let opened = from.literal(shape.first);
-        let mut written = Reach::nowhere(from.uri);
+        let mut written = Positions::nowhere(from.uri);
         for variable in &self.variables {
             let item = opened.literal(b"").or(&written.literal(shape.separator));
             written = shape.item(variable, &item, reading).or(&written);
@@ -139,7 +139,12 @@ impl Shape {
     }
 
     /// One variable's value: a text, a list or pairs, as nobody can tell from here.
-    fn item<'u>(&self, variable: &Variable, from: &Reach<'u>, reading: Reading) -> Reach<'u> {
+    fn item<'u>(
+        &self,
+        variable: &Variable,
+        from: &Positions<'u>,
+        reading: Reading,
+    ) -> Positions<'u> {
         let class = |more: &'static [u8]| match (reading, self.reserved) {
             (_, true) => Class::Any,
             (Reading::Strict, false) => Class::Value(more),

@@ -107,10 +107,12 @@ impl FromStr for Pattern {
         while let Some((character, at)) = characters.next() {
             match character {
                 '\\' => match characters.next() {
-                    Some((escaped @ ('.' | '*' | '\\'), _)) => current.0.push(Piece::One(escaped)),
+                    Some((escaped @ ('.' | '*' | '\\'), _)) => {
+                        current.0.push(GlobPiece::One(escaped))
+                    }
                     _ => return Err(BadPattern::Escape { at }),
                 },
-                '*' => current.0.push(Piece::Any),
+                '*' => current.0.push(GlobPiece::Any),
                 '.' if server.is_none() && current.0.is_empty() => {
                     return Err(BadPattern::NoServer { at });
                 }
@@ -118,7 +120,7 @@ impl FromStr for Pattern {
                     server = Some((std::mem::replace(&mut current, Glob(Vec::new())), at));
                 }
                 character if character.is_control() => return Err(BadPattern::Control { at }),
-                character => current.0.push(Piece::One(character)),
+                character => current.0.push(GlobPiece::One(character)),
             }
         }
         match server {
@@ -139,21 +141,21 @@ impl Display for Pattern {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Glob(Vec<Piece>);
+struct Glob(Vec<GlobPiece>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Piece {
+enum GlobPiece {
     One(char),
     Any,
 }
 
 impl Glob {
     fn any() -> Self {
-        Self(vec![Piece::Any])
+        Self(vec![GlobPiece::Any])
     }
 
     fn is_everything(&self) -> bool {
-        self.0.iter().all(|piece| *piece == Piece::Any)
+        self.0.iter().all(|piece| *piece == GlobPiece::Any)
     }
 
     /// From end to end. When a character does not fit, the last `*` takes one more and the rest is
@@ -164,12 +166,12 @@ impl Glob {
         loop {
             match (pieces.split_first(), rest.clone().next()) {
                 (None, None) => return true,
-                (Some((Piece::Any, behind)), _) => {
+                (Some((GlobPiece::Any, behind)), _) => {
                     retry = Some((behind, rest.clone()));
                     pieces = behind;
                     continue;
                 }
-                (Some((Piece::One(wanted), behind)), Some(found)) if *wanted == found => {
+                (Some((GlobPiece::One(wanted), behind)), Some(found)) if *wanted == found => {
                     pieces = behind;
                     rest.next();
                     continue;
@@ -188,11 +190,11 @@ impl Glob {
     fn write(&self, f: &mut Formatter<'_>, escaped: &[char]) -> fmt::Result {
         for piece in &self.0 {
             match piece {
-                Piece::Any => f.write_str("*")?,
-                Piece::One(character) if escaped.contains(character) => {
+                GlobPiece::Any => f.write_str("*")?,
+                GlobPiece::One(character) if escaped.contains(character) => {
                     write!(f, "\\{character}")?;
                 }
-                Piece::One(character) => write!(f, "{character}")?,
+                GlobPiece::One(character) => write!(f, "{character}")?,
             }
         }
         Ok(())
@@ -296,13 +298,13 @@ mod tests {
     }
 
     /// Tries everything a `*` could stand for.
-    fn matches_slowly(pieces: &[Piece], name: &[char]) -> bool {
+    fn matches_slowly(pieces: &[GlobPiece], name: &[char]) -> bool {
         match pieces {
             [] => name.is_empty(),
-            [Piece::Any, rest @ ..] => {
+            [GlobPiece::Any, rest @ ..] => {
                 (0..=name.len()).any(|taken| matches_slowly(rest, &name[taken..]))
             }
-            [Piece::One(c), rest @ ..] => {
+            [GlobPiece::One(c), rest @ ..] => {
                 name.first() == Some(c) && matches_slowly(rest, &name[1..])
             }
         }
@@ -317,7 +319,7 @@ mod tests {
 
         #[test]
         fn matching_is_what_trying_everything_finds(glob in "[ab*]{0,7}", name in "[ab]{0,7}") {
-            let piece = |c| if c == '*' { Piece::Any } else { Piece::One(c) };
+            let piece = |c| if c == '*' { GlobPiece::Any } else { GlobPiece::One(c) };
             let glob = Glob(glob.chars().map(piece).collect());
             let letters: Vec<char> = name.chars().collect();
             prop_assert_eq!(glob.matches(&name), matches_slowly(&glob.0, &letters));

@@ -12,7 +12,7 @@ use ring::signature::{
 /// Keys that signatures of access tokens are checked with. Those of no use for it are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Jwks {
-    keys: Vec<Key>,
+    keys: Vec<PublicKey>,
     ignored: usize,
 }
 
@@ -69,7 +69,7 @@ impl Jwks {
         if all.len() > MOST_KEYS {
             return Err(BadJwks::TooMany);
         }
-        let keys: Vec<Key> = all.iter().filter_map(|raw| Key::read(raw)).collect();
+        let keys: Vec<PublicKey> = all.iter().filter_map(|raw| PublicKey::read(raw)).collect();
         let ignored = all.len() - keys.len();
         Ok(Self { keys, ignored })
     }
@@ -122,7 +122,7 @@ impl Algorithm {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Key {
+struct PublicKey {
     kid: String,
     /// If the issuer says so, the key is for this algorithm only.
     algorithm: Option<Algorithm>,
@@ -142,7 +142,7 @@ enum Material {
     Ed25519(Vec<u8>),
 }
 
-impl Key {
+impl PublicKey {
     /// `None` if the key is of no use for checking the signatures of tokens.
     fn read(raw: &[u8]) -> Option<Self> {
         let key = Object::read(raw).ok()?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use trunkline_store::{AuditFilter, NewAudit, Store, StoreError, Verdict};
+use trunkline_store::{AuditFilter, AuditVerdict, NewAudit, Store, StoreError};
 
 use super::{Audit, AuditState, Bounds, Later, Log, page};
 use crate::api::paging::{self, List};
@@ -166,7 +166,7 @@ async fn what_is_recorded_is_in_the_chain_and_found_again() {
     let store = folder.store().await;
     filled(&store, 1_000).await;
     let verdict = store.verify_audit().await.unwrap();
-    assert!(matches!(verdict, Verdict::Verified { records: 1_000, .. }), "{verdict:?}");
+    assert!(matches!(verdict, AuditVerdict::Verified { records: 1_000, .. }), "{verdict:?}");
     let newest = store.audit(AuditFilter::default(), 2).await.unwrap();
     let batch: Vec<_> = newest.into_iter().rev().map(|record| record.what).collect();
     assert!(Log::has(&store, &batch).await.unwrap());

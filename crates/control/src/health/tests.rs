@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use trunkline_http::Url;
-use trunkline_store::{Change, HealthSample, ServerRecord, Store, Transport, Wanted};
+use trunkline_store::{Change, DesiredState, HealthSample, ServerRecord, Store, Transport};
 
 use super::checker::by_url;
 use super::{
@@ -345,7 +345,7 @@ async fn samples_are_kept_for_a_day() {
         transport: Transport::Http,
         config: "{}".to_owned(),
         auto_connect: true,
-        wanted: Wanted::Connected,
+        wanted: DesiredState::Connected,
         health_check_url: None,
         created_at: 1,
         updated_at: 1,

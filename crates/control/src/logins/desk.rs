@@ -19,9 +19,9 @@ pub type Lost = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 /// Cheap to clone; all clones are one.
 #[derive(Debug, Clone)]
-pub struct Logins(Arc<Inner>);
+pub struct Logins(Arc<LoginState>);
 
-struct Inner {
+struct LoginState {
     oauth: OAuth,
     how: How,
     /// How often to look whether somebody has logged in elsewhere.
@@ -35,7 +35,7 @@ struct Inner {
 impl Logins {
     pub fn new(oauth: OAuth, how: How, look: Duration, lost: Lost) -> Self {
         let (elsewhere, marks) = (watch::Sender::new(0), Marks::default());
-        Self(Arc::new(Inner { oauth, how, look, elsewhere, lost, marks }))
+        Self(Arc::new(LoginState { oauth, how, look, elsewhere, lost, marks }))
     }
 
     pub fn oauth(&self) -> &OAuth {
@@ -132,7 +132,7 @@ impl trunkline_gateway::Logins for Logins {
     }
 }
 
-impl Debug for Inner {
+impl Debug for LoginState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Logins").field("how", &self.how).finish_non_exhaustive()
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::oauth::{Grant, Hold, Kept, Later, Vault, VaultError};
+use crate::oauth::{Grant, Hold, KeptGrant, Vault, VaultError, VaultFuture};
 
 /// Keyed by the address of the server; of one server there is one grant.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ impl GrantFiles {
         self.directory.join(format!("{name}.json"))
     }
 
-    fn read(&self, server: &str) -> io::Result<Option<Kept>> {
+    fn read(&self, server: &str) -> io::Result<Option<KeptGrant>> {
         let mut bytes = zeroize::Zeroizing::new(Vec::new());
         match File::open(self.path(server)) {
             Ok(file) => file.take(LARGEST).read_to_end(&mut bytes)?,
@@ -47,7 +47,7 @@ impl GrantFiles {
         let revision = document.get("revision").and_then(Value::as_i64).unwrap_or_default();
         let grant = document.get("grant").unwrap_or(&Value::Null).to_string();
         let grant = Grant::from_json(grant.as_bytes()).map_err(io::Error::other)?;
-        Ok(Some(Kept { grant, revision }))
+        Ok(Some(KeptGrant { grant, revision }))
     }
 
     /// What happens between reading and writing happens once at a time, in all processes.
@@ -117,7 +117,10 @@ impl GrantFiles {
 }
 
 impl Vault for GrantFiles {
-    fn load<'a>(&'a self, server: &'a str) -> Later<'a, Result<Option<Kept>, VaultError>> {
+    fn load<'a>(
+        &'a self,
+        server: &'a str,
+    ) -> VaultFuture<'a, Result<Option<KeptGrant>, VaultError>> {
         let read = self.read(server).map_err(failed);
         Box::pin(async move { read })
     }
@@ -127,15 +130,22 @@ impl Vault for GrantFiles {
         server: &'a str,
         grant: &'a Grant,
         after: Option<i64>,
-    ) -> Later<'a, Result<i64, VaultError>> {
+    ) -> VaultFuture<'a, Result<i64, VaultError>> {
         Box::pin(async move { self.put(server, grant, after) })
     }
 
-    fn hold<'a>(&'a self, server: &'a str) -> Later<'a, Result<Option<Box<dyn Hold>>, VaultError>> {
+    fn hold<'a>(
+        &'a self,
+        server: &'a str,
+    ) -> VaultFuture<'a, Result<Option<Box<dyn Hold>>, VaultError>> {
         Box::pin(async move { self.renewing(server) })
     }
 
-    fn delete<'a>(&'a self, server: &'a str, issuer: &'a str) -> Later<'a, Result<(), VaultError>> {
+    fn delete<'a>(
+        &'a self,
+        server: &'a str,
+        issuer: &'a str,
+    ) -> VaultFuture<'a, Result<(), VaultError>> {
         Box::pin(async move { self.remove(server, issuer) })
     }
 }
@@ -143,7 +153,7 @@ impl Vault for GrantFiles {
 struct Renewing(File);
 
 impl Hold for Renewing {
-    fn release(self: Box<Self>) -> Later<'static, ()> {
+    fn release(self: Box<Self>) -> VaultFuture<'static, ()> {
         drop(self.0);
         Box::pin(async {})
     }
@@ -203,7 +213,7 @@ mod tests {
         assert_eq!(files.save(server, &two, Some(7)).await, Err(VaultError::Conflict));
         assert_eq!(files.save(server, &two, Some(1)).await, Ok(2));
         let kept = files.load(server).await.unwrap().unwrap();
-        assert_eq!(kept, Kept { grant: two, revision: 2 });
+        assert_eq!(kept, KeptGrant { grant: two, revision: 2 });
         assert_eq!(files.load("https://h/other").await, Ok(None));
         // Another issuer takes its place, and nobody takes that one's away by the old name.
         let other = grant("https://b", "3");

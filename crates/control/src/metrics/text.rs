@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MetricKind {
     Counter,
     Gauge,
     Histogram,
@@ -13,7 +13,7 @@ pub(super) enum Kind {
 
 /// Each family once, all its samples together.
 #[derive(Debug, Default)]
-pub(super) struct Text(String);
+pub(super) struct Exposition(String);
 
 /// Writes the samples of one family.
 #[derive(Debug)]
@@ -24,17 +24,17 @@ pub(super) struct Family<'t> {
 
 pub(super) type Labels<'l> = &'l [(&'static str, &'l str)];
 
-impl Text {
+impl Exposition {
     pub(super) fn family(
         &mut self,
         name: &'static str,
-        kind: Kind,
+        kind: MetricKind,
         help: &'static str,
     ) -> Family<'_> {
         let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Histogram => "histogram",
         };
         // Writing to a string does not fail.
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
@@ -115,8 +115,8 @@ mod tests {
 
     #[test]
     fn a_family_in_full() {
-        let mut text = Text::default();
-        text.family("a_total", Kind::Counter, "What is counted.")
+        let mut text = Exposition::default();
+        text.family("a_total", MetricKind::Counter, "What is counted.")
             .sample(&[("server", "a\"b\\c\nd"), ("outcome", "ok")], 3)
             .sample(&[], 0.5);
         let expected = "# HELP a_total What is counted.\n# TYPE a_total counter\n\

@@ -25,7 +25,7 @@ use trunkline_http::{Scheme, Url};
 
 use crate::net::client::find;
 use crate::net::error::FetchError;
-use crate::net::transport::{Stream, Transport};
+use crate::net::stream::{NetStream, Stream};
 
 /// May this address be connected to? If not: what to do about it.
 pub type Judge = Arc<dyn Fn(IpAddr) -> Result<(), String> + Send + Sync>;
@@ -73,7 +73,7 @@ impl Connector {
         self.proxies.intercept(&uri)
     }
 
-    async fn connect(self, uri: Uri) -> Result<Transport, FetchError> {
+    async fn connect(self, uri: Uri) -> Result<NetStream, FetchError> {
         let url =
             Url::parse(&uri.to_string()).map_err(|bad| FetchError::Request(bad.to_string()))?;
         let transport = match self.proxy_of(&url) {
@@ -83,19 +83,19 @@ impl Connector {
         match url.scheme() {
             Scheme::Http => Ok(transport),
             Scheme::Https => {
-                secure(&url, transport, self.trust.as_ref()).await.map(Transport::direct)
+                secure(&url, transport, self.trust.as_ref()).await.map(NetStream::direct)
             }
         }
     }
 
-    async fn dial(&self, url: &Url, uri: Uri) -> Result<Transport, FetchError> {
+    async fn dial(&self, url: &Url, uri: Uri) -> Result<NetStream, FetchError> {
         // The library asks its resolver, which judges, about names only.
         if let Ok(address) = url.host().parse() {
             admitted(url.host(), &[address], &self.judge)?;
         }
         let dialled = dialler(Judged(Arc::clone(&self.judge))).call(uri).await;
         let stream = dialled.map_err(|error| fetch_error(url, &error))?;
-        Ok(Transport::direct(stream.into_inner()))
+        Ok(NetStream::direct(stream.into_inner()))
     }
 
     /// The proxy resolves the name: all that can be judged here is the text.
@@ -104,7 +104,7 @@ impl Connector {
         proxy: &Intercept,
         url: &Url,
         uri: Uri,
-    ) -> Result<Transport, FetchError> {
+    ) -> Result<NetStream, FetchError> {
         let host = Host::read(url.host()).map_err(|bad| FetchError::Request(bad.to_string()))?;
         admitted(url.host(), host.leads_to(url.host()), &self.judge)?;
         let failed = |error: &(dyn Error + 'static)| match find::<FetchError>(error) {
@@ -153,7 +153,7 @@ impl Connector {
 }
 
 impl Service<Uri> for Connector {
-    type Response = TokioIo<Transport>;
+    type Response = TokioIo<NetStream>;
     type Error = FetchError;
     type Future = Connecting<Self::Response>;
 

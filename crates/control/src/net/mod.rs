@@ -11,7 +11,7 @@ mod follow;
 mod model;
 mod request;
 mod response;
-mod transport;
+mod stream;
 
 #[cfg(test)]
 pub(crate) mod fake;

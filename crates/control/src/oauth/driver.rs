@@ -13,9 +13,9 @@ use crate::net::Client;
 use crate::oauth::challenge::Challenge;
 use crate::oauth::error::{NoToken, Reason};
 use crate::oauth::expiry::renewal_at;
-use crate::oauth::flight::{self, Glance, Order, Slot, fly};
+use crate::oauth::flight::{self, Glance, GrantSlot, RenewalReason, fly};
 use crate::oauth::grant::{Grant, Token};
-use crate::oauth::pending::Pending;
+use crate::oauth::pending::PendingLogins;
 use crate::oauth::resource::covers;
 use crate::oauth::settings::Settings;
 use crate::oauth::vault::Vault;
@@ -23,33 +23,33 @@ use crate::oauth::vault::Vault;
 /// Cheap to clone; all clones are one.
 #[derive(Debug, Clone)]
 pub struct OAuth {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<OAuthState>,
 }
 
 /// What may be shown of a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct GrantSummary {
     pub issuer: String,
     pub scope: Option<String>,
     pub expires_at: Option<i64>,
 }
 
-pub(super) struct Shared {
+pub(super) struct OAuthState {
     pub(super) net: Client,
     pub(super) vault: Arc<dyn Vault>,
     pub(super) settings: Settings,
-    pub(super) pending: Mutex<Pending>,
+    pub(super) pending: Mutex<PendingLogins>,
     /// By server.
-    pub(super) slots: Mutex<HashMap<String, Slot>>,
+    pub(super) slots: Mutex<HashMap<String, GrantSlot>>,
     /// What must not end with its caller: a grant that has been given is kept.
     pub(super) tasks: TaskTracker,
 }
 
 impl OAuth {
     pub fn new(net: Client, vault: Arc<dyn Vault>, settings: Settings) -> Self {
-        let pending = Mutex::new(Pending::default());
+        let pending = Mutex::new(PendingLogins::default());
         let (slots, tasks) = (Mutex::new(HashMap::new()), TaskTracker::new());
-        Self { shared: Arc::new(Shared { net, vault, settings, pending, slots, tasks }) }
+        Self { shared: Arc::new(OAuthState { net, vault, settings, pending, slots, tasks }) }
     }
 
     /// A token for requests to `url`, the server's address as configured. While a token is valid this
@@ -58,10 +58,12 @@ impl OAuth {
         let grant = match self.glance(server) {
             Glance::Use(grant) => grant,
             Glance::UseAndRenew(grant) => {
-                drop(fly(&self.shared, server, Order::WhenDue));
+                drop(fly(&self.shared, server, RenewalReason::WhenDue));
                 grant
             }
-            Glance::Renew => flight::landed(fly(&self.shared, server, Order::WhenDue)).await?,
+            Glance::Renew => {
+                flight::landed(fly(&self.shared, server, RenewalReason::WhenDue)).await?
+            }
             Glance::Refuse(why) => return Err(why),
         };
         self.token_for(&grant, url)
@@ -77,7 +79,7 @@ impl OAuth {
         let grant = match self.glance(server) {
             Glance::Use(grant) => grant,
             Glance::UseAndRenew(_) | Glance::Renew => {
-                flight::landed(fly(&self.shared, server, Order::WhenDue)).await?
+                flight::landed(fly(&self.shared, server, RenewalReason::WhenDue)).await?
             }
             Glance::Refuse(why) => return Err(why),
         };
@@ -103,11 +105,11 @@ impl OAuth {
     }
 
     /// What is known of the server's grant without asking anybody.
-    pub fn known(&self, server: &str) -> Option<Known> {
+    pub fn known(&self, server: &str) -> Option<GrantSummary> {
         let slots = self.shared.slots.lock();
         let grant = slots.get(server)?.known.as_ref()?;
         let (issuer, scope) = (grant.issuer.clone(), grant.scope.clone());
-        Some(Known { issuer, scope, expires_at: grant.held.expires_at })
+        Some(GrantSummary { issuer, scope, expires_at: grant.held.expires_at })
     }
 
     /// The server has answered 401 or 403 to a request with `token`: another token, if there is one.
@@ -125,7 +127,7 @@ impl OAuth {
         let place = address(url)?;
         // A renewal that was under way already may not have known about this.
         for _ in 0..2 {
-            let order = Order::Rejected {
+            let order = RenewalReason::Rejected {
                 token: token.value.clone(),
                 server: place.clone(),
                 challenge: challenge.cloned(),
@@ -165,13 +167,13 @@ impl OAuth {
     }
 }
 
-impl Shared {
+impl OAuthState {
     pub(super) fn now(&self) -> i64 {
         (self.settings.clock)()
     }
 
     /// The slot of the server, for a moment.
-    pub(super) fn slot<T>(&self, server: &str, look: impl FnOnce(&mut Slot) -> T) -> T {
+    pub(super) fn slot<T>(&self, server: &str, look: impl FnOnce(&mut GrantSlot) -> T) -> T {
         let mut slots = self.slots.lock();
         look(slots.entry(server.to_owned()).or_default())
     }
@@ -181,7 +183,7 @@ fn address(url: &str) -> Result<Url, NoToken> {
     Url::parse(url).map_err(|why| NoToken::Unavailable { why: why.to_string(), retry_in: None })
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for OAuthState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OAuth").field("settings", &self.settings).finish_non_exhaustive()
     }

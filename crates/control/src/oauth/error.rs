@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::net::FetchError;
 use crate::oauth::callback::BadCallback;
 use crate::oauth::issuer::BadIssuer;
-use crate::oauth::registration::NoWay;
+use crate::oauth::registration::NoClient;
 use crate::oauth::resource::BadResource;
 use crate::oauth::vault::VaultError;
 
@@ -22,7 +22,7 @@ pub enum LoginError {
     #[error("the authorization server {issuer} cannot be used: {why}")]
     Issuer { issuer: String, why: BadIssuer },
     #[error("no client for the authorization server {issuer}: {why}")]
-    NoClient { issuer: String, why: NoWay },
+    NoClient { issuer: String, why: NoClient },
     #[error("the authorization server {issuer} did not register this client: {why}")]
     Registration { issuer: String, why: String },
     #[error("{0}")]

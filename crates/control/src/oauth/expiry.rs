@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::oauth::grant::Held;
+use crate::oauth::grant::HeldTokens;
 
 /// A token is renewed this long before its end, or a tenth of its life if that is less.
 const MARGIN: i64 = 60_000;
@@ -32,7 +32,7 @@ pub(super) enum Advice {
 
 /// `now` in milliseconds of the wall clock: issuers count in it. When it is wrong, the server says
 /// so with a 401.
-pub(super) fn advise(held: &Held, early: Early, now: i64) -> Advice {
+pub(super) fn advise(held: &HeldTokens, early: Early, now: i64) -> Advice {
     let Some(end) = held.expires_at else { return Advice::Use };
     let margin = margin(held, early, end);
     match (now, held.refresh.is_some()) {
@@ -44,17 +44,17 @@ pub(super) fn advise(held: &Held, early: Early, now: i64) -> Advice {
 }
 
 /// When (ms) to renew it, if it can be.
-pub(super) fn renewal_at(held: &Held, early: Early) -> Option<i64> {
+pub(super) fn renewal_at(held: &HeldTokens, early: Early) -> Option<i64> {
     let end = held.expires_at.filter(|_| held.refresh.is_some())?;
     Some(end.saturating_sub(margin(held, early, end)))
 }
 
-fn margin(held: &Held, early: Early, end: i64) -> i64 {
+fn margin(held: &HeldTokens, early: Early, end: i64) -> i64 {
     let least = MARGIN.min(end.saturating_sub(held.issued_at).max(0) / 10);
     least + least * early.0 / 1000
 }
 
-pub(super) fn is_alive(held: &Held, now: i64) -> bool {
+pub(super) fn is_alive(held: &HeldTokens, now: i64) -> bool {
     held.expires_at.is_none_or(|end| now < end)
 }
 
@@ -87,7 +87,7 @@ mod tests {
             (Some(0), true, 1000, Renew),
             (Some(3600), true, 0, Use), // the clock was set back: the server will tell
         ] {
-            let held = Held {
+            let held = HeldTokens {
                 access: Secret::new("a"),
                 refresh: refresh.then(|| Secret::new("r")),
                 issued_at: 1_000_000,
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn processes_renew_at_different_times_and_none_too_late() {
-        let held = Held {
+        let held = HeldTokens {
             access: Secret::new("a"),
             refresh: Some(Secret::new("r")),
             issued_at: 0,

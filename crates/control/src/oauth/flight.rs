@@ -8,35 +8,35 @@ use tokio::time::Instant;
 use trunkline_http::Url;
 
 use crate::oauth::challenge::Challenge;
-use crate::oauth::driver::Shared;
+use crate::oauth::driver::OAuthState;
 use crate::oauth::error::NoToken;
 use crate::oauth::expiry::{Advice, Early, advise};
 use crate::oauth::grant::Grant;
 use crate::oauth::refresh::renew;
 use crate::oauth::secret::Secret;
 
-pub(super) type Outcome = Result<Arc<Grant>, NoToken>;
+pub(super) type Renewal = Result<Arc<Grant>, NoToken>;
 
 /// What is known of a server's grant between two looks into the vault.
 #[derive(Debug, Default)]
-pub(super) struct Slot {
+pub(super) struct GrantSlot {
     /// A grant that is kept and in use.
     pub(super) known: Option<Arc<Grant>>,
     /// Tokens that came and could not be kept yet, and the revision they follow.
     pub(super) unsaved: Option<(Grant, i64)>,
     /// The access token of a grant that the issuer refused, in case that cannot be written down.
     pub(super) dead: Option<(Secret, String)>,
-    pub(super) trouble: Option<Trouble>,
+    pub(super) trouble: Option<IssuerOutage>,
     /// The token that the server does not take, and since when.
     pub(super) rejected: Option<(Secret, Instant)>,
     /// When a token was last renewed because the server did not take it.
     pub(super) renewed_on_rejection: Option<Instant>,
-    flight: Option<watch::Receiver<Option<Outcome>>>,
+    flight: Option<watch::Receiver<Option<Renewal>>>,
 }
 
 /// The issuer could not be asked.
 #[derive(Debug, Clone)]
-pub(super) struct Trouble {
+pub(super) struct IssuerOutage {
     pub(super) failures: u32,
     /// Nobody asks again before this.
     pub(super) until: Instant,
@@ -45,7 +45,7 @@ pub(super) struct Trouble {
 
 /// Why a renewal is started.
 #[derive(Debug, Clone)]
-pub(super) enum Order {
+pub(super) enum RenewalReason {
     WhenDue,
     /// The server at this address did not take this token.
     Rejected {
@@ -64,7 +64,7 @@ pub(super) enum Glance {
     Refuse(NoToken),
 }
 
-impl Slot {
+impl GrantSlot {
     pub(super) fn glance(&self, early: Early, now: i64, moment: Instant) -> Glance {
         let Some(known) = &self.known else { return Glance::Renew };
         let grant = Arc::clone(known);
@@ -107,10 +107,10 @@ impl Slot {
 /// Starts a renewal, or joins the one under way. It goes on when nobody waits any more: a refresh
 /// token that is used up must not be lost with a caller who hung up.
 pub(super) fn fly(
-    shared: &Arc<Shared>,
+    shared: &Arc<OAuthState>,
     server: &str,
-    order: Order,
-) -> watch::Receiver<Option<Outcome>> {
+    order: RenewalReason,
+) -> watch::Receiver<Option<Renewal>> {
     let mut slots = shared.slots.lock();
     let slot = slots.entry(server.to_owned()).or_default();
     // One whose sender is gone has crashed.
@@ -130,7 +130,7 @@ pub(super) fn fly(
     receiver
 }
 
-pub(super) async fn landed(mut flight: watch::Receiver<Option<Outcome>>) -> Outcome {
+pub(super) async fn landed(mut flight: watch::Receiver<Option<Renewal>>) -> Renewal {
     let outcome = flight.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone());
     let crashed =
         || NoToken::Unavailable { why: "the renewal was interrupted".into(), retry_in: None };

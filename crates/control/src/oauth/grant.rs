@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use trunkline_http::Url;
 
-use crate::oauth::registration::{Auth, Client};
+use crate::oauth::registration::{Auth, OAuthClient};
 use crate::oauth::secret::Secret;
 
 /// Belongs to one server and one issuer. Its `Debug` shows no secret.
@@ -16,9 +16,9 @@ pub struct Grant {
     pub(super) resource: String,
     pub(super) token_endpoint: Url,
     pub(super) revocation_endpoint: Option<Url>,
-    pub(super) client: Client,
+    pub(super) client: OAuthClient,
     pub(super) scope: Option<String>,
-    pub(super) held: Held,
+    pub(super) held: HeldTokens,
     /// Why it is of no use any more. It stays, so that nobody asks again with it.
     pub(super) lost: Option<String>,
     /// Of the login (ms).
@@ -27,7 +27,7 @@ pub struct Grant {
 
 /// The tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct HeldTokens {
     pub(super) access: Secret,
     pub(super) refresh: Option<Secret>,
     pub(super) issued_at: i64,
@@ -42,7 +42,7 @@ pub struct Token {
     pub expires_at: Option<i64>,
 }
 
-impl Held {
+impl HeldTokens {
     /// `asked_at`, not when the answer came: an answer may be slow.
     pub(super) fn new(
         access: Secret,
@@ -114,7 +114,7 @@ impl Grant {
             revocation_endpoint: url(&document, "revocation_endpoint")?,
             client: read_client(client)?,
             scope: optional(&document, "scope"),
-            held: Held {
+            held: HeldTokens {
                 access: Secret::new(text(&document, "access_token")?),
                 refresh: optional(&document, "refresh_token").map(Secret::new),
                 issued_at: number(&document, "issued_at").ok_or(BadGrant("issued_at"))?,
@@ -130,7 +130,7 @@ impl Grant {
     }
 }
 
-pub(super) fn write_client(client: &Client) -> Value {
+pub(super) fn write_client(client: &OAuthClient) -> Value {
     let (method, secret) = match &client.auth {
         Auth::None => ("none", None),
         Auth::Basic(secret) => ("client_secret_basic", Some(secret.reveal())),
@@ -145,7 +145,7 @@ pub(super) fn write_client(client: &Client) -> Value {
     })
 }
 
-pub(super) fn read_client(document: &Value) -> Result<Client, BadGrant> {
+pub(super) fn read_client(document: &Value) -> Result<OAuthClient, BadGrant> {
     let secret = || Ok(Secret::new(text(document, "secret")?));
     let auth = match text(document, "auth")?.as_str() {
         "none" => Auth::None,
@@ -153,7 +153,7 @@ pub(super) fn read_client(document: &Value) -> Result<Client, BadGrant> {
         "client_secret_post" => Auth::Post(secret()?),
         _ => return Err(BadGrant("auth")),
     };
-    Ok(Client {
+    Ok(OAuthClient {
         id: text(document, "id")?,
         auth,
         redirect_uri: optional(document, "redirect_uri"),
@@ -188,14 +188,14 @@ mod tests {
             resource: "https://h/mcp".to_owned(),
             token_endpoint: Url::parse("https://a/token?x=1").unwrap(),
             revocation_endpoint: full.then(|| Url::parse("https://a/revoke").unwrap()),
-            client: Client {
+            client: OAuthClient {
                 id: "c".to_owned(),
                 auth,
                 redirect_uri: some("http://127.0.0.1:1/callback"),
                 expires_at: full.then_some(5),
             },
             scope: some("r w"),
-            held: Held {
+            held: HeldTokens {
                 access: Secret::new("s3cret-a"),
                 refresh: full.then(|| Secret::new("s3cret-r")),
                 issued_at: 7,

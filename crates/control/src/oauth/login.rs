@@ -12,17 +12,17 @@ use crate::oauth::authorize::{Ask, Proof, link, random};
 use crate::oauth::callback::{Callback, shown};
 use crate::oauth::challenge::Challenge;
 use crate::oauth::discover;
-use crate::oauth::driver::{OAuth, Shared};
+use crate::oauth::driver::{OAuth, OAuthState};
 use crate::oauth::error::LoginError;
-use crate::oauth::grant::{Grant, Held};
+use crate::oauth::grant::{Grant, HeldTokens};
 use crate::oauth::issuer::Issuer;
 use crate::oauth::pending::PATIENCE;
 use crate::oauth::places::is_loopback;
-use crate::oauth::registration::{self, Client, Options, Registered, Way};
+use crate::oauth::registration::{self, ClientOptions, ClientSource, OAuthClient, Registered};
 use crate::oauth::resource::Resource;
 use crate::oauth::scope;
 use crate::oauth::secret::Secret;
-use crate::oauth::token::{self, Verdict};
+use crate::oauth::token::{self, TokenAnswer};
 use crate::oauth::vault::{Parked, VaultError};
 use crate::oauth::waiting::Waiting;
 
@@ -155,15 +155,15 @@ impl OAuth {
     }
 }
 
-impl Shared {
+impl OAuthState {
     async fn client(
         &self,
         issuer: &Issuer,
         login: Login<'_>,
         earlier: Option<&Grant>,
         scope: Option<&str>,
-    ) -> Result<Client, LoginError> {
-        let options = Options {
+    ) -> Result<OAuthClient, LoginError> {
+        let options = ClientOptions {
             given: login.client,
             earlier: earlier.map(|grant| (grant.issuer.as_str(), &grant.client)),
             document: self.settings.client_document.as_deref(),
@@ -171,8 +171,8 @@ impl Shared {
             now: self.now(),
         };
         match registration::choose(issuer, options) {
-            Ok(Way::Ready(client)) => Ok(client),
-            Ok(Way::Dynamic(endpoint, method)) => {
+            Ok(ClientSource::Ready(client)) => Ok(client),
+            Ok(ClientSource::Dynamic(endpoint, method)) => {
                 // Somebody who starts a login twice does not need two clients.
                 let started =
                     self.pending.lock().client(login.server, &issuer.id, login.redirect_uri);
@@ -192,7 +192,7 @@ impl Shared {
         method: &str,
         redirect_uri: &str,
         scope: Option<&str>,
-    ) -> Result<Client, LoginError> {
+    ) -> Result<OAuthClient, LoginError> {
         let refused = |why: String| LoginError::Registration { issuer: issuer.id.clone(), why };
         let name = &self.settings.client_name;
         let body = registration::application(name, redirect_uri, method, scope);
@@ -258,13 +258,13 @@ impl Shared {
         let other = waiting.client.other_way().filter(|_| token::is_about_client(&answer));
         if let Some(other) = other {
             let again = token::judge(&self.exchange(&waiting, &other, code).await?);
-            if matches!(again, Verdict::Granted(_)) {
+            if matches!(again, TokenAnswer::Granted(_)) {
                 (waiting.client, verdict) = (other, again);
             }
         }
         let tokens = match verdict {
-            Verdict::Granted(tokens) => tokens,
-            Verdict::Refused(why) | Verdict::Later { why, .. } => {
+            TokenAnswer::Granted(tokens) => tokens,
+            TokenAnswer::Refused(why) | TokenAnswer::Later { why, .. } => {
                 return Err(LoginError::Token(why));
             }
         };
@@ -275,7 +275,7 @@ impl Shared {
             revocation_endpoint: waiting.revocation_endpoint,
             client: waiting.client,
             scope: tokens.scope.or(waiting.scope),
-            held: Held::new(tokens.access, tokens.refresh, now, tokens.lifetime),
+            held: HeldTokens::new(tokens.access, tokens.refresh, now, tokens.lifetime),
             lost: None,
             granted_at: now,
         };
@@ -293,7 +293,7 @@ impl Shared {
     async fn exchange(
         &self,
         waiting: &Waiting,
-        client: &Client,
+        client: &OAuthClient,
         code: &Secret,
     ) -> Result<Response, LoginError> {
         let fields = [

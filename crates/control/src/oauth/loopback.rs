@@ -82,14 +82,16 @@ async fn visit(mut stream: TcpStream, state: String, port: u16) -> Option<Callba
         match request(&bytes) {
             Ok(None) => {}
             Ok(Some((head, _))) => break decide(&head, &state, port),
-            Err(bad) => break Decision::refuse(BadHead::status(bad), "This is not understood."),
+            Err(bad) => {
+                break CallbackDecision::refuse(BadHead::status(bad), "This is not understood.");
+            }
         }
     };
     let (status, words, callback) = match decision {
-        Decision::Take(callback) => {
+        CallbackDecision::Take(callback) => {
             (200, "Thank you. How it went is shown where you started it.", Some(callback))
         }
-        Decision::Refuse(status, words) => (status, words, None),
+        CallbackDecision::Refuse(status, words) => (status, words, None),
     };
     // The answer is in, whether its page can be shown or not.
     let _ = stream.write_all(&page(status, words)).await;
@@ -98,34 +100,34 @@ async fn visit(mut stream: TcpStream, state: String, port: u16) -> Option<Callba
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Decision {
+enum CallbackDecision {
     Take(Callback),
     Refuse(u16, &'static str),
 }
 
-impl Decision {
+impl CallbackDecision {
     fn refuse(status: u16, words: &'static str) -> Self {
         Self::Refuse(status, words)
     }
 }
 
-fn decide(head: &Request<'_>, state: &str, port: u16) -> Decision {
+fn decide(head: &Request<'_>, state: &str, port: u16) -> CallbackDecision {
     // A page that reaches us by a name of its own is not the browser coming back.
     if head.host() != Some(format!("127.0.0.1:{port}").as_str()) {
-        return Decision::refuse(421, "Nothing is here under this name.");
+        return CallbackDecision::refuse(421, "Nothing is here under this name.");
     }
     if head.path() != PATH {
-        return Decision::refuse(404, "Nothing is here.");
+        return CallbackDecision::refuse(404, "Nothing is here.");
     }
     if head.method != "GET" {
-        return Decision::refuse(405, "Nothing can be sent here.");
+        return CallbackDecision::refuse(405, "Nothing can be sent here.");
     }
     match Callback::parse(head.query().unwrap_or_default()) {
-        Ok(callback) if callback.state == state => Decision::Take(callback),
+        Ok(callback) if callback.state == state => CallbackDecision::Take(callback),
         Ok(_) | Err(BadCallback::NoState) => {
-            Decision::refuse(400, "This is not the login that is waited for.")
+            CallbackDecision::refuse(400, "This is not the login that is waited for.")
         }
-        Err(_) => Decision::refuse(400, "This is not understood."),
+        Err(_) => CallbackDecision::refuse(400, "This is not understood."),
     }
 }
 
@@ -169,11 +171,11 @@ mod tests {
         ] {
             let (head, _) = request(text.as_bytes()).unwrap().unwrap();
             let got = match decide(&head, "s", 7) {
-                Decision::Take(callback) => {
+                CallbackDecision::Take(callback) => {
                     assert_eq!(callback, Callback::new("s", "c", None));
                     200
                 }
-                Decision::Refuse(status, _) => status,
+                CallbackDecision::Refuse(status, _) => status,
             };
             assert_eq!(got, status, "{text}");
         }

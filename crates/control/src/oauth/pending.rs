@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::oauth::registration::Client;
+use crate::oauth::registration::OAuthClient;
 use crate::oauth::waiting::Waiting;
 
 /// How long a person may take.
@@ -14,11 +14,11 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(10 * 60);
 const MOST: usize = 256;
 
 #[derive(Debug, Default)]
-pub(super) struct Pending {
+pub(super) struct PendingLogins {
     by_state: HashMap<String, (Instant, Waiting)>,
 }
 
-impl Pending {
+impl PendingLogins {
     pub(super) fn add(&mut self, state: String, waiting: Waiting, now: Instant) {
         self.by_state.retain(|_, (since, _)| now.duration_since(*since) < PATIENCE);
         if self.by_state.len() >= MOST {
@@ -37,7 +37,12 @@ impl Pending {
     }
 
     /// The client that was registered for a login that is still waited for.
-    pub(super) fn client(&self, server: &str, issuer: &str, redirect_uri: &str) -> Option<Client> {
+    pub(super) fn client(
+        &self,
+        server: &str,
+        issuer: &str,
+        redirect_uri: &str,
+    ) -> Option<OAuthClient> {
         let mut waiting = self.by_state.values().map(|(_, waiting)| waiting);
         let same = waiting.find(|waiting| {
             waiting.server == server
@@ -60,7 +65,7 @@ mod tests {
     #[test]
     fn a_state_is_good_once_and_for_ten_minutes() {
         let now = Instant::now();
-        let mut pending = Pending::default();
+        let mut pending = PendingLogins::default();
         pending.add("a".to_owned(), waiting("s"), now);
         pending.add("b".to_owned(), waiting("s"), now);
         assert!(pending.take("x", now).is_none());
@@ -72,7 +77,7 @@ mod tests {
     #[test]
     fn there_are_only_so_many_and_the_oldest_goes() {
         let now = Instant::now();
-        let mut pending = Pending::default();
+        let mut pending = PendingLogins::default();
         for number in 0..=MOST {
             let at = now + Duration::from_millis(u64::try_from(number).unwrap());
             pending.add(number.to_string(), waiting(if number == 1 { "gone" } else { "s" }), at);

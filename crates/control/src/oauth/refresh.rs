@@ -5,14 +5,14 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use crate::oauth::discover;
-use crate::oauth::driver::Shared;
+use crate::oauth::driver::OAuthState;
 use crate::oauth::error::{NoToken, Reason};
 use crate::oauth::expiry::{Advice, advise, is_alive, pause};
-use crate::oauth::flight::{Order, Outcome, Slot, Trouble};
-use crate::oauth::grant::{Grant, Held};
+use crate::oauth::flight::{GrantSlot, IssuerOutage, Renewal, RenewalReason};
+use crate::oauth::grant::{Grant, HeldTokens};
 use crate::oauth::resource::covers;
-use crate::oauth::token::{self, Tokens, Verdict};
-use crate::oauth::vault::{Hold, Kept, VaultError};
+use crate::oauth::token::{self, TokenAnswer, Tokens};
+use crate::oauth::vault::{Hold, KeptGrant, VaultError};
 
 /// A token that was renewed because the server rejected its predecessor, and is rejected as well:
 /// within this time it is the server that is wrong, and asking the issuer again does not help. One that
@@ -24,7 +24,7 @@ const REJECTION: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(25);
 const LOOK: Duration = Duration::from_millis(100);
 
-pub(super) async fn renew(shared: &Shared, server: &str, order: &Order) -> Outcome {
+pub(super) async fn renew(shared: &OAuthState, server: &str, order: &RenewalReason) -> Renewal {
     if let Err(error) = keep_unsaved(shared, server).await {
         return instead(shared, server, order, unavailable(&error));
     }
@@ -35,10 +35,10 @@ pub(super) async fn renew(shared: &Shared, server: &str, order: &Order) -> Outco
     };
     let grant = shared.slot(server, |slot| slot.know(kept.grant.clone()));
     match step(shared, server, order, &kept) {
-        Step::Use => return Ok(grant),
-        Step::Login(reason) => return needs(reason),
-        Step::Wait => return Err(NoToken::Rejected),
-        Step::Lose(_) | Step::Ask => {}
+        NextStep::Use => return Ok(grant),
+        NextStep::Login(reason) => return needs(reason),
+        NextStep::Wait => return Err(NoToken::Rejected),
+        NextStep::Lose(_) | NextStep::Ask => {}
     }
     if let Some(no) = shared.slot(server, |slot| slot.pause(Instant::now())) {
         return instead(shared, server, order, no);
@@ -53,7 +53,7 @@ pub(super) async fn renew(shared: &Shared, server: &str, order: &Order) -> Outco
 }
 
 /// Waits for whoever else renews it.
-async fn hold(shared: &Shared, server: &str) -> Result<Box<dyn Hold>, NoToken> {
+async fn hold(shared: &OAuthState, server: &str) -> Result<Box<dyn Hold>, NoToken> {
     let until = Instant::now() + PATIENCE;
     loop {
         match shared.vault.hold(server).await {
@@ -69,27 +69,27 @@ async fn hold(shared: &Shared, server: &str) -> Result<Box<dyn Hold>, NoToken> {
 }
 
 /// Nobody else renews it now. Somebody may just have done.
-async fn alone(shared: &Shared, server: &str, order: &Order) -> Outcome {
+async fn alone(shared: &OAuthState, server: &str, order: &RenewalReason) -> Renewal {
     let kept = match current(shared, server).await {
         Ok(kept) => kept,
         Err(no) => return instead(shared, server, order, no),
     };
     let grant = shared.slot(server, |slot| slot.know(kept.grant.clone()));
     match step(shared, server, order, &kept) {
-        Step::Use => Ok(grant),
-        Step::Login(reason) => needs(reason),
-        Step::Wait => Err(NoToken::Rejected),
-        Step::Lose(why) => lose(shared, server, kept, why).await,
-        Step::Ask if !is_trusted(shared, order, &kept).await => {
+        NextStep::Use => Ok(grant),
+        NextStep::Login(reason) => needs(reason),
+        NextStep::Wait => Err(NoToken::Rejected),
+        NextStep::Lose(why) => lose(shared, server, kept, why).await,
+        NextStep::Ask if !is_trusted(shared, order, &kept).await => {
             let why = "the server now trusts another authorization server".to_owned();
             lose(shared, server, kept, why).await
         }
-        Step::Ask => ask(shared, server, order, kept).await,
+        NextStep::Ask => ask(shared, server, order, kept).await,
     }
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Step {
+enum NextStep {
     Use,
     Ask,
     /// The token should be good.
@@ -98,12 +98,12 @@ enum Step {
     Lose(String),
 }
 
-fn step(shared: &Shared, server: &str, order: &Order, kept: &Kept) -> Step {
+fn step(shared: &OAuthState, server: &str, order: &RenewalReason, kept: &KeptGrant) -> NextStep {
     let held = &kept.grant.held;
     match order {
-        Order::Rejected { token, server: place, .. } if held.access == *token => {
+        RenewalReason::Rejected { token, server: place, .. } if held.access == *token => {
             if !covers(&kept.grant.resource, place) {
-                return Step::Login(Reason::Moved);
+                return NextStep::Login(Reason::Moved);
             }
             let now = Instant::now();
             let (renewed, rejected) = shared.slot(server, |slot| {
@@ -113,9 +113,9 @@ fn step(shared: &Shared, server: &str, order: &Order, kept: &Kept) -> Step {
             on_rejection(held.refresh.is_some(), is_alive(held, shared.now()), renewed, rejected)
         }
         _ => match advise(held, shared.settings.early, shared.now()) {
-            Advice::Use => Step::Use,
-            Advice::UseAndRenew | Advice::Renew => Step::Ask,
-            Advice::Ended => Step::Login(Reason::Ended),
+            Advice::Use => NextStep::Use,
+            Advice::UseAndRenew | Advice::Renew => NextStep::Ask,
+            Advice::Ended => NextStep::Login(Reason::Ended),
         },
     }
 }
@@ -127,27 +127,27 @@ fn on_rejection(
     is_alive: bool,
     renewed: Option<Duration>,
     rejected: Duration,
-) -> Step {
+) -> NextStep {
     match (can_renew, is_alive) {
-        (true, _) if renewed.is_some_and(|since| since < REJECTION) => Step::Wait,
-        (true, _) => Step::Ask,
-        (false, false) => Step::Login(Reason::Ended),
-        (false, true) if rejected < REJECTION => Step::Wait,
-        (false, true) => Step::Lose("the server does not take the token any more".to_owned()),
+        (true, _) if renewed.is_some_and(|since| since < REJECTION) => NextStep::Wait,
+        (true, _) => NextStep::Ask,
+        (false, false) => NextStep::Login(Reason::Ended),
+        (false, true) if rejected < REJECTION => NextStep::Wait,
+        (false, true) => NextStep::Lose("the server does not take the token any more".to_owned()),
     }
 }
 
 /// Before the issuer is asked for a token that the server rejected: is it still the one the server
 /// trusts? If the server cannot say, the tokens still go only to the issuer that gave them.
-async fn is_trusted(shared: &Shared, order: &Order, kept: &Kept) -> bool {
-    let Order::Rejected { server, challenge, .. } = order else { return true };
+async fn is_trusted(shared: &OAuthState, order: &RenewalReason, kept: &KeptGrant) -> bool {
+    let RenewalReason::Rejected { server, challenge, .. } = order else { return true };
     let (net, limits) = (&shared.net, shared.settings.limits);
     let named = discover::resource(net, limits, server, challenge.as_ref()).await;
     named.map_or(true, |resource| resource.issuers.contains(&kept.grant.issuer))
 }
 
 /// The request itself: one, to the issuer that gave the grant.
-async fn ask(shared: &Shared, server: &str, order: &Order, kept: Kept) -> Outcome {
+async fn ask(shared: &OAuthState, server: &str, order: &RenewalReason, kept: KeptGrant) -> Renewal {
     let grant = &kept.grant;
     let Some(refresh) = &grant.held.refresh else { return needs(Reason::Ended) };
     let fields = [
@@ -159,21 +159,21 @@ async fn ask(shared: &Shared, server: &str, order: &Order, kept: Kept) -> Outcom
     let asked_at = shared.now();
     let verdict = match shared.net.send(request, shared.settings.limits).await {
         Ok(answer) => token::judge(&answer),
-        Err(error) => Verdict::Later { why: error.to_string(), after: None },
+        Err(error) => TokenAnswer::Later { why: error.to_string(), after: None },
     };
     match verdict {
-        Verdict::Granted(tokens) => {
+        TokenAnswer::Granted(tokens) => {
             let renewed = with(grant, tokens, asked_at);
             keep(shared, server, order, renewed, kept.revision).await
         }
-        Verdict::Refused(why) => refused(shared, server, kept, why).await,
-        Verdict::Later { why, after } => {
+        TokenAnswer::Refused(why) => refused(shared, server, kept, why).await,
+        TokenAnswer::Later { why, after } => {
             tracing::warn!(server, issuer = grant.issuer, why, "a token could not be renewed");
             let no = shared.slot(server, |slot| {
                 let failures = slot.trouble.as_ref().map_or(0, |trouble| trouble.failures) + 1;
                 let left = pause(failures, after);
                 let until = Instant::now() + left;
-                slot.trouble = Some(Trouble { failures, until, why: why.clone() });
+                slot.trouble = Some(IssuerOutage { failures, until, why: why.clone() });
                 NoToken::Unavailable { why, retry_in: Some(left) }
             });
             instead(shared, server, order, no)
@@ -183,11 +183,17 @@ async fn ask(shared: &Shared, server: &str, order: &Order, kept: Kept) -> Outcom
 
 /// What came is kept before it is used: a refresh token that was replaced and then lost with this
 /// process would be the end of the grant.
-async fn keep(shared: &Shared, server: &str, order: &Order, grant: Grant, after: i64) -> Outcome {
+async fn keep(
+    shared: &OAuthState,
+    server: &str,
+    order: &RenewalReason,
+    grant: Grant,
+    after: i64,
+) -> Renewal {
     match shared.vault.save(server, &grant, Some(after)).await {
         Ok(_) => Ok(shared.slot(server, |slot| {
             slot.trouble = None;
-            if matches!(order, Order::Rejected { .. }) {
+            if matches!(order, RenewalReason::Rejected { .. }) {
                 slot.renewed_on_rejection = Some(Instant::now());
             }
             slot.know(grant)
@@ -206,7 +212,7 @@ async fn keep(shared: &Shared, server: &str, order: &Order, grant: Grant, after:
 }
 
 /// Tokens that could not be kept the last time: they are there, so nobody is asked for others.
-async fn keep_unsaved(shared: &Shared, server: &str) -> Result<(), VaultError> {
+async fn keep_unsaved(shared: &OAuthState, server: &str) -> Result<(), VaultError> {
     let Some((grant, after)) = shared.slot(server, |slot| slot.unsaved.clone()) else {
         return Ok(());
     };
@@ -221,7 +227,7 @@ async fn keep_unsaved(shared: &Shared, server: &str) -> Result<(), VaultError> {
 }
 
 /// The issuer says that the grant is gone. With several replicas another one may just have renewed it.
-async fn refused(shared: &Shared, server: &str, kept: Kept, why: String) -> Outcome {
+async fn refused(shared: &OAuthState, server: &str, kept: KeptGrant, why: String) -> Renewal {
     match current(shared, server).await {
         Ok(newer) if newer != kept => usable(shared, server, newer),
         _ => lose(shared, server, kept, why).await,
@@ -229,7 +235,7 @@ async fn refused(shared: &Shared, server: &str, kept: Kept, why: String) -> Outc
 }
 
 /// From now on nobody asks with this grant; a login replaces it.
-async fn lose(shared: &Shared, server: &str, kept: Kept, why: String) -> Outcome {
+async fn lose(shared: &OAuthState, server: &str, kept: KeptGrant, why: String) -> Renewal {
     tracing::warn!(
         server,
         issuer = kept.grant.issuer,
@@ -247,7 +253,7 @@ async fn lose(shared: &Shared, server: &str, kept: Kept, why: String) -> Outcome
 }
 
 /// The grant as it is kept now, if it is still one.
-async fn current(shared: &Shared, server: &str) -> Result<Kept, NoToken> {
+async fn current(shared: &OAuthState, server: &str) -> Result<KeptGrant, NoToken> {
     let kept = shared.vault.load(server).await.map_err(|error| unavailable(&error))?;
     let mut slots = shared.slots.lock();
     let Some(kept) = kept else {
@@ -255,8 +261,9 @@ async fn current(shared: &Shared, server: &str) -> Result<Kept, NoToken> {
         return Err(NoToken::NeedsAuth { reason: Reason::Never });
     };
     let slot = slots.entry(server.to_owned()).or_default();
-    let dead =
-        |slot: &Slot| slot.dead.clone().filter(|(access, _)| *access == kept.grant.held.access);
+    let dead = |slot: &GrantSlot| {
+        slot.dead.clone().filter(|(access, _)| *access == kept.grant.held.access)
+    };
     match kept.grant.lost.clone().or_else(|| dead(slot).map(|(_, why)| why)) {
         Some(why) => {
             slot.known = None;
@@ -267,7 +274,7 @@ async fn current(shared: &Shared, server: &str) -> Result<Kept, NoToken> {
 }
 
 /// A grant that somebody else has renewed.
-fn usable(shared: &Shared, server: &str, kept: Kept) -> Outcome {
+fn usable(shared: &OAuthState, server: &str, kept: KeptGrant) -> Renewal {
     let alive = is_alive(&kept.grant.held, shared.now());
     let grant = shared.slot(server, |slot| slot.know(kept.grant));
     let why = || "it was renewed elsewhere and has ended again".to_owned();
@@ -276,12 +283,12 @@ fn usable(shared: &Shared, server: &str, kept: Kept) -> Outcome {
 
 /// The token in use does as long as it lives, unless it is the one that was rejected, or the grant
 /// is gone.
-fn instead(shared: &Shared, server: &str, order: &Order, no: NoToken) -> Outcome {
+fn instead(shared: &OAuthState, server: &str, order: &RenewalReason, no: NoToken) -> Renewal {
     let known = shared.slot(server, |slot| slot.known.clone());
     let known = known.filter(|_| matches!(no, NoToken::Unavailable { .. }));
     let known = known.filter(|known| match order {
-        Order::WhenDue => is_alive(&known.held, shared.now()),
-        Order::Rejected { .. } => false,
+        RenewalReason::WhenDue => is_alive(&known.held, shared.now()),
+        RenewalReason::Rejected { .. } => false,
     });
     known.ok_or(no)
 }
@@ -289,12 +296,13 @@ fn instead(shared: &Shared, server: &str, order: &Order, no: NoToken) -> Outcome
 fn with(grant: &Grant, tokens: Tokens, asked_at: i64) -> Grant {
     let mut renewed = grant.clone();
     let before = renewed.held.refresh.take();
-    renewed.held = Held::new(tokens.access, tokens.refresh.or(before), asked_at, tokens.lifetime);
+    renewed.held =
+        HeldTokens::new(tokens.access, tokens.refresh.or(before), asked_at, tokens.lifetime);
     renewed.scope = tokens.scope.or(renewed.scope);
     renewed
 }
 
-fn needs(reason: Reason) -> Outcome {
+fn needs(reason: Reason) -> Renewal {
     Err(NoToken::NeedsAuth { reason })
 }
 
@@ -308,18 +316,18 @@ mod tests {
 
     #[test]
     fn a_token_that_is_not_taken_is_lost_only_if_nothing_else_is_left() {
-        let lost = || Step::Lose("the server does not take the token any more".to_owned());
+        let lost = || NextStep::Lose("the server does not take the token any more".to_owned());
         // Can it be renewed? Is it alive? How long ago was it renewed, and for how long is it refused?
         for (can_renew, is_alive, renewed, rejected, step) in [
-            (true, true, None, 0, Step::Ask),
-            (true, false, None, 0, Step::Ask),
-            (true, true, Some(0), 0, Step::Wait),
-            (true, true, Some(59), 59, Step::Wait),
-            (true, true, Some(60), 600, Step::Ask),
-            (false, true, None, 0, Step::Wait),
-            (false, true, None, 59, Step::Wait),
+            (true, true, None, 0, NextStep::Ask),
+            (true, false, None, 0, NextStep::Ask),
+            (true, true, Some(0), 0, NextStep::Wait),
+            (true, true, Some(59), 59, NextStep::Wait),
+            (true, true, Some(60), 600, NextStep::Ask),
+            (false, true, None, 0, NextStep::Wait),
+            (false, true, None, 59, NextStep::Wait),
             (false, true, None, 60, lost()),
-            (false, false, None, 0, Step::Login(Reason::Ended)),
+            (false, false, None, 0, NextStep::Login(Reason::Ended)),
         ] {
             let renewed = renewed.map(Duration::from_secs);
             let rejected = Duration::from_secs(rejected);

@@ -18,7 +18,7 @@ pub struct Registered {
 
 /// Who we are to one issuer. It is kept with the grant and goes to no other issuer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Client {
+pub(super) struct OAuthClient {
     pub(super) id: String,
     pub(super) auth: Auth,
     /// For dynamically registered ones: where it may be redirected to, and when (ms) its secret ends.
@@ -34,7 +34,7 @@ pub(super) enum Auth {
     Post(Secret),
 }
 
-impl Client {
+impl OAuthClient {
     /// With its secret in the form instead of the header, where nothing was agreed on: a client that
     /// registered itself was told how.
     pub(super) fn other_way(&self) -> Option<Self> {
@@ -48,14 +48,14 @@ impl Client {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Way {
-    Ready(Client),
+pub(super) enum ClientSource {
+    Ready(OAuthClient),
     /// To be registered there, with this method of authentication.
     Dynamic(Url, &'static str),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoWay {
+pub enum NoClient {
     #[error("the configured client belongs to {0}, and its credentials go nowhere else")]
     Elsewhere(String),
     #[error("it takes the client's secret in no way that is known here")]
@@ -69,10 +69,10 @@ pub enum NoWay {
 
 /// What there is to choose from.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Options<'a> {
+pub(super) struct ClientOptions<'a> {
     pub(super) given: Option<&'a Registered>,
     /// The client of an earlier login, and with which issuer.
-    pub(super) earlier: Option<(&'a str, &'a Client)>,
+    pub(super) earlier: Option<(&'a str, &'a OAuthClient)>,
     /// Where our metadata document is published.
     pub(super) document: Option<&'a str>,
     pub(super) redirect_uri: &'a str,
@@ -80,40 +80,43 @@ pub(super) struct Options<'a> {
 }
 
 /// By hand, then document, then dynamically: the order of the specification.
-pub(super) fn choose(issuer: &Issuer, options: Options<'_>) -> Result<Way, NoWay> {
+pub(super) fn choose(
+    issuer: &Issuer,
+    options: ClientOptions<'_>,
+) -> Result<ClientSource, NoClient> {
     if let Some(given) = options.given {
-        return by_hand(issuer, given, options.earlier).map(Way::Ready);
+        return by_hand(issuer, given, options.earlier).map(ClientSource::Ready);
     }
     if let Some(document) =
         options.document.filter(|url| issuer.takes_documents && is_document(url))
     {
-        return Ok(Way::Ready(public(document)));
+        return Ok(ClientSource::Ready(public(document)));
     }
     let earlier = options.earlier.filter(|(at, _)| *at == issuer.id).map(|(_, client)| client);
-    let usable = |client: &&Client| {
+    let usable = |client: &&OAuthClient| {
         client.redirect_uri.as_deref() == Some(options.redirect_uri)
             && client.expires_at.is_none_or(|end| options.now < end)
     };
     if let Some(client) = earlier.filter(usable) {
-        return Ok(Way::Ready(client.clone()));
+        return Ok(ClientSource::Ready(client.clone()));
     }
-    let endpoint = issuer.registration.clone().ok_or(NoWay::Unknown)?;
+    let endpoint = issuer.registration.clone().ok_or(NoClient::Unknown)?;
     let offered = |method: &&str| match &issuer.auth_methods {
         None => true,
         Some(methods) => methods.iter().any(|listed| listed == method),
     };
     let method = ["none", "client_secret_basic", "client_secret_post"].into_iter().find(offered);
-    Ok(Way::Dynamic(endpoint, method.ok_or(NoWay::Method)?))
+    Ok(ClientSource::Dynamic(endpoint, method.ok_or(NoClient::Method)?))
 }
 
 fn by_hand(
     issuer: &Issuer,
     given: &Registered,
-    earlier: Option<(&str, &Client)>,
-) -> Result<Client, NoWay> {
+    earlier: Option<(&str, &OAuthClient)>,
+) -> Result<OAuthClient, NoClient> {
     let used_at = earlier.filter(|(_, client)| client.id == given.client_id).map(|(at, _)| at);
     if let Some(bound) = given.issuer.as_deref().or(used_at).filter(|bound| *bound != issuer.id) {
-        return Err(NoWay::Elsewhere(bound.to_owned()));
+        return Err(NoClient::Elsewhere(bound.to_owned()));
     }
     let Some(secret) = &given.client_secret else { return Ok(public(&given.client_id)) };
     let auth = match &issuer.auth_methods {
@@ -124,13 +127,13 @@ fn by_hand(
         Some(methods) if methods.iter().any(|method| method == "client_secret_post") => {
             Auth::Post(secret.clone())
         }
-        Some(_) => return Err(NoWay::Method),
+        Some(_) => return Err(NoClient::Method),
     };
-    Ok(Client { auth, ..public(&given.client_id) })
+    Ok(OAuthClient { auth, ..public(&given.client_id) })
 }
 
-fn public(id: &str) -> Client {
-    Client { id: id.to_owned(), auth: Auth::None, redirect_uri: None, expires_at: None }
+fn public(id: &str) -> OAuthClient {
+    OAuthClient { id: id.to_owned(), auth: Auth::None, redirect_uri: None, expires_at: None }
 }
 
 fn is_document(url: &str) -> bool {
@@ -172,7 +175,7 @@ pub fn document(id: &str, name: &str, redirect_uri: &str) -> Value {
 }
 
 /// The client an authorization server has registered; `None` if the answer makes no sense.
-pub(super) fn registered(body: &[u8], redirect_uri: &str, asked: &str) -> Option<Client> {
+pub(super) fn registered(body: &[u8], redirect_uri: &str, asked: &str) -> Option<OAuthClient> {
     let document: Value = serde_json::from_slice(body).ok()?;
     let text =
         |name: &str| document.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
@@ -186,7 +189,7 @@ pub(super) fn registered(body: &[u8], redirect_uri: &str, asked: &str) -> Option
     };
     let end = document.get("client_secret_expires_at").and_then(Value::as_i64);
     let end = end.filter(|seconds| *seconds > 0 && auth != Auth::None);
-    Some(Client {
+    Some(OAuthClient {
         id: id.to_owned(),
         auth,
         redirect_uri: Some(redirect_uri.to_owned()),
@@ -225,32 +228,38 @@ mod tests {
         }
     }
 
-    fn dynamic(id: &str, redirect_uri: &str, expires_at: Option<i64>) -> Client {
-        Client { redirect_uri: Some(redirect_uri.to_owned()), expires_at, ..public(id) }
+    fn dynamic(id: &str, redirect_uri: &str, expires_at: Option<i64>) -> OAuthClient {
+        OAuthClient { redirect_uri: Some(redirect_uri.to_owned()), expires_at, ..public(id) }
     }
 
-    fn options<'a>() -> Options<'a> {
-        Options { given: None, earlier: None, document: None, redirect_uri: HERE, now: 1000 }
+    fn options<'a>() -> ClientOptions<'a> {
+        ClientOptions { given: None, earlier: None, document: None, redirect_uri: HERE, now: 1000 }
     }
 
     #[test]
     fn a_client_registered_by_hand_goes_first_and_only_to_its_issuer() {
         let secret = || Secret::new("s");
-        let with = |auth: Auth| Ok(Way::Ready(Client { auth, ..public("hand") }));
+        let with = |auth: Auth| Ok(ClientSource::Ready(OAuthClient { auth, ..public("hand") }));
         let used = public("hand");
         for (at, secret_given, methods, earlier, expected) in [
             (None, None, None, None, with(Auth::None)),
             (Some("https://a"), Some("s"), None, None, with(Auth::Basic(secret()))),
             (None, Some("s"), Some(&["client_secret_post"][..]), None, with(Auth::Post(secret()))),
-            (None, Some("s"), Some(&["private_key_jwt"]), None, Err(NoWay::Method)),
-            (Some("https://b"), Some("s"), None, None, Err(NoWay::Elsewhere("https://b".into()))),
+            (None, Some("s"), Some(&["private_key_jwt"]), None, Err(NoClient::Method)),
+            (
+                Some("https://b"),
+                Some("s"),
+                None,
+                None,
+                Err(NoClient::Elsewhere("https://b".into())),
+            ),
             (None, None, None, Some("https://a"), with(Auth::None)),
-            (None, None, None, Some("https://b"), Err(NoWay::Elsewhere("https://b".into()))),
+            (None, None, None, Some("https://b"), Err(NoClient::Elsewhere("https://b".into()))),
         ] {
             let given = given(at, secret_given);
             let earlier = earlier.map(|at| (at, &used));
             let document = Some(DOCUMENT);
-            let options = Options { given: Some(&given), earlier, document, ..options() };
+            let options = ClientOptions { given: Some(&given), earlier, document, ..options() };
             assert_eq!(
                 choose(&issuer(true, true, methods), options),
                 expected,
@@ -262,8 +271,8 @@ mod tests {
     #[test]
     fn a_document_goes_before_dynamic_registration_where_it_is_taken() {
         let register = || Url::parse("https://a/register").unwrap();
-        let ready = |url: &str| Ok(Way::Ready(public(url)));
-        let anew = |method| Ok(Way::Dynamic(register(), method));
+        let ready = |url: &str| Ok(ClientSource::Ready(public(url)));
+        let anew = |method| Ok(ClientSource::Dynamic(register(), method));
         for (takes, registers, methods, document, expected) in [
             (true, true, None, Some(DOCUMENT), ready(DOCUMENT)),
             (false, true, None, Some(DOCUMENT), anew("none")),
@@ -271,10 +280,10 @@ mod tests {
             (true, true, None, Some("https://me/"), anew("none")),
             (true, true, Some(&["client_secret_post", "none"][..]), None, anew("none")),
             (true, true, Some(&["client_secret_post"]), None, anew("client_secret_post")),
-            (true, true, Some(&["private_key_jwt"]), None, Err(NoWay::Method)),
-            (true, false, None, None, Err(NoWay::Unknown)),
+            (true, true, Some(&["private_key_jwt"]), None, Err(NoClient::Method)),
+            (true, false, None, None, Err(NoClient::Unknown)),
         ] {
-            let options = Options { document, ..options() };
+            let options = ClientOptions { document, ..options() };
             assert_eq!(choose(&issuer(takes, registers, methods), options), expected);
         }
     }
@@ -289,9 +298,9 @@ mod tests {
             ("https://b", HERE, None, false),
         ] {
             let client = dynamic("old", redirect_uri, end);
-            let options = Options { earlier: Some((at, &client)), ..options() };
+            let options = ClientOptions { earlier: Some((at, &client)), ..options() };
             let way = choose(&issuer(false, true, None), options).unwrap();
-            assert_eq!(way == Way::Ready(client), again, "{at} {redirect_uri} {end:?}");
+            assert_eq!(way == ClientSource::Ready(client), again, "{at} {redirect_uri} {end:?}");
         }
     }
 
@@ -310,7 +319,8 @@ mod tests {
 
     #[test]
     fn what_a_registration_answers() {
-        let client = |auth, expires_at| Some(Client { auth, ..dynamic("c", HERE, expires_at) });
+        let client =
+            |auth, expires_at| Some(OAuthClient { auth, ..dynamic("c", HERE, expires_at) });
         let secret = || Secret::new("s");
         for (body, asked, expected) in [
             (r#"{"client_id":"c"}"#, "none", client(Auth::None, None)),

@@ -2,9 +2,9 @@
 
 use trunkline_http::Url;
 
-use crate::oauth::driver::{OAuth, Shared};
+use crate::oauth::driver::{OAuth, OAuthState};
 use crate::oauth::grant::Grant;
-use crate::oauth::registration::Client;
+use crate::oauth::registration::OAuthClient;
 use crate::oauth::token;
 use crate::oauth::vault::VaultError;
 
@@ -44,7 +44,7 @@ impl OAuth {
     }
 }
 
-impl Shared {
+impl OAuthState {
     /// The refresh token first: with it, most issuers end the access token as well.
     async fn revoke(&self, grant: &Grant) -> bool {
         let Some(endpoint) = &grant.revocation_endpoint else { return false };
@@ -60,7 +60,7 @@ impl Shared {
         told
     }
     /// Twice, if the form is what is wrong with the first.
-    async fn tell(&self, endpoint: &Url, client: &Client, fields: &[(&str, &str)]) -> bool {
+    async fn tell(&self, endpoint: &Url, client: &OAuthClient, fields: &[(&str, &str)]) -> bool {
         let request = token::request(endpoint.clone(), client, fields);
         match self.net.send(request, self.settings.limits).await {
             Ok(answer) if matches!(answer.status, 400 | 401) => {

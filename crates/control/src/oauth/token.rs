@@ -9,7 +9,7 @@ use trunkline_http::{Url, encode_value, write_form};
 
 use crate::net::{Request, Response};
 use crate::oauth::callback::shown;
-use crate::oauth::registration::{Auth, Client};
+use crate::oauth::registration::{Auth, OAuthClient};
 use crate::oauth::secret::Secret;
 
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -30,7 +30,7 @@ pub(super) struct Tokens {
 
 /// What an answer of the token endpoint means.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum TokenAnswer {
     Granted(Tokens),
     /// It will say the same next time.
     Refused(String),
@@ -42,38 +42,43 @@ pub(super) enum Verdict {
 }
 
 /// A request to an endpoint of the issuer, in the client's name.
-pub(super) fn request(endpoint: Url, client: &Client, fields: &[(&str, &str)]) -> Request {
-    written(endpoint, client, fields, Secrets::AsAgreed)
+pub(super) fn request(endpoint: Url, client: &OAuthClient, fields: &[(&str, &str)]) -> Request {
+    written(endpoint, client, fields, SecretPlacement::AsAgreed)
 }
 
 /// The same for an endpoint that has refused it: some look for a secret in the form (the revocation of
 /// the Python SDK, whatever was agreed on, and an empty one where there is none).
 pub(super) fn request_with_form(
     endpoint: Url,
-    client: &Client,
+    client: &OAuthClient,
     fields: &[(&str, &str)],
 ) -> Request {
-    written(endpoint, client, fields, Secrets::AlsoInForm)
+    written(endpoint, client, fields, SecretPlacement::AlsoInForm)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Secrets {
+enum SecretPlacement {
     AsAgreed,
     AlsoInForm,
 }
 
-fn written(endpoint: Url, client: &Client, fields: &[(&str, &str)], secrets: Secrets) -> Request {
+fn written(
+    endpoint: Url,
+    client: &OAuthClient,
+    fields: &[(&str, &str)],
+    secrets: SecretPlacement,
+) -> Request {
     let mut fields = fields.to_vec();
     let id = client.id.as_str();
     let mut header = None;
     // Also beside a header that says it: RFC 6749 allows it, and some look for it only here.
     fields.push(("client_id", id));
     match &client.auth {
-        Auth::None if secrets == Secrets::AlsoInForm => fields.push(("client_secret", "")),
+        Auth::None if secrets == SecretPlacement::AlsoInForm => fields.push(("client_secret", "")),
         Auth::None => {}
         Auth::Post(secret) => fields.push(("client_secret", secret.reveal())),
         Auth::Basic(secret) => {
-            if secrets == Secrets::AlsoInForm {
+            if secrets == SecretPlacement::AlsoInForm {
                 fields.push(("client_secret", secret.reveal()));
             }
             // RFC 6749, 2.3.1: both are encoded like a form before they are joined.
@@ -91,11 +96,11 @@ fn written(endpoint: Url, client: &Client, fields: &[(&str, &str)], secrets: Sec
     }
 }
 
-pub(super) fn judge(answer: &Response) -> Verdict {
+pub(super) fn judge(answer: &Response) -> TokenAnswer {
     let document: Option<Value> = serde_json::from_slice(&answer.body).ok();
     match answer.status {
         200 => match document.as_ref().map(tokens) {
-            Some(Ok(tokens)) => Verdict::Granted(tokens),
+            Some(Ok(tokens)) => TokenAnswer::Granted(tokens),
             Some(Err(why)) => later(format!("its answer {why}")),
             None => later("its answer is not JSON".to_owned()),
         },
@@ -105,16 +110,16 @@ pub(super) fn judge(answer: &Response) -> Verdict {
                 Some("temporarily_unavailable" | "server_error" | "slow_down") => {
                     later(format!("it answered {status}"))
                 }
-                Some(error) => Verdict::Refused(shown(error, text("error_description"))),
+                Some(error) => TokenAnswer::Refused(shown(error, text("error_description"))),
                 // A 401 without words is about the client, which will not get better by itself.
-                None if status == 401 => Verdict::Refused("invalid_client".to_owned()),
+                None if status == 401 => TokenAnswer::Refused("invalid_client".to_owned()),
                 None => later(format!("it answered {status}")),
             }
         }
         status => {
             let seconds = answer.text("retry-after").and_then(|text| text.trim().parse().ok());
             let after = seconds.map(|seconds: u64| Duration::from_secs(seconds.min(LONGEST_PAUSE)));
-            Verdict::Later { why: format!("it answered {status}"), after }
+            TokenAnswer::Later { why: format!("it answered {status}"), after }
         }
     }
 }
@@ -126,8 +131,8 @@ pub(super) fn is_about_client(answer: &Response) -> bool {
     answer.status == 401 || (answer.status == 400 && error == Some("invalid_client"))
 }
 
-fn later(why: String) -> Verdict {
-    Verdict::Later { why, after: None }
+fn later(why: String) -> TokenAnswer {
+    TokenAnswer::Later { why, after: None }
 }
 
 fn tokens(document: &Value) -> Result<Tokens, &'static str> {
@@ -179,8 +184,8 @@ mod tests {
         Response { status, headers: headers.collect(), body: body.as_bytes().to_vec() }
     }
 
-    fn granted(refresh: Option<&str>, seconds: Option<u64>, scope: Option<&str>) -> Verdict {
-        Verdict::Granted(Tokens {
+    fn granted(refresh: Option<&str>, seconds: Option<u64>, scope: Option<&str>) -> TokenAnswer {
+        TokenAnswer::Granted(Tokens {
             access: Secret::new("a"),
             refresh: refresh.map(Secret::new),
             lifetime: seconds.map(Duration::from_secs),
@@ -233,14 +238,14 @@ mod tests {
             r#"{"access_token":"a","token_type":"Bearer","refresh_token":["r"]}"#,
         ] {
             let verdict = judge(&answer(200, &[], body));
-            assert!(matches!(verdict, Verdict::Later { .. }), "{body} {verdict:?}");
+            assert!(matches!(verdict, TokenAnswer::Later { .. }), "{body} {verdict:?}");
         }
     }
 
     #[test]
     fn refusals_and_troubles() {
-        let refused = |words: &str| Verdict::Refused(words.to_owned());
-        let later = |status: u16, seconds: Option<u64>| Verdict::Later {
+        let refused = |words: &str| TokenAnswer::Refused(words.to_owned());
+        let later = |status: u16, seconds: Option<u64>| TokenAnswer::Later {
             why: format!("it answered {status}"),
             after: seconds.map(Duration::from_secs),
         };
@@ -297,7 +302,7 @@ mod tests {
             ),
         ] {
             let client =
-                Client { id: "c:1".to_owned(), auth, redirect_uri: None, expires_at: None };
+                OAuthClient { id: "c:1".to_owned(), auth, redirect_uri: None, expires_at: None };
             let request = request(endpoint(), &client, &[("g", "x")]);
             assert_eq!(request.body.as_deref(), Some(body.as_bytes()));
             let named = request.headers.iter().find(|(name, _)| name == "Authorization");

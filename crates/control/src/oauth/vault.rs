@@ -5,14 +5,17 @@ use std::pin::Pin;
 
 use crate::oauth::grant::Grant;
 
-pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type VaultFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Grants are keyed by server and issuer. A grant that is saved has been kept for good. A vault that
 /// cannot answer says so in time: nobody else watches the clock for it.
 pub trait Vault: Debug + Send + Sync {
     /// The server's grant; of several (a server that changed its issuer) the one with the newest
     /// `granted_at`.
-    fn load<'a>(&'a self, server: &'a str) -> Later<'a, Result<Option<Kept>, VaultError>>;
+    fn load<'a>(
+        &'a self,
+        server: &'a str,
+    ) -> VaultFuture<'a, Result<Option<KeptGrant>, VaultError>>;
 
     /// Replaces the grant of this server and `grant.issuer()`, if it is still at revision `after`
     /// (`None`: if there is none yet). The new revision.
@@ -21,16 +24,19 @@ pub trait Vault: Debug + Send + Sync {
         server: &'a str,
         grant: &'a Grant,
         after: Option<i64>,
-    ) -> Later<'a, Result<i64, VaultError>>;
+    ) -> VaultFuture<'a, Result<i64, VaultError>>;
 
     /// The right to renew the server's grant: one process at a time has it, from reading the grant to
     /// saving it, for a refresh token that is used twice is the end of most grants. `None` while
     /// another has it. It does not outlive a process that dies, or not for long.
-    fn hold<'a>(&'a self, server: &'a str) -> Later<'a, Result<Option<Box<dyn Hold>>, VaultError>>;
+    fn hold<'a>(
+        &'a self,
+        server: &'a str,
+    ) -> VaultFuture<'a, Result<Option<Box<dyn Hold>>, VaultError>>;
 
     /// Keeps a login that waits for the browser, for whichever process it comes back to. False: this
     /// vault does not, and the process has to.
-    fn park<'a>(&'a self, _login: Parked<'a>) -> Later<'a, Result<bool, VaultError>> {
+    fn park<'a>(&'a self, _login: Parked<'a>) -> VaultFuture<'a, Result<bool, VaultError>> {
         Box::pin(async { Ok(false) })
     }
 
@@ -39,17 +45,21 @@ pub trait Vault: Debug + Send + Sync {
         &'a self,
         _id: &'a str,
         _now: i64,
-    ) -> Later<'a, Result<Option<Vec<u8>>, VaultError>> {
+    ) -> VaultFuture<'a, Result<Option<Vec<u8>>, VaultError>> {
         Box::pin(async { Ok(None) })
     }
 
     /// Nobody waits for logins at this server any more.
-    fn abandon<'a>(&'a self, _server: &'a str) -> Later<'a, Result<(), VaultError>> {
+    fn abandon<'a>(&'a self, _server: &'a str) -> VaultFuture<'a, Result<(), VaultError>> {
         Box::pin(async { Ok(()) })
     }
 
     /// Nothing there is fine, too.
-    fn delete<'a>(&'a self, server: &'a str, issuer: &'a str) -> Later<'a, Result<(), VaultError>>;
+    fn delete<'a>(
+        &'a self,
+        server: &'a str,
+        issuer: &'a str,
+    ) -> VaultFuture<'a, Result<(), VaultError>>;
 }
 
 /// A login that waits: secrets, to be sealed.
@@ -73,12 +83,12 @@ impl Debug for Parked<'_> {
 
 /// What `Vault::hold` gives; to be given back.
 pub trait Hold: Send {
-    fn release(self: Box<Self>) -> Later<'static, ()>;
+    fn release(self: Box<Self>) -> VaultFuture<'static, ()>;
 }
 
 /// A grant as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptGrant {
     pub grant: Grant,
     pub revision: i64,
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use trunkline_http::Url;
 
 use crate::oauth::grant::{BadGrant, optional, read_client, text, url, write_client};
-use crate::oauth::registration::Client;
+use crate::oauth::registration::OAuthClient;
 use crate::oauth::secret::Secret;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(super) struct Waiting {
     pub(super) says_iss: bool,
     pub(super) token_endpoint: Url,
     pub(super) revocation_endpoint: Option<Url>,
-    pub(super) client: Client,
+    pub(super) client: OAuthClient,
     pub(super) verifier: Secret,
     pub(super) redirect_uri: String,
     pub(super) resource: String,
@@ -79,7 +79,7 @@ pub(super) mod tests {
             says_iss: true,
             token_endpoint: Url::parse("https://a/token").unwrap(),
             revocation_endpoint: Some(Url::parse("https://a/revoke").unwrap()),
-            client: Client {
+            client: OAuthClient {
                 id: "c".into(),
                 auth: Auth::Basic(Secret::new("s3cret-c")),
                 redirect_uri: None,

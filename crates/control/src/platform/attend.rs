@@ -20,7 +20,7 @@ use super::{News, Platform, clock};
 use crate::access::Principal;
 use crate::api::view::{Source, Status};
 use crate::health::{Checking, Later, Patient, Phase};
-use crate::metrics::{Platform as Measured, ServerMetrics, expose};
+use crate::metrics::{PlatformFigures as Measured, ServerMetrics, expose};
 use crate::trace::Tracer;
 
 /// What was last seen of each server, so that changes can be told.

@@ -8,7 +8,7 @@ use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, timeout};
 use trunkline_catalog::config::Transport;
 use trunkline_http::reach::Refused;
-use trunkline_store::{Change, CredentialRecord, NewAudit, ServerRecord, StoreError, Wanted};
+use trunkline_store::{Change, CredentialRecord, DesiredState, NewAudit, ServerRecord, StoreError};
 
 use super::edits::{Side, edits};
 use super::entrust::left_behind;
@@ -53,7 +53,8 @@ impl Platform {
         self.check_places(&connection)?;
         let (id, at) = (new_id()?, clock::now());
         let kept = self.0.safe.seal(&id, &connection, at).map_err(|error| secret(&error))?;
-        let wanted = if new.auto_connect { Wanted::Connected } else { Wanted::Disconnected };
+        let wanted =
+            if new.auto_connect { DesiredState::Connected } else { DesiredState::Disconnected };
         let record = ServerRecord {
             id: id.clone(),
             name: new.name,
@@ -232,7 +233,8 @@ impl Platform {
         match &entry.origin {
             Origin::File(..) => self.want_of_file(entry, connected, action, by).await?,
             Origin::Api(record, _) => {
-                let wanted = if connected { Wanted::Connected } else { Wanted::Disconnected };
+                let wanted =
+                    if connected { DesiredState::Connected } else { DesiredState::Disconnected };
                 let at = clock::now();
                 let next = ServerRecord { wanted, updated_at: at, ..(**record).clone() };
                 let audit = told(action, &next, by, at);

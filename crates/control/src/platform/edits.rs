@@ -145,7 +145,7 @@ mod tests {
     use std::time::Duration;
 
     use trunkline_catalog::config::RemoteKind;
-    use trunkline_store::{Transport as Kind, Wanted};
+    use trunkline_store::{DesiredState, Transport as Kind};
 
     use super::*;
 
@@ -157,7 +157,7 @@ mod tests {
             transport: Kind::Http,
             config: "{}".to_owned(),
             auto_connect: true,
-            wanted: Wanted::Connected,
+            wanted: DesiredState::Connected,
             health_check_url: None,
             created_at: 0,
             updated_at: 0,

@@ -12,7 +12,7 @@ use trunkline_store::NewAudit;
 use super::{Platform, clock};
 use crate::access::{Credential, KeyId, read_label};
 use crate::health::{Ended, Trouble};
-use crate::metrics::Outcome as Counted;
+use crate::metrics::CallLabel as Counted;
 
 /// Between two times of listening. Waking for each call and a transaction for each record cost several
 /// times what the call itself does. It is also how old a record can be that a `kill -9` takes along.

@@ -60,7 +60,7 @@ impl Made {
 
 #[cfg(test)]
 mod tests {
-    use trunkline_store::{Transport, Wanted};
+    use trunkline_store::{DesiredState, Transport};
 
     use super::*;
 
@@ -72,7 +72,7 @@ mod tests {
             transport: Transport::Http,
             config: "{}".to_owned(),
             auto_connect: true,
-            wanted: Wanted::Connected,
+            wanted: DesiredState::Connected,
             health_check_url: None,
             created_at: 0,
             updated_at,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use trunkline_store::{NewAudit, Options, Store, StoreUrl, Verdict};
+use trunkline_store::{AuditVerdict, NewAudit, Options, Store, StoreUrl};
 
 use super::boot::{audit_key, options};
 use super::occupancy::{Occupancy, nobody_serves};
@@ -13,7 +13,7 @@ use crate::secrets::{
 };
 
 /// Reads the whole audit log: is every record as it was written, and the last one the last?
-pub async fn verify_audit(url: &StoreUrl, key: &KeySource) -> Result<Verdict, BootError> {
+pub async fn verify_audit(url: &StoreUrl, key: &KeySource) -> Result<AuditVerdict, BootError> {
     let store = Store::open(url, options(&key.existing()?)).await?;
     let verdict = store.verify_audit().await;
     store.close().await;

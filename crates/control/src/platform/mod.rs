@@ -1,4 +1,4 @@
-//! `Platform`: the control plane of a running `serve`. What was asked for is in the store; here it is
+//! `PlatformFigures`: the control plane of a running `serve`. What was asked for is in the store; here it is
 //! made so, watched, and told to whoever may know.
 
 mod asking;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Place;
 
 use trunkline_catalog::config::{ServerSpec, Transport};
-use trunkline_store::{ServerRecord, Wanted};
+use trunkline_store::{DesiredState, ServerRecord};
 
 use crate::api::view::Source;
 use crate::secrets::{self, Connection};
@@ -42,7 +42,8 @@ pub(super) struct Times {
 impl Entry {
     pub(super) fn of(record: ServerRecord) -> Self {
         let (id, name) = (record.id.clone(), record.name.clone());
-        let (wanted, shown) = (record.wanted == Wanted::Connected, secrets::shown(&record).ok());
+        let (wanted, shown) =
+            (record.wanted == DesiredState::Connected, secrets::shown(&record).ok());
         Self { id, name, wanted, origin: Origin::Api(Box::new(record), shown) }
     }
 
@@ -163,7 +164,7 @@ mod tests {
             transport: Kind::Http,
             config: r#"{"url":"https://h/","kind":"http","headers":[]}"#.to_owned(),
             auto_connect: true,
-            wanted: Wanted::Connected,
+            wanted: DesiredState::Connected,
             health_check_url: None,
             created_at: 0,
             updated_at: 0,

@@ -7,7 +7,7 @@ use trunkline_store::seal::Aad;
 use trunkline_store::{Change, GrantRecord, PendingLogin, Store, StoreError};
 
 use super::safe::Safe;
-use crate::oauth::{Grant, Hold, Kept, Later, Parked, Vault, VaultError, holder};
+use crate::oauth::{Grant, Hold, KeptGrant, Parked, Vault, VaultError, VaultFuture, holder};
 
 /// For everybody: who may use a server's grant is not decided here.
 const EVERYBODY: &str = "-";
@@ -27,19 +27,19 @@ impl StoredGrants {
         Self { store, safe }
     }
 
-    async fn newest(&self, server: &str) -> Result<Option<Kept>, VaultError> {
+    async fn newest(&self, server: &str) -> Result<Option<KeptGrant>, VaultError> {
         let records = self.store.grants(server).await.map_err(unavailable)?;
         let ours = records.into_iter().filter(|record| record.principal == EVERYBODY);
         let kept = ours.map(|record| self.open(&record)).collect::<Result<Vec<_>, _>>()?;
         Ok(kept.into_iter().max_by_key(|kept| kept.grant.granted_at()))
     }
 
-    fn open(&self, record: &GrantRecord) -> Result<Kept, VaultError> {
+    fn open(&self, record: &GrantRecord) -> Result<KeptGrant, VaultError> {
         let row = record.row();
         let keys = self.safe.keys().map_err(unavailable)?;
         let opened = keys.open(&record.aad(&row), &record.sealed).map_err(unavailable)?;
         let grant = Grant::from_json(&opened).map_err(unavailable)?;
-        Ok(Kept { grant, revision: record.revision })
+        Ok(KeptGrant { grant, revision: record.revision })
     }
 
     async fn put(
@@ -108,7 +108,10 @@ impl StoredGrants {
 }
 
 impl Vault for StoredGrants {
-    fn load<'a>(&'a self, server: &'a str) -> Later<'a, Result<Option<Kept>, VaultError>> {
+    fn load<'a>(
+        &'a self,
+        server: &'a str,
+    ) -> VaultFuture<'a, Result<Option<KeptGrant>, VaultError>> {
         Box::pin(self.newest(server))
     }
 
@@ -117,11 +120,11 @@ impl Vault for StoredGrants {
         server: &'a str,
         grant: &'a Grant,
         after: Option<i64>,
-    ) -> Later<'a, Result<i64, VaultError>> {
+    ) -> VaultFuture<'a, Result<i64, VaultError>> {
         Box::pin(self.put(server, grant, after))
     }
 
-    fn park<'a>(&'a self, login: Parked<'a>) -> Later<'a, Result<bool, VaultError>> {
+    fn park<'a>(&'a self, login: Parked<'a>) -> VaultFuture<'a, Result<bool, VaultError>> {
         Box::pin(self.put_login(login))
     }
 
@@ -129,20 +132,27 @@ impl Vault for StoredGrants {
         &'a self,
         id: &'a str,
         now: i64,
-    ) -> Later<'a, Result<Option<Vec<u8>>, VaultError>> {
+    ) -> VaultFuture<'a, Result<Option<Vec<u8>>, VaultError>> {
         Box::pin(self.take_login(id, now))
     }
 
-    fn abandon<'a>(&'a self, server: &'a str) -> Later<'a, Result<(), VaultError>> {
+    fn abandon<'a>(&'a self, server: &'a str) -> VaultFuture<'a, Result<(), VaultError>> {
         let forgotten = self.store.forget_pending_logins(server);
         Box::pin(async move { forgotten.await.map_err(unavailable) })
     }
 
-    fn hold<'a>(&'a self, server: &'a str) -> Later<'a, Result<Option<Box<dyn Hold>>, VaultError>> {
+    fn hold<'a>(
+        &'a self,
+        server: &'a str,
+    ) -> VaultFuture<'a, Result<Option<Box<dyn Hold>>, VaultError>> {
         Box::pin(self.renewing(server))
     }
 
-    fn delete<'a>(&'a self, server: &'a str, issuer: &'a str) -> Later<'a, Result<(), VaultError>> {
+    fn delete<'a>(
+        &'a self,
+        server: &'a str,
+        issuer: &'a str,
+    ) -> VaultFuture<'a, Result<(), VaultError>> {
         Box::pin(self.remove(server, issuer))
     }
 }
@@ -155,7 +165,7 @@ struct Renewing {
 }
 
 impl Hold for Renewing {
-    fn release(self: Box<Self>) -> Later<'static, ()> {
+    fn release(self: Box<Self>) -> VaultFuture<'static, ()> {
         Box::pin(async move {
             if let Err(error) = self.store.end_lease(&self.name, &self.holder).await {
                 tracing::warn!(%error, "others wait until the lease of a renewal has ended");

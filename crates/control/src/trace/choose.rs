@@ -8,7 +8,7 @@ use trunkline_http::{Url, decode, is_field_name, is_field_value};
 use super::sampler::Sampler;
 
 #[derive(Clone)]
-pub struct Settings {
+pub struct TraceSettings {
     /// Where spans are posted.
     pub url: Url,
     /// Sent with every request; values may be secrets.
@@ -30,7 +30,7 @@ pub enum Protocol {
 /// Settings, and what was not understood and is left out.
 #[derive(Debug)]
 pub struct Chosen {
-    pub settings: Settings,
+    pub settings: TraceSettings,
     pub warnings: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ pub fn choose(
             Sampler::default()
         })
     });
-    let settings = Settings {
+    let settings = TraceSettings {
         url,
         headers: headers(&variable)?,
         protocol: protocol(&variable, &mut warnings),
@@ -155,7 +155,7 @@ fn pairs(text: &str) -> Option<Vec<(String, String)>> {
 }
 
 /// Without the values of headers, and without a query.
-impl fmt::Debug for Settings {
+impl fmt::Debug for TraceSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
         f.debug_struct("Settings")

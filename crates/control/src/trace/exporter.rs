@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use trunkline_gateway::Followed;
 
-use super::choose::{Protocol, Settings};
+use super::choose::{Protocol, TraceSettings};
 use super::span::{Span, spans};
 use super::{json, protobuf};
 use crate::net::{Client, Limits, Request, Response};
@@ -26,7 +26,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 pub(super) struct Exporter {
-    settings: Settings,
+    settings: TraceSettings,
     client: Client,
     dropped: Arc<AtomicU64>,
     /// The last batch was dropped: that is said once, not each time.
@@ -34,7 +34,7 @@ pub(super) struct Exporter {
 }
 
 impl Exporter {
-    pub(super) fn new(settings: Settings, client: Client, dropped: Arc<AtomicU64>) -> Self {
+    pub(super) fn new(settings: TraceSettings, client: Client, dropped: Arc<AtomicU64>) -> Self {
         Self { settings, client, dropped, is_failing: AtomicBool::new(false) }
     }
 
@@ -69,9 +69,9 @@ impl Exporter {
         loop {
             let request = Request::post(self.settings.url.clone(), kind, body.clone());
             let (why, asked) = match self.post(request).await {
-                Verdict::Taken => return Ok(()),
-                Verdict::Refused(why) => return Err(why),
-                Verdict::Later(why, asked) => (why, asked),
+                ExportResult::Taken => return Ok(()),
+                ExportResult::Refused(why) => return Err(why),
+                ExportResult::Later(why, asked) => (why, asked),
             };
             if left == 0 || closing.is_cancelled() {
                 return Err(why);
@@ -95,34 +95,34 @@ impl Exporter {
         }
     }
 
-    async fn post(&self, mut request: Request) -> Verdict {
+    async fn post(&self, mut request: Request) -> ExportResult {
         for (name, value) in &self.settings.headers {
             request = request.header(name, value);
         }
         match self.client.send(request, LIMITS).await {
             Ok(answer) => verdict(&answer),
-            Err(error) if error.may_retry() => Verdict::Later(error.to_string(), None),
-            Err(error) => Verdict::Refused(error.to_string()),
+            Err(error) if error.may_retry() => ExportResult::Later(error.to_string(), None),
+            Err(error) => ExportResult::Refused(error.to_string()),
         }
     }
 }
 
-enum Verdict {
+enum ExportResult {
     Taken,
     Refused(String),
     Later(String, Option<Duration>),
 }
 
 /// As OTLP has it: these four may be sent again, all others not.
-fn verdict(answer: &Response) -> Verdict {
+fn verdict(answer: &Response) -> ExportResult {
     let why = || format!("the collector answers with status {}", answer.status);
     match answer.status {
-        200..=299 => Verdict::Taken,
+        200..=299 => ExportResult::Taken,
         429 | 502 | 503 | 504 => {
             let seconds = answer.text("Retry-After").and_then(|text| text.trim().parse().ok());
-            Verdict::Later(why(), seconds.map(Duration::from_secs))
+            ExportResult::Later(why(), seconds.map(Duration::from_secs))
         }
-        _ => Verdict::Refused(why()),
+        _ => ExportResult::Refused(why()),
     }
 }
 

@@ -13,6 +13,6 @@ mod span;
 mod tests;
 mod tracer;
 
-pub use choose::{Chosen, HEADERS, Protocol, Settings, choose};
+pub use choose::{Chosen, HEADERS, Protocol, TraceSettings, choose};
 pub use sampler::Sampler;
 pub use tracer::Tracer;

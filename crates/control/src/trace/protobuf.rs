@@ -4,7 +4,7 @@
 use super::span::Span;
 
 pub(super) fn encode(spans: &[Span], resource: &[(String, String)]) -> Vec<u8> {
-    let mut request = Message::default();
+    let mut request = ProtobufMessage::default();
     request.message(1, |resource_spans| {
         resource_spans.message(1, |about| {
             resource.iter().for_each(|(key, value)| about.attribute(1, key, value));
@@ -24,7 +24,7 @@ pub(super) fn encode(spans: &[Span], resource: &[(String, String)]) -> Vec<u8> {
 
 const ERROR: u64 = 2;
 
-fn write(span: &Span, message: &mut Message) {
+fn write(span: &Span, message: &mut ProtobufMessage) {
     message.bytes(1, &span.trace);
     message.bytes(2, &span.id);
     if let Some(parent) = &span.parent {
@@ -48,7 +48,7 @@ fn write(span: &Span, message: &mut Message) {
 
 /// A message that is being written.
 #[derive(Default)]
-struct Message(Vec<u8>);
+struct ProtobufMessage(Vec<u8>);
 
 /// How a field is written, as the last three bits of its tag.
 const VARINT: u32 = 0;
@@ -56,7 +56,7 @@ const FIXED64: u32 = 1;
 const LENGTH: u32 = 2;
 const FIXED32: u32 = 5;
 
-impl Message {
+impl ProtobufMessage {
     fn message(&mut self, field: u32, fill: impl FnOnce(&mut Self)) {
         let mut inner = Self::default();
         fill(&mut inner);
@@ -121,7 +121,7 @@ mod tests {
             (300, &[0xac, 2]),
             (u64::MAX, &[255, 255, 255, 255, 255, 255, 255, 255, 255, 1]),
         ] {
-            let mut message = Message::default();
+            let mut message = ProtobufMessage::default();
             message.varint(number);
             assert_eq!(message.0, expected, "{number}");
         }
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn fields_have_their_tag_and_their_length() {
-        let mut message = Message::default();
+        let mut message = ProtobufMessage::default();
         message.message(1, |inner| inner.attribute(16, "k", "vv"));
         message.fixed32(16, 0x0102);
         let pair = [10, 1, b'k', 18, 4, 10, 2, b'v', b'v'];

@@ -13,7 +13,7 @@ pub(super) struct Span {
     pub(super) trace: [u8; 16],
     pub(super) id: [u8; 8],
     pub(super) parent: Option<[u8; 8]>,
-    pub(super) kind: Kind,
+    pub(super) kind: OtlpKind,
     pub(super) name: String,
     /// Nanoseconds since 1970.
     pub(super) start: u64,
@@ -24,12 +24,12 @@ pub(super) struct Span {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum OtlpKind {
     Server,
     Client,
 }
 
-impl Kind {
+impl OtlpKind {
     /// As OTLP counts them.
     pub(super) fn number(self) -> u8 {
         match self {
@@ -43,7 +43,7 @@ impl Span {
     /// W3C's flags (it is sampled), and whether the parent is known to be in another program.
     pub(super) fn flags(&self) -> u32 {
         match (self.kind, self.parent) {
-            (Kind::Server, Some(_)) => 0x301,
+            (OtlpKind::Server, Some(_)) => 0x301,
             _ => 0x101,
         }
     }
@@ -60,7 +60,7 @@ pub(super) fn spans(request: &Followed) -> Vec<Span> {
         trace: trail.trace,
         id: trail.span,
         parent: trail.parent,
-        kind: Kind::Server,
+        kind: OtlpKind::Server,
         name: name(&request.method, asked),
         start,
         end,
@@ -71,7 +71,7 @@ pub(super) fn spans(request: &Followed) -> Vec<Span> {
         trace: trail.trace,
         id: trail.onward,
         parent: Some(trail.span),
-        kind: Kind::Client,
+        kind: OtlpKind::Client,
         name: name(&request.method, own),
         start: nanos(request.started, handed).min(end),
         end,
@@ -174,7 +174,7 @@ mod tests {
     fn a_request_has_a_span_and_its_way_to_the_server_another_below() {
         let spans = spans(&followed(Outcome::Ok));
         let [server, client] = &spans[..] else { panic!("{spans:?}") };
-        assert_eq!((server.kind, client.kind), (Kind::Server, Kind::Client));
+        assert_eq!((server.kind, client.kind), (OtlpKind::Server, OtlpKind::Client));
         assert_eq!((server.parent, client.parent), (Some([7; 8]), Some(server.id)));
         assert_eq!((server.trace, server.id, client.id), (client.trace, [1; 8], [2; 8]));
         assert_eq!((server.flags(), client.flags()), (0x301, 0x101));

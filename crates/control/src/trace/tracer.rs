@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use trunkline_gateway::{Followed, TraceContext, Traces};
 
-use super::choose::Settings;
+use super::choose::TraceSettings;
 use super::exporter::Exporter;
 use super::ids::Ids;
 use super::parent::Parent;
@@ -21,10 +21,10 @@ const WAITING: usize = 4_096;
 
 /// Cheap to clone; all clones are one.
 #[derive(Debug, Clone)]
-pub struct Tracer(Arc<Inner>);
+pub struct Tracer(Arc<TracerState>);
 
 #[derive(Debug)]
-struct Inner {
+struct TracerState {
     ids: Ids,
     sampler: Sampler,
     ended: mpsc::Sender<Followed>,
@@ -38,12 +38,12 @@ impl Tracer {
     /// What is told is sent until `close`. `None`: there are no random numbers.
     ///
     /// The operator has named the address: it may be anywhere, in private networks as well.
-    pub fn open(settings: Settings) -> Option<Self> {
+    pub fn open(settings: TraceSettings) -> Option<Self> {
         Self::start(settings, Client::new(Arc::new(|_| Ok(()))), &TaskTracker::new())
     }
 
     pub(super) fn start(
-        mut settings: Settings,
+        mut settings: TraceSettings,
         client: Client,
         tasks: &TaskTracker,
     ) -> Option<Self> {
@@ -54,7 +54,7 @@ impl Tracer {
             settings.resource.push((instance.to_owned(), id));
         }
         let (ended, waiting) = mpsc::channel(WAITING);
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(TracerState {
             ids,
             sampler: settings.sampler,
             ended,
@@ -94,7 +94,7 @@ impl Tracer {
 
 impl Traces for Tracer {
     fn begin(&self, parents: [Option<&str>; 2]) -> Option<TraceContext> {
-        let Inner { ids, sampler, .. } = &*self.0;
+        let TracerState { ids, sampler, .. } = &*self.0;
         let parent = parents.into_iter().flatten().find_map(Parent::read);
         let trace = parent.map_or_else(|| ids.trace(), |parent| parent.trace);
         sampler.takes(parent.as_ref(), trace).then(|| TraceContext {

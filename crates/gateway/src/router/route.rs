@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use trunkline_catalog::{Catalog, CustomRoute, ListKind, Refusal, Route as Owner, ToolRoute};
+use trunkline_catalog::{
+    Catalog, CustomRoute, ListKind, Route as Owner, SubtoolRefusal, ToolRoute,
+};
 use trunkline_wire::{Message, Span, decode, find};
 
 use crate::call::Level;
@@ -143,7 +145,7 @@ pub(super) fn subtool<'a>(
         return Err(needed());
     };
     let owner = custom.subtool(&server, &tool).map_err(|refusal| match refusal {
-        Refusal::NotRunning { .. } => {
+        SubtoolRefusal::NotRunning { .. } => {
             CallError::ServerAbsent { server: server.into_owned(), why: refusal.to_string() }
         }
         _ => CallError::InvalidParams(refusal.to_string()),

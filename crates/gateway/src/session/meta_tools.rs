@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
-use trunkline_catalog::{Behind, MetaTool, Origin};
+use trunkline_catalog::{Behind, MetaTool, ToolOrigin};
 use trunkline_search::Vector;
 use trunkline_wire::{decode, elements, encode_all_into, encode_into, member, members};
 
@@ -162,7 +162,7 @@ fn places(
     view: &View,
     snapshot: &Snapshot,
     only: Option<&str>,
-) -> Result<HashMap<String, (Origin, String)>, String> {
+) -> Result<HashMap<String, (ToolOrigin, String)>, String> {
     let seen = view.seen();
     let of_servers = seen.iter().filter_map(|(server, name)| {
         let place = snapshot.place_of_id(server.key.id())?;

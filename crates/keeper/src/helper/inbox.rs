@@ -17,7 +17,7 @@ pub(super) struct Inbox {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum OwnerLine {
     Open,
     /// Nothing more will come.
     Closed,
@@ -25,17 +25,17 @@ pub(super) enum Line {
 
 impl Inbox {
     /// Takes in what has arrived, one piece at a time, so that a long parcel leaves others a turn.
-    pub(super) fn fill(&mut self, control: impl AsFd) -> Line {
+    pub(super) fn fill(&mut self, control: impl AsFd) -> OwnerLine {
         let mut piece = [0; limits::PIECE_BYTES];
         match descriptors::receive(control, &mut piece) {
-            Ok((0, _)) => Line::Closed,
+            Ok((0, _)) => OwnerLine::Closed,
             Ok((count, passed)) => {
                 self.bytes.extend_from_slice(piece.get(..count).unwrap_or_default());
                 self.descriptors.extend(passed);
-                Line::Open
+                OwnerLine::Open
             }
-            Err(Errno::WOULDBLOCK) => Line::Open,
-            Err(_) => Line::Closed,
+            Err(Errno::WOULDBLOCK) => OwnerLine::Open,
+            Err(_) => OwnerLine::Closed,
         }
     }
 
@@ -70,7 +70,7 @@ mod tests {
 
     use rustix::io::Errno;
 
-    use super::{Inbox, Line};
+    use super::{Inbox, OwnerLine};
     use crate::descriptors::send;
     use crate::launch::Launch;
     use crate::message::Order;
@@ -86,15 +86,15 @@ mod tests {
             let (mut inbox, mut parcel) = (Inbox::default(), None);
             for piece in bytes.chunks(size) {
                 send(&here, piece, &std::mem::take(&mut passed)).unwrap();
-                assert_eq!(inbox.fill(&there), Line::Open);
+                assert_eq!(inbox.fill(&there), OwnerLine::Open);
                 parcel = parcel.or_else(|| inbox.parcel());
             }
             assert_eq!(parcel.unwrap().unwrap().0, launch, "in pieces of {size}");
             assert_eq!(inbox.order(), Some(Ok(Order::Kill)));
-            assert_eq!(inbox.fill(&there), Line::Open, "nothing there is no end");
+            assert_eq!(inbox.fill(&there), OwnerLine::Open, "nothing there is no end");
             // Not by dropping it: a process another test starts may hold a copy until it executes.
             here.shutdown(Shutdown::Both).unwrap();
-            assert_eq!(inbox.fill(&there), Line::Closed);
+            assert_eq!(inbox.fill(&there), OwnerLine::Closed);
         }
     }
 

@@ -22,7 +22,7 @@ use crate::message::Report;
 use crate::{descriptors, family, limits, system};
 
 /// Names a tree, for as long as the keeper lives.
-pub(super) type Key = u64;
+pub(super) type TreeId = u64;
 
 /// Serves the owner, at the other end of stdin, until it has closed that end and nothing of any tree
 /// is left.
@@ -31,9 +31,9 @@ pub(super) fn run() -> io::Result<()> {
     while keeper.is_needed() {
         for source in keeper.wait()? {
             match source {
-                Source::Owner => keeper.accept(),
-                Source::Control(key) => keeper.listen(key),
-                Source::End => keeper.look_soon(),
+                WakeSource::Owner => keeper.accept(),
+                WakeSource::Control(key) => keeper.listen(key),
+                WakeSource::End => keeper.look_soon(),
             }
         }
         keeper.pass_time();
@@ -46,8 +46,8 @@ pub(super) fn run() -> io::Result<()> {
 struct Keeper {
     /// Whether anybody can still ask for servers.
     has_owner: bool,
-    last_key: Key,
-    trees: BTreeMap<Key, Tree>,
+    last_key: TreeId,
+    trees: BTreeMap<TreeId, Tree>,
     strays: Strays,
     /// When to look for ended children and strays; never, while there is no reason to expect any.
     look_at: Option<Instant>,
@@ -57,9 +57,9 @@ struct Keeper {
 
 /// Who makes the keeper wake up.
 #[derive(Clone, Copy)]
-enum Source {
+enum WakeSource {
     Owner,
-    Control(Key),
+    Control(TreeId),
     /// Of a server.
     End,
 }
@@ -70,7 +70,7 @@ impl Keeper {
     }
 
     /// Blocks until something happens or some time is up; without limit while all servers serve.
-    fn wait(&self) -> io::Result<Vec<Source>> {
+    fn wait(&self) -> io::Result<Vec<WakeSource>> {
         let times = self.trees.values().filter_map(|tree| tree.phase.until()).chain(self.look_at);
         let left = times.min().map(|until| until.saturating_duration_since(Instant::now()));
         let timeout = left.and_then(|left| Timespec::try_from(left).ok());
@@ -82,14 +82,14 @@ impl Keeper {
         Ok(ready.map(|((source, _), _)| *source).collect())
     }
 
-    fn sources(&self) -> Vec<(Source, BorrowedFd<'_>)> {
+    fn sources(&self) -> Vec<(WakeSource, BorrowedFd<'_>)> {
         let mut sources = Vec::with_capacity(1 + 2 * self.trees.len());
-        sources.extend(self.has_owner.then(|| (Source::Owner, stdin())));
+        sources.extend(self.has_owner.then(|| (WakeSource::Owner, stdin())));
         for (&key, tree) in &self.trees {
             let control = tree.control.as_ref();
-            sources.extend(control.map(|control| (Source::Control(key), control.as_fd())));
+            sources.extend(control.map(|control| (WakeSource::Control(key), control.as_fd())));
             if let Stage::Living { end, .. } = &tree.stage {
-                sources.push((Source::End, end.as_fd()));
+                sources.push((WakeSource::End, end.as_fd()));
             }
         }
         sources
@@ -117,7 +117,7 @@ impl Keeper {
         }
     }
 
-    fn listen(&mut self, key: Key) {
+    fn listen(&mut self, key: TreeId) {
         let Some(tree) = self.trees.get_mut(&key) else {
             return;
         };
@@ -136,12 +136,12 @@ impl Keeper {
         let now = Instant::now();
         let is_up = |tree: &Tree| tree.phase.until().is_some_and(|until| until <= now);
         let up = self.trees.iter().filter(|(_, tree)| is_up(tree)).map(|(&key, _)| key);
-        for key in up.collect::<Vec<Key>>() {
+        for key in up.collect::<Vec<TreeId>>() {
             self.happen(key, Event::TimeUp);
         }
     }
 
-    fn happen(&mut self, key: Key, event: Event) {
+    fn happen(&mut self, key: TreeId, event: Event) {
         let Some(tree) = self.trees.get_mut(&key) else {
             return;
         };
@@ -154,7 +154,7 @@ impl Keeper {
 
     /// The family is looked up anew for each blow, so that what was being forked during one is found
     /// by the next.
-    fn strike(&mut self, key: Key, blow: Blow) {
+    fn strike(&mut self, key: TreeId, blow: Blow) {
         let Some(tree) = self.trees.get(&key) else {
             return;
         };
@@ -179,7 +179,7 @@ impl Keeper {
     }
 
     /// A stray that may have come with another tree, too, has the time which that one has.
-    fn is_killed(&self, key: Key) -> bool {
+    fn is_killed(&self, key: TreeId) -> bool {
         let phase = self.trees.get(&key).map(|tree| tree.phase);
         !matches!(phase, Some(Phase::Serving | Phase::Leaving { .. } | Phase::Terminating { .. }))
     }
@@ -196,7 +196,7 @@ impl Keeper {
         }
         let (ended, present) = self.look();
         let ending = self.trees.iter().filter(|(_, tree)| matches!(tree.stage, Stage::Ended));
-        let ending: Vec<Key> = ending.map(|(&key, _)| key).collect();
+        let ending: Vec<TreeId> = ending.map(|(&key, _)| key).collect();
         let suspects = if ended.is_empty() { &ending } else { &ended };
         self.strays.look(present, suspects);
         for key in ended {
@@ -215,7 +215,7 @@ impl Keeper {
     /// Returns the trees whose servers have ended, and the strays that are there. A server that ends
     /// between the one and the other would leave strays of which nobody knows whose they are; so
     /// both are done until they agree.
-    fn look(&mut self) -> (Vec<Key>, Vec<Pid>) {
+    fn look(&mut self) -> (Vec<TreeId>, Vec<Pid>) {
         let mut ended = self.reap();
         loop {
             let servers: HashSet<Pid> = self.trees.values().filter_map(Tree::server).collect();
@@ -229,7 +229,7 @@ impl Keeper {
     }
 
     /// Returns the trees whose servers have ended.
-    fn reap(&mut self) -> Vec<Key> {
+    fn reap(&mut self) -> Vec<TreeId> {
         let mut ended = Vec::new();
         while let Ok(Some((pid, status))) = retry_on_intr(|| wait(WaitOptions::NOHANG)) {
             self.strays.reaped(pid);
@@ -243,7 +243,7 @@ impl Keeper {
         ended
     }
 
-    fn dismiss(&mut self, key: Key) {
+    fn dismiss(&mut self, key: TreeId) {
         if let Some(tree) = self.trees.remove(&key) {
             tree.report(Report::Gone);
         }

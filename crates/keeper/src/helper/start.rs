@@ -10,13 +10,13 @@ use rustix::process::Pid;
 
 use super::{execute, search};
 use crate::launch::Launch;
-use crate::message::Step;
+use crate::message::LaunchStep;
 use crate::system;
 
 /// What failed, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Failure {
-    pub(super) step: Step,
+    pub(super) step: LaunchStep,
     pub(super) errno: i32,
 }
 
@@ -28,12 +28,12 @@ pub(super) fn start(
 ) -> Result<Pid, Failure> {
     // The keeper itself goes nowhere: the next server may want to start where Trunkline was started.
     let cwd = launch.cwd.as_deref().map(directory).transpose();
-    let cwd = cwd.map_err(|errno| Failure::at(Step::EnterDirectory, &errno.into()))?;
+    let cwd = cwd.map_err(|errno| Failure::at(LaunchStep::EnterDirectory, &errno.into()))?;
     let program = search::find(cwd.as_ref().map_or(CWD, AsFd::as_fd), &launch.command, &launch.env)
-        .map_err(|errno| Failure::at(Step::FindCommand, &errno.into()))?;
+        .map_err(|errno| Failure::at(LaunchStep::FindCommand, &errno.into()))?;
     starting();
     execute::spawn(&program, launch, cwd.as_ref(), stdio)
-        .map_err(|error| Failure::at(Step::Execute, &error))
+        .map_err(|error| Failure::at(LaunchStep::Execute, &error))
 }
 
 fn directory(path: &Path) -> Result<OwnedFd, Errno> {
@@ -43,7 +43,7 @@ fn directory(path: &Path) -> Result<OwnedFd, Errno> {
 }
 
 impl Failure {
-    pub(super) fn at(step: Step, error: &io::Error) -> Failure {
+    pub(super) fn at(step: LaunchStep, error: &io::Error) -> Failure {
         Failure { step, errno: error.raw_os_error().unwrap_or(libc::EINVAL) }
     }
 }

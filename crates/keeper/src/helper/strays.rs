@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use rustix::process::Pid;
 
-use super::keeper::Key;
+use super::keeper::TreeId;
 use crate::family::Process;
 use crate::system;
 
@@ -19,22 +19,22 @@ pub(super) struct Strays {
     /// was started but could not be watched.
     nobodys: Vec<Pid>,
     /// Also of processes that are not strays yet, because the server or stray above them lives.
-    origins: HashMap<Pid, Origin>,
+    origins: HashMap<Pid, StrayOrigin>,
 }
 
 #[derive(Debug, Default)]
-struct Origin {
+struct StrayOrigin {
     /// The trees that it may have come with.
-    keys: Vec<Key>,
+    keys: Vec<TreeId>,
     /// Was sent SIGTERM.
     told: bool,
 }
 
 impl Strays {
     /// These were seen in a tree.
-    pub(super) fn recognize(&mut self, key: Key, family: &[Process]) {
+    pub(super) fn recognize(&mut self, key: TreeId, family: &[Process]) {
         for process in family {
-            self.origins.entry(process.pid).or_insert_with(|| Origin::of(&[key]));
+            self.origins.entry(process.pid).or_insert_with(|| StrayOrigin::of(&[key]));
         }
     }
 
@@ -47,10 +47,10 @@ impl Strays {
     }
 
     /// These are there now; those not seen before came with one of `suspects`.
-    pub(super) fn look(&mut self, present: Vec<Pid>, suspects: &[Key]) {
+    pub(super) fn look(&mut self, present: Vec<Pid>, suspects: &[TreeId]) {
         if !suspects.is_empty() {
             for stray in &present {
-                self.origins.entry(*stray).or_insert_with(|| Origin::of(suspects));
+                self.origins.entry(*stray).or_insert_with(|| StrayOrigin::of(suspects));
             }
         }
         let before = std::mem::replace(&mut self.present, present);
@@ -62,12 +62,12 @@ impl Strays {
         self.present.is_empty()
     }
 
-    pub(super) fn has_any_of(&self, key: Key) -> bool {
+    pub(super) fn has_any_of(&self, key: TreeId) -> bool {
         self.those(|keys| keys.contains(&key)).next().is_some()
     }
 
     /// The strays whose origins satisfy a condition, with all below them.
-    pub(super) fn family(&self, condition: impl Fn(&[Key]) -> bool) -> Vec<Process> {
+    pub(super) fn family(&self, condition: impl Fn(&[TreeId]) -> bool) -> Vec<Process> {
         self.those(condition).flat_map(system::family).collect()
     }
 
@@ -75,7 +75,7 @@ impl Strays {
         self.nobodys.iter().copied().flat_map(system::family).collect()
     }
 
-    fn those(&self, condition: impl Fn(&[Key]) -> bool) -> impl Iterator<Item = Pid> {
+    fn those(&self, condition: impl Fn(&[TreeId]) -> bool) -> impl Iterator<Item = Pid> {
         let keys = |stray: &Pid| self.origins.get(stray).map_or(&[][..], |origin| &origin.keys);
         self.present.iter().copied().filter(move |stray| condition(keys(stray)))
     }
@@ -86,7 +86,7 @@ impl Strays {
     }
 
     /// The tree is gone.
-    pub(super) fn forget(&mut self, key: Key) {
+    pub(super) fn forget(&mut self, key: TreeId) {
         self.origins.retain(|_, origin| {
             origin.keys.retain(|&other| other != key);
             !origin.keys.is_empty()
@@ -94,9 +94,9 @@ impl Strays {
     }
 }
 
-impl Origin {
-    fn of(keys: &[Key]) -> Origin {
-        Origin { keys: keys.to_vec(), told: false }
+impl StrayOrigin {
+    fn of(keys: &[TreeId]) -> StrayOrigin {
+        StrayOrigin { keys: keys.to_vec(), told: false }
     }
 }
 

@@ -5,10 +5,10 @@ use std::os::fd::OwnedFd;
 use rustix::net::send;
 use rustix::process::Pid;
 
-use super::inbox::{Inbox, Line};
+use super::inbox::{Inbox, OwnerLine};
 use super::phase::{Event, Phase};
 use super::start::{self, Failure};
-use crate::message::{Report, Step};
+use crate::message::{LaunchStep, Report};
 use crate::system;
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Tree {
             self.open_parcel();
         }
         let mut events = Vec::new();
-        let mut closed = line == Line::Closed;
+        let mut closed = line == OwnerLine::Closed;
         while let Some(order) = self.orders_are_next().then(|| self.inbox.order()).flatten() {
             match order {
                 Ok(order) => events.push(Event::Ordered(order)),
@@ -84,7 +84,7 @@ impl Tree {
             Some(Ok((launch, stdio))) => {
                 start::start(&launch, &stdio, || self.report(Report::Starting)).and_then(watched)
             }
-            Some(Err(errno)) => Err(Failure::at(Step::Receive, &errno.into())),
+            Some(Err(errno)) => Err(Failure::at(LaunchStep::Receive, &errno.into())),
         };
         match started {
             Ok((server, end)) => {
@@ -110,6 +110,6 @@ impl Tree {
 fn watched(server: Pid) -> Result<(Pid, OwnedFd), Failure> {
     match system::watch_end(server) {
         Ok(end) => Ok((server, end)),
-        Err(error) => Err(Failure::at(Step::Watch, &error)),
+        Err(error) => Err(Failure::at(LaunchStep::Watch, &error)),
     }
 }

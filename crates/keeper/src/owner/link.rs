@@ -19,11 +19,11 @@ use crate::{descriptors, open_files, system};
 /// The keeper of the moment, if there is one, and all that have not ended.
 #[derive(Debug, Default)]
 pub(super) struct Links {
-    known: Mutex<Known>,
+    known: Mutex<Keepers>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct Keepers {
     /// To be asked for the next server.
     current: Option<Arc<Link>>,
     /// Every process of ours that is a keeper and not reaped: all other children are strays.
@@ -56,12 +56,12 @@ impl Links {
     }
 
     /// No keeper is started while the guard is held.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Known> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Keepers> {
         self.known.lock()
     }
 }
 
-impl Known {
+impl Keepers {
     pub(super) fn is_keeper(&self, pid: Pid) -> bool {
         self.keepers.contains(&pid)
     }

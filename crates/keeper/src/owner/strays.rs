@@ -7,7 +7,7 @@ use rustix::io::retry_on_intr;
 use rustix::process::{Pid, WaitOptions, getpid, wait};
 use tokio::time::{Instant, sleep};
 
-use super::link::{Known, Links};
+use super::link::{Keepers, Links};
 use crate::family::{self, Process};
 use crate::{limits, system};
 
@@ -15,7 +15,7 @@ use crate::{limits, system};
 /// run more than once at a time, and to cancel.
 pub(super) async fn clear(links: &Links) {
     let mut pause = limits::FIRST_KILL_PAUSE;
-    while let Found::Strays = round(links) {
+    while let Round::Strays = round(links) {
         sleep(pause).await;
         pause = (pause * 2).min(limits::LAST_KILL_PAUSE);
     }
@@ -39,13 +39,13 @@ fn has_come(end: &OwnedFd) -> bool {
     poll(&mut [PollFd::new(end, PollFlags::IN)], Some(&at_once)).is_ok_and(|ready| ready > 0)
 }
 
-enum Found {
+enum Round {
     Strays,
     Nothing,
 }
 
 /// What was killed is a stray until it is reaped, by a later round.
-fn round(links: &Links) -> Found {
+fn round(links: &Links) -> Round {
     // Held throughout: a keeper that is being started is a stray until its number is noted.
     let mut known = links.lock();
     reap(&mut known);
@@ -54,10 +54,10 @@ fn round(links: &Links) -> Found {
     for stray in &strays {
         family::kill(&system::family(stray.pid));
     }
-    if strays.is_empty() { Found::Nothing } else { Found::Strays }
+    if strays.is_empty() { Round::Nothing } else { Round::Strays }
 }
 
-fn reap(known: &mut Known) {
+fn reap(known: &mut Keepers) {
     while let Ok(Some((pid, _))) = retry_on_intr(|| wait(WaitOptions::NOHANG)) {
         known.reaped(pid);
     }

@@ -9,7 +9,7 @@ mod verify;
 pub use head::{AuditHead, AuditKey};
 pub use query::{AuditFilter, TextMatch};
 pub use record::{AuditRecord, NewAudit};
-pub use verify::Verdict;
+pub use verify::AuditVerdict;
 
 pub(crate) use chain::append;
 pub(crate) use head::current as head;

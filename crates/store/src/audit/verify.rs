@@ -9,18 +9,21 @@ use crate::records::page;
 use crate::session::Session;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum AuditVerdict {
     Verified { records: i64, last_hash: [u8; 32] },
     Broken { seq: i64, why: String },
 }
 
 /// Where the log ends: what comes later is checked another time.
-pub(crate) async fn begin(session: &mut Session, keys: &[AuditKey]) -> Result<Checker, StoreError> {
+pub(crate) async fn begin(
+    session: &mut Session,
+    keys: &[AuditKey],
+) -> Result<AuditChecker, StoreError> {
     let last = last_seq(session).await?.unwrap_or(0);
     Ok(match head::current(session, keys).await {
-        Ok(head) => Checker::new(head.unwrap_or(AuditHead::EMPTY), last),
+        Ok(head) => AuditChecker::new(head.unwrap_or(AuditHead::EMPTY), last),
         // Up to the last record all may be well, but nobody can say that it is the last.
-        Err(StoreError::Corrupt { reason }) => Checker::without_end(last, reason),
+        Err(StoreError::Corrupt { reason }) => AuditChecker::without_end(last, reason),
         Err(error) => return Err(error),
     })
 }
@@ -28,7 +31,7 @@ pub(crate) async fn begin(session: &mut Session, keys: &[AuditKey]) -> Result<Ch
 /// The records that are to be checked next; none at the end.
 pub(crate) async fn next(
     session: &mut Session,
-    Wanted { after, until, limit }: Wanted,
+    AuditRange { after, until, limit }: AuditRange,
 ) -> Result<Vec<AuditRecord>, StoreError> {
     let sql =
         format!("SELECT {COLUMNS} FROM audit WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3");
@@ -38,7 +41,7 @@ pub(crate) async fn next(
 
 /// What has been checked so far.
 #[derive(Debug)]
-pub(crate) struct Checker {
+pub(crate) struct AuditChecker {
     checked: AuditHead,
     end: Result<AuditHead, String>,
     /// The last record that was there at the beginning.
@@ -48,13 +51,13 @@ pub(crate) struct Checker {
 
 /// What is to be read next.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct AuditRange {
     after: i64,
     until: i64,
     limit: usize,
 }
 
-impl Checker {
+impl AuditChecker {
     fn new(end: AuditHead, last: i64) -> Self {
         Self { checked: AuditHead::EMPTY, end: Ok(end), last, limit: PAGE }
     }
@@ -63,23 +66,23 @@ impl Checker {
         Self { checked: AuditHead::EMPTY, end: Err(why), last, limit: PAGE }
     }
 
-    pub(crate) fn wants(&self) -> Wanted {
-        Wanted { after: self.checked.seq, until: self.last, limit: self.limit }
+    pub(crate) fn wants(&self) -> AuditRange {
+        AuditRange { after: self.checked.seq, until: self.last, limit: self.limit }
     }
 
     /// Among what was wanted is something that cannot even be read: from here on one by one, to
     /// find out which.
-    pub(crate) fn unreadable(&mut self, why: &str) -> Result<(), Verdict> {
+    pub(crate) fn unreadable(&mut self, why: &str) -> Result<(), AuditVerdict> {
         if self.limit > 1 {
             self.limit = 1;
             return Ok(());
         }
-        Err(Verdict::Broken { seq: self.checked.seq + 1, why: why.to_owned() })
+        Err(AuditVerdict::Broken { seq: self.checked.seq + 1, why: why.to_owned() })
     }
 
-    pub(crate) fn take(&mut self, record: &AuditRecord) -> Result<(), Verdict> {
+    pub(crate) fn take(&mut self, record: &AuditRecord) -> Result<(), AuditVerdict> {
         let seq = self.checked.seq + 1;
-        let broken = |why: &str| Err(Verdict::Broken { seq, why: why.to_owned() });
+        let broken = |why: &str| Err(AuditVerdict::Broken { seq, why: why.to_owned() });
         if record.seq != seq {
             return broken("it is missing");
         }
@@ -94,8 +97,8 @@ impl Checker {
     }
 
     /// When there are no more records.
-    pub(crate) fn verdict(self) -> Verdict {
-        let broken = |seq, why: String| Verdict::Broken { seq, why };
+    pub(crate) fn verdict(self) -> AuditVerdict {
+        let broken = |seq, why: String| AuditVerdict::Broken { seq, why };
         let AuditHead { seq, hash } = self.checked;
         match self.end {
             Err(why) => broken(seq, why),
@@ -106,7 +109,7 @@ impl Checker {
                 broken(end.seq + 1, format!("it was added: the log had {} records", end.seq))
             }
             Ok(end) if end.hash != hash => broken(seq, "it is not the one that was last".into()),
-            Ok(_) => Verdict::Verified { records: seq, last_hash: hash },
+            Ok(_) => AuditVerdict::Verified { records: seq, last_hash: hash },
         }
     }
 }
@@ -132,9 +135,9 @@ mod tests {
         log.last().map_or(AuditHead::EMPTY, |last| AuditHead { seq: last.seq, hash: last.hash })
     }
 
-    fn judge(records: &[AuditRecord], end: AuditHead) -> Verdict {
+    fn judge(records: &[AuditRecord], end: AuditHead) -> AuditVerdict {
         let last = records.last().map_or(0, |record| record.seq);
-        let mut checker = Checker::new(end, last);
+        let mut checker = AuditChecker::new(end, last);
         for record in records {
             if let Err(verdict) = checker.take(record) {
                 return verdict;
@@ -194,8 +197,8 @@ mod tests {
             let end = end(&records);
             tamper(&mut records);
             let found = match judge(&records, end) {
-                Verdict::Broken { seq, .. } => Some(seq),
-                Verdict::Verified { records, last_hash } => {
+                AuditVerdict::Broken { seq, .. } => Some(seq),
+                AuditVerdict::Verified { records, last_hash } => {
                     assert_eq!((records, last_hash), (5, end.hash), "{name}");
                     None
                 }
@@ -206,7 +209,7 @@ mod tests {
 
     #[test]
     fn an_empty_log_is_whole() {
-        let whole = Verdict::Verified { records: 0, last_hash: [0; 32] };
+        let whole = AuditVerdict::Verified { records: 0, last_hash: [0; 32] };
         assert_eq!(judge(&[], AuditHead::EMPTY), whole);
     }
 }

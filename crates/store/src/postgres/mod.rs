@@ -18,19 +18,19 @@ use crate::limits::{
     CONNECT, CONNECTIONS, FIRST_PAUSE, LAST_PAUSE, OPERATION, PATIENCE, STATEMENT,
 };
 use crate::schema;
-use crate::session::{Doing, Mode, Session, postgres_fault};
-use crate::url::Address;
+use crate::session::{Doing, Session, TransactionMode, postgres_fault};
+use crate::url::PostgresAddress;
 
 use tls::Connector;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Pool(Arc<Inner>);
+pub(crate) struct Pool(Arc<PoolState>);
 
-struct Inner {
+struct PoolState {
     config: tokio_postgres::Config,
     connector: Connector,
     idle: Mutex<Vec<Session>>,
-    trouble: Mutex<Trouble>,
+    trouble: Mutex<Outage>,
     places: Semaphore,
     /// Each connection is driven by a task; it ends with its session.
     tasks: TaskTracker,
@@ -43,22 +43,22 @@ struct Inner {
 
 /// What is known about a Postgres that cannot be reached.
 #[derive(Debug, Default)]
-struct Trouble {
+struct Outage {
     pause: Duration,
     until: Option<Instant>,
     reason: String,
 }
 
-impl std::fmt::Debug for Inner {
+impl std::fmt::Debug for PoolState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Inner").finish_non_exhaustive()
     }
 }
 
 impl Pool {
-    pub(crate) async fn open(address: &Address) -> Result<Self, StoreError> {
+    pub(crate) async fn open(address: &PostgresAddress) -> Result<Self, StoreError> {
         let end = CancellationToken::new();
-        let pool = Self(Arc::new(Inner {
+        let pool = Self(Arc::new(PoolState {
             config: settled(address.config.clone()),
             connector: Connector::new(&address.tls)?,
             idle: Mutex::default(),
@@ -80,7 +80,7 @@ impl Pool {
     /// Postgres undoes what was not committed.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
-        mode: Mode,
+        mode: TransactionMode,
         operation: impl for<'a> FnOnce(&'a mut Session) -> Doing<'a, T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let place = timeout(PATIENCE, self.0.places.acquire());
@@ -126,7 +126,7 @@ impl Pool {
 
     /// A session in a new transaction. A connection that broke while it was idle is noticed here,
     /// before anything was done, and another one takes its place.
-    async fn begun(&self, mode: Mode) -> Result<Session, StoreError> {
+    async fn begun(&self, mode: TransactionMode) -> Result<Session, StoreError> {
         while let Some(mut session) = self.idle() {
             match within(CONNECT, session.begin(mode)).await {
                 Ok(()) => return Ok(session),
@@ -154,7 +154,7 @@ impl Pool {
         let connected = within(CONNECT, self.dial()).await;
         let mut trouble = self.0.trouble.lock();
         match &connected {
-            Ok(_) => *trouble = Trouble::default(),
+            Ok(_) => *trouble = Outage::default(),
             Err(StoreError::Unavailable { reason }) => trouble.again(Instant::now(), reason),
             // It is there and does not want us; that is no reason to wait.
             Err(_) => {}
@@ -190,7 +190,7 @@ impl Pool {
     }
 }
 
-impl Trouble {
+impl Outage {
     fn forbids(&self, now: Instant) -> Option<String> {
         self.until.is_some_and(|until| now < until).then(|| self.reason.clone())
     }
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn attempts_to_connect_become_rarer_and_start_anew_after_a_success() {
         let start = Instant::now();
-        let mut trouble = Trouble::default();
+        let mut trouble = Outage::default();
         assert_eq!(trouble.forbids(start), None);
         for expected in [50, 100, 200, 400, 800, 1600, 2000, 2000] {
             trouble.again(start, "gone");

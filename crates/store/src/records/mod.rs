@@ -16,7 +16,7 @@ pub use grant::GrantRecord;
 pub use health::{HealthSample, OF_THE_FILE};
 pub use key::KeyRecord;
 pub use pending::PendingLogin;
-pub use server::{ServerRecord, Transport, Wanted};
+pub use server::{DesiredState, ServerRecord, Transport};
 pub use skill::{BY_HAND, PENDING, SkillRecord, SuggestionRecord, ToolSkillsRecord};
 pub use tool::{NewTool, ToolRecord};
 

@@ -16,7 +16,7 @@ pub struct ServerRecord {
     /// JSON. It holds references where secrets belong, never their values.
     pub config: String,
     pub auto_connect: bool,
-    pub wanted: Wanted,
+    pub wanted: DesiredState,
     pub health_check_url: Option<String>,
     /// Milliseconds since 1970, as are all times here.
     pub created_at: i64,
@@ -34,7 +34,7 @@ pub enum Transport {
 
 /// What the operator wants the server to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum DesiredState {
     Connected,
     Disconnected,
 }
@@ -56,7 +56,7 @@ impl Transport {
     }
 }
 
-impl Wanted {
+impl DesiredState {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Connected => "connected",
@@ -194,7 +194,7 @@ fn read(mut row: Row) -> Result<ServerRecord, StoreError> {
         transport: Transport::read(&row.text()?)?,
         config: row.text()?,
         auto_connect: row.flag()?,
-        wanted: Wanted::read(&row.text()?)?,
+        wanted: DesiredState::read(&row.text()?)?,
         health_check_url: row.maybe_text()?,
         created_at: row.int()?,
         updated_at: row.int()?,

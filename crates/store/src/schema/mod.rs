@@ -6,7 +6,7 @@ mod step_3;
 mod step_4;
 
 use crate::error::StoreError;
-use crate::session::{Lock, Mode, Session};
+use crate::session::{Lock, Session, TransactionMode};
 
 /// The schema this version knows.
 pub(crate) const KNOWN: i64 = 4;
@@ -36,7 +36,7 @@ pub(crate) async fn check(session: &mut Session) -> Result<i64, StoreError> {
 pub(crate) async fn migrate(session: &mut Session) -> Result<(), StoreError> {
     let mut found = check(session).await?;
     while found < KNOWN {
-        session.begin(Mode::Write).await?;
+        session.begin(TransactionMode::Write).await?;
         let outcome = match step(session).await {
             Ok(reached) => session.commit().await.map(|()| reached),
             Err(error) => Err(error),

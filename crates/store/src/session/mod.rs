@@ -29,7 +29,7 @@ pub(crate) enum Session {
 pub(crate) type Doing<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum TransactionMode {
     /// One state of all records, whatever others write meanwhile.
     Read,
     Write,
@@ -144,13 +144,15 @@ impl Session {
         }
     }
 
-    pub(crate) async fn begin(&mut self, mode: Mode) -> Result<(), StoreError> {
+    pub(crate) async fn begin(&mut self, mode: TransactionMode) -> Result<(), StoreError> {
         let sql = match (&self, mode) {
-            (Self::Sqlite(_), Mode::Read) => "BEGIN",
+            (Self::Sqlite(_), TransactionMode::Read) => "BEGIN",
             // Not deferred: a reader that becomes a writer may find that it cannot.
-            (Self::Sqlite(_), Mode::Write) => "BEGIN IMMEDIATE",
-            (Self::Postgres(_), Mode::Read) => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-            (Self::Postgres(_), Mode::Write) => "BEGIN ISOLATION LEVEL READ COMMITTED",
+            (Self::Sqlite(_), TransactionMode::Write) => "BEGIN IMMEDIATE",
+            (Self::Postgres(_), TransactionMode::Read) => {
+                "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+            }
+            (Self::Postgres(_), TransactionMode::Write) => "BEGIN ISOLATION LEVEL READ COMMITTED",
         };
         self.batch(sql).await
     }

@@ -14,15 +14,15 @@ use tokio::time::timeout;
 use crate::error::StoreError;
 use crate::limits::{PATIENCE, QUEUE};
 use crate::schema;
-use crate::session::{Doing, Mode, Session};
+use crate::session::{Doing, Session, TransactionMode};
 
 /// A handle to the thread; it ends when the last one is gone and all that was asked is done.
 #[derive(Debug, Clone)]
 pub(crate) struct Worker {
-    queue: mpsc::Sender<Message>,
+    queue: mpsc::Sender<WorkerMessage>,
 }
 
-enum Message {
+enum WorkerMessage {
     Run(Job),
     Close(oneshot::Sender<()>),
 }
@@ -52,7 +52,7 @@ impl Worker {
     /// later it is done to its end.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
-        mode: Mode,
+        mode: TransactionMode,
         operation: impl for<'a> FnOnce(&'a mut Session) -> Doing<'a, T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
@@ -67,7 +67,7 @@ impl Worker {
             };
             drop(answer.send(outcome));
         });
-        match timeout(PATIENCE, self.queue.send(Message::Run(job))).await {
+        match timeout(PATIENCE, self.queue.send(WorkerMessage::Run(job))).await {
             Ok(Ok(())) => answered.await.map_err(|_| ended())?,
             Ok(Err(_)) => Err(ended()),
             Err(_) => Err(busy()),
@@ -77,7 +77,7 @@ impl Worker {
     /// Waits until what was asked before is done and the file is closed.
     pub(crate) async fn close(&self) {
         let (closed, is_closed) = oneshot::channel();
-        if self.queue.send(Message::Close(closed)).await.is_ok() {
+        if self.queue.send(WorkerMessage::Close(closed)).await.is_ok() {
             drop(is_closed.await);
         }
     }
@@ -95,11 +95,11 @@ fn ready(path: &std::path::Path) -> Result<Session, StoreError> {
     Ok(session)
 }
 
-fn work(mut session: Session, mut jobs: mpsc::Receiver<Message>) {
+fn work(mut session: Session, mut jobs: mpsc::Receiver<WorkerMessage>) {
     while let Some(message) = jobs.blocking_recv() {
         match message {
-            Message::Run(job) => job(&mut session),
-            Message::Close(closed) => {
+            WorkerMessage::Run(job) => job(&mut session),
+            WorkerMessage::Close(closed) => {
                 drop(jobs);
                 drop(session);
                 let _ = closed.send(());
@@ -111,7 +111,7 @@ fn work(mut session: Session, mut jobs: mpsc::Receiver<Message>) {
 
 async fn transact<T>(
     session: &mut Session,
-    mode: Mode,
+    mode: TransactionMode,
     operation: impl for<'a> FnOnce(&'a mut Session) -> Doing<'a, T>,
 ) -> Result<T, StoreError> {
     // Of an operation before that could not be undone when it failed.

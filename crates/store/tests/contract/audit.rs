@@ -1,7 +1,8 @@
 //! The audit log: one chain, whoever writes; nothing in it is changed unnoticed.
 
 use trunkline_store::{
-    AuditFilter, AuditKey, AuditRecord, NewAudit, Options, Store, StoreError, TextMatch, Verdict,
+    AuditFilter, AuditKey, AuditRecord, AuditVerdict, NewAudit, Options, Store, StoreError,
+    TextMatch,
 };
 
 use crate::on_both;
@@ -52,7 +53,7 @@ async fn records_are_read_as_they_were_written_newest_first(place: &Place) {
     assert_eq!(found[0].prev_hash, found[1].hash);
     let last_hash = found[0].hash;
     let verdict = store.verify_audit().await.unwrap();
-    assert_eq!(verdict, Verdict::Verified { records: 702, last_hash });
+    assert_eq!(verdict, AuditVerdict::Verified { records: 702, last_hash });
     let head = store.audit_head().await.unwrap().unwrap();
     assert_eq!((head.seq, head.hash), (702, last_hash));
 }
@@ -138,7 +139,10 @@ async fn the_database_itself_refuses_changes(place: &Place) {
         let refused = place.tamper(sql).await.unwrap_err();
         assert!(refused.contains("records of the audit are never"), "{sql}: {refused}");
     }
-    assert!(matches!(store.verify_audit().await.unwrap(), Verdict::Verified { records: 2, .. }));
+    assert!(matches!(
+        store.verify_audit().await.unwrap(),
+        AuditVerdict::Verified { records: 2, .. }
+    ));
 }
 
 async fn every_change_behind_its_back_is_found(place: &Place) {
@@ -175,7 +179,7 @@ async fn every_change_behind_its_back_is_found(place: &Place) {
     for (sql, expected, reason) in table {
         place.tamper_with_audit(&format!("{sql};")).await;
         match store.verify_audit().await.unwrap() {
-            Verdict::Broken { seq, why } => {
+            AuditVerdict::Broken { seq, why } => {
                 assert_eq!(seq, expected, "{sql}: {why}");
                 assert!(why.contains(reason), "{sql}: {why}");
             }
@@ -183,7 +187,10 @@ async fn every_change_behind_its_back_is_found(place: &Place) {
         }
         restore(place).await;
     }
-    assert!(matches!(store.verify_audit().await.unwrap(), Verdict::Verified { records: 1500, .. }));
+    assert!(matches!(
+        store.verify_audit().await.unwrap(),
+        AuditVerdict::Verified { records: 1500, .. }
+    ));
 }
 
 /// Puts the log back from the copy, with what guards it.
@@ -208,7 +215,7 @@ async fn a_log_whose_end_was_forged_is_not_continued(place: &Place) {
         let outcome = stranger.append_audit(vec![call(3, "c")]).await;
         assert!(matches!(outcome, Err(StoreError::Corrupt { .. })), "{outcome:?}");
         let verdict = stranger.verify_audit().await.unwrap();
-        assert!(matches!(verdict, Verdict::Broken { seq: 2, .. }), "{verdict:?}");
+        assert!(matches!(verdict, AuditVerdict::Broken { seq: 2, .. }), "{verdict:?}");
     }
     // After a rotation the older key is recognised, and the new one is used from then on.
     let [new, old] = [1, 9].map(|byte| AuditKey::new([byte; 32]));
@@ -217,7 +224,7 @@ async fn a_log_whose_end_was_forged_is_not_continued(place: &Place) {
     assert_eq!(rotated.append_audit(vec![call(3, "c")]).await.unwrap(), 3);
     let renewed = Store::open(&place.url, Options { audit_keys: vec![new] }).await.unwrap();
     let verdict = renewed.verify_audit().await.unwrap();
-    assert!(matches!(verdict, Verdict::Verified { records: 3, .. }), "{verdict:?}");
+    assert!(matches!(verdict, AuditVerdict::Verified { records: 3, .. }), "{verdict:?}");
 }
 
 async fn several_stores_write_one_chain(place: &Place) {
@@ -229,7 +236,7 @@ async fn several_stores_write_one_chain(place: &Place) {
     };
     tokio::join!(write(&one, "a"), write(&two, "b"), write(&one, "c"));
     let verdict = one.verify_audit().await.unwrap();
-    assert!(matches!(verdict, Verdict::Verified { records: 240, .. }), "{verdict:?}");
+    assert!(matches!(verdict, AuditVerdict::Verified { records: 240, .. }), "{verdict:?}");
     for tool in ["a", "b", "c"] {
         let filter = AuditFilter { tool: Some(tool.to_owned()), ..AuditFilter::default() };
         assert_eq!(two.audit(filter, 1_000).await.unwrap().len(), 80);

@@ -6,7 +6,7 @@ use std::{fs, process};
 
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
-use trunkline_store::{AuditKey, Options, ServerRecord, Store, StoreUrl, Transport, Wanted};
+use trunkline_store::{AuditKey, DesiredState, Options, ServerRecord, Store, StoreUrl, Transport};
 
 pub(crate) struct Place {
     pub(crate) url: StoreUrl,
@@ -167,7 +167,7 @@ pub(crate) fn a_server(id: &str) -> ServerRecord {
         transport: Transport::Http,
         config: r#"{"url":"https://example.com/mcp"}"#.to_owned(),
         auto_connect: true,
-        wanted: Wanted::Connected,
+        wanted: DesiredState::Connected,
         health_check_url: None,
         created_at: 1,
         updated_at: 1,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use trunkline_store::{Change, NewAudit, Store, StoreError, StoreUrl, Verdict};
+use trunkline_store::{AuditVerdict, Change, NewAudit, Store, StoreError, StoreUrl};
 
 use crate::cluster::Cluster;
 use crate::place::{Place, a_server, ask, on_a_runtime, on_postgres, options};
@@ -38,7 +38,7 @@ fn a_connection_that_was_ended_is_replaced_by_the_next_call() {
         }
         assert!(matches!(
             store.verify_audit().await.unwrap(),
-            Verdict::Verified { records: 5, .. }
+            AuditVerdict::Verified { records: 5, .. }
         ));
     });
 }
@@ -82,7 +82,7 @@ fn what_was_acknowledged_is_there_when_a_stopped_server_is_back() {
             assert_eq!(back(&store).await, Some(vec![round]));
         }
         let verdict = store.verify_audit().await.unwrap();
-        assert!(matches!(verdict, Verdict::Verified { records: 3, .. }), "{verdict:?}");
+        assert!(matches!(verdict, AuditVerdict::Verified { records: 3, .. }), "{verdict:?}");
     });
 }
 

@@ -1,6 +1,8 @@
 //! Servers: written, found, paged, changed by one at a time, removed with all that is theirs.
 
-use trunkline_store::{Change, NewAudit, ServerRecord, StoreError, Transport, Verdict, Wanted};
+use trunkline_store::{
+    AuditVerdict, Change, DesiredState, NewAudit, ServerRecord, StoreError, Transport,
+};
 
 use crate::on_both;
 use crate::place::{Place, a_server};
@@ -23,7 +25,7 @@ async fn a_server_is_read_as_it_was_written(place: &Place) {
         a_server("a"),
         ServerRecord {
             transport: Transport::Stdio,
-            wanted: Wanted::Disconnected,
+            wanted: DesiredState::Disconnected,
             auto_connect: false,
             description: String::new(),
             health_check_url: Some("https://example.com/health?a=$1".to_owned()),
@@ -117,7 +119,7 @@ async fn a_change_and_its_audit_record_are_made_together_or_not_at_all(place: &P
     assert!(matches!(outcome, Err(StoreError::Conflict { .. })));
     assert_eq!(store.server("b").await, Err(StoreError::NotFound));
     let verdict = store.verify_audit().await.unwrap();
-    assert!(matches!(verdict, Verdict::Verified { records: 1, .. }), "{verdict:?}");
+    assert!(matches!(verdict, AuditVerdict::Verified { records: 1, .. }), "{verdict:?}");
 
     // The other way round: what cannot be audited is not done.
     place.tamper("DELETE FROM settings WHERE name = 'audit.head'").await.unwrap();

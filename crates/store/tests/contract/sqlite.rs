@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tokio::time::sleep;
-use trunkline_store::{Change, Store, StoreError, StoreUrl, Verdict};
+use trunkline_store::{AuditVerdict, Change, Store, StoreError, StoreUrl};
 
 use crate::place::{Folder, a_server, on_a_runtime, options};
 use crate::writer::{Writer, on_a_small_disk};
@@ -41,7 +41,7 @@ fn holds(path: &Path, acknowledged: &HashSet<String>) {
             assert_eq!(server.description.len(), 300);
         }
         let verdict = store.verify_audit().await.unwrap();
-        let Verdict::Verified { records, .. } = verdict else { panic!("{verdict:?}") };
+        let AuditVerdict::Verified { records, .. } = verdict else { panic!("{verdict:?}") };
         let count = "SELECT count(*) FROM servers";
         assert_eq!(ask(path, count), records.to_string(), "a server without its record");
         store.close().await;

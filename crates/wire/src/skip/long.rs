@@ -4,17 +4,17 @@
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch, u8x64};
 
-use super::{Broken, HIGH, Text, Walk, escape, short_string};
+use super::{Broken, HIGH, ScannedText, Walk, escape, short_string};
 
 const BLOCK: usize = 64;
 
 /// The end of the string that `at` is inside of (not within an escape).
-pub(super) fn rest_of_string(text: &Text<'_>, at: usize) -> Walk {
+pub(super) fn rest_of_string(text: &ScannedText<'_>, at: usize) -> Walk {
     dispatch!(Level::new(), simd => walk(simd, text, at))
 }
 
 #[inline(always)]
-fn walk<S: Simd>(simd: S, text: &Text<'_>, mut at: usize) -> Walk {
+fn walk<S: Simd>(simd: S, text: &ScannedText<'_>, mut at: usize) -> Walk {
     let mut beyond = 0;
     while let Some(block) = text.get(at..).and_then(|rest| rest.first_chunk::<BLOCK>()) {
         let mut looked = look(simd, block);
@@ -93,14 +93,14 @@ fn look<S: Simd>(simd: S, block: &[u8; BLOCK]) -> Looked {
 mod tests {
     use proptest::prelude::*;
 
-    use crate::skip::{Text, short_string, string};
+    use crate::skip::{ScannedText, short_string, string};
 
     /// Where `find` ends and whether all of it was ASCII, or where it could not go on.
     fn said(
         bytes: &[u8],
-        find: impl Fn(&Text<'_>, usize) -> super::Walk,
+        find: impl Fn(&ScannedText<'_>, usize) -> super::Walk,
     ) -> Result<(usize, bool), usize> {
-        let text = Text::new(bytes);
+        let text = ScannedText::new(bytes);
         let end = find(&text, 0).map_err(|broken| broken.0)?;
         Ok((end, text.is_ascii()))
     }
@@ -125,7 +125,7 @@ mod tests {
             let bytes = parts.concat();
             prop_assert_eq!(said(&bytes, super::rest_of_string), said(&bytes, short_string));
             let quoted = [&b"\""[..], &bytes].concat();
-            let behind = |text: &Text<'_>, at| short_string(text, at + 1);
+            let behind = |text: &ScannedText<'_>, at| short_string(text, at + 1);
             prop_assert_eq!(said(&quoted, string), said(&quoted, behind));
         }
     }

@@ -9,7 +9,7 @@ use crate::fault::FaultKind;
 
 /// Is `bytes` exactly one JSON value (white space around it allowed)?
 pub fn is_json(bytes: &[u8]) -> bool {
-    let text = Text::new(bytes);
+    let text = ScannedText::new(bytes);
     let whole = |end| white(bytes, end) == bytes.len();
     value(&text, white(bytes, 0)).is_ok_and(whole) && text.is_utf8()
 }
@@ -17,7 +17,7 @@ pub fn is_json(bytes: &[u8]) -> bool {
 /// What is being walked over. Remembers whether a byte beyond ASCII was seen, which only strings
 /// can hold: most messages are then known to be UTF-8 without a second look.
 #[derive(Debug)]
-pub(crate) struct Text<'a> {
+pub(crate) struct ScannedText<'a> {
     bytes: &'a [u8],
     /// All string bytes so far, or-ed together; of long ones only whether any was beyond ASCII.
     seen: Cell<u64>,
@@ -25,7 +25,7 @@ pub(crate) struct Text<'a> {
     refused: Cell<Option<FaultKind>>,
 }
 
-impl<'a> Text<'a> {
+impl<'a> ScannedText<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, seen: Cell::new(0), refused: Cell::new(None) }
     }
@@ -64,7 +64,7 @@ impl<'a> Text<'a> {
     }
 }
 
-impl Deref for Text<'_> {
+impl Deref for ScannedText<'_> {
     type Target = [u8];
 
     #[inline]
@@ -92,7 +92,7 @@ pub(crate) fn white(bytes: &[u8], mut at: usize) -> usize {
 
 /// The end of the value that starts at `at`. Whether it is UTF-8 is known when the walk is over.
 #[inline]
-pub(crate) fn value(bytes: &Text<'_>, at: usize) -> Walk {
+pub(crate) fn value(bytes: &ScannedText<'_>, at: usize) -> Walk {
     match bytes.get(at) {
         Some(b'{' | b'[') => container(bytes, at),
         _ => scalar(bytes, at),
@@ -101,7 +101,7 @@ pub(crate) fn value(bytes: &Text<'_>, at: usize) -> Walk {
 
 /// The end of the string whose opening quote is at `at`.
 #[inline]
-pub(crate) fn string(bytes: &Text<'_>, at: usize) -> Walk {
+pub(crate) fn string(bytes: &ScannedText<'_>, at: usize) -> Walk {
     if bytes.get(at) != Some(&b'"') {
         return Err(Broken(at));
     }
@@ -109,13 +109,13 @@ pub(crate) fn string(bytes: &Text<'_>, at: usize) -> Walk {
 }
 
 /// The end of the string that `at` is inside of, of which there is not much left.
-fn short_string(bytes: &Text<'_>, at: usize) -> Walk {
+fn short_string(bytes: &ScannedText<'_>, at: usize) -> Walk {
     inside_string(bytes, at, usize::MAX)
 }
 
 /// An escape beyond `long` means that the rest is worth another way.
 #[inline]
-fn inside_string(bytes: &Text<'_>, mut at: usize, long: usize) -> Walk {
+fn inside_string(bytes: &ScannedText<'_>, mut at: usize, long: usize) -> Walk {
     loop {
         at = plain_run(bytes, at);
         match bytes.get(at) {
@@ -131,12 +131,12 @@ fn inside_string(bytes: &Text<'_>, mut at: usize, long: usize) -> Walk {
 
 /// The end of the string whose opening quote is at `at`, if it is one without escapes.
 #[inline]
-pub(crate) fn plain_string(bytes: &Text<'_>, at: usize) -> Option<usize> {
+pub(crate) fn plain_string(bytes: &ScannedText<'_>, at: usize) -> Option<usize> {
     let end = (bytes.get(at) == Some(&b'"')).then(|| plain_run(bytes, at + 1))?;
     (bytes.get(end) == Some(&b'"')).then_some(end + 1)
 }
 
-fn scalar(bytes: &Text<'_>, at: usize) -> Walk {
+fn scalar(bytes: &ScannedText<'_>, at: usize) -> Walk {
     match bytes.get(at) {
         Some(b'"') => string(bytes, at),
         Some(b't') => literal(bytes, at, b"true"),
@@ -149,13 +149,13 @@ fn scalar(bytes: &Text<'_>, at: usize) -> Walk {
 
 /// The kinds of the open containers, one bit each: payloads may nest 200,000 levels.
 #[derive(Default)]
-struct Open {
+struct OpenContainers {
     top: u64,
     top_len: u32,
     below: Vec<u64>,
 }
 
-impl Open {
+impl OpenContainers {
     fn push(&mut self, is_object: bool) {
         if self.top_len == u64::BITS {
             self.below.push(self.top);
@@ -186,8 +186,8 @@ impl Open {
     }
 }
 
-fn container(bytes: &Text<'_>, mut at: usize) -> Walk {
-    let mut open = Open::default();
+fn container(bytes: &ScannedText<'_>, mut at: usize) -> Walk {
+    let mut open = OpenContainers::default();
     loop {
         // `at` is where a value starts.
         at = match bytes.get(at) {
@@ -236,7 +236,7 @@ fn container(bytes: &Text<'_>, mut at: usize) -> Walk {
 
 /// Over a member's key and colon; returns where its value starts.
 #[inline]
-pub(crate) fn key(bytes: &Text<'_>, at: usize) -> Walk {
+pub(crate) fn key(bytes: &ScannedText<'_>, at: usize) -> Walk {
     colon(bytes, string(bytes, at)?)
 }
 
@@ -255,7 +255,7 @@ pub(crate) fn colon(bytes: &[u8], at: usize) -> Walk {
 /// bytes at a time; of the longer ones, blocks are looked at as a whole
 /// (and of the really long ones with what the processor can do, `long`).
 #[inline]
-fn plain_run(text: &Text<'_>, mut at: usize) -> usize {
+fn plain_run(text: &ScannedText<'_>, mut at: usize) -> usize {
     let mut seen = text.seen.get();
     let end = 'found: {
         for _ in 0..SHORT_WORDS {
@@ -494,7 +494,7 @@ mod tests {
         ) {
             let at = at.min(bytes.len());
             let expected = bytes[at..].iter().position(|b| ends_run(*b)).map_or(bytes.len(), |n| at + n);
-            let text = Text::new(&bytes);
+            let text = ScannedText::new(&bytes);
             prop_assert_eq!(plain_run(&text, at), expected);
             let ascii = bytes[at..expected].is_ascii();
             prop_assert_eq!(text.seen.get() & HIGH == 0, ascii);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
-use trunkline_catalog::place::{Lines, Place};
+use trunkline_catalog::place::{LineColumn, Lines};
 
 use super::{Problem, marked};
 
@@ -19,7 +19,7 @@ impl TomlText {
         let (mark, text) = marked(text);
         let document = text.parse::<DocumentMut>().map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
-            let Place { line, column } = Lines::new(text).place(at);
+            let LineColumn { line, column } = Lines::new(text).place(at);
             Problem::Syntax { line, column, problem: error.message().to_owned() }
         })?;
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };

@@ -9,7 +9,7 @@ mod schema;
 mod syntax;
 mod valid;
 
-use super::{Config, Problems, Rules, Source, Style, load};
+use super::{Config, ConfigSource, Problems, Rules, Style, load};
 
 /// The environment of all these tests.
 fn environment(name: &str) -> Option<String> {
@@ -25,7 +25,7 @@ fn environment(name: &str) -> Option<String> {
 }
 
 fn read(text: &str, rules: Rules) -> Result<Config, Problems> {
-    load(&Source { name: "mcp.json", text: text.as_bytes() }, rules, &environment)
+    load(&ConfigSource { name: "mcp.json", text: text.as_bytes() }, rules, &environment)
 }
 
 /// Loads `text` and compares its problems: the expected lines are

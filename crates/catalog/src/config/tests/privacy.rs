@@ -4,7 +4,7 @@ use proptest::prelude::{Just, Strategy, any, prop, prop_assert, prop_oneof, prop
 
 use super::{environment, read, rendered, server};
 use crate::config::Rules::{Full, Simple};
-use crate::config::{Rules, Source, Style, load};
+use crate::config::{ConfigSource, Rules, Style, load};
 
 /// The only quoted line of the only problem.
 fn quoted(text: &str, rules: Rules) -> String {
@@ -155,7 +155,8 @@ fn a_broken_file_shows_keys_and_the_place_of_the_error() {
         assert_eq!(quoted(&format!("{{\n{line}\n"), Full), expected);
     }
     let not_utf8 = b"{\"TOKEN\": \"secret\", \"\xff\": }";
-    let problems = load(&Source { name: "f", text: not_utf8 }, Full, &environment).unwrap_err();
+    let problems =
+        load(&ConfigSource { name: "f", text: not_utf8 }, Full, &environment).unwrap_err();
     assert!(!problems.render(Style::Plain).contains("secret"));
 }
 
@@ -209,7 +210,7 @@ fn damaged() -> impl Strategy<Value = String> {
 }
 
 fn everything(text: &[u8], rules: Rules) -> String {
-    let source = Source { name: "f", text };
+    let source = ConfigSource { name: "f", text };
     match load(&source, rules, &environment) {
         Ok(config) => format!("{config:?} {}", config.warnings.render(Style::Colour)),
         Err(problems) => {

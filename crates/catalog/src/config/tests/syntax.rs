@@ -2,7 +2,7 @@
 
 use super::{check, check_rows, lines};
 use crate::config::Rules::{Full, Simple};
-use crate::config::{Code, Problems, Source, load};
+use crate::config::{Code, ConfigSource, Problems, load};
 
 #[track_caller]
 fn check_syntax(table: &str) {
@@ -119,7 +119,7 @@ fn sc_005_text_that_is_not_utf8_is_named() {
         (b"{\"a\": \"\xe2\x82", "1:8 this byte is not UTF-8 | save the file as UTF-8"),
     ];
     for (text, expected) in table {
-        let problems = load(&Source { name: "mcp.json", text }, Full, &|_| None).unwrap_err();
+        let problems = load(&ConfigSource { name: "mcp.json", text }, Full, &|_| None).unwrap_err();
         let expected = format!("invalid_json $ {expected}");
         assert_eq!(lines(&problems, &[&expected]), [expected]);
     }

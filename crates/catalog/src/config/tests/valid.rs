@@ -1,7 +1,7 @@
 //! Configs that load, and what they say.
 
 use super::{check_rows, read, server};
-use crate::config::{Config, RemoteKind, Rules, ServerSpec, Source, Transport, load};
+use crate::config::{Config, ConfigSource, RemoteKind, Rules, ServerSpec, Transport, load};
 use crate::name::Naming;
 
 fn stdio(command: &str, args: &[&str], env: &[(&str, &str)], cwd: Option<&str>) -> Transport {
@@ -205,7 +205,7 @@ fn co_4_co_5_the_examples_of_the_documentation_load() {
     files.push(include_str!("../../../../../examples/coordinator.json"));
     assert!(files.len() >= 4, "{}", files.len());
     for text in files {
-        let source = Source { name: "config.md", text: text.as_bytes() };
+        let source = ConfigSource { name: "config.md", text: text.as_bytes() };
         let config = load(&source, Rules::Full, &|_| Some("x".to_owned()));
         let config = config.unwrap_or_else(|problems| panic!("{problems}\n{text}"));
         assert!(config.warnings.is_empty() && config.notes.is_empty(), "{text}");

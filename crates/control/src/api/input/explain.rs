@@ -1,18 +1,18 @@
 //! A body that is not JSON: where it stops being that, and what was expected there.
 
-use trunkline_catalog::jsonc::{Fault, NumberFault, StringFault, SyntaxError, Wanted};
-use trunkline_catalog::place::{Lines, Place};
+use trunkline_catalog::jsonc::{ExpectedToken, JsonFault, NumberFault, StringFault, SyntaxError};
+use trunkline_catalog::place::{LineColumn, Lines};
 
 use crate::api::problem::{Kind, Problem};
 
 /// Shows no part of the body but its punctuation: the rest may be a secret.
 pub(super) fn explain(text: &str, error: &SyntaxError) -> Problem {
     let at = match error.fault {
-        Fault::Number { run, .. } => run.start,
-        Fault::String { quote, why: StringFault::Unclosed } => quote,
+        JsonFault::Number { run, .. } => run.start,
+        JsonFault::String { quote, why: StringFault::Unclosed } => quote,
         _ => error.at,
     };
-    let Place { line, column } = Lines::new(text).place(at);
+    let LineColumn { line, column } = Lines::new(text).place(at);
     let (what, hint) = words(error.fault, text.get(at..).and_then(|rest| rest.chars().next()));
     let problem = Problem::new(Kind::Malformed, format!("line {line}, column {column}: {what}"));
     match hint {
@@ -21,28 +21,30 @@ pub(super) fn explain(text: &str, error: &SyntaxError) -> Problem {
     }
 }
 
-fn words(fault: Fault, next: Option<char>) -> (String, Option<&'static str>) {
+fn words(fault: JsonFault, next: Option<char>) -> (String, Option<&'static str>) {
     let plain = |what: &str| (what.to_owned(), None);
     match fault {
-        Fault::Empty => ("the body is empty".to_owned(), Some("send a JSON object")),
-        Fault::Unexpected { wanted, .. } => {
+        JsonFault::Empty => ("the body is empty".to_owned(), Some("send a JSON object")),
+        JsonFault::Unexpected { wanted, .. } => {
             let wanted = match wanted {
-                Wanted::Key => "a key in double quotes or `}`".to_owned(),
-                Wanted::Colon => "`:`".to_owned(),
-                Wanted::Value => "a value".to_owned(),
-                Wanted::CommaOr(close) => format!("`,` or `{close}`"),
-                Wanted::End => "the end of the body".to_owned(),
+                ExpectedToken::Key => "a key in double quotes or `}`".to_owned(),
+                ExpectedToken::Colon => "`:`".to_owned(),
+                ExpectedToken::Value => "a value".to_owned(),
+                ExpectedToken::CommaOr(close) => format!("`,` or `{close}`"),
+                ExpectedToken::End => "the end of the body".to_owned(),
             };
             (format!("expected {wanted}, found {}", found(next)), hint(next))
         }
-        Fault::Comment | Fault::OpenComment | Fault::SingleSlash => plain("JSON has no comments"),
-        Fault::TrailingComma => plain("a `,` is left over before this"),
-        Fault::TooDeep => plain("it is nested too deeply"),
-        Fault::Number { why, .. } => match why {
+        JsonFault::Comment | JsonFault::OpenComment | JsonFault::SingleSlash => {
+            plain("JSON has no comments")
+        }
+        JsonFault::TrailingComma => plain("a `,` is left over before this"),
+        JsonFault::TooDeep => plain("it is nested too deeply"),
+        JsonFault::Number { why, .. } => match why {
             NumberFault::LeadingZero => plain("a number does not start with 0"),
             NumberFault::NoDigit | NumberFault::Overlong => plain("this is not a number"),
         },
-        Fault::String { why, .. } => match why {
+        JsonFault::String { why, .. } => match why {
             StringFault::Unclosed => plain("this string is never closed"),
             StringFault::Control(_) => (
                 "a string has a raw control character".to_owned(),

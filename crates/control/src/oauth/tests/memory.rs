@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::oauth::{Grant, Hold, Kept, Later, Parked, Vault, VaultError};
+use crate::oauth::{Grant, Hold, KeptGrant, Parked, Vault, VaultError, VaultFuture};
 
 /// Server and issuer.
 type Key = (String, String);
@@ -27,10 +27,10 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn grants(&self, server: &str) -> Vec<Kept> {
+    pub(super) fn grants(&self, server: &str) -> Vec<KeptGrant> {
         let rows = self.rows.lock();
         let own = rows.iter().filter(|((row, _), _)| row == server);
-        own.map(|(_, (bytes, revision))| Kept {
+        own.map(|(_, (bytes, revision))| KeptGrant {
             grant: Grant::from_json(bytes).unwrap(),
             revision: *revision,
         })
@@ -62,7 +62,10 @@ impl Memory {
 }
 
 impl Vault for Memory {
-    fn load<'a>(&'a self, server: &'a str) -> Later<'a, Result<Option<Kept>, VaultError>> {
+    fn load<'a>(
+        &'a self,
+        server: &'a str,
+    ) -> VaultFuture<'a, Result<Option<KeptGrant>, VaultError>> {
         let refuses = *self.refuses_to_load.lock();
         let newest = self.grants(server).into_iter().max_by_key(|kept| kept.grant.granted_at());
         let gone = || VaultError::Unavailable("the store is gone".to_owned());
@@ -74,11 +77,11 @@ impl Vault for Memory {
         server: &'a str,
         grant: &'a Grant,
         after: Option<i64>,
-    ) -> Later<'a, Result<i64, VaultError>> {
+    ) -> VaultFuture<'a, Result<i64, VaultError>> {
         Box::pin(async move { self.put(server, grant, after) })
     }
 
-    fn park<'a>(&'a self, login: Parked<'a>) -> Later<'a, Result<bool, VaultError>> {
+    fn park<'a>(&'a self, login: Parked<'a>) -> VaultFuture<'a, Result<bool, VaultError>> {
         let row = (login.server.to_owned(), login.secrets.to_vec(), login.until);
         self.parked.lock().insert(login.id.to_owned(), row);
         Box::pin(async { Ok(true) })
@@ -88,23 +91,30 @@ impl Vault for Memory {
         &'a self,
         id: &'a str,
         now: i64,
-    ) -> Later<'a, Result<Option<Vec<u8>>, VaultError>> {
+    ) -> VaultFuture<'a, Result<Option<Vec<u8>>, VaultError>> {
         let row = self.parked.lock().remove(id).filter(|(_, _, until)| now < *until);
         Box::pin(async move { Ok(row.map(|(_, secrets, _)| secrets)) })
     }
 
-    fn abandon<'a>(&'a self, server: &'a str) -> Later<'a, Result<(), VaultError>> {
+    fn abandon<'a>(&'a self, server: &'a str) -> VaultFuture<'a, Result<(), VaultError>> {
         self.parked.lock().retain(|_, (own, _, _)| own != server);
         Box::pin(async { Ok(()) })
     }
 
-    fn hold<'a>(&'a self, server: &'a str) -> Later<'a, Result<Option<Box<dyn Hold>>, VaultError>> {
+    fn hold<'a>(
+        &'a self,
+        server: &'a str,
+    ) -> VaultFuture<'a, Result<Option<Box<dyn Hold>>, VaultError>> {
         let taken = self.held.lock().insert(server.to_owned());
         let held = Held { held: Arc::clone(&self.held), server: server.to_owned() };
         Box::pin(async move { Ok(taken.then(|| Box::new(held) as Box<dyn Hold>)) })
     }
 
-    fn delete<'a>(&'a self, server: &'a str, issuer: &'a str) -> Later<'a, Result<(), VaultError>> {
+    fn delete<'a>(
+        &'a self,
+        server: &'a str,
+        issuer: &'a str,
+    ) -> VaultFuture<'a, Result<(), VaultError>> {
         self.rows.lock().remove(&(server.to_owned(), issuer.to_owned()));
         Box::pin(async { Ok(()) })
     }
@@ -116,7 +126,7 @@ struct Held {
 }
 
 impl Hold for Held {
-    fn release(self: Box<Self>) -> Later<'static, ()> {
+    fn release(self: Box<Self>) -> VaultFuture<'static, ()> {
         self.held.lock().remove(&self.server);
         Box::pin(async {})
     }

@@ -2,7 +2,7 @@
 
 use trunkline_catalog::config::{RemoteKind, Transport};
 use trunkline_store::seal::{Key, Keyring};
-use trunkline_store::{ServerRecord, Store, Wanted};
+use trunkline_store::{DesiredState, ServerRecord, Store};
 
 use crate::secrets::{Connection, Kept, Safe};
 
@@ -49,7 +49,7 @@ pub(super) fn record(id: &str, kept: &Kept) -> ServerRecord {
         transport: kept.transport,
         config: kept.config.clone(),
         auto_connect: true,
-        wanted: Wanted::Connected,
+        wanted: DesiredState::Connected,
         health_check_url: kept.health_check_url.clone(),
         created_at: 1,
         updated_at: 1,

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 use trunkline_catalog::jsonc::{
-    self, Dialect, Document, Fault, HalfPairs, Member, Node, NumberFault, Options, StringFault,
-    Wanted,
+    self, Dialect, Document, ExpectedToken, HalfPairs, JsonFault, Member, Node, NumberFault,
+    Options, StringFault,
 };
-use trunkline_catalog::place::{Lines, Place};
+use trunkline_catalog::place::{LineColumn, Lines};
 
 /// Nobody nests settings deeper.
 const DEPTH: usize = 256;
@@ -26,9 +26,9 @@ pub(in crate::install::document) fn parse(
     let options = Options { dialect, half_pairs: HalfPairs::Replaced, depth: DEPTH };
     match jsonc::parse(text, options) {
         Ok(document) => Ok(Some(document)),
-        Err(error) if error.fault == Fault::Empty => Ok(None),
+        Err(error) if error.fault == JsonFault::Empty => Ok(None),
         Err(error) => {
-            let Place { line, column } = Lines::new(text).place(error.at);
+            let LineColumn { line, column } = Lines::new(text).place(error.at);
             let at_end = error.at == text.len();
             Err(SyntaxError { line, column, problem: problem(error.fault, at_end) })
         }
@@ -59,29 +59,35 @@ pub(in crate::install::document) fn to_value(node: &Node) -> Value {
     }
 }
 
-fn problem(fault: Fault, at_end: bool) -> String {
+fn problem(fault: JsonFault, at_end: bool) -> String {
     let problem = match fault {
-        Fault::Unexpected { wanted: Wanted::CommaOr(close), .. } => {
+        JsonFault::Unexpected { wanted: ExpectedToken::CommaOr(close), .. } => {
             return format!("expected `,` or `{close}`");
         }
-        Fault::Unexpected { wanted: Wanted::Key, .. } => "expected a name in double quotes",
-        Fault::Unexpected { wanted: Wanted::Colon, .. } => "expected `:`",
-        Fault::Unexpected { wanted: Wanted::Value, .. } if at_end => {
+        JsonFault::Unexpected { wanted: ExpectedToken::Key, .. } => {
+            "expected a name in double quotes"
+        }
+        JsonFault::Unexpected { wanted: ExpectedToken::Colon, .. } => "expected `:`",
+        JsonFault::Unexpected { wanted: ExpectedToken::Value, .. } if at_end => {
             "the text ends where a value should stand"
         }
-        Fault::Unexpected { wanted: Wanted::Value, .. } | Fault::Empty => "expected a value",
-        Fault::Unexpected { wanted: Wanted::End, .. } => "text after the end of the value",
-        Fault::Comment => "the client does not accept comments here",
-        Fault::TrailingComma => "the client does not accept a trailing comma here",
-        Fault::OpenComment => "the text ends inside a comment",
-        Fault::SingleSlash => "a single `/`",
-        Fault::TooDeep => "nested too deeply",
-        Fault::Number { why, .. } => match why {
+        JsonFault::Unexpected { wanted: ExpectedToken::Value, .. } | JsonFault::Empty => {
+            "expected a value"
+        }
+        JsonFault::Unexpected { wanted: ExpectedToken::End, .. } => {
+            "text after the end of the value"
+        }
+        JsonFault::Comment => "the client does not accept comments here",
+        JsonFault::TrailingComma => "the client does not accept a trailing comma here",
+        JsonFault::OpenComment => "the text ends inside a comment",
+        JsonFault::SingleSlash => "a single `/`",
+        JsonFault::TooDeep => "nested too deeply",
+        JsonFault::Number { why, .. } => match why {
             NumberFault::NoDigit => "expected a digit",
             NumberFault::LeadingZero => "a number with a leading zero",
             NumberFault::Overlong => "a number with something behind it",
         },
-        Fault::String { why, .. } => match why {
+        JsonFault::String { why, .. } => match why {
             StringFault::Unclosed => "the text ends inside a string",
             StringFault::Control(_) => "a control character inside a string",
             StringFault::UnknownEscape => "not an escape sequence",

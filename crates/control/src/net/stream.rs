@@ -1,4 +1,4 @@
-//! `Transport`: a connection, encrypted or not, that knows whether a proxy reads its requests.
+//! `NetStream`: a connection, encrypted or not, that knows whether a proxy reads its requests.
 
 use std::io;
 use std::pin::Pin;
@@ -10,13 +10,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-pub(super) struct Transport {
+pub(super) struct NetStream {
     stream: Box<dyn Stream>,
     /// RFC 9112, 3.2.2: a proxy is told the whole URL, a server only the path.
     is_to_proxy: bool,
 }
 
-impl Transport {
+impl NetStream {
     pub(super) fn direct(stream: impl Stream + 'static) -> Self {
         Self { stream: Box::new(stream), is_to_proxy: false }
     }
@@ -26,13 +26,13 @@ impl Transport {
     }
 }
 
-impl Connection for Transport {
+impl Connection for NetStream {
     fn connected(&self) -> Connected {
         Connected::new().proxy(self.is_to_proxy)
     }
 }
 
-impl AsyncRead for Transport {
+impl AsyncRead for NetStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -42,7 +42,7 @@ impl AsyncRead for Transport {
     }
 }
 
-impl AsyncWrite for Transport {
+impl AsyncWrite for NetStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
