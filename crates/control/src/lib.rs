@@ -4,6 +4,7 @@ pub mod access;
 pub mod api;
 pub mod audit;
 pub mod embed;
+pub mod fault;
 pub mod figures;
 pub mod health;
 pub mod issuer;

@@ -12,9 +12,9 @@ use trunkline_control::issuer::Trusted;
 use trunkline_control::llm::Llm;
 use trunkline_control::net::ModelPlace;
 use trunkline_control::platform::{
-    Booted, Platform, Settings, StdioRegistration, Surroundings, with_logins,
+    Platform, ProgramSearch, Settings, StartedPlatform, StdioRegistration, with_logins,
 };
-use trunkline_control::secrets::{Allowed, KeySource};
+use trunkline_control::secrets::{AllowedVariables, KeySource};
 use trunkline_dashboard::Dashboard;
 use trunkline_gateway::{ConnectedClients, Event, EventSink, Fleet, HttpOptions, Options};
 use trunkline_http::Url;
@@ -46,7 +46,7 @@ pub(super) fn settings(
     environment: &Environment,
 ) -> Result<Settings, String> {
     let Kept { data_dir, store, key } = Kept::at(&flags.place, environment)?;
-    let allowed = Allowed::read(flags.allow_env.iter().map(String::as_str));
+    let allowed = AllowedVariables::read(flags.allow_env.iter().map(String::as_str));
     let stdio = match (flags.allow_stdio_registration, flags.allow_stdio_command.as_slice()) {
         (true, []) => StdioRegistration::Allowed,
         (_, []) => StdioRegistration::Refused,
@@ -107,12 +107,12 @@ fn public(flags: &IssuerFlags, address: SocketAddr) -> Option<String> {
 }
 
 /// Where programs are looked for that may be registered.
-fn surroundings(environment: &Environment) -> Result<Surroundings, String> {
+fn surroundings(environment: &Environment) -> Result<ProgramSearch, String> {
     let directory = std::env::current_dir();
     let directory = directory.map_err(|error| format!("the current directory: {error}"))?;
     // Without PATH, exec searches there.
     let path = environment.filled("PATH").unwrap_or_else(|| "/bin:/usr/bin".to_owned());
-    Ok(Surroundings { path, directory })
+    Ok(ProgramSearch { path, directory })
 }
 
 /// The issuer, if there is one, and what this Trunkline is for it.
@@ -189,7 +189,7 @@ impl Beside {
         let reach = settings.reach.clone();
         let rotate = rotate_command(&settings);
         let booted = Platform::boot(settings).await.map_err(|error| error.to_string())?;
-        let Booted { platform, admin_token, is_locked, is_rotating } = booted;
+        let StartedPlatform { platform, admin_token, is_locked, is_rotating } = booted;
         if let Some((token, file)) = admin_token {
             // Not through the log, which may go to a file: it is shown this once.
             let file = file.display();

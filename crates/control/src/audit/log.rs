@@ -7,7 +7,7 @@ use trunkline_store::{AuditFilter, NewAudit, Store, StoreError};
 
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-pub trait Log: Debug + Send + Sync {
+pub trait AuditLog: Debug + Send + Sync {
     /// All of them, in this order and one behind the other, or none.
     fn append(&self, records: Vec<NewAudit>) -> Later<'_, Result<(), StoreError>>;
 
@@ -19,7 +19,7 @@ pub trait Log: Debug + Send + Sync {
 /// How far back a batch is looked for: replicas may have written since.
 const NEWEST: usize = 1_000;
 
-impl Log for Store {
+impl AuditLog for Store {
     fn append(&self, records: Vec<NewAudit>) -> Later<'_, Result<(), StoreError>> {
         Box::pin(async move { self.append_audit(records).await.map(drop) })
     }
@@ -50,7 +50,7 @@ impl LockedLog {
     }
 }
 
-impl Log for LockedLog {
+impl AuditLog for LockedLog {
     fn append(&self, _: Vec<NewAudit>) -> Later<'_, Result<(), StoreError>> {
         Box::pin(std::future::ready(self.refused()))
     }

@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use trunkline_store::{NewAudit, StoreError};
 
 use super::backlog::Backlog;
-use super::log::Log;
+use super::log::AuditLog;
 use super::queue::{Bounds, Queue};
 
 /// Pauses while the store takes nothing: doubled from the first to the last.
@@ -52,7 +52,7 @@ struct Shared {
 impl Audit {
     /// The writer runs on `tasks` until `close`.
     pub fn start(
-        log: Arc<dyn Log>,
+        log: Arc<dyn AuditLog>,
         bounds: Bounds,
         backlog: Option<Backlog>,
         tasks: &TaskTracker,
@@ -123,7 +123,7 @@ impl Audit {
     }
 }
 
-async fn write(shared: &Shared, log: &dyn Log) {
+async fn write(shared: &Shared, log: &dyn AuditLog) {
     // What was left by the one before is told with the first.
     let mut is_first = true;
     loop {
@@ -153,7 +153,7 @@ async fn write(shared: &Shared, log: &dyn Log) {
 
 /// Until it is written. Later records wait meanwhile, so that their order is kept. Was it noted
 /// meanwhile how many wait?
-async fn insist(shared: &Shared, log: &dyn Log, batch: Vec<NewAudit>) -> bool {
+async fn insist(shared: &Shared, log: &dyn AuditLog, batch: Vec<NewAudit>) -> bool {
     let mut noted = false;
     let mut attempt = Attempt { pause: FIRST_PAUSE, may_be_there: false };
     while let Err(error) = attempt.append(log, &batch).await {
@@ -182,7 +182,7 @@ struct Attempt {
 }
 
 impl Attempt {
-    async fn append(&mut self, log: &dyn Log, batch: &[NewAudit]) -> Result<(), StoreError> {
+    async fn append(&mut self, log: &dyn AuditLog, batch: &[NewAudit]) -> Result<(), StoreError> {
         if self.may_be_there && log.has(batch).await? {
             return Ok(());
         }

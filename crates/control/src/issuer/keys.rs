@@ -13,7 +13,7 @@ use super::fetch::{Clients, NoKeys};
 use super::flight::Flight;
 use super::trusted::Trusted;
 use crate::access::{Issuer, Jwks, Resource};
-use crate::keys::Keyholder;
+use crate::keys::ApiKeys;
 
 /// How soon it is noticed that keys are due, or too old.
 const TICK: Duration = Duration::from_secs(5);
@@ -23,7 +23,7 @@ pub struct IssuerKeys {
     trusted: Trusted,
     clients: Clients,
     /// Checks tokens with the keys it was given last.
-    holder: Arc<Keyholder>,
+    holder: Arc<ApiKeys>,
     flight: Mutex<Flight>,
     /// A token names a key that is not known.
     wish: Notify,
@@ -35,7 +35,7 @@ pub struct IssuerKeys {
 
 impl IssuerKeys {
     /// Tokens are taken from now on, but none is good before `run` has fetched a key.
-    pub fn new(trusted: Trusted, clients: Clients, holder: Arc<Keyholder>) -> Self {
+    pub fn new(trusted: Trusted, clients: Clients, holder: Arc<ApiKeys>) -> Self {
         let keys = Self {
             trusted,
             clients,

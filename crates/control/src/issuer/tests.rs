@@ -12,7 +12,7 @@ use trunkline_http::reach::Policy;
 use super::{Clients, IssuerKeys, NoKeys, Trusted};
 use crate::access::tests::{AUDIENCE, NOW, Signer, claims, header};
 use crate::access::{Pepper, Principal, Refusal, Role, WithoutToken, decide};
-use crate::keys::{Fixed, Keyholder};
+use crate::keys::{ApiKeys, FixedTokens};
 use crate::net::FetchError;
 use crate::net::fake::{Answer, Asked, Fake};
 use crate::scratch::Folder;
@@ -26,7 +26,7 @@ pub(crate) struct World {
     pub(crate) fake: Fake,
     fetches: Arc<AtomicUsize>,
     _folder: Folder,
-    pub(crate) holder: Arc<Keyholder>,
+    pub(crate) holder: Arc<ApiKeys>,
 }
 
 impl World {
@@ -43,14 +43,14 @@ impl World {
             _ => answer(&format!("http://{}", asked.header("host").unwrap()), &asked),
         });
         let folder = Folder::new();
-        let fixed = Fixed {
+        let fixed = FixedTokens {
             pepper: Arc::new(Pepper::new(&[1; 32])),
             admin_token: None,
             static_token: None,
             without_token: WithoutToken::Refused,
             is_locked: false,
         };
-        let holder = Keyholder::open(folder.store().await, fixed).await.unwrap();
+        let holder = ApiKeys::open(folder.store().await, fixed).await.unwrap();
         Self { signer, fake: fake.await, fetches, _folder: folder, holder: Arc::new(holder) }
     }
 

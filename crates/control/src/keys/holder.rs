@@ -1,4 +1,4 @@
-//! `Keyholder`: every credential there is as an immutable snapshot, and a version that changes with it.
+//! `ApiKeys`: every credential there is as an immutable snapshot, and a version that changes with it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) const MARK: &str = "keys.mark";
 
 /// What does not change while Trunkline runs.
 #[derive(Debug, Clone)]
-pub struct Fixed {
+pub struct FixedTokens {
     pub pepper: Arc<Pepper>,
     pub admin_token: Option<Mac>,
     pub static_token: Option<Mac>,
@@ -52,9 +52,9 @@ pub enum KeysError {
 }
 
 #[derive(Debug)]
-pub struct Keyholder {
+pub struct ApiKeys {
     pub(super) store: Store,
-    pub(super) fixed: Fixed,
+    pub(super) fixed: FixedTokens,
     /// Read for every request, replaced at every change.
     known: RwLock<Arc<Known>>,
     version: AtomicU64,
@@ -67,9 +67,9 @@ pub struct Keyholder {
     pub(super) looks: Looks,
 }
 
-impl Keyholder {
+impl ApiKeys {
     /// With all keys of the store.
-    pub async fn open(store: Store, fixed: Fixed) -> Result<Self, KeysError> {
+    pub async fn open(store: Store, fixed: FixedTokens) -> Result<Self, KeysError> {
         let holder = Self {
             known: RwLock::new(Arc::new(snapshot(&fixed, HashMap::new(), None))),
             store,
@@ -262,7 +262,7 @@ impl Keyholder {
     }
 }
 
-fn snapshot(fixed: &Fixed, keys: HashMap<KeyId, ApiKey>, issuer: Option<Issuer>) -> Known {
+fn snapshot(fixed: &FixedTokens, keys: HashMap<KeyId, ApiKey>, issuer: Option<Issuer>) -> Known {
     Known {
         pepper: Arc::clone(&fixed.pepper),
         admin_token: fixed.admin_token,
@@ -299,8 +299,8 @@ mod tests {
         (id, key)
     }
 
-    fn fixed() -> Fixed {
-        Fixed {
+    fn fixed() -> FixedTokens {
+        FixedTokens {
             pepper: Arc::new(Pepper::new(&[1; 32])),
             admin_token: None,
             static_token: None,
@@ -312,7 +312,7 @@ mod tests {
     #[tokio::test]
     async fn what_was_read_before_a_change_does_not_undo_it() {
         let folder = Folder::new();
-        let holder = Keyholder::open(folder.store().await, fixed()).await.unwrap();
+        let holder = ApiKeys::open(folder.store().await, fixed()).await.unwrap();
         let (id, good) = key("abcdefghij", None, None);
         let before = holder.edits.load(Ordering::SeqCst);
         let stale = HashMap::from([(id.clone(), good)]);

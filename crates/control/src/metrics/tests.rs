@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use super::{Metrics, Outcome, Platform, ServerMetrics, expose};
-use crate::api::view::Status;
+use crate::health::ServerStatus as Status;
 
 type Sample = (String, BTreeMap<String, String>, f64);
 

@@ -3,7 +3,7 @@
 use super::calls::{Metrics, Outcome};
 use super::process::{self, Process};
 use super::text::{Kind, Text};
-use crate::api::view::Status;
+use crate::health::ServerStatus as Status;
 
 /// What is not counted here but known elsewhere, at the moment of asking.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -9,10 +9,10 @@ use tokio_util::task::TaskTracker;
 use trunkline_store::{PENDING, SuggestionRecord};
 
 use super::change::new_id;
-use super::sorting::{Batch, record_of};
+use super::sorting::{ToolBatch, record_of};
 use super::{Platform, clock};
 use crate::llm::{Described, Llm, Suggested, TOGETHER, Verdict};
-use crate::skills::{Assigned, Source};
+use crate::skills::{AssignedSkills, SkillSource};
 
 /// For all tools of one server together (US3-AC7, with a little left for the rest of the way).
 const PATIENCE: Duration = Duration::from_secs(55);
@@ -23,7 +23,7 @@ const MOST_SUGGESTIONS: usize = 20;
 impl Platform {
     /// Beside everything else: these tools, by their places in the batch, have the model's skills
     /// when it has answered, and those they have now until then.
-    pub(super) fn ask_later(&self, server: String, batch: Batch, wanted: Vec<usize>) {
+    pub(super) fn ask_later(&self, server: String, batch: ToolBatch, wanted: Vec<usize>) {
         let Some(llm) = self.0.settings.llm.clone() else { return };
         let own = self.clone();
         self.0.tasks.spawn(async move {
@@ -34,7 +34,7 @@ impl Platform {
         });
     }
 
-    async fn ask_about(&self, llm: &Llm, server: &str, batch: Batch, wanted: Vec<usize>) {
+    async fn ask_about(&self, llm: &Llm, server: &str, batch: ToolBatch, wanted: Vec<usize>) {
         let deadline = Instant::now() + PATIENCE;
         let batch = Arc::new(batch);
         let asking = TaskTracker::new();
@@ -59,7 +59,7 @@ impl Platform {
         &self,
         llm: &Llm,
         server: &str,
-        batch: &Batch,
+        batch: &ToolBatch,
         portion: &[usize],
     ) {
         let described: Vec<Described<'_>> =
@@ -83,8 +83,8 @@ impl Platform {
             if skills.is_empty() {
                 continue;
             }
-            let assigned = Assigned { skills, source: Source::Llm };
-            let print = batch.fingerprint(*at, Source::Llm);
+            let assigned = AssignedSkills { skills, source: SkillSource::Llm };
+            let print = batch.fingerprint(*at, SkillSource::Llm);
             records.push(record_of(server, &tool.name, print, &assigned));
             suggestions.extend(suggested.map(|it| (tool.name.clone(), it)));
             self.0.book.set_tool_unless_by_hand(server, &tool.name, assigned);

@@ -12,18 +12,18 @@ use trunkline_http::Url;
 use trunkline_store::{NewAudit, NewTool, StoreError};
 
 use super::hear::hex;
-use super::roster::Entry;
+use super::roster::ServerEntry;
 use super::show::sees;
-use super::{News, Platform, clock};
+use super::{Platform, ServerEvent, clock};
 use crate::access::Principal;
 use crate::api::view::{Source, Status};
-use crate::health::{Checking, Later, Patient, Phase};
+use crate::health::{BoxFuture, CheckPlan, CheckedServer, ConnectionPhase};
 use crate::metrics::{Platform as Measured, ServerMetrics, expose};
 use crate::trace::Tracer;
 
 /// What was last seen of each server, so that changes can be told.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct Observations {
     statuses: HashMap<String, Status>,
     /// The last status that the audit log tells of, of those that are worth a record, and since when it has
     /// lasted (ms since 1970): tries in between do not end it.
@@ -34,10 +34,10 @@ pub(super) struct Seen {
     checks: HashMap<String, (Option<String>, CancellationToken)>,
 }
 
-impl Seen {
+impl Observations {
     /// Notes how a server runs. True: it has gone and come back since the last time, for no reason that
     /// anybody has given.
-    fn note_life(&mut self, entry: &Entry, info: Option<&ServerInfo>) -> bool {
+    fn note_life(&mut self, entry: &ServerEntry, info: Option<&ServerInfo>) -> bool {
         if !entry.wanted {
             self.lives.remove(&entry.id);
             return false;
@@ -139,21 +139,27 @@ impl Platform {
             let status = self.status(entry);
             let is_another = seen.statuses.insert(entry.id.clone(), status) != Some(status);
             if is_another || came_back {
-                let ward = self.0.wards.ward(&entry.id);
+                let ward = self.0.wards.of_server(&entry.id);
                 let why = self.why(entry, info.as_ref(), ward.as_ref(), false);
                 let why = why.map(|why| why.message);
                 if seen.note_status(&entry.id, status) || came_back {
                     self.record_status(entry, status, why.clone(), came_back);
                 }
                 let (id, name) = (entry.id.clone(), entry.name.clone());
-                self.0.news.tell(News::Status { id, name, status, why });
+                self.0.news.publish(ServerEvent::Status { id, name, status, why });
             }
             self.check(entry, &mut seen);
         }
     }
 
     /// What has become of a server is in the audit log, too: nobody may have been looking.
-    fn record_status(&self, entry: &Entry, status: Status, why: Option<String>, came_back: bool) {
+    fn record_status(
+        &self,
+        entry: &ServerEntry,
+        status: Status,
+        why: Option<String>,
+        came_back: bool,
+    ) {
         let restarted = came_back.then(|| "restarted".to_owned());
         let detail: Vec<String> = restarted.into_iter().chain(why).collect();
         self.0.audit.record(NewAudit {
@@ -169,7 +175,7 @@ impl Platform {
     }
 
     /// There is one task that checks each server, as long as it stays the same.
-    fn check(&self, entry: &Entry, seen: &mut Seen) {
+    fn check(&self, entry: &ServerEntry, seen: &mut Observations) {
         let url = self.0.health_urls.lock().get(&entry.id).cloned().flatten();
         if seen.checks.get(&entry.id).is_some_and(|(known, _)| *known == url) {
             return;
@@ -179,12 +185,12 @@ impl Platform {
         {
             before.cancel();
         }
-        let checking = Checking {
+        let checking = CheckPlan {
             server_id: entry.id.clone(),
             url: url.and_then(|url| Url::parse(&url).ok()),
             interval: self.0.settings.health_interval,
         };
-        let ward = Ward { platform: self.clone(), id: entry.id.clone() };
+        let ward = MonitoredServer { platform: self.clone(), id: entry.id.clone() };
         let checker = self.0.checker.clone();
         self.0.tasks.spawn(async move { checker.watch(&checking, &ward, &end).await });
     }
@@ -193,7 +199,8 @@ impl Platform {
     async fn write_tools(&self) {
         let roster = self.roster();
         let Some(fleet) = self.0.fleet.get() else { return };
-        for entry in roster.placed().filter(|entry| self.phase(entry) == Phase::Connected) {
+        for entry in roster.placed().filter(|entry| self.phase(entry) == ConnectionPhase::Connected)
+        {
             let Some(offer) = fleet.tools(&entry.id) else { continue };
             let known = self.0.seen.lock().tools.get(&entry.id).cloned();
             // Of most servers nothing has changed, and there may be thousands of tools.
@@ -207,7 +214,7 @@ impl Platform {
                 continue;
             }
             let (id, name, tools) = (entry.id.clone(), entry.name.clone(), offer.tools().count());
-            self.0.news.tell(News::Tools { id, name, tools });
+            self.0.news.publish(ServerEvent::Tools { id, name, tools });
             if entry.source() == Source::Api {
                 self.keep(&entry.id, &offer).await;
             }
@@ -270,15 +277,17 @@ impl Platform {
 
 /// A server, to the one who checks it.
 #[derive(Debug)]
-struct Ward {
+struct MonitoredServer {
     platform: Platform,
     id: String,
 }
 
-impl Patient for Ward {
-    fn phase(&self) -> Phase {
+impl CheckedServer for MonitoredServer {
+    fn phase(&self) -> ConnectionPhase {
         let roster = self.platform.roster();
-        roster.of_id(&self.id).map_or(Phase::Disconnected, |entry| self.platform.phase(entry))
+        roster
+            .of_id(&self.id)
+            .map_or(ConnectionPhase::Disconnected, |entry| self.platform.phase(entry))
     }
 
     fn silent_for(&self) -> Option<Duration> {
@@ -312,7 +321,7 @@ impl Patient for Ward {
         }
     }
 
-    fn ask(&self) -> Later<'_, Result<(), String>> {
+    fn ask(&self) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(async move {
             match self.platform.0.fleet.get() {
                 Some(fleet) => fleet.ask(&self.id).await,

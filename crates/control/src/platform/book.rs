@@ -1,4 +1,4 @@
-//! `Book`: what is known about skills at one moment: which there are, which the tools have, and where
+//! `SkillIndex`: what is known about skills at one moment: which there are, which the tools have, and where
 //! each of them points.
 
 use std::collections::{BTreeMap, HashMap};
@@ -8,16 +8,16 @@ use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use trunkline_search::Vector;
 
-use crate::skills::{Assigned, Embeddings, Source, Taxonomy};
+use crate::skills::{AssignedSkills, Embeddings, SkillSource, Taxonomy};
 
 #[derive(Debug, Default)]
-pub(super) struct Book(Mutex<Pages>);
+pub(super) struct SkillIndex(Mutex<SkillIndexState>);
 
 #[derive(Debug, Default)]
-struct Pages {
+struct SkillIndexState {
     taxonomy: Arc<Taxonomy>,
     /// By the server's id and its own name for the tool.
-    tools: BTreeMap<String, BTreeMap<String, Known>>,
+    tools: BTreeMap<String, BTreeMap<String, ClassifiedTool>>,
     embeddings: Arc<Embeddings>,
     /// When the embeddings were last made.
     made_at: i64,
@@ -35,13 +35,13 @@ struct Pages {
 
 /// A tool that was judged.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Known {
-    pub(super) assigned: Assigned,
+pub(super) struct ClassifiedTool {
+    pub(super) assigned: AssignedSkills,
     /// Where the tool points.
     pub(super) vector: Option<Vector>,
 }
 
-impl Book {
+impl SkillIndex {
     pub(super) fn taxonomy(&self) -> Arc<Taxonomy> {
         Arc::clone(&self.0.lock().taxonomy)
     }
@@ -51,7 +51,7 @@ impl Book {
         (Arc::clone(&pages.embeddings), pages.made_at)
     }
 
-    pub(super) fn of_tool(&self, server: &str, tool: &str) -> Option<Assigned> {
+    pub(super) fn of_tool(&self, server: &str, tool: &str) -> Option<AssignedSkills> {
         let pages = self.0.lock();
         pages.tools.get(server)?.get(tool).map(|known| known.assigned.clone())
     }
@@ -76,10 +76,10 @@ impl Book {
     }
 
     /// Of each tool that was judged: server's id, name, skills.
-    pub(super) fn all(&self) -> Vec<(String, String, Assigned)> {
+    pub(super) fn all(&self) -> Vec<(String, String, AssignedSkills)> {
         let pages = self.0.lock();
-        let of_server = |(server, tools): (&String, &BTreeMap<String, Known>)| {
-            let one = |(tool, known): (&String, &Known)| {
+        let of_server = |(server, tools): (&String, &BTreeMap<String, ClassifiedTool>)| {
+            let one = |(tool, known): (&String, &ClassifiedTool)| {
                 (server.clone(), tool.clone(), known.assigned.clone())
             };
             tools.iter().map(one).collect::<Vec<_>>()
@@ -110,7 +110,7 @@ impl Book {
         &self,
         server: &str,
         digest: [u8; 32],
-        tools: BTreeMap<String, Known>,
+        tools: BTreeMap<String, ClassifiedTool>,
     ) {
         let mut pages = self.0.lock();
         pages.read.insert(server.to_owned(), digest);
@@ -119,7 +119,7 @@ impl Book {
         pages.is_stale = true;
     }
 
-    pub(super) fn set_tool(&self, server: &str, tool: &str, assigned: Assigned) {
+    pub(super) fn set_tool(&self, server: &str, tool: &str, assigned: AssignedSkills) {
         let mut pages = self.0.lock();
         let known = pages.tools.get_mut(server).and_then(|tools| tools.get_mut(tool));
         if let Some(known) = known {
@@ -130,9 +130,14 @@ impl Book {
     }
 
     /// Unless a person has spoken meanwhile.
-    pub(super) fn set_tool_unless_by_hand(&self, server: &str, tool: &str, assigned: Assigned) {
+    pub(super) fn set_tool_unless_by_hand(
+        &self,
+        server: &str,
+        tool: &str,
+        assigned: AssignedSkills,
+    ) {
         let held = self.of_tool(server, tool);
-        if held.is_none_or(|held| held.source != Source::Manual) {
+        if held.is_none_or(|held| held.source != SkillSource::Manual) {
             self.set_tool(server, tool, assigned);
         }
     }
@@ -195,11 +200,14 @@ mod tests {
     #[test]
     fn a_server_that_is_gone_takes_its_tools_out_of_the_embeddings() {
         let model = trunkline_search::Model::embedded().unwrap();
-        let known = Known {
-            assigned: Assigned { skills: vec![("database".to_owned(), 0.8)], source: Source::Head },
+        let known = ClassifiedTool {
+            assigned: AssignedSkills {
+                skills: vec![("database".to_owned(), 0.8)],
+                source: SkillSource::Head,
+            },
             vector: model.embed("an abacus of amber beads"),
         };
-        let book = Book::default();
+        let book = SkillIndex::default();
         book.set_taxonomy(Taxonomy::new(&[]));
         book.make_embeddings(1);
         let before = book.embeddings().0;
@@ -207,8 +215,10 @@ mod tests {
         book.make_embeddings(2);
         assert_ne!(book.embeddings().0, before);
         let print = book.print("s");
-        let by_hand =
-            Assigned { skills: vec![("finance".to_owned(), 1.0)], source: Source::Manual };
+        let by_hand = AssignedSkills {
+            skills: vec![("finance".to_owned(), 1.0)],
+            source: SkillSource::Manual,
+        };
         book.set_tool("s", "t", by_hand);
         assert_ne!(book.print("s"), print);
         book.make_embeddings(2);

@@ -20,14 +20,16 @@ use trunkline_store::{AuditKey, Options, Store, StoreError};
 
 use super::context::Context;
 use super::login::{CLIENT_NAME, DOCUMENT};
-use super::occupancy::{MARK_EVERY, Occupancy, Occupied, leave_mark};
-use super::roster::Roster;
-use super::{Book, File, Inner, Newsroom, Platform, Settings, Strangers, clock};
+use super::occupancy::{MARK_EVERY, StoreInUse, StoreLock, leave_mark};
+use super::roster::ServerDirectory;
+use super::{
+    ConfigFileState, EventBus, Inner, Platform, RejectedLogins, Settings, SkillIndex, clock,
+};
 use crate::access::{Pepper, Secret, Use};
-use crate::audit::{Audit, Backlog, Bounds, LockedLog, Log};
-use crate::health::{self, Checker, Rules, Wards};
+use crate::audit::{Audit, AuditLog, Backlog, Bounds, LockedLog};
+use crate::health::{self, Checker, HealthRules, HealthTable};
 use crate::issuer::{Clients, IssuerKeys};
-use crate::keys::{AdminTokenError, Fixed, Keyholder, KeysError, admin_token};
+use crate::keys::{AdminTokenError, ApiKeys, FixedTokens, KeysError, admin_token};
 use crate::logins::{How, Logins, Lost};
 use crate::metrics::Metrics;
 use crate::net::Client;
@@ -36,7 +38,7 @@ use crate::secrets::{KeyFound, KeySource, KeySourceError, Safe, SecretError, Sto
 
 /// A platform, and what its operator has to be told once.
 #[derive(Debug)]
-pub struct Booted {
+pub struct StartedPlatform {
     pub platform: Platform,
     /// Made just now, to be shown this once; and where it is kept.
     pub admin_token: Option<(Secret, PathBuf)>,
@@ -59,7 +61,7 @@ pub enum BootError {
     )]
     KeyMissing { path: PathBuf },
     #[error(transparent)]
-    Occupied(#[from] Occupied),
+    Occupied(#[from] StoreInUse),
     #[error("the store cannot be opened: {0}")]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -80,9 +82,9 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 impl Platform {
     /// Opens everything; nothing is connected before `attend`.
-    pub async fn boot(settings: Settings) -> Result<Booted, BootError> {
+    pub async fn boot(settings: Settings) -> Result<StartedPlatform, BootError> {
         make_directory(&settings)?;
-        let occupancy = Occupancy::shared(&settings.store)?;
+        let occupancy = StoreLock::shared(&settings.store)?;
         let found = settings.key.resolve()?;
         let store = Store::open(&settings.store, options(&found)).await?;
         let safe = Arc::new(Safe::unlock(&store, found.keyring()).await?);
@@ -93,14 +95,14 @@ impl Platform {
         }
         let pepper = pepper(&safe, &store).await?;
         let admin = admin_token(&settings.data_dir, settings.admin_token.as_deref(), &pepper)?;
-        let fixed = Fixed {
+        let fixed = FixedTokens {
             static_token: settings.static_token.as_deref().map(|t| pepper.mac(Use::StaticToken, t)),
             admin_token: Some(admin.mac),
             without_token: settings.without_token,
             pepper: Arc::new(pepper),
             is_locked,
         };
-        let keys = Arc::new(Keyholder::open(store.clone(), fixed).await?);
+        let keys = Arc::new(ApiKeys::open(store.clone(), fixed).await?);
         if settings.store.file().is_none() {
             // Before anybody is served: who wants the store alone looks for this mark.
             leave_mark(&store).await?;
@@ -110,25 +112,25 @@ impl Platform {
         platform.read_taxonomy().await?;
         let admin_token = admin.fresh.zip(admin.file);
         let is_rotating = found.next.is_some();
-        Ok(Booted { platform, admin_token, is_locked, is_rotating })
+        Ok(StartedPlatform { platform, admin_token, is_locked, is_rotating })
     }
 
     fn start(
         settings: Settings,
         store: Store,
         safe: Arc<Safe>,
-        keys: Arc<Keyholder>,
-        occupancy: Occupancy,
+        keys: Arc<ApiKeys>,
+        occupancy: StoreLock,
     ) -> Self {
         let tasks = TaskTracker::new();
         let end = CancellationToken::new();
         let backlog = Backlog::at(settings.data_dir.join(AUDIT_LOST));
-        let log: Arc<dyn Log> = match safe.is_locked() {
+        let log: Arc<dyn AuditLog> = match safe.is_locked() {
             true => Arc::new(LockedLog { why: SecretError::Locked.to_string() }),
             false => Arc::new(store.clone()),
         };
         let audit = Audit::start(log, Bounds::default(), Some(backlog), &tasks);
-        let wards = Arc::new(Wards::new(Rules::default()));
+        let wards = Arc::new(HealthTable::new(HealthRules::default()));
         let policy = settings.reach.clone();
         let judge = move |address| policy.judge(address).map_err(|refused| refused.to_string());
         let (samples, kept) = mpsc::channel(health::WAITING);
@@ -166,14 +168,14 @@ impl Platform {
             safe,
             keys,
             issuer,
-            strangers: Arc::new(Strangers::new(audit.clone())),
+            strangers: Arc::new(RejectedLogins::new(audit.clone())),
             audit,
             wards,
             metrics: Metrics::default(),
             checker,
             fleet: OnceLock::new(),
-            file: Mutex::new(File::default()),
-            roster: Mutex::new(Arc::new(Roster::default())),
+            file: Mutex::new(ConfigFileState::default()),
+            roster: Mutex::new(Arc::new(ServerDirectory::default())),
             reloading: Semaphore::new(1),
             changing: Semaphore::new(1),
             troubles: Mutex::new(HashMap::new()),
@@ -182,11 +184,11 @@ impl Platform {
             is_store_away: AtomicBool::new(false),
             seen: Mutex::default(),
             context: Context::default(),
-            book: Book::default(),
+            book: SkillIndex::default(),
             sort: Notify::new(),
             sink: Mutex::new(None),
             wish: Notify::new(),
-            news: Newsroom::new(u64::try_from(clock::now()).unwrap_or_default()),
+            news: EventBus::new(u64::try_from(clock::now()).unwrap_or_default()),
             tasks,
             end,
         }))

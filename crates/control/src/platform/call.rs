@@ -4,7 +4,7 @@ use trunkline_gateway::{CallFailure, FailureKind, State, ToolCall};
 use trunkline_store::NewAudit;
 
 use super::custom::GROUP_ID;
-use super::roster::Entry;
+use super::roster::ServerEntry;
 use super::show::{no_such_server, no_such_tool, sees};
 use super::{Platform, clock};
 use crate::access::label;
@@ -12,7 +12,7 @@ use crate::api::input::CallTool;
 use crate::api::problem::{About, Kind, Problem};
 use crate::api::result::{self, Metadata};
 use crate::api::view::Status;
-use crate::keys::By;
+use crate::keys::Actor;
 
 /// The body of the answer.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl Platform {
     pub async fn call(
         &self,
         call: &CallTool<'_>,
-        by: By<'_>,
+        by: Actor<'_>,
         traceparent: Option<&str>,
     ) -> Result<Called, Problem> {
         let called = self.call_named(call, by, traceparent).await;
@@ -50,12 +50,12 @@ impl Platform {
     async fn call_named(
         &self,
         call: &CallTool<'_>,
-        by: By<'_>,
+        by: Actor<'_>,
         traceparent: Option<&str>,
-    ) -> Result<Called, (Problem, Option<Turned>)> {
+    ) -> Result<Called, (Problem, Option<RefusedCall>)> {
         let roster = self.roster();
         let turned =
-            |server: Option<About>, tool: &str| Some(Turned { server, tool: tool.to_owned() });
+            |server: Option<About>, tool: &str| Some(RefusedCall { server, tool: tool.to_owned() });
         let grants = by.principal.grants();
         let is_theirs = call.server_id.as_deref().is_none_or(|id| id == GROUP_ID);
         let chosen = match is_theirs.then(|| self.custom_call(&call.name, call.arguments, grants)) {
@@ -123,7 +123,7 @@ impl Platform {
                     FailureKind::Timeout | FailureKind::Gone { .. } | FailureKind::Refused(_)
                 );
                 let left = (!recorded)
-                    .then(|| Turned { server: Some(about.clone()), tool: tool.to_owned() });
+                    .then(|| RefusedCall { server: Some(about.clone()), tool: tool.to_owned() });
                 Err((self.failed(&failure, &call.name, about), left))
             }
         }
@@ -184,13 +184,13 @@ impl Platform {
 }
 
 /// A call that was turned away, for the audit.
-struct Turned {
+struct RefusedCall {
     server: Option<About>,
     tool: String,
 }
 
 /// Who names the server may still write the whole name.
-fn own_name<'a>(entry: &Entry, name: &'a str) -> &'a str {
+fn own_name<'a>(entry: &ServerEntry, name: &'a str) -> &'a str {
     let rest = name.strip_prefix(&*entry.name).and_then(|rest| rest.strip_prefix('.'));
     rest.unwrap_or(name)
 }

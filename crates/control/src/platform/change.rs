@@ -10,19 +10,19 @@ use trunkline_catalog::config::Transport;
 use trunkline_http::reach::Refused;
 use trunkline_store::{Change, CredentialRecord, NewAudit, ServerRecord, StoreError, Wanted};
 
-use super::edits::{Side, edits};
+use super::edits::{ServerVersion, edits};
 use super::entrust::left_behind;
 use super::reconcile::PATIENCE;
-use super::roster::{Entry, Origin};
+use super::roster::{ServerEntry, ServerOrigin};
 use super::show::{no_such_server, store_problem};
-use super::{News, Platform, Shown, clock, custom};
+use super::{Platform, ServerEvent, Shown, clock, custom};
 use crate::access::{self, Action};
 use crate::api::etag;
 use crate::api::fault::{Fault, Pointer};
 use crate::api::input::{Declared, PatchServer, RegisterServer, TransportType};
 use crate::api::problem::{Kind, Problem};
-use crate::health::Phase;
-use crate::keys::By;
+use crate::health::ConnectionPhase;
+use crate::keys::Actor;
 use crate::secrets::{self, Connection, SecretError, Unresolved};
 
 /// How often a change is tried that others overtake, each time with what there is then: they are
@@ -38,7 +38,7 @@ fn attempts(if_match: &[Vec<u8>]) -> usize {
 }
 
 impl Platform {
-    pub async fn register(&self, new: RegisterServer, by: By<'_>) -> Result<Shown, Problem> {
+    pub async fn register(&self, new: RegisterServer, by: Actor<'_>) -> Result<Shown, Problem> {
         let connection = Connection {
             transport: new.transport,
             health_check_url: new.health_check_url,
@@ -81,7 +81,7 @@ impl Platform {
         id: &str,
         body: &Declared<'_>,
         if_match: Vec<Vec<u8>>,
-        by: By<'_>,
+        by: Actor<'_>,
     ) -> Result<Shown, Problem> {
         let _turn = self.turn().await;
         for _ in 1..attempts(&if_match) {
@@ -98,7 +98,7 @@ impl Platform {
         id: &str,
         body: &Declared<'_>,
         if_match: &[Vec<u8>],
-        by: By<'_>,
+        by: Actor<'_>,
     ) -> Result<Shown, Problem> {
         let before = self.editable(id)?;
         let was = before.clone();
@@ -139,8 +139,8 @@ impl Platform {
             revision: before.revision,
         };
         let edits = edits(
-            Side { record: &was, connection: &opened },
-            Side { record: &record, connection: &connection },
+            ServerVersion { record: &was, connection: &opened },
+            ServerVersion { record: &record, connection: &connection },
         );
         let audit = NewAudit { detail: Some(edits), ..told("edit-server", &record, by, at) };
         let expected = before.revision;
@@ -160,7 +160,7 @@ impl Platform {
         &self,
         id: &str,
         if_match: Vec<Vec<u8>>,
-        by: By<'_>,
+        by: Actor<'_>,
     ) -> Result<(), Problem> {
         for _ in 1..attempts(&if_match) {
             match self.delete_once(id, &if_match, by).await {
@@ -171,7 +171,12 @@ impl Platform {
         self.delete_once(id, &if_match, by).await
     }
 
-    async fn delete_once(&self, id: &str, if_match: &[Vec<u8>], by: By<'_>) -> Result<(), Problem> {
+    async fn delete_once(
+        &self,
+        id: &str,
+        if_match: &[Vec<u8>],
+        by: Actor<'_>,
+    ) -> Result<(), Problem> {
         let record = self.editable(id)?;
         etag::may_change(if_match.iter().map(Vec::as_slice), record.revision)?;
         let expected = (!if_match.is_empty()).then_some(record.revision);
@@ -193,17 +198,17 @@ impl Platform {
     }
 
     /// Wants it connected; one that is being waited for is tried at once. Is it there already?
-    pub async fn connect(&self, id: &str, by: By<'_>) -> Result<bool, Problem> {
+    pub async fn connect(&self, id: &str, by: Actor<'_>) -> Result<bool, Problem> {
         let id = self.want(id, true, by).await?;
         if let Some(fleet) = self.0.fleet.get() {
             fleet.reconnect(&id);
         }
         let phase = self.roster().of_id(&id).map(|entry| self.phase(entry));
-        Ok(phase == Some(Phase::Connected))
+        Ok(phase == Some(ConnectionPhase::Connected))
     }
 
     /// Wants it disconnected; how many calls it still has, which may end.
-    pub async fn disconnect(&self, id: &str, by: By<'_>) -> Result<usize, Problem> {
+    pub async fn disconnect(&self, id: &str, by: Actor<'_>) -> Result<usize, Problem> {
         let id = self.want(id, false, by).await?;
         let retired = self.0.fleet.get().and_then(|fleet| fleet.retire(&id, PATIENCE));
         let Some(retired) = retired else { return Ok(0) };
@@ -214,7 +219,7 @@ impl Platform {
     }
 
     /// Its id.
-    async fn want(&self, id: &str, connected: bool, by: By<'_>) -> Result<String, Problem> {
+    async fn want(&self, id: &str, connected: bool, by: Actor<'_>) -> Result<String, Problem> {
         let _turn = self.turn().await;
         for _ in 1..ATTEMPTS {
             match self.want_once(id, connected, by).await {
@@ -225,13 +230,13 @@ impl Platform {
         self.want_once(id, connected, by).await
     }
 
-    async fn want_once(&self, id: &str, connected: bool, by: By<'_>) -> Result<String, Problem> {
+    async fn want_once(&self, id: &str, connected: bool, by: Actor<'_>) -> Result<String, Problem> {
         let roster = self.roster();
         let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
         let action = if connected { "connect-server" } else { "disconnect-server" };
         match &entry.origin {
-            Origin::File(..) => self.want_of_file(entry, connected, action, by).await?,
-            Origin::Api(record, _) => {
+            ServerOrigin::File(..) => self.want_of_file(entry, connected, action, by).await?,
+            ServerOrigin::Api(record, _) => {
                 let wanted = if connected { Wanted::Connected } else { Wanted::Disconnected };
                 let at = clock::now();
                 let next = ServerRecord { wanted, updated_at: at, ..(**record).clone() };
@@ -249,10 +254,10 @@ impl Platform {
 
     async fn want_of_file(
         &self,
-        entry: &Entry,
+        entry: &ServerEntry,
         connected: bool,
         action: &str,
-        by: By<'_>,
+        by: Actor<'_>,
     ) -> Result<(), Problem> {
         let mut audit = audit(action, by, clock::now());
         audit.server_id = Some(entry.id.clone());
@@ -327,7 +332,7 @@ impl Platform {
 
     fn told(&self, record: &ServerRecord, what: &'static str) {
         let (id, name) = (record.id.clone(), record.name.clone());
-        self.0.news.tell(News::Changed { id, name, what });
+        self.0.news.publish(ServerEvent::Changed { id, name, what });
     }
 
     /// Servers are found by id and by name, so neither may be another's; and the group of the custom
@@ -350,7 +355,7 @@ impl Platform {
         transport: &Transport,
         action: Action,
         server: &str,
-        by: By<'_>,
+        by: Actor<'_>,
     ) -> Result<(), Problem> {
         let Transport::Stdio { .. } = transport else { return Ok(()) };
         let why = match by.principal.require(Action::RegisterStdio) {
@@ -406,7 +411,7 @@ impl Platform {
 
 impl Platform {
     /// Somebody may do this, but not so.
-    pub(super) fn turned_away(&self, action: Action, server: &str, why: &str, by: By<'_>) {
+    pub(super) fn turned_away(&self, action: Action, server: &str, why: &str, by: Actor<'_>) {
         let mut record = audit(action.name(), by, clock::now());
         record.server_name = Some(server.to_owned());
         record.outcome = "refused".to_owned();
@@ -416,7 +421,7 @@ impl Platform {
 
     /// Somebody was refused what would have changed something. `server`: the id or name of the server that it
     /// is about.
-    pub fn refused(&self, action: &str, server: Option<&str>, detail: &str, by: By<'_>) {
+    pub fn refused(&self, action: &str, server: Option<&str>, detail: &str, by: Actor<'_>) {
         let roster = self.roster();
         let entry = server.and_then(|server| roster.find(server));
         self.0.audit.record(NewAudit {
@@ -460,7 +465,7 @@ pub(super) fn new_id() -> Result<String, Problem> {
     Ok(parts.join("-"))
 }
 
-fn told(action: &str, record: &ServerRecord, by: By<'_>, at: i64) -> NewAudit {
+fn told(action: &str, record: &ServerRecord, by: Actor<'_>, at: i64) -> NewAudit {
     NewAudit {
         server_id: Some(record.id.clone()),
         server_name: Some(record.name.clone()),
@@ -468,7 +473,7 @@ fn told(action: &str, record: &ServerRecord, by: By<'_>, at: i64) -> NewAudit {
     }
 }
 
-pub(super) fn audit(action: &str, by: By<'_>, at: i64) -> NewAudit {
+pub(super) fn audit(action: &str, by: Actor<'_>, at: i64) -> NewAudit {
     NewAudit {
         at,
         principal: by.principal.name().to_owned(),

@@ -10,7 +10,7 @@ use super::StdioRegistration;
 
 /// Why a command is not run. Names the variable, never its value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Forbidden {
+pub(super) enum CommandRefused {
     #[error("this Trunkline does not run commands that are registered over REST")]
     Any,
     #[error("of the commands that are registered over REST, this Trunkline runs only {0}")]
@@ -26,15 +26,15 @@ pub(super) enum Forbidden {
 
 impl StdioRegistration {
     /// May this be registered?
-    pub(super) fn judge(&self, transport: &Transport) -> Result<(), Forbidden> {
+    pub(super) fn judge(&self, transport: &Transport) -> Result<(), CommandRefused> {
         let Transport::Stdio { command, env, .. } = transport else { return Ok(()) };
         match self {
-            Self::Refused => Err(Forbidden::Any),
+            Self::Refused => Err(CommandRefused::Any),
             Self::Allowed => Ok(()),
             Self::Only(commands) if commands.contains(command) => no_loader(env),
             Self::Only(commands) => {
                 let listed: Vec<String> = commands.iter().map(|it| format!("`{it}`")).collect();
-                Err(Forbidden::Other(listed.join(", ")))
+                Err(CommandRefused::Other(listed.join(", ")))
             }
         }
     }
@@ -45,29 +45,30 @@ impl StdioRegistration {
     pub(super) fn settle(
         &self,
         transport: &mut Transport,
-        own: &Surroundings,
-    ) -> Result<(), Forbidden> {
+        own: &ProgramSearch,
+    ) -> Result<(), CommandRefused> {
         let Transport::Stdio { command, env, .. } = transport else { return Ok(()) };
         let Self::Only(commands) = self else { return Ok(()) };
         if !commands.contains(command) {
             return Ok(());
         }
         no_loader(env)?;
-        let found = own.find(command).ok_or_else(|| Forbidden::NotFound(command.clone()))?;
-        *command = found.to_str().ok_or_else(|| Forbidden::NotFound(command.clone()))?.to_owned();
+        let found = own.find(command).ok_or_else(|| CommandRefused::NotFound(command.clone()))?;
+        *command =
+            found.to_str().ok_or_else(|| CommandRefused::NotFound(command.clone()))?.to_owned();
         Ok(())
     }
 }
 
 /// Where Trunkline itself looks for programs.
 #[derive(Debug, Clone, Default)]
-pub struct Surroundings {
+pub struct ProgramSearch {
     /// Its `PATH`.
     pub path: String,
     pub directory: PathBuf,
 }
 
-impl Surroundings {
+impl ProgramSearch {
     /// Absolute: the directory a server is started in must not matter.
     fn find(&self, command: &str) -> Option<PathBuf> {
         if command.contains('/') {
@@ -83,9 +84,9 @@ fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-fn no_loader(env: &[(String, String)]) -> Result<(), Forbidden> {
+fn no_loader(env: &[(String, String)]) -> Result<(), CommandRefused> {
     match env.iter().find(|(name, _)| chooses_code(name)) {
-        Some((name, _)) => Err(Forbidden::Variable(name.clone())),
+        Some((name, _)) => Err(CommandRefused::Variable(name.clone())),
         None => Ok(()),
     }
 }
@@ -179,10 +180,10 @@ mod tests {
     #[test]
     fn what_may_be_registered() {
         let only = StdioRegistration::Only(vec!["npx".to_owned(), "/opt/server".to_owned()]);
-        let variable = |name: &str| Err(Forbidden::Variable(name.to_owned()));
-        let other = Err(Forbidden::Other("`npx`, `/opt/server`".to_owned()));
+        let variable = |name: &str| Err(CommandRefused::Variable(name.to_owned()));
+        let other = Err(CommandRefused::Other("`npx`, `/opt/server`".to_owned()));
         for (rule, transport, expected) in [
-            (&StdioRegistration::Refused, running("npx", &[]), Err(Forbidden::Any)),
+            (&StdioRegistration::Refused, running("npx", &[]), Err(CommandRefused::Any)),
             (&StdioRegistration::Allowed, running("npx", &["PATH"]), Ok(())),
             (&only, running("npx", &["TOKEN", "PYTHONUNBUFFERED", "NODE_ENV"]), Ok(())),
             (&only, running("/opt/server", &[]), Ok(())),
@@ -203,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_name_of_the_list_is_the_program_trunkline_finds() {
-        let own = Surroundings { path: "/nowhere:/bin".to_owned(), directory: "/opt".into() };
+        let own = ProgramSearch { path: "/nowhere:/bin".to_owned(), directory: "/opt".into() };
         let commands = ["sh", "bin/server", "/opt/x", "no-such-program"].map(str::to_owned);
         let only = StdioRegistration::Only(commands.to_vec());
         let settled = |rule: &StdioRegistration, command: &str, env: &[&str]| {
@@ -221,9 +222,9 @@ mod tests {
         ] {
             assert_eq!(settled(&only, command, &[]), Ok(expected.to_owned()));
         }
-        let missing = Forbidden::NotFound("no-such-program".to_owned());
+        let missing = CommandRefused::NotFound("no-such-program".to_owned());
         assert_eq!(settled(&only, "no-such-program", &[]), Err(missing));
-        let bent = Forbidden::Variable("PATH".to_owned());
+        let bent = CommandRefused::Variable("PATH".to_owned());
         assert_eq!(settled(&only, "sh", &["PATH"]), Err(bent));
         assert_eq!(settled(&StdioRegistration::Allowed, "sh", &["PATH"]), Ok("sh".to_owned()));
     }

@@ -4,7 +4,7 @@ use trunkline_catalog::config::CustomTool;
 use trunkline_wire::{decode, member};
 
 use super::Platform;
-use super::gate::limited;
+use super::gate::grant_of;
 use crate::access::Grants;
 use crate::api::fault::{Fault, Pointer};
 use crate::api::problem::Problem;
@@ -20,7 +20,7 @@ pub(super) fn is_reserved(name: &str) -> bool {
 
 /// One of the tools behind a custom tool, and what it is called with.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Chosen<'a> {
+pub(super) struct ChosenSubtool<'a> {
     pub(super) server: String,
     pub(super) tool: String,
     pub(super) arguments: &'a [u8],
@@ -31,7 +31,7 @@ impl Platform {
     pub(super) fn custom_offer(&self, grants: &Grants) -> Vec<CustomInfo> {
         let Some(fleet) = self.0.fleet.get() else { return Vec::new() };
         // Who sees the same is the same here.
-        let mut tools = fleet.custom_tools(limited(grants, "").as_deref());
+        let mut tools = fleet.custom_tools(grant_of(grants, "").as_deref());
         tools.sort_by(|a, b| a.tool().name.cmp(b.tool().name));
         tools
     }
@@ -42,7 +42,7 @@ impl Platform {
         name: &str,
         arguments: Option<&'a [u8]>,
         grants: &Grants,
-    ) -> Option<Result<Chosen<'a>, Problem>> {
+    ) -> Option<Result<ChosenSubtool<'a>, Problem>> {
         let file = self.0.file.lock();
         let mut tool = file.custom.iter().find(|tool| tool.name == name)?.clone();
         drop(file);
@@ -51,7 +51,7 @@ impl Platform {
     }
 }
 
-fn choose<'a>(custom: &CustomTool, arguments: &'a [u8]) -> Result<Chosen<'a>, Problem> {
+fn choose<'a>(custom: &CustomTool, arguments: &'a [u8]) -> Result<ChosenSubtool<'a>, Problem> {
     let at = Pointer::root().key("arguments");
     let invalid = |at: &Pointer, why: String| Err(Problem::invalid(vec![Fault::at(at, why)]));
     let text = |key| member(arguments, key).and_then(decode);
@@ -69,7 +69,7 @@ fn choose<'a>(custom: &CustomTool, arguments: &'a [u8]) -> Result<Chosen<'a>, Pr
     if !args.starts_with(b"{") {
         return invalid(&at.key("args"), "must be an object".to_owned());
     }
-    Ok(Chosen { server: server.into_owned(), tool: tool.into_owned(), arguments: args })
+    Ok(ChosenSubtool { server: server.into_owned(), tool: tool.into_owned(), arguments: args })
 }
 
 #[cfg(test)]
@@ -90,7 +90,7 @@ mod tests {
             description: String::new(),
             subtools: vec![subtool("a", "x"), subtool("b", "y")],
         };
-        let chosen = |arguments: &'static [u8]| Chosen {
+        let chosen = |arguments: &'static [u8]| ChosenSubtool {
             server: "b".to_owned(),
             tool: "y".to_owned(),
             arguments,

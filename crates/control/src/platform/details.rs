@@ -8,9 +8,9 @@ use serde_json::Value;
 use trunkline_catalog::name::Client;
 use trunkline_gateway::{Fleet, Grant, ServerInfo, State};
 
-use super::gate::limited;
+use super::gate::grant_of;
 use super::overview::series;
-use super::roster::Entry;
+use super::roster::ServerEntry;
 use super::show::no_such_server;
 use super::{Platform, clock};
 use crate::access::{Principal, Role};
@@ -33,7 +33,7 @@ impl Platform {
         // What a server writes there is for those who run it.
         let failure = info.as_ref().and_then(|info| info.last_failure.as_ref());
         let stderr = failure.filter(|_| asker.role() >= Role::Operator);
-        let lately = self.0.wards.lately([entry.id.as_str()]);
+        let lately = self.0.wards.recent_activity([entry.id.as_str()]);
         Ok(DetailsView {
             id: &entry.id,
             name: &entry.name,
@@ -63,10 +63,10 @@ impl Platform {
 
     /// Each tool that the asker may call, by what it is listed as, and to whom. Lists are assembled
     /// beside the runtime: nobody else waits for them.
-    async fn names(&self, entry: &Entry, asker: &Principal) -> Vec<NameView> {
+    async fn names(&self, entry: &ServerEntry, asker: &Principal) -> Vec<NameView> {
         let Some(fleet) = self.0.fleet.get().filter(|_| entry.wanted) else { return Vec::new() };
         let (fleet, id) = (fleet.clone(), entry.id.clone());
-        let grant = limited(asker.grants(), "");
+        let grant = grant_of(asker.grants(), "");
         let naming = self.0.tasks.spawn_blocking(move || names_of(&fleet, &id, grant.as_ref()));
         naming.await.unwrap_or_default() // it is shutting down
     }

@@ -16,18 +16,18 @@ const MOST_TOLD: usize = 2_000;
 
 /// A server as it was or as it is now.
 #[derive(Clone, Copy)]
-pub(super) struct Side<'a> {
+pub(super) struct ServerVersion<'a> {
     pub(super) record: &'a ServerRecord,
     /// With its secrets.
     pub(super) connection: &'a Connection,
 }
 
 /// `name: a → b; connection_config.headers.Authorization: changed`. Says so if nothing has changed.
-pub(super) fn edits(before: Side<'_>, after: Side<'_>) -> String {
-    let mut told = Told::default();
+pub(super) fn edits(before: ServerVersion<'_>, after: ServerVersion<'_>) -> String {
+    let mut told = EditSummary::default();
     told.text("name", &before.record.name, &after.record.name);
     told.text("description", &before.record.description, &after.record.description);
-    let auto = |side: Side<'_>| side.record.auto_connect.to_string();
+    let auto = |side: ServerVersion<'_>| side.record.auto_connect.to_string();
     told.text("auto_connect", &auto(before), &auto(after));
     let (from, to) = (before.connection, after.connection);
     told.transport(&from.transport, &to.transport);
@@ -45,9 +45,9 @@ pub(super) fn edits(before: Side<'_>, after: Side<'_>) -> String {
 }
 
 #[derive(Default)]
-struct Told(Vec<String>);
+struct EditSummary(Vec<String>);
 
-impl Told {
+impl EditSummary {
     fn text(&mut self, field: &str, before: &str, after: &str) {
         if before != after {
             self.0.push(format!("{field}: {} → {}", short(before), short(after)));
@@ -189,8 +189,10 @@ mod tests {
             ..remote("https://h/mcp", &[])
         };
         let (was, from, to) = (record("a", ""), started(&["-y", "x"]), started(&["-y x"]));
-        let told =
-            edits(Side { record: &was, connection: &from }, Side { record: &was, connection: &to });
+        let told = edits(
+            ServerVersion { record: &was, connection: &from },
+            ServerVersion { record: &was, connection: &to },
+        );
         assert_eq!(told, r#"connection_config.args: ["-y","x"] → ["-y x"]"#);
     }
 
@@ -200,21 +202,23 @@ mod tests {
         let from = remote("https://h/mcp?key=hunter2", &[("A", "hunter2"), ("B", "hunter2")]);
         let to = remote("https://h/mcp?key=hunter3", &[("A", "hunter3"), ("C", "hunter3")]);
         let to = Connection { call_timeout: Some(Duration::from_secs(9)), ..to };
-        let told =
-            edits(Side { record: &was, connection: &from }, Side { record: &is, connection: &to });
+        let told = edits(
+            ServerVersion { record: &was, connection: &from },
+            ServerVersion { record: &is, connection: &to },
+        );
         assert_eq!(
             told,
             "name: a → b; description: (empty) → says it again; connection_config.url: query \
              changed; connection_config.headers.A: changed; connection_config.headers.B: removed; \
              connection_config.headers.C: added; call_timeout: none → 9 s"
         );
-        let side = Side { record: &was, connection: &from };
+        let side = ServerVersion { record: &was, connection: &from };
         assert_eq!(edits(side, side), "nothing has changed");
         let quoted = record("a", r#"say "it" \ so"#);
-        let told = edits(side, Side { record: &quoted, connection: &from });
+        let told = edits(side, ServerVersion { record: &quoted, connection: &from });
         assert_eq!(told, r#"description: (empty) → say "it" \ so"#);
         let long = record("a", &"é".repeat(9_999));
-        let told = edits(side, Side { record: &long, connection: &from });
+        let told = edits(side, ServerVersion { record: &long, connection: &from });
         assert!(told.len() < 300 && told.ends_with('…'), "{told}");
     }
 }

@@ -9,7 +9,7 @@ use crate::access::Action;
 use crate::api::fault::{Fault, Pointer};
 use crate::api::input::PatchServer;
 use crate::api::problem::{Kind, Problem};
-use crate::keys::By;
+use crate::keys::Actor;
 use crate::secrets::Connection;
 
 impl Platform {
@@ -22,7 +22,7 @@ impl Platform {
         after: &Connection,
         action: Action,
         server: &str,
-        by: By<'_>,
+        by: Actor<'_>,
     ) -> Result<(), Problem> {
         let Some(place) = new_reference(before, after) else { return Ok(()) };
         if by.principal.require(Action::ReferToSecrets).is_ok() {

@@ -7,19 +7,19 @@ use std::time::{Duration, UNIX_EPOCH};
 use sha2::{Digest as _, Sha256};
 use trunkline_gateway::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 
-use super::{Strangers, clock};
+use super::{RejectedLogins, clock};
 use crate::access::{
     Action, Credential, Grants, KeyId, Principal, Refusal, bearer_of, challenge, decide, label,
     read_label,
 };
 use crate::issuer::IssuerKeys;
-use crate::keys::Keyholder;
+use crate::keys::ApiKeys;
 
 #[derive(Debug, Clone)]
 pub struct KeyGate {
-    keys: Arc<Keyholder>,
+    keys: Arc<ApiKeys>,
     issuer: Option<Arc<IssuerKeys>>,
-    strangers: Arc<Strangers>,
+    strangers: Arc<RejectedLogins>,
 }
 
 impl super::Platform {
@@ -114,19 +114,19 @@ fn pass(principal: &Principal, peer: SocketAddr) -> Arc<Pass> {
             _ => credential.as_bytes().into(),
         },
         label: label(&credential, &peer.ip().to_string()),
-        grant: limited(principal.grants(), &credential),
+        grant: grant_of(principal.grants(), &credential),
         expires: end.and_then(|end| UNIX_EPOCH.checked_add(end)),
     })
 }
 
 /// Some tools only.
 #[derive(Debug)]
-struct Limited {
+struct LimitedGrant {
     grants: Grants,
     id: u64,
 }
 
-pub(super) fn limited(grants: &Grants, credential: &str) -> Option<Arc<dyn Grant>> {
+pub(super) fn grant_of(grants: &Grants, credential: &str) -> Option<Arc<dyn Grant>> {
     let Grants::Only(patterns) = grants else { return None };
     let mut sum = Sha256::new().chain_update(credential);
     for pattern in patterns {
@@ -134,10 +134,10 @@ pub(super) fn limited(grants: &Grants, credential: &str) -> Option<Arc<dyn Grant
         sum.update(pattern.to_string());
     }
     let id = sum.finalize().iter().take(8).fold(0, |id, byte| id << 8 | u64::from(*byte));
-    Some(Arc::new(Limited { grants: grants.clone(), id }))
+    Some(Arc::new(LimitedGrant { grants: grants.clone(), id }))
 }
 
-impl Grant for Limited {
+impl Grant for LimitedGrant {
     fn allows(&self, server: &str, tool: &str) -> bool {
         self.grants.allows(server, tool)
     }
@@ -195,7 +195,7 @@ mod tests {
         let gate = KeyGate {
             keys: Arc::clone(&world.holder),
             issuer: Some(Arc::clone(&keys)),
-            strangers: Arc::new(Strangers::new(Audit::start(
+            strangers: Arc::new(RejectedLogins::new(Audit::start(
                 Arc::new(Folder::new().store().await),
                 Bounds::default(),
                 None,

@@ -11,7 +11,7 @@ use trunkline_store::NewAudit;
 
 use super::{Platform, clock};
 use crate::access::{Credential, KeyId, read_label};
-use crate::health::{Ended, Trouble};
+use crate::health::{CallQuality, Incident};
 use crate::metrics::Outcome as Counted;
 
 /// Between two times of listening. Waking for each call and a transaction for each record cost several
@@ -64,7 +64,7 @@ impl Platform {
         let name = entry.map_or(&*call.server, |entry| &entry.name);
         self.0.metrics.call(name, counted, call.duration);
         let at = at(call.ended);
-        self.0.wards.call_ended(&call.id, ended(call.outcome), call.duration, || Trouble {
+        self.0.wards.call_ended(&call.id, ended(call.outcome), call.duration, || Incident {
             at,
             what: trouble(call.outcome, &call.tool),
         });
@@ -126,14 +126,14 @@ pub(super) fn at(ended: Instant) -> i64 {
 }
 
 /// What a call says about its server.
-fn ended(outcome: Outcome) -> Ended {
+fn ended(outcome: Outcome) -> CallQuality {
     match outcome {
-        Outcome::Ok | Outcome::Asked | Outcome::Cancelled => Ended::Well,
-        Outcome::ToolError => Ended::ToolError,
+        Outcome::Ok | Outcome::Asked | Outcome::Cancelled => CallQuality::Well,
+        Outcome::ToolError => CallQuality::ToolError,
         // Invalid arguments, an unknown tool: the caller's mistakes.
-        Outcome::RpcError(-32602..=-32600) => Ended::Well,
+        Outcome::RpcError(-32602..=-32600) => CallQuality::Well,
         Outcome::RpcError(_) | Outcome::Timeout | Outcome::Gone { .. } | Outcome::Refused => {
-            Ended::Failed
+            CallQuality::Failed
         }
     }
 }

@@ -8,12 +8,12 @@ use trunkline_catalog::config::{ServerSpec, Transport};
 use trunkline_store::NewAudit;
 
 use super::change::audit;
-use super::roster::{Entry, Origin};
+use super::roster::{ServerEntry, ServerOrigin};
 use super::show::no_such_server;
-use super::{News, Platform, clock};
+use super::{Platform, ServerEvent, clock};
 use crate::api::problem::{Kind, Problem};
 use crate::api::time;
-use crate::keys::By;
+use crate::keys::Actor;
 use crate::logins::Logins;
 use crate::oauth::{self, Callback, Granted, LoginError, Registered, Secret, VaultError};
 
@@ -25,7 +25,7 @@ pub(crate) const DOCUMENT: &str = "/oauth/client.json";
 pub(super) const CLIENT_NAME: &str = "Trunkline";
 
 /// What a login needs to know of its server.
-struct Place {
+struct LoginTarget {
     url: String,
     client: Option<Registered>,
     scope: Option<String>,
@@ -44,7 +44,7 @@ impl Platform {
     }
 
     /// Where somebody has to go.
-    pub async fn login(&self, id: &str, by: By<'_>) -> Result<Value, Problem> {
+    pub async fn login(&self, id: &str, by: Actor<'_>) -> Result<Value, Problem> {
         let roster = self.roster();
         let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
         let place = self.place(entry).await?;
@@ -98,14 +98,14 @@ impl Platform {
         self.0.audit.record(record);
         if finished.is_ok() {
             let id = told.clone().unwrap_or_default();
-            self.0.news.tell(News::Changed { id, name: name.clone(), what: "logged in" });
+            self.0.news.publish(ServerEvent::Changed { id, name: name.clone(), what: "logged in" });
         }
         let server = LoggedIn { id: told.unwrap_or_default(), name };
         finished.map(|_| server).map_err(|error| error.to_string())
     }
 
     /// Forgets what was granted, and tells who granted it.
-    pub async fn logout(&self, id: &str, by: By<'_>) -> Result<(), Problem> {
+    pub async fn logout(&self, id: &str, by: Actor<'_>) -> Result<(), Problem> {
         let roster = self.roster();
         let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
         let told = self.0.logins.forget(&entry.id).await.map_err(|error| vault(&error))?;
@@ -116,7 +116,7 @@ impl Platform {
         let record = self.record("logout", entry, by);
         self.0.audit.record(NewAudit { detail: Some(detail.to_owned()), ..record });
         let (id, name) = (entry.id.clone(), entry.name.clone());
-        self.0.news.tell(News::Changed { id, name, what: "logged out" });
+        self.0.news.publish(ServerEvent::Changed { id, name, what: "logged out" });
         Ok(())
     }
 
@@ -143,7 +143,7 @@ impl Platform {
         });
     }
 
-    fn record(&self, action: &str, entry: &Entry, by: By<'_>) -> NewAudit {
+    fn record(&self, action: &str, entry: &ServerEntry, by: Actor<'_>) -> NewAudit {
         NewAudit {
             server_id: Some(entry.id.clone()),
             server_name: Some(entry.name.clone()),
@@ -151,11 +151,11 @@ impl Platform {
         }
     }
 
-    async fn place(&self, entry: &Entry) -> Result<Place, Problem> {
+    async fn place(&self, entry: &ServerEntry) -> Result<LoginTarget, Problem> {
         let about = |problem: Problem| problem.server(self.about(entry));
         let (transport, client) = match &entry.origin {
-            Origin::File(transport, _) => (transport.clone(), None),
-            Origin::Api(record, _) => {
+            ServerOrigin::File(transport, _) => (transport.clone(), None),
+            ServerOrigin::Api(record, _) => {
                 let opened = self.opened(record).await;
                 let opened = opened
                     .map_err(|why| about(Problem::new(Kind::StoreUnavailable, why.to_string())))?;
@@ -171,7 +171,7 @@ impl Platform {
                     client_id: client.client_id,
                     client_secret: client.client_secret.map(Secret::new),
                 });
-                Ok(Place { url, client, scope: scope.filter(|scope| !scope.is_empty()) })
+                Ok(LoginTarget { url, client, scope: scope.filter(|scope| !scope.is_empty()) })
             }
             Transport::Remote { .. } => {
                 let why = "it has an `Authorization` header of its own";
@@ -183,7 +183,7 @@ impl Platform {
         }
     }
 
-    fn not_begun(&self, entry: &Entry, error: &LoginError) -> Problem {
+    fn not_begun(&self, entry: &ServerEntry, error: &LoginError) -> Problem {
         let problem = match error {
             LoginError::Vault(error) => vault(error),
             error => Problem::new(Kind::LoginFailed, error.to_string()),

@@ -1,4 +1,4 @@
-//! `Made`: of which version of what is kept the running servers were made, so that nothing is read and
+//! `AppliedRevisions`: of which version of what is kept the running servers were made, so that nothing is read and
 //! opened again before it has changed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -6,29 +6,29 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use trunkline_store::ServerRecord;
 
 /// When each secret with a name of its own was last changed; none: it is not known now.
-pub(super) type Changed = Option<HashMap<String, i64>>;
+pub(super) type SecretChanges = Option<HashMap<String, i64>>;
 
 /// By the servers' ids.
 #[derive(Debug, Default)]
-pub(super) struct Made(HashMap<String, Version>);
+pub(super) struct AppliedRevisions(HashMap<String, AppliedRevision>);
 
 #[derive(Debug)]
-struct Version {
+struct AppliedRevision {
     revision: i64,
     updated_at: i64,
     /// The secrets it refers to, and when they were last changed, as far as they were there.
     secrets: BTreeMap<String, Option<i64>>,
 }
 
-impl Made {
+impl AppliedRevisions {
     pub(super) fn note(
         &mut self,
         record: &ServerRecord,
         names: &BTreeSet<String>,
-        changed: &Changed,
+        changed: &SecretChanges,
     ) {
         let at = |name: &String| changed.as_ref().and_then(|changed| changed.get(name)).copied();
-        let version = Version {
+        let version = AppliedRevision {
             revision: record.revision,
             updated_at: record.updated_at,
             secrets: names.iter().map(|name| (name.clone(), at(name))).collect(),
@@ -37,7 +37,7 @@ impl Made {
     }
 
     /// Was the server made of this, as far as anybody can say?
-    pub(super) fn holds(&self, record: &ServerRecord, changed: &Changed) -> bool {
+    pub(super) fn holds(&self, record: &ServerRecord, changed: &SecretChanges) -> bool {
         self.0.get(&record.id).is_some_and(|version| {
             let is_same = |(name, at): (&String, &Option<i64>)| {
                 changed.as_ref().is_none_or(|changed| changed.get(name) == at.as_ref())
@@ -82,10 +82,10 @@ mod tests {
 
     #[test]
     fn what_was_made_holds_until_its_record_or_one_of_its_secrets_has_changed() {
-        let changed = |at: &[(&str, i64)]| -> Changed {
+        let changed = |at: &[(&str, i64)]| -> SecretChanges {
             Some(at.iter().map(|(name, at)| ((*name).to_owned(), *at)).collect())
         };
-        let mut made = Made::default();
+        let mut made = AppliedRevisions::default();
         assert!(!made.holds(&record(1, 1), &None), "it was never made");
         let names = ["here", "missing"].map(str::to_owned).into();
         made.note(&record(1, 1), &names, &changed(&[("here", 5), ("other", 5)]));

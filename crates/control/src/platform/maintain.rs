@@ -5,11 +5,11 @@ use std::path::Path;
 use trunkline_store::{NewAudit, Options, Store, StoreUrl, Verdict};
 
 use super::boot::{audit_key, options};
-use super::occupancy::{Occupancy, nobody_serves};
-use super::secrets::{self, NotRemoved, Removal, Written};
+use super::occupancy::{StoreLock, nobody_serves};
+use super::secrets::{self, Removal, SecretNotRemoved, SecretWrite};
 use super::{BootError, clock};
 use crate::secrets::{
-    FileRotation, KeySource, NamedSecret, RotationError, Safe, SecretError, User, rotate,
+    FileRotation, KeySource, NamedSecret, RotationError, Safe, SecretError, SecretUser, rotate,
 };
 
 /// Reads the whole audit log: is every record as it was written, and the last one the last?
@@ -32,7 +32,7 @@ pub enum ChangeKeyError {
 /// A new key in the place of the one in this file. How many secrets it seals now. May be run again
 /// if it was interrupted.
 pub async fn change_key(url: &StoreUrl, path: &Path) -> Result<u64, ChangeKeyError> {
-    let _alone = Occupancy::alone(url).map_err(BootError::from)?;
+    let _alone = StoreLock::alone(url).map_err(BootError::from)?;
     let known = KeySource::File(path.to_owned()).existing().map_err(BootError::from)?;
     let store = Store::open(url, options(&known)).await.map_err(BootError::from)?;
     let nobody = nobody_serves(url, &store).await;
@@ -58,7 +58,7 @@ pub enum SecretsError {
     #[error(transparent)]
     Boot(#[from] BootError),
     #[error(transparent)]
-    NotRemoved(#[from] NotRemoved),
+    NotRemoved(#[from] SecretNotRemoved),
 }
 
 impl From<SecretError> for SecretsError {
@@ -69,12 +69,12 @@ impl From<SecretError> for SecretsError {
 
 /// The secrets of a store, whether or not somebody serves from it.
 #[derive(Debug)]
-pub struct Secrets {
+pub struct StoreSecrets {
     store: Store,
     safe: Safe,
 }
 
-impl Secrets {
+impl StoreSecrets {
     /// Makes no key: with a new one nobody could open what is there.
     pub async fn open(url: &StoreUrl, key: &KeySource) -> Result<Self, SecretsError> {
         let found = key.existing().map_err(BootError::from)?;
@@ -83,13 +83,13 @@ impl Secrets {
         Ok(Self { store, safe })
     }
 
-    pub async fn put(&self, name: &str, value: &str) -> Result<Written, SecretsError> {
+    pub async fn put(&self, name: &str, value: &str) -> Result<SecretWrite, SecretsError> {
         let record = by_the_operator("put-secret");
         Ok(secrets::put(&self.store, &self.safe, name, value, record).await?.0)
     }
 
     /// Each with the servers that refer to it.
-    pub async fn list(&self) -> Result<Vec<(NamedSecret, Vec<User>)>, SecretsError> {
+    pub async fn list(&self) -> Result<Vec<(NamedSecret, Vec<SecretUser>)>, SecretsError> {
         let mut uses = self.safe.uses(&self.store).await?;
         let named = Safe::named(&self.store).await?.into_iter();
         let with_users = named.map(|secret| {

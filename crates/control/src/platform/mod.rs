@@ -50,37 +50,37 @@ use trunkline_gateway::{ConnectedClients, EventSink, Fleet};
 use trunkline_store::Store;
 
 use crate::audit::Audit;
-use crate::health::{Checker, Wards};
+use crate::health::{Checker, HealthTable};
 use crate::issuer::IssuerKeys;
-use crate::keys::Keyholder;
+use crate::keys::ApiKeys;
 use crate::logins::Logins;
 use crate::metrics::Metrics;
 use crate::secrets::Safe;
 
-pub use boot::{BootError, Booted};
+pub use boot::{BootError, StartedPlatform};
 pub use call::Called;
 pub use clock::now;
-pub use command::Surroundings;
+pub use command::ProgramSearch;
 pub use gate::KeyGate;
-pub use maintain::{ChangeKeyError, Secrets, SecretsError, change_key, verify_audit};
-pub use news::{News, Told};
-pub use occupancy::Occupied;
-pub use secrets::{NotRemoved, Removal, Written};
-pub use settings::{Lookup, Settings, StdioRegistration};
+pub use maintain::{ChangeKeyError, SecretsError, StoreSecrets, change_key, verify_audit};
+pub use news::{NumberedEvent, ServerEvent};
+pub use occupancy::StoreInUse;
+pub use secrets::{Removal, SecretNotRemoved, SecretWrite};
+pub use settings::{Settings, StdioRegistration, VariableLookup};
 pub(crate) use show::sees;
 pub use show::{Shown, store_problem};
-pub use skills::Decision;
+pub use skills::SuggestionDecision;
 
-use attend::Seen;
-use book::Book;
+use attend::Observations;
+use book::SkillIndex;
 use context::Context;
 pub use login::with_logins;
 pub(crate) use login::{CALLBACK, DOCUMENT};
-use made::Made;
-use news::Newsroom;
-use occupancy::Occupancy;
-use roster::{Roster, Times};
-use strangers::Strangers;
+use made::AppliedRevisions;
+use news::EventBus;
+use occupancy::StoreLock;
+use roster::{EntryTimes, ServerDirectory};
+use strangers::RejectedLogins;
 pub use tools::Tagged;
 
 /// Cheap to clone; all clones are one.
@@ -91,54 +91,54 @@ pub struct Platform(Arc<Inner>);
 struct Inner {
     settings: Settings,
     /// Nobody changes the key of the store meanwhile.
-    _occupancy: Occupancy,
+    _occupancy: StoreLock,
     store: Store,
     safe: Arc<Safe>,
-    keys: Arc<Keyholder>,
+    keys: Arc<ApiKeys>,
     /// The keys of whose tokens are taken.
     issuer: Option<Arc<IssuerKeys>>,
     audit: Audit,
     logins: Logins,
     /// Who came with a token that is none.
-    strangers: Arc<Strangers>,
-    wards: Arc<Wards>,
+    strangers: Arc<RejectedLogins>,
+    wards: Arc<HealthTable>,
     metrics: Metrics,
     checker: Checker,
     /// The data plane, once it runs.
     fleet: OnceLock<Fleet>,
     /// What the config file asks for.
-    file: Mutex<File>,
-    roster: Mutex<Arc<Roster>>,
+    file: Mutex<ConfigFileState>,
+    roster: Mutex<Arc<ServerDirectory>>,
     /// Held from reading the store to replacing the roster: an older reading must not come last.
     reloading: Semaphore,
     /// One change of a server at a time.
     changing: Semaphore,
     /// Why a registered server cannot even be tried, by its id.
-    troubles: Mutex<HashMap<String, Trouble>>,
+    troubles: Mutex<HashMap<String, ConnectProblem>>,
     /// Where the health of a registered server is asked for, by its id; with its secrets.
     health_urls: Mutex<HashMap<String, Option<String>>>,
     /// What the running servers were made of.
-    made: Mutex<Made>,
+    made: Mutex<AppliedRevisions>,
     /// The store could not be read when it was last tried.
     is_store_away: AtomicBool,
-    seen: Mutex<Seen>,
+    seen: Mutex<Observations>,
     /// How long the lists are that clients are served.
     context: Context,
     /// What is known about skills.
-    book: Book,
+    book: SkillIndex,
     /// Tools are to be given their skills.
     sort: Notify,
     sink: Mutex<Option<EventSink>>,
     /// What is wanted has changed.
     wish: Notify,
-    news: Newsroom,
+    news: EventBus,
     tasks: TaskTracker,
     end: CancellationToken,
 }
 
 /// The config file's part.
 #[derive(Debug, Default)]
-struct File {
+struct ConfigFileState {
     servers: Vec<ServerSpec>,
     custom: Vec<CustomTool>,
     /// It was read and has not been made so yet.
@@ -146,19 +146,19 @@ struct File {
     /// Disconnected over REST, until they are connected again or Trunkline restarts.
     disconnected: HashSet<String>,
     /// By the servers' ids.
-    times: HashMap<String, Times>,
+    times: HashMap<String, EntryTimes>,
     /// Servers of which the store has not said yet when they were first seen.
     undated: HashSet<String>,
 }
 
 #[derive(Debug, Clone)]
-struct Trouble {
+struct ConnectProblem {
     at: i64,
     message: String,
 }
 
 impl Platform {
-    pub fn keys(&self) -> &Keyholder {
+    pub fn keys(&self) -> &ApiKeys {
         &self.0.keys
     }
 
@@ -170,7 +170,7 @@ impl Platform {
         &self.0.store
     }
 
-    pub fn wards(&self) -> &Wards {
+    pub fn wards(&self) -> &HealthTable {
         &self.0.wards
     }
 
@@ -180,7 +180,10 @@ impl Platform {
     }
 
     /// What was told after this, as far as that is kept, and everything from now on.
-    pub fn listen(&self, after: Option<u64>) -> (Vec<Told>, broadcast::Receiver<Told>) {
+    pub fn listen(
+        &self,
+        after: Option<u64>,
+    ) -> (Vec<NumberedEvent>, broadcast::Receiver<NumberedEvent>) {
         self.0.news.listen(after)
     }
 

@@ -10,7 +10,7 @@ use crate::api::view::Status;
 
 /// Small: those who want to know more ask for it.
 #[derive(Debug, Clone)]
-pub enum News {
+pub enum ServerEvent {
     /// A server was registered, changed or removed.
     Changed { id: String, name: String, what: &'static str },
     /// Its status is another one now.
@@ -24,29 +24,29 @@ pub enum News {
 const WAITING: usize = 1024;
 
 /// Something that was told, and its number.
-pub type Told = (u64, News);
+pub type NumberedEvent = (u64, ServerEvent);
 
 /// Where news are told.
 #[derive(Debug)]
-pub(super) struct Newsroom {
-    listeners: broadcast::Sender<Told>,
-    kept: Mutex<Kept>,
+pub(super) struct EventBus {
+    listeners: broadcast::Sender<NumberedEvent>,
+    kept: Mutex<EventHistory>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct EventHistory {
     last: u64,
-    newest: VecDeque<Told>,
+    newest: VecDeque<NumberedEvent>,
 }
 
-impl Newsroom {
+impl EventBus {
     /// Numbers go on from `first`, so that one of before a restart is not taken for one of now.
     pub(super) fn new(first: u64) -> Self {
-        let kept = Kept { last: first, newest: VecDeque::new() };
+        let kept = EventHistory { last: first, newest: VecDeque::new() };
         Self { listeners: broadcast::Sender::new(WAITING), kept: Mutex::new(kept) }
     }
 
-    pub(super) fn tell(&self, news: News) {
+    pub(super) fn publish(&self, news: ServerEvent) {
         let mut kept = self.kept.lock();
         kept.last += 1;
         let told = (kept.last, news);
@@ -59,15 +59,18 @@ impl Newsroom {
     }
 
     /// What was told after this, as far as it is kept, and everything from now on.
-    pub(super) fn listen(&self, after: Option<u64>) -> (Vec<Told>, broadcast::Receiver<Told>) {
+    pub(super) fn listen(
+        &self,
+        after: Option<u64>,
+    ) -> (Vec<NumberedEvent>, broadcast::Receiver<NumberedEvent>) {
         let kept = self.kept.lock();
-        let is_missed = |told: &&Told| after.is_some_and(|after| told.0 > after);
+        let is_missed = |told: &&NumberedEvent| after.is_some_and(|after| told.0 > after);
         let missed = kept.newest.iter().filter(is_missed).cloned().collect();
         (missed, self.listeners.subscribe())
     }
 }
 
-impl News {
+impl ServerEvent {
     /// The name of the event.
     pub fn name(&self) -> &'static str {
         match self {
@@ -103,22 +106,25 @@ mod tests {
 
     #[test]
     fn who_comes_back_gets_what_was_told_meanwhile() {
-        let room = Newsroom::new(100);
-        let news =
-            |id: usize| News::Changed { id: id.to_string(), name: "n".to_owned(), what: "changed" };
+        let room = EventBus::new(100);
+        let news = |id: usize| ServerEvent::Changed {
+            id: id.to_string(),
+            name: "n".to_owned(),
+            what: "changed",
+        };
         for id in 0..3 {
-            room.tell(news(id));
+            room.publish(news(id));
         }
         let numbers = |after| room.listen(after).0.iter().map(|told| told.0).collect::<Vec<_>>();
         assert!(numbers(None).is_empty());
         assert_eq!(numbers(Some(101)), [102, 103]);
         assert!(numbers(Some(103)).is_empty());
         for id in 0..WAITING {
-            room.tell(news(id));
+            room.publish(news(id));
         }
         assert_eq!(numbers(Some(0)).len(), WAITING, "no more are kept");
         let (_, mut listener) = room.listen(None);
-        room.tell(news(9));
+        room.publish(news(9));
         assert_eq!(listener.try_recv().unwrap().0, 104 + WAITING as u64);
     }
 }

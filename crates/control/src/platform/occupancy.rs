@@ -17,12 +17,12 @@ use super::clock;
 
 /// Held for as long as it lives.
 #[derive(Debug)]
-pub(super) struct Occupancy {
+pub(super) struct StoreLock {
     _file: Option<File>,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum Occupied {
+pub enum StoreInUse {
     #[error("a `trunkline serve` works with this store: stop it first")]
     BeingServed,
     #[error("the key of this store is being changed: start again when that is done")]
@@ -33,32 +33,32 @@ pub enum Occupied {
     Store(#[from] StoreError),
 }
 
-impl Occupancy {
+impl StoreLock {
     /// For a `serve`: together with others.
-    pub(super) fn shared(url: &StoreUrl) -> Result<Self, Occupied> {
+    pub(super) fn shared(url: &StoreUrl) -> Result<Self, StoreInUse> {
         let Some(path) = url.file() else { return Ok(Self { _file: None }) };
         let (file, place) = lock_file(path)?;
         match file.try_lock_shared() {
             Ok(()) => Ok(Self { _file: Some(file) }),
-            Err(TryLockError::WouldBlock) => Err(Occupied::BeingChanged),
-            Err(TryLockError::Error(error)) => Err(Occupied::File { path: place, error }),
+            Err(TryLockError::WouldBlock) => Err(StoreInUse::BeingChanged),
+            Err(TryLockError::Error(error)) => Err(StoreInUse::File { path: place, error }),
         }
     }
 
     /// For who has to be alone.
-    pub(super) fn alone(url: &StoreUrl) -> Result<Self, Occupied> {
+    pub(super) fn alone(url: &StoreUrl) -> Result<Self, StoreInUse> {
         let Some(path) = url.file() else { return Ok(Self { _file: None }) };
         let (file, place) = lock_file(path)?;
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: Some(file) }),
-            Err(TryLockError::WouldBlock) => Err(Occupied::BeingServed),
-            Err(TryLockError::Error(error)) => Err(Occupied::File { path: place, error }),
+            Err(TryLockError::WouldBlock) => Err(StoreInUse::BeingServed),
+            Err(TryLockError::Error(error)) => Err(StoreInUse::File { path: place, error }),
         }
     }
 }
 
 /// Beside the store: a lock on its own file would be in the way of `SQLite`'s.
-fn lock_file(store: &Path) -> Result<(File, PathBuf), Occupied> {
+fn lock_file(store: &Path) -> Result<(File, PathBuf), StoreInUse> {
     let mut name = store.file_name().unwrap_or_default().to_owned();
     name.push(".lock");
     let path = store.with_file_name(name);
@@ -66,7 +66,7 @@ fn lock_file(store: &Path) -> Result<(File, PathBuf), Occupied> {
         OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
     match opened {
         Ok(file) => Ok((file, path)),
-        Err(error) => Err(Occupied::File { path, error }),
+        Err(error) => Err(StoreInUse::File { path, error }),
     }
 }
 
@@ -82,7 +82,7 @@ pub(super) async fn leave_mark(store: &Store) -> Result<(), StoreError> {
 }
 
 /// Does nobody leave a mark? One that is old is not waited for.
-pub(super) async fn nobody_serves(url: &StoreUrl, store: &Store) -> Result<(), Occupied> {
+pub(super) async fn nobody_serves(url: &StoreUrl, store: &Store) -> Result<(), StoreInUse> {
     if url.file().is_some() {
         return Ok(());
     }
@@ -93,7 +93,7 @@ pub(super) async fn nobody_serves(url: &StoreUrl, store: &Store) -> Result<(), O
         tokio::time::sleep(LOOK_EVERY).await;
         left = left.saturating_sub(LOOK_EVERY);
         if store.setting(MARK).await?.as_ref() != Some(&first) {
-            return Err(Occupied::BeingServed);
+            return Err(StoreInUse::BeingServed);
         }
     }
     Ok(())
@@ -115,16 +115,16 @@ mod tests {
     fn many_serve_or_one_is_alone() {
         let folder = Folder::new();
         let url = StoreUrl::sqlite(&folder.path().join("store.db"));
-        let (one, other) = (Occupancy::shared(&url).unwrap(), Occupancy::shared(&url).unwrap());
-        assert!(matches!(Occupancy::alone(&url), Err(Occupied::BeingServed)));
+        let (one, other) = (StoreLock::shared(&url).unwrap(), StoreLock::shared(&url).unwrap());
+        assert!(matches!(StoreLock::alone(&url), Err(StoreInUse::BeingServed)));
         drop(one);
-        assert!(matches!(Occupancy::alone(&url), Err(Occupied::BeingServed)));
+        assert!(matches!(StoreLock::alone(&url), Err(StoreInUse::BeingServed)));
         drop(other);
-        let alone = Occupancy::alone(&url).unwrap();
-        assert!(matches!(Occupancy::shared(&url), Err(Occupied::BeingChanged)));
-        assert!(matches!(Occupancy::alone(&url), Err(Occupied::BeingServed)));
+        let alone = StoreLock::alone(&url).unwrap();
+        assert!(matches!(StoreLock::shared(&url), Err(StoreInUse::BeingChanged)));
+        assert!(matches!(StoreLock::alone(&url), Err(StoreInUse::BeingServed)));
         drop(alone);
-        Occupancy::shared(&url).unwrap();
+        StoreLock::shared(&url).unwrap();
     }
 
     #[test]

@@ -12,9 +12,9 @@ use trunkline_gateway::{Fleet, Verdict};
 use trunkline_store::{ServerRecord, StoreError};
 
 use super::login::{may_log_in, with_logins};
-use super::made::Changed;
-use super::roster::{Entry, Origin, Roster, Times};
-use super::{File, Platform, Trouble, clock};
+use super::made::SecretChanges;
+use super::roster::{EntryTimes, ServerDirectory, ServerEntry, ServerOrigin};
+use super::{ConfigFileState, ConnectProblem, Platform, clock};
 use crate::secrets::{self, Resolved, Safe, SecretError, Sources};
 
 /// Others may have changed something, and not every store tells.
@@ -48,10 +48,10 @@ impl Platform {
     }
 
     /// The file is locked until it is done: an older one must not come last.
-    fn enrol(&self, file: &File, records: Vec<ServerRecord>) {
+    fn enrol(&self, file: &ConfigFileState, records: Vec<ServerRecord>) {
         let is_disconnected = |name: &str| file.disconnected.contains(name);
         let times = |id: &str| file.times.get(id).copied().unwrap_or_default();
-        let roster = Roster::new(&file.servers, is_disconnected, times, records);
+        let roster = ServerDirectory::new(&file.servers, is_disconnected, times, records);
         *self.0.roster.lock() = Arc::new(roster);
     }
 
@@ -94,7 +94,7 @@ impl Platform {
         self.enrol(&self.0.file.lock(), self.roster().records());
     }
 
-    pub(super) fn roster(&self) -> Arc<Roster> {
+    pub(super) fn roster(&self) -> Arc<ServerDirectory> {
         Arc::clone(&self.0.roster.lock())
     }
 
@@ -124,7 +124,7 @@ impl Platform {
         let changed = self.changed_secrets().await;
         let mut specs = Vec::new();
         for entry in roster.placed() {
-            let Origin::Api(record, _) = &entry.origin else { continue };
+            let ServerOrigin::Api(record, _) = &entry.origin else { continue };
             let wish = match entry.wanted {
                 true => self.wish(fleet, record, &changed).await.map(Some),
                 false => Ok(None),
@@ -178,7 +178,7 @@ impl Platform {
     }
 
     /// When the secrets that servers refer to were last changed, if any does and it can be read.
-    async fn changed_secrets(&self) -> Changed {
+    async fn changed_secrets(&self) -> SecretChanges {
         if !self.0.made.lock().names_secrets() {
             return None;
         }
@@ -192,7 +192,7 @@ impl Platform {
         &self,
         fleet: &Fleet,
         record: &ServerRecord,
-        changed: &Changed,
+        changed: &SecretChanges,
     ) -> Result<ServerSpec, NoSpec> {
         let running = fleet.spec(&record.id);
         let holds = self.0.made.lock().holds(record, changed);
@@ -207,7 +207,7 @@ impl Platform {
     }
 
     /// What is remembered of servers goes with them.
-    fn forget_all_but(&self, roster: &Roster) {
+    fn forget_all_but(&self, roster: &ServerDirectory) {
         let there: HashSet<&str> = roster.all().map(|entry| entry.id.as_str()).collect();
         self.0.troubles.lock().retain(|id, _| there.contains(id.as_str()));
         self.0.health_urls.lock().retain(|id, _| there.contains(id.as_str()));
@@ -219,13 +219,13 @@ impl Platform {
         wanted.cloned().collect()
     }
 
-    fn trouble(&self, entry: &Entry, message: String) {
+    fn trouble(&self, entry: &ServerEntry, message: String) {
         let mut troubles = self.0.troubles.lock();
         if troubles.get(&entry.id).is_some_and(|known| known.message == message) {
             return;
         }
         tracing::warn!(server = %entry.name, "cannot be connected: {message}");
-        troubles.insert(entry.id.clone(), Trouble { at: clock::now(), message });
+        troubles.insert(entry.id.clone(), ConnectProblem { at: clock::now(), message });
     }
 
     /// How a registered server is reached, and the secrets it refers to: they are opened here and
@@ -252,7 +252,11 @@ impl Platform {
     }
 
     /// A registered server, ready to be connected.
-    async fn spec(&self, record: &ServerRecord, changed: &Changed) -> Result<ServerSpec, NoSpec> {
+    async fn spec(
+        &self,
+        record: &ServerRecord,
+        changed: &SecretChanges,
+    ) -> Result<ServerSpec, NoSpec> {
         let (resolved, names) = self.opened(record).await?;
         let mut connection = resolved.connection;
         let (stdio, own) = (&self.0.settings.stdio, &self.0.settings.own);
@@ -282,14 +286,15 @@ impl Platform {
     }
 }
 
-impl File {
+impl ConfigFileState {
     /// Notes which servers are new and which have changed; called before they replace the ones of before.
     fn date(&mut self, servers: &[ServerSpec], now: i64) {
         for spec in servers {
             let before = self.servers.iter().find(|before| before.id == spec.id);
             match self.times.get_mut(&spec.id) {
                 None => {
-                    self.times.insert(spec.id.clone(), Times { first_seen: now, changed: now });
+                    self.times
+                        .insert(spec.id.clone(), EntryTimes { first_seen: now, changed: now });
                     self.undated.insert(spec.id.clone());
                 }
                 Some(times) => {

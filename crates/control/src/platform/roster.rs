@@ -1,4 +1,4 @@
-//! `Roster`: every server there is at one moment, from the store and from the config file.
+//! `ServerDirectory`: every server there is at one moment, from the store and from the config file.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Place;
@@ -11,84 +11,84 @@ use crate::secrets::{self, Connection};
 
 /// Sorted by name.
 #[derive(Debug, Default)]
-pub(super) struct Roster {
-    entries: BTreeMap<String, Entry>,
+pub(super) struct ServerDirectory {
+    entries: BTreeMap<String, ServerEntry>,
     /// Registered servers whose name the config file has taken since.
-    pub(super) displaced: Vec<Entry>,
+    pub(super) displaced: Vec<ServerEntry>,
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct ServerEntry {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) wanted: bool,
-    pub(super) origin: Origin,
+    pub(super) origin: ServerOrigin,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Origin {
-    File(Transport, Times),
+pub(super) enum ServerOrigin {
+    File(Transport, EntryTimes),
     /// With its connection as it may be shown; none if the record cannot be read.
     Api(Box<ServerRecord>, Option<Connection>),
 }
 
 /// When an entry of the config file was first seen, and when it was last another one (ms since 1970).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Times {
+pub(super) struct EntryTimes {
     pub(super) first_seen: i64,
     pub(super) changed: i64,
 }
 
-impl Entry {
+impl ServerEntry {
     pub(super) fn of(record: ServerRecord) -> Self {
         let (id, name) = (record.id.clone(), record.name.clone());
         let (wanted, shown) = (record.wanted == Wanted::Connected, secrets::shown(&record).ok());
-        Self { id, name, wanted, origin: Origin::Api(Box::new(record), shown) }
+        Self { id, name, wanted, origin: ServerOrigin::Api(Box::new(record), shown) }
     }
 
     pub(super) fn source(&self) -> Source {
         match self.origin {
-            Origin::File(..) => Source::File,
-            Origin::Api(..) => Source::Api,
+            ServerOrigin::File(..) => Source::File,
+            ServerOrigin::Api(..) => Source::Api,
         }
     }
 
-    pub(super) fn times(&self) -> Times {
+    pub(super) fn times(&self) -> EntryTimes {
         match &self.origin {
-            Origin::File(_, times) => *times,
-            Origin::Api(record, _) => {
-                Times { first_seen: record.created_at, changed: record.updated_at }
+            ServerOrigin::File(_, times) => *times,
+            ServerOrigin::Api(record, _) => {
+                EntryTimes { first_seen: record.created_at, changed: record.updated_at }
             }
         }
     }
 
     pub(super) fn record(&self) -> Option<&ServerRecord> {
         match &self.origin {
-            Origin::File(..) => None,
-            Origin::Api(record, _) => Some(record),
+            ServerOrigin::File(..) => None,
+            ServerOrigin::Api(record, _) => Some(record),
         }
     }
 }
 
-impl Roster {
+impl ServerDirectory {
     pub(super) fn new(
         file: &[ServerSpec],
         is_disconnected: impl Fn(&str) -> bool,
-        times: impl Fn(&str) -> Times,
+        times: impl Fn(&str) -> EntryTimes,
         records: impl IntoIterator<Item = ServerRecord>,
     ) -> Self {
         let mut roster = Self::default();
         for spec in file.iter().filter(|spec| !spec.disabled) {
-            let entry = Entry {
+            let entry = ServerEntry {
                 id: spec.id.clone(),
                 name: spec.key.clone(),
                 wanted: !is_disconnected(&spec.key),
-                origin: Origin::File(spec.transport.clone(), times(&spec.id)),
+                origin: ServerOrigin::File(spec.transport.clone(), times(&spec.id)),
             };
             roster.entries.insert(spec.key.clone(), entry);
         }
         for record in records {
-            let entry = Entry::of(record);
+            let entry = ServerEntry::of(record);
             match roster.entries.entry(entry.name.clone()) {
                 Place::Occupied(_) => roster.displaced.push(entry),
                 Place::Vacant(place) => {
@@ -99,36 +99,36 @@ impl Roster {
         roster
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = &Entry> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &ServerEntry> {
         self.entries.values().chain(&self.displaced)
     }
 
     /// What the store had to say.
     pub(super) fn records(&self) -> Vec<ServerRecord> {
-        self.all().filter_map(Entry::record).cloned().collect()
+        self.all().filter_map(ServerEntry::record).cloned().collect()
     }
 
     /// Those that can be reached under their name.
-    pub(super) fn placed(&self) -> impl Iterator<Item = &Entry> {
+    pub(super) fn placed(&self) -> impl Iterator<Item = &ServerEntry> {
         self.entries.values()
     }
 
-    pub(super) fn named(&self, name: &str) -> Option<&Entry> {
+    pub(super) fn named(&self, name: &str) -> Option<&ServerEntry> {
         self.entries.get(name)
     }
 
-    pub(super) fn of_id(&self, id: &str) -> Option<&Entry> {
+    pub(super) fn of_id(&self, id: &str) -> Option<&ServerEntry> {
         self.all().find(|entry| entry.id == id)
     }
 
     /// If it can be reached under its name.
-    pub(super) fn placed_of_id(&self, id: &str) -> Option<&Entry> {
+    pub(super) fn placed_of_id(&self, id: &str) -> Option<&ServerEntry> {
         let entry = self.of_id(id)?;
         self.named(&entry.name).filter(|placed| placed.id == id)
     }
 
     /// By its id, or, because people remember those, by its name.
-    pub(super) fn find(&self, id: &str) -> Option<&Entry> {
+    pub(super) fn find(&self, id: &str) -> Option<&ServerEntry> {
         self.of_id(id).or_else(|| self.named(id))
     }
 
@@ -138,7 +138,7 @@ impl Roster {
     }
 
     /// The server a namespaced name begins with, and the rest: the longest that fits.
-    pub(super) fn split<'a>(&self, name: &'a str) -> Option<(&Entry, &'a str)> {
+    pub(super) fn split<'a>(&self, name: &'a str) -> Option<(&ServerEntry, &'a str)> {
         let dots = name.match_indices('.').map(|(at, _)| at);
         let mut fitting = dots.filter_map(|at| {
             let (server, tool) = name.split_at_checked(at)?;
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn the_longest_name_that_fits_is_the_server() {
         let records = [record("1", "a"), record("2", "a.b"), record("3", "c")];
-        let roster = Roster::new(&[], |_| false, |_| Times::default(), records);
+        let roster = ServerDirectory::new(&[], |_| false, |_| EntryTimes::default(), records);
         for (name, expected) in [
             ("a.x", Some(("1", "x"))),
             ("a.b.x", Some(("2", "x"))),
@@ -192,8 +192,12 @@ mod tests {
 
     #[test]
     fn a_server_is_found_by_its_id_and_by_its_name() {
-        let roster =
-            Roster::new(&[], |_| false, |_| Times::default(), [record("1", "a"), record("a", "b")]);
+        let roster = ServerDirectory::new(
+            &[],
+            |_| false,
+            |_| EntryTimes::default(),
+            [record("1", "a"), record("a", "b")],
+        );
         assert_eq!(roster.find("1").map(|entry| entry.name.as_str()), Some("a"));
         assert_eq!(roster.find("a").map(|entry| entry.name.as_str()), Some("b"), "ids come first");
         assert_eq!(roster.find("b").map(|entry| entry.name.as_str()), Some("b"));

@@ -8,8 +8,8 @@ use trunkline_gateway::{CustomInfo, Embedder as _, FoundTool, SearchQuery, Searc
 use trunkline_wire::{decode, member};
 
 use super::custom::{GROUP_ID, GROUP_NAME};
-use super::roster::Entry;
-use super::{Platform, Roster};
+use super::roster::ServerEntry;
+use super::{Platform, ServerDirectory};
 use crate::access::{Grants, Principal};
 use crate::api::input::SearchTools;
 use crate::api::problem::{Kind, Problem};
@@ -17,7 +17,7 @@ use crate::api::view::{FoundView, Status, add};
 
 /// What is searched for one asker.
 #[derive(Debug, Clone, Default)]
-struct Field {
+struct SearchScope {
     /// Servers by id, with their names and statuses.
     servers: BTreeMap<String, (String, Status)>,
     /// The custom tools that are there for the asker, as they are for them.
@@ -49,7 +49,7 @@ impl Platform {
     async fn found(
         &self,
         wanted: &SearchTools,
-        field: &Field,
+        field: &SearchScope,
         grants: &Grants,
     ) -> Result<SearchResult, Problem> {
         let Some(fleet) = self.0.fleet.get().cloned() else { return Ok(SearchResult::default()) };
@@ -74,13 +74,14 @@ impl Platform {
         searching.await.map_err(|error| Problem::new(Kind::Internal, error.to_string()))
     }
 
-    fn field(&self, wanted: &SearchTools, grants: &Grants) -> Field {
+    fn field(&self, wanted: &SearchTools, grants: &Grants) -> SearchScope {
         let roster = self.roster();
         let names = wanted.server_filter.as_deref();
         let is_asked = |id: &str, name: &str| {
             names.is_none_or(|names| names.iter().any(|asked| asked == name || asked == id))
         };
-        let mut field = Field { unknown: unknown(names, &roster, grants), ..Field::default() };
+        let mut field =
+            SearchScope { unknown: unknown(names, &roster, grants), ..SearchScope::default() };
         if is_asked(GROUP_ID, GROUP_NAME) {
             let custom = self.custom_offer(grants).into_iter();
             field.custom = custom.map(|tool| (tool.tool().name.to_owned(), tool)).collect();
@@ -99,13 +100,13 @@ impl Platform {
     }
 
     /// A server whose tools can be called now.
-    fn reachable(&self, entry: &Entry) -> Option<(String, (String, Status))> {
+    fn reachable(&self, entry: &ServerEntry) -> Option<(String, (String, Status))> {
         let status = self.status(entry);
         let is_there = entry.wanted && matches!(status, Status::Connected | Status::Degraded);
         is_there.then(|| (entry.id.clone(), (entry.name.clone(), status)))
     }
 
-    fn found_view(&self, tool: &FoundTool, field: &Field) -> Option<Value> {
+    fn found_view(&self, tool: &FoundTool, field: &SearchScope) -> Option<Value> {
         let (server, status) = field.servers.get(&tool.server)?;
         let custom = field.custom.get(&tool.name).filter(|_| tool.server == GROUP_ID);
         let definition = custom.map_or(&*tool.definition, |custom| custom.tool().definition);
@@ -125,7 +126,11 @@ impl Platform {
 }
 
 /// What of a filter is the name or the id of nothing that the asker can see.
-fn unknown(names: Option<&[String]>, roster: &Arc<Roster>, grants: &Grants) -> Vec<String> {
+fn unknown(
+    names: Option<&[String]>,
+    roster: &Arc<ServerDirectory>,
+    grants: &Grants,
+) -> Vec<String> {
     let is_known = |asked: &&String| {
         let is_custom = *asked == GROUP_NAME || *asked == GROUP_ID;
         is_custom || roster.find(asked).is_some_and(|entry| grants.touches(&entry.name))

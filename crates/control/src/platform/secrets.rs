@@ -13,12 +13,12 @@ use crate::api::fault::{Fault, Pointer};
 use crate::api::paging::{List, Page, cursor};
 use crate::api::problem::{Kind, Problem};
 use crate::api::view::SecretView;
-use crate::keys::By;
-use crate::secrets::{NamedSecret, Safe, SecretError, User};
+use crate::keys::Actor;
+use crate::secrets::{NamedSecret, Safe, SecretError, SecretUser};
 
 /// What has become of a secret that was put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
+pub enum SecretWrite {
     New,
     /// It has had another value.
     Again,
@@ -34,11 +34,11 @@ pub enum Removal {
 
 /// Why a secret is not removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotRemoved {
+pub enum SecretNotRemoved {
     #[error("there is no secret `{0}`")]
     NotThere(String),
     #[error("`{name}` is used by {}", names(.users))]
-    Used { name: String, users: Vec<User> },
+    Used { name: String, users: Vec<SecretUser> },
     #[error(transparent)]
     Secret(#[from] SecretError),
 }
@@ -69,8 +69,8 @@ impl Platform {
         &self,
         name: &str,
         value: &str,
-        by: By<'_>,
-    ) -> Result<(Written, Value), Problem> {
+        by: Actor<'_>,
+    ) -> Result<(SecretWrite, Value), Problem> {
         let inner = &self.0;
         let record = audit("put-secret", by, clock::now());
         let written = put(&inner.store, &inner.safe, name, value, record).await;
@@ -84,15 +84,15 @@ impl Platform {
         &self,
         name: &str,
         removal: Removal,
-        by: By<'_>,
+        by: Actor<'_>,
     ) -> Result<(), Problem> {
         let inner = &self.0;
         let record = audit("delete-secret", by, clock::now());
         let removed = remove(&inner.store, &inner.safe, name, removal, record).await;
         removed.map_err(|why| match &why {
-            NotRemoved::NotThere(_) => Problem::new(Kind::NoSuchSecret, why.to_string()),
-            NotRemoved::Used { .. } => Problem::new(Kind::SecretInUse, why.to_string()),
-            NotRemoved::Secret(error) => problem(error),
+            SecretNotRemoved::NotThere(_) => Problem::new(Kind::NoSuchSecret, why.to_string()),
+            SecretNotRemoved::Used { .. } => Problem::new(Kind::SecretInUse, why.to_string()),
+            SecretNotRemoved::Secret(error) => problem(error),
         })?;
         inner.wish.notify_one();
         Ok(())
@@ -106,12 +106,12 @@ pub(super) async fn put(
     name: &str,
     value: &str,
     record: NewAudit,
-) -> Result<(Written, NamedSecret), SecretError> {
+) -> Result<(SecretWrite, NamedSecret), SecretError> {
     let change = safe.put_named(name, value, &record.principal, record.at)?;
     let known = Safe::named(store).await?;
     let written = match known.iter().any(|known| known.name == name) {
-        true => Written::Again,
-        false => Written::New,
+        true => SecretWrite::Again,
+        false => SecretWrite::New,
     };
     let secret = NamedSecret {
         name: name.to_owned(),
@@ -129,8 +129,8 @@ pub(super) async fn remove(
     name: &str,
     removal: Removal,
     record: NewAudit,
-) -> Result<(), NotRemoved> {
-    let not_there = || NotRemoved::NotThere(trunkline_catalog::name::escaped(name));
+) -> Result<(), SecretNotRemoved> {
+    let not_there = || SecretNotRemoved::NotThere(trunkline_catalog::name::escaped(name));
     let users = safe.uses(store).await?.remove(name).unwrap_or_default();
     if !Safe::named(store).await?.iter().any(|known| known.name == name) {
         return Err(not_there());
@@ -138,7 +138,9 @@ pub(super) async fn remove(
     let detail = match (users.as_slice(), removal) {
         ([], _) => name.to_owned(),
         (users, Removal::InAnyCase) => format!("{name}, used by {}", names(users)),
-        (_, Removal::IfUnused) => return Err(NotRemoved::Used { name: name.to_owned(), users }),
+        (_, Removal::IfUnused) => {
+            return Err(SecretNotRemoved::Used { name: name.to_owned(), users });
+        }
     };
     let change = Safe::delete_named(name);
     match commit(store, change, NewAudit { detail: Some(detail), ..record }).await {
@@ -151,13 +153,13 @@ async fn commit(store: &Store, change: Change, record: NewAudit) -> Result<(), S
     Ok(store.commit(vec![change], vec![record]).await.map(drop)?)
 }
 
-fn view(secret: &NamedSecret, uses: Option<&BTreeMap<String, Vec<User>>>) -> Value {
-    let users = |uses: &'_ BTreeMap<String, Vec<User>>| uses.get(&secret.name).cloned();
+fn view(secret: &NamedSecret, uses: Option<&BTreeMap<String, Vec<SecretUser>>>) -> Value {
+    let users = |uses: &'_ BTreeMap<String, Vec<SecretUser>>| uses.get(&secret.name).cloned();
     let used_by = uses.map(|uses| users(uses).unwrap_or_default());
     SecretView { secret, used_by: used_by.as_deref() }.json()
 }
 
-fn names(users: &[User]) -> String {
+fn names(users: &[SecretUser]) -> String {
     let names: Vec<_> = users.iter().map(|user| format!("`{}`", user.name)).collect();
     names.join(", ")
 }

@@ -10,12 +10,12 @@ use trunkline_gateway::ConnectedClients;
 use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
 
-use super::Surroundings;
+use super::ProgramSearch;
 use crate::access::WithoutToken;
 use crate::embed::Embeddings;
 use crate::issuer::Trusted;
 use crate::llm::Llm;
-use crate::secrets::{Allowed, KeySource};
+use crate::secrets::{AllowedVariables, KeySource};
 use crate::trace::Tracer;
 
 /// Everything the platform is told from outside.
@@ -41,11 +41,11 @@ pub struct Settings {
     /// Where registered servers may be.
     pub reach: Policy,
     /// Variables of the environment that registered servers may refer to.
-    pub allowed: Allowed,
+    pub allowed: AllowedVariables,
     /// Looks one up.
-    pub environment: Lookup,
+    pub environment: VariableLookup,
     /// Where Trunkline itself looks for programs.
-    pub own: Surroundings,
+    pub own: ProgramSearch,
     pub health_interval: Duration,
     /// Who follows requests, for what it has lost.
     pub tracer: Option<Tracer>,
@@ -55,7 +55,7 @@ pub struct Settings {
     pub embeddings: Option<Embeddings>,
 }
 
-pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+pub type VariableLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// May servers be registered that are commands on this machine? By admins only, in any case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

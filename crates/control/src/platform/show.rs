@@ -8,11 +8,11 @@ use trunkline_store::ServerRecord;
 use super::Platform;
 use super::clock;
 use super::login::may_log_in;
-use super::roster::{Entry, Origin};
+use super::roster::{ServerEntry, ServerOrigin};
 use crate::access::{Principal, Role};
 use crate::api::problem::{About, Kind, Problem};
 use crate::api::view::{AuthView, HealthView, LastError, ServerView, Status};
-use crate::health::{Phase, Reason, Ward};
+use crate::health::{ConnectionPhase, DegradedReason, ServerHealth};
 use crate::logins::login_path;
 
 /// One server: what is said about it, and what a change of it has to know.
@@ -31,11 +31,11 @@ impl Platform {
         asker: &Principal,
     ) -> (Vec<(String, Value)>, usize) {
         let roster = self.roster();
-        let mut all: Vec<&Entry> = roster.all().filter(|it| sees(asker, &it.name)).collect();
+        let mut all: Vec<&ServerEntry> = roster.all().filter(|it| sees(asker, &it.name)).collect();
         all.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
-        let later = |entry: &&&Entry| after.is_none_or(|after| *place(entry) > *after);
+        let later = |entry: &&&ServerEntry| after.is_none_or(|after| *place(entry) > *after);
         let page = all.iter().filter(later).take(limit);
-        let show = |entry: &&Entry| (place(entry), self.show(entry, Some(asker)).json);
+        let show = |entry: &&ServerEntry| (place(entry), self.show(entry, Some(asker)).json);
         (page.map(show).collect(), all.len())
     }
 
@@ -55,7 +55,7 @@ impl Platform {
     /// has registered it hears that, though another may have removed it since.
     pub(super) fn registered(&self, record: ServerRecord) -> Shown {
         let roster = self.roster();
-        let entry = roster.of_id(&record.id).cloned().unwrap_or_else(|| Entry::of(record));
+        let entry = roster.of_id(&record.id).cloned().unwrap_or_else(|| ServerEntry::of(record));
         let is_tried_again = !self.0.troubles.lock().contains_key(&entry.id);
         match self.status(&entry) {
             Status::Error if is_tried_again => self.show_as(&entry, Status::Connecting, None),
@@ -64,24 +64,25 @@ impl Platform {
     }
 
     /// As this asker may see it; without one, all of it.
-    pub(super) fn show(&self, entry: &Entry, asker: Option<&Principal>) -> Shown {
+    pub(super) fn show(&self, entry: &ServerEntry, asker: Option<&Principal>) -> Shown {
         self.show_as(entry, self.status(entry), asker)
     }
 
-    fn show_as(&self, entry: &Entry, status: Status, asker: Option<&Principal>) -> Shown {
+    fn show_as(&self, entry: &ServerEntry, status: Status, asker: Option<&Principal>) -> Shown {
         let info = self.info(entry);
-        let ward = self.0.wards.ward(&entry.id);
+        let ward = self.0.wards.of_server(&entry.id);
         let is_operator = asker.is_none_or(runs);
         let why = self.why(entry, info.as_ref(), ward.as_ref(), is_operator);
         let is_bad = matches!(status, Status::Degraded | Status::Error);
         let reason = why.as_ref().filter(|_| is_bad).map(|why| why.message.clone());
         let last = why.or_else(|| {
             let call = ward.as_ref().and_then(|ward| ward.failed_call.as_ref());
-            let call = call.map(|call| Why::of_call(call.at, &call.what));
+            let call = call.map(|call| Diagnosis::of_call(call.at, &call.what));
             call.into_iter().chain(last_failure(info.as_ref(), is_operator)).max_by_key(|it| it.at)
         });
         let times_back = ward.as_ref().map_or(0, |ward| ward.times_back);
-        let health = ward.map_or(HealthView::UNKNOWN, |ward| ward.health);
+        let health =
+            ward.map_or(HealthView::UNKNOWN, |ward| crate::api::render::health_view(&ward.health));
         let nowhere = Transport::Stdio {
             command: String::new(),
             args: Vec::new(),
@@ -89,8 +90,8 @@ impl Platform {
             cwd: None,
         };
         let (transport, connection) = match &entry.origin {
-            Origin::File(transport, _) => (transport, None),
-            Origin::Api(_, connection) => {
+            ServerOrigin::File(transport, _) => (transport, None),
+            ServerOrigin::Api(_, connection) => {
                 (connection.as_ref().map_or(&nowhere, |it| &it.transport), connection.as_ref())
             }
         };
@@ -131,13 +132,13 @@ impl Platform {
     /// Why a server is not well now; none if it is. What it writes on stderr is for operators.
     pub(super) fn why(
         &self,
-        entry: &Entry,
+        entry: &ServerEntry,
         info: Option<&ServerInfo>,
-        ward: Option<&Ward>,
+        ward: Option<&ServerHealth>,
         is_operator: bool,
-    ) -> Option<Why> {
+    ) -> Option<Diagnosis> {
         if let Some(trouble) = self.0.troubles.lock().get(&entry.id).cloned() {
-            return Some(Why { at: trouble.at, message: trouble.message, hint: None });
+            return Some(Diagnosis { at: trouble.at, message: trouble.message, hint: None });
         }
         let failure = || last_failure(info, is_operator);
         match info.map(|info| &info.state) {
@@ -149,26 +150,26 @@ impl Platform {
         let before = || last_failure(info, false).map(|why| (why.at, why.message));
         let last = match trouble {
             Some(trouble) => Some((trouble.at, trouble.what.clone())),
-            None if matches!(reason, Reason::Restarts { .. }) => before(),
+            None if matches!(reason, DegradedReason::Restarts { .. }) => before(),
             None => None,
         };
         let hint = match reason {
-            Reason::Errors { .. } => CALLS_FAIL,
-            Reason::Restarts { .. } => "its last lines on stderr say why it ends",
-            Reason::Checks { .. } => {
+            DegradedReason::Errors { .. } => CALLS_FAIL,
+            DegradedReason::Restarts { .. } => "its last lines on stderr say why it ends",
+            DegradedReason::Checks { .. } => {
                 "calls to it are refused; it is started or connected again when it has no calls open, at the latest after ten failed checks in a row"
             }
-            Reason::Slow { .. } => "look at what it depends on",
+            DegradedReason::Slow { .. } => "look at what it depends on",
         };
         let at = last.as_ref().map_or_else(clock::now, |(at, _)| *at);
         let last = last.map(|(_, what)| format!("; last: {what}")).unwrap_or_default();
-        Some(Why { at, message: format!("{reason}{last}"), hint: Some(hint.to_owned()) })
+        Some(Diagnosis { at, message: format!("{reason}{last}"), hint: Some(hint.to_owned()) })
     }
 
     /// Whether somebody has logged in there for us, as far as that matters.
     fn auth(
         &self,
-        entry: &Entry,
+        entry: &ServerEntry,
         info: Option<&ServerInfo>,
         transport: &Transport,
     ) -> Option<AuthView> {
@@ -193,7 +194,7 @@ impl Platform {
     /// How many tools of it are there for the asker.
     pub(super) fn tools_seen(
         &self,
-        entry: &Entry,
+        entry: &ServerEntry,
         info: &ServerInfo,
         asker: Option<&Principal>,
     ) -> usize {
@@ -203,31 +204,31 @@ impl Platform {
         }
     }
 
-    pub(super) fn info(&self, entry: &Entry) -> Option<ServerInfo> {
+    pub(super) fn info(&self, entry: &ServerEntry) -> Option<ServerInfo> {
         self.0.fleet.get()?.server(&entry.id)
     }
 
     /// What has become of the connection.
-    pub(super) fn phase(&self, entry: &Entry) -> Phase {
+    pub(super) fn phase(&self, entry: &ServerEntry) -> ConnectionPhase {
         if !entry.wanted {
-            return Phase::Disconnected;
+            return ConnectionPhase::Disconnected;
         }
         if self.0.troubles.lock().contains_key(&entry.id) {
-            return Phase::Failed;
+            return ConnectionPhase::Failed;
         }
         match self.info(entry).map(|info| info.state) {
-            Some(State::Running) => Phase::Connected,
-            Some(State::Failed(_)) => Phase::Failed,
-            Some(State::Initializing | State::Stopped) | None => Phase::Connecting,
+            Some(State::Running) => ConnectionPhase::Connected,
+            Some(State::Failed(_)) => ConnectionPhase::Failed,
+            Some(State::Initializing | State::Stopped) | None => ConnectionPhase::Connecting,
         }
     }
 
-    pub(super) fn status(&self, entry: &Entry) -> Status {
+    pub(super) fn status(&self, entry: &ServerEntry) -> Status {
         match self.phase(entry) {
-            Phase::Disconnected => Status::Disconnected,
-            Phase::Connecting => Status::Connecting,
-            Phase::Failed => Status::Error,
-            Phase::Connected => {
+            ConnectionPhase::Disconnected => Status::Disconnected,
+            ConnectionPhase::Connecting => Status::Connecting,
+            ConnectionPhase::Failed => Status::Error,
+            ConnectionPhase::Connected => {
                 let judged = self.0.wards.status(&entry.id);
                 judged
                     .filter(|status| {
@@ -239,13 +240,13 @@ impl Platform {
     }
 
     /// The server a problem is about.
-    pub(super) fn about(&self, entry: &Entry) -> About {
+    pub(super) fn about(&self, entry: &ServerEntry) -> About {
         let status = self.status(entry).as_str();
         About { id: entry.id.clone(), name: entry.name.clone(), status }
     }
 
     /// The same as it stands now, if it was looked up a while ago.
-    pub(super) fn about_now(&self, entry: &Entry) -> About {
+    pub(super) fn about_now(&self, entry: &ServerEntry) -> About {
         let roster = self.roster();
         self.about(roster.of_id(&entry.id).unwrap_or(entry))
     }
@@ -255,9 +256,13 @@ impl Platform {
         use crate::api::view::{HealthReport, SampleView};
         let roster = self.roster();
         let entry = roster.find(id).ok_or_else(|| no_such_server(id))?;
-        let ward = self.0.wards.ward(&entry.id);
-        let (health, windows) =
-            ward.map_or((HealthView::UNKNOWN, Vec::new()), |ward| (ward.health, vec![ward.window]));
+        let ward = self.0.wards.of_server(&entry.id);
+        let (health, windows) = ward.map_or((HealthView::UNKNOWN, Vec::new()), |ward| {
+            (
+                crate::api::render::health_view(&ward.health),
+                vec![crate::api::render::window_view(&ward.window)],
+            )
+        });
         let samples = self.0.store.health(&entry.id, limit).await;
         let samples = samples.map_err(|error| store_problem(&error))?;
         let samples: Vec<_> = samples
@@ -275,19 +280,19 @@ impl Platform {
 }
 
 /// Where an entry stands in the list.
-fn place(entry: &Entry) -> String {
+fn place(entry: &ServerEntry) -> String {
     format!("{}\n{}", entry.name, entry.id)
 }
 
 /// What went wrong with a server: when (ms since 1970), what, and what to do about it.
 #[derive(Debug, Clone)]
-pub(super) struct Why {
+pub(super) struct Diagnosis {
     pub(super) at: i64,
     pub(super) message: String,
     pub(super) hint: Option<String>,
 }
 
-impl Why {
+impl Diagnosis {
     fn of_call(at: i64, what: &str) -> Self {
         Self { at, message: format!("a call failed: {what}"), hint: Some(CALLS_FAIL.to_owned()) }
     }
@@ -297,12 +302,12 @@ const CALLS_FAIL: &str = "call one of its tools to see what it says: an expired 
                           that is down are the usual causes";
 
 /// Why the connection to it was last lost or not made.
-fn last_failure(info: Option<&ServerInfo>, is_operator: bool) -> Option<Why> {
+fn last_failure(info: Option<&ServerInfo>, is_operator: bool) -> Option<Diagnosis> {
     let (at, failure) =
         info.and_then(|info| Some((info.failed_at?, info.last_failure.clone()?)))?;
     let hint = Some(failure.advice.clone()).filter(|advice| !advice.is_empty());
     let failure = if is_operator { failure } else { failure.brief() };
-    Some(Why { at: clock::at(at), message: failure.to_string(), hint })
+    Some(Diagnosis { at: clock::at(at), message: failure.to_string(), hint })
 }
 
 /// Who runs the servers sees all of them; who uses them, those with a tool that may be called.

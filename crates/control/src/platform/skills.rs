@@ -7,7 +7,7 @@ use trunkline_search::Model;
 use trunkline_store::{Change, SkillRecord, StoreError, SuggestionRecord};
 
 use super::change::audit;
-use super::roster::Entry;
+use super::roster::ServerEntry;
 use super::show::{no_such_tool, store_problem};
 use super::sorting::record_of;
 use super::{Platform, clock};
@@ -17,12 +17,12 @@ use crate::api::input::{PutSkill, SetSkills};
 use crate::api::paging::{List, Page, cursor};
 use crate::api::problem::{Kind, Problem};
 use crate::api::view::{SkillView, ToolSkillsView, suggestion_view};
-use crate::keys::By;
-use crate::skills::{Assigned, Skill, Source, Taxonomy};
+use crate::keys::Actor;
+use crate::skills::{AssignedSkills, Skill, SkillSource, Taxonomy};
 
 /// What somebody has decided about a suggestion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
+pub enum SuggestionDecision {
     Approve,
     Reject,
 }
@@ -69,7 +69,7 @@ impl Platform {
     }
 
     /// The skills of the tools that the asker may see.
-    fn seen_skills(&self, grants: &Grants) -> Vec<Assigned> {
+    fn seen_skills(&self, grants: &Grants) -> Vec<AssignedSkills> {
         let roster = self.roster();
         let all = self.0.book.all().into_iter();
         let seen = all.filter(|(server, tool, _)| {
@@ -78,7 +78,7 @@ impl Platform {
         seen.map(|(_, _, assigned)| assigned).collect()
     }
 
-    pub(super) fn skills_of(&self, server: &str, tool: &str) -> Option<Assigned> {
+    pub(super) fn skills_of(&self, server: &str, tool: &str) -> Option<AssignedSkills> {
         self.0.book.of_tool(server, tool)
     }
 
@@ -87,7 +87,7 @@ impl Platform {
         &self,
         id: &str,
         new: PutSkill,
-        by: By<'_>,
+        by: Actor<'_>,
     ) -> Result<(bool, Value), Problem> {
         if !crate::skills::is_skill_id(id) {
             let fault = Fault::parameter("id", "is not an id a skill can have");
@@ -106,7 +106,7 @@ impl Platform {
         Ok((is_new, self.skill(id)?))
     }
 
-    pub async fn delete_skill(&self, id: &str, by: By<'_>) -> Result<(), Problem> {
+    pub async fn delete_skill(&self, id: &str, by: Actor<'_>) -> Result<(), Problem> {
         let taxonomy = self.0.book.taxonomy();
         let Skill { id, title, keywords, .. } =
             taxonomy.get(id).cloned().ok_or_else(|| no_such_skill(id))?;
@@ -125,7 +125,7 @@ impl Platform {
         changes: Vec<Change>,
         action: &str,
         id: &str,
-        by: By<'_>,
+        by: Actor<'_>,
     ) -> Result<(), Problem> {
         let mut record = audit(action, by, clock::now());
         record.detail = Some(id.to_owned());
@@ -156,7 +156,7 @@ impl Platform {
         &self,
         id: &str,
         new: &SetSkills,
-        by: By<'_>,
+        by: Actor<'_>,
     ) -> Result<Value, Problem> {
         let (entry, tool) = self.tool(id, by.principal.grants())?;
         let taxonomy = self.0.book.taxonomy();
@@ -172,7 +172,7 @@ impl Platform {
             return Err(Problem::invalid(faults));
         }
         let skills = new.skill_ids.iter().map(|skill| (skill.clone(), 1.0)).collect();
-        let assigned = Assigned { skills, source: Source::Manual };
+        let assigned = AssignedSkills { skills, source: SkillSource::Manual };
         let record = record_of(&entry.id, &tool, String::new(), &assigned);
         let change = Change::PutToolSkills(record);
         self.change_tool(change, "set-tool-skills", &entry, &tool, by).await?;
@@ -182,16 +182,16 @@ impl Platform {
     }
 
     /// Forgets what a person has said, and judges anew.
-    pub async fn clear_tool_skills(&self, id: &str, by: By<'_>) -> Result<Value, Problem> {
+    pub async fn clear_tool_skills(&self, id: &str, by: Actor<'_>) -> Result<Value, Problem> {
         let (entry, tool) = self.tool(id, by.principal.grants())?;
         self.judge_again("clear-tool-skills", &entry, &tool, by).await
     }
 
     /// Judges a tool anew; a person's word stays.
-    pub async fn classify_tool(&self, id: &str, by: By<'_>) -> Result<Value, Problem> {
+    pub async fn classify_tool(&self, id: &str, by: Actor<'_>) -> Result<Value, Problem> {
         let (entry, tool) = self.tool(id, by.principal.grants())?;
         let held = self.skills_of(&entry.id, &tool);
-        if held.is_some_and(|held| held.source == Source::Manual) {
+        if held.is_some_and(|held| held.source == SkillSource::Manual) {
             let detail = format!("somebody has set the skills of `{tool}`");
             return Err(Problem::new(Kind::SetByHand, detail));
         }
@@ -201,9 +201,9 @@ impl Platform {
     async fn judge_again(
         &self,
         action: &str,
-        entry: &Entry,
+        entry: &ServerEntry,
         tool: &str,
-        by: By<'_>,
+        by: Actor<'_>,
     ) -> Result<Value, Problem> {
         let change =
             Change::DeleteToolSkills { server_id: entry.id.clone(), name: tool.to_owned() };
@@ -217,7 +217,7 @@ impl Platform {
             Some((batch, at, assigned))
         });
         if let Some((batch, at, assigned)) = found {
-            let print = batch.fingerprint(at, Source::Head);
+            let print = batch.fingerprint(at, SkillSource::Head);
             self.keep_skills(vec![record_of(&entry.id, tool, print, &assigned)]).await;
             self.0.book.set_tool(&entry.id, tool, assigned);
             if let Some(llm) = &self.0.settings.llm {
@@ -232,9 +232,9 @@ impl Platform {
         &self,
         change: Change,
         action: &str,
-        entry: &Entry,
+        entry: &ServerEntry,
         tool: &str,
-        by: By<'_>,
+        by: Actor<'_>,
     ) -> Result<(), Problem> {
         let mut record = audit(action, by, clock::now());
         record.server_id = Some(entry.id.clone());
@@ -245,7 +245,7 @@ impl Platform {
     }
 
     /// By its id (`server-id/tool`) or its name (`server.tool`), if it is there for the asker.
-    pub(super) fn tool(&self, id: &str, grants: &Grants) -> Result<(Entry, String), Problem> {
+    pub(super) fn tool(&self, id: &str, grants: &Grants) -> Result<(ServerEntry, String), Problem> {
         let roster = self.roster();
         let by_id = id
             .match_indices('/')
@@ -261,7 +261,7 @@ impl Platform {
         Err(no_such_tool(id))
     }
 
-    fn tool_skills_view(&self, entry: &Entry, tool: &str) -> Value {
+    fn tool_skills_view(&self, entry: &ServerEntry, tool: &str) -> Value {
         let assigned = self.skills_of(&entry.id, tool);
         ToolSkillsView {
             id: &format!("{}/{tool}", entry.id),
@@ -286,14 +286,14 @@ impl Platform {
     pub async fn decide_suggestion(
         &self,
         id: &str,
-        decision: Decision,
-        by: By<'_>,
+        decision: SuggestionDecision,
+        by: Actor<'_>,
     ) -> Result<Value, Problem> {
         let known = self.suggestion(id).await?;
         let at = clock::now();
         let (state, action) = match decision {
-            Decision::Approve => ("approved", "approve-skill"),
-            Decision::Reject => ("rejected", "reject-skill"),
+            SuggestionDecision::Approve => ("approved", "approve-skill"),
+            SuggestionDecision::Reject => ("rejected", "reject-skill"),
         };
         let mut changes = vec![Change::DecideSuggestion {
             id: known.id.clone(),
@@ -302,12 +302,14 @@ impl Platform {
             by: by.principal.name().to_owned(),
         }];
         let held = self.skills_of(&known.server_id, &known.tool);
-        if decision == Decision::Approve && held.is_none_or(|it| it.source != Source::Manual) {
+        if decision == SuggestionDecision::Approve
+            && held.is_none_or(|it| it.source != SkillSource::Manual)
+        {
             // It is judged anew, with the skill that was missing.
             let (server_id, name) = (known.server_id.clone(), known.tool.clone());
             changes.push(Change::DeleteToolSkills { server_id, name });
         }
-        if decision == Decision::Approve {
+        if decision == SuggestionDecision::Approve {
             changes.push(Change::PutSkill(SkillRecord {
                 id: known.skill.clone(),
                 title: known.title.clone(),
@@ -325,7 +327,7 @@ impl Platform {
                 _ => problem,
             },
         )?;
-        if decision == Decision::Approve {
+        if decision == SuggestionDecision::Approve {
             self.0.book.forget_reading(&known.server_id);
             self.0.sort.notify_one();
         }

@@ -9,13 +9,13 @@ use trunkline_gateway::{Offer, ToolInfo};
 use trunkline_search::{Definition, Model, Server as Words};
 use trunkline_store::{StoreError, ToolSkillsRecord};
 
-use super::book::Known;
+use super::book::ClassifiedTool;
 use super::hear::hex;
-use super::roster::Entry;
+use super::roster::ServerEntry;
 use super::{Platform, clock};
-use crate::health::Phase;
+use crate::health::ConnectionPhase;
 use crate::llm;
-use crate::skills::{Assigned, Described, Source, Taxonomy, fingerprint, judge};
+use crate::skills::{AssignedSkills, Described, SkillSource, Taxonomy, fingerprint, judge};
 
 /// Others may have changed something, and not every store tells.
 const LOOK: Duration = Duration::from_secs(5);
@@ -49,7 +49,7 @@ impl Platform {
         let mut described = HashMap::new();
         for entry in roster.placed() {
             described.insert(entry.id.clone(), self.description(entry));
-            if self.phase(entry) != Phase::Connected {
+            if self.phase(entry) != ConnectionPhase::Connected {
                 continue;
             }
             let Some(offer) = fleet.tools(&entry.id) else { continue };
@@ -81,7 +81,7 @@ impl Platform {
     }
 
     /// All that the skills of a server's tools are made of.
-    fn reading(&self, entry: &Entry, offer: &Offer) -> [u8; 32] {
+    fn reading(&self, entry: &ServerEntry, offer: &Offer) -> [u8; 32] {
         let mut sum = Sha256::new();
         sum.update(self.digest_of(&entry.id, offer));
         sum.update(self.0.book.taxonomy().digest());
@@ -93,7 +93,7 @@ impl Platform {
     }
 
     /// What the operator says about a server, or else what it says itself.
-    fn description(&self, entry: &Entry) -> String {
+    fn description(&self, entry: &ServerEntry) -> String {
         let said = entry.record().map(|record| record.description.as_str());
         let said = said.filter(|text| !text.is_empty()).map(str::to_owned);
         let own = || self.0.fleet.get().and_then(|fleet| fleet.instructions(&entry.id));
@@ -102,7 +102,7 @@ impl Platform {
         text
     }
 
-    async fn sort_server(&self, entry: &Entry, offer: &Offer, digest: [u8; 32]) {
+    async fn sort_server(&self, entry: &ServerEntry, offer: &Offer, digest: [u8; 32]) {
         let kept = self.0.store.tool_skills(&entry.id).await.unwrap_or_default();
         let kept: HashMap<String, ToolSkillsRecord> =
             kept.into_iter().map(|record| (record.original_name.clone(), record)).collect();
@@ -116,22 +116,22 @@ impl Platform {
                 None => self.said_of_the_same(&batch, at).await,
             };
             let is_asked = self.0.settings.llm.is_some();
-            if is_asked && held.as_ref().is_none_or(|held| held.source == Source::Head) {
+            if is_asked && held.as_ref().is_none_or(|held| held.source == SkillSource::Head) {
                 to_ask.push(at);
             }
             let assigned = match held {
                 Some(held) => held,
                 None => {
                     let judged = judged.get(at).cloned();
-                    let none = || Assigned { skills: Vec::new(), source: Source::Head };
+                    let none = || AssignedSkills { skills: Vec::new(), source: SkillSource::Head };
                     let assigned = judged.unwrap_or_else(none);
-                    let print = batch.fingerprint(at, Source::Head);
+                    let print = batch.fingerprint(at, SkillSource::Head);
                     new.push(record_of(&entry.id, &tool.name, print, &assigned));
                     assigned
                 }
             };
             let vector = batch.vectors.get(at).cloned().flatten();
-            known.insert(tool.name.clone(), Known { assigned, vector });
+            known.insert(tool.name.clone(), ClassifiedTool { assigned, vector });
         }
         self.keep_skills(new).await;
         self.0.book.set_server(&entry.id, digest, known);
@@ -141,24 +141,24 @@ impl Platform {
     }
 
     /// What the language model has said of a tool that is the same: it is asked about it once.
-    async fn said_of_the_same(&self, batch: &Batch, at: usize) -> Option<Assigned> {
+    async fn said_of_the_same(&self, batch: &ToolBatch, at: usize) -> Option<AssignedSkills> {
         self.0.settings.llm.as_ref()?;
-        let print = batch.fingerprint(at, Source::Llm);
+        let print = batch.fingerprint(at, SkillSource::Llm);
         let record = self.0.store.tool_skills_made_of(&print).await.ok()??;
-        batch.still(&record, at).filter(|held| held.source == Source::Llm)
+        batch.still(&record, at).filter(|held| held.source == SkillSource::Llm)
     }
 
     /// A server's tools and the skills of each, in the same order. Reading and judging a thousand tools
     /// takes a while: it is done beside the runtime. `None`: it is shutting down.
     pub(super) async fn judged(
         &self,
-        entry: &Entry,
+        entry: &ServerEntry,
         offer: &Offer,
-    ) -> Option<(Batch, Vec<Assigned>)> {
+    ) -> Option<(ToolBatch, Vec<AssignedSkills>)> {
         let (server, description) = (entry.name.clone(), self.description(entry));
         let (taxonomy, offer) = (self.0.book.taxonomy(), offer.clone());
         let judging = self.0.tasks.spawn_blocking(move || {
-            let batch = Batch::of(server, description, &taxonomy, &offer);
+            let batch = ToolBatch::of(server, description, &taxonomy, &offer);
             let judged = judge(&batch.taxonomy, batch.described(), &batch.definitions);
             (batch, judged)
         });
@@ -177,12 +177,12 @@ impl Platform {
 
 /// A tool as its server offers it: judging takes a while, and its list may be another one by then.
 #[derive(Debug, Clone)]
-pub(super) struct Offered {
+pub(super) struct OfferedTool {
     pub(super) name: String,
     definition: Vec<u8>,
 }
 
-impl From<ToolInfo<'_>> for Offered {
+impl From<ToolInfo<'_>> for OfferedTool {
     fn from(tool: ToolInfo<'_>) -> Self {
         Self { name: tool.name.to_owned(), definition: tool.definition.to_vec() }
     }
@@ -190,21 +190,21 @@ impl From<ToolInfo<'_>> for Offered {
 
 /// Tools of one server that are judged together.
 #[derive(Debug, Clone)]
-pub(super) struct Batch {
+pub(super) struct ToolBatch {
     server: String,
     description: String,
     pub(super) taxonomy: Taxonomy,
-    pub(super) tools: Vec<Offered>,
+    pub(super) tools: Vec<OfferedTool>,
     definitions: Vec<Definition>,
     /// The names of the tools' parameters.
     parameters: Vec<Vec<String>>,
     vectors: Vec<Option<trunkline_search::Vector>>,
 }
 
-impl Batch {
+impl ToolBatch {
     fn of(server: String, description: String, taxonomy: &Taxonomy, offer: &Offer) -> Self {
-        let tools: Vec<Offered> = offer.tools().map(Offered::from).collect();
-        let read = |tool: &Offered| Definition {
+        let tools: Vec<OfferedTool> = offer.tools().map(OfferedTool::from).collect();
+        let read = |tool: &OfferedTool| Definition {
             name: tool.name.clone(),
             ..Definition::read(&tool.definition)
         };
@@ -237,20 +237,22 @@ impl Batch {
 
     /// What the skills of a tool are made of by this judge. A language model is asked again when the
     /// tool is another one, not when the taxonomy is: that would cost as much as all of it.
-    pub(super) fn fingerprint(&self, at: usize, source: Source) -> String {
+    pub(super) fn fingerprint(&self, at: usize, source: SkillSource) -> String {
         let definition = self.tools.get(at).map(|tool| &*tool.definition).unwrap_or_default();
         let judge = match source {
-            Source::Llm => "llm".to_owned(),
-            Source::Head | Source::Manual => format!("model {}", hex(&self.taxonomy.digest())),
+            SkillSource::Llm => "llm".to_owned(),
+            SkillSource::Head | SkillSource::Manual => {
+                format!("model {}", hex(&self.taxonomy.digest()))
+            }
         };
         fingerprint(&judge, self.described(), definition)
     }
 
     /// What was kept, if it still holds.
-    fn still(&self, record: &ToolSkillsRecord, at: usize) -> Option<Assigned> {
-        let mut kept = Assigned::read(&record.skills, &record.source)?;
+    fn still(&self, record: &ToolSkillsRecord, at: usize) -> Option<AssignedSkills> {
+        let mut kept = AssignedSkills::read(&record.skills, &record.source)?;
         let there = |id: &str| self.taxonomy.get(id).is_some();
-        if kept.source == Source::Manual {
+        if kept.source == SkillSource::Manual {
             // A skill that was removed is gone; what else the person has said is not.
             kept.skills.retain(|(id, _)| there(id));
             return (!kept.skills.is_empty()).then_some(kept);
@@ -264,7 +266,7 @@ pub(super) fn record_of(
     server: &str,
     tool: &str,
     fingerprint: String,
-    assigned: &Assigned,
+    assigned: &AssignedSkills,
 ) -> ToolSkillsRecord {
     ToolSkillsRecord {
         server_id: server.to_owned(),

@@ -16,12 +16,12 @@ const PAUSE: i64 = 60_000;
 const SOURCES: usize = 1_024;
 
 #[derive(Debug)]
-pub(super) struct Strangers {
+pub(super) struct RejectedLogins {
     audit: Audit,
-    seen: Mutex<Seen>,
+    seen: Mutex<RejectionCounts>,
 }
 
-impl Strangers {
+impl RejectedLogins {
     pub(super) fn new(audit: Audit) -> Self {
         Self { audit, seen: Mutex::default() }
     }
@@ -69,14 +69,14 @@ impl Strangers {
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct RejectionCounts {
     all: u64,
     /// When a record last told of a source (`None`: of all that are not told apart), and how many came since.
     sources: HashMap<Option<IpAddr>, (i64, u64)>,
     known: HashMap<String, i64>,
 }
 
-impl Seen {
+impl RejectionCounts {
     /// How many came from there, if that is to be told now.
     fn count(&mut self, source: IpAddr, now: i64) -> Option<(Option<IpAddr>, u64)> {
         self.all += 1;
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn of_one_source_a_record_tells_once_a_minute_how_many_came() {
-        let mut seen = Seen::default();
+        let mut seen = RejectionCounts::default();
         let (one, other) = (address(1), address(2));
         for (source, at, expected) in [
             (one, 0, Some((Some(one), 1))),
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn many_sources_are_told_of_as_one() {
-        let mut seen = Seen::default();
+        let mut seen = RejectionCounts::default();
         let all = u32::try_from(10 * SOURCES).unwrap();
         let told = (0..all).filter_map(|number| seen.count(address(number), 0));
         assert_eq!(told.count(), SOURCES + 1);
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn of_a_key_that_may_not_speak_mcp_a_record_tells_once_a_minute() {
-        let mut seen = Seen::default();
+        let mut seen = RejectionCounts::default();
         for (who, at, expected) in
             [("a", 0, true), ("a", 1, false), ("b", 2, true), ("a", PAUSE, true)]
         {

@@ -6,14 +6,14 @@ use trunkline_wire::{decode, member};
 
 use super::Platform;
 use super::custom::{GROUP_ID, GROUP_NAME};
-use super::roster::{Entry, Roster};
+use super::roster::{ServerDirectory, ServerEntry};
 use super::show::{no_such_server, no_such_tool, sees};
 use crate::access::{Grants, Principal};
 use crate::api::etag;
 use crate::api::paging::{List, Page, cursor};
 use crate::api::problem::Problem;
 use crate::api::view::{Status, ToolGroup, ToolView, one_tool, server_tools, tool_list};
-use crate::skills::Assigned;
+use crate::skills::AssignedSkills;
 
 /// A page of tools, and the tag it goes by.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ impl Platform {
     }
 
     /// How many tools of these servers the asker may call, with those that are made of others.
-    pub(super) fn all_tools_seen(&self, seen: &[&Entry], asker: &Principal) -> usize {
+    pub(super) fn all_tools_seen(&self, seen: &[&ServerEntry], asker: &Principal) -> usize {
         let grants = asker.grants();
         let own: usize = seen.iter().map(|entry| self.tools_for(entry, grants)).sum();
         own + self.custom_offer(grants).len()
@@ -119,7 +119,7 @@ impl Platform {
     /// the skills of that, to whom, and which part of it.
     fn tag(
         &self,
-        roster: &Roster,
+        roster: &ServerDirectory,
         offers: &[(Shelf<'_>, Option<Offer>)],
         custom: Option<&[CustomInfo]>,
         grants: &Grants,
@@ -149,18 +149,18 @@ impl Platform {
         etag::tag_of(&sum.finalize())
     }
 
-    fn shelf<'a>(&self, entry: &'a Entry) -> Shelf<'a> {
+    fn shelf<'a>(&self, entry: &'a ServerEntry) -> Shelf<'a> {
         let (id, name, status) = (&entry.id, &entry.name, self.status(entry));
         Shelf { id, name, status, is_custom: false }
     }
 
     /// Nothing of a server that is not connected.
-    fn offer(&self, entry: &Entry) -> Option<Offer> {
+    fn offer(&self, entry: &ServerEntry) -> Option<Offer> {
         self.0.fleet.get().filter(|_| entry.wanted).and_then(|fleet| fleet.tools(&entry.id))
     }
 
     /// How many of a server's tools these grants are for.
-    pub(super) fn tools_for(&self, entry: &Entry, grants: &Grants) -> usize {
+    pub(super) fn tools_for(&self, entry: &ServerEntry, grants: &Grants) -> usize {
         shown(&self.shelf(entry), self.offer(entry).as_ref(), grants).len()
     }
 
@@ -169,7 +169,12 @@ impl Platform {
         called_by(&self.roster(), id, server, tool)
     }
 
-    fn group<'a>(&self, roster: &Roster, shelf: Shelf<'a>, tools: &[ToolInfo<'a>]) -> Group<'a> {
+    fn group<'a>(
+        &self,
+        roster: &ServerDirectory,
+        shelf: Shelf<'a>,
+        tools: &[ToolInfo<'a>],
+    ) -> Group<'a> {
         let named = tools.iter().copied().map(|tool| Named {
             id: format!("{}/{}", shelf.id, tool.name),
             name: called_by(roster, shelf.id, shelf.name, tool.name),
@@ -183,7 +188,7 @@ impl Platform {
     }
 }
 
-fn called_by(roster: &Roster, id: &str, server: &str, tool: &str) -> String {
+fn called_by(roster: &ServerDirectory, id: &str, server: &str, tool: &str) -> String {
     if id == GROUP_ID {
         return tool.to_owned();
     }
@@ -227,7 +232,7 @@ struct Named<'a> {
     id: String,
     name: String,
     description: Option<String>,
-    assigned: Option<Assigned>,
+    assigned: Option<AssignedSkills>,
     tool: ToolInfo<'a>,
 }
 

@@ -3,7 +3,7 @@
 use sha2::{Digest as _, Sha256};
 use trunkline_search::{Classifier, Definition, Model, Server, Tool};
 
-use super::{Assigned, MOST_SKILLS, Source, Taxonomy};
+use super::{AssignedSkills, MOST_SKILLS, SkillSource, Taxonomy};
 
 /// A server, as far as its tools are judged by it.
 #[derive(Debug, Clone, Copy)]
@@ -18,8 +18,12 @@ const NEAR: f32 = 0.45;
 
 /// The skills of a server's tools, in their order. Judged together: what a server is about is seen in
 /// all of them. A tool that says nothing has none.
-pub fn judge(taxonomy: &Taxonomy, server: Described<'_>, tools: &[Definition]) -> Vec<Assigned> {
-    let none = || Assigned { skills: Vec::new(), source: Source::Head };
+pub fn judge(
+    taxonomy: &Taxonomy,
+    server: Described<'_>,
+    tools: &[Definition],
+) -> Vec<AssignedSkills> {
+    let none = || AssignedSkills { skills: Vec::new(), source: SkillSource::Head };
     let (Ok(model), Ok(classifier)) = (Model::embedded(), Classifier::embedded()) else {
         return tools.iter().map(|_| none()).collect();
     };
@@ -46,7 +50,7 @@ pub fn judge(taxonomy: &Taxonomy, server: Described<'_>, tools: &[Definition]) -
             skills.extend(near.filter(|(_, cosine)| *cosine >= NEAR));
             skills.sort_by(|a, b| b.1.total_cmp(&a.1));
             skills.truncate(MOST_SKILLS);
-            Assigned { skills, ..none() }
+            AssignedSkills { skills, ..none() }
         })
         .collect()
 }

@@ -11,7 +11,7 @@ use crate::api::problem::{Kind, Problem};
 use crate::api::route::{Access, Method, Route};
 use crate::api::router::Params;
 use crate::issuer::IssuerKeys;
-use crate::keys::By;
+use crate::keys::Actor;
 use crate::platform::{Platform, now};
 
 pub(super) async fn admitted(
@@ -65,7 +65,7 @@ pub(super) fn allowed(
         let is_change = (route.method != Method::Get).then_some(needed.name());
         if let Some(action) = route.audit_action().or(is_change) {
             let address = peer.ip().to_string();
-            let by = By { principal, address: Some(&address), request_id: None };
+            let by = Actor { principal, address: Some(&address), request_id: None };
             platform.refused(action, server_in(route, params), &refusal.to_string(), by);
         }
         return Err(refusal);

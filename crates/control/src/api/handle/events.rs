@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use trunkline_gateway::{WebReply, WebStream};
 
 use super::Asked;
-use crate::platform::{Told, now, sees};
+use crate::platform::{NumberedEvent, now, sees};
 
 /// How often the clock is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -71,7 +71,7 @@ async fn over(end: Option<u64>) {
     }
 }
 
-fn tell(stream: &WebStream, (number, news): &Told) -> bool {
+fn tell(stream: &WebStream, (number, news): &NumberedEvent) -> bool {
     let (name, json) = (news.name(), news.json());
     stream.write(format!("id: {number}\nevent: {name}\ndata: {json}\n\n").as_bytes())
 }

@@ -1,4 +1,4 @@
-//! Keys, who asks, and the audit log.
+//! Keys, and who asks.
 
 use serde_json::json;
 
@@ -10,17 +10,18 @@ use crate::api::fault::{Fault, Pointer};
 use crate::api::input::NewKey;
 use crate::api::paging::{self, List, cursor};
 use crate::api::problem::{Kind, Problem};
-use crate::api::view::MeView;
-use crate::audit as log;
-use crate::keys::KeysError;
+use crate::api::view::{KeyView, MeView};
+use crate::keys::{self, KeyInfo, KeysError};
 use crate::platform::now;
 
 pub(super) async fn create(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let new = NewKey::read(&asked.body(), now())?;
+    let NewKey { name, role, tools, expires_at } = new;
+    let new = keys::NewKey { name, role, tools, expires_at };
     let created = asked.platform.keys().create(&new, asked.by(), now()).await;
     let created = created.map_err(|error| problem(&error))?;
-    let view = created.info.view();
+    let view = key_view(&created.info);
     let place = format!("{PREFIX}/keys/{}", view.id);
     Ok(Answer::json(201, &view.created(created.secret.expose())).header("Location", place))
 }
@@ -31,8 +32,8 @@ pub(super) async fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let listed = asked.platform.keys().list(after, page.limit).await;
     let (keys, total) = listed.map_err(|error| problem(&error))?;
     let full = keys.len() == page.limit;
-    let next = keys.last().filter(|_| full).map(|key| cursor(List::Keys, key.view().id));
-    let keys: Vec<_> = keys.iter().map(|key| key.view().json()).collect();
+    let next = keys.last().filter(|_| full).map(|key| cursor(List::Keys, &key.id));
+    let keys: Vec<_> = keys.iter().map(|key| key_view(key).json()).collect();
     Ok(Answer::json(200, &json!({"keys": keys, "total": total, "next_cursor": next})))
 }
 
@@ -69,11 +70,17 @@ pub(super) fn me(asked: &Asked<'_>) -> Result<Answer, Problem> {
     Ok(Answer::json(200, &me.json()))
 }
 
-pub(super) async fn audit(asked: &Asked<'_>) -> Result<Answer, Problem> {
-    let (query, page) = paging::query(asked.route, asked.raw_query(), List::Audit)?;
-    let records = log::page(asked.platform.store(), &query, &page).await;
-    let records = records.map_err(|error| crate::platform::store_problem(&error))?;
-    Ok(Answer::json(200, &records))
+fn key_view(key: &KeyInfo) -> KeyView<'_> {
+    KeyView {
+        id: &key.id,
+        name: &key.name,
+        role: &key.role,
+        tools: key.tools.as_deref(),
+        created_at: key.created_at,
+        expires_at: key.expires_at,
+        last_used_at: key.last_used_at,
+        revoked_at: key.revoked_at,
+    }
 }
 
 fn problem(error: &KeysError) -> Problem {

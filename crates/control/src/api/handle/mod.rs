@@ -3,6 +3,7 @@
 
 mod admit;
 mod answer;
+mod audit;
 mod events;
 mod figures;
 mod inside;
@@ -27,7 +28,7 @@ use super::route::{Operation, Route};
 use super::router::{Found, Params, find};
 use super::{docs, openapi, query};
 use crate::access::Principal;
-use crate::keys::By;
+use crate::keys::Actor;
 use crate::metrics;
 use crate::platform::{Platform, now};
 
@@ -143,7 +144,7 @@ async fn dispatch(asked: &Asked<'_>) -> Result<Answer, Problem> {
         Operation::CallTool => tools::call(asked).await,
         Operation::SearchTools => search::search(asked).await,
         Operation::Skills(of) => skills::answer(asked, of).await,
-        Operation::ListAudit => keys::audit(asked).await,
+        Operation::ListAudit => audit::list(asked).await,
         Operation::CreateKey => keys::create(asked).await,
         Operation::ListKeys => keys::list(asked).await,
         Operation::RevokeKey => keys::revoke(asked).await,
@@ -188,8 +189,8 @@ fn text(asked: &Asked<'_>) -> Result<Answer, Problem> {
 }
 
 impl Asked<'_> {
-    fn by(&self) -> By<'_> {
-        By { principal: &self.principal, address: Some(&self.address), request_id: None }
+    fn by(&self) -> Actor<'_> {
+        Actor { principal: &self.principal, address: Some(&self.address), request_id: None }
     }
 
     fn id(&self) -> &str {

@@ -7,7 +7,7 @@ use crate::api::paging::{self, List};
 use crate::api::problem::Problem;
 use crate::api::query;
 use crate::api::route::Operation;
-use crate::platform::{Removal, Written};
+use crate::platform::{Removal, SecretWrite};
 
 pub(super) async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
     match asked.route.operation {
@@ -28,8 +28,8 @@ async fn put(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let new = PutSecret::read(&asked.body())?;
     let (written, shown) = asked.platform.put_secret(name(asked), &new.value, asked.by()).await?;
     let status = match written {
-        Written::New => 201,
-        Written::Again => 200,
+        SecretWrite::New => 201,
+        SecretWrite::Again => 200,
     };
     Ok(Answer::json(status, &shown))
 }

@@ -7,7 +7,7 @@ use crate::api::paging::{self, List};
 use crate::api::problem::Problem;
 use crate::api::query;
 use crate::api::route::SkillOperation;
-use crate::platform::Decision;
+use crate::platform::SuggestionDecision;
 
 pub(super) async fn answer(
     asked: &Asked<'_>,
@@ -18,8 +18,8 @@ pub(super) async fn answer(
         SkillOperation::PutSkill => put(asked).await,
         SkillOperation::DeleteSkill => delete(asked).await,
         SkillOperation::ListSuggestions => suggestions(asked).await,
-        SkillOperation::ApproveSuggestion => decide(asked, Decision::Approve).await,
-        SkillOperation::RejectSuggestion => decide(asked, Decision::Reject).await,
+        SkillOperation::ApproveSuggestion => decide(asked, SuggestionDecision::Approve).await,
+        SkillOperation::RejectSuggestion => decide(asked, SuggestionDecision::Reject).await,
         SkillOperation::GetToolSkills => of_tool(asked),
         SkillOperation::SetToolSkills => set(asked).await,
         SkillOperation::ClearToolSkills => clear(asked).await,
@@ -51,7 +51,7 @@ async fn suggestions(asked: &Asked<'_>) -> Result<Answer, Problem> {
     Ok(Answer::json(200, &asked.platform.suggestions(query.text("state"), &page).await?))
 }
 
-async fn decide(asked: &Asked<'_>, decision: Decision) -> Result<Answer, Problem> {
+async fn decide(asked: &Asked<'_>, decision: SuggestionDecision) -> Result<Answer, Problem> {
     asked.no_query()?;
     let shown = asked.platform.decide_suggestion(asked.id(), decision, asked.by()).await?;
     Ok(Answer::json(200, &shown))

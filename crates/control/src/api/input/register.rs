@@ -12,9 +12,9 @@ use crate::api::problem::Problem;
 use crate::api::shape::{
     Case, Field, Form, Map, Object, Shape, Text, Variants, Words, optional, required, text,
 };
+pub use crate::secrets::SECRET_SHOWN;
 
 /// How secrets are shown; nobody can mean it as a value.
-pub const SECRET_SHOWN: &str = "***";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransportType {

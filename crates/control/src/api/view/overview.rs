@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::health::{FAILED_DOC, TOOL_ERRORS_DOC};
 use super::{MOMENT, Status, moment};
 use crate::api::shape::{Field, Object, Shape, any_text, count, required};
-use crate::health::Summary;
+use crate::health::WindowSummary;
 
 #[derive(Debug)]
 pub struct OverviewView<'a> {
@@ -13,7 +13,7 @@ pub struct OverviewView<'a> {
     pub tools: usize,
     pub seconds: u32,
     pub calls_per_minute: u64,
-    pub lately: &'a Summary,
+    pub lately: &'a WindowSummary,
     pub open_calls: usize,
     pub waiting_calls: usize,
     pub restarts: u64,
@@ -198,7 +198,8 @@ mod tests {
 
     #[test]
     fn an_overview_has_its_shape() {
-        let summary = Summary { calls: 4, tool_errors: 1, p50: Some(1.0), ..Summary::default() };
+        let summary =
+            WindowSummary { calls: 4, tool_errors: 1, p50: Some(1.0), ..WindowSummary::default() };
         let context = [ContextView { client: None, title: "Any client", tools: 2, bytes: 401 }];
         let series = [PieceView {
             at: 0,

@@ -7,7 +7,7 @@ use super::add;
 use super::skill::{ASSIGNED, IS_CLASSIFIED, skill_members};
 use super::status::STATUSES;
 use crate::api::shape::{Case, Object, Shape, Words, any_text, count, optional, required};
-use crate::skills::Assigned;
+use crate::skills::AssignedSkills;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundView<'a> {
@@ -19,7 +19,7 @@ pub struct FoundView<'a> {
     pub score: f32,
     pub server: (&'a str, &'a str, Status),
     /// `None`: it was not judged yet.
-    pub assigned: Option<&'a Assigned>,
+    pub assigned: Option<&'a AssignedSkills>,
 }
 
 impl FoundView<'_> {
@@ -125,12 +125,12 @@ pub static FOUND_LIST: Object = Object::answer(
 mod tests {
     use super::*;
     use crate::api::view::tests::assert_fits;
-    use crate::skills::Source;
+    use crate::skills::SkillSource;
 
     #[test]
     fn what_is_found_has_its_shape() {
         let skills = vec![("issue_tracking".to_owned(), 0.8)];
-        let assigned = Assigned { skills, source: Source::Head };
+        let assigned = AssignedSkills { skills, source: SkillSource::Head };
         let view = FoundView {
             id: "s/create_issue",
             name: "github-mcp.create_issue",

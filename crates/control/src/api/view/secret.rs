@@ -4,18 +4,18 @@ use serde_json::{Value, json};
 
 use super::{MOMENT, NEXT_CURSOR, moment};
 use crate::api::shape::{Object, Shape, any_text, count, required};
-use crate::secrets::{NamedSecret, User};
+use crate::secrets::{NamedSecret, SecretUser};
 
 /// `used_by` is `None` where nobody can tell: the store is locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SecretView<'a> {
     pub secret: &'a NamedSecret,
-    pub used_by: Option<&'a [User]>,
+    pub used_by: Option<&'a [SecretUser]>,
 }
 
 impl SecretView<'_> {
     pub fn json(&self) -> Value {
-        let user = |user: &User| json!({"id": user.id, "name": user.name});
+        let user = |user: &SecretUser| json!({"id": user.id, "name": user.name});
         json!({
             "name": self.secret.name,
             "updated_at": moment(self.secret.updated_at),
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn secrets_have_their_shape() {
         let [id, name] = ["1", "github"].map(str::to_owned);
-        let users = [User { id, name }];
+        let users = [SecretUser { id, name }];
         for (updated_by, used_by) in [(Some("ci".to_owned()), Some(&users[..])), (None, None)] {
             let secret = NamedSecret { name: "db".to_owned(), updated_at: 0, updated_by };
             let view = SecretView { secret: &secret, used_by };

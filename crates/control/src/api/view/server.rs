@@ -10,6 +10,7 @@ use super::status::STATUSES;
 use super::{MOMENT, NEXT_CURSOR, Status, moment};
 use crate::api::input::{OAuthClient, SECRET_SHOWN, TRANSPORTS, TransportType};
 use crate::api::shape::{Case, Object, Shape, Words, any_text, count, optional, required};
+pub use crate::secrets::shown_url;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
@@ -156,18 +157,6 @@ pub fn shown_config(transport: &Transport) -> Value {
             json!({"url": shown_url(url), "headers": hidden(headers)})
         }
     }
-}
-
-pub fn shown_url(url: &str) -> String {
-    let Some((address, query)) = url.split_once('?') else { return url.to_owned() };
-    let hidden = |pair: &str| match pair.split_once('=') {
-        Some((name, _)) => format!("{name}={SECRET_SHOWN}"),
-        // A lone word may be a key as well.
-        None if pair.is_empty() => String::new(),
-        None => SECRET_SHOWN.to_owned(),
-    };
-    let query: Vec<_> = query.split('&').map(hidden).collect();
-    format!("{address}?{}", query.join("&"))
 }
 
 static SOURCES: Words = Words { known: &["file", "api"], case: Case::AsWritten };

@@ -6,7 +6,7 @@ use trunkline_store::SuggestionRecord;
 use super::search::rounded;
 use super::{MOMENT, NEXT_CURSOR, add, moment, moment_or_null};
 use crate::api::shape::{Object, Shape, any_text, count, optional, required};
-use crate::skills::{Assigned, Skill};
+use crate::skills::{AssignedSkills, Skill};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct SkillView<'a> {
@@ -45,7 +45,7 @@ pub struct ToolSkillsView<'a> {
     pub id: &'a str,
     pub name: &'a str,
     /// `None`: it was not judged yet.
-    pub assigned: Option<&'a Assigned>,
+    pub assigned: Option<&'a AssignedSkills>,
 }
 
 impl ToolSkillsView<'_> {
@@ -63,12 +63,12 @@ pub(super) const IS_CLASSIFIED: &str =
     "False: it could not be classified. Null: that was not tried yet.";
 
 /// What a tool's skills are, in the words of 003, and how sure each is.
-pub fn skill_members(assigned: Option<&Assigned>) -> [(&'static str, Value); 4] {
+pub fn skill_members(assigned: Option<&AssignedSkills>) -> [(&'static str, Value); 4] {
     [
-        ("skill_ids", assigned.map(Assigned::ids).unwrap_or_default().into()),
-        ("primary_skill_id", assigned.and_then(Assigned::primary).into()),
-        ("is_classified", assigned.map(Assigned::is_classified).into()),
-        ("skills", assigned.map_or_else(|| json!([]), Assigned::json)),
+        ("skill_ids", assigned.map(AssignedSkills::ids).unwrap_or_default().into()),
+        ("primary_skill_id", assigned.and_then(AssignedSkills::primary).into()),
+        ("is_classified", assigned.map(AssignedSkills::is_classified).into()),
+        ("skills", assigned.map_or_else(|| json!([]), AssignedSkills::json)),
     ]
 }
 
@@ -169,7 +169,7 @@ pub static SUGGESTION_LIST: Object = Object::answer(
 mod tests {
     use super::*;
     use crate::api::view::tests::assert_fits;
-    use crate::skills::Source;
+    use crate::skills::SkillSource;
 
     #[test]
     fn skills_have_their_shapes() {
@@ -182,7 +182,8 @@ mod tests {
         let view =
             SkillView { skill: &skill, tools: 2, primary: 1, made_at: 0, similarity: Some(-0.25) };
         assert_fits(&view.json().to_string(), &Shape::Object(&SKILL));
-        let assigned = Assigned { skills: vec![("a".to_owned(), 0.4)], source: Source::Llm };
+        let assigned =
+            AssignedSkills { skills: vec![("a".to_owned(), 0.4)], source: SkillSource::Llm };
         for (assigned, expected) in [(None, Value::Null), (Some(&assigned), true.into())] {
             let view = ToolSkillsView { id: "s/t", name: "s.t", assigned };
             assert_fits(&view.json().to_string(), &Shape::Object(&TOOL_SKILLS));

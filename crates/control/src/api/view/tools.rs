@@ -6,7 +6,7 @@ use super::skill::{ASSIGNED, IS_CLASSIFIED, skill_members};
 use super::status::STATUSES;
 use super::{NEXT_CURSOR, Status};
 use crate::api::shape::{Object, Shape, any_text, count, optional, required};
-use crate::skills::Assigned;
+use crate::skills::AssignedSkills;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolView<'a> {
@@ -19,7 +19,7 @@ pub struct ToolView<'a> {
     pub input_schema: Option<&'a [u8]>,
     pub annotations: Option<&'a [u8]>,
     /// `None`: they are not known (yet).
-    pub assigned: Option<&'a Assigned>,
+    pub assigned: Option<&'a AssignedSkills>,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -1,4 +1,4 @@
-//! `Wards`: what is known of every server's health, fed by calls and checks.
+//! `HealthTable`: what is known of every server's health, fed by calls and checks.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -8,9 +8,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::check::Checkup;
-use super::judge::{Phase, Reason, Rules, Signals, health, judge};
-use super::window::{Ended, Piece, SPAN, Summary, Window, minutes, pieces, together};
-use crate::api::view::{HealthView, Status, WindowView};
+use super::judge::{ConnectionPhase, DegradedReason, HealthRules, HealthSignals, health, judge};
+use super::status::{HealthStatus, ServerStatus as Status};
+use super::window::{
+    CallQuality, SPAN, SlidingWindow, WindowSlice, WindowSummary, minutes, pieces, together,
+};
 
 /// A busy server is judged this often between its checks.
 const JUDGED_EVERY: Duration = Duration::from_secs(1);
@@ -21,42 +23,42 @@ const RESTART_SPAN: Duration = Duration::from_secs(600);
 const MOST_RESTARTS: usize = 1_000;
 
 #[derive(Debug)]
-pub struct Wards {
-    rules: Rules,
+pub struct HealthTable {
+    rules: HealthRules,
     start: Instant,
-    wards: Mutex<HashMap<String, Case>>,
+    wards: Mutex<HashMap<String, TrackedServer>>,
     /// Counts changes of any server's status.
     changes: watch::Sender<u64>,
 }
 
 #[derive(Debug)]
-struct Case {
-    phase: Phase,
-    window: Window,
+struct TrackedServer {
+    phase: ConnectionPhase,
+    window: SlidingWindow,
     failures: u32,
     last_check: Option<i64>,
     /// What the last failed check and the last call that ended in an error said, and when.
-    failed_check: Option<Trouble>,
-    failed_call: Option<Trouble>,
+    failed_check: Option<Incident>,
+    failed_call: Option<Incident>,
     /// When it came back after it had gone, the oldest first.
     restarts: VecDeque<Instant>,
     /// All of them, also those that are not remembered any more.
     times_back: u32,
     status: Status,
-    reason: Option<Reason>,
+    reason: Option<DegradedReason>,
     judged: Instant,
 }
 
 /// Something that went wrong; `at` in milliseconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
+pub struct Incident {
     pub at: i64,
     pub what: String,
 }
 
 /// What a check has made of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Checked {
+pub struct CheckOutcome {
     pub before: Status,
     pub status: Status,
     /// Checks that have failed since the last good one.
@@ -65,39 +67,93 @@ pub struct Checked {
 
 /// How a server does.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ward {
+pub struct ServerHealth {
     pub status: Status,
-    pub health: HealthView,
-    pub window: WindowView,
+    pub health: Health,
+    pub window: WindowTotals,
     pub p99: Option<f64>,
     /// Why it is connected and not well, with the last thing that went wrong.
-    pub reason: Option<(Reason, Option<Trouble>)>,
+    pub reason: Option<(DegradedReason, Option<Incident>)>,
     /// The last call that ended in an error.
-    pub failed_call: Option<Trouble>,
+    pub failed_call: Option<Incident>,
     /// How often it came back after it had run and gone, since Trunkline knows it.
     pub times_back: u32,
 }
 
-/// What several servers did over the last minutes, together.
+/// How a server does, in short.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Lately {
-    pub summary: Summary,
-    /// The oldest first, with how long ago each began.
-    pub pieces: Vec<(Duration, Piece)>,
-    /// Likewise, of the last hour: a minute each.
-    pub minutes: Vec<(Duration, Piece)>,
+pub struct Health {
+    pub status: HealthStatus,
+    pub last_check: Option<i64>,
+    /// Of the last five minutes.
+    pub calls: u64,
+    pub failed_calls: u64,
+    pub tool_errors: u64,
+    /// Of calls, in milliseconds.
+    pub p50: Option<f64>,
+    pub p95: Option<f64>,
+    /// Of checks, in milliseconds.
+    pub check_p50: Option<f64>,
+    pub check_p95: Option<f64>,
+    /// From 0 to 1.
+    pub error_rate: Option<f64>,
+    pub consecutive_failures: u32,
+    /// In the last ten minutes.
+    pub restarts: usize,
 }
 
-impl Wards {
-    pub fn new(rules: Rules) -> Self {
+impl Health {
+    /// Of a server that nothing is known about.
+    pub const UNKNOWN: Self = Self {
+        status: HealthStatus::Unknown,
+        last_check: None,
+        calls: 0,
+        failed_calls: 0,
+        tool_errors: 0,
+        p50: None,
+        p95: None,
+        check_p50: None,
+        check_p95: None,
+        error_rate: None,
+        consecutive_failures: 0,
+        restarts: 0,
+    };
+}
+
+/// What a server did over the last minutes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WindowTotals {
+    pub seconds: u32,
+    pub checks: u64,
+    pub failed_checks: u64,
+    pub calls: u64,
+    pub failed_calls: u64,
+    pub tool_errors: u64,
+    pub p50: Option<f64>,
+    pub p95: Option<f64>,
+    pub error_rate: Option<f64>,
+}
+
+/// What several servers did over the last minutes, together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecentActivity {
+    pub summary: WindowSummary,
+    /// The oldest first, with how long ago each began.
+    pub pieces: Vec<(Duration, WindowSlice)>,
+    /// Likewise, of the last hour: a minute each.
+    pub minutes: Vec<(Duration, WindowSlice)>,
+}
+
+impl HealthTable {
+    pub fn new(rules: HealthRules) -> Self {
         let (changes, _) = watch::channel(0);
         Self { rules, start: Instant::now(), wards: Mutex::new(HashMap::new()), changes }
     }
 
     /// What has become of its connection. With a new connection old failures do not count.
-    pub fn set_phase(&self, server_id: &str, phase: Phase) {
+    pub fn set_phase(&self, server_id: &str, phase: ConnectionPhase) {
         self.with(server_id, |case, _| {
-            if phase == Phase::Connected && case.phase != phase {
+            if phase == ConnectionPhase::Connected && case.phase != phase {
                 case.failures = 0;
             }
             case.phase = phase;
@@ -120,15 +176,15 @@ impl Wards {
     pub fn call_ended(
         &self,
         server_id: &str,
-        ended: Ended,
+        ended: CallQuality,
         took: Duration,
-        trouble: impl FnOnce() -> Trouble,
+        trouble: impl FnOnce() -> Incident,
     ) {
         let now = Instant::now();
         let mut wards = self.wards.lock();
         let Some(case) = wards.get_mut(server_id) else { return };
         case.window.call(now - self.start, ended, took);
-        if ended != Ended::Well {
+        if ended != CallQuality::Well {
             case.failed_call = Some(trouble());
         }
         if now < case.judged + JUDGED_EVERY {
@@ -140,26 +196,26 @@ impl Wards {
     }
 
     /// `at` in milliseconds since 1970. Nothing becomes of a server that is forgotten.
-    pub fn checked(&self, server_id: &str, checkup: &Checkup, at: i64) -> Option<Checked> {
+    pub fn checked(&self, server_id: &str, checkup: &Checkup, at: i64) -> Option<CheckOutcome> {
         let now = Instant::now();
         let mut wards = self.wards.lock();
         let case = wards.get_mut(server_id)?;
         case.window.check(now - self.start, checkup.ok, checkup.took);
         case.failures = if checkup.ok { 0 } else { case.failures.saturating_add(1) };
         if let Some(detail) = checkup.detail.clone().filter(|_| !checkup.ok) {
-            case.failed_check = Some(Trouble { at, what: detail });
+            case.failed_check = Some(Incident { at, what: detail });
         }
         case.last_check = Some(at);
         let before = case.status;
         let changed = self.verdict(case, now);
-        let checked = Checked { before, status: case.status, failures: case.failures };
+        let checked = CheckOutcome { before, status: case.status, failures: case.failures };
         drop(wards);
         self.tell(changed);
         Some(checked)
     }
 
     /// None of a server that was never heard of.
-    pub fn ward(&self, server_id: &str) -> Option<Ward> {
+    pub fn of_server(&self, server_id: &str) -> Option<ServerHealth> {
         let now = Instant::now();
         let mut wards = self.wards.lock();
         let case = wards.get_mut(server_id)?;
@@ -172,15 +228,18 @@ impl Wards {
     }
 
     /// What these servers did together.
-    pub fn lately<'a>(&self, server_ids: impl IntoIterator<Item = &'a str>) -> Lately {
+    pub fn recent_activity<'a>(
+        &self,
+        server_ids: impl IntoIterator<Item = &'a str>,
+    ) -> RecentActivity {
         let wards = self.wards.lock();
         let now = self.start.elapsed();
         let windows = server_ids.into_iter().filter_map(|id| wards.get(id));
-        let windows: Vec<&Window> = windows.map(|case| &case.window).collect();
-        let aged = |pieces: Vec<Piece>| {
+        let windows: Vec<&SlidingWindow> = windows.map(|case| &case.window).collect();
+        let aged = |pieces: Vec<WindowSlice>| {
             pieces.into_iter().map(|piece| (now.saturating_sub(piece.start), piece)).collect()
         };
-        Lately {
+        RecentActivity {
             summary: together(&windows, now),
             pieces: aged(pieces(&windows, now)),
             minutes: aged(minutes(&windows, now)),
@@ -206,12 +265,12 @@ impl Wards {
         self.changes.subscribe()
     }
 
-    fn with(&self, server_id: &str, act: impl FnOnce(&mut Case, Duration)) {
+    fn with(&self, server_id: &str, act: impl FnOnce(&mut TrackedServer, Duration)) {
         let now = Instant::now();
         let mut wards = self.wards.lock();
-        let case = wards.entry(server_id.to_owned()).or_insert_with(|| Case {
-            phase: Phase::Disconnected,
-            window: Window::default(),
+        let case = wards.entry(server_id.to_owned()).or_insert_with(|| TrackedServer {
+            phase: ConnectionPhase::Disconnected,
+            window: SlidingWindow::default(),
             failures: 0,
             last_check: None,
             failed_check: None,
@@ -228,7 +287,7 @@ impl Wards {
         self.tell(changed);
     }
 
-    fn verdict(&self, case: &mut Case, now: Instant) -> bool {
+    fn verdict(&self, case: &mut TrackedServer, now: Instant) -> bool {
         while case.restarts.front().is_some_and(|at| *at + RESTART_SPAN < now) {
             case.restarts.pop_front();
         }
@@ -247,11 +306,11 @@ impl Wards {
         }
     }
 
-    fn shown(&self, case: &Case, summary: &Summary) -> Ward {
+    fn shown(&self, case: &TrackedServer, summary: &WindowSummary) -> ServerHealth {
         let status = health(case.status, summary.checks, &case.signals(summary), &self.rules);
-        Ward {
+        ServerHealth {
             status: case.status,
-            health: HealthView {
+            health: Health {
                 status,
                 last_check: case.last_check,
                 calls: summary.calls,
@@ -265,7 +324,7 @@ impl Wards {
                 consecutive_failures: case.failures,
                 restarts: case.restarts.len(),
             },
-            window: WindowView {
+            window: WindowTotals {
                 seconds: u32::try_from(SPAN.as_secs()).unwrap_or(u32::MAX),
                 checks: summary.checks,
                 failed_checks: summary.failed_checks,
@@ -284,9 +343,9 @@ impl Wards {
     }
 }
 
-impl Case {
-    fn signals(&self, summary: &Summary) -> Signals {
-        Signals {
+impl TrackedServer {
+    fn signals(&self, summary: &WindowSummary) -> HealthSignals {
+        HealthSignals {
             phase: self.phase,
             failures: self.failures,
             calls: summary.calls,
@@ -294,16 +353,16 @@ impl Case {
             tool_errors: summary.tool_errors,
             p95: summary.p95,
             restarts: self.restarts.len(),
-            was_degraded: matches!(self.reason, Some(Reason::Errors { .. })),
+            was_degraded: matches!(self.reason, Some(DegradedReason::Errors { .. })),
         }
     }
 
     /// The last thing that went wrong of what the reason counts.
-    fn trouble(&self, reason: Reason) -> Option<Trouble> {
+    fn trouble(&self, reason: DegradedReason) -> Option<Incident> {
         match reason {
-            Reason::Checks { .. } => self.failed_check.clone(),
-            Reason::Errors { .. } => self.failed_call.clone(),
-            Reason::Restarts { .. } | Reason::Slow { .. } => None,
+            DegradedReason::Checks { .. } => self.failed_check.clone(),
+            DegradedReason::Errors { .. } => self.failed_call.clone(),
+            DegradedReason::Restarts { .. } | DegradedReason::Slow { .. } => None,
         }
     }
 }

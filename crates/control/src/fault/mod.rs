@@ -1,20 +1,23 @@
-//! One thing that is wrong with a request: where it stands, what is wrong, what to write instead.
+//! The mistakes of a request, each with its place, and the problems that services report.
 
-use serde_json::{Map, Value};
+mod problem;
 
-/// More are not listed: whoever has made so many will not read on.
+pub use problem::{About, Problem, ProblemKind};
+
+/// Mistakes that are listed; a caller with more of them starts with these.
 pub const MOST_FAULTS: usize = 50;
 
-/// Never quotes a value: it may be a secret.
+/// One mistake of a request: its place, what is wrong, what to write instead. Never quotes a value: it may
+/// be a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    pub place: Place,
+    pub place: FaultPlace,
     pub message: String,
     pub hint: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum FaultPlace {
     Body(Pointer),
     Query(String),
     Header(&'static str),
@@ -22,31 +25,16 @@ pub enum Place {
 
 impl Fault {
     pub fn at(pointer: &Pointer, message: impl Into<String>) -> Self {
-        Self { place: Place::Body(pointer.clone()), message: message.into(), hint: None }
+        Self { place: FaultPlace::Body(pointer.clone()), message: message.into(), hint: None }
     }
 
     pub fn parameter(name: &str, message: impl Into<String>) -> Self {
-        Self { place: Place::Query(name.to_owned()), message: message.into(), hint: None }
+        Self { place: FaultPlace::Query(name.to_owned()), message: message.into(), hint: None }
     }
 
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
-    }
-
-    pub fn json(&self) -> Value {
-        let (key, value) = match &self.place {
-            Place::Body(pointer) => ("pointer", pointer.as_str()),
-            Place::Query(name) => ("parameter", name.as_str()),
-            Place::Header(name) => ("header", *name),
-        };
-        let mut members = Map::new();
-        members.insert(key.to_owned(), value.into());
-        members.insert("message".to_owned(), self.message.as_str().into());
-        if let Some(hint) = &self.hint {
-            members.insert("hint".to_owned(), hint.as_str().into());
-        }
-        Value::Object(members)
     }
 }
 
@@ -90,18 +78,5 @@ mod tests {
         ] {
             assert_eq!(pointer.as_str(), expected);
         }
-    }
-
-    #[test]
-    fn a_fault_says_where_it_stands() {
-        let fault = Fault::at(&Pointer::root().key("name"), "is too long").hint("shorten it");
-        assert_eq!(
-            fault.json().to_string(),
-            r#"{"pointer":"/name","message":"is too long","hint":"shorten it"}"#
-        );
-        assert_eq!(
-            Fault::parameter("limit", "is no number").json().to_string(),
-            r#"{"parameter":"limit","message":"is no number"}"#
-        );
     }
 }
