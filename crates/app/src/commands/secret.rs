@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::json;
 use trunkline_control::api::time;
 use trunkline_control::api::view::SecretView;
-use trunkline_control::platform::{Removal, SecretWrite, StoreSecrets};
 use trunkline_control::secrets::{NamedSecret, SecretUser};
+use trunkline_control::services::{Removal, SecretWrite, StoreSecrets};
 use zeroize::Zeroizing;
 
 use super::maintain::{Outcome, with};

@@ -117,7 +117,10 @@ impl Audit {
             backlog.keep(unwritten);
         }
         if left > 0 {
-            tracing::error!(records = left, "audit records could not be written before the end");
+            tracing::error!(
+                records = left,
+                "these audit records were not written before the end: the store did not answer"
+            );
         }
         left
     }
@@ -159,7 +162,7 @@ async fn insist(shared: &Shared, log: &dyn AuditLog, batch: Vec<NewAudit>) -> bo
     while let Err(error) = attempt.append(log, &batch).await {
         let before = shared.trouble.lock().replace(error.to_string());
         if before.is_none() {
-            tracing::error!(%error, "audit records cannot be written; they wait");
+            tracing::error!(%error, "audit records cannot be written to the store; they wait in memory until it answers");
         }
         if let Some(backlog) = &shared.backlog {
             backlog.keep(shared.queue.lock().unwritten());

@@ -136,8 +136,8 @@ impl Embeddings {
             Err(Trouble { why, .. }) => {
                 if state.trouble.is_none() {
                     tracing::warn!(
-                        "the embedding endpoint is of no use: {why}; the model in the program is \
-                         used until it is"
+                        "the embedding endpoint is of no use: {why}; the built-in model is used \
+                         until it answers (see --embed-url)"
                     );
                 }
                 let pause = PAUSE.saturating_mul(1 << state.failures.min(6)).min(LONGEST_PAUSE);

@@ -127,7 +127,10 @@ impl Checker {
             detail: checkup.detail,
         };
         if self.samples.try_send(sample).is_err() {
-            tracing::debug!(server = checking.server_id, "a health sample is not kept");
+            tracing::debug!(
+                server = checking.server_id,
+                "the queue of health samples is full: this one is dropped"
+            );
         }
     }
 }

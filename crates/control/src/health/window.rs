@@ -113,7 +113,7 @@ pub(super) fn pieces(windows: &[&SlidingWindow], now: Duration) -> Vec<WindowSli
     numbers.map(|number| piece(windows, number)).collect()
 }
 
-/// The same for the last hour, minute by minute.
+/// What all windows counted over the last hour, minute by minute.
 pub(super) fn minutes(windows: &[&SlidingWindow], now: Duration) -> Vec<WindowSlice> {
     let newest = minute(now);
     let oldest = newest.saturating_sub(MINUTES - 1).max(1);

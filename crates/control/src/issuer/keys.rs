@@ -75,7 +75,9 @@ impl IssuerKeys {
         let mut is_wished = false;
         loop {
             if self.flight.lock().has_expired(now()) {
-                tracing::error!("the issuer's keys are a day old: its tokens are refused");
+                tracing::error!(
+                    "the issuer's keys (--issuer) could not be fetched for a day: its tokens are refused"
+                );
                 self.hand_over(Jwks::default());
             }
             let begins = self.flight.lock().begin(now(), is_wished);

@@ -168,7 +168,10 @@ impl ApiKeys {
             for record in &page {
                 match known(record) {
                     Some(key) => drop(keys.insert(key.id.clone(), key)),
-                    None => tracing::warn!(key = record.id, "an API key of the store is damaged"),
+                    None => tracing::warn!(
+                        key = record.id,
+                        "the record of this API key is damaged: nobody gets in by it; revoke it and make another"
+                    ),
                 }
             }
         }
@@ -238,11 +241,13 @@ impl ApiKeys {
             Ok(mark) if mark == *self.mark.lock() => {}
             Ok(_) => {
                 if let Err(error) = self.reload().await {
-                    tracing::warn!(%error, "the API keys cannot be read again");
+                    tracing::warn!(%error, "the API keys cannot be read from the store; those known here stay valid");
                 }
             }
-            // Those we know count on; the store's own trouble is said elsewhere.
-            Err(error) => tracing::debug!(%error, "the API keys cannot be looked at"),
+            // Known keys stay valid; the reconciler logs that the store is away.
+            Err(error) => {
+                tracing::debug!(%error, "the store does not say whether API keys have changed")
+            }
         }
     }
 
@@ -252,7 +257,9 @@ impl ApiKeys {
         }
         match self.store.touch_keys(uses.clone()).await {
             Ok(()) => self.uses.lock().wrote(&uses),
-            Err(error) => tracing::debug!(%error, "the use of API keys cannot be written down"),
+            Err(error) => {
+                tracing::debug!(%error, "the last use of API keys cannot be written to the store")
+            }
         }
     }
 

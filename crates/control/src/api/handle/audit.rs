@@ -10,11 +10,12 @@ use crate::api::problem::Problem;
 use crate::api::query::Query;
 use crate::api::time;
 use crate::api::view::AuditView;
+use crate::services::store_problem;
 
 pub(super) async fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (query, place) = paging::query(asked.route, asked.raw_query(), List::Audit)?;
-    let records = page(asked.platform.store(), &query, &place).await;
-    let records = records.map_err(|error| crate::platform::store_problem(&error))?;
+    let records = page(asked.plane.store(), &query, &place).await;
+    let records = records.map_err(|error| store_problem(&error))?;
     Ok(Answer::json(200, &records))
 }
 

@@ -1,26 +1,23 @@
-//! How everything does, one server in full, who is connected, and what it all runs with.
+//! How everything does, one server in full, the connected clients, and the settings.
 
 use super::Asked;
 use super::answer::Answer;
 use crate::api::problem::Problem;
+use crate::api::render;
 use crate::api::route::Operation;
 
 pub(super) async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
-    let (platform, asker) = (asked.platform, &asked.principal);
+    let (plane, asker) = (asked.plane, &asked.principal);
     let value = match asked.route.operation {
-        Operation::GetOverview => platform.overview(asker).await,
+        Operation::GetOverview => render::overview(&plane.overview().overview(asker).await),
         Operation::GetServerDetails => {
-            platform.must_see(asked.id(), asker)?;
-            platform.details(asked.id(), asker).await?
+            render::details(&plane.servers().details(asked.id(), asker).await?)
         }
-        Operation::GetServerStderr => {
-            platform.must_see(asked.id(), asker)?;
-            platform.stderr(asked.id())?
-        }
-        Operation::ListClients => platform.clients(),
-        // Nothing else is asked for here.
-        _ => platform.instance(),
+        Operation::GetServerStderr => render::stderr(&plane.servers().stderr(asked.id(), asker)?),
+        Operation::ListClients => render::clients(&plane.clients().list()),
+        // Only `GetSettings` is left.
+        _ => render::instance(plane.settings(), plane.keys().is_locked()),
     };
     Ok(Answer::json(200, &value))
 }

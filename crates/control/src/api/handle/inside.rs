@@ -11,7 +11,7 @@ use crate::access::{Principal, Refusal};
 use crate::api::problem::{Kind, Problem};
 use crate::api::route::Operation;
 use crate::api::router::{Found, find};
-use crate::platform::Platform;
+use crate::services::ControlPlane;
 
 /// What came back.
 #[derive(Debug, Clone)]
@@ -22,25 +22,25 @@ pub struct Inside {
 }
 
 impl Api {
-    pub fn platform(&self) -> &Platform {
-        &self.platform
+    pub fn plane(&self) -> &ControlPlane {
+        &self.plane
     }
 
     /// Who has this token, by the same check as over the network; who guesses is counted.
     pub async fn recognise(&self, token: &str, peer: SocketAddr) -> Result<Principal, Refusal> {
         let is_token = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
         let decided = match is_token {
-            true => admit::recognised(&self.platform, Some(token)).await,
+            true => admit::recognised(&self.plane, Some(token)).await,
             false => Err(Refusal::Malformed),
         };
-        decided.inspect_err(|refusal| self.platform.stranger(*refusal, peer.ip()))
+        decided.inspect_err(|refusal| self.plane.reject(*refusal, peer.ip()))
     }
 
     /// Is whoever was let in by this still to be?
     pub fn still_knows(&self, principal: &Principal) -> bool {
         let is_over = principal.good_until().is_some_and(|end| end <= super::seconds());
-        let keys = self.platform.keys();
-        !is_over && keys.is_good(principal.credential(), crate::platform::now())
+        let keys = self.plane.keys();
+        !is_over && keys.is_good(principal.credential(), crate::clock::now())
     }
 
     /// Asks for this in the name of somebody. What has no end cannot be asked for this way.
@@ -55,12 +55,15 @@ impl Api {
             return Err(Problem::new(Kind::NoSuchPath, "there is nothing at this path"));
         };
         if route.operation == Operation::StreamEvents {
-            return Err(Problem::new(Kind::WrongMethod, "this has no end"));
+            return Err(Problem::new(
+                Kind::WrongMethod,
+                "GET /events is a stream: it is not for callers inside the process",
+            ));
         }
-        admit::allowed(&self.platform, (route, &params), principal, visit.peer)
+        admit::allowed(&self.plane, (route, &params), principal, visit.peer)
             .map_err(|refusal| Problem::new(Kind::Forbidden, refusal.to_string()))?;
         answer(&Asked {
-            platform: &self.platform,
+            plane: &self.plane,
             route,
             params: &params,
             visit,

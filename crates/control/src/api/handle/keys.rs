@@ -10,16 +10,18 @@ use crate::api::fault::{Fault, Pointer};
 use crate::api::input::NewKey;
 use crate::api::paging::{self, List, cursor};
 use crate::api::problem::{Kind, Problem};
-use crate::api::view::{KeyView, MeView};
-use crate::keys::{self, KeyInfo, KeysError};
-use crate::platform::now;
+use crate::api::render::key_view;
+use crate::api::view::MeView;
+use crate::clock::now;
+use crate::keys::{self, KeysError};
+use crate::services::store_problem;
 
 pub(super) async fn create(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let new = NewKey::read(&asked.body(), now())?;
     let NewKey { name, role, tools, expires_at } = new;
     let new = keys::NewKey { name, role, tools, expires_at };
-    let created = asked.platform.keys().create(&new, asked.by(), now()).await;
+    let created = asked.plane.keys().create(&new, asked.by(), now()).await;
     let created = created.map_err(|error| problem(&error))?;
     let view = key_view(&created.info);
     let place = format!("{PREFIX}/keys/{}", view.id);
@@ -29,7 +31,7 @@ pub(super) async fn create(asked: &Asked<'_>) -> Result<Answer, Problem> {
 pub(super) async fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (_, page) = paging::query(asked.route, asked.raw_query(), List::Keys)?;
     let after = page.after.as_deref().unwrap_or_default();
-    let listed = asked.platform.keys().list(after, page.limit).await;
+    let listed = asked.plane.keys().list(after, page.limit).await;
     let (keys, total) = listed.map_err(|error| problem(&error))?;
     let full = keys.len() == page.limit;
     let next = keys.last().filter(|_| full).map(|key| cursor(List::Keys, &key.id));
@@ -39,7 +41,7 @@ pub(super) async fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
 
 pub(super) async fn revoke(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
-    let revoked = asked.platform.keys().revoke(asked.id(), asked.by(), now()).await;
+    let revoked = asked.plane.keys().revoke(asked.id(), asked.by(), now()).await;
     revoked.map_err(|error| problem(&error))?;
     Ok(Answer::empty(204))
 }
@@ -70,19 +72,6 @@ pub(super) fn me(asked: &Asked<'_>) -> Result<Answer, Problem> {
     Ok(Answer::json(200, &me.json()))
 }
 
-fn key_view(key: &KeyInfo) -> KeyView<'_> {
-    KeyView {
-        id: &key.id,
-        name: &key.name,
-        role: &key.role,
-        tools: key.tools.as_deref(),
-        created_at: key.created_at,
-        expires_at: key.expires_at,
-        last_used_at: key.last_used_at,
-        revoked_at: key.revoked_at,
-    }
-}
-
 fn problem(error: &KeysError) -> Problem {
     match error {
         KeysError::Pattern { at, why } => {
@@ -93,6 +82,6 @@ fn problem(error: &KeysError) -> Problem {
             .hint("start Trunkline with the key that this store was sealed with"),
         KeysError::NoRandom(_) => Problem::new(Kind::Internal, error.to_string()),
         error if error.is_not_found() => Problem::new(Kind::NoSuchKey, "there is no such key"),
-        KeysError::Store(error) => crate::platform::store_problem(error),
+        KeysError::Store(error) => store_problem(error),
     }
 }

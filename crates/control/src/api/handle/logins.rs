@@ -8,29 +8,33 @@ use trunkline_http::encode;
 use super::Asked;
 use super::answer::Answer;
 use crate::api::problem::{Kind, Problem};
-use crate::oauth::base64;
-use crate::platform::{CALLBACK, DOCUMENT, Platform};
+use crate::api::render;
+use crate::oauth::{self, base64};
+use crate::services::{CALLBACK, CLIENT_NAME, ControlPlane, DOCUMENT};
 
 pub(super) async fn begin(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
-    Ok(Answer::json(200, &asked.platform.login(asked.id(), asked.by()).await?))
+    let started = asked.plane.logins().begin(asked.id(), asked.by()).await?;
+    Ok(Answer::json(200, &render::started_login(&started)))
 }
 
 pub(super) async fn end(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
-    asked.platform.logout(asked.id(), asked.by()).await?;
+    asked.plane.logins().log_out(asked.id(), asked.by()).await?;
     Ok(Answer::empty(204))
 }
 
-pub(super) fn owns(platform: &Platform, path: &str) -> bool {
-    path == CALLBACK || (path == DOCUMENT && platform.client_document().is_some())
+pub(super) fn owns(plane: &ControlPlane, path: &str) -> bool {
+    path == CALLBACK || (path == DOCUMENT && plane.logins().client_document().is_some())
 }
 
-pub(super) async fn answer(platform: &Platform, visit: &WebVisit, path: &str) -> Answer {
-    let document = platform.client_document().filter(|_| path == DOCUMENT);
+pub(super) async fn answer(plane: &ControlPlane, visit: &WebVisit, path: &str) -> Answer {
+    let document = plane.logins().client_document().filter(|_| path == DOCUMENT);
     match (visit.method.as_str(), document) {
-        ("GET", Some(document)) => Answer::json(200, &document),
-        ("GET", None) => came_back(platform, visit.query().unwrap_or_default()).await,
+        ("GET", Some((id, redirect))) => {
+            Answer::json(200, &oauth::document(&id, CLIENT_NAME, &redirect))
+        }
+        ("GET", None) => came_back(plane, visit.query().unwrap_or_default()).await,
         (method, _) => {
             let why = format!("{method} is not for this");
             let problem = Problem::new(Kind::WrongMethod, why).instance(path);
@@ -39,8 +43,8 @@ pub(super) async fn answer(platform: &Platform, visit: &WebVisit, path: &str) ->
     }
 }
 
-async fn came_back(platform: &Platform, query: &str) -> Answer {
-    match platform.logged_in(query).await {
+async fn came_back(plane: &ControlPlane, query: &str) -> Answer {
+    match plane.logins().finish(query).await {
         Ok(server) => {
             let words = format!("Trunkline is logged in at {}.", server.name);
             let back = format!("/servers/{}", encode(&server.id));

@@ -4,11 +4,11 @@
 use super::answer::Answer;
 use crate::access::Resource;
 use crate::api::problem::{Kind, Problem};
-use crate::platform::Platform;
+use crate::services::ControlPlane;
 
 /// What is described at this path, if anything is.
-pub(super) fn of<'a>(platform: &'a Platform, path: &str) -> Option<&'a Resource> {
-    let resource = platform.issuer()?.resource();
+pub(super) fn of<'a>(plane: &'a ControlPlane, path: &str) -> Option<&'a Resource> {
+    let resource = plane.issuer()?.resource();
     resource.is_metadata_path(path).then_some(resource)
 }
 

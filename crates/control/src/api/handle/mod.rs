@@ -1,5 +1,5 @@
-//! `Api`: requests under `/api/v1`, `/metrics` and for metadata, from the listener to the platform and back. Who asks is
-//! known before anything is looked at.
+//! `Api`: requests under `/api/v1`, `/metrics` and for metadata, from the listener to the services and back.
+//! Who asks is known before anything is looked at.
 
 mod admit;
 mod answer;
@@ -28,18 +28,19 @@ use super::route::{Operation, Route};
 use super::router::{Found, Params, find};
 use super::{docs, openapi, query};
 use crate::access::Principal;
+use crate::clock::now;
 use crate::keys::Actor;
 use crate::metrics;
-use crate::platform::{Platform, now};
+use crate::services::{ControlPlane, Precondition};
 
 #[derive(Debug, Clone)]
 pub struct Api {
-    platform: Platform,
+    plane: ControlPlane,
 }
 
 /// A request whose asker is known.
 struct Asked<'a> {
-    platform: &'a Platform,
+    plane: &'a ControlPlane,
     route: &'static Route,
     params: &'a Params,
     visit: &'a WebVisit,
@@ -48,8 +49,8 @@ struct Asked<'a> {
 }
 
 impl Api {
-    pub fn new(platform: Platform) -> Self {
-        Self { platform }
+    pub fn new(plane: ControlPlane) -> Self {
+        Self { plane }
     }
 }
 
@@ -58,7 +59,7 @@ const METRICS: &str = "/metrics";
 impl Attachment for Api {
     fn owns(&self, path: &str) -> bool {
         let is_api = path == METRICS || path == "/api" || path.starts_with("/api/");
-        is_api || logins::owns(&self.platform, path) || metadata::of(&self.platform, path).is_some()
+        is_api || logins::owns(&self.plane, path) || metadata::of(&self.plane, path).is_some()
     }
 
     fn body_limit(&self, path: &str) -> usize {
@@ -66,18 +67,19 @@ impl Attachment for Api {
     }
 
     fn visit(&self, visit: WebVisit, reply: WebReply) {
-        let platform = self.platform.clone();
-        self.platform.tasks().spawn(async move { serve(&platform, visit, reply).await });
+        let plane = self.plane.clone();
+        let tasks = self.plane.background().tasks();
+        tasks.spawn(async move { serve(&plane, visit, reply).await });
     }
 }
 
-async fn serve(platform: &Platform, visit: WebVisit, reply: WebReply) {
+async fn serve(plane: &ControlPlane, visit: WebVisit, reply: WebReply) {
     let path = visit.path().to_owned();
-    if let Some(resource) = metadata::of(platform, &path) {
+    if let Some(resource) = metadata::of(plane, &path) {
         return metadata::answer(resource, &visit.method, &path).send(reply);
     }
-    if logins::owns(platform, &path) {
-        return logins::answer(platform, &visit, &path).await.send(reply);
+    if logins::owns(plane, &path) {
+        return logins::answer(plane, &visit, &path).await.send(reply);
     }
     let found = find(&visit.method, &path);
     let (route, params) = match found {
@@ -96,12 +98,12 @@ async fn serve(platform: &Platform, visit: WebVisit, reply: WebReply) {
             return answer.unwrap_or_else(|| Answer::empty(404)).send(reply);
         }
     };
-    let principal = match admit::admitted(platform, route, &params, &visit).await {
+    let principal = match admit::admitted(plane, route, &params, &visit).await {
         Ok(principal) => principal,
         Err(answer) => return answer.send(reply),
     };
     let address = shown(visit.peer);
-    let asked = Asked { platform, route, params: &params, visit: &visit, principal, address };
+    let asked = Asked { plane, route, params: &params, visit: &visit, principal, address };
     if route.operation == Operation::StreamEvents {
         return match query::whole(route, visit.query().unwrap_or_default()) {
             Ok(_) => events::stream(&asked, reply).await,
@@ -121,7 +123,7 @@ async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
     {
         let detail = format!("{} {}: {}", problem.status(), problem.kind.name(), problem.detail());
         let server = admit::server_in(asked.route, asked.params);
-        asked.platform.refused(action, server, &detail, asked.by());
+        asked.plane.servers().record_refusal(action, server, &detail, asked.by());
     }
     answered
 }
@@ -168,7 +170,7 @@ async fn dispatch(asked: &Asked<'_>) -> Result<Answer, Problem> {
     }
 }
 
-/// What is no answer of the platform's in JSON.
+/// What is no JSON of a service.
 fn text(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     Ok(match asked.route.operation {
@@ -182,7 +184,7 @@ fn text(asked: &Asked<'_>) -> Result<Answer, Problem> {
         }
         // Nothing else is asked for here.
         _ => {
-            let text = asked.platform.metrics(&asked.principal);
+            let text = asked.plane.overview().metrics(&asked.principal);
             Answer::text(200, metrics::MEDIA_TYPE, text.into_bytes())
         }
     })
@@ -209,8 +211,8 @@ impl Asked<'_> {
         Declared { content_type: self.visit.headers.get("content-type"), bytes: &self.visit.body }
     }
 
-    fn if_match(&self) -> Vec<Vec<u8>> {
-        self.visit.headers.all("if-match").map(<[u8]>::to_vec).collect()
+    fn precondition(&self) -> Precondition {
+        super::etag::precondition(self.visit.headers.all("if-match"))
     }
 
     /// With a tag over the whole body, or nothing if the asker has it already.

@@ -5,9 +5,9 @@ use super::answer::Answer;
 use crate::api::input::PutSecret;
 use crate::api::paging::{self, List};
 use crate::api::problem::Problem;
-use crate::api::query;
 use crate::api::route::Operation;
-use crate::platform::{Removal, SecretWrite};
+use crate::api::{query, render};
+use crate::services::{Removal, SecretWrite};
 
 pub(super) async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
     match asked.route.operation {
@@ -20,18 +20,18 @@ pub(super) async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
 
 async fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (_, page) = paging::query(asked.route, asked.raw_query(), List::Secrets)?;
-    Ok(Answer::json(200, &asked.platform.secrets(&page).await?))
+    Ok(Answer::json(200, &render::secrets(&asked.plane.secrets().list(&page).await?)))
 }
 
 async fn put(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let new = PutSecret::read(&asked.body())?;
-    let (written, shown) = asked.platform.put_secret(name(asked), &new.value, asked.by()).await?;
+    let (written, secret) = asked.plane.secrets().put(name(asked), &new.value, asked.by()).await?;
     let status = match written {
         SecretWrite::New => 201,
         SecretWrite::Again => 200,
     };
-    Ok(Answer::json(status, &shown))
+    Ok(Answer::json(status, &render::secret(&secret)))
 }
 
 async fn delete(asked: &Asked<'_>) -> Result<Answer, Problem> {
@@ -40,7 +40,7 @@ async fn delete(asked: &Asked<'_>) -> Result<Answer, Problem> {
         Some(true) => Removal::InAnyCase,
         Some(false) | None => Removal::IfUnused,
     };
-    asked.platform.delete_secret(name(asked), removal, asked.by()).await?;
+    asked.plane.secrets().delete(name(asked), removal, asked.by()).await?;
     Ok(Answer::empty(204))
 }
 
