@@ -7,7 +7,7 @@ use serde_json::json;
 use trunkline_control::api::time;
 use trunkline_control::api::view::SecretView;
 use trunkline_control::secrets::{NamedSecret, SecretUser};
-use trunkline_control::services::{Removal, SecretWrite, StoreSecrets};
+use trunkline_control::services::{RemovalRule, SecretWrite, StoreSecrets};
 use zeroize::Zeroizing;
 
 use super::maintain::{Outcome, with};
@@ -71,7 +71,7 @@ async fn list(secrets: &StoreSecrets, json: bool) -> Outcome {
 }
 
 async fn remove(secrets: &StoreSecrets, wanted: &RemoveSecret) -> Outcome {
-    let removal = if wanted.force { Removal::InAnyCase } else { Removal::IfUnused };
+    let removal = if wanted.force { RemovalRule::InAnyCase } else { RemovalRule::IfUnused };
     secrets.remove(&wanted.name, removal).await.map_err(|error| error.to_string())?;
     Ok((OK, format!("`{}` is gone\n", wanted.name), json!({"name": wanted.name})))
 }

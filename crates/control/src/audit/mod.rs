@@ -10,6 +10,6 @@ mod tests;
 mod writer;
 
 pub use backlog::Backlog;
-pub use log::{AuditLog, Later, LockedLog};
-pub use queue::Bounds;
+pub use log::{AuditLog, BoxFuture, LockedLog};
+pub use queue::AuditBounds;
 pub use writer::{Audit, AuditState};

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use trunkline_store::{AuditFilter, NewAudit, Store, StoreError, Verdict};
 
-use super::{Audit, AuditLog, AuditState, Bounds, Later};
+use super::{Audit, AuditBounds, AuditLog, AuditState, BoxFuture};
 use crate::scratch::Folder;
 
 /// A log that can be told to fail.
@@ -39,7 +39,7 @@ impl Memory {
 }
 
 impl AuditLog for Memory {
-    fn append(&self, records: Vec<NewAudit>) -> Later<'_, Result<(), StoreError>> {
+    fn append(&self, records: Vec<NewAudit>) -> BoxFuture<'_, Result<(), StoreError>> {
         let mood = *self.mood.lock();
         Box::pin(async move {
             let names = records.into_iter().map(|record| record.action);
@@ -57,7 +57,7 @@ impl AuditLog for Memory {
         })
     }
 
-    fn has<'a>(&'a self, records: &'a [NewAudit]) -> Later<'a, Result<bool, StoreError>> {
+    fn has<'a>(&'a self, records: &'a [NewAudit]) -> BoxFuture<'a, Result<bool, StoreError>> {
         Box::pin(async move {
             if *self.mood.lock() != Mood::Fine {
                 // The next time it can be asked.
@@ -77,7 +77,7 @@ fn record(action: &str) -> NewAudit {
 
 fn started(waiting: usize) -> (Arc<Memory>, Audit) {
     let log = Arc::new(Memory::default());
-    let bounds = Bounds { waiting, batch: 2 };
+    let bounds = AuditBounds { waiting, batch: 2 };
     let audit =
         Audit::start(Arc::clone(&log) as Arc<dyn AuditLog>, bounds, None, &TaskTracker::new());
     (log, audit)
@@ -146,7 +146,7 @@ async fn the_end_does_not_wait_for_a_store_that_hangs() {
 
 async fn filled(store: &Store, count: usize) {
     let log: Arc<dyn AuditLog> = Arc::new(store.clone());
-    let audit = Audit::start(log, Bounds::default(), None, &TaskTracker::new());
+    let audit = Audit::start(log, AuditBounds::default(), None, &TaskTracker::new());
     for number in 0..count {
         let principal = if number % 2 == 0 { "even" } else { "odd" }.to_owned();
         audit.record(NewAudit {

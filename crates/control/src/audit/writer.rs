@@ -12,7 +12,7 @@ use trunkline_store::{NewAudit, StoreError};
 
 use super::backlog::Backlog;
 use super::log::AuditLog;
-use super::queue::{Bounds, Queue};
+use super::queue::{AuditBounds, Queue};
 
 /// Pauses while the store takes nothing: doubled from the first to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -21,7 +21,7 @@ const LAST_PAUSE: Duration = Duration::from_secs(5);
 /// Cheap to clone; all clones are one.
 #[derive(Debug, Clone)]
 pub struct Audit {
-    shared: Arc<Shared>,
+    shared: Arc<AuditShared>,
 }
 
 /// For health reports and metrics.
@@ -36,7 +36,7 @@ pub struct AuditState {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct AuditShared {
     queue: Mutex<Queue>,
     /// Where it is kept how many are not written.
     backlog: Option<Backlog>,
@@ -53,12 +53,12 @@ impl Audit {
     /// The writer runs on `tasks` until `close`.
     pub fn start(
         log: Arc<dyn AuditLog>,
-        bounds: Bounds,
+        bounds: AuditBounds,
         backlog: Option<Backlog>,
         tasks: &TaskTracker,
     ) -> Self {
         let left = backlog.as_ref().map_or(0, Backlog::left);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(AuditShared {
             queue: Mutex::new(Queue::new(bounds, left)),
             backlog,
             trouble: Mutex::new(None),
@@ -126,7 +126,7 @@ impl Audit {
     }
 }
 
-async fn write(shared: &Shared, log: &dyn AuditLog) {
+async fn write(shared: &AuditShared, log: &dyn AuditLog) {
     // What was left by the one before is told with the first.
     let mut is_first = true;
     loop {
@@ -156,7 +156,7 @@ async fn write(shared: &Shared, log: &dyn AuditLog) {
 
 /// Until it is written. Later records wait meanwhile, so that their order is kept. Was it noted
 /// meanwhile how many wait?
-async fn insist(shared: &Shared, log: &dyn AuditLog, batch: Vec<NewAudit>) -> bool {
+async fn insist(shared: &AuditShared, log: &dyn AuditLog, batch: Vec<NewAudit>) -> bool {
     let mut noted = false;
     let mut attempt = Attempt { pause: FIRST_PAUSE, may_be_there: false };
     while let Err(error) = attempt.append(log, &batch).await {

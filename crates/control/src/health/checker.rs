@@ -67,7 +67,7 @@ impl CheckPlan {
 
 #[derive(Debug, Clone)]
 pub struct Checker {
-    pub wards: Arc<HealthTable>,
+    pub table: Arc<HealthTable>,
     pub client: Client,
     /// For `samples::keep`. A sample without room is dropped: the next one comes soon.
     pub samples: mpsc::Sender<HealthSample>,
@@ -106,7 +106,7 @@ impl Checker {
             None => by_messages(checking, patient).await,
         };
         let at = (self.clock)();
-        let Some(checked) = self.wards.checked(&checking.server_id, &checkup, at) else { return };
+        let Some(checked) = self.table.checked(&checking.server_id, &checkup, at) else { return };
         let status = checked.status;
         tell_log(patient, &checked, &checkup);
         // New calls would only wait in vain, and keep it busy.

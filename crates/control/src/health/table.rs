@@ -26,7 +26,7 @@ const MOST_RESTARTS: usize = 1_000;
 pub struct HealthTable {
     rules: HealthRules,
     start: Instant,
-    wards: Mutex<HashMap<String, TrackedServer>>,
+    servers: Mutex<HashMap<String, TrackedServer>>,
     /// Counts changes of any server's status.
     changes: watch::Sender<u64>,
 }
@@ -139,7 +139,7 @@ pub struct WindowTotals {
 pub struct RecentActivity {
     pub summary: WindowSummary,
     /// The oldest first, with how long ago each began.
-    pub pieces: Vec<(Duration, WindowSlice)>,
+    pub slices: Vec<(Duration, WindowSlice)>,
     /// Likewise, of the last hour: a minute each.
     pub minutes: Vec<(Duration, WindowSlice)>,
 }
@@ -147,7 +147,7 @@ pub struct RecentActivity {
 impl HealthTable {
     pub fn new(rules: HealthRules) -> Self {
         let (changes, _) = watch::channel(0);
-        Self { rules, start: Instant::now(), wards: Mutex::new(HashMap::new()), changes }
+        Self { rules, start: Instant::now(), servers: Mutex::new(HashMap::new()), changes }
     }
 
     /// What has become of its connection. With a new connection old failures do not count.
@@ -181,7 +181,7 @@ impl HealthTable {
         trouble: impl FnOnce() -> Incident,
     ) {
         let now = Instant::now();
-        let mut wards = self.wards.lock();
+        let mut wards = self.servers.lock();
         let Some(case) = wards.get_mut(server_id) else { return };
         case.window.call(now - self.start, ended, took);
         if ended != CallQuality::Well {
@@ -198,7 +198,7 @@ impl HealthTable {
     /// `at` in milliseconds since 1970. Nothing becomes of a server that is forgotten.
     pub fn checked(&self, server_id: &str, checkup: &Checkup, at: i64) -> Option<CheckOutcome> {
         let now = Instant::now();
-        let mut wards = self.wards.lock();
+        let mut wards = self.servers.lock();
         let case = wards.get_mut(server_id)?;
         case.window.check(now - self.start, checkup.ok, checkup.took);
         case.failures = if checkup.ok { 0 } else { case.failures.saturating_add(1) };
@@ -217,7 +217,7 @@ impl HealthTable {
     /// None of a server that was never heard of.
     pub fn of_server(&self, server_id: &str) -> Option<ServerHealth> {
         let now = Instant::now();
-        let mut wards = self.wards.lock();
+        let mut wards = self.servers.lock();
         let case = wards.get_mut(server_id)?;
         let changed = self.verdict(case, now);
         let summary = case.window.summary(now - self.start);
@@ -232,7 +232,7 @@ impl HealthTable {
         &self,
         server_ids: impl IntoIterator<Item = &'a str>,
     ) -> RecentActivity {
-        let wards = self.wards.lock();
+        let wards = self.servers.lock();
         let now = self.start.elapsed();
         let windows = server_ids.into_iter().filter_map(|id| wards.get(id));
         let windows: Vec<&SlidingWindow> = windows.map(|case| &case.window).collect();
@@ -241,23 +241,23 @@ impl HealthTable {
         };
         RecentActivity {
             summary: together(&windows, now),
-            pieces: aged(pieces(&windows, now)),
+            slices: aged(pieces(&windows, now)),
             minutes: aged(minutes(&windows, now)),
         }
     }
 
     /// How often a server came back after it had run and gone.
     pub fn times_back(&self, server_id: &str) -> u32 {
-        self.wards.lock().get(server_id).map_or(0, |case| case.times_back)
+        self.servers.lock().get(server_id).map_or(0, |case| case.times_back)
     }
 
     pub fn status(&self, server_id: &str) -> Option<Status> {
-        self.wards.lock().get(server_id).map(|case| case.status)
+        self.servers.lock().get(server_id).map(|case| case.status)
     }
 
     /// The server is removed.
     pub fn forget(&self, server_id: &str) {
-        self.wards.lock().remove(server_id);
+        self.servers.lock().remove(server_id);
     }
 
     /// Wakes when a status changes; which one, has to be looked up.
@@ -267,7 +267,7 @@ impl HealthTable {
 
     fn with(&self, server_id: &str, act: impl FnOnce(&mut TrackedServer, Duration)) {
         let now = Instant::now();
-        let mut wards = self.wards.lock();
+        let mut wards = self.servers.lock();
         let case = wards.entry(server_id.to_owned()).or_insert_with(|| TrackedServer {
             phase: ConnectionPhase::Disconnected,
             window: SlidingWindow::default(),

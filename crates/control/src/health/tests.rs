@@ -97,7 +97,7 @@ fn scene() -> Scene {
     wards.set_phase("s", ConnectionPhase::Connected);
     let (sender, samples) = mpsc::channel(WAITING);
     let client = Client::new(Arc::new(|_| Ok(())));
-    let checker = Checker { wards: Arc::clone(&wards), client, samples: sender, clock: || 7 };
+    let checker = Checker { table: Arc::clone(&wards), client, samples: sender, clock: || 7 };
     let interval = CheckPlan::INTERVAL;
     let checking = CheckPlan { server_id: "s".to_owned(), url: None, interval };
     Scene { wards, checker, samples, checking }

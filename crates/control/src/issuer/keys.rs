@@ -9,7 +9,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::fetch::{Clients, NoKeys};
+use super::fetch::{IssuerClients, NoKeys};
 use super::flight::Flight;
 use super::trusted::Trusted;
 use crate::access::{Issuer, Jwks, Resource};
@@ -21,7 +21,7 @@ const TICK: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct IssuerKeys {
     trusted: Trusted,
-    clients: Clients,
+    clients: IssuerClients,
     /// Checks tokens with the keys it was given last.
     holder: Arc<ApiKeys>,
     flight: Mutex<Flight>,
@@ -35,7 +35,7 @@ pub struct IssuerKeys {
 
 impl IssuerKeys {
     /// Tokens are taken from now on, but none is good before `run` has fetched a key.
-    pub fn new(trusted: Trusted, clients: Clients, holder: Arc<ApiKeys>) -> Self {
+    pub fn new(trusted: Trusted, clients: IssuerClients, holder: Arc<ApiKeys>) -> Self {
         let keys = Self {
             trusted,
             clients,

@@ -246,7 +246,7 @@ impl ApiKeys {
             }
             // Known keys stay valid; the reconciler logs that the store is away.
             Err(error) => {
-                tracing::debug!(%error, "the store does not say whether API keys have changed")
+                tracing::debug!(%error, "the store does not say whether API keys have changed");
             }
         }
     }
@@ -258,7 +258,7 @@ impl ApiKeys {
         match self.store.touch_keys(uses.clone()).await {
             Ok(()) => self.uses.lock().wrote(&uses),
             Err(error) => {
-                tracing::debug!(%error, "the last use of API keys cannot be written to the store")
+                tracing::debug!(%error, "the last use of API keys cannot be written to the store");
             }
         }
     }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MetricKind {
     Counter,
     Gauge,
     Histogram,
@@ -28,13 +28,13 @@ impl Text {
     pub(super) fn family(
         &mut self,
         name: &'static str,
-        kind: Kind,
+        kind: MetricKind,
         help: &'static str,
     ) -> Family<'_> {
         let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Histogram => "histogram",
         };
         // Writing to a string does not fail.
         let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_family_in_full() {
         let mut text = Text::default();
-        text.family("a_total", Kind::Counter, "What is counted.")
+        text.family("a_total", MetricKind::Counter, "What is counted.")
             .sample(&[("server", "a\"b\\c\nd"), ("outcome", "ok")], 3)
             .sample(&[], 0.5);
         let expected = "# HELP a_total What is counted.\n# TYPE a_total counter\n\

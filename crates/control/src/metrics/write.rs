@@ -1,13 +1,13 @@
 //! Everything there is to know, as one text.
 
-use super::calls::{Metrics, Outcome};
+use super::calls::{CallOutcome, Metrics};
 use super::process::{self, Process};
-use super::text::{Kind, Text};
+use super::text::{MetricKind, Text};
 use crate::health::ServerStatus as Status;
 
 /// What is not counted here but known elsewhere, at the moment of asking.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Platform<'a> {
+pub struct InstanceMetrics<'a> {
     pub servers: &'a [ServerMetrics<'a>],
     pub sessions: u64,
     pub audit_waiting: u64,
@@ -29,7 +29,11 @@ pub struct ServerMetrics<'a> {
 }
 
 /// The body of `GET /metrics`. `shows`: is the server with this name there for whoever asks?
-pub fn expose(metrics: &Metrics, platform: &Platform<'_>, shows: impl Fn(&str) -> bool) -> String {
+pub fn expose(
+    metrics: &Metrics,
+    platform: &InstanceMetrics<'_>,
+    shows: impl Fn(&str) -> bool,
+) -> String {
     let mut text = Text::default();
     calls(&mut text, metrics, shows);
     servers(&mut text, platform);
@@ -41,16 +45,19 @@ pub fn expose(metrics: &Metrics, platform: &Platform<'_>, shows: impl Fn(&str) -
 fn calls(text: &mut Text, metrics: &Metrics, shows: impl Fn(&str) -> bool) {
     let mut servers = metrics.servers();
     servers.retain(|(name, _)| shows(name));
-    let mut family =
-        text.family("trunkline_calls_total", Kind::Counter, "Calls that have ended, by outcome.");
+    let mut family = text.family(
+        "trunkline_calls_total",
+        MetricKind::Counter,
+        "Calls that have ended, by outcome.",
+    );
     for (name, calls) in &servers {
-        for (outcome, count) in Outcome::ALL.iter().zip(calls.outcomes) {
+        for (outcome, count) in CallOutcome::ALL.iter().zip(calls.outcomes) {
             family.sample(&[("server", name), ("outcome", outcome.as_str())], count);
         }
     }
     let mut family = text.family(
         "trunkline_call_seconds",
-        Kind::Histogram,
+        MetricKind::Histogram,
         "How long calls took, from when they came to when they ended.",
     );
     for (name, calls) in &servers {
@@ -66,10 +73,10 @@ fn calls(text: &mut Text, metrics: &Metrics, shows: impl Fn(&str) -> bool) {
     }
 }
 
-fn servers(text: &mut Text, platform: &Platform<'_>) {
+fn servers(text: &mut Text, platform: &InstanceMetrics<'_>) {
     let mut family = text.family(
         "trunkline_server_up",
-        Kind::Gauge,
+        MetricKind::Gauge,
         "1 if the server takes calls, 0 if not; its status is a label.",
     );
     for server in platform.servers {
@@ -78,17 +85,20 @@ fn servers(text: &mut Text, platform: &Platform<'_>) {
         family.sample(&labels, u64::from(up));
     }
     type Value = fn(&ServerMetrics<'_>) -> u64;
-    let others: [(&'static str, Kind, &'static str, Value); 3] = [
+    let others: [(&'static str, MetricKind, &'static str, Value); 3] = [
         (
             "trunkline_restarts_total",
-            Kind::Counter,
+            MetricKind::Counter,
             "How often the server was started or connected again.",
             |server| server.restarts,
         ),
-        ("trunkline_tools", Kind::Gauge, "Tools of the server.", |server| server.tools),
-        ("trunkline_open_calls", Kind::Gauge, "Calls the server has not answered yet.", |server| {
-            server.open_calls
-        }),
+        ("trunkline_tools", MetricKind::Gauge, "Tools of the server.", |server| server.tools),
+        (
+            "trunkline_open_calls",
+            MetricKind::Gauge,
+            "Calls the server has not answered yet.",
+            |server| server.open_calls,
+        ),
     ];
     for (name, kind, help, value) in others {
         let mut family = text.family(name, kind, help);
@@ -98,36 +108,36 @@ fn servers(text: &mut Text, platform: &Platform<'_>) {
     }
 }
 
-fn own(text: &mut Text, platform: &Platform<'_>) {
+fn own(text: &mut Text, platform: &InstanceMetrics<'_>) {
     let all = [
-        ("trunkline_sessions", Kind::Gauge, "Clients that are connected.", platform.sessions),
+        ("trunkline_sessions", MetricKind::Gauge, "Clients that are connected.", platform.sessions),
         (
             "trunkline_audit_waiting",
-            Kind::Gauge,
+            MetricKind::Gauge,
             "Audit records that are not written yet.",
             platform.audit_waiting,
         ),
         (
             "trunkline_audit_lost_total",
-            Kind::Counter,
+            MetricKind::Counter,
             "Audit records that were never written.",
             platform.audit_lost,
         ),
         (
             "trunkline_tokens_refused_total",
-            Kind::Counter,
+            MetricKind::Counter,
             "Requests with a token that is not known, revoked or expired.",
             platform.tokens_refused,
         ),
         (
             "trunkline_traces_dropped_total",
-            Kind::Counter,
+            MetricKind::Counter,
             "Requests whose spans could not be sent.",
             platform.traces_dropped,
         ),
         (
             "trunkline_events_lost_total",
-            Kind::Counter,
+            MetricKind::Counter,
             "Ends of calls that were not counted because there was no room.",
             platform.events_lost,
         ),
@@ -142,13 +152,13 @@ fn process(text: &mut Text, process: &Process) {
     let reals = [
         (
             "process_cpu_seconds_total",
-            Kind::Counter,
+            MetricKind::Counter,
             "Processor time of this process.",
             process.cpu_seconds,
         ),
         (
             "process_start_time_seconds",
-            Kind::Gauge,
+            MetricKind::Gauge,
             "When this process was started, since 1970.",
             process.started,
         ),
@@ -167,7 +177,7 @@ fn process(text: &mut Text, process: &Process) {
     ];
     for (name, help, value) in wholes {
         if let Some(value) = value {
-            text.family(name, Kind::Gauge, help).sample(&[], value);
+            text.family(name, MetricKind::Gauge, help).sample(&[], value);
         }
     }
 }

@@ -152,7 +152,7 @@ impl Filler<'_> {
         *text = self.filled(text, &place, Field::Closed);
         match part {
             ConnectionPart::Variable if text.contains('\0') => {
-                self.unusable(place, "there is a NUL in it")
+                self.unusable(place, "there is a NUL in it");
             }
             ConnectionPart::Variable => self.secrets.add(name, text),
             _ if text.contains(['\r', '\n', '\0']) => {
@@ -193,7 +193,7 @@ impl Filler<'_> {
             match piece {
                 ReferencePiece::Literal(literal) => out.push_str(literal),
                 ReferencePiece::Broken => {
-                    self.faults.push(Unresolved::Broken { place: place.to_owned() })
+                    self.faults.push(Unresolved::Broken { place: place.to_owned() });
                 }
                 ReferencePiece::Variable { name, default } => {
                     if let Some(value) = self.variable(name, default, place) {

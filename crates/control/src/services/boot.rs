@@ -17,7 +17,7 @@ use trunkline_store::{AuditKey, Options, Store, StoreError};
 use super::activity::{ClientService, EventConsumer, RejectedLogins};
 use super::background::Background;
 use super::connections::ConnectionOpener;
-use super::control_plane::{ControlPlane, Identity, Loops, Parts};
+use super::control_plane::{ControlPlane, ControlPlaneParts, Identity, Loops};
 use super::directory::KnownServers;
 use super::events::EventBus;
 use super::live::LiveServers;
@@ -32,10 +32,10 @@ use super::skills::{SkillIndex, SkillService};
 use super::store_lock::{MARK_EVERY, StoreInUse, StoreLock, leave_mark};
 use super::tools::ToolService;
 use crate::access::{Pepper, Secret, Use};
-use crate::audit::{Audit, AuditLog, Backlog, Bounds, LockedLog};
+use crate::audit::{Audit, AuditBounds, AuditLog, Backlog, LockedLog};
 use crate::clock;
 use crate::health::{self, Checker, HealthRules, HealthTable};
-use crate::issuer::{Clients, IssuerKeys};
+use crate::issuer::{IssuerClients, IssuerKeys};
 use crate::keys::{AdminTokenError, ApiKeys, FixedTokens, KeysError, admin_token};
 use crate::logins::{How, Logins, Lost};
 use crate::metrics::Metrics;
@@ -149,7 +149,7 @@ impl Wiring {
             true => Arc::new(LockedLog { why: SecretError::Locked.to_string() }),
             false => Arc::new(store.clone()),
         };
-        let audit = Audit::start(log, Bounds::default(), Some(backlog), background.tasks());
+        let audit = Audit::start(log, AuditBounds::default(), Some(backlog), background.tasks());
         let known = Arc::new(KnownServers::new(store.clone(), safe.is_locked()));
         let health = Arc::new(HealthTable::new(HealthRules::default()));
         // Event numbers go on after a restart: they begin with the time.
@@ -265,7 +265,7 @@ impl Wiring {
             sizes: ListSizes::default(),
             sink: Mutex::new(None),
         };
-        ControlPlane(Arc::new(Parts {
+        ControlPlane(Arc::new(ControlPlaneParts {
             _lock: lock,
             servers,
             tools,
@@ -298,7 +298,7 @@ impl Wiring {
         let (store, end) = (self.store.clone(), self.background.end().clone());
         self.background.spawn(async move { health::keep(&store, kept, clock::now, &end).await });
         Checker {
-            wards: Arc::clone(&self.live.health),
+            table: Arc::clone(&self.live.health),
             client: Client::new(Arc::new(judge)),
             samples,
             clock: clock::now,
@@ -309,7 +309,7 @@ impl Wiring {
         let (keys, end) = (Arc::clone(&self.keys), self.background.end().clone());
         self.background.spawn(async move { keys.run(clock::now, end).await });
         let issuer = self.settings.tokens.issuer.clone().map(|trusted| {
-            let clients = Clients::new(self.settings.registration.reach.clone());
+            let clients = IssuerClients::new(self.settings.registration.reach.clone());
             Arc::new(IssuerKeys::new(trusted, clients, Arc::clone(&self.keys)))
         });
         if let Some(issuer) = issuer.clone() {

@@ -37,10 +37,10 @@ const SHUTDOWN_STEP: Duration = Duration::from_secs(5);
 
 /// Cheap to clone; all clones are one.
 #[derive(Debug, Clone)]
-pub struct ControlPlane(pub(super) Arc<Parts>);
+pub struct ControlPlane(pub(super) Arc<ControlPlaneParts>);
 
 #[derive(Debug)]
-pub(super) struct Parts {
+pub(super) struct ControlPlaneParts {
     pub(super) settings: Arc<Settings>,
     /// While it is held, the key of the store is not changed.
     pub(super) _lock: StoreLock,
@@ -148,7 +148,7 @@ impl ControlPlane {
 
     /// The data plane runs: from now on what is wanted is applied to it.
     pub fn attach(&self, fleet: Fleet, events: mpsc::Receiver<Event>, sink: EventSink) {
-        let Parts { loops, background, skills, tools, overview, .. } = &*self.0;
+        let ControlPlaneParts { loops, background, skills, tools, overview, .. } = &*self.0;
         // There is one data plane: a second one is ignored.
         if !loops.live.set_fleet(fleet) {
             return;
@@ -167,7 +167,7 @@ impl ControlPlane {
 
     /// Writes down what waits, and closes everything.
     pub async fn close(&self) {
-        let Parts { background, audit, logins, store, .. } = &*self.0;
+        let ControlPlaneParts { background, audit, logins, store, .. } = &*self.0;
         background.end().cancel();
         // A grant that was just given is kept.
         drop(tokio::time::timeout(SHUTDOWN_STEP, logins.oauth().close()).await);

@@ -120,7 +120,7 @@ mod tests {
 
     use super::*;
     use crate::access::tests::{claims, header};
-    use crate::audit::{Audit, Bounds};
+    use crate::audit::{Audit, AuditBounds};
     use crate::issuer::tests::{OAUTH, World};
     use crate::scratch::Folder;
 
@@ -155,7 +155,7 @@ mod tests {
             issuer: Some(Arc::clone(&keys)),
             rejected: Arc::new(RejectedLogins::new(Audit::start(
                 Arc::new(Folder::new().store().await),
-                Bounds::default(),
+                AuditBounds::default(),
                 None,
                 &TaskTracker::new(),
             ))),

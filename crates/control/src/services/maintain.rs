@@ -5,7 +5,7 @@ use std::path::Path;
 use trunkline_store::{NewAudit, Options, Store, StoreUrl, Verdict};
 
 use super::boot::{BootError, audit_key, options};
-use super::secrets::{self, Removal, SecretNotRemoved, SecretWrite};
+use super::secrets::{self, RemovalRule, SecretNotRemoved, SecretWrite};
 use super::store_lock::{StoreLock, nobody_serves};
 use crate::clock;
 use crate::secrets::{
@@ -99,7 +99,7 @@ impl StoreSecrets {
         Ok(with_users.collect())
     }
 
-    pub async fn remove(&self, name: &str, removal: Removal) -> Result<(), SecretsError> {
+    pub async fn remove(&self, name: &str, removal: RemovalRule) -> Result<(), SecretsError> {
         let record = by_the_operator("delete-secret");
         Ok(secrets::remove(&self.store, &self.safe, name, removal, record).await?)
     }

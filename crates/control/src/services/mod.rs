@@ -48,7 +48,7 @@ pub(crate) use overview::{ListSize, Overview};
 pub use page::{Page, Paged};
 pub use problems::store_problem;
 pub(crate) use secrets::SecretSummary;
-pub use secrets::{Removal, SecretNotRemoved, SecretService, SecretWrite};
+pub use secrets::{RemovalRule, SecretNotRemoved, SecretService, SecretWrite};
 pub use servers::ServerService;
 pub(crate) use servers::{
     HealthHistory, ListedName, LoginState, NewServer, Precondition, ProcessInfo, ServerDetails,

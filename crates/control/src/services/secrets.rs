@@ -24,7 +24,7 @@ pub enum SecretWrite {
 
 /// When a secret is to be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Removal {
+pub enum RemovalRule {
     IfUnused,
     /// Also if servers refer to it.
     InAnyCase,
@@ -102,7 +102,7 @@ impl SecretService {
     pub(crate) async fn delete(
         &self,
         name: &str,
-        removal: Removal,
+        removal: RemovalRule,
         by: Actor<'_>,
     ) -> Result<(), Problem> {
         let record = record("delete-secret", by, clock::now());
@@ -149,7 +149,7 @@ pub(super) async fn remove(
     store: &Store,
     safe: &Safe,
     name: &str,
-    removal: Removal,
+    removal: RemovalRule,
     record: NewAudit,
 ) -> Result<(), SecretNotRemoved> {
     let not_there = || SecretNotRemoved::NotThere(trunkline_catalog::name::escaped(name));
@@ -159,8 +159,8 @@ pub(super) async fn remove(
     }
     let detail = match (users.as_slice(), removal) {
         ([], _) => name.to_owned(),
-        (users, Removal::InAnyCase) => format!("{name}, used by {}", names(users)),
-        (_, Removal::IfUnused) => {
+        (users, RemovalRule::InAnyCase) => format!("{name}, used by {}", names(users)),
+        (_, RemovalRule::IfUnused) => {
             return Err(SecretNotRemoved::Used { name: name.to_owned(), users });
         }
     };

@@ -3,8 +3,8 @@
 use trunkline_catalog::config::Transport;
 use trunkline_store::ServerRecord;
 
-use super::Asked;
-use super::answer::Answer;
+use super::ApiRequest;
+use super::answer::ApiResponse;
 use crate::api::fault::Pointer;
 use crate::api::input::{Declared, PatchServer, RegisterServer, TransportType};
 use crate::api::paging::{self, List};
@@ -14,7 +14,7 @@ use crate::api::{PREFIX, etag, render};
 use crate::secrets::Connection;
 use crate::services::{NewServer, ServerEdit, ServerReport};
 
-pub(super) async fn register(asked: &Asked<'_>) -> Result<Answer, Problem> {
+pub(super) async fn register(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
     let new = RegisterServer::read(&asked.body())?;
     let new = NewServer {
@@ -35,19 +35,19 @@ pub(super) async fn register(asked: &Asked<'_>) -> Result<Answer, Problem> {
     Ok(answer.header("ETag", tag).header("Location", place))
 }
 
-pub(super) fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
+pub(super) fn list(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     let (_, page) = paging::query(asked.route, asked.raw_query(), List::Servers)?;
     let listed = asked.plane.servers().list(&page, &asked.principal);
-    Ok(asked.cached(Answer::json(200, &render::servers(&listed))))
+    Ok(asked.cached(ApiResponse::json(200, &render::servers(&listed))))
 }
 
-pub(super) fn get(asked: &Asked<'_>) -> Result<Answer, Problem> {
+pub(super) fn get(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
     let (answer, tag) = shown(200, &asked.plane.servers().get(asked.id(), &asked.principal)?);
     Ok(asked.tagged(answer, tag))
 }
 
-pub(super) async fn patch(asked: &Asked<'_>) -> Result<Answer, Problem> {
+pub(super) async fn patch(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
     let (body, precondition) = (asked.body(), asked.precondition());
     let edit = |record: &ServerRecord, before: &Connection| edited(&body, record, before);
@@ -57,33 +57,33 @@ pub(super) async fn patch(asked: &Asked<'_>) -> Result<Answer, Problem> {
     Ok(answer.header("ETag", tag))
 }
 
-pub(super) async fn delete(asked: &Asked<'_>) -> Result<Answer, Problem> {
+pub(super) async fn delete(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
     asked.plane.servers().delete(asked.id(), &asked.precondition(), asked.by()).await?;
-    Ok(Answer::empty(204))
+    Ok(ApiResponse::empty(204))
 }
 
-pub(super) async fn connect(asked: &Asked<'_>) -> Result<Answer, Problem> {
+pub(super) async fn connect(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
     let is_there = asked.plane.servers().connect(asked.id(), asked.by()).await?;
-    Ok(Answer::json(202, &if is_there { connected() } else { connecting() }))
+    Ok(ApiResponse::json(202, &if is_there { connected() } else { connecting() }))
 }
 
-pub(super) async fn disconnect(asked: &Asked<'_>) -> Result<Answer, Problem> {
+pub(super) async fn disconnect(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
     let pending = asked.plane.servers().disconnect(asked.id(), asked.by()).await?;
-    Ok(Answer::json(200, &disconnected(pending)))
+    Ok(ApiResponse::json(200, &disconnected(pending)))
 }
 
-pub(super) async fn health(asked: &Asked<'_>) -> Result<Answer, Problem> {
+pub(super) async fn health(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     let (_, page) = paging::query(asked.route, asked.raw_query(), List::Health)?;
     let history = asked.plane.servers().health(asked.id(), page.limit, &asked.principal).await?;
-    Ok(Answer::json(200, &render::health_history(&history)))
+    Ok(ApiResponse::json(200, &render::health_history(&history)))
 }
 
 /// The answer, and the tag it goes by.
-fn shown(status: u16, report: &ServerReport) -> (Answer, String) {
-    let answer = Answer::json(status, &render::server(report));
+fn shown(status: u16, report: &ServerReport) -> (ApiResponse, String) {
+    let answer = ApiResponse::json(status, &render::server(report));
     let tag = etag::tag(report.revision(), answer.body());
     (answer, tag)
 }

@@ -25,7 +25,7 @@ pub(in crate::api) fn overview(overview: &Overview) -> Value {
         restarts: overview.restarts,
         clients: overview.clients,
         context: &context,
-        series: &series(&overview.recent.pieces),
+        series: &series(&overview.recent.slices),
         hour: &series(&overview.recent.minutes),
     }
     .json()

@@ -88,7 +88,7 @@ pub(in crate::api) fn details(details: &ServerDetails) -> Value {
         instructions: details.instructions.as_deref(),
         stderr: &details.stderr,
         names: &names,
-        series: &series(&details.recent.pieces),
+        series: &series(&details.recent.slices),
         hour: &series(&details.recent.minutes),
     }
     .json()

@@ -14,7 +14,7 @@ use crate::audit::Audit;
 use crate::clock;
 use crate::health::{CallQuality, HealthTable, Incident};
 use crate::keys::ApiKeys;
-use crate::metrics::{Metrics, Outcome as Counted};
+use crate::metrics::{CallOutcome as Counted, Metrics};
 use crate::services::background::Background;
 use crate::services::directory::KnownServers;
 use crate::services::records::{hex, principal_of};

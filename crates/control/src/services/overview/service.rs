@@ -10,7 +10,7 @@ use super::context::{ListSize, ListSizes};
 use crate::access::{Action, Principal};
 use crate::audit::Audit;
 use crate::health::{RecentActivity, SPAN, ServerStatus};
-use crate::metrics::{Metrics, Platform as Measured, ServerMetrics, expose};
+use crate::metrics::{InstanceMetrics as Measured, Metrics, ServerMetrics, expose};
 use crate::services::activity::RejectedLogins;
 use crate::services::background::Background;
 use crate::services::grants::{grant_of, sees};
@@ -116,6 +116,6 @@ impl OverviewService {
 
 /// The last whole minute: the slice that is not over yet does not count.
 fn last_minute(recent: &RecentActivity) -> u64 {
-    let whole = recent.pieces.iter().rev().skip(1).take(6);
+    let whole = recent.slices.iter().rev().skip(1).take(6);
     whole.map(|(_, slice)| slice.calls).sum()
 }

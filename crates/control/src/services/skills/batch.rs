@@ -7,7 +7,7 @@ use trunkline_store::ToolSkillsRecord;
 use crate::clock;
 use crate::llm;
 use crate::services::records::hex;
-use crate::skills::{AssignedSkills, Described, SkillSource, Taxonomy, fingerprint};
+use crate::skills::{AssignedSkills, ServerDescription, SkillSource, Taxonomy, fingerprint};
 
 /// A tool as its server offers it: judging takes a while, and its list may be another one by then.
 #[derive(Debug, Clone)]
@@ -59,8 +59,8 @@ impl ToolBatch {
         Self { server, description, taxonomy, tools, definitions, parameters, vectors }
     }
 
-    pub(super) fn described(&self) -> Described<'_> {
-        Described { name: &self.server, description: &self.description }
+    pub(super) fn described(&self) -> ServerDescription<'_> {
+        ServerDescription { name: &self.server, description: &self.description }
     }
 
     pub(super) fn server(&self) -> &str {
@@ -68,10 +68,10 @@ impl ToolBatch {
     }
 
     /// As a language model is told of it.
-    pub(super) fn words(&self, at: usize) -> Option<llm::Described<'_>> {
+    pub(super) fn words(&self, at: usize) -> Option<llm::ToolDescription<'_>> {
         let Definition { name, description, .. } = self.definitions.get(at)?;
         let parameters = self.parameters.get(at)?;
-        Some(llm::Described { name, description, parameters })
+        Some(llm::ToolDescription { name, description, parameters })
     }
 
     /// What the skills of a tool are made of by this classifier. A language model is asked again when the

@@ -11,7 +11,7 @@ use trunkline_store::{PENDING, SuggestionRecord};
 use super::batch::{ToolBatch, record_of};
 use super::service::SkillService;
 use crate::clock;
-use crate::llm::{Described, Llm, Suggested, TOGETHER, Verdict};
+use crate::llm::{Llm, LlmVerdict, SuggestedSkill, TOGETHER, ToolDescription};
 use crate::services::ids::new_id;
 use crate::skills::{AssignedSkills, SkillSource};
 
@@ -75,7 +75,7 @@ impl SkillService {
         batch: &ToolBatch,
         portion: &[usize],
     ) {
-        let described: Vec<Described<'_>> =
+        let described: Vec<ToolDescription<'_>> =
             portion.iter().filter_map(|at| batch.words(*at)).collect();
         let about = batch.described();
         let said = llm.classify(&batch.taxonomy, (about.name, about.description), &described).await;
@@ -97,7 +97,7 @@ impl SkillService {
         let taxonomy = self.index.taxonomy();
         for (at, verdict) in portion.iter().zip(verdicts) {
             let (Some(tool), Some(verdict)) = (batch.tools.get(*at), verdict) else { continue };
-            let Verdict { mut skills, suggested } = verdict;
+            let LlmVerdict { mut skills, suggested } = verdict;
             skills.retain(|(id, _)| taxonomy.get(id).is_some());
             if skills.is_empty() {
                 continue;
@@ -112,9 +112,9 @@ impl SkillService {
         self.suggest(server, suggestions).await;
     }
 
-    async fn suggest(&self, server: &str, suggestions: Vec<(String, Suggested)>) {
+    async fn suggest(&self, server: &str, suggestions: Vec<(String, SuggestedSkill)>) {
         let at = clock::now();
-        let record = |(tool, it): (String, Suggested)| {
+        let record = |(tool, it): (String, SuggestedSkill)| {
             Some(SuggestionRecord {
                 id: new_id().ok()?,
                 skill: it.id,

@@ -45,7 +45,7 @@ impl ToolService {
 
     /// `None`: there is only the built-in model.
     pub(super) fn embedding_status(&self, by_endpoint: bool) -> Option<EmbeddingStatus> {
-        let standing = self.settings.embeddings.as_ref()?.standing();
+        let standing = self.settings.embeddings.as_ref()?.progress();
         Some(EmbeddingStatus {
             by_endpoint,
             model: standing.model,

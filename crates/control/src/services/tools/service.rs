@@ -68,7 +68,7 @@ pub(crate) struct ListedTool {
 
 /// A page of tools, or the news that the asker has it already.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Digested {
+pub(crate) struct DigestedPage {
     /// Over everything that the page is made of.
     pub(crate) digest: [u8; 32],
     /// `None`: the asker knows the digest, and the page was not made.
@@ -84,7 +84,7 @@ impl ToolService {
         asker: &Principal,
         page: &Page,
         is_known: impl Fn(&[u8]) -> bool,
-    ) -> Digested {
+    ) -> DigestedPage {
         let (directory, grants) = (self.live.directory(), asker.grants());
         let is_asked = |group: &GroupKey<'_>| server.is_none_or(|name| group.name == name);
         let seen = directory.placed().filter(|entry| sees(asker, &entry.name));
@@ -96,7 +96,7 @@ impl ToolService {
         };
         let digest = self.digest(&directory, &offers, Some(&custom), grants, page);
         if is_known(&digest) {
-            return Digested { digest, page: None };
+            return DigestedPage { digest, page: None };
         }
         let placed =
             offers.iter().map(|(group, offer)| (*group, allowed(group, offer.as_ref(), grants)));
@@ -105,7 +105,7 @@ impl ToolService {
         let mut all: Vec<_> = placed.chain(custom).collect();
         // Servers are sorted already; pages go by this order.
         all.sort_by_key(|(group, _)| (group.name, group.is_custom));
-        Digested { digest, page: Some(self.page(&directory, &all, page)) }
+        DigestedPage { digest, page: Some(self.page(&directory, &all, page)) }
     }
 
     /// The tools of one server.
@@ -115,14 +115,14 @@ impl ToolService {
         asker: &Principal,
         page: &Page,
         is_known: impl Fn(&[u8]) -> bool,
-    ) -> Result<Digested, Problem> {
+    ) -> Result<DigestedPage, Problem> {
         self.live.check_seen(id, asker)?;
         let (directory, grants) = (self.live.directory(), asker.grants());
         let entry = self.live.entry(id)?;
         let offered = [(self.group_key(&entry), self.live.offer(&entry))];
         let digest = self.digest(&directory, &offered, None, grants, page);
         if is_known(&digest) {
-            return Ok(Digested { digest, page: None });
+            return Ok(DigestedPage { digest, page: None });
         }
         let all = offered
             .each_ref()
@@ -133,7 +133,7 @@ impl ToolService {
             let [(group, _)] = &all;
             listed.groups.push(self.group(&directory, *group, &[]));
         }
-        Ok(Digested { digest, page: Some(listed) })
+        Ok(DigestedPage { digest, page: Some(listed) })
     }
 
     /// A group of one tool, by its id or its name.
