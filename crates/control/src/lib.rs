@@ -3,7 +3,9 @@
 pub mod access;
 pub mod api;
 pub mod audit;
+pub mod clock;
 pub mod embed;
+pub mod fault;
 pub mod figures;
 pub mod health;
 pub mod issuer;
@@ -13,8 +15,8 @@ pub mod logins;
 pub mod metrics;
 pub mod net;
 pub mod oauth;
-pub mod platform;
 pub mod secrets;
+pub mod services;
 pub mod skills;
 pub mod trace;
 

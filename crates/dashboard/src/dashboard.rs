@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use trunkline_control::api::handle::Api;
-use trunkline_control::platform::Platform;
+use trunkline_control::services::ControlPlane;
 use trunkline_gateway::{Attachment, WebReply, WebRequest};
 
 use crate::api_client::ApiError;
@@ -28,9 +28,9 @@ const MOST_BODY: usize = 4 * 1024 * 1024;
 pub struct Dashboard(Arc<DashboardState>);
 
 impl Dashboard {
-    pub fn new(platform: Platform) -> Self {
+    pub fn new(plane: ControlPlane) -> Self {
         Self(Arc::new(DashboardState {
-            api: Api::new(platform),
+            api: Api::new(plane),
             sessions: Sessions::default(),
             trials: Trials::default(),
             doorman: Mutex::new(LoginThrottle::default()),
@@ -62,8 +62,8 @@ impl Attachment for Dashboard {
 
     fn handle(&self, visit: WebRequest, reply: WebReply) {
         let state = Arc::clone(&self.0);
-        let platform = self.0.api.platform();
-        platform.tasks().spawn(async move { serve(&state, &visit, reply).await });
+        let background = self.0.api.plane().background();
+        background.tasks().spawn(async move { serve(&state, &visit, reply).await });
     }
 }
 
@@ -89,7 +89,8 @@ async fn serve(state: &DashboardState, visit: &WebRequest, reply: WebReply) {
 /// What is there before anybody has signed in.
 async fn open(state: &DashboardState, visit: &WebRequest, route: Route, params: &[String]) -> Page {
     if route.method == Method::Post
-        && let Err(foreign) = guard::is_own_page(&visit.headers, state.api.platform().public())
+        && let Err(foreign) =
+            guard::is_own_page(&visit.headers, state.api.plane().settings().public.as_deref())
     {
         return layout::bare_trouble(visit, &refused(foreign));
     }
@@ -121,8 +122,9 @@ fn enter<'a>(
     };
     if route.method == Method::Post {
         let shown = form.get("csrf").or_else(|| visit.headers.text("x-csrf"));
-        let own = guard::is_own_page(&visit.headers, state.api.platform().public())
-            .and_then(|()| guard::has_token(shown, &session.csrf));
+        let own =
+            guard::is_own_page(&visit.headers, state.api.plane().settings().public.as_deref())
+                .and_then(|()| guard::has_token(shown, &session.csrf));
         own.map_err(|foreign| layout::bare_trouble(visit, &refused(foreign)))?;
     }
     if visit.headers.get(LIVE).is_none() {

@@ -23,9 +23,9 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// Tells until the page has gone, the session is over, or everything ends.
 pub(crate) async fn stream(request: &PageRequest<'_>, reply: WebReply) {
-    let platform = request.state.api.platform();
-    let (_, mut news) = platform.listen(None);
-    let ending = platform.is_ending();
+    let plane = request.state.api.plane();
+    let (_, mut news) = plane.events().listen(None);
+    let ending = plane.background().end();
     let headers: [(&str, &[u8]); 4] = [
         ("Content-Type", b"text/event-stream"),
         ("Cache-Control", b"no-store"),
@@ -37,8 +37,8 @@ pub(crate) async fn stream(request: &PageRequest<'_>, reply: WebReply) {
         return;
     }
     let may_know = request.may(Action::ReadClients);
-    let turnover = || may_know.then(|| platform.guests().turnover());
-    let (mut calls, mut clients) = (platform.calls_ended(), turnover());
+    let turnover = || may_know.then(|| plane.clients().connected().turnover());
+    let (mut calls, mut clients) = (plane.overview().calls_ended(), turnover());
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -57,7 +57,7 @@ pub(crate) async fn stream(request: &PageRequest<'_>, reply: WebReply) {
                     tell(&stream, "bye");
                     return;
                 }
-                let before = std::mem::replace(&mut calls, platform.calls_ended());
+                let before = std::mem::replace(&mut calls, plane.overview().calls_ended());
                 let were = std::mem::replace(&mut clients, turnover());
                 (before == calls || tell(&stream, "calls"))
                     && (were == clients || tell(&stream, "clients"))

@@ -1,8 +1,8 @@
 //! `trunkline audit verify` and `trunkline key rotate`: what is done to a platform's store.
 
 use serde_json::json;
-use trunkline_control::platform::{change_key, verify_audit};
 use trunkline_control::secrets::KeySource;
+use trunkline_control::services::{change_key, verify_audit};
 use trunkline_store::AuditVerdict;
 
 use crate::cli::{Audit, AuditCommand, Key, KeyCommand, Maintained};

@@ -11,10 +11,11 @@ use trunkline_control::embed::Embeddings;
 use trunkline_control::issuer::Trusted;
 use trunkline_control::llm::Llm;
 use trunkline_control::net::ModelPlace;
-use trunkline_control::platform::{
-    Booted, Platform, Settings, StdioRegistration, Surroundings, with_logins,
+use trunkline_control::secrets::{AllowedVariables, KeySource};
+use trunkline_control::services::{
+    ControlPlane, ProgramSearch, RegistrationRules, Settings, StartedControlPlane,
+    StdioRegistration, StorageSettings, TokenSettings, with_logins,
 };
-use trunkline_control::secrets::{Allowed, KeySource};
 use trunkline_dashboard::Dashboard;
 use trunkline_gateway::{ConnectedClients, Event, EventSink, Fleet, HttpOptions, Options};
 use trunkline_http::Url;
@@ -30,7 +31,7 @@ use crate::{OK, speak};
 /// A control plane that waits for its data plane.
 #[derive(Debug)]
 pub(super) struct Beside {
-    platform: Platform,
+    plane: ControlPlane,
     sink: EventSink,
     events: mpsc::Receiver<Event>,
 }
@@ -46,7 +47,7 @@ pub(super) fn settings(
     environment: &Environment,
 ) -> Result<Settings, String> {
     let Kept { data_dir, store, key } = Kept::at(&flags.place, environment)?;
-    let allowed = Allowed::read(flags.allow_env.iter().map(String::as_str));
+    let allowed = AllowedVariables::read(flags.allow_env.iter().map(String::as_str));
     let stdio = match (flags.allow_stdio_registration, flags.allow_stdio_command.as_slice()) {
         (true, []) => StdioRegistration::Allowed,
         (_, []) => StdioRegistration::Refused,
@@ -57,24 +58,26 @@ pub(super) fn settings(
     let is_open = token.is_none() && issuer.is_none() && address.ip().is_loopback();
     let variables = environment.all();
     Ok(Settings {
-        key,
-        data_dir,
-        store,
-        admin_token: environment.filled(ADMIN_TOKEN),
-        static_token: token.map(|token| token.reveal().to_owned()),
-        without_token: if is_open { WithoutToken::MayUseMcp } else { WithoutToken::Refused },
-        issuer,
-        stdio,
+        storage: StorageSettings { data_dir, store, key },
+        tokens: TokenSettings {
+            admin_token: environment.filled(ADMIN_TOKEN),
+            static_token: token.map(|token| token.reveal().to_owned()),
+            without_token: if is_open { WithoutToken::MayUseMcp } else { WithoutToken::Refused },
+            issuer,
+        },
+        registration: RegistrationRules {
+            stdio,
+            reach: Policy { allowed: flags.allow_net.clone() },
+            own: surroundings(environment)?,
+            allowed: allowed.map_err(|bad| format!("--allow-env: {bad}"))?,
+            environment: Arc::new(move |name| {
+                let held = variables.iter().find(|(held, _)| held == name);
+                held.and_then(|(_, value)| value.to_str()).map(str::to_owned)
+            }),
+        },
         listen: address,
         guests: ConnectedClients::default(),
         public: public(&flags.issuer, address),
-        reach: Policy { allowed: flags.allow_net.clone() },
-        own: surroundings(environment)?,
-        allowed: allowed.map_err(|bad| format!("--allow-env: {bad}"))?,
-        environment: Arc::new(move |name| {
-            let held = variables.iter().find(|(held, _)| held == name);
-            held.and_then(|(_, value)| value.to_str()).map(str::to_owned)
-        }),
         health_interval: flags.health_interval,
         tracer: None,
         llm: llm(&flags.models, environment)?,
@@ -107,12 +110,12 @@ fn public(flags: &IssuerFlags, address: SocketAddr) -> Option<String> {
 }
 
 /// Where programs are looked for that may be registered.
-fn surroundings(environment: &Environment) -> Result<Surroundings, String> {
+fn surroundings(environment: &Environment) -> Result<ProgramSearch, String> {
     let directory = std::env::current_dir();
     let directory = directory.map_err(|error| format!("the current directory: {error}"))?;
     // Without PATH, exec searches there.
     let path = environment.filled("PATH").unwrap_or_else(|| "/bin:/usr/bin".to_owned());
-    Ok(Surroundings { path, directory })
+    Ok(ProgramSearch { path, directory })
 }
 
 /// The issuer, if there is one, and what this Trunkline is for it.
@@ -132,13 +135,13 @@ fn trusted(flags: &IssuerFlags, address: SocketAddr) -> Result<Option<Trusted>, 
 
 /// What finishes a change of the key. The address of a store may hold a password.
 fn rotate_command(settings: &Settings) -> String {
-    let place = format!("--data-dir {}", settings.data_dir.display());
-    let store = match settings.store.is_in(&settings.data_dir) {
+    let place = format!("--data-dir {}", settings.storage.data_dir.display());
+    let store = match settings.storage.store.is_in(&settings.storage.data_dir) {
         true => String::new(),
         false => " --store URL".to_owned(),
     };
-    let file = match &settings.key {
-        KeySource::File(path) if path.parent() != Some(&settings.data_dir) => {
+    let file = match &settings.storage.key {
+        KeySource::File(path) if path.parent() != Some(&settings.storage.data_dir) => {
             format!(" --key-file {}", path.display())
         }
         _ => String::new(),
@@ -186,10 +189,10 @@ fn home(environment: &Environment) -> Result<PathBuf, String> {
 
 impl Beside {
     pub(super) async fn boot(settings: Settings, options: &mut Options) -> Result<Self, String> {
-        let reach = settings.reach.clone();
+        let reach = settings.registration.reach.clone();
         let rotate = rotate_command(&settings);
-        let booted = Platform::boot(settings).await.map_err(|error| error.to_string())?;
-        let Booted { platform, admin_token, is_locked, is_rotating } = booted;
+        let booted = ControlPlane::boot(settings).await.map_err(|error| error.to_string())?;
+        let StartedControlPlane { plane, admin_token, is_locked, is_rotating } = booted;
         if let Some((token, file)) = admin_token {
             // Not through the log, which may go to a file: it is shown this once.
             let file = file.display();
@@ -214,20 +217,20 @@ impl Beside {
         let (sink, events) = EventSink::new(EVENTS);
         options.events = Some(sink.clone());
         options.reach = reach;
-        options.logins = Some(Arc::new(platform.logins().clone()));
+        options.logins = Some(Arc::new(plane.logins().logins().clone()));
         // As the platform is going to want them: else they would be started twice.
         options.servers = with_logins(std::mem::take(&mut options.servers));
-        platform.set_file(options.servers.clone(), options.custom.clone());
-        Ok(Self { platform, sink, events })
+        plane.set_file(options.servers.clone(), options.custom.clone());
+        Ok(Self { plane, sink, events })
     }
 
     /// Puts the API and its gate on the listener.
     pub(super) fn attach(&self, front: &mut HttpOptions) {
-        front.connected_clients = self.platform.guests();
-        front.gate = Some(Arc::new(self.platform.gate()));
+        front.connected_clients = self.plane.clients().connected();
+        front.gate = Some(Arc::new(self.plane.gate()));
         front.attachment = Some(Arc::new(Attached {
-            api: Api::new(self.platform.clone()),
-            dashboard: Dashboard::new(self.platform.clone()),
+            api: Api::new(self.plane.clone()),
+            dashboard: Dashboard::new(self.plane.clone()),
         }));
         // The gate knows it.
         front.token = None;
@@ -235,12 +238,12 @@ impl Beside {
 
     /// There is to be no data plane.
     pub(super) async fn close(self) {
-        self.platform.close().await;
+        self.plane.close().await;
     }
 
     /// The data plane runs.
-    pub(super) fn attend(self, fleet: Fleet) -> Platform {
-        self.platform.attend(fleet, self.events, self.sink);
-        self.platform
+    pub(super) fn attend(self, fleet: Fleet) -> ControlPlane {
+        self.plane.attach(fleet, self.events, self.sink);
+        self.plane
     }
 }

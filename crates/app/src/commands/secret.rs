@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::json;
 use trunkline_control::api::time;
 use trunkline_control::api::view::SecretView;
-use trunkline_control::platform::{Removal, Secrets, Written};
-use trunkline_control::secrets::{NamedSecret, User};
+use trunkline_control::secrets::{NamedSecret, SecretUser};
+use trunkline_control::services::{RemovalRule, SecretWrite, StoreSecrets};
 use zeroize::Zeroizing;
 
 use super::maintain::{Outcome, with};
@@ -38,43 +38,45 @@ pub(crate) fn run(secret: &Secret, environment: &Environment) -> u8 {
 async fn opened(
     store: &trunkline_store::StoreUrl,
     key: &trunkline_control::secrets::KeySource,
-    act: impl AsyncFnOnce(&Secrets) -> Outcome,
+    act: impl AsyncFnOnce(&StoreSecrets) -> Outcome,
 ) -> Outcome {
-    let secrets = Secrets::open(store, key).await.map_err(|error| error.to_string())?;
+    let secrets = StoreSecrets::open(store, key).await.map_err(|error| error.to_string())?;
     let outcome = act(&secrets).await;
     secrets.close().await;
     outcome
 }
 
-async fn put(secrets: &Secrets, name: &str, value: &str) -> Outcome {
+async fn put(secrets: &StoreSecrets, name: &str, value: &str) -> Outcome {
     let written = secrets.put(name, value).await.map_err(|error| error.to_string())?;
     let (words, is_new) = match written {
-        Written::New => (format!("`{name}` is kept: refer to it with ${{secret:{name}}}\n"), true),
-        Written::Again => (format!("`{name}` has another value\n"), false),
+        SecretWrite::New => {
+            (format!("`{name}` is kept: refer to it with ${{secret:{name}}}\n"), true)
+        }
+        SecretWrite::Again => (format!("`{name}` has another value\n"), false),
     };
     Ok((OK, words, json!({"name": name, "new": is_new})))
 }
 
-async fn list(secrets: &Secrets, json: bool) -> Outcome {
+async fn list(secrets: &StoreSecrets, json: bool) -> Outcome {
     let all = secrets.list().await.map_err(|error| error.to_string())?;
     if all.is_empty() && !json {
         speak::problem("no secrets yet: `trunkline secret set NAME` keeps one\n", OK);
     }
     let words: String = all.iter().map(|(secret, users)| line(secret, users)).collect();
-    let shown = |(secret, users): &(NamedSecret, Vec<User>)| {
+    let shown = |(secret, users): &(NamedSecret, Vec<SecretUser>)| {
         SecretView { secret, used_by: Some(users) }.json()
     };
     let told = json!({"secrets": all.iter().map(shown).collect::<Vec<_>>()});
     Ok((OK, words, told))
 }
 
-async fn remove(secrets: &Secrets, wanted: &RemoveSecret) -> Outcome {
-    let removal = if wanted.force { Removal::InAnyCase } else { Removal::IfUnused };
+async fn remove(secrets: &StoreSecrets, wanted: &RemoveSecret) -> Outcome {
+    let removal = if wanted.force { RemovalRule::InAnyCase } else { RemovalRule::IfUnused };
     secrets.remove(&wanted.name, removal).await.map_err(|error| error.to_string())?;
     Ok((OK, format!("`{}` is gone\n", wanted.name), json!({"name": wanted.name})))
 }
 
-fn line(secret: &NamedSecret, users: &[User]) -> String {
+fn line(secret: &NamedSecret, users: &[SecretUser]) -> String {
     let by = secret.updated_by.as_deref().unwrap_or("somebody");
     let users: Vec<_> = users.iter().map(|user| user.name.as_str()).collect();
     let used = match users.as_slice() {

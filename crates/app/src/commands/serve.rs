@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use trunkline_control::platform::{Platform, Settings};
+use trunkline_control::services::{ControlPlane, Settings};
 use trunkline_control::trace::{self, Tracer};
 use trunkline_gateway::{
     ConnectedClients, Declared, Gateway, HttpOptions, OnHangup, Options, Restart, Signals,
@@ -226,7 +226,7 @@ fn front(
 }
 
 /// What is still to be written down or sent is; both at once, for both have their time.
-async fn close(platform: Option<&Platform>, tracer: Option<&Tracer>) {
+async fn close(platform: Option<&ControlPlane>, tracer: Option<&Tracer>) {
     let platform = async {
         if let Some(platform) = platform {
             platform.close().await;

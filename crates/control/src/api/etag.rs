@@ -6,7 +6,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::problem::{Kind, Problem};
+use crate::services::Precondition;
 
 /// For a body whose subject is counted.
 pub fn tag(revision: i64, body: &[u8]) -> String {
@@ -29,26 +29,18 @@ pub fn is_known<'a>(header: impl IntoIterator<Item = &'a [u8]>, tag: &str) -> bo
     header.into_iter().flat_map(tags).any(|given| given == b"*" || strong(given))
 }
 
-/// May a change go on? `header` holds the values of `If-Match`; without it every change may. One
-/// that names nothing is a mistake: whoever sent it did not want every change to go on.
-pub fn may_change<'a>(
-    header: impl IntoIterator<Item = &'a [u8]>,
-    revision: i64,
-) -> Result<(), Problem> {
+/// What the values of `If-Match` ask for.
+pub(crate) fn precondition<'a>(header: impl IntoIterator<Item = &'a [u8]>) -> Precondition {
     let mut header = header.into_iter().peekable();
     if header.peek().is_none() {
-        return Ok(());
+        return Precondition::None;
     }
     let given: Vec<&[u8]> = header.flat_map(tags).filter(|given| is_tag(given)).collect();
-    let fits = |tag: &&[u8]| *tag == b"*" || revision_of(tag) == Some(revision);
-    if given.is_empty() {
-        return Err(Problem::new(Kind::BadHeader, "`If-Match` names no tag"));
+    match given.as_slice() {
+        [] => Precondition::Unreadable,
+        given if given.contains(&b"*".as_slice()) => Precondition::Any,
+        given => Precondition::Revisions(given.iter().filter_map(|tag| revision_of(tag)).collect()),
     }
-    if given.iter().any(fits) {
-        return Ok(());
-    }
-    let detail = format!("the revision is {revision} now, and `If-Match` names another");
-    Err(Problem::new(Kind::Stale, detail))
 }
 
 /// A weak tag fits no change (RFC 9110, 13.1.1).
@@ -90,6 +82,7 @@ fn is_tag(given: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::problem::Kind;
 
     fn known(header: &[&str], tag: &str) -> bool {
         is_known(header.iter().map(|value| value.as_bytes()), tag)
@@ -135,16 +128,16 @@ mod tests {
             (vec![list_tag(b"[]")], false),
         ] {
             let values = header.iter().map(String::as_bytes);
-            assert_eq!(may_change(values, 7).is_ok(), expected, "{header:?}");
+            assert_eq!(precondition(values).check(7).is_ok(), expected, "{header:?}");
         }
         for nothing in
             ["", " ", ",", " , ", "bogus", "7", "\"x", "x\"", "\"1\" \"2\"", "w/\"x\"", "a, b"]
         {
-            let problem = may_change([nothing.as_bytes()], 7).unwrap_err();
+            let problem = precondition([nothing.as_bytes()]).check(7).unwrap_err();
             assert_eq!((problem.kind, problem.status()), (Kind::BadHeader, 400), "{nothing:?}");
         }
         for other in ["\"x\"", "\"\"", "\"a\",\"b\"", "W/\"1\"", "\"a,b\"", "bogus, \"x\""] {
-            let stale = may_change([other.as_bytes()], 7).unwrap_err();
+            let stale = precondition([other.as_bytes()]).check(7).unwrap_err();
             assert_eq!((stale.kind, stale.status()), (Kind::Stale, 412), "{other}");
         }
     }

@@ -2,7 +2,6 @@
 
 pub mod docs;
 pub mod etag;
-pub mod fault;
 pub mod handle;
 pub mod input;
 pub mod openapi;
@@ -10,6 +9,7 @@ pub mod paging;
 mod parameters;
 pub mod problem;
 pub mod query;
+pub mod render;
 mod request;
 pub mod result;
 pub mod route;
@@ -18,6 +18,8 @@ pub mod routes;
 pub mod schema;
 pub mod time;
 pub mod view;
+
+pub use crate::fault;
 
 /// Everything but liveness, readiness and metrics lies below it.
 pub const PREFIX: &str = "/api/v1";

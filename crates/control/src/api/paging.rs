@@ -7,6 +7,7 @@ use super::problem::Problem;
 use super::query::{self, Query};
 use super::route::{Parameter, Route};
 use super::schema::{Schema, TextFormat, text};
+pub use crate::services::Page;
 
 pub const USUAL: usize = 100;
 const MOST: i64 = 1000;
@@ -33,13 +34,6 @@ pub enum List {
     Secrets,
     Health,
     Suggestions,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
-    pub limit: usize,
-    /// The last entry of the page before, by what the list is sorted by.
-    pub after: Option<String>,
 }
 
 /// The whole query of a route that has pages, or everything that is wrong with it.

@@ -3,18 +3,18 @@
 use trunkline_gateway::WebRequest;
 
 use super::etag;
-use super::handle::Answer;
+use super::handle::ApiResponse;
 use super::input::Declared;
 use super::problem::Problem;
 use super::query;
 use super::route::Route;
 use super::router::Params;
 use crate::access::Principal;
-use crate::keys::By;
-use crate::platform::Platform;
+use crate::keys::Actor;
+use crate::services::{ControlPlane, Precondition};
 
-pub(in crate::api) struct Asked<'a> {
-    pub(in crate::api) platform: &'a Platform,
+pub(in crate::api) struct ApiRequest<'a> {
+    pub(in crate::api) plane: &'a ControlPlane,
     pub(in crate::api) route: &'static Route,
     pub(in crate::api) params: &'a Params,
     pub(in crate::api) visit: &'a WebRequest,
@@ -22,9 +22,9 @@ pub(in crate::api) struct Asked<'a> {
     pub(in crate::api) address: String,
 }
 
-impl Asked<'_> {
-    pub(in crate::api) fn by(&self) -> By<'_> {
-        By { principal: &self.principal, address: Some(&self.address), request_id: None }
+impl ApiRequest<'_> {
+    pub(in crate::api) fn by(&self) -> Actor<'_> {
+        Actor { principal: &self.principal, address: Some(&self.address), request_id: None }
     }
 
     pub(in crate::api) fn id(&self) -> &str {
@@ -43,12 +43,12 @@ impl Asked<'_> {
         Declared { content_type: self.visit.headers.get("content-type"), bytes: &self.visit.body }
     }
 
-    pub(in crate::api) fn if_match(&self) -> Vec<Vec<u8>> {
-        self.visit.headers.all("if-match").map(<[u8]>::to_vec).collect()
+    pub(in crate::api) fn precondition(&self) -> Precondition {
+        etag::precondition(self.visit.headers.all("if-match"))
     }
 
     /// With a tag over the whole body, or nothing if the asker has it already.
-    pub(in crate::api) fn cached(&self, answer: Answer) -> Answer {
+    pub(in crate::api) fn cached(&self, answer: ApiResponse) -> ApiResponse {
         let tag = etag::list_tag(answer.body());
         self.tagged(answer, tag)
     }
@@ -58,9 +58,9 @@ impl Asked<'_> {
         etag::is_known(self.visit.headers.all("if-none-match"), tag)
     }
 
-    pub(in crate::api) fn tagged(&self, answer: Answer, tag: String) -> Answer {
+    pub(in crate::api) fn tagged(&self, answer: ApiResponse, tag: String) -> ApiResponse {
         match self.has(&tag) {
-            true => Answer::empty(304).header("ETag", tag),
+            true => ApiResponse::empty(304).header("ETag", tag),
             false => answer.header("ETag", tag),
         }
     }

@@ -6,9 +6,10 @@
 
 use std::time::Duration;
 
-use trunkline_wire::{Kind as Message, decode, encode_into, is_json, member, members, scan};
+use trunkline_wire::{Kind as Message, encode_into, is_json, members, scan};
 
 use super::problem::{About, Kind, Problem};
+use crate::services::server_error;
 
 pub const METADATA: &str = "metadata";
 const OTHERWISE: &str = "_trunkline";
@@ -36,7 +37,7 @@ pub fn answer(message: &[u8], server: &About, metadata: &Metadata<'_>) -> Result
         (Message::Answer, Some(result), _) => {
             with_metadata(result.of(message), metadata).ok_or_else(unusable)
         }
-        (Message::Refusal, _, Some(error)) => Err(refused(error.of(message), server)),
+        (Message::Refusal, _, Some(error)) => Err(server_error(error.of(message), server)),
         _ => Err(unusable()),
     }
 }
@@ -59,18 +60,6 @@ pub fn with_metadata(result: &[u8], metadata: &Metadata<'_>) -> Option<Vec<u8>> 
     out.push(b'}');
     out.extend_from_slice(result.get(trimmed.len()..).unwrap_or_default());
     Some(out)
-}
-
-/// A JSON-RPC error of the server as a problem; the error itself is in it, unchanged.
-pub fn refused(error: &[u8], server: &About) -> Problem {
-    let message = member(error, "message").and_then(decode);
-    let said = message.as_deref().map_or_else(
-        || "answered with an error".to_owned(),
-        |message| format!("answered: {}", trunkline_catalog::name::escaped(message)),
-    );
-    Problem::new(Kind::ServerError, format!("`{}` {said}", server.name))
-        .server(server.clone())
-        .error(error)
 }
 
 fn free_name(result: &[u8]) -> String {

@@ -5,10 +5,10 @@ use std::pin::Pin;
 
 use serde_json::Value;
 
-use super::handle::Answer;
+use super::handle::ApiResponse;
 use super::input::MOST_BODY;
 use super::problem::{Kind, Problem};
-use super::request::Asked;
+use super::request::ApiRequest;
 use super::schema::{Schema, example};
 use crate::access::Action;
 
@@ -135,8 +135,8 @@ pub enum Access {
 /// Who answers.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::api) enum Handler {
-    Sync(fn(&Asked<'_>) -> Result<Answer, Problem>),
-    Async(for<'a> fn(&'a Asked<'a>) -> Answering<'a>),
+    Sync(fn(&ApiRequest<'_>) -> Result<ApiResponse, Problem>),
+    Async(for<'a> fn(&'a ApiRequest<'a>) -> Answering<'a>),
     /// The answer has no end: it is written to the reply as it happens.
     Stream,
     /// The gateway answers before a request comes to the API.
@@ -144,7 +144,7 @@ pub(in crate::api) enum Handler {
 }
 
 pub(in crate::api) type Answering<'a> =
-    Pin<Box<dyn Future<Output = Result<Answer, Problem>> + Send + 'a>>;
+    Pin<Box<dyn Future<Output = Result<ApiResponse, Problem>> + Send + 'a>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Method {

@@ -28,7 +28,7 @@ impl Backlog {
     pub(super) fn keep(&self, count: u64) {
         let kept = if count == 0 { self.remove() } else { self.write(count) };
         if let Err(error) = kept {
-            tracing::error!(%error, count, "how many audit records are lost cannot be kept");
+            tracing::error!(%error, count, "the count of lost audit records cannot be written to the data directory");
         }
     }
 

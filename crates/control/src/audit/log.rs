@@ -5,26 +5,26 @@ use std::pin::Pin;
 
 use trunkline_store::{AuditFilter, NewAudit, Store, StoreError};
 
-pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-pub trait Log: Debug + Send + Sync {
+pub trait AuditLog: Debug + Send + Sync {
     /// All of them, in this order and one behind the other, or none.
-    fn append(&self, records: Vec<NewAudit>) -> Later<'_, Result<(), StoreError>>;
+    fn append(&self, records: Vec<NewAudit>) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Are these, in this order, among the newest? Asked when nobody can say whether they were
     /// written.
-    fn has<'a>(&'a self, records: &'a [NewAudit]) -> Later<'a, Result<bool, StoreError>>;
+    fn has<'a>(&'a self, records: &'a [NewAudit]) -> BoxFuture<'a, Result<bool, StoreError>>;
 }
 
 /// How far back a batch is looked for: replicas may have written since.
 const NEWEST: usize = 1_000;
 
-impl Log for Store {
-    fn append(&self, records: Vec<NewAudit>) -> Later<'_, Result<(), StoreError>> {
+impl AuditLog for Store {
+    fn append(&self, records: Vec<NewAudit>) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move { self.append_audit(records).await.map(drop) })
     }
 
-    fn has<'a>(&'a self, records: &'a [NewAudit]) -> Later<'a, Result<bool, StoreError>> {
+    fn has<'a>(&'a self, records: &'a [NewAudit]) -> BoxFuture<'a, Result<bool, StoreError>> {
         Box::pin(async move {
             let mut newest = self.audit(AuditFilter::default(), NEWEST).await?;
             newest.reverse();
@@ -50,12 +50,12 @@ impl LockedLog {
     }
 }
 
-impl Log for LockedLog {
-    fn append(&self, _: Vec<NewAudit>) -> Later<'_, Result<(), StoreError>> {
+impl AuditLog for LockedLog {
+    fn append(&self, _: Vec<NewAudit>) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(std::future::ready(self.refused()))
     }
 
-    fn has<'a>(&'a self, _: &'a [NewAudit]) -> Later<'a, Result<bool, StoreError>> {
+    fn has<'a>(&'a self, _: &'a [NewAudit]) -> BoxFuture<'a, Result<bool, StoreError>> {
         Box::pin(std::future::ready(self.refused()))
     }
 }

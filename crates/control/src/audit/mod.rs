@@ -4,14 +4,12 @@
 
 mod backlog;
 mod log;
-mod page;
 mod queue;
 #[cfg(test)]
 mod tests;
 mod writer;
 
 pub use backlog::Backlog;
-pub use log::{Later, LockedLog, Log};
-pub use page::{filter, page};
-pub use queue::Bounds;
+pub use log::{AuditLog, BoxFuture, LockedLog};
+pub use queue::AuditBounds;
 pub use writer::{Audit, AuditState};

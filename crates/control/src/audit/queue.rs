@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use trunkline_store::NewAudit;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
+pub struct AuditBounds {
     /// Records that wait, those being written included. Some 300 bytes each.
     pub waiting: usize,
     /// Records of one transaction: a change that is to be acknowledged waits for it.
     pub batch: usize,
 }
 
-impl Default for Bounds {
+impl Default for AuditBounds {
     fn default() -> Self {
         Self { waiting: 8_192, batch: 512 }
     }
@@ -20,7 +20,7 @@ impl Default for Bounds {
 
 #[derive(Debug)]
 pub(super) struct Queue {
-    bounds: Bounds,
+    bounds: AuditBounds,
     records: VecDeque<NewAudit>,
     /// Being written.
     out: usize,
@@ -34,7 +34,7 @@ pub(super) struct Queue {
 
 impl Queue {
     /// `lost`: so many the one before has left.
-    pub(super) fn new(bounds: Bounds, lost: u64) -> Self {
+    pub(super) fn new(bounds: AuditBounds, lost: u64) -> Self {
         Self { bounds, records: VecDeque::new(), out: 0, lost, unsaid: lost, telling: 0 }
     }
 
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_counted_and_told_behind_what_did() {
-        let mut queue = Queue::new(Bounds { waiting: 3, batch: 2 }, 0);
+        let mut queue = Queue::new(AuditBounds { waiting: 3, batch: 2 }, 0);
         assert!(queue.batch(7).is_empty());
         for name in ["a", "b", "c", "d", "e"] {
             queue.push(record(name));
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn what_the_one_before_has_left_is_told_first() {
-        let mut queue = Queue::new(Bounds { waiting: 3, batch: 2 }, 5);
+        let mut queue = Queue::new(AuditBounds { waiting: 3, batch: 2 }, 5);
         assert_eq!((queue.lost(), queue.unwritten()), (5, 5));
         let batch = queue.batch(7);
         assert_eq!(actions(&batch), ["lose-audit-records"]);
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_loss_is_told_even_if_the_queue_never_empties() {
-        let mut queue = Queue::new(Bounds { waiting: 3, batch: 2 }, 0);
+        let mut queue = Queue::new(AuditBounds { waiting: 3, batch: 2 }, 0);
         for name in ["a", "b", "c", "lost"] {
             queue.push(record(name));
         }

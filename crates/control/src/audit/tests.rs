@@ -1,4 +1,4 @@
-//! Records that wait, are lost, or are written twice if nobody looks; and pages of them.
+//! Records that wait, are lost, or are written twice if nobody looks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use trunkline_store::{AuditFilter, AuditVerdict, NewAudit, Store, StoreError};
 
-use super::{Audit, AuditState, Bounds, Later, Log, page};
-use crate::api::paging::{self, List};
-use crate::api::routes;
-use crate::api::view::AuditList;
+use super::{Audit, AuditBounds, AuditLog, AuditState, BoxFuture};
 use crate::scratch::Folder;
 
 /// A log that can be told to fail.
@@ -41,8 +38,8 @@ impl Memory {
     }
 }
 
-impl Log for Memory {
-    fn append(&self, records: Vec<NewAudit>) -> Later<'_, Result<(), StoreError>> {
+impl AuditLog for Memory {
+    fn append(&self, records: Vec<NewAudit>) -> BoxFuture<'_, Result<(), StoreError>> {
         let mood = *self.mood.lock();
         Box::pin(async move {
             let names = records.into_iter().map(|record| record.action);
@@ -60,7 +57,7 @@ impl Log for Memory {
         })
     }
 
-    fn has<'a>(&'a self, records: &'a [NewAudit]) -> Later<'a, Result<bool, StoreError>> {
+    fn has<'a>(&'a self, records: &'a [NewAudit]) -> BoxFuture<'a, Result<bool, StoreError>> {
         Box::pin(async move {
             if *self.mood.lock() != Mood::Fine {
                 // The next time it can be asked.
@@ -80,8 +77,9 @@ fn record(action: &str) -> NewAudit {
 
 fn started(waiting: usize) -> (Arc<Memory>, Audit) {
     let log = Arc::new(Memory::default());
-    let bounds = Bounds { waiting, batch: 2 };
-    let audit = Audit::start(Arc::clone(&log) as Arc<dyn Log>, bounds, None, &TaskTracker::new());
+    let bounds = AuditBounds { waiting, batch: 2 };
+    let audit =
+        Audit::start(Arc::clone(&log) as Arc<dyn AuditLog>, bounds, None, &TaskTracker::new());
     (log, audit)
 }
 
@@ -147,8 +145,8 @@ async fn the_end_does_not_wait_for_a_store_that_hangs() {
 }
 
 async fn filled(store: &Store, count: usize) {
-    let log: Arc<dyn Log> = Arc::new(store.clone());
-    let audit = Audit::start(log, Bounds::default(), None, &TaskTracker::new());
+    let log: Arc<dyn AuditLog> = Arc::new(store.clone());
+    let audit = Audit::start(log, AuditBounds::default(), None, &TaskTracker::new());
     for number in 0..count {
         let principal = if number % 2 == 0 { "even" } else { "odd" }.to_owned();
         audit.record(NewAudit {
@@ -169,38 +167,9 @@ async fn what_is_recorded_is_in_the_chain_and_found_again() {
     assert!(matches!(verdict, AuditVerdict::Verified { records: 1_000, .. }), "{verdict:?}");
     let newest = store.audit(AuditFilter::default(), 2).await.unwrap();
     let batch: Vec<_> = newest.into_iter().rev().map(|record| record.what).collect();
-    assert!(Log::has(&store, &batch).await.unwrap());
+    assert!(AuditLog::has(&store, &batch).await.unwrap());
     let swapped = [batch[1].clone(), batch[0].clone()];
-    assert!(!Log::has(&store, &swapped).await.unwrap());
-}
-
-#[tokio::test]
-async fn pages_follow_each_other_without_gaps_and_filters_hold() {
-    let folder = Folder::new();
-    let store = folder.store().await;
-    filled(&store, 10).await;
-    let route = routes::all().find(|route| route.id == "listAudit").unwrap();
-    for (asked, expected) in [
-        ("limit=3", &["9", "8", "7", "6", "5", "4", "3", "2", "1", "0"][..]),
-        ("limit=10", &["9", "8", "7", "6", "5", "4", "3", "2", "1", "0"]),
-        ("limit=2&principal=odd", &["9", "7", "5", "3", "1"]),
-        ("since=1970-01-01T00:00:02Z&until=1970-01-01T00:00:04Z", &["3", "2"]),
-        ("action=4", &["4"]),
-        ("outcome=failed", &[]),
-    ] {
-        let (mut seen, mut cursor) = (Vec::new(), String::new());
-        loop {
-            let raw = format!("{asked}{cursor}");
-            let (query, place) = paging::query(route, &raw, List::Audit).unwrap();
-            let found = page(&store, &query, &place).await.unwrap();
-            crate::api::view::tests::assert_fits(&found.to_string(), &AuditList::SCHEMA);
-            let records = found["records"].as_array().unwrap();
-            seen.extend(records.iter().map(|r| r["action"].as_str().unwrap().to_owned()));
-            let Some(next) = found["next_cursor"].as_str() else { break };
-            cursor = format!("&cursor={next}");
-        }
-        assert_eq!(seen, expected, "{asked}");
-    }
+    assert!(!AuditLog::has(&store, &swapped).await.unwrap());
 }
 
 #[tokio::test]

@@ -11,8 +11,8 @@ use tokio_util::task::TaskTracker;
 use trunkline_store::{NewAudit, StoreError};
 
 use super::backlog::Backlog;
-use super::log::Log;
-use super::queue::{Bounds, Queue};
+use super::log::AuditLog;
+use super::queue::{AuditBounds, Queue};
 
 /// Pauses while the store takes nothing: doubled from the first to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -21,7 +21,7 @@ const LAST_PAUSE: Duration = Duration::from_secs(5);
 /// Cheap to clone; all clones are one.
 #[derive(Debug, Clone)]
 pub struct Audit {
-    shared: Arc<Shared>,
+    shared: Arc<AuditShared>,
 }
 
 /// For health reports and metrics.
@@ -36,7 +36,7 @@ pub struct AuditState {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct AuditShared {
     queue: Mutex<Queue>,
     /// Where it is kept how many are not written.
     backlog: Option<Backlog>,
@@ -52,13 +52,13 @@ struct Shared {
 impl Audit {
     /// The writer runs on `tasks` until `close`.
     pub fn start(
-        log: Arc<dyn Log>,
-        bounds: Bounds,
+        log: Arc<dyn AuditLog>,
+        bounds: AuditBounds,
         backlog: Option<Backlog>,
         tasks: &TaskTracker,
     ) -> Self {
         let left = backlog.as_ref().map_or(0, Backlog::left);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(AuditShared {
             queue: Mutex::new(Queue::new(bounds, left)),
             backlog,
             trouble: Mutex::new(None),
@@ -117,13 +117,16 @@ impl Audit {
             backlog.keep(unwritten);
         }
         if left > 0 {
-            tracing::error!(records = left, "audit records could not be written before the end");
+            tracing::error!(
+                records = left,
+                "these audit records were not written before the end: the store did not answer"
+            );
         }
         left
     }
 }
 
-async fn write(shared: &Shared, log: &dyn Log) {
+async fn write(shared: &AuditShared, log: &dyn AuditLog) {
     // What was left by the one before is told with the first.
     let mut is_first = true;
     loop {
@@ -153,13 +156,13 @@ async fn write(shared: &Shared, log: &dyn Log) {
 
 /// Until it is written. Later records wait meanwhile, so that their order is kept. Was it noted
 /// meanwhile how many wait?
-async fn insist(shared: &Shared, log: &dyn Log, batch: Vec<NewAudit>) -> bool {
+async fn insist(shared: &AuditShared, log: &dyn AuditLog, batch: Vec<NewAudit>) -> bool {
     let mut noted = false;
     let mut attempt = Attempt { pause: FIRST_PAUSE, may_be_there: false };
     while let Err(error) = attempt.append(log, &batch).await {
         let before = shared.trouble.lock().replace(error.to_string());
         if before.is_none() {
-            tracing::error!(%error, "audit records cannot be written; they wait");
+            tracing::error!(%error, "audit records cannot be written to the store; they wait in memory until it answers");
         }
         if let Some(backlog) = &shared.backlog {
             backlog.keep(shared.queue.lock().unwritten());
@@ -182,7 +185,7 @@ struct Attempt {
 }
 
 impl Attempt {
-    async fn append(&mut self, log: &dyn Log, batch: &[NewAudit]) -> Result<(), StoreError> {
+    async fn append(&mut self, log: &dyn AuditLog, batch: &[NewAudit]) -> Result<(), StoreError> {
         if self.may_be_there && log.has(batch).await? {
             return Ok(());
         }

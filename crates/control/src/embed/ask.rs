@@ -14,12 +14,12 @@ const MOST_BODY: usize = 16 * 1024 * 1024;
 /// How many texts are asked about in one request, and how much of each, in bytes: what a tool is for
 /// stands at the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Portion {
+pub(super) struct BatchLimit {
     pub(super) texts: usize,
     longest: usize,
 }
 
-impl Portion {
+impl BatchLimit {
     /// Some 1,500 tokens a text.
     pub(super) const WHOLE: Self = Self { texts: 64, longest: 6_000 };
 
@@ -40,7 +40,7 @@ impl Portion {
 
 /// Why there are no vectors.
 #[derive(Debug)]
-pub(super) struct Trouble {
+pub(super) struct EmbeddingError {
     pub(super) why: String,
     pub(super) lies_with: LiesWith,
 }
@@ -54,7 +54,7 @@ pub(super) enum LiesWith {
     Either,
 }
 
-impl From<String> for Trouble {
+impl From<String> for EmbeddingError {
     fn from(why: String) -> Self {
         Self { why, lies_with: LiesWith::Endpoint }
     }
@@ -64,9 +64,9 @@ impl From<String> for Trouble {
 pub(super) async fn ask(
     line: &ModelLine,
     texts: &[String],
-    portion: Portion,
+    portion: BatchLimit,
     deadline: Duration,
-) -> Result<(Vec<Vector>, usize), Trouble> {
+) -> Result<(Vec<Vector>, usize), EmbeddingError> {
     let texts: Vec<&str> = texts.iter().map(|text| portion.of(text)).collect();
     let body = json!({ "model": line.model(), "input": texts, "encoding_format": "float" });
     let answer = line.post(&body, Limits { deadline, max_body: MOST_BODY }).await?;
@@ -78,7 +78,7 @@ pub(super) async fn ask(
                 500 => LiesWith::Either,
                 _ => LiesWith::Endpoint,
             };
-            Err(Trouble { why: format!("it answered with HTTP {status}"), lies_with })
+            Err(EmbeddingError { why: format!("it answered with HTTP {status}"), lies_with })
         }
     }
 }
@@ -89,11 +89,11 @@ mod tests {
 
     #[test]
     fn what_is_refused_becomes_smaller_until_there_is_little_left() {
-        let steps = std::iter::successors(Some(Portion::WHOLE), |portion| portion.smaller());
+        let steps = std::iter::successors(Some(BatchLimit::WHOLE), |portion| portion.smaller());
         let steps: Vec<_> = steps.map(|it| (it.texts, it.longest)).collect();
         let expected = [(64, 6_000), (16, 6_000), (4, 6_000), (1, 6_000), (1, 1_500), (1, 375)];
         assert_eq!(steps, expected);
-        let two = Portion { texts: 1, longest: 3 };
+        let two = BatchLimit { texts: 1, longest: 3 };
         assert_eq!((two.of("äöü"), two.of("ab")), ("ä", "ab"));
     }
 }

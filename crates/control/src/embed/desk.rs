@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use trunkline_gateway::{AskedEmbedder, Embedder};
 use trunkline_search::Vector;
 
-use super::ask::{LiesWith, Portion, Trouble, ask};
+use super::ask::{BatchLimit, EmbeddingError, LiesWith, ask};
 use super::known::{Questions, Tools};
 use crate::net::{ModelLine, ModelPlace};
 
@@ -25,20 +25,20 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Cheap to clone; all clones are one.
 #[derive(Debug, Clone)]
-pub struct Embeddings(Arc<Inner>);
+pub struct Embeddings(Arc<EmbeddingClient>);
 
 #[derive(Debug)]
-struct Inner {
+struct EmbeddingClient {
     line: ModelLine,
     tools: Mutex<Tools>,
     questions: Mutex<Questions>,
-    state: Mutex<State>,
+    state: Mutex<EndpointState>,
     version: AtomicU64,
     bell: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct EndpointState {
     /// How long its vectors are.
     width: Option<usize>,
     /// Why the model in the program speaks.
@@ -49,7 +49,7 @@ struct State {
 
 /// How it stands with the endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct EmbeddingProgress {
     pub model: String,
     /// Tools it has spoken of, and those that are still to be asked about.
     pub known: usize,
@@ -59,7 +59,7 @@ pub struct Standing {
 
 impl Embeddings {
     pub fn new(place: ModelPlace) -> Result<Self, String> {
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(EmbeddingClient {
             line: ModelLine::new(place, "/embeddings")?,
             tools: Mutex::default(),
             questions: Mutex::default(),
@@ -69,15 +69,15 @@ impl Embeddings {
         })))
     }
 
-    pub fn standing(&self) -> Standing {
+    pub fn progress(&self) -> EmbeddingProgress {
         let (known, waiting) = self.0.tools.lock().count();
         let trouble = self.0.state.lock().trouble.clone();
-        Standing { model: self.0.line.model().to_owned(), known, waiting, trouble }
+        EmbeddingProgress { model: self.0.line.model().to_owned(), known, waiting, trouble }
     }
 
     /// Asks about tools for ever; `learnt` is called whenever all that waited are known.
     pub async fn run<F: Future<Output = ()>>(&self, learnt: impl Fn() -> F) -> ! {
-        let mut portion = Portion::WHOLE;
+        let mut portion = BatchLimit::WHOLE;
         loop {
             let texts = self.0.tools.lock().next(portion.texts);
             if texts.is_empty() {
@@ -90,7 +90,7 @@ impl Embeddings {
             let said = self.ask(&texts, portion, PATIENCE).await;
             let smaller = portion.smaller();
             let is_refused = said.as_ref().is_err_and(|it| it.lies_with != LiesWith::Endpoint);
-            portion = smaller.filter(|_| is_refused).unwrap_or(Portion::WHOLE);
+            portion = smaller.filter(|_| is_refused).unwrap_or(BatchLimit::WHOLE);
             if is_refused && smaller.is_some() {
                 continue;
             }
@@ -111,9 +111,9 @@ impl Embeddings {
     async fn ask(
         &self,
         texts: &[String],
-        portion: Portion,
+        portion: BatchLimit,
         patience: Duration,
-    ) -> Result<Vec<Vector>, Trouble> {
+    ) -> Result<Vec<Vector>, EmbeddingError> {
         let (vectors, width) = ask(&self.0.line, texts, portion, patience).await?;
         let before = *self.0.state.lock().width.get_or_insert(width);
         match before == width {
@@ -123,7 +123,7 @@ impl Embeddings {
     }
 
     /// What has come of it is remembered: after a failure it is left alone for a while.
-    fn note(&self, said: Result<Vec<Vector>, Trouble>) -> Option<Vec<Vector>> {
+    fn note(&self, said: Result<Vec<Vector>, EmbeddingError>) -> Option<Vec<Vector>> {
         let mut state = self.0.state.lock();
         match said {
             Ok(vectors) => {
@@ -133,11 +133,11 @@ impl Embeddings {
                 (state.failures, state.rests_until) = (0, None);
                 Some(vectors)
             }
-            Err(Trouble { why, .. }) => {
+            Err(EmbeddingError { why, .. }) => {
                 if state.trouble.is_none() {
                     tracing::warn!(
-                        "the embedding endpoint is of no use: {why}; the model in the program is \
-                         used until it is"
+                        "the embedding endpoint is of no use: {why}; the built-in model is used \
+                         until it answers (see --embed-url)"
                     );
                 }
                 let pause = PAUSE.saturating_mul(1 << state.failures.min(6)).min(LONGEST_PAUSE);
@@ -156,7 +156,7 @@ impl Embeddings {
         if self.resting().is_some() {
             return None;
         }
-        let said = self.ask(&[text.to_owned()], Portion::WHOLE, SHORT).await;
+        let said = self.ask(&[text.to_owned()], BatchLimit::WHOLE, SHORT).await;
         if said.as_ref().is_err_and(|it| it.lies_with == LiesWith::Texts) {
             // Nobody makes it be left alone by asking what it does not take.
             return None;

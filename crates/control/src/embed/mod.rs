@@ -6,4 +6,4 @@ mod ask;
 mod desk;
 mod known;
 
-pub use desk::{Embeddings, Standing};
+pub use desk::{EmbeddingProgress, Embeddings};

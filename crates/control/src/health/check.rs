@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::judge::Phase;
+use super::judge::ConnectionPhase;
 
 /// What a check has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,8 +60,8 @@ pub(super) fn unanswered(silent_for: Option<Duration>, asked_for: Duration) -> S
 }
 
 /// Only what is connected is checked: the rest is known to be not.
-pub(super) fn is_checked(phase: Phase) -> bool {
-    phase == Phase::Connected
+pub(super) fn is_checked(phase: ConnectionPhase) -> bool {
+    phase == ConnectionPhase::Connected
 }
 
 /// From the beginning of one check to that of the next: the interval or up to a tenth less, so that the

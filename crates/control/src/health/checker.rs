@@ -13,12 +13,12 @@ use trunkline_http::Url;
 use trunkline_store::HealthSample;
 
 use super::check::{Checkup, Inference, Silence, infer, is_checked, pause, unanswered};
-use super::judge::Phase;
-use super::wards::{Checked, Wards};
-use crate::api::view::Status;
+use super::judge::ConnectionPhase;
+use super::status::ServerStatus as Status;
+use super::table::{CheckOutcome, HealthTable};
 use crate::net::{Client, FetchError, Limits, Redirects, Request};
 
-pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// As 003 has it (US5, AC8).
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -29,8 +29,8 @@ const CHECKS_UNTIL_REPLACED: u32 = 10;
 const MOST_BODY: usize = 64 * 1024;
 
 /// The server, as the data plane knows it.
-pub trait Patient: Debug + Send + Sync {
-    fn phase(&self) -> Phase;
+pub trait CheckedServer: Debug + Send + Sync {
+    fn phase(&self) -> ConnectionPhase;
 
     /// Since it last said anything; none if it never did.
     fn silent_for(&self) -> Option<Duration>;
@@ -39,7 +39,7 @@ pub trait Patient: Debug + Send + Sync {
     fn is_busy(&self) -> bool;
 
     /// Asks it something it always has to answer: a ping, a list. Dropped, the question is taken back.
-    fn ask(&self) -> Later<'_, Result<(), String>>;
+    fn ask(&self) -> BoxFuture<'_, Result<(), String>>;
 
     /// Its name, for the log.
     fn name(&self) -> String;
@@ -53,21 +53,21 @@ pub trait Patient: Debug + Send + Sync {
 
 /// Whom to check, and how often.
 #[derive(Debug, Clone)]
-pub struct Checking {
+pub struct CheckPlan {
     pub server_id: String,
     /// With its references resolved.
     pub url: Option<Url>,
     pub interval: Duration,
 }
 
-impl Checking {
+impl CheckPlan {
     /// As often as 003 wants it.
     pub const INTERVAL: Duration = Duration::from_secs(30);
 }
 
 #[derive(Debug, Clone)]
 pub struct Checker {
-    pub wards: Arc<Wards>,
+    pub table: Arc<HealthTable>,
     pub client: Client,
     /// For `samples::keep`. A sample without room is dropped: the next one comes soon.
     pub samples: mpsc::Sender<HealthSample>,
@@ -77,7 +77,12 @@ pub struct Checker {
 
 impl Checker {
     /// One task per server. Ends with `end`, in the middle of a check if need be.
-    pub async fn watch(&self, checking: &Checking, patient: &dyn Patient, end: &CancellationToken) {
+    pub async fn watch(
+        &self,
+        checking: &CheckPlan,
+        patient: &dyn CheckedServer,
+        end: &CancellationToken,
+    ) {
         let rounds = async {
             let mut next = Instant::now();
             loop {
@@ -95,13 +100,13 @@ impl Checker {
         }
     }
 
-    async fn check(&self, checking: &Checking, patient: &dyn Patient) {
+    async fn check(&self, checking: &CheckPlan, patient: &dyn CheckedServer) {
         let checkup = match &checking.url {
             Some(url) => by_url(&self.client, url).await,
             None => by_messages(checking, patient).await,
         };
         let at = (self.clock)();
-        let Some(checked) = self.wards.checked(&checking.server_id, &checkup, at) else { return };
+        let Some(checked) = self.table.checked(&checking.server_id, &checkup, at) else { return };
         let status = checked.status;
         tell_log(patient, &checked, &checkup);
         // New calls would only wait in vain, and keep it busy.
@@ -122,13 +127,16 @@ impl Checker {
             detail: checkup.detail,
         };
         if self.samples.try_send(sample).is_err() {
-            tracing::debug!(server = checking.server_id, "a health sample is not kept");
+            tracing::debug!(
+                server = checking.server_id,
+                "the queue of health samples is full: this one is dropped"
+            );
         }
     }
 }
 
 /// One line when a server becomes an error because of its checks, and one when it recovers.
-fn tell_log(patient: &dyn Patient, checked: &Checked, checkup: &Checkup) {
+fn tell_log(patient: &dyn CheckedServer, checked: &CheckOutcome, checkup: &Checkup) {
     let (was_error, is_error) = (checked.before == Status::Error, checked.status == Status::Error);
     if is_error && !was_error {
         let (failures, last) = (checked.failures, checkup.detail.as_deref().unwrap_or_default());
@@ -142,7 +150,7 @@ fn tell_log(patient: &dyn Patient, checked: &Checked, checkup: &Checkup) {
     }
 }
 
-async fn by_messages(checking: &Checking, patient: &dyn Patient) -> Checkup {
+async fn by_messages(checking: &CheckPlan, patient: &dyn CheckedServer) -> Checkup {
     let (silent_for, is_busy) = (patient.silent_for(), patient.is_busy());
     if infer(silent_for, is_busy, checking.interval, PATIENCE) == Inference::Fine {
         return Checkup::inferred();

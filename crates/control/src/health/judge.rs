@@ -3,11 +3,11 @@
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 
-use crate::api::view::{HealthStatus, Status};
+use super::status::{HealthStatus, ServerStatus as Status};
 
 /// What the data plane says of its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Phase {
+pub enum ConnectionPhase {
     Connecting,
     Connected,
     /// It could not be connected, or the connection was lost.
@@ -17,8 +17,8 @@ pub enum Phase {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Signals {
-    pub phase: Phase,
+pub struct HealthSignals {
+    pub phase: ConnectionPhase,
     /// Checks that have failed since the last good one.
     pub failures: u32,
     /// Within the window.
@@ -34,7 +34,7 @@ pub struct Signals {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rules {
+pub struct HealthRules {
     /// So many checks in a row that fail are an error.
     pub strikes: u32,
     /// From this share of failed calls on, errors are elevated …
@@ -54,7 +54,7 @@ pub struct Rules {
     pub slow: Option<Duration>,
 }
 
-impl Default for Rules {
+impl Default for HealthRules {
     fn default() -> Self {
         Self {
             strikes: 3,
@@ -71,14 +71,14 @@ impl Default for Rules {
 
 /// Why a server that is connected is not well.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Reason {
+pub enum DegradedReason {
     Checks { failures: u32 },
     Errors { failed: u64, calls: u64 },
     Restarts { count: usize },
     Slow { p95: f64 },
 }
 
-impl Display for Reason {
+impl Display for DegradedReason {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Checks { failures } => write!(out, "{failures} health checks in a row failed"),
@@ -94,33 +94,33 @@ impl Display for Reason {
     }
 }
 
-pub fn judge(signals: &Signals, rules: &Rules) -> (Status, Option<Reason>) {
+pub fn judge(signals: &HealthSignals, rules: &HealthRules) -> (Status, Option<DegradedReason>) {
     match signals.phase {
-        Phase::Disconnected => (Status::Disconnected, None),
-        Phase::Connecting => (Status::Connecting, None),
-        Phase::Failed => (Status::Error, None),
-        Phase::Connected if signals.failures >= rules.strikes => {
-            (Status::Error, Some(Reason::Checks { failures: signals.failures }))
+        ConnectionPhase::Disconnected => (Status::Disconnected, None),
+        ConnectionPhase::Connecting => (Status::Connecting, None),
+        ConnectionPhase::Failed => (Status::Error, None),
+        ConnectionPhase::Connected if signals.failures >= rules.strikes => {
+            (Status::Error, Some(DegradedReason::Checks { failures: signals.failures }))
         }
-        Phase::Connected => match degraded(signals, rules) {
+        ConnectionPhase::Connected => match degraded(signals, rules) {
             Some(reason) => (Status::Degraded, Some(reason)),
             None => (Status::Connected, None),
         },
     }
 }
 
-fn degraded(signals: &Signals, rules: &Rules) -> Option<Reason> {
-    let Signals { calls, failed_calls, tool_errors, restarts, .. } = *signals;
+fn degraded(signals: &HealthSignals, rules: &HealthRules) -> Option<DegradedReason> {
+    let HealthSignals { calls, failed_calls, tool_errors, restarts, .. } = *signals;
     if errors_are_elevated(signals, rules) {
-        return Some(Reason::Errors { failed: failed_calls, calls });
+        return Some(DegradedReason::Errors { failed: failed_calls, calls });
     }
     if calls >= rules.least_calls && hardly_any_succeeds(signals, rules) {
-        return Some(Reason::Errors { failed: failed_calls + tool_errors, calls });
+        return Some(DegradedReason::Errors { failed: failed_calls + tool_errors, calls });
     }
     if restarts >= rules.restarts {
-        return Some(Reason::Restarts { count: restarts });
+        return Some(DegradedReason::Restarts { count: restarts });
     }
-    signals.p95.filter(|_| is_slow(signals, rules)).map(|p95| Reason::Slow { p95 })
+    signals.p95.filter(|_| is_slow(signals, rules)).map(|p95| DegradedReason::Slow { p95 })
 }
 
 /// The word of `health.status`, which never contradicts `status`. What is connected and has failed checks or
@@ -128,8 +128,8 @@ fn degraded(signals: &Signals, rules: &Rules) -> Option<Reason> {
 pub(super) fn health(
     status: Status,
     checks: u64,
-    signals: &Signals,
-    rules: &Rules,
+    signals: &HealthSignals,
+    rules: &HealthRules,
 ) -> HealthStatus {
     let fails = signals.calls > 0
         && (at_least(signals.failed_calls, signals.calls, rules.elevated)
@@ -143,7 +143,7 @@ pub(super) fn health(
     }
 }
 
-fn errors_are_elevated(signals: &Signals, rules: &Rules) -> bool {
+fn errors_are_elevated(signals: &HealthSignals, rules: &HealthRules) -> bool {
     let reaches = |share: f64| at_least(signals.failed_calls, signals.calls, share);
     if signals.was_degraded {
         signals.failed_calls > 0 && reaches(rules.recovered)
@@ -154,11 +154,11 @@ fn errors_are_elevated(signals: &Signals, rules: &Rules) -> bool {
     }
 }
 
-fn hardly_any_succeeds(signals: &Signals, rules: &Rules) -> bool {
+fn hardly_any_succeeds(signals: &HealthSignals, rules: &HealthRules) -> bool {
     at_least(signals.failed_calls + signals.tool_errors, signals.calls, rules.useless)
 }
 
-fn is_slow(signals: &Signals, rules: &Rules) -> bool {
+fn is_slow(signals: &HealthSignals, rules: &HealthRules) -> bool {
     let limit = rules.slow.map(|slow| slow.as_secs_f64() * 1_000.0);
     let over = signals.p95.zip(limit).is_some_and(|(p95, limit)| p95 > limit);
     over && signals.calls >= rules.least_calls
@@ -174,8 +174,8 @@ fn at_least(part: u64, all: u64, share: f64) -> bool {
 mod tests {
     use super::*;
 
-    const FINE: Signals = Signals {
-        phase: Phase::Connected,
+    const FINE: HealthSignals = HealthSignals {
+        phase: ConnectionPhase::Connected,
         failures: 0,
         calls: 100,
         failed_calls: 0,
@@ -187,45 +187,52 @@ mod tests {
 
     #[test]
     fn us5_the_verdict() {
-        let bad = Signals { was_degraded: true, ..FINE };
+        let bad = HealthSignals { was_degraded: true, ..FINE };
         let table = [
             (FINE, Status::Connected),
-            (Signals { calls: 0, p95: None, ..FINE }, Status::Connected),
+            (HealthSignals { calls: 0, p95: None, ..FINE }, Status::Connected),
             // AC5: three strikes
-            (Signals { failures: 2, ..FINE }, Status::Connected),
-            (Signals { failures: 3, ..FINE }, Status::Error),
-            (Signals { failures: 9, failed_calls: 100, ..FINE }, Status::Error),
+            (HealthSignals { failures: 2, ..FINE }, Status::Connected),
+            (HealthSignals { failures: 3, ..FINE }, Status::Error),
+            (HealthSignals { failures: 9, failed_calls: 100, ..FINE }, Status::Error),
             // elevated errors, and from when on
-            (Signals { failed_calls: 19, ..FINE }, Status::Connected),
-            (Signals { failed_calls: 20, ..FINE }, Status::Degraded),
-            (Signals { calls: 9, failed_calls: 8, ..FINE }, Status::Connected),
-            (Signals { calls: 9, failed_calls: 9, ..FINE }, Status::Degraded),
-            (Signals { calls: 3, failed_calls: 3, ..FINE }, Status::Degraded),
-            (Signals { calls: 2, failed_calls: 2, ..FINE }, Status::Connected),
-            (Signals { calls: 10, failed_calls: 2, ..FINE }, Status::Degraded),
+            (HealthSignals { failed_calls: 19, ..FINE }, Status::Connected),
+            (HealthSignals { failed_calls: 20, ..FINE }, Status::Degraded),
+            (HealthSignals { calls: 9, failed_calls: 8, ..FINE }, Status::Connected),
+            (HealthSignals { calls: 9, failed_calls: 9, ..FINE }, Status::Degraded),
+            (HealthSignals { calls: 3, failed_calls: 3, ..FINE }, Status::Degraded),
+            (HealthSignals { calls: 2, failed_calls: 2, ..FINE }, Status::Connected),
+            (HealthSignals { calls: 10, failed_calls: 2, ..FINE }, Status::Degraded),
             // recovery
-            (Signals { failed_calls: 10, ..bad }, Status::Degraded),
-            (Signals { failed_calls: 9, ..bad }, Status::Connected),
-            (Signals { calls: 5, failed_calls: 5, ..bad }, Status::Degraded),
-            (Signals { calls: 0, ..bad }, Status::Connected),
+            (HealthSignals { failed_calls: 10, ..bad }, Status::Degraded),
+            (HealthSignals { failed_calls: 9, ..bad }, Status::Connected),
+            (HealthSignals { calls: 5, failed_calls: 5, ..bad }, Status::Degraded),
+            (HealthSignals { calls: 0, ..bad }, Status::Connected),
             // tool errors are the callers', unless hardly any call succeeds
-            (Signals { tool_errors: 89, ..FINE }, Status::Connected),
-            (Signals { tool_errors: 90, ..FINE }, Status::Degraded),
-            (Signals { tool_errors: 80, failed_calls: 10, ..FINE }, Status::Degraded),
-            (Signals { calls: 9, tool_errors: 9, ..FINE }, Status::Connected),
+            (HealthSignals { tool_errors: 89, ..FINE }, Status::Connected),
+            (HealthSignals { tool_errors: 90, ..FINE }, Status::Degraded),
+            (HealthSignals { tool_errors: 80, failed_calls: 10, ..FINE }, Status::Degraded),
+            (HealthSignals { calls: 9, tool_errors: 9, ..FINE }, Status::Connected),
             // flapping
-            (Signals { restarts: 2, ..FINE }, Status::Connected),
-            (Signals { restarts: 3, ..FINE }, Status::Degraded),
-            (Signals { restarts: 3, failures: 3, ..FINE }, Status::Error),
+            (HealthSignals { restarts: 2, ..FINE }, Status::Connected),
+            (HealthSignals { restarts: 3, ..FINE }, Status::Degraded),
+            (HealthSignals { restarts: 3, failures: 3, ..FINE }, Status::Error),
             // what the connection says comes first
-            (Signals { phase: Phase::Failed, ..FINE }, Status::Error),
-            (Signals { phase: Phase::Connecting, failures: 3, ..FINE }, Status::Connecting),
-            (Signals { phase: Phase::Disconnected, failures: 3, ..FINE }, Status::Disconnected),
+            (HealthSignals { phase: ConnectionPhase::Failed, ..FINE }, Status::Error),
+            (
+                HealthSignals { phase: ConnectionPhase::Connecting, failures: 3, ..FINE },
+                Status::Connecting,
+            ),
+            (
+                HealthSignals { phase: ConnectionPhase::Disconnected, failures: 3, ..FINE },
+                Status::Disconnected,
+            ),
         ];
         for (signals, expected) in table {
-            let (status, reason) = judge(&signals, &Rules::default());
+            let (status, reason) = judge(&signals, &HealthRules::default());
             assert_eq!(status, expected, "{signals:?}");
-            let needs_reason = signals.phase == Phase::Connected && status != Status::Connected;
+            let needs_reason =
+                signals.phase == ConnectionPhase::Connected && status != Status::Connected;
             assert_eq!(reason.is_some(), needs_reason, "{signals:?}");
         }
     }
@@ -233,56 +240,57 @@ mod tests {
     #[test]
     fn reasons_are_told_with_their_figures() {
         for (signals, expected) in [
-            (Signals { calls: 74, failed_calls: 69, ..FINE }, "93 % of 74 calls failed"),
-            (Signals { calls: 12, tool_errors: 12, ..FINE }, "100 % of 12 calls failed"),
-            (Signals { restarts: 5, ..FINE }, "it restarted 5 times in the last 10 minutes"),
-            (Signals { failures: 3, ..FINE }, "3 health checks in a row failed"),
+            (HealthSignals { calls: 74, failed_calls: 69, ..FINE }, "93 % of 74 calls failed"),
+            (HealthSignals { calls: 12, tool_errors: 12, ..FINE }, "100 % of 12 calls failed"),
+            (HealthSignals { restarts: 5, ..FINE }, "it restarted 5 times in the last 10 minutes"),
+            (HealthSignals { failures: 3, ..FINE }, "3 health checks in a row failed"),
         ] {
-            let reason = judge(&signals, &Rules::default()).1.map(|reason| reason.to_string());
+            let reason =
+                judge(&signals, &HealthRules::default()).1.map(|reason| reason.to_string());
             assert_eq!(reason.as_deref(), Some(expected));
         }
     }
 
     #[test]
     fn a_slow_server_is_degraded_where_there_is_a_limit() {
-        let rules = Rules { slow: Some(Duration::from_millis(99)), ..Rules::default() };
+        let rules = HealthRules { slow: Some(Duration::from_millis(99)), ..HealthRules::default() };
         assert_eq!(judge(&FINE, &rules).0, Status::Degraded);
-        assert_eq!(judge(&Signals { calls: 9, ..FINE }, &rules).0, Status::Connected);
-        assert_eq!(judge(&Signals { p95: Some(99.0), ..FINE }, &rules).0, Status::Connected);
+        assert_eq!(judge(&HealthSignals { calls: 9, ..FINE }, &rules).0, Status::Connected);
+        assert_eq!(judge(&HealthSignals { p95: Some(99.0), ..FINE }, &rules).0, Status::Connected);
     }
 
     #[test]
     fn the_checks_have_their_own_words() {
-        let none = Signals { calls: 0, ..FINE };
+        let none = HealthSignals { calls: 0, ..FINE };
         for (status, checks, signals, expected) in [
             (Status::Connected, 1, none, HealthStatus::Healthy),
             (Status::Connected, 0, none, HealthStatus::Unknown),
-            (Status::Connected, 2, Signals { failures: 1, ..none }, HealthStatus::Unknown),
+            (Status::Connected, 2, HealthSignals { failures: 1, ..none }, HealthStatus::Unknown),
             (Status::Degraded, 1, none, HealthStatus::Degraded),
-            (Status::Error, 3, Signals { failures: 3, ..none }, HealthStatus::Failing),
+            (Status::Error, 3, HealthSignals { failures: 3, ..none }, HealthStatus::Failing),
             (Status::Disconnected, 3, none, HealthStatus::Unknown),
             // "healthy" beside "errors 100 %" is never true, however few the calls were
             (Status::Connected, 1, FINE, HealthStatus::Healthy),
             (
                 Status::Connected,
                 1,
-                Signals { calls: 1, failed_calls: 1, ..FINE },
+                HealthSignals { calls: 1, failed_calls: 1, ..FINE },
                 HealthStatus::Unknown,
             ),
             (
                 Status::Connected,
                 1,
-                Signals { calls: 2, tool_errors: 2, ..FINE },
+                HealthSignals { calls: 2, tool_errors: 2, ..FINE },
                 HealthStatus::Unknown,
             ),
             (
                 Status::Connected,
                 1,
-                Signals { calls: 2, tool_errors: 1, ..FINE },
+                HealthSignals { calls: 2, tool_errors: 1, ..FINE },
                 HealthStatus::Healthy,
             ),
         ] {
-            let got = health(status, checks, &signals, &Rules::default());
+            let got = health(status, checks, &signals, &HealthRules::default());
             assert_eq!(got, expected, "{status:?} {signals:?}");
         }
     }

@@ -4,14 +4,16 @@ mod check;
 mod checker;
 mod judge;
 mod samples;
+mod status;
+mod table;
 #[cfg(test)]
 mod tests;
-mod wards;
 mod window;
 
 pub use check::{Checkup, Inference, infer};
-pub use checker::{Checker, Checking, Later, Patient};
-pub use judge::{Phase, Reason, Rules, Signals, judge};
+pub use checker::{BoxFuture, CheckPlan, CheckedServer, Checker};
+pub use judge::{ConnectionPhase, DegradedReason, HealthRules, HealthSignals, judge};
 pub use samples::{WAITING, keep};
-pub use wards::{Lately, Trouble, Ward, Wards};
-pub use window::{Ended, Piece, SPAN, Summary, Window};
+pub use status::{HealthStatus, ServerStatus};
+pub use table::{Health, HealthTable, Incident, RecentActivity, ServerHealth, WindowTotals};
+pub use window::{CallQuality, SPAN, SlidingWindow, WindowSlice, WindowSummary};

@@ -32,7 +32,7 @@ pub async fn keep(
             () = end.cancelled() => break,
             _ = due.tick() => {
                 if let Err(error) = store.prune_health(clock().saturating_sub(KEPT)).await {
-                    tracing::debug!(%error, "old health samples cannot be removed");
+                    tracing::debug!(%error, "old health samples cannot be removed from the store; the next round tries again");
                 }
             }
             count = samples.recv_many(&mut batch, BATCH) => {
@@ -51,6 +51,6 @@ pub async fn keep(
 
 async fn append(store: &Store, batch: Vec<HealthSample>) {
     if let Err(error) = store.append_health(batch).await {
-        tracing::debug!(%error, "health samples cannot be kept");
+        tracing::debug!(%error, "the store does not keep health samples; they are dropped");
     }
 }

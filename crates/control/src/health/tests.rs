@@ -12,17 +12,18 @@ use trunkline_http::Url;
 use trunkline_store::{Change, DesiredState, HealthSample, ServerRecord, Store, Transport};
 
 use super::checker::by_url;
+use super::status::{HealthStatus, ServerStatus as Status};
 use super::{
-    Checker, Checking, Checkup, Ended, Later, Patient, Phase, Rules, Trouble, WAITING, Wards, keep,
+    BoxFuture, CallQuality, CheckPlan, CheckedServer, Checker, Checkup, ConnectionPhase,
+    HealthRules, HealthTable, Incident, WAITING, keep,
 };
-use crate::api::view::{HealthStatus, Status};
 use crate::net::Client;
 use crate::net::fake::{Answer, Fake};
 use crate::scratch::Folder;
 
 #[derive(Debug)]
 struct Scripted {
-    phase: Mutex<Phase>,
+    phase: Mutex<ConnectionPhase>,
     /// When it last said something.
     spoke: Mutex<Option<Instant>>,
     answer: Mutex<Option<Result<(), String>>>,
@@ -36,7 +37,7 @@ impl Scripted {
     /// Without an answer it says nothing.
     fn new(answer: Option<Result<(), String>>) -> Self {
         Self {
-            phase: Mutex::new(Phase::Connected),
+            phase: Mutex::new(ConnectionPhase::Connected),
             spoke: Mutex::new(None),
             answer: Mutex::new(answer),
             asked: AtomicU32::new(0),
@@ -47,8 +48,8 @@ impl Scripted {
     }
 }
 
-impl Patient for Scripted {
-    fn phase(&self) -> Phase {
+impl CheckedServer for Scripted {
+    fn phase(&self) -> ConnectionPhase {
         *self.phase.lock()
     }
 
@@ -72,7 +73,7 @@ impl Patient for Scripted {
         self.condemned.fetch_add(1, Ordering::SeqCst);
     }
 
-    fn ask(&self) -> Later<'_, Result<(), String>> {
+    fn ask(&self) -> BoxFuture<'_, Result<(), String>> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let answer = self.answer.lock().clone();
         Box::pin(async move {
@@ -85,20 +86,20 @@ impl Patient for Scripted {
 }
 
 struct Scene {
-    wards: Arc<Wards>,
+    wards: Arc<HealthTable>,
     checker: Checker,
     samples: mpsc::Receiver<HealthSample>,
-    checking: Checking,
+    checking: CheckPlan,
 }
 
 fn scene() -> Scene {
-    let wards = Arc::new(Wards::new(Rules::default()));
-    wards.set_phase("s", Phase::Connected);
+    let wards = Arc::new(HealthTable::new(HealthRules::default()));
+    wards.set_phase("s", ConnectionPhase::Connected);
     let (sender, samples) = mpsc::channel(WAITING);
     let client = Client::new(Arc::new(|_| Ok(())));
-    let checker = Checker { wards: Arc::clone(&wards), client, samples: sender, clock: || 7 };
-    let interval = Checking::INTERVAL;
-    let checking = Checking { server_id: "s".to_owned(), url: None, interval };
+    let checker = Checker { table: Arc::clone(&wards), client, samples: sender, clock: || 7 };
+    let interval = CheckPlan::INTERVAL;
+    let checking = CheckPlan { server_id: "s".to_owned(), url: None, interval };
     Scene { wards, checker, samples, checking }
 }
 
@@ -141,7 +142,7 @@ async fn us5_ac3_a_message_is_proof_enough_and_silence_is_asked_whether_anybody_
     let sample = scene.samples.try_recv().unwrap();
     assert_eq!((sample.ok, sample.response_ms), (true, Some(0)));
     assert_eq!(scene.wards.status("s"), Some(Status::Connected));
-    let ward = scene.wards.ward("s").unwrap();
+    let ward = scene.wards.of_server("s").unwrap();
     assert_eq!((ward.health.status, ward.health.last_check), (HealthStatus::Healthy, Some(7)));
     assert_eq!(ward.window.calls, 0, "a question of ours is no call");
 }
@@ -159,7 +160,7 @@ async fn us5_ac5_a_server_that_hangs_with_a_call_open_is_an_error_in_time_and_ke
     assert_eq!(scene.wards.status("s"), Some(Status::Error));
     assert_eq!(patient.condemned.load(Ordering::SeqCst), 0, "its call may still end");
     assert!(patient.is_failing.load(Ordering::SeqCst), "it gets no further calls");
-    let (reason, last) = scene.wards.ward("s").unwrap().reason.unwrap();
+    let (reason, last) = scene.wards.of_server("s").unwrap().reason.unwrap();
     assert_eq!(reason.to_string(), "3 health checks in a row failed");
     assert_eq!(last.unwrap().what, "no answer within 5 s");
     patient.is_busy.store(false, Ordering::SeqCst);
@@ -187,20 +188,20 @@ async fn a_server_that_stays_busy_is_replaced_after_ten_failed_checks() {
 
 #[tokio::test(start_paused = true)]
 async fn three_restarts_in_ten_minutes_degrade_a_server() {
-    let wards = Wards::new(Rules::default());
-    wards.set_phase("s", Phase::Connected);
+    let wards = HealthTable::new(HealthRules::default());
+    wards.set_phase("s", ConnectionPhase::Connected);
     for _ in 0..2 {
         wards.restarted("s");
     }
     assert_eq!(wards.status("s"), Some(Status::Connected));
     tokio::time::sleep(minutes(9)).await;
     wards.restarted("s");
-    let ward = wards.ward("s").unwrap();
+    let ward = wards.of_server("s").unwrap();
     assert_eq!((ward.status, ward.health.restarts), (Status::Degraded, 3));
     let reason = ward.reason.unwrap().0.to_string();
     assert_eq!(reason, "it restarted 3 times in the last 10 minutes");
     tokio::time::sleep(minutes(2)).await;
-    let ward = wards.ward("s").unwrap();
+    let ward = wards.of_server("s").unwrap();
     assert_eq!((ward.status, ward.health.restarts), (Status::Connected, 1));
 }
 
@@ -226,7 +227,7 @@ async fn us5_ac5_three_failed_checks_are_an_error_and_one_good_one_ends_it() {
         }
         assert_eq!(statuses, ["CONNECTED", "CONNECTED", "ERROR", "ERROR"]);
         assert_eq!(patient.condemned.load(Ordering::SeqCst), 2, "from the third on");
-        let ward = scene.wards.ward("s").unwrap();
+        let ward = scene.wards.of_server("s").unwrap();
         assert_eq!(ward.health.status, HealthStatus::Failing);
         assert_eq!((ward.health.consecutive_failures, ward.window.failed_checks), (4, 4));
         *patient.answer.lock() = Some(Ok(()));
@@ -239,7 +240,9 @@ async fn us5_ac5_three_failed_checks_are_an_error_and_one_good_one_ends_it() {
 async fn what_is_not_connected_is_not_checked() {
     let mut scene = scene();
     let patient = Scripted::new(None);
-    for phase in [Phase::Disconnected, Phase::Connecting, Phase::Failed] {
+    for phase in
+        [ConnectionPhase::Disconnected, ConnectionPhase::Connecting, ConnectionPhase::Failed]
+    {
         *patient.phase.lock() = phase;
         scene.pass(&patient, minutes(5)).await;
     }
@@ -248,51 +251,51 @@ async fn what_is_not_connected_is_not_checked() {
 
 #[tokio::test(start_paused = true)]
 async fn elevated_errors_degrade_a_server_until_they_are_gone() {
-    let wards = Wards::new(Rules::default());
+    let wards = HealthTable::new(HealthRules::default());
     let mut changes = wards.changes();
-    wards.set_phase("s", Phase::Connected);
+    wards.set_phase("s", ConnectionPhase::Connected);
     assert!(changes.has_changed().unwrap());
     changes.mark_unchanged();
     for number in 0..20 {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let ended = if number % 4 == 0 { Ended::Failed } else { Ended::Well };
-        let trouble = || Trouble { at: number, what: "error -32603 from `t`".to_owned() };
+        let ended = if number % 4 == 0 { CallQuality::Failed } else { CallQuality::Well };
+        let trouble = || Incident { at: number, what: "error -32603 from `t`".to_owned() };
         wards.call_ended("s", ended, Duration::from_millis(3), trouble);
     }
     assert!(changes.has_changed().unwrap());
     assert_eq!(wards.status("s"), Some(Status::Degraded));
-    let ward = wards.ward("s").unwrap();
+    let ward = wards.of_server("s").unwrap();
     assert_eq!((ward.window.calls, ward.window.failed_calls), (20, 5));
     assert_eq!(ward.window.error_rate, Some(0.25));
     let (reason, last) = ward.reason.unwrap();
     assert_eq!(reason.to_string(), "25 % of 20 calls failed");
-    assert_eq!(last, Some(Trouble { at: 16, what: "error -32603 from `t`".to_owned() }));
+    assert_eq!(last, Some(Incident { at: 16, what: "error -32603 from `t`".to_owned() }));
     assert!(ward.health.p95.unwrap() >= 3.0);
     tokio::time::sleep(minutes(6)).await;
-    assert_eq!(wards.ward("s").unwrap().status, Status::Connected);
+    assert_eq!(wards.of_server("s").unwrap().status, Status::Connected);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_connection_counts_first_and_a_new_one_starts_without_strikes() {
-    let wards = Wards::new(Rules::default());
+    let wards = HealthTable::new(HealthRules::default());
     let bad = Checkup { ok: false, took: None, detail: None };
     assert_eq!(wards.checked("s", &bad, 1), None, "nobody has heard of it");
-    wards.set_phase("s", Phase::Connected);
+    wards.set_phase("s", ConnectionPhase::Connected);
     for _ in 0..3 {
         wards.checked("s", &bad, 1);
     }
     assert_eq!(wards.status("s"), Some(Status::Error));
     for (phase, status) in [
-        (Phase::Connecting, Status::Connecting),
-        (Phase::Connected, Status::Connected),
-        (Phase::Failed, Status::Error),
-        (Phase::Disconnected, Status::Disconnected),
+        (ConnectionPhase::Connecting, Status::Connecting),
+        (ConnectionPhase::Connected, Status::Connected),
+        (ConnectionPhase::Failed, Status::Error),
+        (ConnectionPhase::Disconnected, Status::Disconnected),
     ] {
         wards.set_phase("s", phase);
         assert_eq!(wards.status("s"), Some(status));
     }
     wards.forget("s");
-    assert_eq!((wards.status("s"), wards.ward("s")), (None, None));
+    assert_eq!((wards.status("s"), wards.of_server("s")), (None, None));
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ const CHECK_TIMES: usize = 300;
 
 /// Times (`now`) are monotonic, since whatever moment the caller likes.
 #[derive(Debug, Clone)]
-pub struct Window {
+pub struct SlidingWindow {
     slots: Vec<Slot>,
     /// When checks were answered and how long that took, the oldest first.
     check_times: VecDeque<(Duration, Duration)>,
@@ -68,7 +68,7 @@ struct Count {
 
 /// What came of one call or check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum CallQuality {
     Well,
     /// The server answered with a result that says `isError`.
     ToolError,
@@ -78,7 +78,7 @@ pub enum Ended {
 
 /// Times are in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Summary {
+pub struct WindowSummary {
     pub checks: u64,
     pub failed_checks: u64,
     pub calls: u64,
@@ -95,7 +95,7 @@ pub struct Summary {
 
 /// A stretch of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Piece {
+pub struct WindowSlice {
     /// When it began, on the clock that the window is fed by.
     pub start: Duration,
     pub calls: u64,
@@ -106,15 +106,15 @@ pub struct Piece {
 }
 
 /// What all these windows say together, piece by piece, the oldest first; the last one is not over yet.
-pub(super) fn pieces(windows: &[&Window], now: Duration) -> Vec<Piece> {
+pub(super) fn pieces(windows: &[&SlidingWindow], now: Duration) -> Vec<WindowSlice> {
     let newest = number(now);
     let oldest = newest.saturating_sub(SLOTS as u64 - 1).max(1);
     let numbers = oldest..=newest;
     numbers.map(|number| piece(windows, number)).collect()
 }
 
-/// The same for the last hour, minute by minute.
-pub(super) fn minutes(windows: &[&Window], now: Duration) -> Vec<Piece> {
+/// What all windows counted over the last hour, minute by minute.
+pub(super) fn minutes(windows: &[&SlidingWindow], now: Duration) -> Vec<WindowSlice> {
     let newest = minute(now);
     let oldest = newest.saturating_sub(MINUTES - 1).max(1);
     let piece = |number| {
@@ -124,22 +124,22 @@ pub(super) fn minutes(windows: &[&Window], now: Duration) -> Vec<Piece> {
             calls.join(kept.calls);
             times.add(kept.classes.iter().copied(), kept.longest);
         }
-        Piece::new(MINUTE, number, calls, &times)
+        WindowSlice::new(MINUTE, number, calls, &times)
     };
     (oldest..=newest).map(piece).collect()
 }
 
-fn piece(windows: &[&Window], number: u64) -> Piece {
+fn piece(windows: &[&SlidingWindow], number: u64) -> WindowSlice {
     let (mut calls, mut times) = (Count::default(), Times::default());
     let slots = windows.iter().flat_map(|window| &window.slots);
     for slot in slots.filter(|slot| slot.number == number) {
         calls.join(slot.calls);
         times.add(slot.classes.into_iter().enumerate(), slot.longest);
     }
-    Piece::new(SLOT, number, calls, &times)
+    WindowSlice::new(SLOT, number, calls, &times)
 }
 
-impl Piece {
+impl WindowSlice {
     fn new(length: Duration, number: u64, calls: Count, times: &Times) -> Self {
         Self {
             start: length.saturating_mul(u32::try_from(number - 1).unwrap_or(u32::MAX)),
@@ -153,8 +153,8 @@ impl Piece {
 }
 
 /// What all these windows say together.
-pub(super) fn together(windows: &[&Window], now: Duration) -> Summary {
-    let mut all = Window::default();
+pub(super) fn together(windows: &[&SlidingWindow], now: Duration) -> WindowSummary {
+    let mut all = SlidingWindow::default();
     for slot in windows.iter().flat_map(|window| &window.slots) {
         all.join(slot);
     }
@@ -162,7 +162,7 @@ pub(super) fn together(windows: &[&Window], now: Duration) -> Summary {
     all.summary(now)
 }
 
-impl Summary {
+impl WindowSummary {
     /// The share of calls that ended in an error, of the protocol or of the tool, from 0 to 1; none if
     /// there were no calls.
     pub fn error_rate(&self) -> Option<f64> {
@@ -170,7 +170,7 @@ impl Summary {
     }
 }
 
-impl Default for Window {
+impl Default for SlidingWindow {
     fn default() -> Self {
         Self {
             slots: vec![Slot::new(0); SLOTS],
@@ -180,8 +180,8 @@ impl Default for Window {
     }
 }
 
-impl Window {
-    pub fn call(&mut self, now: Duration, ended: Ended, took: Duration) {
+impl SlidingWindow {
+    pub fn call(&mut self, now: Duration, ended: CallQuality, took: Duration) {
         if let Some(slot) = self.slot(now) {
             slot.calls.add(ended);
             slot.time(took);
@@ -195,7 +195,7 @@ impl Window {
     /// A check that nobody answered has taken no time that would say something.
     pub fn check(&mut self, now: Duration, ok: bool, took: Option<Duration>) {
         if let Some(slot) = self.slot(now) {
-            slot.checks.add(if ok { Ended::Well } else { Ended::Failed });
+            slot.checks.add(if ok { CallQuality::Well } else { CallQuality::Failed });
         }
         if let Some(took) = took {
             if self.check_times.len() == CHECK_TIMES {
@@ -205,7 +205,7 @@ impl Window {
         }
     }
 
-    pub fn summary(&self, now: Duration) -> Summary {
+    pub fn summary(&self, now: Duration) -> WindowSummary {
         let newest = number(now);
         let oldest = newest.saturating_sub(SLOTS as u64 - 1);
         let (mut calls, mut checks) = (Count::default(), Count::default());
@@ -218,7 +218,7 @@ impl Window {
         let recent = self.check_times.iter().filter(|(at, _)| *at + SPAN >= now);
         let mut check_times: Vec<Duration> = recent.map(|(_, took)| *took).collect();
         check_times.sort_unstable();
-        Summary {
+        WindowSummary {
             checks: checks.all,
             failed_checks: checks.failed,
             calls: calls.all,
@@ -299,10 +299,10 @@ impl Minute {
 }
 
 impl Count {
-    fn add(&mut self, ended: Ended) {
+    fn add(&mut self, ended: CallQuality) {
         self.all += 1;
-        self.failed += u64::from(ended == Ended::Failed);
-        self.tool_errors += u64::from(ended == Ended::ToolError);
+        self.failed += u64::from(ended == CallQuality::Failed);
+        self.tool_errors += u64::from(ended == CallQuality::ToolError);
     }
 
     fn join(&mut self, other: Self) {
@@ -389,39 +389,39 @@ mod tests {
 
     #[test]
     fn an_empty_window_says_nothing() {
-        let summary = Window::default().summary(seconds(0));
-        assert_eq!(summary, Summary::default());
+        let summary = SlidingWindow::default().summary(seconds(0));
+        assert_eq!(summary, WindowSummary::default());
         assert_eq!(summary.error_rate(), None);
     }
 
     #[test]
     fn calls_and_checks_are_counted_and_forgotten_after_five_minutes() {
-        let mut window = Window::default();
+        let mut window = SlidingWindow::default();
         for second in 0..1_000 {
-            let ended = if second % 4 == 0 { Ended::Failed } else { Ended::Well };
+            let ended = if second % 4 == 0 { CallQuality::Failed } else { CallQuality::Well };
             window.call(seconds(second), ended, Duration::from_millis(10));
         }
         window.check(seconds(999), false, None);
         let now = window.summary(seconds(999));
         assert_eq!((now.calls, now.failed_calls, now.checks, now.failed_checks), (300, 75, 1, 1));
         assert_eq!(now.error_rate(), Some(0.25));
-        window.call(seconds(999), Ended::ToolError, Duration::from_millis(10));
+        window.call(seconds(999), CallQuality::ToolError, Duration::from_millis(10));
         let now = window.summary(seconds(999));
         assert_eq!((now.calls, now.failed_calls, now.tool_errors), (301, 75, 1));
         assert_eq!(now.error_rate(), Some(76.0 / 301.0), "both kinds of errors count");
         assert_eq!(window.summary(seconds(1_199)).calls, 101);
-        assert_eq!(window.summary(seconds(1_300)), Summary::default());
-        window.call(seconds(5_000), Ended::Well, Duration::ZERO);
+        assert_eq!(window.summary(seconds(1_300)), WindowSummary::default());
+        window.call(seconds(5_000), CallQuality::Well, Duration::ZERO);
         assert_eq!(window.summary(seconds(5_000)).calls, 1, "what was in the slot before is gone");
     }
 
     #[test]
     fn several_windows_are_one_piece_by_piece() {
-        let (mut one, mut other) = (Window::default(), Window::default());
-        one.call(seconds(5), Ended::Well, Duration::from_millis(1));
-        one.call(seconds(1_005), Ended::Well, Duration::from_millis(10));
-        other.call(seconds(1_006), Ended::Failed, Duration::from_millis(10));
-        other.call(seconds(1_011), Ended::Well, Duration::from_millis(100));
+        let (mut one, mut other) = (SlidingWindow::default(), SlidingWindow::default());
+        one.call(seconds(5), CallQuality::Well, Duration::from_millis(1));
+        one.call(seconds(1_005), CallQuality::Well, Duration::from_millis(10));
+        other.call(seconds(1_006), CallQuality::Failed, Duration::from_millis(10));
+        other.call(seconds(1_011), CallQuality::Well, Duration::from_millis(100));
         let found = pieces(&[&one, &other], seconds(1_012));
         assert_eq!(found.len(), SLOTS);
         let told: Vec<_> = found.iter().filter(|piece| piece.calls > 0).collect();
@@ -439,12 +439,12 @@ mod tests {
 
     #[test]
     fn an_hour_is_kept_minute_by_minute() {
-        let (mut one, mut other) = (Window::default(), Window::default());
+        let (mut one, mut other) = (SlidingWindow::default(), SlidingWindow::default());
         for second in 0..7_200 {
-            let ended = if second % 60 == 0 { Ended::Failed } else { Ended::Well };
+            let ended = if second % 60 == 0 { CallQuality::Failed } else { CallQuality::Well };
             one.call(seconds(second), ended, Duration::from_millis(10));
         }
-        other.call(seconds(7_190), Ended::Well, Duration::from_millis(500));
+        other.call(seconds(7_190), CallQuality::Well, Duration::from_millis(500));
         other.check(seconds(7_191), true, Some(Duration::from_millis(500)));
         let found = minutes(&[&one, &other], seconds(7_199));
         assert_eq!((found.len(), one.minutes.len()), (60, 60));
@@ -459,16 +459,16 @@ mod tests {
 
     #[test]
     fn percentiles_are_those_of_what_was_measured() {
-        let mut window = Window::default();
+        let mut window = SlidingWindow::default();
         for millis in 1..=100 {
-            window.call(seconds(7), Ended::Well, Duration::from_millis(millis));
+            window.call(seconds(7), CallQuality::Well, Duration::from_millis(millis));
         }
         let summary = window.summary(seconds(7));
         for (found, exact) in [(summary.p50, 50.0), (summary.p95, 95.0), (summary.p99, 99.0)] {
             let found = found.unwrap();
             assert!((exact..exact * 1.19).contains(&found), "{found} for {exact}");
         }
-        window.call(seconds(7), Ended::Well, Duration::from_secs(100_000));
+        window.call(seconds(7), CallQuality::Well, Duration::from_secs(100_000));
         assert!(window.summary(seconds(7)).p99.is_some());
     }
 
@@ -476,8 +476,8 @@ mod tests {
     fn no_percentile_is_longer_than_the_longest_call() {
         for took in [3, 1_210, 600_000] {
             let (mut window, exact) =
-                (Window::default(), Some(millis(Duration::from_millis(took))));
-            window.call(seconds(7), Ended::Well, Duration::from_millis(took));
+                (SlidingWindow::default(), Some(millis(Duration::from_millis(took))));
+            window.call(seconds(7), CallQuality::Well, Duration::from_millis(took));
             let all = [window.summary(seconds(7)), together(&[&window], seconds(7))];
             for summary in all {
                 assert_eq!((summary.p50, summary.p95, summary.p99), (exact, exact, exact));
@@ -491,7 +491,7 @@ mod tests {
 
     #[test]
     fn checks_are_no_calls_and_have_times_of_their_own() {
-        let mut window = Window::default();
+        let mut window = SlidingWindow::default();
         for second in 1..=400 {
             window.check(seconds(second), true, Some(Duration::from_millis(second)));
         }

@@ -16,7 +16,7 @@ use crate::oauth::places;
 /// How places are reached: those of the operator's choice wherever they are, those that the issuer
 /// names only where everybody may send us.
 #[derive(Debug, Clone)]
-pub struct Clients {
+pub struct IssuerClients {
     chosen: Client,
     named: Client,
 }
@@ -43,7 +43,7 @@ const ALL: Duration = Duration::from_secs(8);
 /// For one of them. A key set has at most 256 KiB.
 const EACH: Limits = Limits { deadline: Duration::from_secs(5), max_body: 256 * 1024 };
 
-impl Clients {
+impl IssuerClients {
     /// `reach`: where the places may be that the issuer names.
     pub fn new(reach: Policy) -> Self {
         let judge = move |address| reach.judge(address).map_err(|refused| refused.to_string());

@@ -9,11 +9,11 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::fetch::{Clients, NoKeys};
+use super::fetch::{IssuerClients, NoKeys};
 use super::flight::Flight;
 use super::trusted::Trusted;
 use crate::access::{Issuer, Jwks, Resource};
-use crate::keys::Keyholder;
+use crate::keys::ApiKeys;
 
 /// How soon it is noticed that keys are due, or too old.
 const TICK: Duration = Duration::from_secs(5);
@@ -21,9 +21,9 @@ const TICK: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct IssuerKeys {
     trusted: Trusted,
-    clients: Clients,
+    clients: IssuerClients,
     /// Checks tokens with the keys it was given last.
-    holder: Arc<Keyholder>,
+    holder: Arc<ApiKeys>,
     flight: Mutex<Flight>,
     /// A token names a key that is not known.
     wish: Notify,
@@ -35,7 +35,7 @@ pub struct IssuerKeys {
 
 impl IssuerKeys {
     /// Tokens are taken from now on, but none is good before `run` has fetched a key.
-    pub fn new(trusted: Trusted, clients: Clients, holder: Arc<Keyholder>) -> Self {
+    pub fn new(trusted: Trusted, clients: IssuerClients, holder: Arc<ApiKeys>) -> Self {
         let keys = Self {
             trusted,
             clients,
@@ -75,7 +75,9 @@ impl IssuerKeys {
         let mut is_wished = false;
         loop {
             if self.flight.lock().has_expired(now()) {
-                tracing::error!("the issuer's keys are a day old: its tokens are refused");
+                tracing::error!(
+                    "the issuer's keys (--issuer) could not be fetched for a day: its tokens are refused"
+                );
                 self.hand_over(Jwks::default());
             }
             let begins = self.flight.lock().begin(now(), is_wished);

@@ -11,6 +11,6 @@ mod metadata;
 pub(crate) mod tests;
 mod trusted;
 
-pub use fetch::{Clients, NoKeys};
+pub use fetch::{IssuerClients, NoKeys};
 pub use keys::IssuerKeys;
 pub use trusted::{BadTrust, Trusted};

@@ -9,10 +9,10 @@ use tokio_util::sync::CancellationToken;
 use trunkline_http::Url;
 use trunkline_http::reach::Policy;
 
-use super::{Clients, IssuerKeys, NoKeys, Trusted};
+use super::{IssuerClients, IssuerKeys, NoKeys, Trusted};
 use crate::access::tests::{AUDIENCE, NOW, Signer, claims, header};
 use crate::access::{Pepper, Principal, Refusal, Role, WithoutToken, decide};
-use crate::keys::{Fixed, Keyholder};
+use crate::keys::{ApiKeys, FixedTokens};
 use crate::net::FetchError;
 use crate::net::fake::{Answer, Asked, Fake};
 use crate::scratch::Folder;
@@ -26,7 +26,7 @@ pub(crate) struct World {
     pub(crate) fake: Fake,
     fetches: Arc<AtomicUsize>,
     _folder: Folder,
-    pub(crate) holder: Arc<Keyholder>,
+    pub(crate) holder: Arc<ApiKeys>,
 }
 
 impl World {
@@ -43,14 +43,14 @@ impl World {
             _ => answer(&format!("http://{}", asked.header("host").unwrap()), &asked),
         });
         let folder = Folder::new();
-        let fixed = Fixed {
+        let fixed = FixedTokens {
             pepper: Arc::new(Pepper::new(&[1; 32])),
             admin_token: None,
             static_token: None,
             without_token: WithoutToken::Refused,
             is_locked: false,
         };
-        let holder = Keyholder::open(folder.store().await, fixed).await.unwrap();
+        let holder = ApiKeys::open(folder.store().await, fixed).await.unwrap();
         Self { signer, fake: fake.await, fetches, _folder: folder, holder: Arc::new(holder) }
     }
 
@@ -70,7 +70,7 @@ impl World {
     }
 
     pub(crate) fn keys(&self, key_set: Option<&str>) -> Arc<IssuerKeys> {
-        let clients = Clients::new(Policy::default());
+        let clients = IssuerClients::new(Policy::default());
         Arc::new(IssuerKeys::new(self.trusted(key_set), clients, Arc::clone(&self.holder)))
     }
 
@@ -120,13 +120,13 @@ async fn what_is_wrong_with_an_issuer_is_said() {
         (no_keys, "no list"),
     ] {
         let world = World::new(make).await;
-        let clients = Clients::new(Policy::default());
+        let clients = IssuerClients::new(Policy::default());
         let error = clients.key_set(&world.trusted(None)).await.unwrap_err();
         assert!(error.to_string().contains(expected), "{expected}: {error}");
         assert_eq!(world.fetches(), 0, "{expected}");
     }
     let world = World::new(moved).await;
-    let clients = Clients::new(Policy::default());
+    let clients = IssuerClients::new(Policy::default());
     let refused = clients.key_set(&world.trusted(Some("/moved"))).await;
     assert_eq!(refused, Err(NoKeys::Status(302)));
 }
@@ -135,10 +135,10 @@ async fn what_is_wrong_with_an_issuer_is_said() {
 async fn a_place_that_only_the_issuer_names_is_judged() {
     let world =
         World::new(|own, _| Answer::json(200, &described(own, "http://127.0.0.2:9/keys"))).await;
-    let refused = Clients::new(Policy::default()).key_set(&world.trusted(None)).await;
+    let refused = IssuerClients::new(Policy::default()).key_set(&world.trusted(None)).await;
     assert!(matches!(refused, Err(NoKeys::Fetch(FetchError::Refused { .. }))), "{refused:?}");
     let allowed = Policy { allowed: vec!["127.0.0.0/8".parse().unwrap()] };
-    let reached = Clients::new(allowed).key_set(&world.trusted(None)).await;
+    let reached = IssuerClients::new(allowed).key_set(&world.trusted(None)).await;
     assert!(matches!(reached, Err(NoKeys::Fetch(FetchError::Connect { .. }))), "{reached:?}");
 }
 

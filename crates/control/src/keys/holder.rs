@@ -1,4 +1,4 @@
-//! `Keyholder`: every credential there is as an immutable snapshot, and a version that changes with it.
+//! `ApiKeys`: every credential there is as an immutable snapshot, and a version that changes with it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) const MARK: &str = "keys.mark";
 
 /// What does not change while Trunkline runs.
 #[derive(Debug, Clone)]
-pub struct Fixed {
+pub struct FixedTokens {
     pub pepper: Arc<Pepper>,
     pub admin_token: Option<Mac>,
     pub static_token: Option<Mac>,
@@ -52,9 +52,9 @@ pub enum KeysError {
 }
 
 #[derive(Debug)]
-pub struct Keyholder {
+pub struct ApiKeys {
     pub(super) store: Store,
-    pub(super) fixed: Fixed,
+    pub(super) fixed: FixedTokens,
     /// Read for every request, replaced at every change.
     known: RwLock<Arc<Known>>,
     version: AtomicU64,
@@ -67,9 +67,9 @@ pub struct Keyholder {
     pub(super) looks: Looks,
 }
 
-impl Keyholder {
+impl ApiKeys {
     /// With all keys of the store.
-    pub async fn open(store: Store, fixed: Fixed) -> Result<Self, KeysError> {
+    pub async fn open(store: Store, fixed: FixedTokens) -> Result<Self, KeysError> {
         let holder = Self {
             known: RwLock::new(Arc::new(snapshot(&fixed, HashMap::new(), None))),
             store,
@@ -168,7 +168,10 @@ impl Keyholder {
             for record in &page {
                 match known(record) {
                     Some(key) => drop(keys.insert(key.id.clone(), key)),
-                    None => tracing::warn!(key = record.id, "an API key of the store is damaged"),
+                    None => tracing::warn!(
+                        key = record.id,
+                        "the record of this API key is damaged: nobody gets in by it; revoke it and make another"
+                    ),
                 }
             }
         }
@@ -238,11 +241,13 @@ impl Keyholder {
             Ok(mark) if mark == *self.mark.lock() => {}
             Ok(_) => {
                 if let Err(error) = self.reload().await {
-                    tracing::warn!(%error, "the API keys cannot be read again");
+                    tracing::warn!(%error, "the API keys cannot be read from the store; those known here stay valid");
                 }
             }
-            // Those we know count on; the store's own trouble is said elsewhere.
-            Err(error) => tracing::debug!(%error, "the API keys cannot be looked at"),
+            // Known keys stay valid; the reconciler logs that the store is away.
+            Err(error) => {
+                tracing::debug!(%error, "the store does not say whether API keys have changed");
+            }
         }
     }
 
@@ -252,7 +257,9 @@ impl Keyholder {
         }
         match self.store.touch_keys(uses.clone()).await {
             Ok(()) => self.uses.lock().wrote(&uses),
-            Err(error) => tracing::debug!(%error, "the use of API keys cannot be written down"),
+            Err(error) => {
+                tracing::debug!(%error, "the last use of API keys cannot be written to the store");
+            }
         }
     }
 
@@ -262,7 +269,7 @@ impl Keyholder {
     }
 }
 
-fn snapshot(fixed: &Fixed, keys: HashMap<KeyId, ApiKey>, issuer: Option<Issuer>) -> Known {
+fn snapshot(fixed: &FixedTokens, keys: HashMap<KeyId, ApiKey>, issuer: Option<Issuer>) -> Known {
     Known {
         pepper: Arc::clone(&fixed.pepper),
         admin_token: fixed.admin_token,
@@ -299,8 +306,8 @@ mod tests {
         (id, key)
     }
 
-    fn fixed() -> Fixed {
-        Fixed {
+    fn fixed() -> FixedTokens {
+        FixedTokens {
             pepper: Arc::new(Pepper::new(&[1; 32])),
             admin_token: None,
             static_token: None,
@@ -312,7 +319,7 @@ mod tests {
     #[tokio::test]
     async fn what_was_read_before_a_change_does_not_undo_it() {
         let folder = Folder::new();
-        let holder = Keyholder::open(folder.store().await, fixed()).await.unwrap();
+        let holder = ApiKeys::open(folder.store().await, fixed()).await.unwrap();
         let (id, good) = key("abcdefghij", None, None);
         let before = holder.edits.load(Ordering::SeqCst);
         let stale = HashMap::from([(id.clone(), good)]);

@@ -3,14 +3,13 @@
 use trunkline_store::{Change, KeyRecord, NewAudit, StoreError};
 use zeroize::Zeroizing;
 
-use super::holder::{Keyholder, KeysError, MARK};
-use super::record::{KeyInfo, known, made, seconds};
+use super::holder::{ApiKeys, KeysError, MARK};
+use super::record::{KeyInfo, NewKey, known, made, seconds};
 use crate::access::{self, Grants, KeyId, Principal, Secret};
-use crate::api::input::NewKey;
 
 /// Who asks for a change, and from where: for the audit.
 #[derive(Debug, Clone, Copy)]
-pub struct By<'a> {
+pub struct Actor<'a> {
     pub principal: &'a Principal,
     pub address: Option<&'a str>,
     pub request_id: Option<&'a str>,
@@ -18,14 +17,19 @@ pub struct By<'a> {
 
 /// A new key, and what its owner gets to see once.
 #[derive(Debug)]
-pub struct Created {
+pub struct CreatedKey {
     pub info: KeyInfo,
     pub secret: Secret,
 }
 
-impl Keyholder {
+impl ApiKeys {
     /// `now` in milliseconds since 1970, as all times here.
-    pub async fn create(&self, new: &NewKey, by: By<'_>, now: i64) -> Result<Created, KeysError> {
+    pub async fn create(
+        &self,
+        new: &NewKey,
+        by: Actor<'_>,
+        now: i64,
+    ) -> Result<CreatedKey, KeysError> {
         if self.fixed.is_locked {
             return Err(KeysError::Locked);
         }
@@ -42,7 +46,7 @@ impl Keyholder {
         if let Some(key) = known(&record) {
             self.apply(|keys| drop(keys.insert(id, key)));
         }
-        Ok(Created { info: KeyInfo::of(record), secret })
+        Ok(CreatedKey { info: KeyInfo::of(record), secret })
     }
 
     /// By id, those after this one; and how many there are in all.
@@ -61,7 +65,7 @@ impl Keyholder {
     }
 
     /// From now on it is refused. One that is revoked already stays so.
-    pub async fn revoke(&self, id: &str, by: By<'_>, now: i64) -> Result<(), KeysError> {
+    pub async fn revoke(&self, id: &str, by: Actor<'_>, now: i64) -> Result<(), KeysError> {
         let record = self.store.key(id).await?;
         let detail = format!("{} ({})", record.id, record.name);
         let changes = vec![Change::RevokeKey { id: record.id, at: now }, mark()?];
@@ -86,7 +90,7 @@ fn mark() -> Result<Change, KeysError> {
     Ok(Change::PutSetting { name: MARK.to_owned(), value })
 }
 
-fn audit(action: &str, detail: &str, by: By<'_>, now: i64) -> NewAudit {
+fn audit(action: &str, detail: &str, by: Actor<'_>, now: i64) -> NewAudit {
     NewAudit {
         at: now,
         principal: by.principal.name().to_owned(),

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::holder::Keyholder;
+use super::holder::ApiKeys;
 use crate::access::id_of;
 
 /// Between the beginnings of two looks: ten a second, however many guess.
@@ -28,7 +28,7 @@ impl Looks {
     }
 }
 
-impl Keyholder {
+impl ApiKeys {
     /// Is this written like a key, so that it may be one we have not heard of?
     pub fn may_be_new(&self, bearer: Option<&str>) -> bool {
         !self.is_locked() && bearer.and_then(id_of).is_some()

@@ -10,6 +10,6 @@ mod tests;
 mod uses;
 
 pub use admin::{AdminToken, AdminTokenError, admin_token};
-pub use holder::{Fixed, Keyholder, KeysError};
-pub use ledger::{By, Created};
-pub use record::KeyInfo;
+pub use holder::{ApiKeys, FixedTokens, KeysError};
+pub use ledger::{Actor, CreatedKey};
+pub use record::{KeyInfo, NewKey};

@@ -3,8 +3,17 @@
 use trunkline_store::KeyRecord;
 
 use crate::access::{ApiKey, Grants, KeyId, Mac, Role};
-use crate::api::input::NewKey;
-use crate::api::view::KeyView;
+
+/// A key that is to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewKey {
+    pub name: String,
+    pub role: Role,
+    /// Patterns of the tools it may see and call; `None` is all.
+    pub tools: Option<Vec<String>>,
+    /// In milliseconds since 1970; `None` is never.
+    pub expires_at: Option<i64>,
+}
 
 /// A key as it may be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,19 +30,6 @@ pub struct KeyInfo {
 }
 
 impl KeyInfo {
-    pub fn view(&self) -> KeyView<'_> {
-        KeyView {
-            id: &self.id,
-            name: &self.name,
-            role: &self.role,
-            tools: self.tools.as_deref(),
-            created_at: self.created_at,
-            expires_at: self.expires_at,
-            last_used_at: self.last_used_at,
-            revoked_at: self.revoked_at,
-        }
-    }
-
     /// A list of tools that cannot be read allows none, and is shown so.
     pub(super) fn of(record: KeyRecord) -> Self {
         let tools = record.tools.as_deref().map(|json| patterns(json).unwrap_or_default());
@@ -115,7 +111,6 @@ mod tests {
         assert_eq!(known.expires_at, Some(1));
         let info = KeyInfo::of(record());
         assert_eq!(info.tools.as_deref(), Some(&["a.*".to_owned()][..]));
-        assert_eq!(info.view().created("tl_x").get("key").unwrap(), "tl_x");
     }
 
     #[test]

@@ -9,15 +9,15 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use trunkline_store::AuditFilter;
 
-use super::{By, Created, Fixed, Keyholder, KeysError, admin_token};
+use super::NewKey;
+use super::{Actor, ApiKeys, CreatedKey, FixedTokens, KeysError, admin_token};
 use crate::access::{
     Credential, KeyFault, Pepper, Principal, Refusal, Role, Use, WithoutToken, decide, id_of,
 };
-use crate::api::input::NewKey;
 use crate::scratch::Folder;
 
-async fn opened(folder: &Folder) -> Keyholder {
-    Keyholder::open(folder.store().await, fixed()).await.unwrap()
+async fn opened(folder: &Folder) -> ApiKeys {
+    ApiKeys::open(folder.store().await, fixed()).await.unwrap()
 }
 
 const ADMIN: &str = "an-admin-token-of-the-tests";
@@ -27,8 +27,8 @@ fn pepper() -> Arc<Pepper> {
     Arc::new(Pepper::new(&[1; 32]))
 }
 
-fn fixed() -> Fixed {
-    Fixed {
+fn fixed() -> FixedTokens {
+    FixedTokens {
         pepper: pepper(),
         admin_token: Some(pepper().mac(Use::AdminToken, ADMIN)),
         static_token: None,
@@ -42,19 +42,19 @@ fn new_key(tools: Option<&[&str]>, expires_at: Option<i64>) -> NewKey {
     NewKey { name: "ci".to_owned(), role: Role::Caller, tools, expires_at }
 }
 
-fn asks(holder: &Keyholder, token: &str, now: i64) -> Result<Principal, Refusal> {
+fn asks(holder: &ApiKeys, token: &str, now: i64) -> Result<Principal, Refusal> {
     decide(Some(token), &holder.known(), u64::try_from(now / 1_000).unwrap())
 }
 
-async fn create(holder: &Keyholder, new: &NewKey) -> Result<Created, KeysError> {
+async fn create(holder: &ApiKeys, new: &NewKey) -> Result<CreatedKey, KeysError> {
     let admin = asks(holder, ADMIN, NOW).unwrap();
-    let by = By { principal: &admin, address: Some("127.0.0.1"), request_id: None };
+    let by = Actor { principal: &admin, address: Some("127.0.0.1"), request_id: None };
     holder.create(new, by, NOW).await
 }
 
-async fn revoke(holder: &Keyholder, id: &str) -> Result<(), KeysError> {
+async fn revoke(holder: &ApiKeys, id: &str) -> Result<(), KeysError> {
     let admin = asks(holder, ADMIN, NOW).unwrap();
-    let by = By { principal: &admin, address: None, request_id: None };
+    let by = Actor { principal: &admin, address: None, request_id: None };
     holder.revoke(id, by, NOW + 1).await
 }
 
@@ -107,8 +107,8 @@ async fn a_locked_store_makes_no_keys_and_the_admin_still_gets_in() {
     let made = create(&opened(&folder).await, &new_key(None, None)).await.unwrap();
     let other = Pepper::new(&[2; 32]);
     let admin_token = Some(other.mac(Use::AdminToken, ADMIN));
-    let fixed = Fixed { pepper: Arc::new(other), admin_token, is_locked: true, ..fixed() };
-    let holder = Keyholder::open(folder.store().await, fixed).await.unwrap();
+    let fixed = FixedTokens { pepper: Arc::new(other), admin_token, is_locked: true, ..fixed() };
+    let holder = ApiKeys::open(folder.store().await, fixed).await.unwrap();
     let refused = create(&holder, &new_key(None, None)).await.unwrap_err();
     assert_eq!(refused, KeysError::Locked);
     assert!(asks(&holder, made.secret.expose(), NOW).is_err());
@@ -125,7 +125,7 @@ async fn patterns_that_cannot_be_read_make_no_key() {
 
 /// Runs a holder until the condition holds. The clock of the runtime is not paused: `SQLite` has a
 /// thread of its own.
-async fn run_until(holder: &Arc<Keyholder>, clock: Arc<AtomicI64>, holds: impl Fn() -> bool) {
+async fn run_until(holder: &Arc<ApiKeys>, clock: Arc<AtomicI64>, holds: impl Fn() -> bool) {
     let end = CancellationToken::new();
     let mut tasks = JoinSet::new();
     let (own, token) = (Arc::clone(holder), end.clone());

@@ -7,15 +7,15 @@ use crate::skills::{MOST_SKILLS, Taxonomy, is_skill_id};
 
 /// What the model says about one tool.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub struct LlmVerdict {
     /// The likeliest first; at least one.
     pub skills: Vec<(String, f32)>,
-    pub suggested: Option<Suggested>,
+    pub suggested: Option<SuggestedSkill>,
 }
 
 /// A skill that the model misses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Suggested {
+pub struct SuggestedSkill {
     pub id: String,
     pub title: String,
     pub keywords: String,
@@ -31,7 +31,7 @@ pub(super) fn read(
     body: &[u8],
     count: usize,
     taxonomy: &Taxonomy,
-) -> Result<Vec<Option<Verdict>>, &'static str> {
+) -> Result<Vec<Option<LlmVerdict>>, &'static str> {
     let body: Value = serde_json::from_slice(body).map_err(|_| "its answer is not JSON")?;
     let message = body.pointer("/choices/0/message").ok_or("its answer has no message")?;
     if message.get("refusal").is_some_and(Value::is_string) {
@@ -41,7 +41,7 @@ pub(super) fn read(
     let content = content.ok_or("its message has no text")?;
     let said: Value = serde_json::from_str(bare(content)).map_err(|_| "its text is not JSON")?;
     let entries = said.get("tools").and_then(Value::as_array).ok_or("its text has no `tools`")?;
-    let mut verdicts: Vec<Option<Verdict>> = vec![None; count];
+    let mut verdicts: Vec<Option<LlmVerdict>> = vec![None; count];
     for entry in entries.iter().take(count.saturating_mul(4)) {
         let index = entry.get("index").and_then(Value::as_u64);
         let index = index.and_then(|index| usize::try_from(index).ok());
@@ -62,7 +62,7 @@ fn bare(text: &str) -> &str {
     inner.strip_suffix("```").unwrap_or(inner).trim()
 }
 
-fn verdict(entry: &Value, taxonomy: &Taxonomy) -> Option<Verdict> {
+fn verdict(entry: &Value, taxonomy: &Taxonomy) -> Option<LlmVerdict> {
     let mut skills: Vec<(String, f32)> = Vec::new();
     for skill in entry.get("skills")?.as_array()? {
         let id = skill.get("id").and_then(Value::as_str).and_then(|id| taxonomy.get(id));
@@ -80,10 +80,10 @@ fn verdict(entry: &Value, taxonomy: &Taxonomy) -> Option<Verdict> {
         return None;
     }
     let suggested = entry.get("new_skill").and_then(|new| suggested(new, taxonomy));
-    Some(Verdict { skills, suggested })
+    Some(LlmVerdict { skills, suggested })
 }
 
-fn suggested(new: &Value, taxonomy: &Taxonomy) -> Option<Suggested> {
+fn suggested(new: &Value, taxonomy: &Taxonomy) -> Option<SuggestedSkill> {
     let text = |key: &str, most: usize| {
         let text = new.get(key).and_then(Value::as_str).unwrap_or_default();
         plain(text, most)
@@ -91,7 +91,7 @@ fn suggested(new: &Value, taxonomy: &Taxonomy) -> Option<Suggested> {
     let id = new.get("id")?.as_str().filter(|id| is_skill_id(id))?;
     let title = text("title", MOST_TITLE);
     let is_new = taxonomy.get(id).is_none() && !title.is_empty();
-    is_new.then(|| Suggested {
+    is_new.then(|| SuggestedSkill {
         id: id.to_owned(),
         title,
         keywords: text("keywords", MOST_TEXT),
@@ -125,7 +125,7 @@ mod tests {
         match read(&said(content), 2, &Taxonomy::new(&[])) {
             Err(why) => why.to_owned(),
             Ok(verdicts) => {
-                let one = |verdict: &Option<Verdict>| match verdict {
+                let one = |verdict: &Option<LlmVerdict>| match verdict {
                     None => "-".to_owned(),
                     Some(it) => it
                         .skills

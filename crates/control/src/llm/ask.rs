@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::answer::{self, Verdict};
-use super::prompt::{self, Described, Form};
+use super::answer::{self, LlmVerdict};
+use super::prompt::{self, Form, ToolDescription};
 use crate::net::{Limits, ModelLine, ModelPlace};
 use crate::skills::Taxonomy;
 
@@ -28,10 +28,10 @@ const PAUSE: Duration = Duration::from_secs(60);
 
 /// Cheap to clone; all clones are one.
 #[derive(Debug, Clone)]
-pub struct Llm(Arc<Inner>);
+pub struct Llm(Arc<LlmClient>);
 
 #[derive(Debug)]
-struct Inner {
+struct LlmClient {
     line: ModelLine,
     turns: Semaphore,
     /// It does not know schemas.
@@ -43,7 +43,7 @@ struct Inner {
 
 impl Llm {
     pub fn new(place: ModelPlace) -> Result<Self, String> {
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(LlmClient {
             line: ModelLine::new(place, "/chat/completions")?,
             turns: Semaphore::new(AT_ONCE),
             is_plain: AtomicBool::new(false),
@@ -62,8 +62,8 @@ impl Llm {
         &self,
         taxonomy: &Taxonomy,
         server: (&str, &str),
-        tools: &[Described<'_>],
-    ) -> Result<Vec<Option<Verdict>>, String> {
+        tools: &[ToolDescription<'_>],
+    ) -> Result<Vec<Option<LlmVerdict>>, String> {
         let inner = &self.0;
         if inner.rests_until.lock().is_some_and(|until| Instant::now() < until) {
             return Err("it has failed too often and is left alone for a while".to_owned());
@@ -87,9 +87,9 @@ impl Llm {
         &self,
         taxonomy: &Taxonomy,
         server: (&str, &str),
-        tools: &[Described<'_>],
+        tools: &[ToolDescription<'_>],
         patience: Duration,
-    ) -> Result<Vec<Option<Verdict>>, String> {
+    ) -> Result<Vec<Option<LlmVerdict>>, String> {
         let inner = &self.0;
         let is_plain = inner.is_plain.load(Ordering::Relaxed);
         let form = if is_plain { Form::Words } else { Form::Schema };
@@ -109,7 +109,7 @@ impl Llm {
         &self,
         taxonomy: &Taxonomy,
         server: (&str, &str),
-        tools: &[Described<'_>],
+        tools: &[ToolDescription<'_>],
         form: Form,
         patience: Duration,
     ) -> Result<(u16, Vec<u8>), String> {

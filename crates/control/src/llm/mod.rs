@@ -5,6 +5,6 @@ mod answer;
 mod ask;
 mod prompt;
 
-pub use answer::{Suggested, Verdict};
+pub use answer::{LlmVerdict, SuggestedSkill};
 pub use ask::{Llm, TOGETHER};
-pub use prompt::Described;
+pub use prompt::ToolDescription;

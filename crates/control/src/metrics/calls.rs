@@ -10,7 +10,7 @@ use super::histogram::Histogram;
 
 /// How a call has ended, as a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CallLabel {
+pub enum CallOutcome {
     Ok,
     /// The tool ran and said that it failed.
     ToolError,
@@ -24,7 +24,7 @@ pub enum CallLabel {
     Refused,
 }
 
-impl CallLabel {
+impl CallOutcome {
     pub const ALL: [Self; 7] = [
         Self::Ok,
         Self::ToolError,
@@ -57,7 +57,7 @@ pub struct Metrics {
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Calls {
-    pub(super) outcomes: [u64; CallLabel::ALL.len()],
+    pub(super) outcomes: [u64; CallOutcome::ALL.len()],
     pub(super) times: Histogram,
 }
 
@@ -75,14 +75,14 @@ impl Metrics {
         }
     }
 
-    pub fn call(&self, server: &str, outcome: CallLabel, took: Duration) {
+    pub fn call(&self, server: &str, outcome: CallOutcome, took: Duration) {
         self.all.fetch_add(1, Ordering::Relaxed);
         let mut servers = self.servers.lock();
         let calls = match servers.get_mut(server) {
             Some(calls) => calls,
             None => servers.entry(OTHER.to_owned()).or_default(),
         };
-        let places = CallLabel::ALL.iter().zip(&mut calls.outcomes);
+        let places = CallOutcome::ALL.iter().zip(&mut calls.outcomes);
         if let Some((_, count)) = places.into_iter().find(|(known, _)| **known == outcome) {
             *count += 1;
         }

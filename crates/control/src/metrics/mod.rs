@@ -8,6 +8,6 @@ mod tests;
 mod text;
 mod write;
 
-pub use calls::{CallLabel, Metrics};
+pub use calls::{CallOutcome, Metrics};
 pub use text::MEDIA_TYPE;
-pub use write::{PlatformFigures, ServerMetrics, expose};
+pub use write::{InstanceMetrics, ServerMetrics, expose};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
-use super::{CallLabel, Metrics, PlatformFigures, ServerMetrics, expose};
-use crate::api::view::Status;
+use super::{CallOutcome, InstanceMetrics, Metrics, ServerMetrics, expose};
+use crate::health::ServerStatus as Status;
 
 type Sample = (String, BTreeMap<String, String>, f64);
 
@@ -127,14 +127,14 @@ const ODD: &str = "a\"b\\c\nd}é,x=\"1\"";
 fn us5_ac7_what_happened_is_exposed_in_the_format() {
     let metrics = Metrics::default();
     metrics.set_servers(["github", ODD]);
-    metrics.call("github", CallLabel::Ok, Duration::from_millis(20));
-    metrics.call("github", CallLabel::Ok, Duration::from_millis(200));
-    metrics.call("github", CallLabel::Timeout, Duration::from_secs(100));
-    metrics.call(ODD, CallLabel::ToolError, Duration::from_millis(1));
+    metrics.call("github", CallOutcome::Ok, Duration::from_millis(20));
+    metrics.call("github", CallOutcome::Ok, Duration::from_millis(200));
+    metrics.call("github", CallOutcome::Timeout, Duration::from_secs(100));
+    metrics.call(ODD, CallOutcome::ToolError, Duration::from_millis(1));
     let server =
         |name, status| ServerMetrics { name, status, restarts: 2, tools: 7, open_calls: 1 };
     let servers = [server("github", Status::Degraded), server(ODD, Status::Error)];
-    let platform = PlatformFigures {
+    let platform = InstanceMetrics {
         servers: &servers,
         sessions: 3,
         audit_waiting: 4,
@@ -176,7 +176,7 @@ fn us5_ac7_what_happened_is_exposed_in_the_format() {
 
 #[test]
 fn an_empty_platform_is_a_valid_text() {
-    let families = read(&expose(&Metrics::default(), &PlatformFigures::default(), |_| true));
+    let families = read(&expose(&Metrics::default(), &InstanceMetrics::default(), |_| true));
     assert!(families["trunkline_calls_total"].is_empty());
 }
 
@@ -184,12 +184,12 @@ fn an_empty_platform_is_a_valid_text() {
 fn labels_do_not_grow_with_names_nobody_configured() {
     let metrics = Metrics::default();
     metrics.set_servers(["a", "b"]);
-    metrics.call("b", CallLabel::Ok, Duration::ZERO);
+    metrics.call("b", CallOutcome::Ok, Duration::ZERO);
     for number in 0..1_000 {
-        metrics.call(&format!("invented-{number}"), CallLabel::Refused, Duration::ZERO);
+        metrics.call(&format!("invented-{number}"), CallOutcome::Refused, Duration::ZERO);
     }
     metrics.set_servers(["b", "c"]);
-    let families = read(&expose(&metrics, &PlatformFigures::default(), |_| true));
+    let families = read(&expose(&metrics, &InstanceMetrics::default(), |_| true));
     let names: HashSet<_> =
         families["trunkline_calls_total"].iter().map(|s| s.1["server"].clone()).collect();
     assert_eq!(names, HashSet::from(["b", "c", "(other)"].map(str::to_owned)));

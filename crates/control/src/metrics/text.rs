@@ -13,7 +13,7 @@ pub(super) enum MetricKind {
 
 /// Each family once, all its samples together.
 #[derive(Debug, Default)]
-pub(super) struct Exposition(String);
+pub(super) struct Text(String);
 
 /// Writes the samples of one family.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Family<'t> {
 
 pub(super) type Labels<'l> = &'l [(&'static str, &'l str)];
 
-impl Exposition {
+impl Text {
     pub(super) fn family(
         &mut self,
         name: &'static str,
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_family_in_full() {
-        let mut text = Exposition::default();
+        let mut text = Text::default();
         text.family("a_total", MetricKind::Counter, "What is counted.")
             .sample(&[("server", "a\"b\\c\nd"), ("outcome", "ok")], 3)
             .sample(&[], 0.5);

@@ -1,13 +1,13 @@
 //! Everything there is to know, as one text.
 
-use super::calls::{CallLabel, Metrics};
+use super::calls::{CallOutcome, Metrics};
 use super::process::{self, Process};
-use super::text::{Exposition, MetricKind};
-use crate::api::view::Status;
+use super::text::{MetricKind, Text};
+use crate::health::ServerStatus as Status;
 
 /// What is not counted here but known elsewhere, at the moment of asking.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct PlatformFigures<'a> {
+pub struct InstanceMetrics<'a> {
     pub servers: &'a [ServerMetrics<'a>],
     pub sessions: u64,
     pub audit_waiting: u64,
@@ -31,10 +31,10 @@ pub struct ServerMetrics<'a> {
 /// The body of `GET /metrics`. `shows`: is the server with this name there for whoever asks?
 pub fn expose(
     metrics: &Metrics,
-    platform: &PlatformFigures<'_>,
+    platform: &InstanceMetrics<'_>,
     shows: impl Fn(&str) -> bool,
 ) -> String {
-    let mut text = Exposition::default();
+    let mut text = Text::default();
     calls(&mut text, metrics, shows);
     servers(&mut text, platform);
     own(&mut text, platform);
@@ -42,7 +42,7 @@ pub fn expose(
     text.done()
 }
 
-fn calls(text: &mut Exposition, metrics: &Metrics, shows: impl Fn(&str) -> bool) {
+fn calls(text: &mut Text, metrics: &Metrics, shows: impl Fn(&str) -> bool) {
     let mut servers = metrics.servers();
     servers.retain(|(name, _)| shows(name));
     let mut family = text.family(
@@ -51,7 +51,7 @@ fn calls(text: &mut Exposition, metrics: &Metrics, shows: impl Fn(&str) -> bool)
         "Calls that have ended, by outcome.",
     );
     for (name, calls) in &servers {
-        for (outcome, count) in CallLabel::ALL.iter().zip(calls.outcomes) {
+        for (outcome, count) in CallOutcome::ALL.iter().zip(calls.outcomes) {
             family.sample(&[("server", name), ("outcome", outcome.as_str())], count);
         }
     }
@@ -73,7 +73,7 @@ fn calls(text: &mut Exposition, metrics: &Metrics, shows: impl Fn(&str) -> bool)
     }
 }
 
-fn servers(text: &mut Exposition, platform: &PlatformFigures<'_>) {
+fn servers(text: &mut Text, platform: &InstanceMetrics<'_>) {
     let mut family = text.family(
         "trunkline_server_up",
         MetricKind::Gauge,
@@ -84,8 +84,8 @@ fn servers(text: &mut Exposition, platform: &PlatformFigures<'_>) {
         let labels = [("server", server.name), ("status", server.status.as_str())];
         family.sample(&labels, u64::from(up));
     }
-    type Figure = fn(&ServerMetrics<'_>) -> u64;
-    let others: [(&'static str, MetricKind, &'static str, Figure); 3] = [
+    type Value = fn(&ServerMetrics<'_>) -> u64;
+    let others: [(&'static str, MetricKind, &'static str, Value); 3] = [
         (
             "trunkline_restarts_total",
             MetricKind::Counter,
@@ -108,7 +108,7 @@ fn servers(text: &mut Exposition, platform: &PlatformFigures<'_>) {
     }
 }
 
-fn own(text: &mut Exposition, platform: &PlatformFigures<'_>) {
+fn own(text: &mut Text, platform: &InstanceMetrics<'_>) {
     let all = [
         ("trunkline_sessions", MetricKind::Gauge, "Clients that are connected.", platform.sessions),
         (
@@ -148,7 +148,7 @@ fn own(text: &mut Exposition, platform: &PlatformFigures<'_>) {
 }
 
 /// Under the names every Prometheus client uses.
-fn process(text: &mut Exposition, process: &Process) {
+fn process(text: &mut Text, process: &Process) {
     let reals = [
         (
             "process_cpu_seconds_total",

@@ -5,7 +5,7 @@ use super::reference::is_variable;
 /// None unless said otherwise: whoever may register a server could read every variable, by having
 /// it sent to himself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Allowed(Vec<Rule>);
+pub struct AllowedVariables(Vec<Rule>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Rule {
@@ -17,7 +17,7 @@ enum Rule {
 #[error("`{0}` is not the name of a variable, nor the beginning of one followed by `*`")]
 pub struct BadAllowance(String);
 
-impl Allowed {
+impl AllowedVariables {
     /// Names, or beginnings of names followed by `*`. There is no way to allow all.
     pub fn read<'a>(rules: impl IntoIterator<Item = &'a str>) -> Result<Self, BadAllowance> {
         let read = |rule: &str| match rule.strip_suffix('*') {
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn only_what_is_named_is_allowed() {
-        let allowed = Allowed::read(["GITHUB_TOKEN", "MCP_*"]).unwrap();
+        let allowed = AllowedVariables::read(["GITHUB_TOKEN", "MCP_*"]).unwrap();
         for (name, expected) in [
             ("GITHUB_TOKEN", true),
             ("MCP_KEY", true),
@@ -55,13 +55,13 @@ mod tests {
         ] {
             assert_eq!(allowed.allows(name), expected, "{name}");
         }
-        assert!(!Allowed::default().allows("HOME"));
+        assert!(!AllowedVariables::default().allows("HOME"));
     }
 
     #[test]
     fn rules_that_allow_everything_or_nothing_are_refused() {
         for rule in ["*", "", "A B", "A*B", "${A}", "A**", "1*"] {
-            assert_eq!(Allowed::read(["OK", rule]), Err(BadAllowance(rule.to_owned())));
+            assert_eq!(AllowedVariables::read(["OK", rule]), Err(BadAllowance(rule.to_owned())));
         }
     }
 }

@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 use trunkline_catalog::config::{RemoteKind, Transport};
 
 use super::error::SecretError;
-use super::reference::{Piece, pieces};
-use crate::api::input::{OAuthClient, SECRET_SHOWN};
-use crate::api::view::shown_url;
+use super::mask::{SECRET_SHOWN, shown_url};
+use super::oauth_client::OAuthClient;
+use super::reference::{ReferencePiece, pieces};
 
 /// As somebody gave it, references as they were written. `Debug` shows no values.
 #[derive(Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl std::fmt::Debug for Connection {
 
 /// The parts of a connection whose values are sealed. The word is part of a credential's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ConnectionPart {
     Header,
     Variable,
     Url,
@@ -37,7 +37,7 @@ pub(super) enum Part {
     ClientSecret,
 }
 
-impl Part {
+impl ConnectionPart {
     pub(super) const ALL: [Self; 5] =
         [Self::Header, Self::Variable, Self::Url, Self::HealthCheckUrl, Self::ClientSecret];
 
@@ -65,19 +65,19 @@ impl Part {
 
 impl Connection {
     /// Every value that has to be sealed, with the name it has there.
-    pub(super) fn values(&self) -> Vec<(Part, &str, &str)> {
+    pub(super) fn values(&self) -> Vec<(ConnectionPart, &str, &str)> {
         let mut values = Vec::new();
         match &self.transport {
-            Transport::Stdio { env, .. } => values.extend(named(Part::Variable, env)),
+            Transport::Stdio { env, .. } => values.extend(named(ConnectionPart::Variable, env)),
             Transport::Remote { url, headers, .. } => {
-                values.extend(named(Part::Header, headers));
-                values.extend(hides(url).then_some((Part::Url, "", url.as_str())));
+                values.extend(named(ConnectionPart::Header, headers));
+                values.extend(hides(url).then_some((ConnectionPart::Url, "", url.as_str())));
             }
         }
         let health = self.health_check_url.as_deref().filter(|url| hides(url));
-        values.extend(health.map(|url| (Part::HealthCheckUrl, "", url)));
+        values.extend(health.map(|url| (ConnectionPart::HealthCheckUrl, "", url)));
         let secret = self.oauth.as_ref().and_then(|client| client.client_secret.as_deref());
-        values.extend(secret.map(|secret| (Part::ClientSecret, "", secret)));
+        values.extend(secret.map(|secret| (ConnectionPart::ClientSecret, "", secret)));
         values
     }
 
@@ -89,18 +89,22 @@ impl Connection {
                 texts.push(("the command".to_owned(), command));
                 texts.extend((1..).zip(args).map(|(n, arg)| (format!("argument {n}"), &**arg)));
                 texts.extend(cwd.as_deref().map(|cwd| ("the working directory".to_owned(), cwd)));
-                texts.extend(env.iter().map(|(name, value)| (Part::Variable.said(name), &**value)));
+                texts.extend(
+                    env.iter().map(|(name, value)| (ConnectionPart::Variable.said(name), &**value)),
+                );
             }
             Transport::Remote { url, headers, .. } => {
-                texts.push((Part::Url.said(""), url));
+                texts.push((ConnectionPart::Url.said(""), url));
                 let headers = headers.iter();
-                texts.extend(headers.map(|(name, value)| (Part::Header.said(name), &**value)));
+                texts.extend(
+                    headers.map(|(name, value)| (ConnectionPart::Header.said(name), &**value)),
+                );
             }
         }
         let health = self.health_check_url.as_deref();
-        texts.extend(health.map(|url| (Part::HealthCheckUrl.said(""), url)));
+        texts.extend(health.map(|url| (ConnectionPart::HealthCheckUrl.said(""), url)));
         let secret = self.oauth.as_ref().and_then(|client| client.client_secret.as_deref());
-        texts.extend(secret.map(|secret| (Part::ClientSecret.said(""), secret)));
+        texts.extend(secret.map(|secret| (ConnectionPart::ClientSecret.said(""), secret)));
         texts
     }
 
@@ -108,25 +112,27 @@ impl Connection {
     pub(crate) fn references(&self) -> Vec<(String, &str)> {
         let refers = |text: &str| {
             let pieces = pieces(text).into_iter();
-            pieces.into_iter().any(|it| matches!(it, Piece::Secret(_) | Piece::Variable { .. }))
+            pieces
+                .into_iter()
+                .any(|it| matches!(it, ReferencePiece::Secret(_) | ReferencePiece::Variable { .. }))
         };
         self.texts().into_iter().filter(|(_, text)| refers(text)).collect()
     }
 
     /// Puts a value back where `public` has taken it from. False if there is no such place.
-    pub(super) fn put(&mut self, part: Part, name: &str, value: String) -> bool {
+    pub(super) fn put(&mut self, part: ConnectionPart, name: &str, value: String) -> bool {
         let pair = |pairs: &'_ mut Vec<(String, String)>, value| {
             let place = pairs.iter_mut().find(|(known, _)| known == name);
             place.map(|(_, place)| *place = value).is_some()
         };
         match (part, &mut self.transport) {
-            (Part::Variable, Transport::Stdio { env, .. }) => pair(env, value),
-            (Part::Header, Transport::Remote { headers, .. }) => pair(headers, value),
-            (Part::Url, Transport::Remote { url, .. }) => replace_hidden(url, value),
-            (Part::HealthCheckUrl, _) => {
+            (ConnectionPart::Variable, Transport::Stdio { env, .. }) => pair(env, value),
+            (ConnectionPart::Header, Transport::Remote { headers, .. }) => pair(headers, value),
+            (ConnectionPart::Url, Transport::Remote { url, .. }) => replace_hidden(url, value),
+            (ConnectionPart::HealthCheckUrl, _) => {
                 self.health_check_url.as_mut().is_some_and(|url| replace_hidden(url, value))
             }
-            (Part::ClientSecret, _) => {
+            (ConnectionPart::ClientSecret, _) => {
                 let place = self.oauth.as_mut().and_then(|client| client.client_secret.as_mut());
                 place.map(|place| *place = value).is_some()
             }
@@ -200,7 +206,10 @@ fn replace_hidden(place: &mut String, value: String) -> bool {
     fits
 }
 
-fn named(part: Part, pairs: &[(String, String)]) -> impl Iterator<Item = (Part, &str, &str)> {
+fn named(
+    part: ConnectionPart,
+    pairs: &[(String, String)],
+) -> impl Iterator<Item = (ConnectionPart, &str, &str)> {
     pairs.iter().map(move |(name, value)| (part, name.as_str(), value.as_str()))
 }
 

@@ -168,7 +168,7 @@ impl Hold for Renewing {
     fn release(self: Box<Self>) -> VaultFuture<'static, ()> {
         Box::pin(async move {
             if let Err(error) = self.store.end_lease(&self.name, &self.holder).await {
-                tracing::warn!(%error, "others wait until the lease of a renewal has ended");
+                tracing::warn!(%error, "the lease of a login's renewal cannot be released: other replicas wait until it expires");
             }
         })
     }

@@ -1,7 +1,7 @@
 //! `${NAME}`, `${env:NAME}`, `${NAME:-default}` and `${secret:NAME}` in a text, cut out but not resolved.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Piece<'t> {
+pub(super) enum ReferencePiece<'t> {
     Literal(&'t str),
     Variable {
         name: &'t str,
@@ -13,13 +13,13 @@ pub(super) enum Piece<'t> {
 }
 
 /// In order. One pass: what a reference stands for is never looked at again.
-pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
+pub(super) fn pieces(text: &str) -> Vec<ReferencePiece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once("${") {
         push_literal(&mut pieces, before);
         let Some((inner, after)) = behind.split_once('}') else {
-            pieces.push(Piece::Broken);
+            pieces.push(ReferencePiece::Broken);
             return pieces;
         };
         pieces.push(reference(inner));
@@ -29,22 +29,30 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-fn push_literal<'t>(pieces: &mut Vec<Piece<'t>>, literal: &'t str) {
+fn push_literal<'t>(pieces: &mut Vec<ReferencePiece<'t>>, literal: &'t str) {
     if !literal.is_empty() {
-        pieces.push(Piece::Literal(literal));
+        pieces.push(ReferencePiece::Literal(literal));
     }
 }
 
-fn reference(inner: &str) -> Piece<'_> {
+fn reference(inner: &str) -> ReferencePiece<'_> {
     if let Some(name) = inner.strip_prefix("secret:") {
-        return if is_secret_name(name) { Piece::Secret(name) } else { Piece::Broken };
+        return if is_secret_name(name) {
+            ReferencePiece::Secret(name)
+        } else {
+            ReferencePiece::Broken
+        };
     }
     let inner = inner.strip_prefix("env:").unwrap_or(inner);
     let (name, default) = match inner.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (inner, None),
     };
-    if is_variable(name) { Piece::Variable { name, default } } else { Piece::Broken }
+    if is_variable(name) {
+        ReferencePiece::Variable { name, default }
+    } else {
+        ReferencePiece::Broken
+    }
 }
 
 /// What a secret of its own can be called: something that can be part of a path, too.
@@ -61,13 +69,13 @@ pub(crate) fn is_variable(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Piece::{Broken, Literal, Secret, Variable};
+    use super::ReferencePiece::{Broken, Literal, Secret, Variable};
     use super::*;
 
     #[test]
     fn texts_are_cut_at_their_references() {
         let variable = |name, default| Variable { name, default };
-        let table: &[(&str, &[Piece<'_>])] = &[
+        let table: &[(&str, &[ReferencePiece<'_>])] = &[
             ("", &[]),
             ("plain $HOME $$ {x}", &[Literal("plain $HOME $$ {x}")]),
             ("${A}", &[variable("A", None)]),

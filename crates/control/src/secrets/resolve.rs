@@ -6,16 +6,16 @@ use trunkline_catalog::config::{Secrets, Transport};
 use trunkline_http::{Url, is_field_value};
 use zeroize::Zeroizing;
 
-use super::allow::Allowed;
-use super::connection::{Connection, Part};
-use super::reference::{Piece, pieces};
+use super::allow::AllowedVariables;
+use super::connection::{Connection, ConnectionPart};
+use super::reference::{ReferencePiece, pieces};
 
 /// Where values come from.
 #[derive(Clone, Copy)]
 pub struct Sources<'a> {
     /// Looks a variable of the environment up. Asked for allowed ones only.
     pub environment: &'a dyn Fn(&str) -> Option<String>,
-    pub allowed: &'a Allowed,
+    pub allowed: &'a AllowedVariables,
     pub named: &'a HashMap<String, Zeroizing<String>>,
 }
 
@@ -77,21 +77,21 @@ pub fn resolve(connection: &Connection, sources: Sources<'_>) -> Result<Resolved
                 filler.open(cwd, "the working directory");
             }
             for (name, value) in env {
-                filler.secret(name, value, Part::Variable);
+                filler.secret(name, value, ConnectionPart::Variable);
             }
         }
         Transport::Remote { url, headers, .. } => {
-            filler.url(url, Part::Url);
+            filler.url(url, ConnectionPart::Url);
             for (name, value) in headers {
-                filler.secret(name, value, Part::Header);
+                filler.secret(name, value, ConnectionPart::Header);
             }
         }
     }
     if let Some(url) = &mut resolved.health_check_url {
-        filler.url(url, Part::HealthCheckUrl);
+        filler.url(url, ConnectionPart::HealthCheckUrl);
     }
     if let Some(secret) = resolved.oauth.as_mut().and_then(|it| it.client_secret.as_mut()) {
-        filler.secret("client_secret", secret, Part::ClientSecret);
+        filler.secret("client_secret", secret, ConnectionPart::ClientSecret);
     }
     if filler.faults.is_empty() {
         Ok(Resolved { connection: resolved, secrets: filler.secrets })
@@ -102,7 +102,7 @@ pub fn resolve(connection: &Connection, sources: Sources<'_>) -> Result<Resolved
 
 /// What can be said when a server is registered: variables that are not allowed, secrets where they
 /// would be seen. Whether there is a value is found out at connect.
-pub fn forbidden(connection: &Connection, allowed: &Allowed) -> Vec<Unresolved> {
+pub fn forbidden(connection: &Connection, allowed: &AllowedVariables) -> Vec<Unresolved> {
     let anything = |_: &str| Some(String::new());
     let named = secrets_named(connection);
     let named = named.into_iter().map(|name| (name, Zeroizing::new(String::new()))).collect();
@@ -116,7 +116,7 @@ pub fn forbidden(connection: &Connection, allowed: &Allowed) -> Vec<Unresolved> 
 pub fn secrets_named(connection: &Connection) -> BTreeSet<String> {
     let texts = connection.texts().into_iter().map(|(_, text)| text);
     let names = texts.flat_map(pieces).filter_map(|piece| match piece {
-        Piece::Secret(name) => Some(name.to_owned()),
+        ReferencePiece::Secret(name) => Some(name.to_owned()),
         _ => None,
     });
     names.collect()
@@ -147,12 +147,14 @@ impl Filler<'_> {
     }
 
     /// A header or a variable: the whole value counts as secret, whatever it is made of.
-    fn secret(&mut self, name: &str, text: &mut String, part: Part) {
+    fn secret(&mut self, name: &str, text: &mut String, part: ConnectionPart) {
         let place = part.said(name);
         *text = self.filled(text, &place, Field::Closed);
         match part {
-            Part::Variable if text.contains('\0') => self.unusable(place, "there is a NUL in it"),
-            Part::Variable => self.secrets.add(name, text),
+            ConnectionPart::Variable if text.contains('\0') => {
+                self.unusable(place, "there is a NUL in it");
+            }
+            ConnectionPart::Variable => self.secrets.add(name, text),
             _ if text.contains(['\r', '\n', '\0']) => {
                 self.unusable(place, "there is a line end or NUL in it");
             }
@@ -163,7 +165,7 @@ impl Filler<'_> {
         }
     }
 
-    fn url(&mut self, url: &mut String, part: Part) {
+    fn url(&mut self, url: &mut String, part: ConnectionPart) {
         let place = part.said("");
         let origin = Url::parse(url).map(|url| url.origin().clone());
         let filled = match url.split_once('?') {
@@ -189,14 +191,16 @@ impl Filler<'_> {
         let mut out = String::with_capacity(text.len());
         for piece in pieces(text) {
             match piece {
-                Piece::Literal(literal) => out.push_str(literal),
-                Piece::Broken => self.faults.push(Unresolved::Broken { place: place.to_owned() }),
-                Piece::Variable { name, default } => {
+                ReferencePiece::Literal(literal) => out.push_str(literal),
+                ReferencePiece::Broken => {
+                    self.faults.push(Unresolved::Broken { place: place.to_owned() });
+                }
+                ReferencePiece::Variable { name, default } => {
                     if let Some(value) = self.variable(name, default, place) {
                         put(&mut out, &value, field);
                     }
                 }
-                Piece::Secret(name) => {
+                ReferencePiece::Secret(name) => {
                     if let Some(value) = self.named(name, place, field) {
                         put(&mut out, &value, field);
                     }

@@ -33,7 +33,7 @@ impl Safe {
         self.keys.is_none()
     }
 
-    /// The same for all replicas, and for as long as the store lasts: the rotation of the key does
+    /// One for all replicas and for as long as the store lasts: the rotation of the key does
     /// not change it, so that no API key dies of one.
     pub async fn pepper(&self, store: &Store) -> Result<Zeroizing<[u8; 32]>, SecretError> {
         let mut fresh = Zeroizing::new([0; 32]);

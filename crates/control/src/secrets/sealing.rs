@@ -1,17 +1,16 @@
 //! From a connection to what is kept of it (open JSON and sealed credentials), and back.
 
-use trunkline_catalog::config::Transport;
+use trunkline_catalog::config::{RemoteKind, Transport};
 use trunkline_store::{Change, CredentialRecord, ServerRecord, Transport as Kind};
 
-use super::connection::{Connection, Part};
+use super::connection::{Connection, ConnectionPart};
 use super::error::{LINE_END, NUL, SecretError};
+use super::mask::{SECRET_SHOWN, shown_url};
 use super::safe::Safe;
-use crate::api::input::{SECRET_SHOWN, TransportType};
-use crate::api::view::shown_url;
 
 /// What of a connection goes into the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct SealedConnection {
     pub transport: Kind,
     /// For `ServerRecord::config`.
     pub config: String,
@@ -26,7 +25,7 @@ impl Safe {
         server_id: &str,
         connection: &Connection,
         at: i64,
-    ) -> Result<Kept, SecretError> {
+    ) -> Result<SealedConnection, SecretError> {
         let mut credentials = Vec::new();
         for (part, name, value) in connection.values() {
             let said = part.said(name);
@@ -39,7 +38,7 @@ impl Safe {
             let slot = slot(part, name);
             credentials.push(self.credential(server_id, &slot, part.kind(), value, at)?);
         }
-        Ok(Kept {
+        Ok(SealedConnection {
             transport: kind(&connection.transport),
             config: connection.public(),
             health_check_url: connection.health_check_url.as_deref().map(shown_url),
@@ -71,7 +70,7 @@ impl Safe {
     }
 }
 
-impl Kept {
+impl SealedConnection {
     /// To be made together with the change of the server. `before` are the credentials it had:
     /// those it no longer has are removed.
     pub fn changes(&self, before: &[CredentialRecord]) -> Vec<Change> {
@@ -93,41 +92,46 @@ pub fn shown(server: &ServerRecord) -> Result<Connection, SecretError> {
 }
 
 /// The name of the credential.
-fn slot(part: Part, name: &str) -> String {
+fn slot(part: ConnectionPart, name: &str) -> String {
     match part {
-        Part::Header | Part::Variable => format!("{}:{name}", part.kind()),
-        Part::Url | Part::HealthCheckUrl | Part::ClientSecret => part.kind().to_owned(),
-    }
-}
-
-/// The way back. Others of the server's credentials are none of ours.
-fn place(slot: &str) -> Option<(Part, &str)> {
-    let (kind, name) = slot.split_once(':').unwrap_or((slot, ""));
-    let part = Part::ALL.into_iter().find(|part| part.kind() == kind)?;
-    (self::slot(part, name) == slot).then_some((part, name))
-}
-
-/// A variable may have several lines (a PEM key); a header that has would be two.
-fn unkeepable(part: Part, value: &str) -> Option<&'static str> {
-    match part {
-        Part::Variable => value.contains('\0').then_some(NUL),
-        Part::Header | Part::Url | Part::HealthCheckUrl | Part::ClientSecret => {
-            value.contains(['\r', '\n', '\0']).then_some(LINE_END)
+        ConnectionPart::Header | ConnectionPart::Variable => format!("{}:{name}", part.kind()),
+        ConnectionPart::Url | ConnectionPart::HealthCheckUrl | ConnectionPart::ClientSecret => {
+            part.kind().to_owned()
         }
     }
 }
 
-fn is_hidden(part: Part, value: &str) -> bool {
+/// The way back. Others of the server's credentials are none of ours.
+fn place(slot: &str) -> Option<(ConnectionPart, &str)> {
+    let (kind, name) = slot.split_once(':').unwrap_or((slot, ""));
+    let part = ConnectionPart::ALL.into_iter().find(|part| part.kind() == kind)?;
+    (self::slot(part, name) == slot).then_some((part, name))
+}
+
+/// A variable may have several lines (a PEM key); a header that has would be two.
+fn unkeepable(part: ConnectionPart, value: &str) -> Option<&'static str> {
     match part {
-        Part::Header | Part::Variable | Part::ClientSecret => value == SECRET_SHOWN,
-        Part::Url | Part::HealthCheckUrl => shown_url(value) == value,
+        ConnectionPart::Variable => value.contains('\0').then_some(NUL),
+        ConnectionPart::Header
+        | ConnectionPart::Url
+        | ConnectionPart::HealthCheckUrl
+        | ConnectionPart::ClientSecret => value.contains(['\r', '\n', '\0']).then_some(LINE_END),
+    }
+}
+
+fn is_hidden(part: ConnectionPart, value: &str) -> bool {
+    match part {
+        ConnectionPart::Header | ConnectionPart::Variable | ConnectionPart::ClientSecret => {
+            value == SECRET_SHOWN
+        }
+        ConnectionPart::Url | ConnectionPart::HealthCheckUrl => shown_url(value) == value,
     }
 }
 
 fn kind(transport: &Transport) -> Kind {
-    match TransportType::of(transport) {
-        TransportType::Stdio => Kind::Stdio,
-        TransportType::Sse => Kind::Sse,
-        TransportType::Http => Kind::Http,
+    match transport {
+        Transport::Stdio { .. } => Kind::Stdio,
+        Transport::Remote { kind: RemoteKind::Sse, .. } => Kind::Sse,
+        Transport::Remote { .. } => Kind::Http,
     }
 }

@@ -10,7 +10,7 @@ use super::safe::Safe;
 
 /// A registered server that refers to a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct User {
+pub struct SecretUser {
     pub id: String,
     pub name: String,
 }
@@ -18,14 +18,17 @@ pub struct User {
 impl Safe {
     /// By the secret's name; servers in the order of theirs. One that cannot be opened uses nothing:
     /// it cannot be connected either.
-    pub async fn uses(&self, store: &Store) -> Result<BTreeMap<String, Vec<User>>, SecretError> {
+    pub async fn uses(
+        &self,
+        store: &Store,
+    ) -> Result<BTreeMap<String, Vec<SecretUser>>, SecretError> {
         self.keys()?;
-        let mut uses: BTreeMap<String, Vec<User>> = BTreeMap::new();
+        let mut uses: BTreeMap<String, Vec<SecretUser>> = BTreeMap::new();
         for server in store.all_servers().await? {
             let credentials = store.credentials(&server.id).await?;
             let Ok(connection) = self.open(&server, &credentials) else { continue };
             for name in secrets_named(&connection) {
-                let user = User { id: server.id.clone(), name: server.name.clone() };
+                let user = SecretUser { id: server.id.clone(), name: server.name.clone() };
                 uses.entry(name).or_default().push(user);
             }
         }

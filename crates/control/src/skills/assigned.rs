@@ -7,7 +7,7 @@ use trunkline_store::BY_HAND;
 pub const PRIMARY: f32 = 0.5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum SkillSource {
     /// The model in the program.
     Head,
     /// The language model that the operator has named.
@@ -16,7 +16,7 @@ pub enum Source {
     Manual,
 }
 
-impl Source {
+impl SkillSource {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Head => "model",
@@ -31,13 +31,13 @@ impl Source {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Assigned {
+pub struct AssignedSkills {
     /// With their confidences, the likeliest first.
     pub skills: Vec<(String, f32)>,
-    pub source: Source,
+    pub source: SkillSource,
 }
 
-impl Assigned {
+impl AssignedSkills {
     /// What the tool is mostly about, if that is likely enough.
     pub fn primary(&self) -> Option<&str> {
         self.skills.first().filter(|(_, sure)| *sure >= PRIMARY).map(|(id, _)| id.as_str())
@@ -68,7 +68,7 @@ impl Assigned {
             Some((one.get("id")?.as_str()?.to_owned(), sure))
         };
         let skills = list.as_array()?.iter().map(skill).collect::<Option<_>>()?;
-        Some(Self { skills, source: Source::named(source)? })
+        Some(Self { skills, source: SkillSource::named(source)? })
     }
 }
 
@@ -80,9 +80,9 @@ fn rounded(sure: f32) -> f64 {
 mod tests {
     use super::*;
 
-    fn assigned(skills: &[(&str, f32)]) -> Assigned {
+    fn assigned(skills: &[(&str, f32)]) -> AssignedSkills {
         let skills = skills.iter().map(|(id, sure)| ((*id).to_owned(), *sure)).collect();
-        Assigned { skills, source: Source::Head }
+        AssignedSkills { skills, source: SkillSource::Head }
     }
 
     #[test]
@@ -102,11 +102,11 @@ mod tests {
     #[test]
     fn what_is_kept_comes_back() {
         let it = assigned(&[("a", 0.75), ("b", 0.25)]);
-        assert_eq!(Assigned::read(&it.json().to_string(), "model"), Some(it));
+        assert_eq!(AssignedSkills::read(&it.json().to_string(), "model"), Some(it));
         for (json, source) in
             [("[]", "nobody"), ("{}", "llm"), (r#"[{"id":1}]"#, "llm"), ("", "llm")]
         {
-            assert_eq!(Assigned::read(json, source), None, "{json} {source}");
+            assert_eq!(AssignedSkills::read(json, source), None, "{json} {source}");
         }
     }
 }

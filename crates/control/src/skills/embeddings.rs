@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trunkline_search::{Model, Vector};
 
-use super::{Assigned, Taxonomy};
+use super::{AssignedSkills, Taxonomy};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Embedding {
@@ -23,7 +23,7 @@ impl Embeddings {
     /// and which skills it has.
     pub fn new<'a>(
         taxonomy: &Taxonomy,
-        tools: impl IntoIterator<Item = (&'a Vector, &'a Assigned)>,
+        tools: impl IntoIterator<Item = (&'a Vector, &'a AssignedSkills)>,
     ) -> Self {
         let Ok(model) = Model::embedded() else { return Self::default() };
         let label = |text: &str| model.embed(text).map(|it| it.numbers().collect::<Vec<f32>>());
@@ -62,7 +62,7 @@ fn add(sum: &mut Vec<f32>, vector: &Vector, weight: f32) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Source;
+    use super::super::SkillSource;
     use super::*;
 
     #[test]
@@ -70,7 +70,10 @@ mod tests {
         let taxonomy = Taxonomy::new(&[]);
         let model = Model::embedded().unwrap();
         let tool = model.embed("transpose the lute tablature to another tuning").unwrap();
-        let has = |id: &str| Assigned { skills: vec![(id.to_owned(), 0.9)], source: Source::Head };
+        let has = |id: &str| AssignedSkills {
+            skills: vec![(id.to_owned(), 0.9)],
+            source: SkillSource::Head,
+        };
         let before = Embeddings::new(&taxonomy, []);
         let assigned = has("media_creation");
         let with = Embeddings::new(&taxonomy, [(&tool, &assigned)]);

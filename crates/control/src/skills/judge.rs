@@ -3,11 +3,11 @@
 use sha2::{Digest as _, Sha256};
 use trunkline_search::{Classifier, Definition, Model, Server, Tool};
 
-use super::{Assigned, MOST_SKILLS, Source, Taxonomy};
+use super::{AssignedSkills, MOST_SKILLS, SkillSource, Taxonomy};
 
 /// A server, as far as its tools are judged by it.
 #[derive(Debug, Clone, Copy)]
-pub struct Described<'a> {
+pub struct ServerDescription<'a> {
     pub name: &'a str,
     pub description: &'a str,
 }
@@ -18,8 +18,12 @@ const NEAR: f32 = 0.45;
 
 /// The skills of a server's tools, in their order. Judged together: what a server is about is seen in
 /// all of them. A tool that says nothing has none.
-pub fn judge(taxonomy: &Taxonomy, server: Described<'_>, tools: &[Definition]) -> Vec<Assigned> {
-    let none = || Assigned { skills: Vec::new(), source: Source::Head };
+pub fn judge(
+    taxonomy: &Taxonomy,
+    server: ServerDescription<'_>,
+    tools: &[Definition],
+) -> Vec<AssignedSkills> {
+    let none = || AssignedSkills { skills: Vec::new(), source: SkillSource::Head };
     let (Ok(model), Ok(classifier)) = (Model::embedded(), Classifier::embedded()) else {
         return tools.iter().map(|_| none()).collect();
     };
@@ -46,13 +50,13 @@ pub fn judge(taxonomy: &Taxonomy, server: Described<'_>, tools: &[Definition]) -
             skills.extend(near.filter(|(_, cosine)| *cosine >= NEAR));
             skills.sort_by(|a, b| b.1.total_cmp(&a.1));
             skills.truncate(MOST_SKILLS);
-            Assigned { skills, ..none() }
+            AssignedSkills { skills, ..none() }
         })
         .collect()
 }
 
 /// What a tool's skills are made of: another one if they could come out differently.
-pub fn fingerprint(judge: &str, server: Described<'_>, definition: &[u8]) -> String {
+pub fn fingerprint(judge: &str, server: ServerDescription<'_>, definition: &[u8]) -> String {
     let mut sum = Sha256::new();
     let parts =
         [judge.as_bytes(), server.name.as_bytes(), server.description.as_bytes(), definition];
@@ -82,14 +86,14 @@ mod tests {
     #[test]
     fn a_tool_has_one_to_three_skills_of_the_taxonomy() {
         let taxonomy = Taxonomy::new(&[]);
-        let server = Described { name: "postgres", description: "" };
+        let server = ServerDescription { name: "postgres", description: "" };
         let tools =
             [tool("run_query", "Run a SQL query on a database table"), tool("\u{1F980}", "")];
         let judged = judge(&taxonomy, server, &tools);
         assert_eq!(judged[0].primary(), Some("database"), "{judged:?}");
         assert!((1..=MOST_SKILLS).contains(&judged[0].skills.len()));
         assert!(judged[0].skills.iter().all(|(id, _)| taxonomy.get(id).is_some()));
-        let said = Described { name: "\u{1F980}", description: "" };
+        let said = ServerDescription { name: "\u{1F980}", description: "" };
         let silent = judge(&taxonomy, said, &[tool("\u{1F980}", "")]);
         assert_eq!(silent[0].skills, []);
     }
@@ -97,13 +101,13 @@ mod tests {
     #[test]
     fn what_was_removed_is_given_to_no_tool_and_what_was_added_is() {
         let removed = Taxonomy::new(&[record("database", "", "", true)]);
-        let server = Described { name: "postgres", description: "" };
+        let server = ServerDescription { name: "postgres", description: "" };
         let query = [tool("run_query", "Run a SQL query on a database table")];
         let judged = judge(&removed, server, &query);
         assert!(judged[0].skills.iter().all(|(id, _)| id != "database"), "{judged:?}");
         let keywords = "robot arm gripper joint move grasp";
         let added = Taxonomy::new(&[record("robotics", "Robot arms", keywords, false)]);
-        let server = Described { name: "arm", description: "" };
+        let server = ServerDescription { name: "arm", description: "" };
         let grasp = [tool("grasp", "Move the robot arm and grasp with the gripper")];
         let judged = judge(&added, server, &grasp);
         assert!(judged[0].skills.iter().any(|(id, _)| id == "robotics"), "{judged:?}");
@@ -112,10 +116,10 @@ mod tests {
 
     #[test]
     fn a_fingerprint_tells_what_differs() {
-        let server = Described { name: "a", description: "b" };
+        let server = ServerDescription { name: "a", description: "b" };
         let same = fingerprint("x", server, b"{}");
         assert_eq!(same, fingerprint("x", server, b"{}"));
-        let moved = Described { name: "ab", description: "" };
+        let moved = ServerDescription { name: "ab", description: "" };
         for other in [
             fingerprint("y", server, b"{}"),
             fingerprint("x", server, b"{ }"),

@@ -5,9 +5,9 @@ mod embeddings;
 mod judge;
 mod taxonomy;
 
-pub use assigned::{Assigned, PRIMARY, Source};
+pub use assigned::{AssignedSkills, PRIMARY, SkillSource};
 pub use embeddings::{Embedding, Embeddings};
-pub use judge::{Described, fingerprint, judge};
+pub use judge::{ServerDescription, fingerprint, judge};
 pub use taxonomy::{Skill, Taxonomy, is_skill_id};
 
 /// As many as a tool has at most.

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 use trunkline_control::access::Action;
 use trunkline_control::api::time;
-use trunkline_control::platform::now;
+use trunkline_control::clock::now;
 
 use super::tools::text;
 use crate::form::{Form, encode};

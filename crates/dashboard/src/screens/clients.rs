@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 use trunkline_control::access::{Action, Role};
-use trunkline_control::platform::now;
+use trunkline_control::clock::now;
 use trunkline_http::encode;
 
 use super::servers::word;

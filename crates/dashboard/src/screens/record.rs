@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 use trunkline_control::api::paging::{List, cursor};
 use trunkline_control::api::time;
-use trunkline_control::platform::now;
+use trunkline_control::clock::now;
 
 use super::activity::{badge, table, what};
 use super::tools::text;

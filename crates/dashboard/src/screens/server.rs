@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 use trunkline_catalog::client::Client;
 use trunkline_control::access::Action;
-use trunkline_control::platform::now;
+use trunkline_control::clock::now;
 use trunkline_http::encode;
 
 use super::login;

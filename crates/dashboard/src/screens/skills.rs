@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 use trunkline_control::access::Action;
-use trunkline_control::platform::now;
+use trunkline_control::clock::now;
 
 use super::taxonomy::{Skill, Taxonomy};
 use super::tools::text;

@@ -4,49 +4,50 @@ use std::net::SocketAddr;
 
 use trunkline_gateway::WebRequest;
 
-use super::answer::Answer;
+use super::answer::ApiResponse;
 use super::seconds;
 use crate::access::{Action, Credential, Principal, Refusal, bearer_of, challenge, decide};
 use crate::api::problem::{Kind, Problem};
 use crate::api::route::{Access, Method, Route};
 use crate::api::router::Params;
+use crate::clock::now;
 use crate::issuer::IssuerKeys;
-use crate::keys::By;
-use crate::platform::{Platform, now};
+use crate::keys::Actor;
+use crate::services::ControlPlane;
 
 pub(super) async fn admitted(
-    platform: &Platform,
+    plane: &ControlPlane,
     route: &Route,
     params: &Params,
     visit: &WebRequest,
-) -> Result<Principal, Answer> {
+) -> Result<Principal, ApiResponse> {
     let decided = match shown(visit) {
-        Ok(bearer) => recognised(platform, bearer).await,
+        Ok(bearer) => recognised(plane, bearer).await,
         Err(refusal) => Err(refusal),
     };
     let principal = decided.and_then(|principal| {
-        allowed(platform, (route, params), &principal, visit.peer)?;
+        allowed(plane, (route, params), &principal, visit.peer)?;
         Ok(principal)
     });
     principal.map_err(|refusal| {
-        platform.stranger(refusal, visit.peer.ip());
-        refused(platform, refusal, needed(route), visit.path())
+        plane.reject(refusal, visit.peer.ip());
+        refused(plane, refusal, needed(route), visit.path())
     })
 }
 
 /// Who shows this token? What may have changed elsewhere is looked at before anybody is sent away.
 pub(super) async fn recognised(
-    platform: &Platform,
+    plane: &ControlPlane,
     bearer: Option<&str>,
 ) -> Result<Principal, Refusal> {
-    let decide = || decide(bearer, &platform.keys().known(), seconds());
+    let decide = || decide(bearer, &plane.keys().known(), seconds());
     let mut decided = decide();
-    if let (Err(Refusal::NeedsKeys), Some(issuer)) = (&decided, platform.issuer()) {
+    if let (Err(Refusal::NeedsKeys), Some(issuer)) = (&decided, plane.issuer()) {
         issuer.renewed().await;
         decided = decide();
     }
-    if decided == Err(Refusal::Unknown) && platform.keys().may_be_new(bearer) {
-        platform.keys().look_again().await;
+    if decided == Err(Refusal::Unknown) && plane.keys().may_be_new(bearer) {
+        plane.keys().look_again().await;
         decided = decide();
     }
     decided
@@ -54,7 +55,7 @@ pub(super) async fn recognised(
 
 /// May somebody who is known ask for this? Who tries to change what they may not is written down.
 pub(super) fn allowed(
-    platform: &Platform,
+    plane: &ControlPlane,
     (route, params): (&Route, &Params),
     principal: &Principal,
     peer: SocketAddr,
@@ -65,13 +66,18 @@ pub(super) fn allowed(
         let is_change = (route.method != Method::Get).then_some(needed.name());
         if let Some(action) = route.audit_action().or(is_change) {
             let address = peer.ip().to_string();
-            let by = By { principal, address: Some(&address), request_id: None };
-            platform.refused(action, server_in(route, params), &refusal.to_string(), by);
+            let by = Actor { principal, address: Some(&address), request_id: None };
+            plane.servers().record_refusal(
+                action,
+                server_in(route, params),
+                &refusal.to_string(),
+                by,
+            );
         }
         return Err(refusal);
     }
     if let Credential::Key(id) = principal.credential() {
-        platform.keys().used(id, now());
+        plane.keys().used(id, now());
     }
     Ok(())
 }
@@ -98,10 +104,10 @@ fn shown(visit: &WebRequest) -> Result<Option<&str>, Refusal> {
     bearer_of(visit.headers.only("authorization"))
 }
 
-fn refused(platform: &Platform, refusal: Refusal, needed: Action, path: &str) -> Answer {
+fn refused(plane: &ControlPlane, refusal: Refusal, needed: Action, path: &str) -> ApiResponse {
     let kind = if refusal.status() == 403 { Kind::Forbidden } else { Kind::Unauthenticated };
     let problem = Problem::new(kind, refusal.to_string()).instance(path);
-    let resource = platform.issuer().map(IssuerKeys::resource);
+    let resource = plane.issuer().map(IssuerKeys::resource);
     let words = challenge(refusal, needed.least_role(), resource);
-    Answer::problem(&problem).header("WWW-Authenticate", words)
+    ApiResponse::problem(&problem).header("WWW-Authenticate", words)
 }

@@ -1,4 +1,4 @@
-//! `Answer`: what goes back, whole.
+//! `ApiResponse`: what goes back, whole.
 
 use serde_json::Value;
 use trunkline_gateway::WebReply;
@@ -7,7 +7,7 @@ use super::inside::Inside;
 use crate::api::problem::{MEDIA_TYPE, Problem};
 
 #[derive(Debug)]
-pub(in crate::api) struct Answer {
+pub(in crate::api) struct ApiResponse {
     status: u16,
     headers: Vec<(&'static str, String)>,
     body: Vec<u8>,
@@ -15,7 +15,7 @@ pub(in crate::api) struct Answer {
 
 const JSON: &str = "application/json";
 
-impl Answer {
+impl ApiResponse {
     pub(in crate::api) fn empty(status: u16) -> Self {
         Self { status, headers: Vec::new(), body: Vec::new() }
     }

@@ -1,26 +1,25 @@
 //! `GET /events`: what happens, as it happens.
-
+use crate::api::render;
+use crate::api::request::ApiRequest;
+use crate::clock::now;
+use crate::services::{NumberedEvent, sees};
 use std::time::Duration;
-
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::sleep;
 use trunkline_gateway::{WebReply, WebStream};
-
-use crate::api::request::Asked;
-use crate::platform::{Told, now, sees};
 
 /// How often the clock is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Tells until the listener has gone, or may not listen any more, or everything ends.
-pub(super) async fn stream(asked: &Asked<'_>, reply: WebReply) {
+pub(super) async fn stream(asked: &ApiRequest<'_>, reply: WebReply) {
     let last = asked.visit.headers.text("last-event-id").and_then(|id| id.trim().parse().ok());
-    let (missed, mut news) = asked.platform.listen(last);
-    let keys = asked.platform.keys();
+    let (missed, mut news) = asked.plane.events().listen(last);
+    let keys = asked.plane.keys();
     let mut changes = keys.changes();
     // It was let in before this: what has changed since is looked at first.
     changes.mark_changed();
-    let ending = asked.platform.is_ending();
+    let ending = asked.plane.background().end().clone();
     let headers: [(&str, &[u8]); 3] = [
         ("Content-Type", b"text/event-stream"),
         ("Cache-Control", b"no-store"),
@@ -41,7 +40,7 @@ pub(super) async fn stream(asked: &Asked<'_>, reply: WebReply) {
             () = stream.closed() => return,
             () = ending.cancelled() => return,
             () = over(asked.principal.good_until()) => return,
-            // The platform, which this holds, holds the sender.
+            // The control plane, which this holds, holds the sender.
             _ = changes.changed() => match keys.is_good(asked.principal.credential(), now()) {
                 true => continue,
                 false => return,
@@ -71,7 +70,7 @@ async fn over(end: Option<u64>) {
     }
 }
 
-fn tell(stream: &WebStream, (number, news): &Told) -> bool {
-    let (name, json) = (news.name(), news.json());
+fn tell(stream: &WebStream, (number, event): &NumberedEvent) -> bool {
+    let (name, json) = (event.name(), render::event(event));
     stream.write(format!("id: {number}\nevent: {name}\ndata: {json}\n\n").as_bytes())
 }

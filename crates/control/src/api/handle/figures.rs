@@ -1,13 +1,12 @@
 //! What the platform says about itself: figures, clients, settings, metrics, its API, whether it is up.
-
-use super::answer::Answer;
+use super::answer::ApiResponse;
 use crate::access::Action;
 use crate::api::problem::Problem;
-use crate::api::request::Asked;
+use crate::api::request::ApiRequest;
 use crate::api::route::{Access, Handler, Method, Parameter, Response, Route};
 use crate::api::schema::{Schema, any_text};
 use crate::api::view::{ClientList, LIVE, OverviewView, READY, SettingsView};
-use crate::api::{docs, openapi};
+use crate::api::{docs, openapi, render};
 use crate::metrics;
 
 const TAG: &str = "The platform";
@@ -119,51 +118,53 @@ pub(in crate::api) const ROUTES: &[Route] = &[
         ]),
 ];
 
-async fn overview(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn overview(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    Ok(Answer::json(200, &asked.platform.overview(&asked.principal).await))
+    let overview = asked.plane.overview().overview(&asked.principal).await;
+    Ok(ApiResponse::json(200, &render::overview(&overview)))
 }
 
-pub(super) async fn details(asked: &Asked<'_>) -> Result<Answer, Problem> {
+pub(super) async fn details(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    asked.platform.must_see(asked.id(), &asked.principal)?;
-    Ok(Answer::json(200, &asked.platform.details(asked.id(), &asked.principal).await?))
+    let details = asked.plane.servers().details(asked.id(), &asked.principal).await?;
+    Ok(ApiResponse::json(200, &render::details(&details)))
 }
 
-pub(super) fn stderr(asked: &Asked<'_>) -> Result<Answer, Problem> {
+pub(super) fn stderr(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    asked.platform.must_see(asked.id(), &asked.principal)?;
-    Ok(Answer::json(200, &asked.platform.stderr(asked.id())?))
+    let lines = asked.plane.servers().stderr(asked.id(), &asked.principal)?;
+    Ok(ApiResponse::json(200, &render::stderr(&lines)))
 }
 
-fn clients(asked: &Asked<'_>) -> Result<Answer, Problem> {
+fn clients(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    Ok(Answer::json(200, &asked.platform.clients()))
+    Ok(ApiResponse::json(200, &render::clients(&asked.plane.clients().list())))
 }
 
-fn settings(asked: &Asked<'_>) -> Result<Answer, Problem> {
+fn settings(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    Ok(Answer::json(200, &asked.platform.instance()))
+    let plane = asked.plane;
+    Ok(ApiResponse::json(200, &render::instance(plane.settings(), plane.keys().is_locked())))
 }
 
-fn metrics_text(asked: &Asked<'_>) -> Result<Answer, Problem> {
+fn metrics_text(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    let text = asked.platform.metrics(&asked.principal);
-    Ok(Answer::text(200, metrics::MEDIA_TYPE, text.into_bytes()))
+    let text = asked.plane.overview().metrics(&asked.principal);
+    Ok(ApiResponse::text(200, metrics::MEDIA_TYPE, text.into_bytes()))
 }
 
-fn open_api(asked: &Asked<'_>) -> Result<Answer, Problem> {
+fn open_api(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    Ok(asked.cached(Answer::json_bytes(200, openapi::document())))
+    Ok(asked.cached(ApiResponse::json_bytes(200, openapi::document())))
 }
 
-fn docs_page(asked: &Asked<'_>) -> Result<Answer, Problem> {
+fn docs_page(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    let page = Answer::text(200, "text/html; charset=utf-8", docs::page().into_bytes());
+    let page = ApiResponse::text(200, "text/html; charset=utf-8", docs::page().into_bytes());
     Ok(page.header("Content-Security-Policy", docs::SECURITY_POLICY.to_owned()))
 }
 
-fn docs_style(asked: &Asked<'_>) -> Result<Answer, Problem> {
+fn docs_style(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    Ok(Answer::text(200, "text/css; charset=utf-8", docs::STYLE.as_bytes().to_vec()))
+    Ok(ApiResponse::text(200, "text/css; charset=utf-8", docs::STYLE.as_bytes().to_vec()))
 }

@@ -5,14 +5,14 @@ use std::net::SocketAddr;
 
 use trunkline_gateway::WebRequest;
 
-use super::answer::Answer;
+use super::answer::ApiResponse;
 use super::{Api, admit, answer, shown};
 use crate::access::{Principal, Refusal};
 use crate::api::problem::{Kind, Problem};
-use crate::api::request::Asked;
+use crate::api::request::ApiRequest;
 use crate::api::route::Handler;
-use crate::api::router::{Found, find};
-use crate::platform::Platform;
+use crate::api::router::{RouteMatch, find};
+use crate::services::ControlPlane;
 
 /// What came back.
 #[derive(Debug, Clone)]
@@ -23,40 +23,40 @@ pub struct Inside {
 }
 
 impl Api {
-    pub fn platform(&self) -> &Platform {
-        &self.platform
+    pub fn plane(&self) -> &ControlPlane {
+        &self.plane
     }
 
     /// Who has this token, by the same check as over the network; who guesses is counted.
     pub async fn recognise(&self, token: &str, peer: SocketAddr) -> Result<Principal, Refusal> {
         let is_token = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
         let decided = match is_token {
-            true => admit::recognised(&self.platform, Some(token)).await,
+            true => admit::recognised(&self.plane, Some(token)).await,
             false => Err(Refusal::Malformed),
         };
-        decided.inspect_err(|refusal| self.platform.stranger(*refusal, peer.ip()))
+        decided.inspect_err(|refusal| self.plane.reject(*refusal, peer.ip()))
     }
 
     /// Is whoever was let in by this still to be?
     pub fn still_knows(&self, principal: &Principal) -> bool {
         let is_over = principal.good_until().is_some_and(|end| end <= super::seconds());
-        let keys = self.platform.keys();
-        !is_over && keys.is_good(principal.credential(), crate::platform::now())
+        let keys = self.plane.keys();
+        !is_over && keys.is_good(principal.credential(), crate::clock::now())
     }
 
     /// Asks for this in the name of somebody. What has no end cannot be asked for this way.
     pub async fn inside(&self, principal: &Principal, visit: &WebRequest) -> Inside {
         let path = visit.path();
         let asked = self.ask_inside(principal, visit).await;
-        asked.unwrap_or_else(|problem| Answer::problem(&problem.instance(path))).inside()
+        asked.unwrap_or_else(|problem| ApiResponse::problem(&problem.instance(path))).inside()
     }
 
     async fn ask_inside(
         &self,
         principal: &Principal,
         visit: &WebRequest,
-    ) -> Result<Answer, Problem> {
-        let Found::Route { route, params, .. } = find(&visit.method, visit.path()) else {
+    ) -> Result<ApiResponse, Problem> {
+        let RouteMatch::Route { route, params, .. } = find(&visit.method, visit.path()) else {
             return Err(Problem::new(Kind::NoSuchPath, "there is nothing at this path"));
         };
         if let Handler::Stream = route.handler {
@@ -65,10 +65,10 @@ impl Api {
                 "an event stream has no end: ask for it over HTTP",
             ));
         }
-        admit::allowed(&self.platform, (route, &params), principal, visit.peer)
+        admit::allowed(&self.plane, (route, &params), principal, visit.peer)
             .map_err(|refusal| Problem::new(Kind::Forbidden, refusal.to_string()))?;
-        answer(&Asked {
-            platform: &self.platform,
+        answer(&ApiRequest {
+            plane: &self.plane,
             route,
             params: &params,
             visit,

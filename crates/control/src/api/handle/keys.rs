@@ -1,6 +1,6 @@
 //! Keys, who asks, and the audit log.
-
-use super::answer::Answer;
+use super::answer::ApiResponse;
+use super::audit;
 use crate::access::{Action, Credential, Grants};
 use crate::api::PREFIX;
 use crate::api::fault::{Fault, Pointer};
@@ -8,13 +8,15 @@ use crate::api::input::NewKey;
 use crate::api::paging::{self, CURSOR, LIMIT, List, cursor};
 use crate::api::parameters::ID;
 use crate::api::problem::{Kind, Problem};
-use crate::api::request::Asked;
+use crate::api::render::key_view;
+use crate::api::request::ApiRequest;
 use crate::api::route::{Access, Handler, Header, Method, Parameter, Response, Route};
 use crate::api::schema::{Case, EnumValues, Schema, TextFormat, text};
 use crate::api::view::{AuditList, CreatedKey, KeyList, MeView, OUTCOMES};
-use crate::audit as log;
-use crate::keys::{KeyInfo, KeysError};
-use crate::platform::now;
+use crate::clock::now;
+use crate::keys::{self, KeysError};
+use crate::services::store_problem;
+use serde_json::json;
 
 const TAG: &str = "Keys and audit";
 
@@ -73,7 +75,7 @@ pub(in crate::api) const ROUTES: &[Route] = &[
         "listAudit",
         (Method::Get, "/api/v1/audit"),
         Access::Needs(Action::ReadAudit),
-        Handler::Async(|asked| Box::pin(audit(asked))),
+        Handler::Async(|asked| Box::pin(audit::list(asked))),
     )
     .about(
         TAG,
@@ -115,35 +117,37 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .fails(&[Kind::StoreUnavailable]),
 ];
 
-async fn create(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn create(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
     let new = NewKey::read(&asked.body(), now())?;
-    let created = asked.platform.keys().create(&new, asked.by(), now()).await;
+    let NewKey { name, role, tools, expires_at } = new;
+    let new = keys::NewKey { name, role, tools, expires_at };
+    let created = asked.plane.keys().create(&new, asked.by(), now()).await;
     let created = created.map_err(|error| problem(&error))?;
-    let view = created.info.view();
+    let view = key_view(&created.info);
     let place = format!("{PREFIX}/keys/{}", view.id);
-    Ok(Answer::json(201, &view.created(created.secret.expose())).header("Location", place))
+    Ok(ApiResponse::json(201, &view.created(created.secret.expose())).header("Location", place))
 }
 
-async fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn list(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     let (_, page) = paging::query(asked.route, asked.raw_query(), List::Keys)?;
     let after = page.after.as_deref().unwrap_or_default();
-    let listed = asked.platform.keys().list(after, page.limit).await;
+    let listed = asked.plane.keys().list(after, page.limit).await;
     let (keys, total) = listed.map_err(|error| problem(&error))?;
     let full = keys.len() == page.limit;
-    let next = keys.last().filter(|_| full).map(|key| cursor(List::Keys, key.view().id));
-    let keys = keys.iter().map(KeyInfo::view).collect();
-    Ok(Answer::json(200, &KeyList { keys, total, next_cursor: next }.json()))
+    let next = keys.last().filter(|_| full).map(|key| cursor(List::Keys, &key.id));
+    let keys: Vec<_> = keys.iter().map(|key| key_view(key).json()).collect();
+    Ok(ApiResponse::json(200, &json!({"keys": keys, "total": total, "next_cursor": next})))
 }
 
-async fn revoke(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn revoke(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    let revoked = asked.platform.keys().revoke(asked.id(), asked.by(), now()).await;
+    let revoked = asked.plane.keys().revoke(asked.id(), asked.by(), now()).await;
     revoked.map_err(|error| problem(&error))?;
-    Ok(Answer::empty(204))
+    Ok(ApiResponse::empty(204))
 }
 
-fn me(asked: &Asked<'_>) -> Result<Answer, Problem> {
+fn me(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
     let principal = &asked.principal;
     let credential = match principal.credential() {
@@ -166,14 +170,7 @@ fn me(asked: &Asked<'_>) -> Result<Answer, Problem> {
         tools: tools.as_deref(),
         actions: &actions,
     };
-    Ok(Answer::json(200, &me.json()))
-}
-
-async fn audit(asked: &Asked<'_>) -> Result<Answer, Problem> {
-    let (query, page) = paging::query(asked.route, asked.raw_query(), List::Audit)?;
-    let records = log::page(asked.platform.store(), &query, &page).await;
-    let records = records.map_err(|error| crate::platform::store_problem(&error))?;
-    Ok(Answer::json(200, &records))
+    Ok(ApiResponse::json(200, &me.json()))
 }
 
 fn problem(error: &KeysError) -> Problem {
@@ -186,6 +183,6 @@ fn problem(error: &KeysError) -> Problem {
             .hint("start Trunkline with the key that this store was sealed with"),
         KeysError::NoRandom(_) => Problem::new(Kind::Internal, error.to_string()),
         error if error.is_not_found() => Problem::new(Kind::NoSuchKey, "there is no such key"),
-        KeysError::Store(error) => crate::platform::store_problem(error),
+        KeysError::Store(error) => store_problem(error),
     }
 }

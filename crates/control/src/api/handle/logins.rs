@@ -1,20 +1,20 @@
 //! Logins: begun and ended over REST; and what browsers and authorization servers ask for meanwhile,
 //! who come without a token. What a browser brings is bound by its `state`, which is good once.
-
+use super::answer::ApiResponse;
+use crate::access::Action;
+use crate::api::parameters::SERVER_ID;
+use crate::api::problem::{Kind, Problem};
+use crate::api::render;
+use crate::api::request::ApiRequest;
+use crate::api::route::{Access, Handler, Method, Response, Route};
+use crate::api::view::LoginView;
+use crate::oauth;
+use crate::services::{CALLBACK, CLIENT_NAME, ControlPlane, DOCUMENT};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest as _, Sha256};
 use trunkline_gateway::WebRequest;
 use trunkline_http::encode;
-
-use super::answer::Answer;
-use crate::access::Action;
-use crate::api::parameters::SERVER_ID;
-use crate::api::problem::{Kind, Problem};
-use crate::api::request::Asked;
-use crate::api::route::{Access, Handler, Method, Response, Route};
-use crate::api::view::LoginView;
-use crate::platform::{CALLBACK, DOCUMENT, Platform};
 
 const TAG: &str = "Logins";
 
@@ -51,36 +51,39 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .fails(&[Kind::NoSuchServer, Kind::StoreUnavailable]),
 ];
 
-async fn begin(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn begin(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    Ok(Answer::json(200, &asked.platform.login(asked.id(), asked.by()).await?))
+    let started = asked.plane.logins().begin(asked.id(), asked.by()).await?;
+    Ok(ApiResponse::json(200, &render::started_login(&started)))
 }
 
-async fn end(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn end(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    asked.platform.logout(asked.id(), asked.by()).await?;
-    Ok(Answer::empty(204))
+    asked.plane.logins().log_out(asked.id(), asked.by()).await?;
+    Ok(ApiResponse::empty(204))
 }
 
-pub(super) fn owns(platform: &Platform, path: &str) -> bool {
-    path == CALLBACK || (path == DOCUMENT && platform.client_document().is_some())
+pub(super) fn owns(plane: &ControlPlane, path: &str) -> bool {
+    path == CALLBACK || (path == DOCUMENT && plane.logins().client_document().is_some())
 }
 
-pub(super) async fn answer(platform: &Platform, visit: &WebRequest, path: &str) -> Answer {
-    let document = platform.client_document().filter(|_| path == DOCUMENT);
+pub(super) async fn answer(plane: &ControlPlane, visit: &WebRequest, path: &str) -> ApiResponse {
+    let document = plane.logins().client_document().filter(|_| path == DOCUMENT);
     match (visit.method.as_str(), document) {
-        ("GET", Some(document)) => Answer::json(200, &document),
-        ("GET", None) => came_back(platform, visit.query().unwrap_or_default()).await,
+        ("GET", Some((id, redirect))) => {
+            ApiResponse::json(200, &oauth::document(&id, CLIENT_NAME, &redirect))
+        }
+        ("GET", None) => came_back(plane, visit.query().unwrap_or_default()).await,
         (method, _) => {
             let why = format!("{method} is not for this");
             let problem = Problem::new(Kind::WrongMethod, why).instance(path);
-            Answer::problem(&problem).header("Allow", "GET".to_owned())
+            ApiResponse::problem(&problem).header("Allow", "GET".to_owned())
         }
     }
 }
 
-async fn came_back(platform: &Platform, query: &str) -> Answer {
-    match platform.logged_in(query).await {
+async fn came_back(plane: &ControlPlane, query: &str) -> ApiResponse {
+    match plane.logins().finish(query).await {
         Ok(server) => {
             let words = format!("Trunkline is logged in at {}.", server.name);
             let back = format!("/servers/{}", encode(&server.id));
@@ -94,7 +97,7 @@ async fn came_back(platform: &Platform, query: &str) -> Answer {
 }
 
 /// The address of this page holds a code: the browser tells nobody where it was when it follows the link.
-fn page(status: u16, title: &str, words: &str, (place, back): (&str, &str)) -> Answer {
+fn page(status: u16, title: &str, words: &str, (place, back): (&str, &str)) -> ApiResponse {
     let [title, words, place, back] = [title, words, place, back].map(escaped);
     let body = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
@@ -103,7 +106,7 @@ fn page(status: u16, title: &str, words: &str, (place, back): (&str, &str)) -> A
          <h1>{title}</h1><p>{words}</p><p><a href=\"{place}\">{back}</a></p>\
          <p class=\"dim\">Or close this window.</p></main></body></html>\n"
     );
-    Answer::text(status, "text/html; charset=utf-8", body.into_bytes())
+    ApiResponse::text(status, "text/html; charset=utf-8", body.into_bytes())
         .header("Content-Security-Policy", policy())
         .header("Referrer-Policy", "no-referrer".to_owned())
         .header("X-Frame-Options", "DENY".to_owned())

@@ -1,8 +1,9 @@
-//! `Api`: requests under `/api/v1`, `/metrics` and for metadata, from the listener to the platform and back. Who asks is
+//! `Api`: requests under `/api/v1`, `/metrics` and for metadata, from the listener to the plane and back. Who asks is
 //! known before anything is looked at.
 
 mod admit;
 mod answer;
+mod audit;
 mod events;
 mod figures;
 mod inside;
@@ -19,15 +20,16 @@ use std::net::SocketAddr;
 
 use trunkline_gateway::{Attachment, WebReply, WebRequest};
 
-pub(super) use self::answer::Answer;
+pub(super) use self::answer::ApiResponse;
 pub use self::inside::Inside;
 use super::input::{MOST_ARGUMENTS, MOST_BODY};
 use super::problem::Problem;
 use super::query;
-use super::request::Asked;
+use super::request::ApiRequest;
 use super::route::{Handler, Route};
-use super::router::{Found, find};
-use crate::platform::{Platform, now};
+use super::router::{RouteMatch, find};
+use crate::clock::now;
+use crate::services::ControlPlane;
 
 /// The routes of all subjects, in the order of the document.
 pub(super) const ROUTES: [&[Route]; 8] = [
@@ -43,12 +45,12 @@ pub(super) const ROUTES: [&[Route]; 8] = [
 
 #[derive(Debug, Clone)]
 pub struct Api {
-    platform: Platform,
+    plane: ControlPlane,
 }
 
 impl Api {
-    pub fn new(platform: Platform) -> Self {
-        Self { platform }
+    pub fn new(plane: ControlPlane) -> Self {
+        Self { plane }
     }
 }
 
@@ -57,7 +59,7 @@ const METRICS: &str = "/metrics";
 impl Attachment for Api {
     fn owns(&self, path: &str) -> bool {
         let is_api = path == METRICS || path == "/api" || path.starts_with("/api/");
-        is_api || logins::owns(&self.platform, path) || metadata::of(&self.platform, path).is_some()
+        is_api || logins::owns(&self.plane, path) || metadata::of(&self.plane, path).is_some()
     }
 
     fn body_limit(&self, path: &str) -> usize {
@@ -65,71 +67,71 @@ impl Attachment for Api {
     }
 
     fn handle(&self, visit: WebRequest, reply: WebReply) {
-        let platform = self.platform.clone();
-        self.platform.tasks().spawn(async move { serve(&platform, visit, reply).await });
+        let plane = self.plane.clone();
+        self.plane.background().tasks().spawn(async move { serve(&plane, visit, reply).await });
     }
 }
 
-async fn serve(platform: &Platform, visit: WebRequest, reply: WebReply) {
+async fn serve(plane: &ControlPlane, visit: WebRequest, reply: WebReply) {
     let path = visit.path().to_owned();
-    if let Some(resource) = metadata::of(platform, &path) {
+    if let Some(resource) = metadata::of(plane, &path) {
         return metadata::answer(resource, &visit.method, &path).send(reply);
     }
-    if logins::owns(platform, &path) {
-        return logins::answer(platform, &visit, &path).await.send(reply);
+    if logins::owns(plane, &path) {
+        return logins::answer(plane, &visit, &path).await.send(reply);
     }
     let found = find(&visit.method, &path);
     let (route, params) = match found {
-        Found::Route { route, params, .. } => (route, params),
-        Found::Options(allowed) => {
-            return Answer::empty(204).header("Allow", allowed).send(reply);
+        RouteMatch::Route { route, params, .. } => (route, params),
+        RouteMatch::Options(allowed) => {
+            return ApiResponse::empty(204).header("Allow", allowed).send(reply);
         }
         missing => {
             let answer = missing.problem().map(|(problem, allowed)| {
-                let answer = Answer::problem(&problem.instance(&path));
+                let answer = ApiResponse::problem(&problem.instance(&path));
                 match allowed {
                     Some(allowed) => answer.header("Allow", allowed.to_owned()),
                     None => answer,
                 }
             });
-            return answer.unwrap_or_else(|| Answer::empty(404)).send(reply);
+            return answer.unwrap_or_else(|| ApiResponse::empty(404)).send(reply);
         }
     };
-    let principal = match admit::admitted(platform, route, &params, &visit).await {
+    let principal = match admit::admitted(plane, route, &params, &visit).await {
         Ok(principal) => principal,
         Err(answer) => return answer.send(reply),
     };
     let address = shown(visit.peer);
-    let asked = Asked { platform, route, params: &params, visit: &visit, principal, address };
+    let asked = ApiRequest { plane, route, params: &params, visit: &visit, principal, address };
     if let Handler::Stream = route.handler {
         return match query::whole(route, visit.query().unwrap_or_default()) {
             Ok(_) => events::stream(&asked, reply).await,
-            Err(problem) => Answer::problem(&problem.instance(&path)).send(reply),
+            Err(problem) => ApiResponse::problem(&problem.instance(&path)).send(reply),
         };
     }
     let answer = answer(&asked).await;
-    answer.unwrap_or_else(|problem| Answer::problem(&problem.instance(&path))).send(reply);
+    answer.unwrap_or_else(|problem| ApiResponse::problem(&problem.instance(&path))).send(reply);
 }
 
 /// What somebody wanted to change and could not is written down: names that are taken, requests with
 /// mistakes.
-async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn answer(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     let answered = dispatch(asked).await;
     if let (Err(problem), Some(action)) = (&answered, asked.route.audit_action())
         && matches!(problem.status(), 409 | 422)
     {
         let detail = format!("{} {}: {}", problem.status(), problem.kind.name(), problem.detail());
         let server = admit::server_in(asked.route, asked.params);
-        asked.platform.refused(action, server, &detail, asked.by());
+        asked.plane.servers().record_refusal(action, server, &detail, asked.by());
     }
     answered
 }
 
-async fn dispatch(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn dispatch(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     match asked.route.handler {
         Handler::Sync(handler) => handler(asked),
         Handler::Async(handler) => handler(asked).await,
-        Handler::Stream | Handler::Gateway => Ok(Answer::empty(404)),
+        Handler::Stream | Handler::Gateway => Ok(ApiResponse::empty(404)),
     }
 }
 

@@ -1,13 +1,14 @@
 //! Looking for tools.
-
-use super::answer::Answer;
+use super::answer::ApiResponse;
 use crate::access::Action;
 use crate::api::input::SearchTools;
 use crate::api::problem::Problem;
-use crate::api::request::Asked;
+use crate::api::render;
+use crate::api::request::ApiRequest;
 use crate::api::route::{Access, Handler, Method, Response, Route};
 use crate::api::schema::Schema;
 use crate::api::view::FOUND_LIST;
+use crate::services::ToolSearch;
 
 const TAG: &str = "Search and skills";
 
@@ -27,8 +28,11 @@ pub(in crate::api) const ROUTES: &[Route] = &[Route::new(
 .answers(&[Response::json(200, "What was found.", Schema::Object(&FOUND_LIST))])
 .not_audited()];
 
-async fn search(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn search(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    let wanted = SearchTools::read(&asked.body())?;
-    Ok(Answer::json(200, &asked.platform.search(&wanted, &asked.principal).await?))
+    let SearchTools { query, include_external, server_filter, limit } =
+        SearchTools::read(&asked.body())?;
+    let wanted = ToolSearch { query, include_external, server_filter, limit };
+    let report = asked.plane.tools().search(&wanted, &asked.principal).await?;
+    Ok(ApiResponse::json(200, &render::search_report(&wanted.query, &report)))
 }

@@ -1,16 +1,15 @@
 //! Secrets with names of their own: listed, put, removed.
-
-use super::answer::Answer;
+use super::answer::ApiResponse;
 use crate::access::Action;
 use crate::api::input::PutSecret;
 use crate::api::paging::{self, CURSOR, LIMIT, List};
 use crate::api::problem::{Kind, Problem};
-use crate::api::query;
-use crate::api::request::Asked;
+use crate::api::request::ApiRequest;
 use crate::api::route::{Access, Handler, Method, Parameter, Response, Route};
 use crate::api::schema::{Schema, TextFormat, text};
 use crate::api::view::{SecretList, SecretView};
-use crate::platform::{Removal, Written};
+use crate::api::{query, render};
+use crate::services::{RemovalRule, SecretWrite};
 
 const TAG: &str = "Secrets";
 
@@ -76,32 +75,32 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .audited("delete-secret"),
 ];
 
-async fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn list(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     let (_, page) = paging::query(asked.route, asked.raw_query(), List::Secrets)?;
-    Ok(Answer::json(200, &asked.platform.secrets(&page).await?))
+    Ok(ApiResponse::json(200, &render::secrets(&asked.plane.secrets().list(&page).await?)))
 }
 
-async fn put(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn put(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
     let new = asked.body().read::<PutSecret>()?;
-    let (written, shown) = asked.platform.put_secret(name(asked), &new.value, asked.by()).await?;
+    let (written, secret) = asked.plane.secrets().put(name(asked), &new.value, asked.by()).await?;
     let status = match written {
-        Written::New => 201,
-        Written::Again => 200,
+        SecretWrite::New => 201,
+        SecretWrite::Again => 200,
     };
-    Ok(Answer::json(status, &shown))
+    Ok(ApiResponse::json(status, &render::secret(&secret)))
 }
 
-async fn delete(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn delete(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     let query = query::whole(asked.route, asked.raw_query())?;
     let removal = match query.flag("force") {
-        Some(true) => Removal::InAnyCase,
-        Some(false) | None => Removal::IfUnused,
+        Some(true) => RemovalRule::InAnyCase,
+        Some(false) | None => RemovalRule::IfUnused,
     };
-    asked.platform.delete_secret(name(asked), removal, asked.by()).await?;
-    Ok(Answer::empty(204))
+    asked.plane.secrets().delete(name(asked), removal, asked.by()).await?;
+    Ok(ApiResponse::empty(204))
 }
 
-fn name<'a>(asked: &'a Asked<'_>) -> &'a str {
+fn name<'a>(asked: &'a ApiRequest<'_>) -> &'a str {
     asked.params.get("name").unwrap_or_default()
 }

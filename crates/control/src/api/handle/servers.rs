@@ -1,20 +1,26 @@
 //! Servers: registered, listed, changed, removed, connected, disconnected, and how they do.
-
-use super::answer::Answer;
+use super::answer::ApiResponse;
 use super::{figures, tools};
 use crate::access::Action;
-use crate::api::input::{PATCH_REMOTE, PATCH_STDIO, REGISTER, RegisterServer};
-use crate::api::paging::{self, CURSOR, LIMIT, List, cursor};
+use crate::api::fault::Pointer;
+use crate::api::input::{
+    Declared, PATCH_REMOTE, PATCH_STDIO, PatchServer, REGISTER, RegisterServer, TransportType,
+};
+use crate::api::paging::{self, CURSOR, LIMIT, List};
 use crate::api::parameters::{ETAG, IF_MATCH, IF_NONE_MATCH, NOT_MODIFIED, SERVER_ID};
 use crate::api::problem::{Kind, Problem};
-use crate::api::request::Asked;
+use crate::api::request::ApiRequest;
 use crate::api::route::{Access, Handler, Header, Method, Response, Route};
 use crate::api::schema::Schema;
 use crate::api::view::{
     Connecting, DetailsView, Disconnected, HealthReport, ServerList, ServerTools, ServerView,
     Status, StderrView,
 };
-use crate::api::{PREFIX, etag};
+use crate::api::{PREFIX, etag, render};
+use crate::secrets::Connection;
+use crate::services::{NewServer, ServerEdit, ServerReport};
+use trunkline_catalog::config::Transport;
+use trunkline_store::ServerRecord;
 
 const SERVERS: &str = "Servers";
 const LIFECYCLE: &str = "Lifecycle and health";
@@ -48,7 +54,7 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         SERVERS,
         "List the servers",
-        "By name, those of the config file among them, each with its health.",
+        "Actor name, those of the config file among them, each with its health.",
     )
     .parameters(&[LIMIT, CURSOR, IF_NONE_MATCH])
     .answers(&[
@@ -210,71 +216,124 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .fails(&[Kind::NoSuchServer, Kind::StoreUnavailable]),
 ];
 
-async fn register(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn register(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
     let new = RegisterServer::read(&asked.body())?;
-    let shown = asked.platform.register(new, asked.by()).await?;
-    let id = shown.json.get("id").and_then(|id| id.as_str()).unwrap_or_default();
-    let place = format!("{PREFIX}/aggregator/servers/{id}");
-    let answer = Answer::json(201, &shown.json);
-    let tag = etag::tag(shown.revision, answer.body());
+    let new = NewServer {
+        name: new.name,
+        description: new.description,
+        auto_connect: new.auto_connect,
+        connection: Connection {
+            transport: new.transport,
+            health_check_url: new.health_check_url,
+            call_timeout: new.call_timeout,
+            max_concurrency: new.max_concurrency,
+            oauth: new.oauth,
+        },
+    };
+    let report = asked.plane.servers().register(new, asked.by()).await?;
+    let place = format!("{PREFIX}/aggregator/servers/{}", report.entry.id);
+    let (answer, tag) = shown(201, &report);
     Ok(answer.header("ETag", tag).header("Location", place))
 }
 
-fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
+fn list(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     let (_, page) = paging::query(asked.route, asked.raw_query(), List::Servers)?;
-    let (mut servers, total) =
-        asked.platform.servers(page.after.as_deref(), page.limit + 1, &asked.principal);
-    let more = servers.len() > page.limit;
-    servers.truncate(page.limit);
-    let next = servers.last().filter(|_| more).map(|(place, _)| cursor(List::Servers, place));
-    let servers = servers.into_iter().map(|(_, json)| json).collect();
-    let list = ServerList { servers, total, next_cursor: next };
-    Ok(asked.cached(Answer::json(200, &list.json())))
+    let listed = asked.plane.servers().list(&page, &asked.principal);
+    Ok(asked.cached(ApiResponse::json(200, &render::servers(&listed))))
 }
 
-fn get(asked: &Asked<'_>) -> Result<Answer, Problem> {
+fn get(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    asked.platform.must_see(asked.id(), &asked.principal)?;
-    let shown = asked.platform.server(asked.id(), &asked.principal)?;
-    let answer = Answer::json(200, &shown.json);
-    let tag = etag::tag(shown.revision, answer.body());
+    let (answer, tag) = shown(200, &asked.plane.servers().get(asked.id(), &asked.principal)?);
     Ok(asked.tagged(answer, tag))
 }
 
-async fn patch(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn patch(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    let (body, if_match) = (asked.body(), asked.if_match());
-    let shown = asked.platform.patch(asked.id(), &body, if_match, asked.by()).await?;
-    let answer = Answer::json(200, &shown.json);
-    let tag = etag::tag(shown.revision, answer.body());
+    let (body, precondition) = (asked.body(), asked.precondition());
+    let edit = |record: &ServerRecord, before: &Connection| edited(&body, record, before);
+    let servers = asked.plane.servers();
+    let report = servers.edit(asked.id(), &precondition, asked.by(), edit).await?;
+    let (answer, tag) = shown(200, &report);
     Ok(answer.header("ETag", tag))
 }
 
-async fn delete(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn delete(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    asked.platform.delete(asked.id(), asked.if_match(), asked.by()).await?;
-    Ok(Answer::empty(204))
+    asked.plane.servers().delete(asked.id(), &asked.precondition(), asked.by()).await?;
+    Ok(ApiResponse::empty(204))
 }
 
-async fn connect(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn connect(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    let is_there = asked.platform.connect(asked.id(), asked.by()).await?;
-    Ok(Answer::json(202, &if is_there { Connecting::ALREADY } else { Connecting::BEGUN }.json()))
+    let is_there = asked.plane.servers().connect(asked.id(), asked.by()).await?;
+    Ok(ApiResponse::json(
+        202,
+        &if is_there { Connecting::ALREADY } else { Connecting::BEGUN }.json(),
+    ))
 }
 
-async fn disconnect(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn disconnect(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    let pending = asked.platform.disconnect(asked.id(), asked.by()).await?;
-    Ok(Answer::json(
+    let pending = asked.plane.servers().disconnect(asked.id(), asked.by()).await?;
+    Ok(ApiResponse::json(
         200,
         &Disconnected { status: Status::Disconnected, pending_requests: pending }.json(),
     ))
 }
 
-async fn health(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn health(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     let (_, page) = paging::query(asked.route, asked.raw_query(), List::Health)?;
-    asked.platform.must_see(asked.id(), &asked.principal)?;
-    let report = asked.platform.health(asked.id(), page.limit).await?;
-    Ok(Answer::json(200, &report))
+    let history = asked.plane.servers().health(asked.id(), page.limit, &asked.principal).await?;
+    Ok(ApiResponse::json(200, &render::health_history(&history)))
+}
+
+/// The answer, and the tag it goes by.
+fn shown(status: u16, report: &ServerReport) -> (ApiResponse, String) {
+    let answer = ApiResponse::json(status, &render::server(report));
+    let tag = etag::tag(report.revision(), answer.body());
+    (answer, tag)
+}
+
+/// What the body of a patch makes of a server. How it is read depends on the server's transport.
+fn edited(
+    body: &Declared<'_>,
+    record: &ServerRecord,
+    before: &Connection,
+) -> Result<ServerEdit, Problem> {
+    let patch = PatchServer::read(body, TransportType::of(&before.transport))?;
+    let left_secrets = left_secrets(&patch, before);
+    let mut connection = before.clone();
+    patch.config.apply(&mut connection.transport);
+    connection.health_check_url = patch.health_check_url.of_url(connection.health_check_url);
+    connection.call_timeout = patch.call_timeout.of(connection.call_timeout);
+    connection.max_concurrency = patch.max_concurrency.of(connection.max_concurrency);
+    connection.oauth = patch.oauth.of_client(connection.oauth);
+    Ok(ServerEdit {
+        name: patch.name,
+        description: patch.description.of(Some(record.description.clone())),
+        auto_connect: patch.auto_connect,
+        connection,
+        left_secrets,
+    })
+}
+
+/// Where the patch leaves secret values as they were.
+fn left_secrets(patch: &PatchServer, before: &Connection) -> Vec<Pointer> {
+    let config = Pointer::root().key("connection_config");
+    let mut places: Vec<Pointer> = match &before.transport {
+        Transport::Stdio { env, .. } => {
+            let left = patch.config.leaves_variables(env);
+            left.map(|name| config.key("env").key(name)).collect()
+        }
+        Transport::Remote { headers, .. } => {
+            let left = patch.config.leaves_headers(headers);
+            left.map(|name| config.key("headers").key(name)).collect()
+        }
+    };
+    if patch.leaves_client_secret(before.oauth.as_ref()) {
+        places.push(Pointer::root().key("oauth").key("client_secret"));
+    }
+    places
 }

@@ -1,17 +1,18 @@
 //! Skills: listed, changed, said of tools, and decided on.
-
-use super::answer::Answer;
+use super::answer::ApiResponse;
 use crate::access::Action;
 use crate::api::input::{PutSkill, SetSkills};
 use crate::api::paging::{self, CURSOR, LIMIT, List};
 use crate::api::parameters::{ID, TOOL_ID};
 use crate::api::problem::{Kind, Problem};
-use crate::api::query;
-use crate::api::request::Asked;
+use crate::api::request::ApiRequest;
 use crate::api::route::{Access, Handler, Method, Parameter, Response, Route};
 use crate::api::schema::{Case, EnumValues, Schema, TextFormat, text};
-use crate::api::view::{SkillList, SkillView, SuggestionList, SuggestionView, ToolSkillsView};
-use crate::platform::Decision;
+use crate::api::view::{
+    SkillList, SkillView, SuggestionList, SuggestionView, ToolSkillsView, suggestion_view,
+};
+use crate::api::{query, render};
+use crate::services::SuggestionDecision;
 
 const TAG: &str = "Search and skills";
 
@@ -97,7 +98,7 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     decision(
         "approveSuggestion",
         "/api/v1/skills/suggestions/{id}/approve",
-        Handler::Async(|asked| Box::pin(decide(asked, Decision::Approve))),
+        Handler::Async(|asked| Box::pin(decide(asked, SuggestionDecision::Approve))),
     )
     .answers(&[DECIDED.showing(
         r#"{"state":"approved","decided_at":"2025-01-08T11:00:00Z","decided_by":"admin"}"#,
@@ -107,7 +108,7 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     decision(
         "rejectSuggestion",
         "/api/v1/skills/suggestions/{id}/reject",
-        Handler::Async(|asked| Box::pin(decide(asked, Decision::Reject))),
+        Handler::Async(|asked| Box::pin(decide(asked, SuggestionDecision::Reject))),
     )
     .answers(&[DECIDED.showing(
         r#"{"state":"rejected","decided_at":"2025-01-08T11:00:00Z","decided_by":"admin"}"#,
@@ -177,54 +178,63 @@ const fn decision(id: &'static str, path: &'static str, handler: Handler) -> Rou
         .fails(&[Kind::NoSuchSuggestion, Kind::Decided, Kind::StoreUnavailable, Kind::StoreFull])
 }
 
-fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
+fn list(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     let query = query::whole(asked.route, asked.raw_query())?;
-    let shown = asked.platform.skills(query.text("query"), asked.principal.grants());
-    Ok(Answer::json(200, &shown))
+    let found = asked.plane.skills().list(query.text("query"), asked.principal.grants());
+    Ok(ApiResponse::json(200, &render::skills(&found)))
 }
 
-async fn put(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn put(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
     let new = asked.body().read::<PutSkill>()?;
-    let (is_new, shown) = asked.platform.put_skill(asked.id(), new, asked.by()).await?;
-    Ok(Answer::json(if is_new { 201 } else { 200 }, &shown))
+    let skills = asked.plane.skills();
+    let (is_new, put) = skills.put(asked.id(), new.title, new.keywords, asked.by()).await?;
+    Ok(ApiResponse::json(if is_new { 201 } else { 200 }, &render::skill(&put)))
 }
 
-async fn delete(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn delete(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    asked.platform.delete_skill(asked.id(), asked.by()).await?;
-    Ok(Answer::empty(204))
+    asked.plane.skills().delete(asked.id(), asked.by()).await?;
+    Ok(ApiResponse::empty(204))
 }
 
-async fn suggestions(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn suggestions(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     let (query, page) = paging::query(asked.route, asked.raw_query(), List::Suggestions)?;
-    Ok(Answer::json(200, &asked.platform.suggestions(query.text("state"), &page).await?))
+    let (found, next) = asked.plane.skills().suggestions(query.text("state"), &page).await?;
+    Ok(ApiResponse::json(200, &render::suggestions(&found, next.as_deref())))
 }
 
-async fn decide(asked: &Asked<'_>, decision: Decision) -> Result<Answer, Problem> {
+async fn decide(
+    asked: &ApiRequest<'_>,
+    decision: SuggestionDecision,
+) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    let shown = asked.platform.decide_suggestion(asked.id(), decision, asked.by()).await?;
-    Ok(Answer::json(200, &shown))
+    let decided = asked.plane.skills().decide(asked.id(), decision, asked.by()).await?;
+    Ok(ApiResponse::json(200, &suggestion_view(&decided)))
 }
 
-fn of_tool(asked: &Asked<'_>) -> Result<Answer, Problem> {
+fn of_tool(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    let shown = asked.platform.tool_skills(asked.id(), asked.principal.grants())?;
-    Ok(Answer::json(200, &shown))
+    let skills = asked.plane.skills().of_tool(asked.id(), asked.principal.grants())?;
+    Ok(ApiResponse::json(200, &render::tool_skills(&skills)))
 }
 
-async fn set(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn set(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
     let new = SetSkills::read(&asked.body())?;
-    Ok(Answer::json(200, &asked.platform.set_tool_skills(asked.id(), &new, asked.by()).await?))
+    let skills = asked.plane.skills();
+    let set = skills.set_of_tool(asked.id(), &new.skill_ids, asked.by()).await?;
+    Ok(ApiResponse::json(200, &render::tool_skills(&set)))
 }
 
-async fn clear(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn clear(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    Ok(Answer::json(200, &asked.platform.clear_tool_skills(asked.id(), asked.by()).await?))
+    let cleared = asked.plane.skills().clear_of_tool(asked.id(), asked.by()).await?;
+    Ok(ApiResponse::json(200, &render::tool_skills(&cleared)))
 }
 
-async fn classify(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn classify(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    Ok(Answer::json(200, &asked.platform.classify_tool(asked.id(), asked.by()).await?))
+    let classified = asked.plane.skills().classify_tool(asked.id(), asked.by()).await?;
+    Ok(ApiResponse::json(200, &render::tool_skills(&classified)))
 }

@@ -1,16 +1,17 @@
 //! Tools of all servers: listed, and called.
-
-use super::answer::Answer;
+use super::answer::ApiResponse;
 use crate::access::Action;
 use crate::api::input::{CALL_TOOL, CallTool, MOST_ARGUMENTS};
 use crate::api::paging::{self, CURSOR, LIMIT, List};
 use crate::api::parameters::{ETAG, IF_NONE_MATCH, NOT_MODIFIED, TOOL_ID};
 use crate::api::problem::{Kind, Problem};
-use crate::api::request::Asked;
+use crate::api::request::ApiRequest;
+use crate::api::result::{self, Metadata};
 use crate::api::route::{Access, Handler, Method, Parameter, Response, Route};
 use crate::api::schema::{Schema, TextFormat, text};
 use crate::api::view::{TOOL_RESULT, ToolList, ToolView};
-use crate::platform::Tagged;
+use crate::api::{etag, render};
+use crate::services::{ToolCallRequest, ToolPage};
 
 const TAG: &str = "Tools";
 
@@ -66,7 +67,7 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .about(
         TAG,
         "Call a tool",
-        "By `server.tool`, or by the tool's own name and `server_id`. The arguments reach the \
+        "Actor `server.tool`, or by the tool's own name and `server_id`. The arguments reach the \
          server as they were sent, to the byte, and so does its result come back. A tool that \
          fails says so in its result (`isError`); a server that refuses the call is a problem of \
          status 502 that holds its error. A tool that the token may not see is not there (404).",
@@ -88,39 +89,55 @@ pub(in crate::api) const ROUTES: &[Route] = &[
     .not_audited(),
 ];
 
-fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
+fn list(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     let (query, page) = paging::query(asked.route, asked.raw_query(), List::Tools)?;
-    let server = query.text("server");
-    Ok(tagged(asked.platform.tools(server, &asked.principal, &page, |tag| asked.has(tag))))
+    let has = |digest: &[u8]| asked.has(&etag::tag_of(digest));
+    let listed = asked.plane.tools().list(query.text("server"), &asked.principal, &page, has);
+    Ok(tagged(&listed.digest, listed.page.as_ref().map(render::tool_page)))
 }
 
-pub(super) fn of_server(asked: &Asked<'_>) -> Result<Answer, Problem> {
+pub(super) fn of_server(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     let (_, page) = paging::query(asked.route, asked.raw_query(), List::Tools)?;
-    asked.platform.must_see(asked.id(), &asked.principal)?;
-    let grants = asked.principal.grants();
-    Ok(tagged(asked.platform.tools_of(asked.id(), grants, &page, |tag| asked.has(tag))?))
+    let has = |digest: &[u8]| asked.has(&etag::tag_of(digest));
+    let listed = asked.plane.tools().of_server(asked.id(), &asked.principal, &page, has)?;
+    let body = |page: &ToolPage| render::server_tools(page).unwrap_or_default();
+    Ok(tagged(&listed.digest, listed.page.as_ref().map(body)))
 }
 
-fn one(asked: &Asked<'_>) -> Result<Answer, Problem> {
+fn one(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    let shown = asked.platform.one_tool(asked.id(), asked.principal.grants())?;
-    Ok(asked.cached(Answer::json_bytes(200, shown)))
+    let group = asked.plane.tools().one(asked.id(), asked.principal.grants())?;
+    let missing = || Problem::new(Kind::NoSuchTool, "there is no such tool");
+    let body = render::one_tool(&group).ok_or_else(missing)?;
+    Ok(asked.cached(ApiResponse::json_bytes(200, body)))
 }
 
-fn tagged(page: Tagged) -> Answer {
-    let answer = match page.body {
-        Some(body) => Answer::json_bytes(200, body),
-        None => Answer::empty(304),
+/// Without a body, the asker has it already.
+fn tagged(digest: &[u8], body: Option<Vec<u8>>) -> ApiResponse {
+    let answer = match body {
+        Some(body) => ApiResponse::json_bytes(200, body),
+        None => ApiResponse::empty(304),
     };
-    answer.header("ETag", page.tag)
+    answer.header("ETag", etag::tag_of(digest))
 }
 
-async fn call(asked: &Asked<'_>) -> Result<Answer, Problem> {
+async fn call(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
     let body = asked.body();
     let call = CallTool::read(&body)?;
     let parent = asked.visit.headers.get("traceparent");
-    let parent = parent.and_then(|parent| std::str::from_utf8(parent).ok());
-    let called = asked.platform.call(&call, asked.by(), parent).await?;
-    Ok(Answer::json_bytes(200, called.0))
+    let call = ToolCallRequest {
+        name: &call.name,
+        server_id: call.server_id.as_deref(),
+        arguments: call.arguments,
+        traceparent: parent.and_then(|parent| std::str::from_utf8(parent).ok()),
+    };
+    let answer = asked.plane.tools().call(call, asked.by()).await?;
+    let metadata = Metadata {
+        routed_to: &answer.routed_to,
+        routing_time: answer.routing_time,
+        execution_time: answer.execution_time,
+    };
+    let body = result::answer(&answer.message, &answer.server, &metadata)?;
+    Ok(ApiResponse::json_bytes(200, body))
 }

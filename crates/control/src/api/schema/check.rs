@@ -261,7 +261,7 @@ mod tests {
         let mut faults = Vec::new();
         check(&document.root, &Schema::Object(&OUTER), &Pointer::root(), &mut faults);
         let line = |fault: &Fault| {
-            let crate::api::fault::Place::Body(at) = &fault.place else { panic!("{fault:?}") };
+            let crate::api::fault::FaultPlace::Body(at) = &fault.place else { panic!("{fault:?}") };
             let hint = fault.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
             format!("{} {}{hint}", at.as_str(), fault.message)
         };

@@ -3,7 +3,7 @@
 use super::Status;
 use super::health::{FAILED_DOC, TOOL_ERRORS_DOC};
 use crate::api::schema::{Moment, answer};
-use crate::health::Summary;
+use crate::health::WindowSummary;
 
 pub(super) const HOUR_DOC: &str = "The last hour, minute by minute.";
 
@@ -18,7 +18,7 @@ answer! {
         #[example = 300] pub seconds: u32,
         /// In the last whole minute.
         #[example = 12] pub calls_per_minute: u64,
-        #[hidden] pub lately: &'a Summary,
+        #[hidden] pub lately: &'a WindowSummary,
         #[example = 57] calls: u64 = |it| it.lately.calls,
         #[doc = FAILED_DOC]
         failed_calls: u64 = |it| it.lately.failed_calls,
@@ -122,7 +122,8 @@ mod tests {
 
     #[test]
     fn an_overview_has_its_shape() {
-        let summary = Summary { calls: 4, tool_errors: 1, p50: Some(1.0), ..Summary::default() };
+        let summary =
+            WindowSummary { calls: 4, tool_errors: 1, p50: Some(1.0), ..WindowSummary::default() };
         let context = [ContextView { client: None, title: "Any client", tools: 2, bytes: 401 }];
         let series = [PieceView {
             at: 0,

@@ -2,7 +2,7 @@
 
 use super::Status;
 use crate::api::schema::{
-    Case, EnumValues, ObjectSchema, Schema, any_text, list, optional, required,
+    Case, Described, EnumValues, ObjectSchema, Schema, any_text, list, optional, required,
 };
 
 const OK: EnumValues = EnumValues { known: &["ok"], case: Case::Sensitive };
@@ -46,7 +46,7 @@ const ABOUT: ObjectSchema = ObjectSchema::answer(
     &[
         required("id", any_text(), ""),
         required("name", any_text(), ""),
-        required("status", Status::SCHEMA, ""),
+        required("status", <Status as Described>::SCHEMA, ""),
     ],
 );
 

@@ -5,7 +5,7 @@ use super::skill::{ASSIGNED_SKILLS, IS_CLASSIFIED, SKILL_IDS, assigned_skills};
 use crate::api::schema::{
     Case, EnumValues, ObjectSchema, Schema, answer, any_text, count, list, optional, required,
 };
-use crate::skills::Assigned;
+use crate::skills::AssignedSkills;
 
 answer! {
     /// A tool that was found.
@@ -21,16 +21,16 @@ answer! {
         #[example = 0.95] score: f64 = |it| rounded(it.score),
         #[hidden] pub server: (&'a str, &'a str, Status),
         source_server: SourceServer<'_> = |it| SourceServer::of(it.server),
-        #[hidden] pub assigned: Option<&'a Assigned>,
+        #[hidden] pub assigned: Option<&'a AssignedSkills>,
         /// The skills it has, the likeliest first.
         #[example = ["issue_tracking", "code_management"]]
-        skill_ids: Vec<String> = |it| it.assigned.map(Assigned::ids).unwrap_or_default() => SKILL_IDS,
+        skill_ids: Vec<String> = |it| it.assigned.map(AssignedSkills::ids).unwrap_or_default() => SKILL_IDS,
         /// The one it is mostly about.
         #[example = "issue_tracking"]
-        primary_skill_id: Option<&str> = |it| it.assigned.and_then(Assigned::primary),
+        primary_skill_id: Option<&str> = |it| it.assigned.and_then(AssignedSkills::primary),
         #[doc = IS_CLASSIFIED]
         #[example = true]
-        is_classified: Option<bool> = |it| it.assigned.map(Assigned::is_classified),
+        is_classified: Option<bool> = |it| it.assigned.map(AssignedSkills::is_classified),
         /// Its skills, with how sure each is.
         skills: Value = |it| assigned_skills(it.assigned) => ASSIGNED_SKILLS,
     }
@@ -101,12 +101,12 @@ pub const FOUND_LIST: ObjectSchema = ObjectSchema::answer(
 mod tests {
     use super::*;
     use crate::api::view::tests::assert_fits;
-    use crate::skills::Source;
+    use crate::skills::SkillSource;
 
     #[test]
     fn what_is_found_has_its_shape() {
         let skills = vec![("issue_tracking".to_owned(), 0.8)];
-        let assigned = Assigned { skills, source: Source::Head };
+        let assigned = AssignedSkills { skills, source: SkillSource::Head };
         let view = FoundView {
             id: "s/create_issue",
             name: "github-mcp.create_issue",

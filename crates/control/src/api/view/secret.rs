@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::NEXT_CURSOR;
 use crate::api::schema::{Moment, answer, list};
-use crate::secrets::{NamedSecret, User};
+use crate::secrets::{self, NamedSecret};
 
 answer! {
     /// A secret, without its value.
@@ -16,7 +16,7 @@ answer! {
         updated_at: Moment<i64> = |it| Moment(it.secret.updated_at),
         /// Who did that.
         #[example = "admin"] updated_by: Option<&str> = |it| it.secret.updated_by,
-        #[hidden] pub used_by: Option<&'a [User]>,
+        #[hidden] pub used_by: Option<&'a [secrets::SecretUser]>,
         /// The servers that refer to it; null while the store is locked.
         #[example = [{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10","name":"github-mcp"}]]
         used_by: Option<Vec<SecretUser<'_>>> = |it| it.used_by.map(SecretUser::all),
@@ -32,7 +32,7 @@ answer! {
 }
 
 impl<'a> SecretUser<'a> {
-    fn all(users: &'a [User]) -> Vec<Self> {
+    fn all(users: &'a [secrets::SecretUser]) -> Vec<Self> {
         users.iter().map(|user| Self { id: &user.id, name: &user.name }).collect()
     }
 }
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn secrets_have_their_shape() {
         let [id, name] = ["1", "github"].map(str::to_owned);
-        let users = [User { id, name }];
+        let users = [secrets::SecretUser { id, name }];
         for (updated_by, used_by) in [(Some("ci".to_owned()), Some(&users[..])), (None, None)] {
             let secret = NamedSecret { name: "db".to_owned(), updated_at: 0, updated_by };
             let view = SecretView { secret: &secret, used_by };

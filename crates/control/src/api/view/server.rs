@@ -9,6 +9,7 @@ use super::health::HealthView;
 use super::{NEXT_CURSOR, Status};
 use crate::api::input::{OAuthClient, SECRET_SHOWN, TransportType};
 use crate::api::schema::{Case, EnumValues, Moment, Schema, Seconds, answer, list, words};
+pub use crate::secrets::shown_url;
 
 words! {
     /// Where a server was defined.
@@ -171,18 +172,6 @@ pub fn shown_config(transport: &Transport) -> Value {
             json!({"url": shown_url(url), "headers": hidden(headers)})
         }
     }
-}
-
-pub fn shown_url(url: &str) -> String {
-    let Some((address, query)) = url.split_once('?') else { return url.to_owned() };
-    let hidden = |pair: &str| match pair.split_once('=') {
-        Some((name, _)) => format!("{name}={SECRET_SHOWN}"),
-        // A lone word may be a key as well.
-        None if pair.is_empty() => String::new(),
-        None => SECRET_SHOWN.to_owned(),
-    };
-    let query: Vec<_> = query.split('&').map(hidden).collect();
-    format!("{address}?{}", query.join("&"))
 }
 
 #[cfg(test)]

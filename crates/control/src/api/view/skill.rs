@@ -6,7 +6,7 @@ use trunkline_store::SuggestionRecord;
 use super::NEXT_CURSOR;
 use super::search::rounded;
 use crate::api::schema::{Moment, ObjectSchema, Schema, answer, any_text, list, required};
-use crate::skills::{Assigned, MOST_SKILLS, Skill};
+use crate::skills::{AssignedSkills, MOST_SKILLS, Skill};
 
 answer! {
     /// A field of work that tools belong to.
@@ -56,8 +56,8 @@ const ASSIGNED: ObjectSchema = ObjectSchema::answer(
 );
 
 /// The skills of a tool with how sure each is; none while it was not judged yet.
-pub(super) fn assigned_skills(assigned: Option<&Assigned>) -> Value {
-    assigned.map_or_else(|| json!([]), Assigned::json)
+pub(super) fn assigned_skills(assigned: Option<&AssignedSkills>) -> Value {
+    assigned.map_or_else(|| json!([]), AssignedSkills::json)
 }
 
 answer! {
@@ -67,16 +67,16 @@ answer! {
         #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10/create_issue"] pub id: &'a str,
         /// `server.tool`.
         #[example = "github-mcp.create_issue"] pub name: &'a str,
-        #[hidden] pub assigned: Option<&'a Assigned>,
+        #[hidden] pub assigned: Option<&'a AssignedSkills>,
         /// The likeliest first.
         #[example = ["issue_tracking"]]
-        skill_ids: Vec<String> = |it| it.assigned.map(Assigned::ids).unwrap_or_default() => SKILL_IDS,
+        skill_ids: Vec<String> = |it| it.assigned.map(AssignedSkills::ids).unwrap_or_default() => SKILL_IDS,
         /// If its confidence is 0.5 or more.
         #[example = "issue_tracking"]
-        primary_skill_id: Option<&str> = |it| it.assigned.and_then(Assigned::primary),
+        primary_skill_id: Option<&str> = |it| it.assigned.and_then(AssignedSkills::primary),
         #[doc = IS_CLASSIFIED]
         #[example = true]
-        is_classified: Option<bool> = |it| it.assigned.map(Assigned::is_classified),
+        is_classified: Option<bool> = |it| it.assigned.map(AssignedSkills::is_classified),
         skills: Value = |it| assigned_skills(it.assigned) => ASSIGNED_SKILLS,
         /// `model`, `llm` or `manual`.
         #[example = "model"]
@@ -124,7 +124,7 @@ answer! {
 mod tests {
     use super::*;
     use crate::api::view::tests::assert_fits;
-    use crate::skills::Source;
+    use crate::skills::SkillSource;
 
     #[test]
     fn skills_have_their_shapes() {
@@ -137,7 +137,8 @@ mod tests {
         let view =
             SkillView { skill: &skill, tools: 2, primary: 1, made_at: 0, similarity: Some(-0.25) };
         assert_fits(&view.json().to_string(), &SkillView::SCHEMA);
-        let assigned = Assigned { skills: vec![("a".to_owned(), 0.4)], source: Source::Llm };
+        let assigned =
+            AssignedSkills { skills: vec![("a".to_owned(), 0.4)], source: SkillSource::Llm };
         for (assigned, expected) in [(None, Value::Null), (Some(&assigned), true.into())] {
             let view = ToolSkillsView { id: "s/t", name: "s.t", assigned };
             assert_fits(&view.json().to_string(), &ToolSkillsView::SCHEMA);

@@ -1,25 +1,8 @@
 //! The words for how a server is.
 
 use crate::api::schema::words;
+pub use crate::health::{HealthStatus, ServerStatus as Status};
 
-words! {
-    /// Whether clients can use a server, as 003 names it.
-    pub enum Status {
-        Connected = "CONNECTED",
-        Degraded = "DEGRADED",
-        Disconnected = "DISCONNECTED",
-        Error = "ERROR",
-        Connecting = "CONNECTING",
-    }
-}
+words!(for Status, as_str: "CONNECTED", "DEGRADED", "DISCONNECTED", "ERROR", "CONNECTING");
 
-words! {
-    /// What the health checks say.
-    pub enum HealthStatus {
-        /// Nothing was checked yet.
-        Unknown = "unknown",
-        Healthy = "healthy",
-        Degraded = "degraded",
-        Failing = "failing",
-    }
-}
+words!(for HealthStatus, as_str: "unknown", "healthy", "degraded", "failing");

@@ -5,7 +5,7 @@ use super::{NEXT_CURSOR, Status};
 use crate::api::schema::{
     ObjectSchema, RawObject, Schema, answer, any_text, list, optional, required,
 };
-use crate::skills::Assigned;
+use crate::skills::AssignedSkills;
 
 answer! {
     /// A tool of a server.
@@ -23,15 +23,15 @@ answer! {
         #[hidden] pub annotations: Option<&'a [u8]>,
         /// What its server says about what it does.
         annotations?: RawObject<'_> = |it| it.annotations.and_then(RawObject::of),
-        #[hidden] pub assigned: Option<&'a Assigned>,
+        #[hidden] pub assigned: Option<&'a AssignedSkills>,
         /// The likeliest first.
-        skill_ids?: Vec<String> = |it| it.assigned.map(Assigned::ids) => SKILL_IDS,
+        skill_ids?: Vec<String> = |it| it.assigned.map(AssignedSkills::ids) => SKILL_IDS,
         /// What it is mostly about.
-        primary_skill_id?: Option<&str> = |it| it.assigned.map(Assigned::primary),
+        primary_skill_id?: Option<&str> = |it| it.assigned.map(AssignedSkills::primary),
         #[doc = IS_CLASSIFIED]
-        is_classified?: Option<bool> = |it| it.assigned.map(Assigned::is_classified),
+        is_classified?: Option<bool> = |it| it.assigned.map(AssignedSkills::is_classified),
         /// Its skills, with how sure each is.
-        skills?: Value = |it| it.assigned.map(Assigned::json) => ASSIGNED_SKILLS,
+        skills?: Value = |it| it.assigned.map(AssignedSkills::json) => ASSIGNED_SKILLS,
         /// Whose it is, where one is asked for.
         pub server?: ToolServer<'a>,
     }

@@ -4,7 +4,7 @@ use trunkline_catalog::config::{RemoteKind, Transport};
 use trunkline_store::seal::{Key, Keyring};
 use trunkline_store::{DesiredState, ServerRecord, Store};
 
-use crate::secrets::{Connection, Kept, Safe};
+use crate::secrets::{Connection, Safe, SealedConnection};
 
 pub(super) fn key(byte: u8) -> Key {
     Key::new([byte; 32])
@@ -41,7 +41,7 @@ fn of(transport: Transport) -> Connection {
     }
 }
 
-pub(super) fn record(id: &str, kept: &Kept) -> ServerRecord {
+pub(super) fn record(id: &str, kept: &SealedConnection) -> ServerRecord {
     ServerRecord {
         id: id.to_owned(),
         name: format!("name-{id}"),

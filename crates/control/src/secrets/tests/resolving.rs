@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use super::place::{remote, safe, stdio};
 use crate::scratch::Folder;
 use crate::secrets::{
-    Allowed, Connection, Resolved, Sources, Unresolved, forbidden, resolve, secrets_named,
+    AllowedVariables, Connection, Resolved, Sources, Unresolved, forbidden, resolve, secrets_named,
 };
 
 fn environment(name: &str) -> Option<String> {
@@ -26,7 +26,7 @@ fn environment(name: &str) -> Option<String> {
 
 fn resolved(connection: &Connection) -> Result<Resolved, Vec<Unresolved>> {
     let allowed = ["TOKEN", "NESTED", "BAD", "PATHS", "ELSEWHERE", "UNSET"];
-    let allowed = Allowed::read(allowed).unwrap();
+    let allowed = AllowedVariables::read(allowed).unwrap();
     let named = HashMap::from([("db".to_owned(), Zeroizing::new("canary-db".to_owned()))]);
     resolve(connection, Sources { environment: &environment, allowed: &allowed, named: &named })
 }
@@ -112,7 +112,7 @@ fn what_is_missing_is_named_and_no_value_is() {
 
 #[test]
 fn what_can_never_be_resolved_is_known_when_it_is_registered() {
-    let allowed = Allowed::read(["TOKEN"]).unwrap();
+    let allowed = AllowedVariables::read(["TOKEN"]).unwrap();
     let fine = remote("https://h?k=${TOKEN}", &[("X", "${secret:later}")]);
     assert_eq!(forbidden(&fine, &allowed), []);
     let connection = stdio(&["${secret:db}"], &[("A", "${HOME}")]);

@@ -1,0 +1,216 @@
+//! `Problem`: why a request cannot be carried out, in words for the caller. `api` chooses the HTTP status
+//! and renders it.
+
+use trunkline_catalog::name::escaped;
+use trunkline_wire::is_json;
+
+use super::{Fault, FaultPlace};
+
+/// What went wrong, as far as a caller tells one thing from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ProblemKind {
+    Malformed,
+    BadHeader,
+    Unauthenticated,
+    Forbidden,
+    StdioForbidden,
+    NoSuchPath,
+    NoSuchServer,
+    NoSuchTool,
+    NoSuchKey,
+    NoSuchSecret,
+    NoSuchSkill,
+    NoSuchSuggestion,
+    WrongMethod,
+    NameTaken,
+    FromFile,
+    NoLogin,
+    SecretInUse,
+    SetByHand,
+    Decided,
+    Stale,
+    TooLarge,
+    WrongMediaType,
+    Invalid,
+    TooMany,
+    Internal,
+    ServerError,
+    BadAnswer,
+    LoginFailed,
+    ServerUnavailable,
+    StoreUnavailable,
+    Timeout,
+    StoreFull,
+}
+
+impl ProblemKind {
+    pub const ALL: [Self; 32] = [
+        Self::Malformed,
+        Self::BadHeader,
+        Self::Unauthenticated,
+        Self::Forbidden,
+        Self::StdioForbidden,
+        Self::NoSuchPath,
+        Self::NoSuchServer,
+        Self::NoSuchTool,
+        Self::NoSuchKey,
+        Self::NoSuchSecret,
+        Self::NoSuchSkill,
+        Self::NoSuchSuggestion,
+        Self::WrongMethod,
+        Self::NameTaken,
+        Self::FromFile,
+        Self::NoLogin,
+        Self::SecretInUse,
+        Self::SetByHand,
+        Self::Decided,
+        Self::Stale,
+        Self::TooLarge,
+        Self::WrongMediaType,
+        Self::Invalid,
+        Self::TooMany,
+        Self::Internal,
+        Self::ServerError,
+        Self::BadAnswer,
+        Self::LoginFailed,
+        Self::ServerUnavailable,
+        Self::StoreUnavailable,
+        Self::Timeout,
+        Self::StoreFull,
+    ];
+
+    /// Part of the API: callers compare it, and audit records hold it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed",
+            Self::BadHeader => "bad-header",
+            Self::Unauthenticated => "unauthenticated",
+            Self::Forbidden => "forbidden",
+            Self::StdioForbidden => "stdio-forbidden",
+            Self::NoSuchPath => "no-such-path",
+            Self::NoSuchServer => "no-such-server",
+            Self::NoSuchTool => "no-such-tool",
+            Self::NoSuchKey => "no-such-key",
+            Self::NoSuchSecret => "no-such-secret",
+            Self::NoSuchSkill => "no-such-skill",
+            Self::NoSuchSuggestion => "no-such-suggestion",
+            Self::WrongMethod => "wrong-method",
+            Self::NameTaken => "name-taken",
+            Self::FromFile => "from-file",
+            Self::NoLogin => "no-login",
+            Self::SecretInUse => "secret-in-use",
+            Self::SetByHand => "set-by-hand",
+            Self::Decided => "decided",
+            Self::Stale => "stale",
+            Self::TooLarge => "too-large",
+            Self::WrongMediaType => "wrong-media-type",
+            Self::Invalid => "invalid",
+            Self::TooMany => "too-many",
+            Self::Internal => "internal",
+            Self::ServerError => "server-error",
+            Self::BadAnswer => "bad-answer",
+            Self::LoginFailed => "login-failed",
+            Self::ServerUnavailable => "server-unavailable",
+            Self::StoreUnavailable => "store-unavailable",
+            Self::Timeout => "timeout",
+            Self::StoreFull => "store-full",
+        }
+    }
+}
+
+/// The server a problem is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct About {
+    pub id: String,
+    pub name: String,
+    pub status: &'static str,
+}
+
+/// An error of a service or of a request, small enough for a `Result`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    pub kind: ProblemKind,
+    pub(crate) text: Box<ProblemText>,
+}
+
+/// Boxed, so that a `Result` stays small.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ProblemText {
+    pub(crate) detail: String,
+    pub(crate) hint: Option<String>,
+    pub(crate) instance: Option<String>,
+    pub(crate) errors: Vec<Fault>,
+    pub(crate) server: Option<About>,
+    /// A JSON-RPC error as its server wrote it.
+    pub(crate) error: Option<Vec<u8>>,
+}
+
+impl Problem {
+    pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
+        Self {
+            kind,
+            text: Box::new(ProblemText { detail: detail.into(), ..ProblemText::default() }),
+        }
+    }
+
+    /// A request with mistakes, all of them.
+    pub fn invalid(errors: Vec<Fault>) -> Self {
+        let detail = match errors.as_slice() {
+            [one] => format!("one mistake: {}", described(one)),
+            [first, ..] => format!("{} mistakes; the first: {}", errors.len(), described(first)),
+            [] => "the request cannot be used".to_owned(),
+        };
+        let mut problem = Self::new(ProblemKind::Invalid, detail);
+        problem.text.errors = errors;
+        problem
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.text.hint = Some(hint.into());
+        self
+    }
+
+    /// The path of the request it belongs to.
+    #[must_use]
+    pub fn instance(mut self, path: impl Into<String>) -> Self {
+        self.text.instance = Some(path.into());
+        self
+    }
+
+    #[must_use]
+    pub fn server(mut self, server: About) -> Self {
+        self.text.server = Some(server);
+        self
+    }
+
+    /// The error object of the server, to be passed on as it is. What is not JSON is left out.
+    #[must_use]
+    pub fn error(mut self, verbatim: &[u8]) -> Self {
+        self.text.error = is_json(verbatim).then(|| verbatim.to_vec());
+        self
+    }
+
+    pub fn detail(&self) -> &str {
+        &self.text.detail
+    }
+
+    pub fn errors(&self) -> &[Fault] {
+        &self.text.errors
+    }
+}
+
+fn described(fault: &Fault) -> String {
+    match &fault.place {
+        FaultPlace::Body(pointer) if pointer.as_str().is_empty() => {
+            format!("the body {}", fault.message)
+        }
+        FaultPlace::Body(pointer) => {
+            format!("{} {}", escaped(pointer.as_str()), fault.message)
+        }
+        FaultPlace::Query(name) => {
+            format!("parameter {} {}", escaped(name), fault.message)
+        }
+        FaultPlace::Header(name) => format!("header {name} {}", fault.message),
+    }
+}

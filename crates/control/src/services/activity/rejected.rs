@@ -1,0 +1,162 @@
+//! `RejectedLogins`: tokens that are none. Each is counted, and a source gets one audit record a minute, so
+//! that guessing cannot fill the log.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+
+use parking_lot::Mutex;
+use trunkline_store::NewAudit;
+
+use crate::access::{Principal, Refusal};
+use crate::audit::Audit;
+
+/// Between two records of one source, in milliseconds.
+const PAUSE: i64 = 60_000;
+/// Sources that are told apart; what comes from further ones is told of as one.
+const SOURCES: usize = 1_024;
+
+#[derive(Debug)]
+pub(in crate::services) struct RejectedLogins {
+    audit: Audit,
+    /// A leaf lock.
+    counts: Mutex<RejectionCounts>,
+}
+
+impl RejectedLogins {
+    pub(in crate::services) fn new(audit: Audit) -> Self {
+        Self { audit, counts: Mutex::default() }
+    }
+
+    /// A caller was not let in. One that showed no token at all has not guessed.
+    pub(in crate::services) fn came(&self, refusal: Refusal, source: IpAddr, now: i64) {
+        if refusal.status() != 401 || refusal == Refusal::Missing {
+            return;
+        }
+        let Some((from, count)) = self.counts.lock().count(source, now) else { return };
+        let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
+        self.audit.record(NewAudit {
+            at: now,
+            principal: "nobody".to_owned(),
+            address: Some(from.map_or_else(|| "many".to_owned(), |from| from.to_string())),
+            action: "show-token".to_owned(),
+            outcome: "refused".to_owned(),
+            detail: Some(format!("{refusal} ({times} since the last record of this address)")),
+            ..NewAudit::default()
+        });
+    }
+
+    /// A known principal may not speak MCP. Once a minute for each key, too: clients try again.
+    pub(in crate::services) fn refused_mcp(
+        &self,
+        principal: &Principal,
+        why: &str,
+        peer: SocketAddr,
+        now: i64,
+    ) {
+        let credential = principal.credential().to_string();
+        if !self.counts.lock().is_due(&credential, now) {
+            return;
+        }
+        self.audit.record(NewAudit {
+            at: now,
+            principal: principal.name().to_owned(),
+            credential_id: Some(credential),
+            address: Some(peer.ip().to_string()),
+            action: "use-mcp".to_owned(),
+            outcome: "refused".to_owned(),
+            detail: Some(why.to_owned()),
+            ..NewAudit::default()
+        });
+    }
+
+    /// In all.
+    pub(in crate::services) fn refused(&self) -> u64 {
+        self.counts.lock().all
+    }
+}
+
+#[derive(Debug, Default)]
+struct RejectionCounts {
+    all: u64,
+    /// When a record last told of a source (`None`: of all that are not told apart), and how many came since.
+    sources: HashMap<Option<IpAddr>, (i64, u64)>,
+    known: HashMap<String, i64>,
+}
+
+impl RejectionCounts {
+    /// How many came from there, if that is to be told now.
+    fn count(&mut self, source: IpAddr, now: i64) -> Option<(Option<IpAddr>, u64)> {
+        self.all += 1;
+        if self.sources.len() >= SOURCES && !self.sources.contains_key(&Some(source)) {
+            // Those that were told of and have been quiet since.
+            self.sources.retain(|_, (told, count)| *count > 0 || now - *told < PAUSE);
+        }
+        let is_known = self.sources.contains_key(&Some(source));
+        let from = Some(source).filter(|_| is_known || self.sources.len() < SOURCES);
+        let (told, count) = self.sources.entry(from).or_insert((now - PAUSE, 0));
+        *count += 1;
+        if now - *told < PAUSE {
+            return None;
+        }
+        *told = now;
+        Some((from, std::mem::take(count)))
+    }
+
+    fn is_due(&mut self, credential: &str, now: i64) -> bool {
+        self.known.retain(|_, told| now - *told < PAUSE);
+        if self.known.contains_key(credential) || self.known.len() >= SOURCES {
+            return false;
+        }
+        self.known.insert(credential.to_owned(), now);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(number: u32) -> IpAddr {
+        IpAddr::from(number.to_be_bytes())
+    }
+
+    #[test]
+    fn of_one_source_a_record_tells_once_a_minute_how_many_came() {
+        let mut seen = RejectionCounts::default();
+        let (one, other) = (address(1), address(2));
+        for (source, at, expected) in [
+            (one, 0, Some((Some(one), 1))),
+            (one, 1, None),
+            (other, 2, Some((Some(other), 1))),
+            (one, PAUSE - 1, None),
+            (one, PAUSE, Some((Some(one), 3))),
+            (one, PAUSE + 1, None),
+            (other, 10 * PAUSE, Some((Some(other), 1))),
+        ] {
+            assert_eq!(seen.count(source, at), expected, "{source} at {at}");
+        }
+        assert_eq!(seen.all, 7);
+    }
+
+    #[test]
+    fn many_sources_are_told_of_as_one() {
+        let mut seen = RejectionCounts::default();
+        let all = u32::try_from(10 * SOURCES).unwrap();
+        let told = (0..all).filter_map(|number| seen.count(address(number), 0));
+        assert_eq!(told.count(), SOURCES + 1);
+        assert_eq!(seen.sources.len(), SOURCES + 1);
+        assert_eq!(seen.all, 10 * SOURCES as u64);
+        let (from, count) = seen.count(address(u32::MAX), PAUSE).expect("a minute later");
+        assert_eq!((from, count), (Some(address(u32::MAX)), 1), "there is room again");
+    }
+
+    #[test]
+    fn of_a_key_that_may_not_speak_mcp_a_record_tells_once_a_minute() {
+        let mut seen = RejectionCounts::default();
+        for (who, at, expected) in
+            [("a", 0, true), ("a", 1, false), ("b", 2, true), ("a", PAUSE, true)]
+        {
+            assert_eq!(seen.is_due(who, at), expected, "{who} at {at}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! `ControlPlane`: the services of one `serve`, wired; and the way to the end of all of them.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use trunkline_catalog::config::{CustomTool, ServerSpec};
+use trunkline_gateway::{Event, EventSink, Fleet};
+use trunkline_store::Store;
+
+use super::activity::{ClientService, EventConsumer, RejectedLogins};
+use super::background::Background;
+use super::connections::with_logins;
+use super::events::EventBus;
+use super::gate::KeyGate;
+use super::live::LiveServers;
+use super::logins::LoginService;
+use super::monitor::Monitor;
+use super::overview::OverviewService;
+use super::reconcile::Reconciler;
+use super::secrets::SecretService;
+use super::servers::ServerService;
+use super::settings::Settings;
+use super::skills::SkillService;
+use super::store_lock::StoreLock;
+use super::tools::ToolService;
+use crate::access::Refusal;
+use crate::audit::Audit;
+use crate::clock;
+use crate::issuer::IssuerKeys;
+use crate::keys::ApiKeys;
+
+/// How long each step of the shutdown may take.
+const SHUTDOWN_STEP: Duration = Duration::from_secs(5);
+
+/// Cheap to clone; all clones are one.
+#[derive(Debug, Clone)]
+pub struct ControlPlane(pub(super) Arc<ControlPlaneParts>);
+
+#[derive(Debug)]
+pub(super) struct ControlPlaneParts {
+    pub(super) settings: Arc<Settings>,
+    /// While it is held, the key of the store is not changed.
+    pub(super) _lock: StoreLock,
+    pub(super) store: Store,
+    pub(super) audit: Audit,
+    pub(super) background: Background,
+    pub(super) events: Arc<EventBus>,
+    pub(super) identity: Identity,
+    pub(super) loops: Loops,
+    pub(super) servers: ServerService,
+    pub(super) tools: Arc<ToolService>,
+    pub(super) skills: Arc<SkillService>,
+    pub(super) secrets: SecretService,
+    pub(super) logins: LoginService,
+    pub(super) clients: ClientService,
+    pub(super) overview: OverviewService,
+}
+
+/// Who may come in.
+#[derive(Debug)]
+pub(super) struct Identity {
+    pub(super) keys: Arc<ApiKeys>,
+    /// Whose access tokens are taken, if any are.
+    pub(super) issuer: Option<Arc<IssuerKeys>>,
+    pub(super) rejected: Arc<RejectedLogins>,
+}
+
+/// What runs beside the requests, once there is a data plane.
+#[derive(Debug)]
+pub(super) struct Loops {
+    pub(super) live: Arc<LiveServers>,
+    pub(super) monitor: Arc<Monitor>,
+    pub(super) reconciler: Arc<Reconciler>,
+    pub(super) consumer: Arc<EventConsumer>,
+}
+
+impl ControlPlane {
+    pub fn servers(&self) -> &ServerService {
+        &self.0.servers
+    }
+
+    pub fn tools(&self) -> &ToolService {
+        &self.0.tools
+    }
+
+    pub fn skills(&self) -> &SkillService {
+        &self.0.skills
+    }
+
+    pub fn secrets(&self) -> &SecretService {
+        &self.0.secrets
+    }
+
+    pub fn logins(&self) -> &LoginService {
+        &self.0.logins
+    }
+
+    pub fn clients(&self) -> &ClientService {
+        &self.0.clients
+    }
+
+    pub fn overview(&self) -> &OverviewService {
+        &self.0.overview
+    }
+
+    pub fn events(&self) -> &EventBus {
+        &self.0.events
+    }
+
+    pub fn keys(&self) -> &ApiKeys {
+        &self.0.identity.keys
+    }
+
+    pub fn issuer(&self) -> Option<&IssuerKeys> {
+        self.0.identity.issuer.as_deref()
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    pub fn background(&self) -> &Background {
+        &self.0.background
+    }
+
+    /// Decides who may speak MCP.
+    pub fn gate(&self) -> KeyGate {
+        let Identity { keys, issuer, rejected } = &self.0.identity;
+        KeyGate { keys: Arc::clone(keys), issuer: issuer.clone(), rejected: Arc::clone(rejected) }
+    }
+
+    /// Counts a request over REST that was not let in.
+    pub fn reject(&self, refusal: Refusal, source: IpAddr) {
+        self.0.identity.rejected.came(refusal, source, clock::now());
+    }
+
+    /// The config file says this from now on.
+    pub fn set_file(&self, servers: Vec<ServerSpec>, custom: Vec<CustomTool>) {
+        self.0.loops.live.known.set_file(with_logins(servers), custom);
+    }
+
+    /// The data plane runs: from now on what is wanted is applied to it.
+    pub fn attach(&self, fleet: Fleet, events: mpsc::Receiver<Event>, sink: EventSink) {
+        let ControlPlaneParts { loops, background, skills, tools, overview, .. } = &*self.0;
+        // There is one data plane: a second one is ignored.
+        if !loops.live.set_fleet(fleet) {
+            return;
+        }
+        *overview.sink.lock() = Some(sink);
+        let reconciler = Arc::clone(&loops.reconciler);
+        background.spawn(async move { reconciler.run().await });
+        let consumer = Arc::clone(&loops.consumer);
+        background.spawn(async move { consumer.run(events).await });
+        let monitor = Arc::clone(&loops.monitor);
+        background.spawn(async move { monitor.run().await });
+        let skills = Arc::clone(skills);
+        background.spawn(async move { skills.run().await });
+        tools.start_embedding();
+    }
+
+    /// Writes down what waits, and closes everything.
+    pub async fn close(&self) {
+        let ControlPlaneParts { background, audit, logins, store, .. } = &*self.0;
+        background.end().cancel();
+        // A grant that was just given is kept.
+        drop(tokio::time::timeout(SHUTDOWN_STEP, logins.oauth().close()).await);
+        audit.close(Instant::now() + SHUTDOWN_STEP).await;
+        background.tasks().close();
+        if tokio::time::timeout(SHUTDOWN_STEP, background.tasks().wait()).await.is_err() {
+            let (tasks, seconds) = (background.tasks().len(), SHUTDOWN_STEP.as_secs());
+            tracing::warn!(
+                tasks,
+                "tasks of the control plane did not end within {seconds} s; they are cut off"
+            );
+        }
+        store.close().await;
+    }
+}

@@ -1,0 +1,185 @@
+//! `KeyGate`: who may speak MCP, by the same credentials as over REST.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use trunkline_gateway::{ANYONE, Admission, Asking, Decision, Denied, Gate, Pass};
+
+use super::activity::RejectedLogins;
+use super::grants::grant_of;
+use crate::access::{
+    Action, Credential, KeyId, Principal, Refusal, bearer_of, challenge, decide, label, read_label,
+};
+use crate::clock;
+use crate::issuer::IssuerKeys;
+use crate::keys::ApiKeys;
+
+#[derive(Debug, Clone)]
+pub struct KeyGate {
+    pub(super) keys: Arc<ApiKeys>,
+    pub(super) issuer: Option<Arc<IssuerKeys>>,
+    pub(super) rejected: Arc<RejectedLogins>,
+}
+
+impl KeyGate {
+    fn decide(&self, authorization: Option<&[u8]>, peer: SocketAddr) -> Result<Principal, Refusal> {
+        let known = self.keys.known();
+        let principal = decide(bearer_of(authorization)?, &known, clock::seconds())?;
+        if let Err(refusal) = principal.require(Action::UseMcp) {
+            self.rejected.refused_mcp(&principal, &refusal.to_string(), peer, clock::now());
+            return Err(refusal);
+        }
+        if let Credential::Key(id) = principal.credential() {
+            self.keys.used(id, clock::now());
+        }
+        Ok(principal)
+    }
+
+    fn told(&self, decided: Result<Principal, Refusal>, peer: SocketAddr) -> Decision {
+        let resource = self.issuer.as_deref().map(IssuerKeys::resource);
+        if let Err(refusal) = &decided {
+            self.rejected.came(*refusal, peer.ip(), clock::now());
+        }
+        decided.map(|principal| pass(&principal, peer)).map_err(|refusal| Denied {
+            status: refusal.status(),
+            challenge: Some(challenge(refusal, Action::UseMcp.least_role(), resource)),
+            message: refusal.to_string(),
+        })
+    }
+}
+
+impl Gate for KeyGate {
+    fn admit(&self, asking: &Asking<'_>) -> Admission {
+        let decided = self.decide(asking.authorization, asking.peer);
+        let bearer = || bearer_of(asking.authorization).ok().flatten();
+        if decided == Err(Refusal::Unknown) && self.keys.may_be_new(bearer()) {
+            let (gate, shown) = (self.clone(), asking.authorization.map(<[u8]>::to_vec));
+            let peer = asking.peer;
+            return Admission::Later(Box::pin(async move {
+                gate.keys.look_again().await;
+                gate.told(gate.decide(shown.as_deref(), peer), peer)
+            }));
+        }
+        if decided != Err(Refusal::NeedsKeys) {
+            return Admission::Now(self.told(decided, asking.peer));
+        }
+        let Some(issuer) = self.issuer.clone().filter(|issuer| issuer.may_come()) else {
+            // Keys may have come since they were missed: those are handed over before the fetch ends.
+            return Admission::Now(
+                self.told(self.decide(asking.authorization, asking.peer), asking.peer),
+            );
+        };
+        let (gate, shown) = (self.clone(), asking.authorization.map(<[u8]>::to_vec));
+        let peer = asking.peer;
+        Admission::Later(Box::pin(async move {
+            issuer.renewed().await;
+            gate.told(gate.decide(shown.as_deref(), peer), peer)
+        }))
+    }
+
+    fn version(&self) -> u64 {
+        self.keys.version()
+    }
+
+    fn holds(&self, pass: &Pass) -> bool {
+        let (credential, _) = read_label(&pass.label);
+        let Some(id) = credential.strip_prefix("key:") else { return true };
+        KeyId::read(id).is_some_and(|id| self.keys.is_good(&Credential::Key(id), clock::now()))
+    }
+
+    /// With another key than the store's nobody's key is known.
+    fn trouble(&self) -> Option<&'static str> {
+        self.keys.is_locked().then_some("locked")
+    }
+}
+
+fn pass(principal: &Principal, peer: SocketAddr) -> Arc<Pass> {
+    let credential = principal.credential().to_string();
+    // An end that no clock can show is none.
+    let end = principal.good_until().map(Duration::from_secs);
+    Arc::new(Pass {
+        who: match principal.credential() {
+            Credential::Open => ANYONE.into(),
+            _ => credential.as_bytes().into(),
+        },
+        label: label(&credential, &peer.ip().to_string()),
+        grant: grant_of(principal.grants(), &credential),
+        expires: end.and_then(|end| UNIX_EPOCH.checked_add(end)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use serde_json::json;
+    use tokio::task::JoinSet;
+    use tokio_util::sync::CancellationToken;
+    use tokio_util::task::TaskTracker;
+
+    use super::*;
+    use crate::access::tests::{claims, header};
+    use crate::audit::{Audit, AuditBounds};
+    use crate::issuer::tests::{OAUTH, World};
+    use crate::scratch::Folder;
+
+    /// A good token by the clock of the wall.
+    fn fresh(world: &World, kid: &str, subject: &str) -> (String, u64) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let other =
+            json!({"iss": world.fake.url(""), "sub": subject, "exp": now + 300, "iat": now});
+        let token = world.signer.sign("EdDSA", &header("EdDSA", kid, &json!({})), &claims(&other));
+        (token, now + 300)
+    }
+
+    fn shown(gate: &KeyGate, token: &str) -> Admission {
+        let words = format!("Bearer {token}");
+        let peer = ([127, 0, 0, 1], 9).into();
+        gate.admit(&Asking { authorization: Some(words.as_bytes()), path: "/mcp", peer })
+    }
+
+    fn at_once(admission: Admission) -> Decision {
+        match admission {
+            Admission::Now(decision) => decision,
+            Admission::Later(_) => panic!("it waits"),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_gate_waits_for_keys_and_a_pass_is_as_good_as_its_token() {
+        let world = World::described_at(OAUTH).await;
+        let (keys, mut tasks) = (world.keys(None), JoinSet::new());
+        let gate = KeyGate {
+            keys: Arc::clone(&world.holder),
+            issuer: Some(Arc::clone(&keys)),
+            rejected: Arc::new(RejectedLogins::new(Audit::start(
+                Arc::new(Folder::new().store().await),
+                AuditBounds::default(),
+                None,
+                &TaskTracker::new(),
+            ))),
+        };
+        let (token, end) = fresh(&world, "ed", "alice");
+        let Admission::Later(later) = shown(&gate, &token) else { panic!("keys are not here yet") };
+        let running = Arc::clone(&keys);
+        tasks.spawn(async move { running.run(CancellationToken::new()).await });
+        let pass = later.await.unwrap();
+        let who = format!("jwt:{}#alice", world.fake.url(""));
+        assert_eq!(&*pass.who, who.as_bytes());
+        assert_eq!(read_label(&pass.label), (who.as_str(), Some("127.0.0.1")));
+        assert_eq!(pass.expires, Some(UNIX_EPOCH + Duration::from_secs(end + 60)));
+        assert!(gate.holds(&pass) && at_once(shown(&gate, &token)).is_ok());
+
+        let other = at_once(shown(&gate, &fresh(&world, "ed", "bob").0)).unwrap();
+        assert_ne!(other.who, pass.who);
+        let denied = at_once(shown(&gate, &fresh(&world, "unknown", "alice").0)).unwrap_err();
+        assert_eq!(denied.status, 401);
+        let metadata = "https://tools.example.com/.well-known/oauth-protected-resource/mcp";
+        let expected = format!(
+            r#"Bearer realm="trunkline", error="invalid_token", resource_metadata="{metadata}""#
+        );
+        assert_eq!(denied.challenge, Some(expected));
+        tasks.shutdown().await;
+    }
+}

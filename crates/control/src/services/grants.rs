@@ -1,0 +1,50 @@
+//! What a principal's grants mean for servers and for the data plane.
+
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+use trunkline_gateway::Grant;
+
+use crate::access::{Grants, Principal, Role};
+
+/// Operators see every server; callers see those with a tool that they may call.
+pub(crate) fn sees(asker: &Principal, server: &str) -> bool {
+    is_operator(asker) || asker.grants().touches(server)
+}
+
+pub(super) fn is_operator(asker: &Principal) -> bool {
+    asker.role() >= Role::Operator
+}
+
+/// Some tools only, in the data plane's terms.
+#[derive(Debug)]
+struct LimitedGrant {
+    grants: Grants,
+    id: u64,
+}
+
+/// `None`: all tools. `credential` keeps the lists of different callers apart; an empty one shares them.
+pub(super) fn grant_of(grants: &Grants, credential: &str) -> Option<Arc<dyn Grant>> {
+    let Grants::Only(patterns) = grants else { return None };
+    let mut sum = Sha256::new().chain_update(credential);
+    for pattern in patterns {
+        sum.update([0]);
+        sum.update(pattern.to_string());
+    }
+    let id = sum.finalize().iter().take(8).fold(0, |id, byte| id << 8 | u64::from(*byte));
+    Some(Arc::new(LimitedGrant { grants: grants.clone(), id }))
+}
+
+impl Grant for LimitedGrant {
+    fn allows(&self, server: &str, tool: &str) -> bool {
+        self.grants.allows(server, tool)
+    }
+
+    fn all_of(&self, server: &str) -> bool {
+        self.grants.all_of(server)
+    }
+
+    fn id(&self) -> u64 {
+        self.id
+    }
+}

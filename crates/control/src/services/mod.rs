@@ -1,0 +1,68 @@
+//! The services of a running `serve`: what REST and the dashboard ask for, in domain types. No JSON, no HTTP.
+//!
+//! What is wanted is in the store and in the config file (`directory`); `reconcile` applies it, `monitor`
+//! follows what becomes of it. `ControlPlane` wires the services.
+
+mod activity;
+mod background;
+mod boot;
+mod connections;
+mod control_plane;
+mod directory;
+mod events;
+mod gate;
+mod grants;
+mod ids;
+mod live;
+mod logins;
+mod maintain;
+mod monitor;
+mod overview;
+mod page;
+mod problems;
+mod reconcile;
+mod records;
+mod secrets;
+mod servers;
+mod settings;
+mod skills;
+mod store_lock;
+mod tools;
+
+pub use activity::ClientService;
+pub(crate) use activity::ClientSummary;
+pub use background::Background;
+pub use boot::{BootError, StartedControlPlane};
+pub use connections::with_logins;
+pub use control_plane::ControlPlane;
+pub(crate) use directory::{ServerEntry, ServerOrigin};
+pub use events::{EventBus, NumberedEvent, ServerEvent};
+pub use gate::KeyGate;
+pub(crate) use grants::sees;
+pub(crate) use live::Diagnosis;
+pub(crate) use logins::{CALLBACK, CLIENT_NAME, DOCUMENT, StartedLogin};
+pub use logins::{LoggedIn, LoginService};
+pub use maintain::{ChangeKeyError, SecretsError, StoreSecrets, change_key, verify_audit};
+pub use overview::OverviewService;
+pub(crate) use overview::{ListSize, Overview};
+pub use page::{Page, Paged};
+pub use problems::store_problem;
+pub(crate) use secrets::SecretSummary;
+pub use secrets::{RemovalRule, SecretNotRemoved, SecretService, SecretWrite};
+pub use servers::ServerService;
+pub(crate) use servers::{
+    HealthHistory, ListedName, LoginState, NewServer, Precondition, ProcessInfo, ServerDetails,
+    ServerEdit, ServerReport, StderrLines,
+};
+pub use settings::{
+    ProgramSearch, RegistrationRules, Settings, StdioRegistration, StorageSettings, TokenSettings,
+    VariableLookup,
+};
+pub use skills::{SkillService, SuggestionDecision};
+pub(crate) use skills::{SkillSummary, ToolSkills};
+pub use store_lock::StoreInUse;
+pub(crate) use tools::{
+    EmbeddingStatus, FoundToolInfo, ListedTool, SearchReport, ToolGroup, ToolPage, ToolSearch,
+    server_error,
+};
+pub use tools::{ToolCallRequest, ToolService};

@@ -1,0 +1,121 @@
+//! `OverviewService`: the figures of all servers that an asker sees, and the metrics.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use trunkline_gateway::EventSink;
+
+use super::context::{ListSize, ListSizes};
+use crate::access::{Action, Principal};
+use crate::audit::Audit;
+use crate::health::{RecentActivity, SPAN, ServerStatus};
+use crate::metrics::{InstanceMetrics as Measured, Metrics, ServerMetrics, expose};
+use crate::services::activity::RejectedLogins;
+use crate::services::background::Background;
+use crate::services::grants::{grant_of, sees};
+use crate::services::live::LiveServers;
+use crate::services::settings::Settings;
+use crate::services::tools::ToolService;
+use crate::trace::Tracer;
+
+#[derive(Debug)]
+pub struct OverviewService {
+    pub(in crate::services) live: Arc<LiveServers>,
+    pub(in crate::services) tools: Arc<ToolService>,
+    pub(in crate::services) audit: Audit,
+    pub(in crate::services) rejected: Arc<RejectedLogins>,
+    pub(in crate::services) metrics: Arc<Metrics>,
+    pub(in crate::services) settings: Arc<Settings>,
+    pub(in crate::services) background: Background,
+    pub(in crate::services) sizes: ListSizes,
+    /// Where the data plane's events come from; asked for those it has lost. A leaf lock.
+    pub(in crate::services) sink: Mutex<Option<EventSink>>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Overview {
+    pub(crate) statuses: Vec<ServerStatus>,
+    /// That the asker may call.
+    pub(crate) tools: usize,
+    /// How far `recent` reaches back.
+    pub(crate) span: Duration,
+    pub(crate) calls_per_minute: u64,
+    pub(crate) recent: RecentActivity,
+    pub(crate) open_calls: usize,
+    pub(crate) waiting_calls: usize,
+    pub(crate) restarts: u64,
+    /// `None`: the asker may not know.
+    pub(crate) clients: Option<usize>,
+    pub(crate) list_sizes: Arc<[ListSize]>,
+}
+
+impl OverviewService {
+    /// Of the servers that the asker sees.
+    pub(crate) async fn overview(&self, asker: &Principal) -> Overview {
+        let list_sizes = match self.live.fleet() {
+            Some(fleet) => {
+                let grant = grant_of(asker.grants(), "");
+                self.sizes.sizes(fleet, grant, &self.background).await
+            }
+            None => Arc::default(),
+        };
+        let directory = self.live.directory();
+        let seen: Vec<_> = directory.all().filter(|entry| sees(asker, &entry.name)).collect();
+        let health = &self.live.health;
+        let recent = health.recent_activity(seen.iter().map(|entry| entry.id.as_str()));
+        let infos: Vec<_> = seen.iter().filter_map(|entry| self.live.info(entry)).collect();
+        let may_see_clients = asker.require(Action::ReadClients).is_ok();
+        Overview {
+            statuses: seen.iter().map(|entry| self.live.status(entry)).collect(),
+            tools: self.tools.count_seen(&seen, asker),
+            span: SPAN,
+            calls_per_minute: last_minute(&recent),
+            recent,
+            open_calls: infos.iter().map(|info| info.open_calls).sum(),
+            waiting_calls: infos.iter().map(|info| info.waiting_calls).sum(),
+            restarts: seen.iter().map(|it| u64::from(health.times_back(&it.id))).sum(),
+            clients: may_see_clients.then(|| self.settings.guests.all().len()),
+            list_sizes,
+        }
+    }
+
+    /// The metrics in Prometheus' text format, with the servers that the asker sees.
+    pub(crate) fn metrics(&self, asker: &Principal) -> String {
+        let directory = self.live.directory();
+        let seen = directory.placed().filter(|entry| sees(asker, &entry.name));
+        let entries: Vec<_> = seen.map(|entry| (entry, self.live.info(entry))).collect();
+        let servers: Vec<_> = entries
+            .iter()
+            .map(|(entry, info)| ServerMetrics {
+                name: &entry.name,
+                status: self.live.status(entry),
+                restarts: info.as_ref().map_or(0, |info| u64::from(info.restarts)),
+                tools: info.as_ref().map_or(0, |info| info.tools as u64),
+                open_calls: info.as_ref().map_or(0, |info| info.open_calls as u64),
+            })
+            .collect();
+        let audit = self.audit.state();
+        let measured = Measured {
+            servers: &servers,
+            audit_waiting: audit.waiting as u64,
+            audit_lost: audit.lost,
+            tokens_refused: self.rejected.refused(),
+            events_lost: self.sink.lock().as_ref().map_or(0, EventSink::lost),
+            traces_dropped: self.settings.tracer.as_ref().map_or(0, Tracer::dropped),
+            ..Measured::default()
+        };
+        expose(&self.metrics, &measured, |name| sees(asker, name))
+    }
+
+    /// Counts calls of tools, whatever came of them.
+    pub fn calls_ended(&self) -> u64 {
+        self.metrics.calls_ended()
+    }
+}
+
+/// The last whole minute: the slice that is not over yet does not count.
+fn last_minute(recent: &RecentActivity) -> u64 {
+    let whole = recent.slices.iter().rev().skip(1).take(6);
+    whole.map(|(_, slice)| slice.calls).sum()
+}

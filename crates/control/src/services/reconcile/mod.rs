@@ -1,0 +1,6 @@
+//! What is wanted becomes what runs.
+
+mod applied;
+mod reconciler;
+
+pub(super) use reconciler::Reconciler;

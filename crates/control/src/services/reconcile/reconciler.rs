@@ -1,0 +1,184 @@
+//! `Reconciler`: one task that compares the store and the config file with what runs, and tells the data plane
+//! which servers there are to be.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use trunkline_catalog::config::{CallRules, Era, ServerSpec, Share, ToolFilter};
+use trunkline_gateway::{Fleet, HealthVerdict};
+use trunkline_store::ServerRecord;
+
+use super::applied::{AppliedRevisions, SecretChanges};
+use crate::logins::Logins;
+use crate::secrets::Safe;
+use crate::services::background::Background;
+use crate::services::connections::{ConnectionOpener, NoConnection, may_log_in};
+use crate::services::directory::{ServerDirectory, ServerOrigin};
+use crate::services::live::LiveServers;
+use crate::services::monitor::Monitor;
+use crate::services::settings::DISCONNECT_GRACE;
+
+/// Other replicas may have changed something, and not every store sends a notification.
+const LOOK: Duration = Duration::from_secs(5);
+
+#[derive(Debug)]
+pub(in crate::services) struct Reconciler {
+    pub(in crate::services) live: Arc<LiveServers>,
+    pub(in crate::services) opener: ConnectionOpener,
+    pub(in crate::services) monitor: Arc<Monitor>,
+    pub(in crate::services) logins: Logins,
+    pub(in crate::services) background: Background,
+    /// A leaf lock.
+    pub(in crate::services) applied: Mutex<AppliedRevisions>,
+}
+
+impl Reconciler {
+    /// Runs until the end.
+    pub(in crate::services) async fn run(&self) {
+        let mut changes = self.opener.store.changes();
+        loop {
+            self.live.known.refresh().await;
+            self.live.known.date_file_servers().await;
+            self.settle().await;
+            tokio::select! {
+                () = self.background.end().cancelled() => return,
+                () = self.live.known.reconcile_requested() => {}
+                // Logins, too: a logout at one replica is a logout at all.
+                () = changes.next() => self.logins.look(),
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+    }
+
+    /// Tells the data plane.
+    async fn settle(&self) {
+        let Some(fleet) = self.live.fleet() else { return };
+        let directory = self.live.directory();
+        self.forget_all_but(&directory);
+        let changes = self.secret_changes().await;
+        let mut specs = Vec::new();
+        for entry in directory.placed() {
+            let ServerOrigin::Api(record, _) = &entry.origin else { continue };
+            let spec = match entry.wanted {
+                true => self.wanted_spec(fleet, record, &changes).await.map(Some),
+                false => Ok(None),
+            };
+            match spec {
+                Ok(spec) => {
+                    self.live.clear_connect_problem(&entry.id);
+                    specs.extend(spec);
+                }
+                Err(why) => self.live.set_connect_problem(entry, why.to_string()),
+            }
+        }
+        for entry in &directory.displaced {
+            let why = "the config file has a server of this name".to_owned();
+            self.live.set_connect_problem(entry, why);
+        }
+        self.apply(fleet, specs);
+        self.monitor.look();
+    }
+
+    /// Makes these, besides those of the config file, the servers. Much may have happened while the store was
+    /// read: only servers that are still wanted count, under the names they have now.
+    fn apply(&self, fleet: &Fleet, mut specs: Vec<ServerSpec>) {
+        let directory = self.live.directory();
+        specs.retain_mut(|spec| {
+            let entry = directory.placed_of_id(&spec.id).filter(|entry| entry.wanted);
+            let Some(entry) = entry else { return false };
+            spec.key.clone_from(&entry.name);
+            true
+        });
+        let mut all = self.live.known.file().wanted();
+        let of_file: Vec<String> = all.iter().map(|spec| spec.id.clone()).collect();
+        all.extend(specs);
+        let (custom, is_new) = self.live.known.file().take_custom();
+        let applied = fleet.apply_within(all, custom, DISCONNECT_GRACE);
+        if is_new {
+            // A person has changed the file and wants to see the effect: old verdicts do not count.
+            for id in &of_file {
+                fleet.mark(id, HealthVerdict::Well);
+            }
+        }
+        for name in &applied.started {
+            tracing::info!(server = %name, "is being connected");
+        }
+        for name in &applied.stopped {
+            tracing::info!(server = %name, "is disconnected");
+        }
+        self.applied.lock().keep(|id| directory.of_id(id).is_some());
+    }
+
+    /// When the secrets that servers refer to were last changed, if any server does and the store answers.
+    async fn secret_changes(&self) -> SecretChanges {
+        if !self.applied.lock().has_named_secrets() {
+            return None;
+        }
+        let named = Safe::named(&self.opener.store).await.ok()?;
+        Some(named.into_iter().map(|secret| (secret.name, secret.updated_at)).collect())
+    }
+
+    /// A registered server as it runs, if nothing about it has changed or the store does not answer; otherwise
+    /// as its record has it.
+    async fn wanted_spec(
+        &self,
+        fleet: &Fleet,
+        record: &ServerRecord,
+        changes: &SecretChanges,
+    ) -> Result<ServerSpec, NoConnection> {
+        let running = fleet.spec(&record.id);
+        let holds = self.applied.lock().holds(record, changes);
+        if let Some(running) = running.as_ref().filter(|_| holds) {
+            return Ok(running.clone());
+        }
+        match (self.spec(record, changes).await, running) {
+            // A store that does not answer does not stop what runs.
+            (Err(NoConnection::NotNow(_)), Some(running)) => Ok(running),
+            (made, _) => made,
+        }
+    }
+
+    /// What is remembered of servers goes with them.
+    fn forget_all_but(&self, directory: &ServerDirectory) {
+        let there: HashSet<&str> = directory.all().map(|entry| entry.id.as_str()).collect();
+        self.live.keep_connect_problems(|id| there.contains(id));
+        self.monitor.keep_health_urls(|id| there.contains(id));
+    }
+
+    /// A registered server, ready to be connected.
+    async fn spec(
+        &self,
+        record: &ServerRecord,
+        changes: &SecretChanges,
+    ) -> Result<ServerSpec, NoConnection> {
+        let (resolved, names) = self.opener.resolved(record).await?;
+        let mut connection = resolved.connection;
+        let settings = &self.opener.settings;
+        let settled = settings
+            .registration
+            .stdio
+            .settle(&mut connection.transport, &settings.registration.own);
+        settled.map_err(|why| NoConnection::Never(why.to_string()))?;
+        self.applied.lock().note(record, &names, changes);
+        self.monitor.set_health_url(&record.id, connection.health_check_url);
+        let login = may_log_in(&connection.transport).then(|| record.id.clone());
+        Ok(ServerSpec {
+            id: record.id.clone(),
+            key: record.name.clone(),
+            transport: connection.transport,
+            disabled: false,
+            secrets: resolved.secrets,
+            filter: ToolFilter::default(),
+            share: Share::default(),
+            era: Era::default(),
+            guarded: true,
+            login,
+            calls: CallRules {
+                timeout: connection.call_timeout,
+                at_once: connection.max_concurrency.and_then(|most| usize::try_from(most).ok()),
+            },
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! What the operator has decided.
+
+mod command;
+
+use std::fmt::{self, Debug};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use trunkline_gateway::ConnectedClients;
+use trunkline_http::reach::Policy;
+use trunkline_store::StoreUrl;
+
+use crate::access::WithoutToken;
+use crate::embed::Embeddings;
+use crate::issuer::Trusted;
+use crate::llm::Llm;
+use crate::secrets::{AllowedVariables, KeySource};
+use crate::trace::Tracer;
+
+pub use command::ProgramSearch;
+
+/// Calls of a server that is disconnected have so long to end (US6-AC3).
+pub(super) const DISCONNECT_GRACE: Duration = Duration::from_secs(30);
+
+/// Everything the control plane is given by the command line.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub storage: StorageSettings,
+    pub tokens: TokenSettings,
+    pub registration: RegistrationRules,
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// The clients that are connected there.
+    pub guests: ConnectedClients,
+    /// How browsers and authorization servers reach this, without a slash at the end.
+    pub public: Option<String>,
+    /// Between two health checks of a server.
+    pub health_interval: Duration,
+    /// Follows requests; asked for what it has lost.
+    pub tracer: Option<Tracer>,
+    /// Is asked for the skills of tools before the built-in model is.
+    pub llm: Option<Llm>,
+    /// Embeds tools and questions before the built-in model does.
+    pub embeddings: Option<Embeddings>,
+}
+
+/// Where everything is kept, and what opens it.
+#[derive(Debug, Clone)]
+pub struct StorageSettings {
+    pub data_dir: PathBuf,
+    pub store: StoreUrl,
+    pub key: KeySource,
+}
+
+/// Which tokens are taken besides API keys. `Debug` shows none.
+#[derive(Clone)]
+pub struct TokenSettings {
+    /// Chosen by the operator; else one is made.
+    pub admin_token: Option<String>,
+    /// The one of `--token`.
+    pub static_token: Option<String>,
+    pub without_token: WithoutToken,
+    /// Whose access tokens are taken.
+    pub issuer: Option<Trusted>,
+}
+
+/// What servers that are registered over REST may be and may use.
+#[derive(Clone)]
+pub struct RegistrationRules {
+    pub stdio: StdioRegistration,
+    /// Where they may be.
+    pub reach: Policy,
+    /// Variables of the environment that they may refer to.
+    pub allowed: AllowedVariables,
+    /// Looks one up.
+    pub environment: VariableLookup,
+    /// Where Trunkline itself looks for programs.
+    pub own: ProgramSearch,
+}
+
+pub type VariableLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// May servers be registered that are commands on this machine? By admins only, in any case.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum StdioRegistration {
+    #[default]
+    Refused,
+    /// Those that run one of these programs, as they are written here: see `command`.
+    Only(Vec<String>),
+    Allowed,
+}
+
+impl Debug for TokenSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenSettings").field("issuer", &self.issuer).finish_non_exhaustive()
+    }
+}
+
+impl Debug for RegistrationRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RegistrationRules")
+            .field("stdio", &self.stdio)
+            .field("reach", &self.reach)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,228 @@
+//! A call over REST: which tool it is for, whether the asker may call it, and what its server answers.
+
+use std::time::Duration;
+
+use trunkline_catalog::name::escaped;
+use trunkline_gateway::{CallFailure, FailureKind, State, ToolCall};
+use trunkline_store::NewAudit;
+use trunkline_wire::{decode, member};
+
+use super::service::ToolService;
+use crate::access::label;
+use crate::clock;
+use crate::fault::{About, Problem, ProblemKind};
+use crate::health::ServerStatus;
+use crate::keys::Actor;
+use crate::services::directory::{CUSTOM_GROUP_ID, ServerDirectory, ServerEntry};
+use crate::services::grants::sees;
+use crate::services::problems::{no_such_server, no_such_tool};
+use crate::services::records::record;
+
+/// A call as it is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolCallRequest<'a> {
+    /// `server.tool`; with a server, the tool's own name will do.
+    pub name: &'a str,
+    pub server_id: Option<&'a str>,
+    /// JSON, as it was written.
+    pub arguments: Option<&'a [u8]>,
+    /// Of the request that asks for it.
+    pub traceparent: Option<&'a str>,
+}
+
+/// What a server answers to a call.
+#[derive(Debug, Clone)]
+pub(crate) struct ToolAnswer {
+    /// A whole JSON-RPC message.
+    pub(crate) message: Vec<u8>,
+    pub(crate) server: About,
+    /// The name that the call was routed to.
+    pub(crate) routed_to: String,
+    pub(crate) routing_time: Duration,
+    pub(crate) execution_time: Duration,
+}
+
+/// A call that never reached the data plane, for the audit log.
+struct RefusedCall {
+    server: Option<About>,
+    tool: String,
+}
+
+type Refused = (Problem, Option<RefusedCall>);
+
+impl ToolService {
+    pub(crate) async fn call(
+        &self,
+        call: ToolCallRequest<'_>,
+        by: Actor<'_>,
+    ) -> Result<ToolAnswer, Problem> {
+        let called = self.call_named(call, by).await;
+        // The data plane records the calls that have reached it.
+        if let Err((problem, Some(refused))) = &called {
+            self.audit.record(NewAudit {
+                server_id: refused.server.as_ref().map(|about| about.id.clone()),
+                server_name: refused.server.as_ref().map(|about| about.name.clone()),
+                tool: Some(refused.tool.clone()),
+                outcome: "refused".to_owned(),
+                detail: Some(problem.kind.name().to_owned()),
+                ..record("call-tool", by, clock::now())
+            });
+        }
+        called.map_err(|(problem, _)| problem)
+    }
+
+    async fn call_named(
+        &self,
+        call: ToolCallRequest<'_>,
+        by: Actor<'_>,
+    ) -> Result<ToolAnswer, Refused> {
+        let directory = self.live.directory();
+        let refused = |problem: Problem, server: Option<About>, tool: &str| {
+            (problem, Some(RefusedCall { server, tool: tool.to_owned() }))
+        };
+        let grants = by.principal.grants();
+        let may_be_custom = call.server_id.is_none_or(|id| id == CUSTOM_GROUP_ID);
+        let chosen =
+            match may_be_custom.then(|| self.custom_call(call.name, call.arguments, grants)) {
+                Some(Some(chosen)) => {
+                    Some(chosen.map_err(|problem| refused(problem, None, call.name))?)
+                }
+                _ => None,
+            };
+        let (entry, tool) = match &chosen {
+            Some(chosen) => match directory.named(&chosen.server) {
+                Some(entry) => (entry, chosen.tool.as_str()),
+                None => return Err(refused(no_such_server(&chosen.server), None, call.name)),
+            },
+            None => addressed(&directory, call, by)
+                .map_err(|problem| refused(problem, None, call.name))?,
+        };
+        // What the grants do not allow is answered like what is not there.
+        if !grants.allows(&entry.name, tool) {
+            return Err(refused(no_such_tool(call.name), None, call.name));
+        }
+        let Some(fleet) = self.live.fleet().filter(|_| entry.wanted) else {
+            let about = self.live.about(entry);
+            let detail = format!("`{}` is disconnected", entry.name);
+            let problem =
+                Problem::new(ProblemKind::ServerUnavailable, detail).server(about.clone());
+            return Err(refused(problem, Some(about), tool));
+        };
+        let arguments = chosen.as_ref().map(|chosen| chosen.arguments);
+        let arguments = arguments.or(call.arguments).unwrap_or_default();
+        let credential = by.principal.credential().to_string();
+        let called = fleet.call(ToolCall {
+            server: entry.id.clone(),
+            tool: tool.to_owned(),
+            arguments: arguments.to_vec(),
+            meta: None,
+            who: Some(label(&credential, by.address.unwrap_or_default())),
+            traceparent: call.traceparent.map(str::to_owned),
+            asked: self.settings.tracer.is_some().then(|| call.name.to_owned()),
+            is_behind: chosen.is_some(),
+            deadline: None,
+        });
+        let called = called.await;
+        // The status may be another one than before the call.
+        let about = self.live.about_now(entry);
+        match called {
+            Ok(answer) => Ok(ToolAnswer {
+                message: answer.message,
+                server: about,
+                routed_to: entry.name.clone(),
+                routing_time: answer.routed,
+                execution_time: answer.executed,
+            }),
+            Err(failure) => {
+                let is_recorded = matches!(
+                    failure.kind,
+                    FailureKind::Timeout | FailureKind::Gone { .. } | FailureKind::Refused(_)
+                );
+                let left = (!is_recorded)
+                    .then(|| RefusedCall { server: Some(about.clone()), tool: tool.to_owned() });
+                Err((self.failed(&failure, call.name, about), left))
+            }
+        }
+    }
+
+    /// It is wanted, and the data plane does not have it.
+    fn not_connected(&self, about: About) -> Problem {
+        let detail = match self.live.connect_problem_message(&about.id) {
+            Some(why) => format!("`{}` cannot be connected: {why}", about.name),
+            None => format!("`{}` is not connected", about.name),
+        };
+        Problem::new(ProblemKind::ServerUnavailable, detail).server(about)
+    }
+
+    fn failed(&self, failure: &CallFailure, name: &str, about: About) -> Problem {
+        let kind = match &failure.kind {
+            FailureKind::NoSuchServer => return self.not_connected(about),
+            FailureKind::NoSuchTool => return no_such_tool(name),
+            FailureKind::Unreadable => ProblemKind::Invalid,
+            FailureKind::Unavailable { .. } | FailureKind::Busy => ProblemKind::ServerUnavailable,
+            FailureKind::Timeout => ProblemKind::Timeout,
+            FailureKind::Gone { .. } => ProblemKind::ServerUnavailable,
+            FailureKind::Refused(error) => return server_error(error, &about),
+        };
+        let login = self.login_advice(&about.id);
+        let hint = match (&failure.kind, &login) {
+            (FailureKind::Gone { may_have_run: true }, _) => {
+                Some("the call may have run: check before you repeat it")
+            }
+            (FailureKind::Gone { .. } | FailureKind::Unavailable { .. }, Some(login)) => {
+                Some(&**login)
+            }
+            (FailureKind::Gone { may_have_run: false } | FailureKind::Busy, _) => {
+                Some("the call did not run: it can be made again")
+            }
+            (FailureKind::Unavailable { .. }, None)
+                if about.status == ServerStatus::Connecting.as_str() =>
+            {
+                Some("it is being connected: try again in a moment")
+            }
+            _ => None,
+        };
+        let problem = Problem::new(kind, failure.message.clone()).server(about);
+        match hint {
+            Some(hint) => problem.hint(hint),
+            None => problem,
+        }
+    }
+
+    /// How to log in, if that is what the server waits for.
+    fn login_advice(&self, id: &str) -> Option<String> {
+        match self.live.fleet()?.server(id)?.state {
+            State::Failed(failure) => failure.needs_login.then_some(failure.advice),
+            _ => None,
+        }
+    }
+}
+
+/// The server that a call names, and the tool as its server calls it.
+fn addressed<'a>(
+    directory: &'a ServerDirectory,
+    call: ToolCallRequest<'a>,
+    by: Actor<'_>,
+) -> Result<(&'a ServerEntry, &'a str), Problem> {
+    let Some(id) = call.server_id else {
+        return directory.split(call.name).ok_or_else(|| no_such_tool(call.name));
+    };
+    // A server that the asker does not see is answered like one that is not there.
+    let entry = directory.find(id).filter(|entry| sees(by.principal, &entry.name));
+    let entry = entry.ok_or_else(|| no_such_server(id))?;
+    // A caller that names the server may still write the whole name.
+    let rest = call.name.strip_prefix(&*entry.name).and_then(|rest| rest.strip_prefix('.'));
+    Ok((entry, rest.unwrap_or(call.name)))
+}
+
+/// A JSON-RPC error of a server; the error itself goes with it, unchanged.
+pub(crate) fn server_error(error: &[u8], server: &About) -> Problem {
+    let message = member(error, "message").and_then(decode);
+    let said = message.as_deref().map_or_else(
+        || "answered with an error".to_owned(),
+        |message| format!("answered: {}", escaped(message)),
+    );
+    Problem::new(ProblemKind::ServerError, format!("`{}` {said}", server.name))
+        .server(server.clone())
+        .error(error)
+}
