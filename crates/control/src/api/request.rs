@@ -2,24 +2,35 @@
 
 use trunkline_gateway::WebVisit;
 
+use super::answer::Answer;
 use super::etag;
-use super::handle::Answer;
 use super::input::Declared;
 use super::problem::Problem;
 use super::query;
-use super::route::Route;
-use super::router::Params;
+use super::route::{Route, RouteTables};
 use crate::access::Principal;
 use crate::keys::By;
 use crate::platform::Platform;
 
 pub(in crate::api) struct Asked<'a> {
     pub(in crate::api) platform: &'a Platform,
+    /// For those that describe all of them.
+    pub(in crate::api) routes: RouteTables,
     pub(in crate::api) route: &'static Route,
     pub(in crate::api) params: &'a Params,
     pub(in crate::api) visit: &'a WebVisit,
     pub(in crate::api) principal: Principal,
     pub(in crate::api) address: String,
+}
+
+/// The segments that stood where the path has names, decoded.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Params(pub(in crate::api) Vec<(&'static str, String)>);
+
+impl Params {
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+    }
 }
 
 impl Asked<'_> {

@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use serde_json::Value;
 
-use super::handle::Answer;
+use super::answer::Answer;
 use super::input::MOST_BODY;
 use super::problem::{Kind, Problem};
 use super::request::Asked;
@@ -124,6 +124,9 @@ impl Route {
         self.parameters.iter().filter(move |parameter| parameter.place == place)
     }
 }
+
+/// The routes by subject.
+pub type RouteTables = &'static [&'static [Route]];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {

@@ -6,6 +6,7 @@ use trunkline_catalog::config::letters_apart;
 use trunkline_http::decode;
 
 use super::problem::{Kind, Problem};
+use super::request::Params;
 use super::route::{Method, Route};
 use super::routes;
 
@@ -44,16 +45,6 @@ impl Found {
                 Some((problem, None))
             }
         }
-    }
-}
-
-/// The segments that stood where the path has names, decoded.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Params(Vec<(&'static str, String)>);
-
-impl Params {
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 }
 

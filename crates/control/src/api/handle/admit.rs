@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 
 use trunkline_gateway::WebVisit;
 
-use super::answer::Answer;
 use super::seconds;
 use crate::access::{Action, Credential, Principal, Refusal, bearer_of, challenge, decide};
+use crate::api::answer::Answer;
 use crate::api::problem::{Kind, Problem};
+use crate::api::request::Params;
 use crate::api::route::{Access, Method, Route};
-use crate::api::router::Params;
 use crate::issuer::IssuerKeys;
 use crate::keys::By;
 use crate::platform::{Platform, now};

@@ -1,7 +1,7 @@
 //! What the platform says about itself: figures, clients, settings, metrics, its API, whether it is up.
 
-use super::answer::Answer;
 use crate::access::Action;
+use crate::api::answer::Answer;
 use crate::api::problem::Problem;
 use crate::api::request::Asked;
 use crate::api::route::{Access, Handler, Method, Parameter, Response, Route};
@@ -154,12 +154,12 @@ fn metrics_text(asked: &Asked<'_>) -> Result<Answer, Problem> {
 
 fn open_api(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
-    Ok(asked.cached(Answer::json_bytes(200, openapi::document())))
+    Ok(asked.cached(Answer::json_bytes(200, openapi::document(asked.routes))))
 }
 
 fn docs_page(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
-    let page = Answer::text(200, "text/html; charset=utf-8", docs::page().into_bytes());
+    let page = Answer::text(200, "text/html; charset=utf-8", docs::page(asked.routes).into_bytes());
     Ok(page.header("Content-Security-Policy", docs::SECURITY_POLICY.to_owned()))
 }
 

@@ -5,13 +5,14 @@ use std::net::SocketAddr;
 
 use trunkline_gateway::WebVisit;
 
-use super::answer::Answer;
 use super::{Api, admit, answer, shown};
 use crate::access::{Principal, Refusal};
+use crate::api::answer::Answer;
 use crate::api::problem::{Kind, Problem};
 use crate::api::request::Asked;
 use crate::api::route::Handler;
 use crate::api::router::{Found, find};
+use crate::api::routes;
 use crate::platform::Platform;
 
 /// What came back.
@@ -20,6 +21,13 @@ pub struct Inside {
     pub status: u16,
     pub body: Vec<u8>,
     pub etag: Option<String>,
+}
+
+impl From<Answer> for Inside {
+    fn from(Answer { status, headers, body }: Answer) -> Self {
+        let etag = headers.into_iter().find(|(name, _)| *name == "ETag").map(|(_, value)| value);
+        Self { status, body, etag }
+    }
 }
 
 impl Api {
@@ -48,7 +56,7 @@ impl Api {
     pub async fn inside(&self, principal: &Principal, visit: &WebVisit) -> Inside {
         let path = visit.path();
         let asked = self.ask_inside(principal, visit).await;
-        asked.unwrap_or_else(|problem| Answer::problem(&problem.instance(path))).inside()
+        asked.unwrap_or_else(|problem| Answer::problem(&problem.instance(path))).into()
     }
 
     async fn ask_inside(&self, principal: &Principal, visit: &WebVisit) -> Result<Answer, Problem> {
@@ -65,6 +73,7 @@ impl Api {
             .map_err(|refusal| Problem::new(Kind::Forbidden, refusal.to_string()))?;
         answer(&Asked {
             platform: &self.platform,
+            routes: routes::TABLES,
             route,
             params: &params,
             visit,

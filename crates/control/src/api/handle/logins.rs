@@ -5,8 +5,8 @@ use sha2::{Digest as _, Sha256};
 use trunkline_gateway::WebVisit;
 use trunkline_http::encode;
 
-use super::answer::Answer;
 use crate::access::Action;
+use crate::api::answer::Answer;
 use crate::api::parameters::SERVER_ID;
 use crate::api::problem::{Kind, Problem};
 use crate::api::request::Asked;

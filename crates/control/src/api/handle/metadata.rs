@@ -1,8 +1,8 @@
 //! The metadata of `/mcp` as a protected resource (RFC 9728): where clients learn who issues tokens.
 //! Whoever asks may have it.
 
-use super::answer::Answer;
 use crate::access::Resource;
+use crate::api::answer::Answer;
 use crate::api::problem::{Kind, Problem};
 use crate::platform::Platform;
 

@@ -2,44 +2,32 @@
 //! known before anything is looked at.
 
 mod admit;
-mod answer;
 mod events;
-mod figures;
+pub(super) mod figures;
 mod inside;
-mod keys;
-mod logins;
+pub(super) mod keys;
+pub(super) mod logins;
 mod metadata;
-mod search;
-mod secrets;
-mod servers;
-mod skills;
-mod tools;
+pub(super) mod search;
+pub(super) mod secrets;
+pub(super) mod servers;
+pub(super) mod skills;
+pub(super) mod tools;
 
 use std::net::SocketAddr;
 
 use trunkline_gateway::{Attachment, WebReply, WebVisit};
 
-pub(super) use self::answer::Answer;
 pub use self::inside::Inside;
+use super::answer::Answer;
 use super::input::{MOST_ARGUMENTS, MOST_BODY};
 use super::problem::Problem;
 use super::query;
 use super::request::Asked;
-use super::route::{Handler, Route};
+use super::route::Handler;
 use super::router::{Found, find};
+use super::routes;
 use crate::platform::{Platform, now};
-
-/// The routes of all subjects, in the order of the document.
-pub(super) const ROUTES: [&[Route]; 8] = [
-    servers::ROUTES,
-    logins::ROUTES,
-    tools::ROUTES,
-    search::ROUTES,
-    skills::ROUTES,
-    secrets::ROUTES,
-    keys::ROUTES,
-    figures::ROUTES,
-];
 
 #[derive(Debug, Clone)]
 pub struct Api {
@@ -100,7 +88,15 @@ async fn serve(platform: &Platform, visit: WebVisit, reply: WebReply) {
         Err(answer) => return answer.send(reply),
     };
     let address = shown(visit.peer);
-    let asked = Asked { platform, route, params: &params, visit: &visit, principal, address };
+    let asked = Asked {
+        platform,
+        routes: routes::TABLES,
+        route,
+        params: &params,
+        visit: &visit,
+        principal,
+        address,
+    };
     if let Handler::Stream = route.handler {
         return match query::whole(route, visit.query().unwrap_or_default()) {
             Ok(_) => events::stream(&asked, reply).await,

@@ -1,7 +1,7 @@
 //! Looking for tools.
 
-use super::answer::Answer;
 use crate::access::Action;
+use crate::api::answer::Answer;
 use crate::api::input::SearchTools;
 use crate::api::problem::Problem;
 use crate::api::request::Asked;

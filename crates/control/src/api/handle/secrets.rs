@@ -1,7 +1,7 @@
 //! Secrets with names of their own: listed, put, removed.
 
-use super::answer::Answer;
 use crate::access::Action;
+use crate::api::answer::Answer;
 use crate::api::input::PutSecret;
 use crate::api::paging::{self, CURSOR, LIMIT, List};
 use crate::api::problem::{Kind, Problem};

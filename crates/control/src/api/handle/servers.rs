@@ -1,8 +1,8 @@
 //! Servers: registered, listed, changed, removed, connected, disconnected, and how they do.
 
-use super::answer::Answer;
 use super::{figures, tools};
 use crate::access::Action;
+use crate::api::answer::Answer;
 use crate::api::input::{PATCH_REMOTE, PATCH_STDIO, REGISTER, RegisterServer};
 use crate::api::paging::{self, CURSOR, LIMIT, List, cursor};
 use crate::api::parameters::{ETAG, IF_MATCH, IF_NONE_MATCH, NOT_MODIFIED, SERVER_ID};

@@ -1,7 +1,7 @@
 //! Skills: listed, changed, said of tools, and decided on.
 
-use super::answer::Answer;
 use crate::access::Action;
+use crate::api::answer::Answer;
 use crate::api::input::{PutSkill, SetSkills};
 use crate::api::paging::{self, CURSOR, LIMIT, List};
 use crate::api::parameters::{ID, TOOL_ID};

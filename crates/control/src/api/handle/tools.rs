@@ -1,7 +1,7 @@
 //! Tools of all servers: listed, and called.
 
-use super::answer::Answer;
 use crate::access::Action;
+use crate::api::answer::Answer;
 use crate::api::input::{CALL_TOOL, CallTool, MOST_ARGUMENTS};
 use crate::api::paging::{self, CURSOR, LIMIT, List};
 use crate::api::parameters::{ETAG, IF_NONE_MATCH, NOT_MODIFIED, TOOL_ID};
