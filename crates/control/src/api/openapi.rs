@@ -3,7 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::problem::{self, Kind, Problem};
-use super::route::{Access, Body, Content, Parameter, Place, Response, Route, RouteTables};
+use super::route::{
+    Access, Body, Content, Parameter, ParameterLocation, Response, Route, RouteTables,
+};
 use super::schema::{Schema, components, example, json_schema};
 use super::view::PROBLEM;
 
@@ -101,11 +103,11 @@ fn operation(route: &Route) -> Value {
 }
 
 fn parameter(parameter: &Parameter) -> Value {
-    let place = parameter.place.as_str();
+    let location = parameter.location.as_str();
     json!({
         "name": parameter.name,
-        "in": place,
-        "required": parameter.place == Place::Path,
+        "in": location,
+        "required": parameter.location == ParameterLocation::Path,
         "description": parameter.doc,
         "schema": json_schema(&parameter.schema),
     })

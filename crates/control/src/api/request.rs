@@ -17,7 +17,7 @@ pub(in crate::api) struct Asked<'a> {
     /// For those that describe all of them.
     pub(in crate::api) routes: RouteTables,
     pub(in crate::api) route: &'static Route,
-    pub(in crate::api) params: &'a Params,
+    pub(in crate::api) params: &'a PathParams,
     pub(in crate::api) visit: &'a WebVisit,
     pub(in crate::api) principal: Principal,
     pub(in crate::api) address: String,
@@ -25,9 +25,9 @@ pub(in crate::api) struct Asked<'a> {
 
 /// The segments that stood where the path has names, decoded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Params(pub(in crate::api) Vec<(&'static str, String)>);
+pub struct PathParams(pub(in crate::api) Vec<(&'static str, String)>);
 
-impl Params {
+impl PathParams {
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }

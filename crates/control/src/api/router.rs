@@ -6,15 +6,15 @@ use trunkline_catalog::config::letters_apart;
 use trunkline_http::decode;
 
 use super::problem::{Kind, Problem};
-use super::request::Params;
+use super::request::PathParams;
 use super::route::{Method, Route};
 use super::routes;
 
 #[derive(Debug)]
-pub enum Found {
+pub enum RouteMatch {
     Route {
         route: &'static Route,
-        params: Params,
+        params: PathParams,
         /// Only the head of the answer is wanted.
         head: bool,
     },
@@ -27,8 +27,8 @@ pub enum Found {
     },
 }
 
-impl Found {
-    /// What to tell whoever asked for something that is not there, with the `Allow` header.
+impl RouteMatch {
+    /// The problem of a request that matches no route, with the `Allow` header.
     pub fn problem(&self) -> Option<(Problem, Option<&str>)> {
         match self {
             Self::Route { .. } | Self::Options(_) => None,
@@ -49,31 +49,31 @@ impl Found {
 }
 
 /// `path` is the request's, without the query.
-pub fn find(method: &str, path: &str) -> Found {
+pub fn find(method: &str, path: &str) -> RouteMatch {
     let mut matching: Vec<_> =
         routes::all().filter_map(|route| Some((route, fit(route.path, path)?))).collect();
     // What is spelt out is meant: `/skills/suggestions` is not the skill of that id.
     let fewest = matching.iter().map(|(_, params)| params.0.len()).min();
     matching.retain(|(_, params)| Some(params.0.len()) == fewest);
     if matching.is_empty() {
-        return Found::NoSuchPath { nearest: nearest(path) };
+        return RouteMatch::NoSuchPath { nearest: nearest(path) };
     }
     if method == "OPTIONS" {
-        return Found::Options(allowed(&matching));
+        return RouteMatch::Options(allowed(&matching));
     }
     let wanted = if method == "HEAD" { Method::Get.as_str() } else { method };
     let way = matching.iter().find(|(route, _)| route.method.as_str() == wanted);
     match way {
         Some((route, params)) => {
-            Found::Route { route, params: params.clone(), head: method == "HEAD" }
+            RouteMatch::Route { route, params: params.clone(), head: method == "HEAD" }
         }
-        None => Found::WrongMethod(allowed(&matching)),
+        None => RouteMatch::WrongMethod(allowed(&matching)),
     }
 }
 
 /// The parameters, if the path has the template's form.
-fn fit(template: &'static str, path: &str) -> Option<Params> {
-    let mut params = Params::default();
+fn fit(template: &'static str, path: &str) -> Option<PathParams> {
+    let mut params = PathParams::default();
     let mut segments = path.split('/');
     for part in template.split('/') {
         let segment = segments.next()?;
@@ -98,7 +98,7 @@ fn value(segment: &str) -> Option<Cow<'_, str>> {
     (!value.contains(char::is_control)).then_some(value)
 }
 
-fn allowed(matching: &[(&Route, Params)]) -> String {
+fn allowed(matching: &[(&Route, PathParams)]) -> String {
     let mut methods = Vec::new();
     for (route, _) in matching {
         methods.push(route.method.as_str());
@@ -148,15 +148,15 @@ mod tests {
 
     fn told(method: &str, path: &str) -> String {
         match find(method, path) {
-            Found::Route { route, params, head } => {
+            RouteMatch::Route { route, params, head } => {
                 let id = route.id;
                 let head = if head { " head" } else { "" };
                 let params = params.get("id").map(|id| format!(" {id}")).unwrap_or_default();
                 format!("{id}{params}{head}")
             }
-            Found::Options(allowed) => format!("options {allowed}"),
-            Found::WrongMethod(allowed) => format!("wrong {allowed}"),
-            Found::NoSuchPath { nearest } => format!("none {}", nearest.unwrap_or("-")),
+            RouteMatch::Options(allowed) => format!("options {allowed}"),
+            RouteMatch::WrongMethod(allowed) => format!("wrong {allowed}"),
+            RouteMatch::NoSuchPath { nearest } => format!("none {}", nearest.unwrap_or("-")),
         }
     }
 
@@ -248,7 +248,7 @@ mod tests {
         fn any_id_comes_back_as_it_was(id in "[^\\p{Cc}]{1,40}") {
             let path = format!("/api/v1/aggregator/servers/{}/tools", trunkline_http::encode(&id));
             match find("GET", &path) {
-                Found::Route { route, params, .. } => {
+                RouteMatch::Route { route, params, .. } => {
                     prop_assert_eq!(route.id, "listServerTools");
                     prop_assert_eq!(params.get("id"), Some(id.as_str()));
                 }

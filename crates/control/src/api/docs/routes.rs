@@ -71,10 +71,10 @@ fn parameters(parameters: &[Parameter], out: &mut String) {
     out.push_str("<table><thead><tr><th>Parameter</th><th>In</th><th>Is</th><th>Means</th>");
     out.push_str("</tr></thead><tbody>\n");
     for parameter in parameters {
-        let place = parameter.place.as_str();
+        let location = parameter.location.as_str();
         let _ = writeln!(
             out,
-            "<tr><td><code>{}</code></td><td>{place}</td><td>{}</td><td>{}</td></tr>",
+            "<tr><td><code>{}</code></td><td>{location}</td><td>{}</td><td>{}</td></tr>",
             escape(parameter.name),
             schemas::words(&json_schema(&parameter.schema)),
             inline(parameter.doc),

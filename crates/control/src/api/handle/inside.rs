@@ -1,5 +1,5 @@
-//! The API asked from inside this process, for somebody who has been let in already: the same routes,
-//! decisions, masks and records as over the network. The dashboard is made of it.
+//! The API for callers in this process: the dashboard. Requests take the same routes, access decisions,
+//! masks and audit records as over the network.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use crate::api::answer::Answer;
 use crate::api::problem::{Kind, Problem};
 use crate::api::request::Asked;
 use crate::api::route::Handler;
-use crate::api::router::{Found, find};
+use crate::api::router::{RouteMatch, find};
 use crate::api::routes;
 use crate::platform::Platform;
 
@@ -45,14 +45,14 @@ impl Api {
         decided.inspect_err(|refusal| self.platform.stranger(*refusal, peer.ip()))
     }
 
-    /// Is whoever was let in by this still to be?
+    /// Is the credential of this principal still valid?
     pub fn still_knows(&self, principal: &Principal) -> bool {
         let is_over = principal.good_until().is_some_and(|end| end <= super::seconds());
         let keys = self.platform.keys();
         !is_over && keys.is_good(principal.credential(), crate::platform::now())
     }
 
-    /// Asks for this in the name of somebody. What has no end cannot be asked for this way.
+    /// Makes a request as this principal. Event streams are refused: they have no end.
     pub async fn inside(&self, principal: &Principal, visit: &WebVisit) -> Inside {
         let path = visit.path();
         let asked = self.ask_inside(principal, visit).await;
@@ -60,7 +60,7 @@ impl Api {
     }
 
     async fn ask_inside(&self, principal: &Principal, visit: &WebVisit) -> Result<Answer, Problem> {
-        let Found::Route { route, params, .. } = find(&visit.method, visit.path()) else {
+        let RouteMatch::Route { route, params, .. } = find(&visit.method, visit.path()) else {
             return Err(Problem::new(Kind::NoSuchPath, "there is nothing at this path"));
         };
         if let Handler::Stream = route.handler {

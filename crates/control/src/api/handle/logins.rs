@@ -92,7 +92,7 @@ async fn came_back(platform: &Platform, query: &str) -> Answer {
     }
 }
 
-/// The address of this page holds a code: the browser tells nobody where it was when it follows the link.
+/// The address of this page holds the code: `no-referrer` keeps it from the page that the link leads to.
 fn page(status: u16, title: &str, words: &str, (place, back): (&str, &str)) -> Answer {
     let [title, words, place, back] = [title, words, place, back].map(escaped);
     let body = format!(

@@ -1,5 +1,5 @@
 //! The metadata of `/mcp` as a protected resource (RFC 9728): where clients learn who issues tokens.
-//! Whoever asks may have it.
+//! It needs no token.
 
 use crate::access::Resource;
 use crate::api::answer::Answer;

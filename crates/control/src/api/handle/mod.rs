@@ -1,5 +1,5 @@
-//! `Api`: requests under `/api/v1`, `/metrics` and for metadata, from the listener to the platform and back. Who asks is
-//! known before anything is looked at.
+//! `Api`: answers requests for `/api/v1`, `/metrics` and OAuth metadata. It checks the token before it
+//! looks at anything else of a request.
 
 mod admit;
 mod events;
@@ -25,7 +25,7 @@ use super::problem::Problem;
 use super::query;
 use super::request::Asked;
 use super::route::Handler;
-use super::router::{Found, find};
+use super::router::{RouteMatch, find};
 use super::routes;
 use crate::platform::{Platform, now};
 
@@ -68,8 +68,8 @@ async fn serve(platform: &Platform, visit: WebVisit, reply: WebReply) {
     }
     let found = find(&visit.method, &path);
     let (route, params) = match found {
-        Found::Route { route, params, .. } => (route, params),
-        Found::Options(allowed) => {
+        RouteMatch::Route { route, params, .. } => (route, params),
+        RouteMatch::Options(allowed) => {
             return Answer::empty(204).header("Allow", allowed).send(reply);
         }
         missing => {
@@ -107,8 +107,7 @@ async fn serve(platform: &Platform, visit: WebVisit, reply: WebReply) {
     answer.unwrap_or_else(|problem| Answer::problem(&problem.instance(&path))).send(reply);
 }
 
-/// What somebody wanted to change and could not is written down: names that are taken, requests with
-/// mistakes.
+/// Records changes that fail because of the request: a name that is taken, a body with mistakes.
 async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let answered = dispatch(asked).await;
     if let (Err(problem), Some(action)) = (&answered, asked.route.audit_action())

@@ -71,7 +71,7 @@ pub(in crate::api) const ROUTES: &[Route] = &[
         Access::Needs(Action::EditSkills),
         Handler::Async(|asked| Box::pin(delete(asked))),
     )
-    .about(TAG, "Remove a skill", "No tool has it any more, whoever gave it to them.")
+    .about(TAG, "Remove a skill", "It is taken from all tools, also where a person has set it.")
     .parameters(&[SKILL_ID])
     .answers(&[Response::empty(204, "It is gone.")])
     .fails(&[Kind::NoSuchSkill, Kind::StoreUnavailable, Kind::StoreFull])

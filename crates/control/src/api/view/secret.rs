@@ -19,19 +19,19 @@ answer! {
         #[hidden] pub used_by: Option<&'a [User]>,
         /// The servers that refer to it; null while the store is locked.
         #[example = [{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10","name":"github-mcp"}]]
-        used_by: Option<Vec<SecretUser<'_>>> = |it| it.used_by.map(SecretUser::all),
+        used_by: Option<Vec<SecretUserView<'_>>> = |it| it.used_by.map(SecretUserView::all),
     }
 }
 
 answer! {
     /// A server that refers to a secret.
-    pub struct SecretUser<'a> as "SecretUser" {
+    pub struct SecretUserView<'a> as "SecretUser" {
         #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"] pub id: &'a str,
         #[example = "github-mcp"] pub name: &'a str,
     }
 }
 
-impl<'a> SecretUser<'a> {
+impl<'a> SecretUserView<'a> {
     fn all(users: &'a [User]) -> Vec<Self> {
         users.iter().map(|user| Self { id: &user.id, name: &user.name }).collect()
     }
