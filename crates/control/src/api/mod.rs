@@ -1,5 +1,6 @@
 //! The REST API: one table of routes, and everything made from it.
 
+mod answer;
 pub mod docs;
 pub mod etag;
 pub mod handle;

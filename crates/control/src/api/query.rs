@@ -5,7 +5,7 @@ use trunkline_http::decode_value;
 
 use super::fault::Fault;
 use super::problem::Problem;
-use super::route::{Parameter, Place, Route};
+use super::route::{Parameter, ParameterLocation, Route};
 use super::schema::{Schema, nearest};
 
 /// What was asked for, already checked.
@@ -42,7 +42,7 @@ pub fn read(known: &'static [Parameter], raw: &str, faults: &mut Vec<Fault>) -> 
             faults.push(Fault::parameter(&escaped(name), "is not percent-encoded UTF-8"));
             continue;
         };
-        let mut in_query = known.iter().filter(|known| known.place == Place::Query);
+        let mut in_query = known.iter().filter(|known| known.location == ParameterLocation::Query);
         let Some(parameter) = in_query.find(|known| known.name == name) else {
             faults.push(unknown(&name, known));
             continue;
@@ -61,7 +61,8 @@ pub fn read(known: &'static [Parameter], raw: &str, faults: &mut Vec<Fault>) -> 
 fn unknown(name: &str, known: &'static [Parameter]) -> Fault {
     let shown = escaped(name);
     let fault = Fault::parameter(&shown, "is unknown");
-    let names = || known.iter().filter(|k| k.place == Place::Query).map(|known| known.name);
+    let names =
+        || known.iter().filter(|k| k.location == ParameterLocation::Query).map(|known| known.name);
     match nearest(name, names()) {
         Some(guess) => fault.hint(format!("did you mean `{guess}`?")),
         None if names().next().is_none() => fault.hint("this path takes no parameters"),
@@ -109,32 +110,12 @@ mod tests {
 
     static STATUS: EnumValues = EnumValues { known: &["ok", "error"], case: Case::Sensitive };
     const KNOWN: &[Parameter] = &[
-        Parameter {
-            name: "server",
-            place: Place::Query,
-            schema: text(1, 10, TextFormat::Line),
-            doc: "",
-        },
-        Parameter {
-            name: "since",
-            place: Place::Query,
-            schema: text(1, 40, TextFormat::Time),
-            doc: "",
-        },
-        Parameter { name: "status", place: Place::Query, schema: Schema::Enum(&STATUS), doc: "" },
-        Parameter { name: "deep", place: Place::Query, schema: Schema::Bool, doc: "" },
-        Parameter {
-            name: "limit",
-            place: Place::Query,
-            schema: Schema::Integer { least: 1, most: 9 },
-            doc: "",
-        },
-        Parameter {
-            name: "id",
-            place: Place::Path,
-            schema: text(1, 10, TextFormat::Line),
-            doc: "",
-        },
+        Parameter::query("server", text(1, 10, TextFormat::Line), ""),
+        Parameter::query("since", text(1, 40, TextFormat::Time), ""),
+        Parameter::query("status", Schema::Enum(&STATUS), ""),
+        Parameter::query("deep", Schema::Bool, ""),
+        Parameter::query("limit", Schema::Integer { least: 1, most: 9 }, ""),
+        Parameter::path("id", text(1, 10, TextFormat::Line), ""),
     ];
 
     fn asked(raw: &str) -> (Query, String) {

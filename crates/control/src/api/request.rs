@@ -2,24 +2,35 @@
 
 use trunkline_gateway::WebRequest;
 
+use super::answer::ApiResponse;
 use super::etag;
-use super::handle::ApiResponse;
 use super::input::Declared;
 use super::problem::Problem;
 use super::query;
-use super::route::Route;
-use super::router::Params;
+use super::route::{Route, RouteTables};
 use crate::access::Principal;
 use crate::keys::Actor;
 use crate::services::{ControlPlane, Precondition};
 
 pub(in crate::api) struct ApiRequest<'a> {
     pub(in crate::api) plane: &'a ControlPlane,
+    /// For those that describe all of them.
+    pub(in crate::api) routes: RouteTables,
     pub(in crate::api) route: &'static Route,
-    pub(in crate::api) params: &'a Params,
+    pub(in crate::api) params: &'a PathParams,
     pub(in crate::api) visit: &'a WebRequest,
     pub(in crate::api) principal: Principal,
     pub(in crate::api) address: String,
+}
+
+/// The segments that stood where the path has names, decoded.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PathParams(pub(in crate::api) Vec<(&'static str, String)>);
+
+impl PathParams {
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+    }
 }
 
 impl ApiRequest<'_> {

@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use serde_json::Value;
 
-use super::handle::ApiResponse;
+use super::answer::ApiResponse;
 use super::input::MOST_BODY;
 use super::problem::{Kind, Problem};
 use super::request::ApiRequest;
@@ -120,14 +120,20 @@ impl Route {
         Kind::ALL.into_iter().filter(|kind| kinds.contains(kind)).collect()
     }
 
-    pub fn parameters_in(&self, place: Place) -> impl Iterator<Item = &'static Parameter> {
-        self.parameters.iter().filter(move |parameter| parameter.place == place)
+    pub fn parameters_in(
+        &self,
+        location: ParameterLocation,
+    ) -> impl Iterator<Item = &'static Parameter> {
+        self.parameters.iter().filter(move |parameter| parameter.location == location)
     }
 }
 
+/// The routes by subject.
+pub type RouteTables = &'static [&'static [Route]];
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Whoever reaches the port.
+    /// Any client that reaches the port, without a token.
     Open,
     Needs(Action),
 }
@@ -170,20 +176,20 @@ impl Method {
 #[derive(Debug, Clone, Copy)]
 pub struct Parameter {
     pub name: &'static str,
-    pub place: Place,
+    pub location: ParameterLocation,
     pub schema: Schema,
     pub doc: &'static str,
 }
 
 /// Those in the path are required, the others are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ParameterLocation {
     Path,
     Query,
     Header,
 }
 
-impl Place {
+impl ParameterLocation {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Path => "path",
@@ -199,7 +205,7 @@ impl Parameter {
         schema: Schema,
         doc: &'static str,
     ) -> Self {
-        Self { name, place: Place::Path, schema, doc }
+        Self { name, location: ParameterLocation::Path, schema, doc }
     }
 
     pub(in crate::api) const fn query(
@@ -207,7 +213,7 @@ impl Parameter {
         schema: Schema,
         doc: &'static str,
     ) -> Self {
-        Self { name, place: Place::Query, schema, doc }
+        Self { name, location: ParameterLocation::Query, schema, doc }
     }
 
     pub(in crate::api) const fn header(
@@ -215,7 +221,7 @@ impl Parameter {
         schema: Schema,
         doc: &'static str,
     ) -> Self {
-        Self { name, place: Place::Header, schema, doc }
+        Self { name, location: ParameterLocation::Header, schema, doc }
     }
 }
 

@@ -6,6 +6,7 @@ use trunkline_catalog::config::letters_apart;
 use trunkline_http::decode;
 
 use super::problem::{Kind, Problem};
+use super::request::PathParams;
 use super::route::{Method, Route};
 use super::routes;
 
@@ -13,7 +14,7 @@ use super::routes;
 pub enum RouteMatch {
     Route {
         route: &'static Route,
-        params: Params,
+        params: PathParams,
         /// Only the head of the answer is wanted.
         head: bool,
     },
@@ -27,7 +28,7 @@ pub enum RouteMatch {
 }
 
 impl RouteMatch {
-    /// What to tell whoever asked for something that is not there, with the `Allow` header.
+    /// The problem of a request that matches no route, with the `Allow` header.
     pub fn problem(&self) -> Option<(Problem, Option<&str>)> {
         match self {
             Self::Route { .. } | Self::Options(_) => None,
@@ -44,16 +45,6 @@ impl RouteMatch {
                 Some((problem, None))
             }
         }
-    }
-}
-
-/// The segments that stood where the path has names, decoded.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Params(Vec<(&'static str, String)>);
-
-impl Params {
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
     }
 }
 
@@ -81,8 +72,8 @@ pub fn find(method: &str, path: &str) -> RouteMatch {
 }
 
 /// The parameters, if the path has the template's form.
-fn fit(template: &'static str, path: &str) -> Option<Params> {
-    let mut params = Params::default();
+fn fit(template: &'static str, path: &str) -> Option<PathParams> {
+    let mut params = PathParams::default();
     let mut segments = path.split('/');
     for part in template.split('/') {
         let segment = segments.next()?;
@@ -107,7 +98,7 @@ fn value(segment: &str) -> Option<Cow<'_, str>> {
     (!value.contains(char::is_control)).then_some(value)
 }
 
-fn allowed(matching: &[(&Route, Params)]) -> String {
+fn allowed(matching: &[(&Route, PathParams)]) -> String {
     let mut methods = Vec::new();
     for (route, _) in matching {
         methods.push(route.method.as_str());

@@ -2,7 +2,7 @@
 
 mod html;
 mod routes;
-mod shapes;
+mod schemas;
 
 use std::fmt::Write as _;
 
@@ -10,6 +10,7 @@ use html::{escape, inline};
 
 use super::openapi;
 use super::problem::Kind;
+use super::route::RouteTables;
 use crate::access::Role;
 
 /// What the page needs and nothing more.
@@ -20,16 +21,16 @@ pub const SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; base-ur
 pub const STYLE: &str = include_str!("style.css");
 
 /// The body of `GET /api/v1/docs`.
-pub fn page() -> String {
+pub fn page(tables: RouteTables) -> String {
     let mut out = String::with_capacity(128 * 1024);
     out.push_str(OPENING);
     out.push_str("<nav aria-label=\"Contents\"><ul>\n");
-    routes::contents(&mut out);
-    out.push_str("<li><a href=\"#shapes\">Shapes</a></li>");
+    routes::contents(tables, &mut out);
+    out.push_str("<li><a href=\"#schemas\">Schemas</a></li>");
     out.push_str("<li><a href=\"#problems\">Problems</a></li></ul></nav>\n<main>\n");
     introduction(&mut out);
-    routes::sections(&mut out);
-    shapes::section(&openapi::schemas(), &mut out);
+    routes::sections(tables, &mut out);
+    schemas::section(&openapi::schemas(tables), &mut out);
     problems(&mut out);
     out.push_str("</main>\n</body>\n</html>\n");
     out
@@ -101,8 +102,8 @@ mod tests {
     }
 
     #[test]
-    fn every_route_shape_and_problem_is_on_the_page() {
-        let page = page();
+    fn every_route_schema_and_problem_is_on_the_page() {
+        let page = page(table::TABLES);
         for route in table::all() {
             assert!(page.contains(&format!("<section id=\"{}\"", route.id)));
             assert!(page.contains(&*escape(route.path)), "{}", route.path);
@@ -110,14 +111,14 @@ mod tests {
         for kind in Kind::ALL {
             assert!(page.contains(&format!("id=\"problem-{}\"", kind.facts().name)));
         }
-        for name in openapi::schemas().keys() {
-            assert!(page.contains(&format!("id=\"shape-{name}\"")), "{name}");
+        for name in openapi::schemas(table::TABLES).keys() {
+            assert!(page.contains(&format!("id=\"schema-{name}\"")), "{name}");
         }
     }
 
     #[test]
     fn links_lead_somewhere_and_places_have_one_name() {
-        let page = page();
+        let page = page(table::TABLES);
         let ids = attributes(&page, "id");
         let unique: HashSet<_> = ids.iter().copied().collect();
         assert_eq!(unique.len(), ids.len());
@@ -129,7 +130,7 @@ mod tests {
 
     #[test]
     fn nothing_comes_from_elsewhere_and_nothing_runs() {
-        let page = page();
+        let page = page(table::TABLES);
         for foreign in
             ["<script", "<style", " style=", " onclick", "javascript:", "<img", "<iframe"]
         {
@@ -140,7 +141,7 @@ mod tests {
 
     #[test]
     fn every_element_is_closed() {
-        let page = page();
+        let page = page(table::TABLES);
         let body = page.split_once("<body>").unwrap().1;
         let mut open = Vec::new();
         for tag in body.split('<').skip(1).filter_map(|rest| rest.split_once('>')).map(|(t, _)| t) {
@@ -155,6 +156,6 @@ mod tests {
 
     #[test]
     fn the_page_is_the_same_each_time() {
-        assert_eq!(page(), page());
+        assert_eq!(page(table::TABLES), page(table::TABLES));
     }
 }

@@ -3,15 +3,14 @@
 use std::fmt::Write as _;
 
 use super::html::{escape, inline};
-use super::shapes;
+use super::schemas;
 use crate::api::problem::Kind;
-use crate::api::route::{Access, Content, Method, Parameter, Response, Route};
-use crate::api::routes;
+use crate::api::route::{Access, Content, Method, Parameter, Response, Route, RouteTables};
 use crate::api::schema::{example, json_schema};
 
 /// Items of a list.
-pub(super) fn contents(out: &mut String) {
-    let all: Vec<_> = routes::all().collect();
+pub(super) fn contents(routes: RouteTables, out: &mut String) {
+    let all: Vec<_> = routes.iter().copied().flatten().collect();
     for group in all.chunk_by(|one, other| one.tag == other.tag) {
         let tag = group.first().map(|route| route.tag).unwrap_or_default();
         let _ = write!(out, "<li>{}<ul>", escape(tag));
@@ -23,9 +22,9 @@ pub(super) fn contents(out: &mut String) {
     }
 }
 
-pub(super) fn sections(out: &mut String) {
+pub(super) fn sections(routes: RouteTables, out: &mut String) {
     let mut tag = "";
-    for route in routes::all() {
+    for route in routes.iter().copied().flatten() {
         if route.tag != tag {
             tag = route.tag;
             let _ = writeln!(out, "<h2>{}</h2>", escape(tag));
@@ -53,7 +52,7 @@ fn section(route: &Route, out: &mut String) {
     }
     parameters(route.parameters, out);
     if let Some(body) = &route.body {
-        let schema = shapes::words(&json_schema(&body.schema));
+        let schema = schemas::words(&json_schema(&body.schema));
         let _ = writeln!(out, "<h4>Body</h4>\n<p>{schema}</p>");
     }
     let _ = writeln!(out, "<pre><code>{}</code></pre>", escape(&curl(route)));
@@ -72,12 +71,12 @@ fn parameters(parameters: &[Parameter], out: &mut String) {
     out.push_str("<table><thead><tr><th>Parameter</th><th>In</th><th>Is</th><th>Means</th>");
     out.push_str("</tr></thead><tbody>\n");
     for parameter in parameters {
-        let place = parameter.place.as_str();
+        let location = parameter.location.as_str();
         let _ = writeln!(
             out,
-            "<tr><td><code>{}</code></td><td>{place}</td><td>{}</td><td>{}</td></tr>",
+            "<tr><td><code>{}</code></td><td>{location}</td><td>{}</td><td>{}</td></tr>",
             escape(parameter.name),
-            shapes::words(&json_schema(&parameter.schema)),
+            schemas::words(&json_schema(&parameter.schema)),
             inline(parameter.doc),
         );
     }
@@ -94,7 +93,7 @@ fn answer(answer: &Response, out: &mut String) {
             let _ = writeln!(out, "<p><b>{status}</b> {doc} <code>{media_type}</code></p>");
         }
         Content::Json(schema) => {
-            let words = shapes::words(&json_schema(schema));
+            let words = schemas::words(&json_schema(schema));
             let _ = writeln!(out, "<p><b>{status}</b> {doc} {words}</p>");
             let example = format!("{:#}", answer.example(schema));
             let _ = writeln!(out, "<pre><code>{}</code></pre>", escape(&example));
@@ -136,6 +135,7 @@ fn curl(route: &Route) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::routes;
 
     fn of(id: &str) -> String {
         curl(routes::all().find(|route| route.id == id).unwrap())

@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 
 use trunkline_gateway::WebRequest;
 
-use super::answer::ApiResponse;
 use super::seconds;
 use crate::access::{Action, Credential, Principal, Refusal, bearer_of, challenge, decide};
+use crate::api::answer::ApiResponse;
 use crate::api::problem::{Kind, Problem};
+use crate::api::request::PathParams;
 use crate::api::route::{Access, Method, Route};
-use crate::api::router::Params;
 use crate::clock::now;
 use crate::issuer::IssuerKeys;
 use crate::keys::Actor;
@@ -18,7 +18,7 @@ use crate::services::ControlPlane;
 pub(super) async fn admitted(
     plane: &ControlPlane,
     route: &Route,
-    params: &Params,
+    params: &PathParams,
     visit: &WebRequest,
 ) -> Result<Principal, ApiResponse> {
     let decided = match shown(visit) {
@@ -53,10 +53,10 @@ pub(super) async fn recognised(
     decided
 }
 
-/// May somebody who is known ask for this? Who tries to change what they may not is written down.
+/// May this principal use this route? A refused change is recorded in the audit log.
 pub(super) fn allowed(
     plane: &ControlPlane,
-    (route, params): (&Route, &Params),
+    (route, params): (&Route, &PathParams),
     principal: &Principal,
     peer: SocketAddr,
 ) -> Result<(), Refusal> {
@@ -83,7 +83,7 @@ pub(super) fn allowed(
 }
 
 /// The id or name of the server that a route is about, if its path names one.
-pub(super) fn server_in<'p>(route: &Route, params: &'p Params) -> Option<&'p str> {
+pub(super) fn server_in<'p>(route: &Route, params: &'p PathParams) -> Option<&'p str> {
     params.get("id").filter(|_| route.path.starts_with(ONE_SERVER))
 }
 
@@ -92,7 +92,7 @@ const ONE_SERVER: &str = "/api/v1/aggregator/servers/{id}";
 fn needed(route: &Route) -> Action {
     match route.access {
         Access::Needs(action) => action,
-        // Those are the gateway's own; whoever comes here has mistaken them.
+        // The gateway answers these before a request comes here.
         Access::Open => Action::ReadSelf,
     }
 }

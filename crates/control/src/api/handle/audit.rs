@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use trunkline_store::{AuditFilter, AuditRecord, Store, StoreError, TextMatch};
 
-use super::answer::ApiResponse;
+use crate::api::answer::ApiResponse;
 use crate::api::paging::{self, List, Page, cursor};
 use crate::api::problem::Problem;
 use crate::api::query::Query;

@@ -1,6 +1,6 @@
 //! What the platform says about itself: figures, clients, settings, metrics, its API, whether it is up.
-use super::answer::ApiResponse;
 use crate::access::Action;
+use crate::api::answer::ApiResponse;
 use crate::api::problem::Problem;
 use crate::api::request::ApiRequest;
 use crate::api::route::{Access, Handler, Method, Parameter, Response, Route};
@@ -155,12 +155,13 @@ fn metrics_text(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
 
 fn open_api(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    Ok(asked.cached(ApiResponse::json_bytes(200, openapi::document())))
+    Ok(asked.cached(ApiResponse::json_bytes(200, openapi::document(asked.routes))))
 }
 
 fn docs_page(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     asked.no_query()?;
-    let page = ApiResponse::text(200, "text/html; charset=utf-8", docs::page().into_bytes());
+    let page =
+        ApiResponse::text(200, "text/html; charset=utf-8", docs::page(asked.routes).into_bytes());
     Ok(page.header("Content-Security-Policy", docs::SECURITY_POLICY.to_owned()))
 }
 

@@ -1,17 +1,18 @@
-//! The API asked from inside this process, for somebody who has been let in already: the same routes,
-//! decisions, masks and records as over the network. The dashboard is made of it.
+//! The API for callers in this process: the dashboard. Requests take the same routes, access decisions,
+//! masks and audit records as over the network.
 
 use std::net::SocketAddr;
 
 use trunkline_gateway::WebRequest;
 
-use super::answer::ApiResponse;
 use super::{Api, admit, answer, shown};
 use crate::access::{Principal, Refusal};
+use crate::api::answer::ApiResponse;
 use crate::api::problem::{Kind, Problem};
 use crate::api::request::ApiRequest;
 use crate::api::route::Handler;
 use crate::api::router::{RouteMatch, find};
+use crate::api::routes;
 use crate::services::ControlPlane;
 
 /// What came back.
@@ -20,6 +21,13 @@ pub struct Inside {
     pub status: u16,
     pub body: Vec<u8>,
     pub etag: Option<String>,
+}
+
+impl From<ApiResponse> for Inside {
+    fn from(ApiResponse { status, headers, body }: ApiResponse) -> Self {
+        let etag = headers.into_iter().find(|(name, _)| *name == "ETag").map(|(_, value)| value);
+        Self { status, body, etag }
+    }
 }
 
 impl Api {
@@ -37,18 +45,18 @@ impl Api {
         decided.inspect_err(|refusal| self.plane.reject(*refusal, peer.ip()))
     }
 
-    /// Is whoever was let in by this still to be?
+    /// Is the credential of this principal still valid?
     pub fn still_knows(&self, principal: &Principal) -> bool {
         let is_over = principal.good_until().is_some_and(|end| end <= super::seconds());
         let keys = self.plane.keys();
         !is_over && keys.is_good(principal.credential(), crate::clock::now())
     }
 
-    /// Asks for this in the name of somebody. What has no end cannot be asked for this way.
+    /// Makes a request as this principal. Event streams are refused: they have no end.
     pub async fn inside(&self, principal: &Principal, visit: &WebRequest) -> Inside {
         let path = visit.path();
         let asked = self.ask_inside(principal, visit).await;
-        asked.unwrap_or_else(|problem| ApiResponse::problem(&problem.instance(path))).inside()
+        asked.unwrap_or_else(|problem| ApiResponse::problem(&problem.instance(path))).into()
     }
 
     async fn ask_inside(
@@ -69,6 +77,7 @@ impl Api {
             .map_err(|refusal| Problem::new(Kind::Forbidden, refusal.to_string()))?;
         answer(&ApiRequest {
             plane: &self.plane,
+            routes: routes::TABLES,
             route,
             params: &params,
             visit,

@@ -1,8 +1,8 @@
 //! Keys, who asks, and the audit log.
-use super::answer::ApiResponse;
 use super::audit;
 use crate::access::{Action, Credential, Grants};
 use crate::api::PREFIX;
+use crate::api::answer::ApiResponse;
 use crate::api::fault::{Fault, Pointer};
 use crate::api::input::NewKey;
 use crate::api::paging::{self, CURSOR, LIMIT, List, cursor};

@@ -1,7 +1,7 @@
 //! Logins: begun and ended over REST; and what browsers and authorization servers ask for meanwhile,
 //! who come without a token. What a browser brings is bound by its `state`, which is good once.
-use super::answer::ApiResponse;
 use crate::access::Action;
+use crate::api::answer::ApiResponse;
 use crate::api::parameters::SERVER_ID;
 use crate::api::problem::{Kind, Problem};
 use crate::api::render;
@@ -96,7 +96,7 @@ async fn came_back(plane: &ControlPlane, query: &str) -> ApiResponse {
     }
 }
 
-/// The address of this page holds a code: the browser tells nobody where it was when it follows the link.
+/// The address of this page holds the code: `no-referrer` keeps it from the page that the link leads to.
 fn page(status: u16, title: &str, words: &str, (place, back): (&str, &str)) -> ApiResponse {
     let [title, words, place, back] = [title, words, place, back].map(escaped);
     let body = format!(

@@ -1,8 +1,8 @@
 //! The metadata of `/mcp` as a protected resource (RFC 9728): where clients learn who issues tokens.
-//! Whoever asks may have it.
+//! It needs no token.
 
-use super::answer::ApiResponse;
 use crate::access::Resource;
+use crate::api::answer::ApiResponse;
 use crate::api::problem::{Kind, Problem};
 use crate::services::ControlPlane;
 

@@ -1,47 +1,35 @@
-//! `Api`: requests under `/api/v1`, `/metrics` and for metadata, from the listener to the plane and back. Who asks is
-//! known before anything is looked at.
+//! `Api`: answers requests for `/api/v1`, `/metrics` and OAuth metadata. It checks the token before it
+//! looks at anything else of a request.
 
 mod admit;
-mod answer;
 mod audit;
 mod events;
-mod figures;
+pub(super) mod figures;
 mod inside;
-mod keys;
-mod logins;
+pub(super) mod keys;
+pub(super) mod logins;
 mod metadata;
-mod search;
-mod secrets;
-mod servers;
-mod skills;
-mod tools;
+pub(super) mod search;
+pub(super) mod secrets;
+pub(super) mod servers;
+pub(super) mod skills;
+pub(super) mod tools;
 
 use std::net::SocketAddr;
 
 use trunkline_gateway::{Attachment, WebReply, WebRequest};
 
-pub(super) use self::answer::ApiResponse;
 pub use self::inside::Inside;
+use super::answer::ApiResponse;
 use super::input::{MOST_ARGUMENTS, MOST_BODY};
 use super::problem::Problem;
 use super::query;
 use super::request::ApiRequest;
-use super::route::{Handler, Route};
+use super::route::Handler;
 use super::router::{RouteMatch, find};
+use super::routes;
 use crate::clock::now;
 use crate::services::ControlPlane;
-
-/// The routes of all subjects, in the order of the document.
-pub(super) const ROUTES: [&[Route]; 8] = [
-    servers::ROUTES,
-    logins::ROUTES,
-    tools::ROUTES,
-    search::ROUTES,
-    skills::ROUTES,
-    secrets::ROUTES,
-    keys::ROUTES,
-    figures::ROUTES,
-];
 
 #[derive(Debug, Clone)]
 pub struct Api {
@@ -102,7 +90,15 @@ async fn serve(plane: &ControlPlane, visit: WebRequest, reply: WebReply) {
         Err(answer) => return answer.send(reply),
     };
     let address = shown(visit.peer);
-    let asked = ApiRequest { plane, route, params: &params, visit: &visit, principal, address };
+    let asked = ApiRequest {
+        plane,
+        routes: routes::TABLES,
+        route,
+        params: &params,
+        visit: &visit,
+        principal,
+        address,
+    };
     if let Handler::Stream = route.handler {
         return match query::whole(route, visit.query().unwrap_or_default()) {
             Ok(_) => events::stream(&asked, reply).await,
@@ -113,8 +109,7 @@ async fn serve(plane: &ControlPlane, visit: WebRequest, reply: WebReply) {
     answer.unwrap_or_else(|problem| ApiResponse::problem(&problem.instance(&path))).send(reply);
 }
 
-/// What somebody wanted to change and could not is written down: names that are taken, requests with
-/// mistakes.
+/// Records changes that fail because of the request: a name that is taken, a body with mistakes.
 async fn answer(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     let answered = dispatch(asked).await;
     if let (Err(problem), Some(action)) = (&answered, asked.route.audit_action())

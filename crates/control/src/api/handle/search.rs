@@ -1,6 +1,6 @@
 //! Looking for tools.
-use super::answer::ApiResponse;
 use crate::access::Action;
+use crate::api::answer::ApiResponse;
 use crate::api::input::SearchTools;
 use crate::api::problem::Problem;
 use crate::api::render;

@@ -1,6 +1,6 @@
 //! Secrets with names of their own: listed, put, removed.
-use super::answer::ApiResponse;
 use crate::access::Action;
+use crate::api::answer::ApiResponse;
 use crate::api::input::PutSecret;
 use crate::api::paging::{self, CURSOR, LIMIT, List};
 use crate::api::problem::{Kind, Problem};

@@ -1,7 +1,7 @@
 //! Servers: registered, listed, changed, removed, connected, disconnected, and how they do.
-use super::answer::ApiResponse;
 use super::{figures, tools};
 use crate::access::Action;
+use crate::api::answer::ApiResponse;
 use crate::api::fault::Pointer;
 use crate::api::input::{
     Declared, PATCH_REMOTE, PATCH_STDIO, PatchServer, REGISTER, RegisterServer, TransportType,

@@ -1,6 +1,6 @@
 //! Skills: listed, changed, said of tools, and decided on.
-use super::answer::ApiResponse;
 use crate::access::Action;
+use crate::api::answer::ApiResponse;
 use crate::api::input::{PutSkill, SetSkills};
 use crate::api::paging::{self, CURSOR, LIMIT, List};
 use crate::api::parameters::{ID, TOOL_ID};
@@ -72,7 +72,7 @@ pub(in crate::api) const ROUTES: &[Route] = &[
         Access::Needs(Action::EditSkills),
         Handler::Async(|asked| Box::pin(delete(asked))),
     )
-    .about(TAG, "Remove a skill", "No tool has it any more, whoever gave it to them.")
+    .about(TAG, "Remove a skill", "It is taken from all tools, also where a person has set it.")
     .parameters(&[SKILL_ID])
     .answers(&[Response::empty(204, "It is gone.")])
     .fails(&[Kind::NoSuchSkill, Kind::StoreUnavailable, Kind::StoreFull])

@@ -1,6 +1,6 @@
 //! Tools of all servers: listed, and called.
-use super::answer::ApiResponse;
 use crate::access::Action;
+use crate::api::answer::ApiResponse;
 use crate::api::input::{CALL_TOOL, CallTool, MOST_ARGUMENTS};
 use crate::api::paging::{self, CURSOR, LIMIT, List};
 use crate::api::parameters::{ETAG, IF_NONE_MATCH, NOT_MODIFIED, TOOL_ID};

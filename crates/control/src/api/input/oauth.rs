@@ -1,5 +1,5 @@
-//! `oauth` of a registration: who we are to the server's authorization server, where somebody has
-//! arranged that by hand.
+//! `oauth` of a registration: the client that the operator has registered with the server's
+//! authorization server.
 
 use super::settings::MASKED;
 use crate::api::fault::{Fault, Pointer};

@@ -1,4 +1,4 @@
-//! `POST /aggregator/servers`: a server as somebody describes it.
+//! `POST /aggregator/servers`: the description of a server to register.
 
 use std::time::Duration;
 

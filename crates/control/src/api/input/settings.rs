@@ -8,7 +8,7 @@ use crate::api::schema::{
     words,
 };
 
-/// How secrets are shown; nobody can mean it as a value.
+/// Answers show this instead of a secret. No real secret is three asterisks.
 pub const SECRET_SHOWN: &str = "***";
 
 /// What to tell a client that sends the mask where there is nothing to keep.

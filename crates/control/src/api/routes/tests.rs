@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::all;
 use crate::access::{Action, Role, allows};
 use crate::api::PREFIX;
-use crate::api::route::{Access, Content, Method, Place};
+use crate::api::route::{Access, Content, Method, ParameterLocation};
 use crate::api::schema::{Schema, example};
 use crate::api::view::tests::assert_fits;
 
@@ -84,9 +84,10 @@ fn parameters_are_those_of_the_path_and_can_be_read() {
             .split('/')
             .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
             .collect();
-        let declared: Vec<_> = route.parameters_in(Place::Path).map(|known| known.name).collect();
+        let declared: Vec<_> =
+            route.parameters_in(ParameterLocation::Path).map(|known| known.name).collect();
         assert_eq!(declared, in_path, "{}", route.path);
-        for parameter in route.parameters_in(Place::Query) {
+        for parameter in route.parameters_in(ParameterLocation::Query) {
             let readable = matches!(
                 parameter.schema,
                 Schema::Text(_) | Schema::Integer { .. } | Schema::Bool | Schema::Enum(_)

@@ -335,3 +335,117 @@ macro_rules! words {
     (@example $json:tt) => { Some(stringify!($json)) };
 }
 pub(in crate::api) use words;
+
+#[cfg(test)]
+#[expect(unreachable_pub, dead_code, reason = "the macros declare what the API makes public")]
+mod tests {
+    use serde_json::json;
+
+    use crate::api::fault::Fault;
+    use crate::api::input::Declared;
+    use crate::api::schema::{Moment, Schema, TextFormat, json_schema, text};
+
+    words! {
+        pub enum Colour {
+            Red = "red",
+            Green = "green",
+        }
+    }
+
+    const SIZE_DOC: &str = "How large.";
+
+    answer! {
+        /// A thing
+        /// of two lines.
+        pub struct Thing<'a> as "Thing" {
+            /// What it is called.
+            #[example = "hammer"] pub name: &'a str,
+            #[hidden] pub weight: u32,
+            heavy: bool = |it| it.weight > 9,
+            #[doc = SIZE_DOC]
+            pub size: Option<u32> => Schema::Nullable(&Schema::Integer { least: 1, most: 3 }),
+            pub made_at: i64 as Moment,
+            pub note?: &'a str,
+            doubled?: u32 = |it| it.size.map(|size| size * 2),
+            pub colour: Colour,
+        }
+    }
+
+    request! {
+        /// What to make.
+        #[derive(Debug)]
+        #[refused("id": "is given by Trunkline")]
+        pub struct Make as "Make" {
+            /// What it is called.
+            pub name: String => text(1, 5, TextFormat::Line),
+            pub until?: i64 as Moment => Schema::Nullable(&text(20, 40, TextFormat::Time)),
+            pub count: u32 = 7 => Schema::Integer { least: 1, most: 9 },
+        }
+    }
+
+    #[test]
+    fn an_answer_is_written_in_the_order_of_its_members() {
+        let thing = Thing {
+            name: "saw",
+            weight: 10,
+            size: None,
+            made_at: 0,
+            note: None,
+            colour: Colour::Green,
+        };
+        assert_eq!(
+            thing.json().to_string(),
+            r#"{"name":"saw","heavy":true,"size":null,"made_at":"1970-01-01T00:00:00Z","colour":"green"}"#
+        );
+        let noted = Thing { note: Some("old"), size: Some(2), ..thing };
+        assert_eq!((&noted.json()["note"], &noted.json()["doubled"]), (&json!("old"), &json!(4)));
+    }
+
+    #[test]
+    fn its_schema_and_example_come_of_the_same_declaration() {
+        let Schema::Object(object) = Thing::SCHEMA else { panic!("no object") };
+        assert_eq!((object.name, object.doc), ("Thing", "A thing of two lines."));
+        let fields: Vec<_> = object.fields.iter().map(|it| (it.name, it.is_required)).collect();
+        assert_eq!(
+            fields,
+            [
+                ("name", true),
+                ("heavy", true),
+                ("size", true),
+                ("made_at", true),
+                ("note", false),
+                ("doubled", false),
+                ("colour", true)
+            ]
+        );
+        assert_eq!(object.field("size").unwrap().doc, SIZE_DOC);
+        assert_eq!(object.field("name").unwrap().example, Some("\"hammer\""));
+        assert_eq!(json_schema(&Colour::SCHEMA)["enum"], json!(["red", "green"]));
+        let example = crate::api::schema::example(&Thing::SCHEMA);
+        assert_eq!((&example["name"], example.get("note")), (&json!("hammer"), None));
+    }
+
+    #[test]
+    fn a_request_is_checked_and_read() {
+        let read = |json: &str| {
+            let content_type = Some(&b"application/json"[..]);
+            Declared { content_type, bytes: json.as_bytes() }.read::<Make>()
+        };
+        let made = Make { name: "saw".to_owned(), until: None, count: 7 };
+        assert_eq!(read(r#"{"name":"saw","until":null}"#).unwrap(), made);
+        let later = read(r#"{"name":"saw","until":"1970-01-01T00:00:01Z","count":2}"#).unwrap();
+        assert_eq!((later.until, later.count), (Some(1000), 2));
+        let problem = read(r#"{"id":1,"count":10,"until":7}"#).unwrap_err();
+        let messages: Vec<_> =
+            problem.errors().iter().map(|Fault { message, .. }| message).collect();
+        assert_eq!(
+            messages,
+            [
+                "is given by Trunkline",
+                "must be a whole number from 1 to 9",
+                "must be a string, not a number",
+                "is missing"
+            ]
+        );
+    }
+}

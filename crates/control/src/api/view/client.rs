@@ -58,7 +58,7 @@ answer! {
         #[example = "sqlite:/var/lib/trunkline/trunkline.db"] pub store_url: String,
         /// It was sealed with another key.
         pub is_locked: bool,
-        /// Whoever reaches the address may speak MCP.
+        /// Clients without a token may use MCP.
         #[example = true] pub mcp_without_token: bool,
         /// Commands as servers.
         pub stdio_registration: &'a str => REGISTRATIONS,

@@ -22,7 +22,7 @@ pub use key::{CreatedKey, KeyList, KeyView, MeView};
 pub use overview::{ContextView, OverviewTimes, OverviewView, PieceView, ServerCounts};
 pub use platform::{LIVE, PROBLEM, READY};
 pub use search::{FOUND_LIST, FoundView, SourceServer, rounded};
-pub use secret::{SecretList, SecretUser, SecretView};
+pub use secret::{SecretList, SecretUserView, SecretView};
 pub use server::{
     AuthState, AuthView, Connecting, Disconnected, LastError, LoginView, ServerList, ServerView,
     Source, shown_config, shown_url,

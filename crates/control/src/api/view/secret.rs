@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::NEXT_CURSOR;
 use crate::api::schema::{Moment, answer, list};
-use crate::secrets::{self, NamedSecret};
+use crate::secrets::{NamedSecret, SecretUser};
 
 answer! {
     /// A secret, without its value.
@@ -16,23 +16,23 @@ answer! {
         updated_at: Moment<i64> = |it| Moment(it.secret.updated_at),
         /// Who did that.
         #[example = "admin"] updated_by: Option<&str> = |it| it.secret.updated_by,
-        #[hidden] pub used_by: Option<&'a [secrets::SecretUser]>,
+        #[hidden] pub used_by: Option<&'a [SecretUser]>,
         /// The servers that refer to it; null while the store is locked.
         #[example = [{"id":"0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10","name":"github-mcp"}]]
-        used_by: Option<Vec<SecretUser<'_>>> = |it| it.used_by.map(SecretUser::all),
+        used_by: Option<Vec<SecretUserView<'_>>> = |it| it.used_by.map(SecretUserView::all),
     }
 }
 
 answer! {
     /// A server that refers to a secret.
-    pub struct SecretUser<'a> as "SecretUser" {
+    pub struct SecretUserView<'a> as "SecretUser" {
         #[example = "0d9c4c5e-8a2b-4a9e-9d62-8f4f2f1f2a10"] pub id: &'a str,
         #[example = "github-mcp"] pub name: &'a str,
     }
 }
 
-impl<'a> SecretUser<'a> {
-    fn all(users: &'a [secrets::SecretUser]) -> Vec<Self> {
+impl<'a> SecretUserView<'a> {
+    fn all(users: &'a [SecretUser]) -> Vec<Self> {
         users.iter().map(|user| Self { id: &user.id, name: &user.name }).collect()
     }
 }
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn secrets_have_their_shape() {
         let [id, name] = ["1", "github"].map(str::to_owned);
-        let users = [secrets::SecretUser { id, name }];
+        let users = [SecretUser { id, name }];
         for (updated_by, used_by) in [(Some("ci".to_owned()), Some(&users[..])), (None, None)] {
             let secret = NamedSecret { name: "db".to_owned(), updated_at: 0, updated_by };
             let view = SecretView { secret: &secret, used_by };

@@ -57,7 +57,7 @@ answer! {
         #[hidden] pub oauth: Option<&'a OAuthClient>,
         /// As it was given, with `***` for the secret.
         oauth: Option<Value> = |it| it.oauth.map(OAuthClient::shown),
-        /// How it stands with the login there; null where nobody has logged in or has to.
+        /// The state of the login there; null where none was made or is needed.
         pub auth: Option<&'a AuthView>,
         /// Why it is `DEGRADED` or `ERROR`; null while it is neither.
         pub reason: Option<&'a str>,
@@ -80,10 +80,10 @@ words! {
 }
 
 answer! {
-    /// How it stands with the login at a server that wants one.
+    /// The login at a server that requires one.
     pub struct AuthView as "Auth" {
         #[hidden] pub needs_login: bool,
-        /// `needs-auth`: it cannot be used before somebody has logged in.
+        /// `needs-auth`: it cannot be used before a login.
         state: AuthState = |it| match it.needs_login {
             true => AuthState::NeedsAuth,
             false => AuthState::LoggedIn,
@@ -142,7 +142,7 @@ answer! {
 }
 
 answer! {
-    /// A login that somebody has to end in a browser.
+    /// A login that has to be completed in a browser.
     pub struct LoginView<'a> as "Login" {
         /// Open it in a browser, within ten minutes.
         #[example = "https://auth.example.com/authorize?response_type=code&client_id=abc&state=xyz"]

@@ -3,14 +3,13 @@
 use serde_json::Value;
 use trunkline_gateway::WebReply;
 
-use super::inside::Inside;
-use crate::api::problem::{MEDIA_TYPE, Problem};
+use super::problem::{MEDIA_TYPE, Problem};
 
 #[derive(Debug)]
 pub(in crate::api) struct ApiResponse {
-    status: u16,
-    headers: Vec<(&'static str, String)>,
-    body: Vec<u8>,
+    pub(in crate::api) status: u16,
+    pub(in crate::api) headers: Vec<(&'static str, String)>,
+    pub(in crate::api) body: Vec<u8>,
 }
 
 const JSON: &str = "application/json";
@@ -44,13 +43,6 @@ impl ApiResponse {
 
     pub(in crate::api) fn body(&self) -> &[u8] {
         &self.body
-    }
-
-    /// For whoever asked from inside.
-    pub(in crate::api) fn inside(self) -> Inside {
-        let mut headers = self.headers.into_iter();
-        let etag = headers.find(|(name, _)| *name == "ETag").map(|(_, value)| value);
-        Inside { status: self.status, body: self.body, etag }
     }
 
     pub(in crate::api) fn send(mut self, reply: WebReply) {

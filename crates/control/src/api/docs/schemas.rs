@@ -1,4 +1,4 @@
-//! The part of the page about shapes: what a schema says, in words.
+//! The part of the page about schemas: what a schema says, in words.
 
 use std::fmt::Write as _;
 
@@ -7,16 +7,16 @@ use serde_json::{Map, Value};
 use super::html::{escape, inline};
 
 pub(super) fn section(schemas: &Map<String, Value>, out: &mut String) {
-    out.push_str("<section id=\"shapes\">\n<h2>Shapes</h2>\n");
+    out.push_str("<section id=\"schemas\">\n<h2>Schemas</h2>\n");
     for (name, schema) in schemas {
-        shape(name, schema, out);
+        named(name, schema, out);
     }
     out.push_str("</section>\n");
 }
 
-fn shape(name: &str, schema: &Value, out: &mut String) {
+fn named(name: &str, schema: &Value, out: &mut String) {
     let doc = text(schema, "description").map(inline).unwrap_or_default();
-    let _ = writeln!(out, "<h3 id=\"shape-{name}\">{name}</h3>\n<p>{doc}</p>");
+    let _ = writeln!(out, "<h3 id=\"schema-{name}\">{name}</h3>\n<p>{doc}</p>");
     let Some(Value::Object(properties)) = schema.get("properties") else {
         let _ = writeln!(out, "<p>{}</p>", words(schema));
         return;
@@ -46,7 +46,7 @@ fn is_required(schema: &Value, member: &str) -> bool {
 pub(super) fn words(schema: &Value) -> String {
     if let Some(reference) = text(schema, "$ref") {
         let name = reference.rsplit('/').next().unwrap_or(reference);
-        return format!("<a href=\"#shape-{name}\">{name}</a>");
+        return format!("<a href=\"#schema-{name}\">{name}</a>");
     }
     for key in ["oneOf", "anyOf"] {
         if let Some(Value::Array(all)) = schema.get(key) {
@@ -116,7 +116,7 @@ mod tests {
                 "object of string",
             ),
             (json!({"type": "object", "additionalProperties": true}), "object"),
-            (json!({"$ref": "#/components/schemas/X"}), "<a href=\"#shape-X\">X</a>"),
+            (json!({"$ref": "#/components/schemas/X"}), "<a href=\"#schema-X\">X</a>"),
             (json!({"anyOf": [{"type": "null"}, {"type": "number"}]}), "null or number"),
             (json!({}), "anything"),
         ] {
