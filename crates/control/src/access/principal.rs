@@ -68,7 +68,7 @@ pub enum Refusal {
     Key(#[from] KeyFault),
     #[error(transparent)]
     Jwt(JwtFault),
-    /// To be tried once more, after the issuer's keys were fetched if `refetch::decide` says so.
+    /// To be tried once more, after the issuer's keys were fetched, if that is worth waiting for (`IssuerKeys`).
     #[error("the key that the token names is not among the issuer's")]
     NeedsKeys,
     #[error("the scopes of the token allow nothing here")]

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::fetch::{Clients, NoKeys};
-use super::flight::Flight;
+use super::schedule::KeySchedule;
 use super::trusted::Trusted;
 use crate::access::{Issuer, Jwks, Resource};
 use crate::keys::Keyholder;
@@ -24,7 +24,8 @@ pub struct IssuerKeys {
     clients: Clients,
     /// Checks tokens with the keys it was given last.
     holder: Arc<Keyholder>,
-    flight: Mutex<Flight>,
+    /// A leaf: held for one question, with no other lock and across no await.
+    schedule: Mutex<KeySchedule>,
     /// A token names a key that is not known.
     wish: Notify,
     /// Counts the fetches that have ended.
@@ -40,7 +41,7 @@ impl IssuerKeys {
             trusted,
             clients,
             holder,
-            flight: Mutex::new(Flight::default()),
+            schedule: Mutex::new(KeySchedule::default()),
             wish: Notify::new(),
             ended: watch::Sender::new(0),
             is_failing: Mutex::new(false),
@@ -55,7 +56,7 @@ impl IssuerKeys {
 
     /// A token names a key that is not known: is it worth to wait for other keys?
     pub fn may_come(&self) -> bool {
-        self.flight.lock().is_worth_waiting(now())
+        self.schedule.lock().is_worth_waiting(now())
     }
 
     /// Waits until keys were fetched once more, if that is worth it; then the token is to be looked
@@ -74,11 +75,11 @@ impl IssuerKeys {
     pub async fn run(&self, end: CancellationToken) {
         let mut is_wished = false;
         loop {
-            if self.flight.lock().has_expired(now()) {
+            if self.schedule.lock().forget_expired(now()) {
                 tracing::error!("the issuer's keys are a day old: its tokens are refused");
                 self.hand_over(Jwks::default());
             }
-            let begins = self.flight.lock().begin(now(), is_wished);
+            let begins = self.schedule.lock().begin(now(), is_wished);
             if begins {
                 tokio::select! {
                     () = self.fetch() => {}
@@ -100,7 +101,7 @@ impl IssuerKeys {
         if let Ok(keys) = fetched {
             self.hand_over(keys);
         }
-        self.flight.lock().end(now(), has_come);
+        self.schedule.lock().end(now(), has_come);
         self.ended.send_modify(|count| *count += 1);
     }
 
