@@ -28,5 +28,5 @@ pub use records::{
     OF_THE_FILE, PENDING, PendingLogin, ServerRecord, SkillRecord, SuggestionRecord, ToolRecord,
     ToolSkillsRecord, Transport,
 };
-pub use store::{Options, Store};
+pub use store::{Store, StoreOptions};
 pub use url::{StoreUrl, UrlError};

@@ -26,7 +26,7 @@ enum Backend {
 }
 
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct StoreOptions {
     /// Authenticate the end of the audit log: the first is used, the others (of before a rotation)
     /// are recognised. Without any the end is only hashed.
     pub audit_keys: Vec<AuditKey>,
@@ -34,7 +34,7 @@ pub struct Options {
 
 impl Store {
     /// Opens the database and brings it to the schema of this version.
-    pub async fn open(url: &StoreUrl, options: Options) -> Result<Self, StoreError> {
+    pub async fn open(url: &StoreUrl, options: StoreOptions) -> Result<Self, StoreError> {
         let backend = match &url.0 {
             StoreLocation::Sqlite(path) => Backend::Sqlite(Worker::open(path.clone()).await?),
             StoreLocation::Postgres(address) => Backend::Postgres(Pool::open(address).await?),

@@ -24,7 +24,7 @@ pub use key::{
     make_key, random,
 };
 pub use label::{label, read_label};
-pub use principal::{Credential, Known, Principal, Refusal, WithoutToken, bearer_of, decide};
+pub use principal::{Credential, Credentials, Principal, Refusal, WithoutToken, bearer_of, decide};
 pub use resource::{Resource, challenge};
 pub use role::{Action, Role, allows};
 pub use scope::{SCOPES, role_of, scope_for};

@@ -30,7 +30,7 @@ pub struct IssuerKeys {
     wish: Notify,
     /// Counts the fetches that have ended.
     ended: watch::Sender<u64>,
-    /// How the last one has ended.
+    /// How the last one has ended. A leaf, too; only the task that fetches takes it.
     is_failing: Mutex<bool>,
 }
 

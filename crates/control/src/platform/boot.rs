@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use trunkline_store::seal::Key;
-use trunkline_store::{AuditKey, Options, Store, StoreError};
+use trunkline_store::{AuditKey, Store, StoreError, StoreOptions};
 
 use super::context::Context;
 use super::login::{CLIENT_NAME, DOCUMENT};
@@ -226,9 +226,9 @@ fn lost(inner: Weak<Inner>) -> Lost {
 }
 
 /// A store that is opened with these keys.
-pub(super) fn options(found: &KeyFound) -> Options {
+pub(super) fn options(found: &KeyFound) -> StoreOptions {
     let keys = std::iter::once(&found.key).chain(&found.next);
-    Options { audit_keys: keys.map(audit_key).collect() }
+    StoreOptions { audit_keys: keys.map(audit_key).collect() }
 }
 
 /// A key was made just now for a store that has another: it is taken back, lest it be mistaken for

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, timeout};
 use trunkline_catalog::config::Transport;
-use trunkline_http::reach::Refused;
+use trunkline_http::reach::ReachRefused;
 use trunkline_store::{Change, CredentialRecord, DesiredState, NewAudit, ServerRecord, StoreError};
 
 use super::edits::{Side, edits};
@@ -399,7 +399,7 @@ impl Platform {
     }
 
     /// By what can be told before it is resolved; the rest is judged when it is connected to.
-    fn judge(&self, url: &str) -> Result<(), Refused> {
+    fn judge(&self, url: &str) -> Result<(), ReachRefused> {
         let policy = &self.0.settings.reach;
         let literal = url.split_once("${").map_or(url, |(before, _)| before);
         policy.judge_url(&policy.read_url(literal)?).map(drop)

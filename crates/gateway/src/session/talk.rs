@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use trunkline_catalog::name::{Client as ClientKind, refuses};
-use trunkline_wire::{Edits, Fault, FaultKind, Id, Kind, Message, scan};
+use trunkline_wire::{Edits, FaultKind, Id, Kind, Message, MessageFault, scan};
 
 use crate::call::{CallHandle, Cancel, Client, RequestEra, ResponseSink};
 use crate::error::CallError;
@@ -159,7 +159,7 @@ impl Session {
         // Looked at where it lies: it is large, and moving it is felt.
         match &scan(bytes) {
             Ok(message) => self.take(message, door, snapshot, touched),
-            Err(Fault { kind: FaultKind::Batch, .. }) if self.allows_batches() => {
+            Err(MessageFault { kind: FaultKind::Batch, .. }) if self.allows_batches() => {
                 self.receive_batch(bytes, door, snapshot, touched);
             }
             Err(fault) => refuse_unread(bytes, *fault, door, touched),

@@ -10,7 +10,8 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 use trunkline_wire::{
-    Edits, Fault, FaultKind, Id, Kind, Message, Span, elements, encode_into, scan, upstream_id,
+    Edits, FaultKind, Id, Kind, Message, MessageFault, Span, elements, encode_into, scan,
+    upstream_id,
 };
 
 use crate::call::{Audience, CallHandle, CallOwner, Observers, Payload, ReplyTo};
@@ -363,7 +364,7 @@ impl Connection {
         let scanned = scan(payload.bytes());
         let message = match &scanned {
             Ok(message) => message,
-            Err(Fault { kind: FaultKind::Batch, .. }) => {
+            Err(MessageFault { kind: FaultKind::Batch, .. }) => {
                 return self.receive_batch(payload.bytes(), origin, touched);
             }
             Err(fault) => return self.broken_line(payload.bytes(), *fault, origin),

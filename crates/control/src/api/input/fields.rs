@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use trunkline_catalog::jsonc::{Member, Node, Value};
+use trunkline_catalog::jsonc::{JsonMember, Node, Value};
 
 /// What is absent, null or of another type than it should be is `None`: the check has said so.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fields<'a>(&'a [Member]);
+pub(super) struct Fields<'a>(&'a [JsonMember]);
 
 impl<'a> Fields<'a> {
     pub(super) fn of(node: &'a Node) -> Self {
@@ -66,7 +66,7 @@ impl<'a> Fields<'a> {
 
     /// Keys and values in their order; a null is `None`.
     pub(super) fn pairs(&self, name: &str) -> Vec<(String, Option<String>)> {
-        let pair = |member: &Member| {
+        let pair = |member: &JsonMember| {
             (member.key.value.clone(), text(&member.value.value).map(str::to_owned))
         };
         self.object(name).0.iter().map(pair).collect()

@@ -1,6 +1,6 @@
 //! Does a JSON value have its shape? Finds everything that is wrong with it, not only the first.
 
-use trunkline_catalog::jsonc::{Member, Node, Value};
+use trunkline_catalog::jsonc::{JsonMember, Node, Value};
 use trunkline_catalog::name::escaped;
 
 use super::{Case, Map, Need, Object, Others, Shape, Text, Variants, Words, nearest};
@@ -91,7 +91,7 @@ impl Words {
     }
 }
 
-fn check_map(members: &[Member], map: &Map, at: &Pointer, faults: &mut Vec<Fault>) {
+fn check_map(members: &[JsonMember], map: &Map, at: &Pointer, faults: &mut Vec<Fault>) {
     duplicates(members, map.case, at, faults);
     if members.len() > map.most {
         faults.push(Fault::at(at, format!("has more than {} members", map.most)));
@@ -103,7 +103,7 @@ fn check_map(members: &[Member], map: &Map, at: &Pointer, faults: &mut Vec<Fault
     }
 }
 
-fn check_object(members: &[Member], object: &Object, at: &Pointer, faults: &mut Vec<Fault>) {
+fn check_object(members: &[JsonMember], object: &Object, at: &Pointer, faults: &mut Vec<Fault>) {
     duplicates(members, Case::AsWritten, at, faults);
     let mut meant = Vec::new();
     for member in members {
@@ -131,7 +131,7 @@ fn check_object(members: &[Member], object: &Object, at: &Pointer, faults: &mut 
 /// What to say about a key that does not belong here, and which one it was meant to be.
 fn unknown_key(
     key: &str,
-    members: &[Member],
+    members: &[JsonMember],
     object: &Object,
     at: &Pointer,
 ) -> (Fault, Option<&'static str>) {
@@ -150,7 +150,7 @@ fn unknown_key(
     }
 }
 
-fn duplicates(members: &[Member], case: Case, at: &Pointer, faults: &mut Vec<Fault>) {
+fn duplicates(members: &[JsonMember], case: Case, at: &Pointer, faults: &mut Vec<Fault>) {
     let mut seen = std::collections::HashSet::new();
     for member in members {
         let key = &member.key.value;
@@ -162,7 +162,7 @@ fn duplicates(members: &[Member], case: Case, at: &Pointer, faults: &mut Vec<Fau
 }
 
 /// The object that the tag asks for.
-fn variant(members: &[Member], variants: &Variants) -> &'static Object {
+fn variant(members: &[JsonMember], variants: &Variants) -> &'static Object {
     let tag = members.iter().find(|member| member.key.value == variants.tag);
     let Some(Value::String(word)) = tag.map(|tag| &tag.value.value) else {
         return variants.common;
@@ -173,7 +173,7 @@ fn variant(members: &[Member], variants: &Variants) -> &'static Object {
 }
 
 /// The object it fits, or what is wrong with it as the one it fits best.
-fn check_any(members: &[Member], objects: &[&Object], at: &Pointer, faults: &mut Vec<Fault>) {
+fn check_any(members: &[JsonMember], objects: &[&Object], at: &Pointer, faults: &mut Vec<Fault>) {
     let tried = objects.iter().map(|object| {
         let mut found = Vec::new();
         check_object(members, object, at, &mut found);

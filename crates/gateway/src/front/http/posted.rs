@@ -2,7 +2,7 @@
 
 use memchr::memchr2;
 use trunkline_http::is_type;
-use trunkline_wire::{Fault, FaultKind, Message, is_json, scan};
+use trunkline_wire::{FaultKind, Message, MessageFault, is_json, scan};
 
 use crate::front::http::refusal::Refusal;
 
@@ -31,8 +31,10 @@ pub(super) fn read<T>(body: &[u8], then: impl FnOnce(Posted<'_>) -> T) -> T {
 fn parse(body: &[u8]) -> Posted<'_> {
     match scan(body) {
         Ok(message) => Posted::Message(message),
-        Err(Fault { kind: FaultKind::Batch, .. }) if is_json(body) => Posted::Batch(body),
-        Err(Fault { kind: FaultKind::Batch, .. }) => Posted::Broken(FaultKind::NotJson, b"null"),
+        Err(MessageFault { kind: FaultKind::Batch, .. }) if is_json(body) => Posted::Batch(body),
+        Err(MessageFault { kind: FaultKind::Batch, .. }) => {
+            Posted::Broken(FaultKind::NotJson, b"null")
+        }
         Err(fault) => {
             let id = fault.id.map(|span| span.of(body)).unwrap_or_default();
             let usable = matches!(id.first(), Some(b'"' | b'-' | b'0'..=b'9'));
