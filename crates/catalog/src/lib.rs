@@ -16,5 +16,5 @@ pub use assemble::{
 };
 pub use instructions::{ServerWords, instructions};
 pub use listing::{
-    CacheHint, Entry, ListKind, Listing, NotAList, ParamHeader, Tool, param_headers,
+    CacheHint, ListKind, Listing, ListingEntry, NotAList, ParamHeader, Tool, param_headers,
 };

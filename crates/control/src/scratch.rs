@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{fs, process};
 
-use trunkline_store::{Options, Store, StoreUrl};
+use trunkline_store::{Store, StoreOptions, StoreUrl};
 
 pub(crate) struct Folder(PathBuf);
 
@@ -25,7 +25,7 @@ impl Folder {
     /// The same one each time.
     pub(crate) async fn store(&self) -> Store {
         let url = StoreUrl::sqlite(&self.0.join("store.db"));
-        Store::open(&url, Options::default()).await.unwrap()
+        Store::open(&url, StoreOptions::default()).await.unwrap()
     }
 
     /// Every byte of every file in it.

@@ -130,12 +130,12 @@ fn hex(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use trunkline_control::access::{Known, Pepper, WithoutToken, decide};
+    use trunkline_control::access::{Credentials, Pepper, WithoutToken, decide};
 
     use super::*;
 
     fn somebody() -> Principal {
-        let known = Known {
+        let known = Credentials {
             pepper: Arc::new(Pepper::new(&[0; 32])),
             admin_token: None,
             static_token: None,

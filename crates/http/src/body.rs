@@ -1,4 +1,7 @@
 //! Takes the framing off a body, in pieces as they come.
+//!
+//! By hand: hyper keeps its decoder to itself, and chunks here have bounds for extensions and
+//! trailers.
 
 use crate::head::Framing;
 

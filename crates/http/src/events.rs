@@ -1,4 +1,7 @@
 //! Cuts a byte stream into server-sent events, by the rules of the HTML standard, with a limit.
+//!
+//! By hand: the libraries copy each event into a `String` and have no limit that still shows how a
+//! too long event starts.
 
 use std::ops::Range;
 use std::time::Duration;

@@ -2,6 +2,9 @@
 //!
 //! The framing is where request smuggling lives: two readers that disagree about where a message
 //! ends. So whatever can be read in two ways is refused, also where RFC 9112 would allow a guess.
+//!
+//! By hand above httparse: hyper takes heads that two readers could take differently, and copies
+//! the fields that are only borrowed here.
 
 use crate::fields::{Headers, trim};
 use httparse::{Error, Header, Status};
@@ -95,7 +98,7 @@ pub fn request(bytes: &[u8]) -> Result<Option<(Request<'_>, usize)>, BadHead> {
     }
 }
 
-/// The same for a response.
+/// The head of a response, with the length of its bytes; `None` if more are needed.
 pub fn response(bytes: &[u8]) -> Result<Option<(Response<'_>, usize)>, BadHead> {
     let window = bytes.get(..RESPONSE_LIMIT).unwrap_or(bytes);
     let mut fields = [const { MaybeUninit::<Header<'_>>::uninit() }; RESPONSE_FIELDS];

@@ -1,4 +1,6 @@
 //! Media types: what a client accepts, and what a body is.
+//!
+//! By hand: the check of `Accept` is on the way of every call and allocates nothing.
 
 use crate::fields::trim;
 

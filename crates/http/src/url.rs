@@ -1,4 +1,7 @@
 //! URLs of HTTP servers: parsed once, strictly, and resolved against each other (RFC 3986).
+//!
+//! By hand: the `url` crate reads as browsers do (`\`, tabs, `0x7f.1`), and the judgement of
+//! `reach` rests on one strict reading.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use std::fmt::{self, Debug, Display, Formatter};

@@ -33,6 +33,9 @@
 //! The price: a server that does not wait for the orphans it has adopted keeps those that end as
 //! zombies until it ends itself, as the first process of a container does. And while the keeper
 //! executes a command on a network disk that does not answer, it does nothing else.
+//!
+//! By hand: no library makes a subreaper, without which descendants outlive a process that is
+//! killed.
 
 mod descriptors;
 mod error;

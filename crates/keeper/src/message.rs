@@ -12,7 +12,7 @@ pub(crate) const RECORD_BYTES: usize = 12;
 
 /// Keeper to owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Report {
+pub(crate) enum KeeperReport {
     /// The command was found and is executed now. From here on it may have run.
     Starting,
     Started {
@@ -43,7 +43,7 @@ pub(crate) enum LaunchStep {
 
 /// Owner to keeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum OwnerOrder {
     /// The server's stdin is closed: give it `wait` to end by itself, then SIGTERM, then after
     /// `term` SIGKILL.
     Stop {
@@ -53,50 +53,51 @@ pub(crate) enum Order {
     Kill,
 }
 
-impl Report {
+impl KeeperReport {
     pub(crate) fn pack(self) -> Record {
         match self {
-            Report::Starting => record(1, 0, 0),
-            Report::Started { server } => record(2, raw(server), 0),
-            Report::Failed { step, errno } => record(3, step.pack(), errno.cast_unsigned()),
-            Report::Exited(Exit::Code(code)) => record(4, code.cast_unsigned(), 0),
-            Report::Exited(Exit::Signal(signal)) => record(5, signal.cast_unsigned(), 0),
-            Report::Exited(Exit::Lost) => record(6, 0, 0),
-            Report::Gone => record(7, 0, 0),
+            KeeperReport::Starting => record(1, 0, 0),
+            KeeperReport::Started { server } => record(2, raw(server), 0),
+            KeeperReport::Failed { step, errno } => record(3, step.pack(), errno.cast_unsigned()),
+            KeeperReport::Exited(Exit::Code(code)) => record(4, code.cast_unsigned(), 0),
+            KeeperReport::Exited(Exit::Signal(signal)) => record(5, signal.cast_unsigned(), 0),
+            KeeperReport::Exited(Exit::Lost) => record(6, 0, 0),
+            KeeperReport::Gone => record(7, 0, 0),
         }
     }
 
-    pub(crate) fn unpack(bytes: Record) -> Option<Report> {
+    pub(crate) fn unpack(bytes: Record) -> Option<KeeperReport> {
         match fields(bytes) {
-            (1, _, _) => Some(Report::Starting),
-            (2, server, _) => Some(Report::Started { server: pid(server)? }),
-            (3, step, errno) => {
-                Some(Report::Failed { step: LaunchStep::unpack(step)?, errno: errno.cast_signed() })
-            }
-            (4, code, _) => Some(Report::Exited(Exit::Code(code.cast_signed()))),
-            (5, signal, _) => Some(Report::Exited(Exit::Signal(signal.cast_signed()))),
-            (6, _, _) => Some(Report::Exited(Exit::Lost)),
-            (7, _, _) => Some(Report::Gone),
+            (1, _, _) => Some(KeeperReport::Starting),
+            (2, server, _) => Some(KeeperReport::Started { server: pid(server)? }),
+            (3, step, errno) => Some(KeeperReport::Failed {
+                step: LaunchStep::unpack(step)?,
+                errno: errno.cast_signed(),
+            }),
+            (4, code, _) => Some(KeeperReport::Exited(Exit::Code(code.cast_signed()))),
+            (5, signal, _) => Some(KeeperReport::Exited(Exit::Signal(signal.cast_signed()))),
+            (6, _, _) => Some(KeeperReport::Exited(Exit::Lost)),
+            (7, _, _) => Some(KeeperReport::Gone),
             _ => None,
         }
     }
 }
 
-impl Order {
+impl OwnerOrder {
     pub(crate) fn pack(self) -> Record {
         match self {
-            Order::Stop { wait, term } => record(1, millis(wait), millis(term)),
-            Order::Kill => record(2, 0, 0),
+            OwnerOrder::Stop { wait, term } => record(1, millis(wait), millis(term)),
+            OwnerOrder::Kill => record(2, 0, 0),
         }
     }
 
-    pub(crate) fn unpack(bytes: Record) -> Option<Order> {
+    pub(crate) fn unpack(bytes: Record) -> Option<OwnerOrder> {
         match fields(bytes) {
-            (1, wait, term) => Some(Order::Stop {
+            (1, wait, term) => Some(OwnerOrder::Stop {
                 wait: Duration::from_millis(wait.into()),
                 term: Duration::from_millis(term.into()),
             }),
-            (2, _, _) => Some(Order::Kill),
+            (2, _, _) => Some(OwnerOrder::Kill),
             _ => None,
         }
     }
@@ -153,32 +154,33 @@ mod tests {
 
     use rustix::process::Pid;
 
-    use super::{LaunchStep, Order, Report};
+    use super::{KeeperReport, LaunchStep, OwnerOrder};
     use crate::exit::Exit;
 
     #[test]
     fn reports_arrive_as_sent() {
         let server = Pid::from_raw(i32::MAX).unwrap();
         let mut reports = vec![
-            Report::Starting,
-            Report::Started { server },
-            Report::Exited(Exit::Code(-1)),
-            Report::Exited(Exit::Signal(11)),
-            Report::Exited(Exit::Lost),
-            Report::Gone,
+            KeeperReport::Starting,
+            KeeperReport::Started { server },
+            KeeperReport::Exited(Exit::Code(-1)),
+            KeeperReport::Exited(Exit::Signal(11)),
+            KeeperReport::Exited(Exit::Lost),
+            KeeperReport::Gone,
         ];
-        reports.extend(LaunchStep::ALL.map(|step| Report::Failed { step, errno: 2 }));
+        reports.extend(LaunchStep::ALL.map(|step| KeeperReport::Failed { step, errno: 2 }));
         for report in reports {
-            assert_eq!(Report::unpack(report.pack()), Some(report));
+            assert_eq!(KeeperReport::unpack(report.pack()), Some(report));
         }
     }
 
     #[test]
     fn orders_arrive_as_sent() {
-        let stop = Order::Stop { wait: Duration::from_secs(2), term: Duration::from_millis(1) };
-        for order in [stop, Order::Kill] {
-            assert_eq!(Order::unpack(order.pack()), Some(order));
+        let stop =
+            OwnerOrder::Stop { wait: Duration::from_secs(2), term: Duration::from_millis(1) };
+        for order in [stop, OwnerOrder::Kill] {
+            assert_eq!(OwnerOrder::unpack(order.pack()), Some(order));
         }
-        assert_eq!(Order::unpack([0; 12]), None);
+        assert_eq!(OwnerOrder::unpack([0; 12]), None);
     }
 }

@@ -16,11 +16,11 @@ pub enum ModelError {
 }
 
 #[derive(Debug)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct ByteReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     pub(crate) fn new(bytes: &'a [u8], kind: &'static str) -> Result<Self, ModelError> {
         let rest =
             bytes.strip_prefix(kind.as_bytes()).ok_or(ModelError::Kind { expected: kind })?;

@@ -1,6 +1,6 @@
 //! How sure the classifier may be: what its head says → how often it was right when it said so.
 
-use crate::bytes::{ModelError, Reader};
+use crate::bytes::{ByteReader, ModelError};
 
 /// Rising steps with lines between.
 #[derive(Debug)]
@@ -9,7 +9,7 @@ pub(crate) struct Calibration {
 }
 
 impl Calibration {
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, ModelError> {
+    pub(crate) fn read(reader: &mut ByteReader<'_>) -> Result<Self, ModelError> {
         let count = reader.count(4096, "points of calibration")?;
         let mut points = Vec::with_capacity(count);
         for _ in 0..count {

@@ -4,6 +4,9 @@
 //! description, parameters and server) and by its meaning (`model`, a static embedding). `fuse`
 //! makes one score in \[0, 1\] of the two that means the same for every request. `skills` says which
 //! fields a tool belongs to. docs/search.md tells how the model was made and how good all this is.
+//!
+//! By hand: the search libraries want a disk or a fixed corpus; this index changes with every list
+//! of tools and is exact at once.
 
 mod alias;
 mod bytes;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::bytes::{ModelError, Reader};
+use crate::bytes::{ByteReader, ModelError};
 use crate::document::{self, Server, Tool};
 use crate::pieces::Pieces;
 use crate::vector::Vector;
@@ -28,7 +28,7 @@ impl Model {
     }
 
     fn parse(bytes: &'static [u8]) -> Result<Self, ModelError> {
-        let mut reader = Reader::new(bytes, KIND)?;
+        let mut reader = ByteReader::new(bytes, KIND)?;
         let count = reader.count(1 << 20, "number of pieces")?;
         let width = reader.count(4096, "width")?;
         let vocabulary = (0..count).map(|_| reader.text("piece")).collect::<Result<Vec<_>, _>>()?;

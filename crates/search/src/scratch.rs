@@ -13,6 +13,7 @@ pub(crate) struct Scratch {
 }
 
 #[derive(Debug, Default)]
+// A leaf, held for a push or a pop: the search itself runs on scratch that was taken out.
 pub(crate) struct ScratchPool(Mutex<Vec<Scratch>>);
 
 /// Searches at a time that are worth keeping room for.

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::bytes::{ModelError, Reader};
+use crate::bytes::{ByteReader, ModelError};
 use crate::calibration::Calibration;
 use crate::document::{self, Server, Tool};
 use crate::model::Model;
@@ -62,7 +62,7 @@ impl Classifier {
     }
 
     fn parse(bytes: &'static [u8]) -> Result<Self, ModelError> {
-        let mut reader = Reader::new(bytes, KIND)?;
+        let mut reader = ByteReader::new(bytes, KIND)?;
         let count = reader.count(4096, "number of skills")?;
         let width = reader.count(4096, "width")?;
         let buckets = reader.count(1 << 20, "number of buckets")?;

@@ -63,7 +63,7 @@ pub(crate) fn cosine(product: i32, left: f32, right: f32) -> f32 {
     (product as f32 * left * right).clamp(-1.0, 1.0)
 }
 
-/// The same of one with many.
+/// How near one vector is to each of many.
 pub(crate) fn cosines(products: &[i32], left: f32, right: &[f32], cosines: &mut Vec<f32>) {
     cosines.clear();
     cosines.resize(products.len().min(right.len()), 0.0);

@@ -7,8 +7,8 @@ use std::io::{self, BufRead, Write};
 use std::path::Path;
 
 use trunkline_store::{
-    AuditKey, AuditVerdict, Change, DesiredState, NewAudit, Options, ServerRecord, Store,
-    StoreError, StoreUrl, Transport,
+    AuditKey, AuditVerdict, Change, DesiredState, NewAudit, ServerRecord, Store, StoreError,
+    StoreOptions, StoreUrl, Transport,
 };
 
 fn main() -> Result<(), String> {
@@ -18,7 +18,7 @@ fn main() -> Result<(), String> {
 }
 
 async fn obey(path: &Path) -> Result<(), String> {
-    let options = Options { audit_keys: vec![AuditKey::new([9; 32])] };
+    let options = StoreOptions { audit_keys: vec![AuditKey::new([9; 32])] };
     let store = match Store::open(&StoreUrl::sqlite(path), options).await {
         Ok(store) => store,
         Err(error) => return say(&format!("{error:?}")),

@@ -35,7 +35,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// The same call may work later, and does no harm if it is made again.
+    /// Making this call again later may work, and does no harm.
     pub fn may_retry(&self) -> bool {
         matches!(self, Self::Unavailable { .. } | Self::Full { .. })
     }

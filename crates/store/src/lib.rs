@@ -9,11 +9,11 @@ mod changes;
 mod error;
 mod limits;
 mod postgres;
+mod queries;
 mod records;
 mod schema;
 pub mod seal;
 mod session;
-mod skills;
 mod sqlite;
 mod store;
 mod url;
@@ -28,5 +28,5 @@ pub use records::{
     OF_THE_FILE, PENDING, PendingLogin, ServerRecord, SkillRecord, SuggestionRecord, ToolRecord,
     ToolSkillsRecord, Transport,
 };
-pub use store::{Options, Store};
+pub use store::{Store, StoreOptions};
 pub use url::{StoreUrl, UrlError};

@@ -1,11 +1,11 @@
-//! `Fault`: why a line is not a message, or not one that can be read.
+//! `MessageFault`: why a line is not a message, or not one that can be read.
 
 use crate::splice::Span;
 
 /// Why a line is not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}")]
-pub struct Fault {
+pub struct MessageFault {
     pub kind: FaultKind,
     /// Byte at which it was noticed.
     pub at: usize,

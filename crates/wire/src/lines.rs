@@ -10,7 +10,7 @@ const KEPT_CAPACITY: usize = 1024 * 1024;
 
 /// A line of a stream, without its end (`\n` or `\r\n`) and without a byte-order mark.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum StreamLine<'a> {
     Whole(&'a [u8]),
     /// The line has passed the limit; this is how it starts. The rest is skipped.
     TooLong(&'a [u8]),
@@ -71,7 +71,7 @@ impl Lines {
     }
 
     /// The next line that is complete, or `None` until more bytes are appended.
-    pub fn next_line(&mut self) -> Option<Line<'_>> {
+    pub fn next_line(&mut self) -> Option<StreamLine<'_>> {
         let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
         match memchr::memchr(b'\n', unsearched) {
             Some(offset) => {
@@ -83,9 +83,9 @@ impl Lines {
                 let line = self.buffer.get(start + bom..end - cr).unwrap_or_default();
                 let skipped = std::mem::take(&mut self.skipping);
                 Some(match line.len() {
-                    _ if skipped => Line::TooLongEnd(tail(line)),
-                    len if len > self.limit => Line::TooLong(head(line)),
-                    _ => Line::Whole(line),
+                    _ if skipped => StreamLine::TooLongEnd(tail(line)),
+                    len if len > self.limit => StreamLine::TooLong(head(line)),
+                    _ => StreamLine::Whole(line),
                 })
             }
             None => self.unfinished(),
@@ -93,7 +93,7 @@ impl Lines {
     }
 
     /// No newline in sight: is the line already too long?
-    fn unfinished(&mut self) -> Option<Line<'_>> {
+    fn unfinished(&mut self) -> Option<StreamLine<'_>> {
         self.searched = self.buffer.len();
         let held = self.buffer.len() - self.start;
         if self.skipping {
@@ -107,7 +107,7 @@ impl Lines {
         self.skipping = true;
         let start = self.start;
         self.start = self.buffer.len() - held.min(TAIL);
-        Some(Line::TooLong(head(self.buffer.get(start..).unwrap_or_default())))
+        Some(StreamLine::TooLong(head(self.buffer.get(start..).unwrap_or_default())))
     }
 
     /// Takes the line just returned by `next_line` out of the buffer: a large one leaves without
@@ -155,9 +155,11 @@ mod tests {
             lines.room().extend_from_slice(chunk);
             while let Some(line) = lines.next_line() {
                 got.push(match line {
-                    Line::Whole(line) => String::from_utf8_lossy(line).into_owned(),
-                    Line::TooLong(head) => format!("long:{}", head.len()),
-                    Line::TooLongEnd(tail) => format!("end:{}", String::from_utf8_lossy(tail)),
+                    StreamLine::Whole(line) => String::from_utf8_lossy(line).into_owned(),
+                    StreamLine::TooLong(head) => format!("long:{}", head.len()),
+                    StreamLine::TooLongEnd(tail) => {
+                        format!("end:{}", String::from_utf8_lossy(tail))
+                    }
                 });
             }
         }
@@ -205,10 +207,10 @@ mod tests {
     fn a_large_line_is_taken_whole_and_the_rest_stays() {
         let mut lines = Lines::new(usize::MAX);
         lines.room().extend_from_slice(b"a\n0123456789\r\nnext\nhalf");
-        assert_eq!(lines.next_line(), Some(Line::Whole(b"a")));
-        assert_eq!(lines.next_line(), Some(Line::Whole(b"0123456789")));
+        assert_eq!(lines.next_line(), Some(StreamLine::Whole(b"a")));
+        assert_eq!(lines.next_line(), Some(StreamLine::Whole(b"0123456789")));
         assert_eq!(lines.take_line(), b"0123456789");
-        assert_eq!(lines.next_line(), Some(Line::Whole(b"next")));
+        assert_eq!(lines.next_line(), Some(StreamLine::Whole(b"next")));
         assert_eq!(lines.next_line(), None);
         assert_eq!(lines.remainder(), b"half");
     }

@@ -57,6 +57,7 @@ pub(crate) fn remember(params: &mut Params, bytes: &[u8], span: Span) {
     LAST.with_borrow_mut(|known| {
         known.bytes.clear();
         known.bytes.extend_from_slice(text);
+        // Relaxed: numbers have to differ, not to be ordered. Starting at 1 leaves 0 for "none".
         known.number = 1 + LAST_NUMBER.fetch_add(1, Ordering::Relaxed);
         params.meta_number = known.number;
         let found = [

@@ -1,6 +1,6 @@
 //! Bytes -> `Message`: one pass that finds the envelope's fields and proves the rest to be JSON.
 
-use crate::fault::{Fault, FaultKind};
+use crate::fault::{FaultKind, MessageFault};
 use crate::message::{Kind, Message, Params};
 use crate::repeat;
 use crate::skip::{Broken, ScannedText, Walk, colon, plain_string, string, value, white};
@@ -8,7 +8,7 @@ use crate::splice::Span;
 use crate::text;
 
 /// Scans one message. `bytes` is a line without its newline.
-pub fn scan(bytes: &[u8]) -> Result<Message<'_>, Fault> {
+pub fn scan(bytes: &[u8]) -> Result<Message<'_>, MessageFault> {
     let text = ScannedText::new(bytes);
     let mut envelope = Envelope::default();
     let outcome = envelope.read(&text).and_then(|()| envelope.kind(&text));
@@ -61,11 +61,11 @@ const CALL_METHOD: (usize, usize) = (10, 22);
 const CALL_PARAMS: usize = 32;
 
 impl Envelope {
-    fn fault(&self, bytes: &[u8], kind: FaultKind, at: usize) -> Fault {
+    fn fault(&self, bytes: &[u8], kind: FaultKind, at: usize) -> MessageFault {
         let id = self.id.filter(|id| is_whole(bytes, *id));
         match std::str::from_utf8(bytes) {
-            Ok(_) => Fault { kind, at, id },
-            Err(error) => Fault { kind: FaultKind::NotUtf8, at: error.valid_up_to(), id },
+            Ok(_) => MessageFault { kind, at, id },
+            Err(error) => MessageFault { kind: FaultKind::NotUtf8, at: error.valid_up_to(), id },
         }
     }
 

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use trunkline_wire::{decode, elements, member};
 
 use crate::config::{CustomTool, ToolFilter};
-use crate::listing::{CacheHint, Entry, ListKind, Listing, ParamHeader};
+use crate::listing::{CacheHint, ListKind, Listing, ListingEntry, ParamHeader};
 use crate::name::{Naming, ToolName};
 
 pub use behind::{Behind, ToolOrigin};
@@ -88,7 +88,7 @@ pub struct Route {
 }
 
 impl Route {
-    fn to(server: usize, entry: &Entry) -> Self {
+    fn to(server: usize, entry: &ListingEntry) -> Self {
         Self { server, name_token: entry.name_token().into(), headers: entry.headers.clone() }
     }
 }
@@ -113,7 +113,7 @@ impl Catalog {
         Self::exposing(Exposure::Full, offers, custom, naming)
     }
 
-    /// The same with a list of tools that shows only so much.
+    /// Assembles a catalog whose list of tools shows only so much.
     pub fn exposing(
         exposure: Exposure,
         offers: &[Offer<'_>],
@@ -230,7 +230,7 @@ impl Catalog {
         self.resources.template(uri_template)
     }
 
-    fn page(&self, kind: ListKind) -> &page::Page {
+    fn page(&self, kind: ListKind) -> &page::ListPage {
         match kind {
             ListKind::Tools => &self.tools.page,
             ListKind::Resources => &self.resources.resource_page,

@@ -6,7 +6,7 @@ use trunkline_wire::{Edits, Span, members};
 use crate::listing::ListKind;
 
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(super) struct ListPage {
     pub(super) bytes: Bytes,
     pub(super) count: usize,
 }
@@ -18,7 +18,7 @@ pub(super) struct ListedEntry<'a> {
     pub(super) definition: Vec<u8>,
 }
 
-impl Page {
+impl ListPage {
     pub(super) fn of(kind: ListKind, mut lines: Vec<ListedEntry<'_>>) -> Self {
         lines.sort_by(|a, b| a.name.cmp(b.name));
         let size = lines.iter().map(|line| line.definition.len() + 1);

@@ -6,15 +6,15 @@ use std::iter;
 use foldhash::fast::RandomState;
 use trunkline_wire::{decode, encode};
 
-use super::page::{ListedEntry, Page, spliced, value_of};
+use super::page::{ListPage, ListedEntry, spliced, value_of};
 use super::{Offer, Route};
-use crate::listing::{Entry, ListKind};
+use crate::listing::{ListKind, ListingEntry};
 use crate::name::{Assigned, Identity, NameWarning, Naming, ToolName, assign, escaped};
 
 #[derive(Debug, Default)]
 pub(super) struct Prompts {
     pub(super) routes: HashMap<String, Route, RandomState>,
-    pub(super) page: Page,
+    pub(super) page: ListPage,
 }
 
 impl Prompts {
@@ -25,7 +25,7 @@ impl Prompts {
         naming: &Naming,
         warnings: &mut Vec<String>,
     ) -> Self {
-        let prompts: Vec<(&Offer<'_>, &Entry)> = offers
+        let prompts: Vec<(&Offer<'_>, &ListingEntry)> = offers
             .iter()
             .filter(|offer| offer.scope.is_whole())
             .filter_map(|offer| Some((offer, offer.listing?)))
@@ -62,7 +62,7 @@ impl Prompts {
                 definition: definition(naming.label(offer.key), prompt, name),
             });
         }
-        Self { routes, page: Page::of(ListKind::Prompts, lines) }
+        Self { routes, page: ListPage::of(ListKind::Prompts, lines) }
     }
 }
 
@@ -92,7 +92,7 @@ fn bare_owners<'a>(offers: &[Offer<'a>]) -> HashMap<&'a str, usize> {
 }
 
 /// The prompt under its listed name, its server in front of the description.
-fn definition(label: Option<&str>, prompt: &Entry, name: &str) -> Vec<u8> {
+fn definition(label: Option<&str>, prompt: &ListingEntry, name: &str) -> Vec<u8> {
     let Some(label) = label else { return prompt.definition.to_vec() };
     let name = encode(name);
     let described = value_of(&prompt.definition, "description");

@@ -7,11 +7,11 @@ use foldhash::fast::RandomState;
 use trunkline_http::{decode as percent_decode, encode_value};
 use trunkline_wire::{decode, encode};
 
-use super::page::{ListedEntry, Page, spliced, value_of};
+use super::page::{ListPage, ListedEntry, spliced, value_of};
 use super::{Offer, Route};
-use crate::listing::{Entry, ListKind};
+use crate::listing::{ListKind, ListingEntry};
 use crate::name::{Naming, escaped};
-use crate::template::{Reading, Template};
+use crate::template::{Template, TemplateReading};
 
 /// What an alias starts with: `trunkline://KEY/URI`.
 const ALIAS: &str = "trunkline://";
@@ -31,8 +31,8 @@ pub(super) struct Resources {
     schemes: HashMap<String, Option<usize>>,
     /// The one server that has resources or templates at all.
     only: Option<usize>,
-    pub(super) resource_page: Page,
-    pub(super) template_page: Page,
+    pub(super) resource_page: ListPage,
+    pub(super) template_page: ListPage,
 }
 
 /// By the URI or the template as it is listed.
@@ -80,7 +80,7 @@ impl Resources {
         offers: &[Offer<'_>],
         naming: &Naming,
         warnings: &mut Vec<String>,
-    ) -> (Uris, Page) {
+    ) -> (Uris, ListPage) {
         let mut routes = Uris::default();
         let mut listed: Vec<(String, Vec<u8>)> = Vec::new();
         for offer in offers {
@@ -101,7 +101,7 @@ impl Resources {
         let lines = listed.iter_mut();
         let lines = lines
             .map(|(name, definition)| ListedEntry { name, definition: std::mem::take(definition) });
-        let page = Page::of(kind, lines.collect());
+        let page = ListPage::of(kind, lines.collect());
         (routes, page)
     }
 
@@ -113,8 +113,8 @@ impl Resources {
             return Some(Cow::Owned(to(server, own)));
         }
         let server = self
-            .matching(uri, Reading::Strict)
-            .or_else(|| self.matching(uri, Reading::Loose))
+            .matching(uri, TemplateReading::Strict)
+            .or_else(|| self.matching(uri, TemplateReading::Loose))
             .or_else(|| self.schemes.get(&scheme(uri)?).copied().flatten())
             .or(self.only)?;
         Some(Cow::Owned(to(server, uri)))
@@ -128,7 +128,7 @@ impl Resources {
     }
 
     /// The first server in config order with a template that could have become this URI.
-    fn matching(&self, uri: &str, reading: Reading) -> Option<usize> {
+    fn matching(&self, uri: &str, reading: TemplateReading) -> Option<usize> {
         let matches = |templates: &[Template]| {
             let mut steps = 0;
             templates.iter().filter(|template| template.may_match(uri)).any(|template| {
@@ -171,7 +171,7 @@ fn scheme(uri: &str) -> Option<String> {
 }
 
 /// The entry under its listed URI, its server in front of the name.
-fn definition(label: Option<&str>, entry: &Entry, uri: &str) -> Vec<u8> {
+fn definition(label: Option<&str>, entry: &ListingEntry, uri: &str) -> Vec<u8> {
     let uri = (uri != entry.name).then(|| encode(uri));
     let name = value_of(&entry.definition, "name");
     let name = name.and_then(|at| Some((at, decode(at.of(&entry.definition))?)));

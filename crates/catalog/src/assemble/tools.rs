@@ -9,7 +9,7 @@ use trunkline_wire::encode;
 use super::behind::{Behind, Hidden, ToolOrigin};
 use super::custom::CustomRoute;
 use super::meta::{Exposure, MetaNames, MetaTool};
-use super::page::{ListedEntry, Page, spliced};
+use super::page::{ListPage, ListedEntry, spliced};
 use super::{Offer, Route, ToolRoute};
 use crate::config::{CustomTool, Exposed, ToolFilter, fits};
 use crate::listing::{ListKind, Listing, Tool};
@@ -18,7 +18,7 @@ use crate::name::{Assigned, Assignment, Identity, NameWarning, Naming, ToolName,
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     pub(super) routes: HashMap<ToolName, ToolRoute, RandomState>,
-    pub(super) page: Page,
+    pub(super) page: ListPage,
     /// Some want arguments in headers, too.
     pub(super) mirrors_arguments: bool,
     /// `None`: the list shows everything.
@@ -93,7 +93,7 @@ impl Tools {
                 let lines = listed.into_iter().map(Listed::line).collect();
                 Self {
                     routes: routes.0,
-                    page: Page::of(ListKind::Tools, lines),
+                    page: ListPage::of(ListKind::Tools, lines),
                     mirrors_arguments,
                     behind: None,
                 }
@@ -125,7 +125,7 @@ impl Tools {
             .iter()
             .map(|(tool, name)| ListedEntry { name, definition: own.definition(*tool) });
         let lines = pinned.chain(metas).collect();
-        let page = Page::of(ListKind::Tools, lines);
+        let page = ListPage::of(ListKind::Tools, lines);
         Self { routes: routes.0, page, mirrors_arguments: false, behind: Some(behind) }
     }
 }

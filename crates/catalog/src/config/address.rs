@@ -14,7 +14,7 @@ pub(crate) enum AddressFault {
     Port,
 }
 
-/// The same judgement as that of the transport, which has no file to point at.
+/// Judges as the transport does later, which has no file to point at.
 pub(crate) fn address_fault(url: &str) -> Option<AddressFault> {
     let Some((scheme, rest)) = url.split_once("://") else {
         return Some(AddressFault::Scheme);

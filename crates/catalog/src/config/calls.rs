@@ -8,7 +8,7 @@ use super::path::Path;
 use super::problem::Problem;
 use super::shape::{CALL_TIME, CALLS_AT_ONCE, ConfigKey};
 use super::spec::CallRules;
-use crate::jsonc::{Member, Value};
+use crate::jsonc::{JsonMember, Value};
 
 const TIMEOUT: &str = "callTimeout";
 const AT_ONCE: &str = "maxConcurrency";
@@ -33,7 +33,7 @@ pub(crate) const SHORTEST: f64 = 0.001;
 pub(crate) const MOST: usize = 100_000;
 
 impl ConfigChecker<'_> {
-    pub(crate) fn calls(&mut self, members: &[Member], at: &Path) -> CallRules {
+    pub(crate) fn calls(&mut self, members: &[JsonMember], at: &Path) -> CallRules {
         if self.rules == Rules::Simple {
             return CallRules::default();
         }
@@ -45,7 +45,7 @@ impl ConfigChecker<'_> {
 
     fn number<T>(
         &mut self,
-        members: &[Member],
+        members: &[JsonMember],
         at: &Path,
         key: &str,
         help: &str,

@@ -11,7 +11,7 @@ use super::near::nearest;
 use super::path::Path;
 use super::problem::Problem;
 use super::spec::{Note, ServerSpec};
-use crate::jsonc::{Member, Node, Value};
+use crate::jsonc::{JsonMember, Node, Value};
 use crate::place::{Lines, Span};
 
 /// What a file says.
@@ -79,7 +79,7 @@ impl<'c> ConfigChecker<'c> {
         members.iter().filter_map(|member| self.keyed_server(member, at)).collect()
     }
 
-    fn keyed_server(&mut self, member: &Member, at: &Path) -> Option<ServerSpec> {
+    fn keyed_server(&mut self, member: &JsonMember, at: &Path) -> Option<ServerSpec> {
         let key = &member.key;
         let at = at.key(&key.value);
         if key.value.is_empty() {
@@ -92,7 +92,7 @@ impl<'c> ConfigChecker<'c> {
     }
 
     /// Reports the missing `mcpServers`; returns the key that explains it, if there is one.
-    fn no_servers<'n>(&mut self, root: &Node, members: &'n [Member]) -> Option<&'n str> {
+    fn no_servers<'n>(&mut self, root: &Node, members: &'n [JsonMember]) -> Option<&'n str> {
         let (member, help) = match guess(members) {
             Some((member, help)) => (Some(member), help),
             None => (None, "write {\"mcpServers\": {\"NAME\": {\"command\": \"…\"}}}".to_owned()),
@@ -104,10 +104,10 @@ impl<'c> ConfigChecker<'c> {
         member.map(|member| member.key.value.as_str())
     }
 
-    /// The same key twice in one object: which one was meant is anybody's guess.
-    pub(crate) fn duplicates(&mut self, members: &[Member], at: &Path) {
+    /// Reports a key that stands twice in one object: nothing says which one was meant.
+    pub(crate) fn duplicates(&mut self, members: &[JsonMember], at: &Path) {
         let mut first: HashMap<&str, Span> = HashMap::new();
-        for Member { key, .. } in members {
+        for JsonMember { key, .. } in members {
             let Some(earlier) = first.get(key.value.as_str()) else {
                 first.insert(&key.value, key.span);
                 continue;
@@ -124,7 +124,13 @@ impl<'c> ConfigChecker<'c> {
     }
 
     /// Two keys of which there may be one.
-    pub(crate) fn exclusive(&mut self, whose: &str, one: &Member, other: &Member, at: &Path) {
+    pub(crate) fn exclusive(
+        &mut self,
+        whose: &str,
+        one: &JsonMember,
+        other: &JsonMember,
+        at: &Path,
+    ) {
         let later = if one.key.span.start < other.key.span.start { other } else { one };
         let (one, other) = (&one.key.value, &other.key.value);
         let message = format!("{whose} has either `{one}` or `{other}`, not both");
@@ -151,7 +157,7 @@ pub(crate) fn wrong_type(node: &Node, at: &Path, what: &str, expected: &str) -> 
     Problem::schema(at, node.span, message)
 }
 
-pub(crate) fn find<'n>(members: &'n [Member], key: &str) -> Option<&'n Member> {
+pub(crate) fn find<'n>(members: &'n [JsonMember], key: &str) -> Option<&'n JsonMember> {
     members.iter().find(|member| member.key.value == key)
 }
 
@@ -169,7 +175,7 @@ fn name_of(at: &Path) -> String {
 }
 
 /// What the author of a file without `mcpServers` probably has there.
-fn guess(members: &[Member]) -> Option<(&Member, String)> {
+fn guess(members: &[JsonMember]) -> Option<(&JsonMember, String)> {
     let rename = |from: &str| format!("`{from}`; rename it to `mcpServers`");
     let misspelt = members.iter().find(|m| nearest(&m.key.value, TOP_SIMPLE.spellings).is_some());
     if let Some(member) = misspelt {
@@ -189,7 +195,7 @@ fn guess(members: &[Member]) -> Option<(&Member, String)> {
             return Some((member, format!("{whose}{}{more}", rename(key))));
         }
     }
-    let looks_like_server = |member: &&Member| match &member.value.value {
+    let looks_like_server = |member: &&JsonMember| match &member.value.value {
         Value::Object(inner) => ["command", "url"].iter().any(|key| find(inner, key).is_some()),
         _ => false,
     };

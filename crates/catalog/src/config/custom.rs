@@ -10,7 +10,7 @@ use super::path::Path;
 use super::problem::Problem;
 use super::shape::{ConfigKey, Takes};
 use super::spec::{CustomTool, ServerSpec, Subtool};
-use crate::jsonc::{Member, Node, Value};
+use crate::jsonc::{JsonMember, Node, Value};
 use crate::name::admissible;
 use crate::place::Span;
 
@@ -69,7 +69,11 @@ pub(crate) struct Servers<'s> {
 }
 
 impl ConfigChecker<'_> {
-    pub(crate) fn custom_tools(&mut self, member: &Member, servers: &Servers<'_>) -> Vec<Placed> {
+    pub(crate) fn custom_tools(
+        &mut self,
+        member: &JsonMember,
+        servers: &Servers<'_>,
+    ) -> Vec<Placed> {
         let at = Path::root().key(&member.key.value);
         let Value::Object(tools) = &member.value.value else {
             let problem = wrong_type(&member.value, &at, "`tools`", "an object of custom tools");
@@ -87,7 +91,12 @@ impl ConfigChecker<'_> {
         tools.iter().filter_map(|tool| self.custom_tool(tool, &at, servers)).collect()
     }
 
-    fn custom_tool(&mut self, member: &Member, at: &Path, servers: &Servers<'_>) -> Option<Placed> {
+    fn custom_tool(
+        &mut self,
+        member: &JsonMember,
+        at: &Path,
+        servers: &Servers<'_>,
+    ) -> Option<Placed> {
         let path = at.key(&member.key.value);
         if let Err(fault) = admissible(&member.key.value) {
             let problem = Problem::schema(&path, member.key.span, fault.to_string());
@@ -117,12 +126,12 @@ impl ConfigChecker<'_> {
 
     fn required<'n>(
         &mut self,
-        of: &Member,
-        members: &'n [Member],
+        of: &JsonMember,
+        members: &'n [JsonMember],
         at: &Path,
         field: &str,
         example: &str,
-    ) -> Option<&'n Member> {
+    ) -> Option<&'n JsonMember> {
         let found = find(members, field);
         if found.is_none() {
             let message = format!("missing required field `{field}`");
@@ -133,7 +142,7 @@ impl ConfigChecker<'_> {
         found
     }
 
-    fn subtools(&mut self, member: &Member, at: &Path, servers: &Servers<'_>) -> Vec<Subtool> {
+    fn subtools(&mut self, member: &JsonMember, at: &Path, servers: &Servers<'_>) -> Vec<Subtool> {
         let at = at.key(&member.key.value);
         let Value::Object(members) = &member.value.value else {
             let expected = "an object with servers as keys";
@@ -164,7 +173,7 @@ impl ConfigChecker<'_> {
         subtools
     }
 
-    fn named_server(&mut self, member: &Member, at: &Path, servers: &Servers<'_>) {
+    fn named_server(&mut self, member: &JsonMember, at: &Path, servers: &Servers<'_>) {
         let (key, span) = (member.key.value.as_str(), member.key.span);
         if !servers.keys.contains(&key) {
             let message = format!("no server is called `{}`", shown_key(key));
@@ -177,7 +186,7 @@ impl ConfigChecker<'_> {
         }
     }
 
-    fn of_server(&mut self, server: &Member, at: &Path, subtools: &mut Vec<Subtool>) {
+    fn of_server(&mut self, server: &JsonMember, at: &Path, subtools: &mut Vec<Subtool>) {
         let Value::Object(members) = &server.value.value else {
             let what = format!("`{}`", shown_key(&server.key.value));
             let problem = wrong_type(&server.value, at, &what, "{\"tools\": […]}");
@@ -246,21 +255,21 @@ impl ConfigChecker<'_> {
 }
 
 /// Ours, ours misspelt, or nothing at all: but not a setting of something else.
-fn looks_custom(member: &Member) -> bool {
+fn looks_custom(member: &JsonMember) -> bool {
     let Value::Object(members) = &member.value.value else { return false };
     members.is_empty() || members.iter().any(|m| nearest(&m.key.value, CUSTOM.spellings).is_some())
 }
 
 /// A server with a proper list in which nothing stands. What is wrong is reported elsewhere.
-fn has_no_tools(server: &Member) -> bool {
+fn has_no_tools(server: &JsonMember) -> bool {
     let Value::Object(members) = &server.value.value else { return false };
     let tools = find(members, "tools").map(|tools| &tools.value.value);
     matches!(tools, Some(Value::Array(items)) if items.is_empty())
 }
 
 /// The help where `field` is missing and another key was probably meant to be it.
-pub(crate) fn misspelt(members: &[Member], field: &str) -> Option<String> {
-    let near = |member: &&Member| nearest(&member.key.value, &[(field, field)]).is_some();
+pub(crate) fn misspelt(members: &[JsonMember], field: &str) -> Option<String> {
+    let near = |member: &&JsonMember| nearest(&member.key.value, &[(field, field)]).is_some();
     members.iter().find(near).map(|_| format!("did you mean `{field}`?"))
 }
 

@@ -11,7 +11,7 @@ use super::path::Path;
 use super::problem::Problem;
 use super::shape::{ConfigKey, Takes};
 use super::spec::{Era, Exposed, Share, ToolFilter};
-use crate::jsonc::{Member, Node, Value};
+use crate::jsonc::{JsonMember, Node, Value};
 use crate::name::admissible;
 
 /// Gemini CLI, Codex, Goose and Copilot CLI, after ours (notes/clients.md, "Config formats").
@@ -82,7 +82,7 @@ const ERA_HELP: &str = "write \"auto\", \"legacy\" or \"modern\"";
 const EXPOSED_ITEM: &str = "a string or {\"original\": …, \"exposed\": …}";
 
 impl ConfigChecker<'_> {
-    pub(crate) fn filter(&mut self, members: &[Member], at: &Path) -> ToolFilter {
+    pub(crate) fn filter(&mut self, members: &[JsonMember], at: &Path) -> ToolFilter {
         if self.rules == Rules::Simple {
             return ToolFilter::default();
         }
@@ -99,7 +99,7 @@ impl ConfigChecker<'_> {
         ToolFilter { exposed, hidden, pinned }
     }
 
-    pub(crate) fn share(&mut self, members: &[Member], at: &Path) -> Share {
+    pub(crate) fn share(&mut self, members: &[JsonMember], at: &Path) -> Share {
         let Some(member) = find(members, "share").filter(|_| self.rules == Rules::Full) else {
             return Share::default();
         };
@@ -120,7 +120,7 @@ impl ConfigChecker<'_> {
         }
     }
 
-    pub(crate) fn era(&mut self, members: &[Member], at: &Path) -> Era {
+    pub(crate) fn era(&mut self, members: &[JsonMember], at: &Path) -> Era {
         let Some(member) = find(members, "era").filter(|_| self.rules == Rules::Full) else {
             return Era::default();
         };
@@ -143,8 +143,8 @@ impl ConfigChecker<'_> {
     }
 
     /// The one list of tools to be exposed. Several that say the same are one.
-    fn exposed(&mut self, members: &[Member], at: &Path) -> Option<Vec<Exposed>> {
-        let mut found: Option<(&Member, Vec<Exposed>)> = None;
+    fn exposed(&mut self, members: &[JsonMember], at: &Path) -> Option<Vec<Exposed>> {
+        let mut found: Option<(&JsonMember, Vec<Exposed>)> = None;
         for member in EXPOSE.iter().filter_map(|key| find(members, key.name)) {
             let Some(list) = self.exposed_list(member, &at.key(&member.key.value)) else {
                 continue;
@@ -159,7 +159,7 @@ impl ConfigChecker<'_> {
     }
 
     /// `None`: the list does not say which tools there are.
-    fn exposed_list(&mut self, member: &Member, at: &Path) -> Option<Vec<Exposed>> {
+    fn exposed_list(&mut self, member: &JsonMember, at: &Path) -> Option<Vec<Exposed>> {
         let items = match (&member.value.value, member.key.value.as_str()) {
             (Value::Object(_), COPILOT) => {
                 self.note(at, member.key.span);
@@ -202,7 +202,7 @@ impl ConfigChecker<'_> {
             Value::Object(members) => {
                 self.duplicates(members, at);
                 let other =
-                    |member: &&Member| RENAMED.iter().all(|key| key.name != member.key.value);
+                    |member: &&JsonMember| RENAMED.iter().all(|key| key.name != member.key.value);
                 for member in members.iter().filter(other) {
                     self.note(&at.key(&member.key.value), member.key.span);
                 }
@@ -234,7 +234,7 @@ impl ConfigChecker<'_> {
     }
 
     /// A name that clients are to see: nothing may be hidden in it.
-    fn new_name(&mut self, member: &Member, at: &Path) -> Option<String> {
+    fn new_name(&mut self, member: &JsonMember, at: &Path) -> Option<String> {
         let name = self.string(member, at)?;
         if let Err(fault) = admissible(&name) {
             let at = at.key(&member.key.value);
@@ -246,7 +246,7 @@ impl ConfigChecker<'_> {
     }
 
     /// A list of names.
-    fn names(&mut self, member: &Member, at: &Path) -> Vec<String> {
+    fn names(&mut self, member: &JsonMember, at: &Path) -> Vec<String> {
         let key = &member.key.value;
         let Value::Array(items) = &member.value.value else {
             self.not_a_list(member, at, key);
@@ -270,7 +270,7 @@ impl ConfigChecker<'_> {
         names
     }
 
-    fn not_a_list(&mut self, member: &Member, at: &Path, key: &str) {
+    fn not_a_list(&mut self, member: &JsonMember, at: &Path, key: &str) {
         let expected = "an array of tool names";
         let problem = wrong_type(&member.value, at, &format!("`{key}`"), expected);
         self.report(problem.help(LIST_EXAMPLE));
@@ -287,7 +287,7 @@ impl ConfigChecker<'_> {
     }
 
     /// A plain string: nothing in it is expanded.
-    pub(crate) fn string(&mut self, member: &Member, at: &Path) -> Option<String> {
+    pub(crate) fn string(&mut self, member: &JsonMember, at: &Path) -> Option<String> {
         let Value::String(text) = &member.value.value else {
             let (key, at) = (&member.key.value, at.key(&member.key.value));
             self.wrong_type(&member.value, &at, &format!("`{}`", shown_key(key)), "a string");

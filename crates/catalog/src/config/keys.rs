@@ -9,7 +9,7 @@ use super::near::{Spellings, nearest};
 use super::path::Path;
 use super::problem::Problem;
 use super::shape::{ConfigKey, Takes};
-use crate::jsonc::{Member, Value};
+use crate::jsonc::{JsonMember, Value};
 
 pub(crate) struct Keys<'k> {
     pub(crate) known: &'static [ConfigKey],
@@ -176,7 +176,7 @@ impl ConfigChecker<'_> {
     /// like a mistake and a note where they do not. `explained` has been reported already.
     pub(crate) fn other_keys(
         &mut self,
-        members: &[Member],
+        members: &[JsonMember],
         at: &Path,
         keys: &Keys<'_>,
         explained: Option<&str>,
@@ -192,7 +192,7 @@ impl ConfigChecker<'_> {
         }
     }
 
-    fn other_key(&mut self, member: &Member, at: &Path, keys: &Keys<'_>, meant: Option<&str>) {
+    fn other_key(&mut self, member: &JsonMember, at: &Path, keys: &Keys<'_>, meant: Option<&str>) {
         let (key, span) = (shown_key(&member.key.value), member.key.span);
         let did_you_mean = meant.map(|meant| format!("did you mean `{meant}`?"));
         if self.rules == Rules::Simple {
@@ -226,7 +226,7 @@ impl ConfigChecker<'_> {
 }
 
 /// Clients' dialogs write empty ones everywhere.
-fn says_something(member: &Member) -> bool {
+fn says_something(member: &JsonMember) -> bool {
     match &member.value.value {
         Value::Array(items) => !items.is_empty(),
         Value::Object(members) => !members.is_empty(),

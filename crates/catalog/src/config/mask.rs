@@ -10,7 +10,7 @@ use super::harmless::{CommandLine, hidden_in_address, hidden_in_key, is_name, is
 use super::keys::SPELLINGS;
 use super::near::nearest;
 use super::suspect::is_secret_name;
-use crate::jsonc::{Document, JsonText, Member, Node, SyntaxError, Value, parse};
+use crate::jsonc::{Document, JsonMember, JsonText, Node, SyntaxError, Value, parse};
 use crate::place::{Lines, Span};
 
 /// Every string but those that are known to be harmless, and comments. References (`${NAME}`) stay
@@ -112,7 +112,7 @@ impl Mask {
         let Value::Object(members) = &node.value else {
             return self.value(node, ValueRole::Unknown);
         };
-        for Member { key, value } in members {
+        for JsonMember { key, value } in members {
             self.key(key);
             each(self, &key.value, value);
         }

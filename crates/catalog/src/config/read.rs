@@ -10,11 +10,11 @@ use super::path::Path;
 use super::problem::Problem;
 use super::secrets::Secrets;
 use super::suspect::{is_ordinary_name, is_secret_name, is_secret_value};
-use crate::jsonc::{JsonText, Member, Node, Value};
+use crate::jsonc::{JsonMember, JsonText, Node, Value};
 
 /// Reads the fields of one server and remembers what must not be printed. A field with a problem
 /// reads as `None` (or is left out): the problem makes loading fail anyway.
-pub(crate) struct Reader<'r, 'c> {
+pub(crate) struct ConfigReader<'r, 'c> {
     pub(crate) check: &'r mut ConfigChecker<'c>,
     pub(crate) secrets: Secrets,
     /// A disabled server is checked, but its variables need not be set.
@@ -24,9 +24,9 @@ pub(crate) struct Reader<'r, 'c> {
 /// What is wrong with the name or the value of a pair, if something is.
 pub(crate) type PairRule = fn(name: &str, value: &str) -> Option<&'static str>;
 
-impl Reader<'_, '_> {
+impl ConfigReader<'_, '_> {
     /// A string that says something, before and after its expansion.
-    pub(crate) fn filled(&mut self, member: &Member, at: &Path) -> Option<String> {
+    pub(crate) fn filled(&mut self, member: &JsonMember, at: &Path) -> Option<String> {
         let name = &member.key.value;
         let at = at.key(name);
         let Value::String(text) = &member.value.value else {
@@ -50,7 +50,7 @@ impl Reader<'_, '_> {
         Some(value)
     }
 
-    pub(crate) fn list(&mut self, member: &Member, at: &Path) -> Vec<String> {
+    pub(crate) fn list(&mut self, member: &JsonMember, at: &Path) -> Vec<String> {
         let name = &member.key.value;
         let at = at.key(name);
         let Value::Array(items) = &member.value.value else {
@@ -79,7 +79,7 @@ impl Reader<'_, '_> {
     /// An object of strings, in file order.
     pub(crate) fn pairs(
         &mut self,
-        member: &Member,
+        member: &JsonMember,
         at: &Path,
         rule: PairRule,
     ) -> Vec<(String, String)> {
@@ -103,7 +103,7 @@ impl Reader<'_, '_> {
         pairs.collect()
     }
 
-    fn pair_value(&mut self, pair: &Member, at: &Path) -> Option<String> {
+    fn pair_value(&mut self, pair: &JsonMember, at: &Path) -> Option<String> {
         let name = &pair.key.value;
         let value = match (&pair.value.value, self.check.rules) {
             (Value::String(text), _) => self.text(text, at)?,

@@ -7,12 +7,12 @@ use super::load::Rules;
 use super::near::nearest;
 use super::path::Path;
 use super::problem::Problem;
-use super::read::Reader;
+use super::read::ConfigReader;
 use super::secrets::Secrets;
 use super::shape::{HTTP_TYPES, LOCAL_TYPES, SSE_TYPES};
 use super::spec::{RemoteKind, ServerSpec, Transport};
 use super::suspect::is_secret_value;
-use crate::jsonc::{Member, Value};
+use crate::jsonc::{JsonMember, Value};
 
 /// The keys under which the clients write a remote server's address.
 const URL_KEYS: [&str; 3] = ["url", "serverUrl", "httpUrl"];
@@ -25,7 +25,7 @@ enum Type {
 }
 
 impl ConfigChecker<'_> {
-    pub(crate) fn server(&mut self, server: &Member, at: &Path) -> Option<ServerSpec> {
+    pub(crate) fn server(&mut self, server: &JsonMember, at: &Path) -> Option<ServerSpec> {
         let Value::Object(members) = &server.value.value else {
             self.wrong_type(&server.value, at, "a server", "an object");
             return None;
@@ -47,7 +47,7 @@ impl ConfigChecker<'_> {
         let (filter, share) = (self.filter(members, at), self.share(members, at));
         let (calls, era) = (self.calls(members, at), self.era(members, at));
         let disabled = self.disabled(members, at);
-        let mut reader = Reader { check: self, secrets: Secrets::new(), disabled };
+        let mut reader = ConfigReader { check: self, secrets: Secrets::new(), disabled };
         let transport = match url {
             Some(url) if reader.check.rules == Rules::Full => {
                 if find(members, "command").is_some() {
@@ -76,7 +76,7 @@ impl ConfigChecker<'_> {
     }
 
     /// What `type` says. Under the simple rules the key itself is the error.
-    fn declared_type(&mut self, members: &[Member], at: &Path) -> Option<Type> {
+    fn declared_type(&mut self, members: &[JsonMember], at: &Path) -> Option<Type> {
         let member = find(members, "type").filter(|_| self.rules == Rules::Full)?;
         let at = at.key("type");
         let Value::String(text) = &member.value.value else {
@@ -102,10 +102,10 @@ impl ConfigChecker<'_> {
     /// The address of a remote server, with the contradictions around it reported.
     fn url_member<'n>(
         &mut self,
-        members: &'n [Member],
+        members: &'n [JsonMember],
         at: &Path,
         declared: Option<Type>,
-    ) -> Option<&'n Member> {
+    ) -> Option<&'n JsonMember> {
         let mut urls = members.iter().filter(|m| URL_KEYS.contains(&m.key.value.as_str()));
         let url = urls.next();
         if self.rules == Rules::Simple {
@@ -134,8 +134,8 @@ impl ConfigChecker<'_> {
     /// Reports the missing `command`; returns the key that explains it, if there is one.
     fn no_command<'n>(
         &mut self,
-        server: &Member,
-        members: &'n [Member],
+        server: &JsonMember,
+        members: &'n [JsonMember],
         at: &Path,
         declared: Option<Type>,
     ) -> Option<&'n str> {
@@ -144,7 +144,7 @@ impl ConfigChecker<'_> {
             Some(Type::Stdio) | None => "command",
         };
         let full = self.rules == Rules::Full;
-        let meant = |member: &'n Member| {
+        let meant = |member: &'n JsonMember| {
             let meant = nearest(&member.key.value, &SPELLINGS)?;
             let fits = meant == field || (meant == "url" && full);
             fits.then_some((member, meant))
@@ -164,7 +164,7 @@ impl ConfigChecker<'_> {
         Some(&member.key.value)
     }
 
-    fn disabled(&mut self, members: &[Member], at: &Path) -> bool {
+    fn disabled(&mut self, members: &[JsonMember], at: &Path) -> bool {
         if self.rules == Rules::Simple {
             return false;
         }
@@ -182,10 +182,10 @@ impl ConfigChecker<'_> {
 
     fn flag<'n>(
         &mut self,
-        members: &'n [Member],
+        members: &'n [JsonMember],
         at: &Path,
         name: &str,
-    ) -> Option<(bool, &'n Member)> {
+    ) -> Option<(bool, &'n JsonMember)> {
         let member = find(members, name)?;
         let Value::Bool(flag) = member.value.value else {
             self.wrong_type(&member.value, &at.key(name), &format!("`{name}`"), "true or false");
@@ -195,8 +195,8 @@ impl ConfigChecker<'_> {
     }
 }
 
-impl Reader<'_, '_> {
-    fn stdio(&mut self, members: &[Member], at: &Path) -> Transport {
+impl ConfigReader<'_, '_> {
+    fn stdio(&mut self, members: &[JsonMember], at: &Path) -> Transport {
         let full = self.check.rules == Rules::Full;
         let command = find(members, "command").and_then(|member| self.command(member, at));
         let args = find(members, "args").map(|member| self.list(member, at));
@@ -210,7 +210,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn command(&mut self, member: &Member, at: &Path) -> Option<String> {
+    fn command(&mut self, member: &JsonMember, at: &Path) -> Option<String> {
         let command = self.filled(member, at)?;
         let program = command.split_whitespace().next().unwrap_or_default();
         // `C:\Program Files\…` is a program; `npx -y server` is a program and its arguments.
@@ -224,8 +224,8 @@ impl Reader<'_, '_> {
 
     fn remote(
         &mut self,
-        member: &Member,
-        members: &[Member],
+        member: &JsonMember,
+        members: &[JsonMember],
         at: &Path,
         declared: Option<Type>,
     ) -> Transport {
@@ -251,7 +251,7 @@ impl Reader<'_, '_> {
     }
 
     /// Files written for other clients often set `Accept` and the like: that is no reason to fail.
-    fn headers(&mut self, member: &Member, at: &Path) -> Vec<(String, String)> {
+    fn headers(&mut self, member: &JsonMember, at: &Path) -> Vec<(String, String)> {
         let mut headers = self.pairs(member, at, header_rule);
         headers.retain(|(name, _)| !is_own_header(name));
         if let Value::Object(pairs) = &member.value.value {
@@ -286,7 +286,7 @@ pub fn is_own_header(header: &str) -> bool {
     OURS.contains(&header.as_str()) || header.starts_with("mcp-param-")
 }
 
-fn same_key(one: Option<&Member>, other: &Member) -> bool {
+fn same_key(one: Option<&JsonMember>, other: &JsonMember) -> bool {
     one.is_some_and(|one| one.key.value == other.key.value)
 }
 

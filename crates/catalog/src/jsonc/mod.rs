@@ -1,4 +1,7 @@
 //! JSON with or without comments and trailing commas: every value with its place in the text.
+//!
+//! By hand: at a syntax error the libraries forget what they had read, and that is what has to be
+//! masked before a line is quoted.
 
 mod fault;
 mod options;
@@ -12,4 +15,4 @@ pub use fault::{ExpectedToken, JsonFault, NumberFault, StringFault, SyntaxError}
 pub use options::{Dialect, HalfPairs, Options};
 pub use parse::parse;
 pub use scan::bare_word;
-pub use tree::{Document, JsonText, Member, Node, Value};
+pub use tree::{Document, JsonMember, JsonText, Node, Value};

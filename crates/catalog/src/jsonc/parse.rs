@@ -3,7 +3,7 @@
 use super::fault::{ExpectedToken, JsonFault, SyntaxError};
 use super::options::{Dialect, Options};
 use super::scan::Scanner;
-use super::tree::{Document, Member, Node, Value};
+use super::tree::{Document, JsonMember, Node, Value};
 use crate::place::Span;
 
 pub fn parse(text: &str, options: Options) -> Result<Document, SyntaxError> {
@@ -95,7 +95,7 @@ impl Parser<'_> {
         Ok(Value::Object(members))
     }
 
-    fn member(&mut self) -> Result<Member, JsonFault> {
+    fn member(&mut self) -> Result<JsonMember, JsonFault> {
         let key = self.scan.string()?;
         self.scan.skip_blank()?;
         if self.scan.peek() != Some(b':') {
@@ -107,7 +107,7 @@ impl Parser<'_> {
         }
         self.scan.pos += 1;
         let value = self.value()?;
-        Ok(Member { key, value })
+        Ok(JsonMember { key, value })
     }
 
     fn array(&mut self) -> Result<Value, JsonFault> {

@@ -27,11 +27,11 @@ pub enum Value {
     String(JsonText),
     Array(Vec<Node>),
     /// Duplicate keys are kept; who reads the object decides about them.
-    Object(Vec<Member>),
+    Object(Vec<JsonMember>),
 }
 
 #[derive(Debug)]
-pub struct Member {
+pub struct JsonMember {
     pub key: JsonText,
     pub value: Node,
 }

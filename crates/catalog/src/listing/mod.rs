@@ -78,7 +78,7 @@ impl ListKind {
 
 /// One tool, resource, template or prompt as its server defined it.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct ListingEntry {
     /// `name`, `uri` or `uriTemplate` as text.
     pub name: String,
     /// The definition, byte for byte unless it had to be repaired.
@@ -90,9 +90,9 @@ pub struct Entry {
     pub headers: Option<Arc<[ParamHeader]>>,
 }
 
-pub type Tool = Entry;
+pub type Tool = ListingEntry;
 
-impl Entry {
+impl ListingEntry {
     /// The name as the server spelt it, with quotes: what a call must carry.
     pub fn name_token(&self) -> &[u8] {
         self.name_at.of(&self.definition)
@@ -106,21 +106,21 @@ pub struct Listing {
     resources: List,
     templates: List,
     prompts: List,
-    rules: Rules,
+    rules: ListingRules,
     /// What was left out or repaired, and why. For the log.
     pub warnings: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct List {
-    entries: Vec<Entry>,
+    entries: Vec<ListingEntry>,
     names: HashSet<String>,
     /// What the pages so far say; `None` before the first.
     cache: Option<CacheHint>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Rules {
+struct ListingRules {
     /// Nothing is repaired.
     verbatim: bool,
     /// Tools that ask for impossible headers are left out.
@@ -136,7 +136,10 @@ impl Listing {
     /// A listing that takes definitions as they are, also those that strict clients refuse: for the
     /// literal simple product.
     pub fn verbatim() -> Self {
-        Self { rules: Rules { verbatim: true, ..Rules::default() }, ..Self::default() }
+        Self {
+            rules: ListingRules { verbatim: true, ..ListingRules::default() },
+            ..Self::default()
+        }
     }
 
     /// Also leaves out the tools whose `x-mcp-header`s break the protocol's rules, as is required
@@ -150,7 +153,7 @@ impl Listing {
         self.entries(ListKind::Tools)
     }
 
-    pub fn entries(&self, kind: ListKind) -> &[Entry] {
+    pub fn entries(&self, kind: ListKind) -> &[ListingEntry] {
         match kind {
             ListKind::Tools => &self.tools.entries,
             ListKind::Resources => &self.resources.entries,
@@ -249,7 +252,7 @@ impl List {
         &mut self,
         kind: ListKind,
         definition: &[u8],
-        rules: Rules,
+        rules: ListingRules,
     ) -> Result<Option<(String, String)>, String> {
         let noun = kind.noun();
         let (name_at, name) = identity(kind, definition)?;
@@ -265,12 +268,17 @@ impl List {
         }
         let repaired = (!rules.verbatim).then(|| repair(kind, &name, definition)).flatten();
         let Some(Repaired { definition, why }) = repaired else {
-            self.entries.push(Entry { name, definition: definition.into(), name_at, headers });
+            self.entries.push(ListingEntry {
+                name,
+                definition: definition.into(),
+                name_at,
+                headers,
+            });
             return Ok(None);
         };
         let (name_at, name) = identity(kind, &definition)?;
         let told = (escaped(&name), why);
-        self.entries.push(Entry { name, definition: definition.into(), name_at, headers });
+        self.entries.push(ListingEntry { name, definition: definition.into(), name_at, headers });
         Ok(Some(told))
     }
 }
@@ -280,7 +288,7 @@ fn headers_of(
     kind: ListKind,
     name: &str,
     definition: &[u8],
-    rules: Rules,
+    rules: ListingRules,
 ) -> Result<Option<Arc<[ParamHeader]>>, String> {
     if kind != ListKind::Tools {
         return Ok(None);

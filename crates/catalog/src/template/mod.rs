@@ -1,11 +1,13 @@
 //! URI templates (RFC 6570), read backwards: could this URI be an expansion of that template?
+//!
+//! By hand: libraries expand templates; here the question is whether a URI could be an expansion.
 
 mod parse;
 #[cfg(test)]
 mod tests;
 mod walk;
 
-pub(crate) use walk::Reading;
+pub(crate) use walk::TemplateReading;
 
 use parse::TemplatePart;
 use walk::Positions;
@@ -49,7 +51,7 @@ impl Template {
 
     /// Each part moves the set of places that the parts before it can have led to. So the time is
     /// the template's length times the URI's, and nothing is tried twice.
-    pub(crate) fn matches(&self, uri: &str, reading: Reading) -> bool {
+    pub(crate) fn matches(&self, uri: &str, reading: TemplateReading) -> bool {
         let mut reach = Positions::start(uri.as_bytes());
         for part in &self.parts {
             if reach.is_empty() {

@@ -2,10 +2,10 @@
 
 use proptest::prelude::{Strategy, any, prop, prop_assert, prop_assert_eq, proptest};
 
-use super::{Reading, Template};
+use super::{Template, TemplateReading};
 
 #[track_caller]
-fn check(reading: Reading, template: &str, yes: &[&str], no: &[&str]) {
+fn check(reading: TemplateReading, template: &str, yes: &[&str], no: &[&str]) {
     let compiled = Template::compile(template).expect(template);
     let matches = |uri: &str| compiled.may_match(uri) && compiled.matches(uri, reading);
     for uri in yes {
@@ -66,7 +66,7 @@ fn co_2_the_expansions_of_the_rfc_match() {
         ("{&list*}", &["&list=red&list=green&list=blue"]),
     ];
     for (template, yes) in table {
-        check(Reading::Strict, template, yes, &[]);
+        check(TemplateReading::Strict, template, yes, &[]);
     }
 }
 
@@ -97,7 +97,7 @@ fn co_2_what_no_expansion_gives_does_not_match() {
         ("{a}-{b}", &["x-y", "-", "x-y-z"], &["xy"]),
     ];
     for (template, yes, no) in table {
-        check(Reading::Strict, template, yes, no);
+        check(TemplateReading::Strict, template, yes, no);
     }
 }
 
@@ -114,7 +114,7 @@ fn co_2_uris_made_by_hand_match_loosely() {
         ("file:///{+path}", &["file:///a b/c"], &[]),
     ];
     for (template, yes, no) in table {
-        check(Reading::Loose, template, yes, no);
+        check(TemplateReading::Loose, template, yes, no);
     }
 }
 
@@ -147,7 +147,7 @@ fn hostile_templates_cost_what_they_say() {
     let template = Template::compile(&format!("{}!", "{+a}{b*}".repeat(32))).unwrap();
     let uri = "a".repeat(8 * 1024);
     assert!(template.may_match(&uri) && template.steps(&uri) <= 2_000_000);
-    assert!(!template.matches(&uri, Reading::Strict));
+    assert!(!template.matches(&uri, TemplateReading::Strict));
     assert!(!template.may_match(&"a".repeat(8 * 1024 + 1)), "too long to be looked at");
 }
 
@@ -194,12 +194,12 @@ proptest! {
         let template: String = parts.iter().map(|((t, _), l)| format!("{t}{l}")).collect();
         let uri: String = parts.iter().map(|((_, u), l)| format!("{u}{l}")).collect();
         let compiled = Template::compile(&template).unwrap();
-        prop_assert!(compiled.may_match(&uri) && compiled.matches(&uri, Reading::Strict), "{} {}", template, uri);
+        prop_assert!(compiled.may_match(&uri) && compiled.matches(&uri, TemplateReading::Strict), "{} {}", template, uri);
     }
 
     #[test]
     fn a_template_without_expressions_matches_itself_only(a in "[a-c]{0,3}", b in "[a-c]{0,3}") {
         let template = Template::compile(&a).unwrap();
-        prop_assert_eq!(template.may_match(&b) && template.matches(&b, Reading::Strict), a == b);
+        prop_assert_eq!(template.may_match(&b) && template.matches(&b, TemplateReading::Strict), a == b);
     }
 }

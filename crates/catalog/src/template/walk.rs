@@ -4,7 +4,7 @@ use super::parse::{Expression, Modifier, Operator, Variable};
 
 /// How a URI is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum TemplateReading {
     /// As an expansion by the RFC, but for characters that are no URI's at all or that common
     /// encoders leave alone (`encodeURIComponent`: `!'()*`).
     Strict,
@@ -95,9 +95,9 @@ impl<'u> Positions<'u> {
 
 impl Expression {
     /// Variables that are not set leave nothing behind, so each may be missing, and all of them.
-    pub(super) fn walk<'u>(&self, from: &Positions<'u>, reading: Reading) -> Positions<'u> {
-        let shape = Shape::of(self.operator);
-        if reading == Reading::Loose && shape.named {
+    pub(super) fn walk<'u>(&self, from: &Positions<'u>, reading: TemplateReading) -> Positions<'u> {
+        let shape = ValueShape::of(self.operator);
+        if reading == TemplateReading::Loose && shape.named {
             let some = from.literal(shape.first).run(Class::Rest, None);
             return some.or(from);
         }
@@ -112,7 +112,7 @@ impl Expression {
 }
 
 /// How an operator writes its values: the table of appendix A.
-struct Shape {
+struct ValueShape {
     first: &'static [u8],
     separator: &'static [u8],
     /// What stands between exploded values and inside their pairs.
@@ -121,7 +121,7 @@ struct Shape {
     reserved: bool,
 }
 
-impl Shape {
+impl ValueShape {
     fn of(operator: Operator) -> Self {
         let (first, separator, pairs): (&[u8], &[u8], &[u8]) = match operator {
             Operator::Simple | Operator::Reserved => (b"", b",", b",="),
@@ -143,12 +143,12 @@ impl Shape {
         &self,
         variable: &Variable,
         from: &Positions<'u>,
-        reading: Reading,
+        reading: TemplateReading,
     ) -> Positions<'u> {
         let class = |more: &'static [u8]| match (reading, self.reserved) {
             (_, true) => Class::Any,
-            (Reading::Strict, false) => Class::Value(more),
-            (Reading::Loose, false) => Class::Segment(more),
+            (TemplateReading::Strict, false) => Class::Value(more),
+            (TemplateReading::Loose, false) => Class::Segment(more),
         };
         match variable.modifier {
             Modifier::Explode => from.run(class(self.pairs), None),

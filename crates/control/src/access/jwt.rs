@@ -1,5 +1,8 @@
 //! Access tokens that an issuer has signed (JWT, RFC 7519 and 9068): is this one meant for us, by
 //! whom, and for what?
+//!
+//! By hand above ring: `jsonwebtoken` needs aws-lc or the `rsa` crate (RUSTSEC-2023-0071), and the
+//! rules about headers and audiences would stay ours.
 
 use super::json::{NoObject, Object, WrongType, seconds, text, texts};
 use super::jwks::{Algorithm, Checked, Jwks};

@@ -10,7 +10,6 @@ mod jwt;
 mod key;
 mod label;
 mod principal;
-mod refetch;
 mod resource;
 mod role;
 mod scope;
@@ -25,10 +24,7 @@ pub use key::{
     make_key, random,
 };
 pub use label::{label, read_label};
-pub use principal::{Credential, Known, Principal, Refusal, WithoutToken, bearer_of, decide};
-pub use refetch::{
-    BETWEEN_TRIES, Fetches, KeysDecision, LONGEST_USE, USUAL_USE, decide as decide_keys, is_due,
-};
+pub use principal::{Credential, Credentials, Principal, Refusal, WithoutToken, bearer_of, decide};
 pub use resource::{Resource, challenge};
 pub use role::{Action, Role, allows};
 pub use scope::{SCOPES, role_of, scope_for};

@@ -38,7 +38,7 @@ pub enum Credential {
 
 /// Every credential there is. Made anew when one changes, and never changed itself.
 #[derive(Debug)]
-pub struct Known {
+pub struct Credentials {
     pub pepper: Arc<Pepper>,
     pub admin_token: Option<Mac>,
     pub static_token: Option<Mac>,
@@ -68,7 +68,7 @@ pub enum Refusal {
     Key(#[from] KeyFault),
     #[error(transparent)]
     Jwt(JwtFault),
-    /// To be tried once more, after the issuer's keys were fetched if `refetch::decide` says so.
+    /// To be tried once more, after the issuer's keys were fetched, if that is worth waiting for (`IssuerKeys`).
     #[error("the key that the token names is not among the issuer's")]
     NeedsKeys,
     #[error("the scopes of the token allow nothing here")]
@@ -80,7 +80,7 @@ pub enum Refusal {
 /// Who asks? `bearer` as `bearer_of` found it, `now` in seconds since 1970.
 ///
 /// A token that is wrong is never as good as none, even where none is needed.
-pub fn decide(bearer: Option<&str>, known: &Known, now: u64) -> Result<Principal, Refusal> {
+pub fn decide(bearer: Option<&str>, known: &Credentials, now: u64) -> Result<Principal, Refusal> {
     let Some(token) = bearer else { return without_token(known.without_token) };
     let is = |purpose, mac: &Option<Mac>| {
         mac.as_ref().is_some_and(|mac| known.pepper.verify(purpose, token, mac))
@@ -123,7 +123,7 @@ fn without_token(worth: WithoutToken) -> Result<Principal, Refusal> {
     }
 }
 
-fn by_key(token: &str, id: &KeyId, known: &Known, now: u64) -> Result<Principal, Refusal> {
+fn by_key(token: &str, id: &KeyId, known: &Credentials, now: u64) -> Result<Principal, Refusal> {
     let key = known.keys.get(id).ok_or(Refusal::Unknown)?;
     key.check(&known.pepper, token, now)?;
     let ApiKey { name, role, grants, expires_at, .. } = key.clone();

@@ -7,10 +7,10 @@ use tokio::time::timeout;
 use trunkline_http::Url;
 use trunkline_http::reach::Policy;
 
-use super::metadata::{self, BadMetadata};
 use super::trusted::Trusted;
 use crate::access::{BadJwks, Jwks};
 use crate::net::{Client, FetchError, Limits, Request, Response};
+use crate::oauth::issuer::{BadIssuer, key_set};
 use crate::oauth::places;
 
 /// How places are reached: those of the operator's choice wherever they are, those that the issuer
@@ -27,8 +27,8 @@ pub enum NoKeys {
     Fetch(#[from] FetchError),
     #[error("the issuer has no metadata where the specifications look for it; see --jwks-url")]
     NoMetadata,
-    #[error(transparent)]
-    Metadata(#[from] BadMetadata),
+    #[error("the issuer cannot be used: {0}")]
+    Metadata(#[from] BadIssuer),
     #[error("the address of the issuer's keys answers with status {0}")]
     Status(u16),
     #[error(transparent)]
@@ -71,7 +71,7 @@ impl IssuerClients {
         for place in places::of_issuer(trusted.url()) {
             let answer = self.get(trusted, place).await?;
             if answer.status == 200 {
-                return Ok(metadata::key_set(&answer.body, trusted.name(), trusted.url())?);
+                return Ok(key_set(&answer.body, trusted.name(), trusted.url())?);
             }
         }
         Err(NoKeys::NoMetadata)

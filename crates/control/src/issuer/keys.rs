@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::fetch::{IssuerClients, NoKeys};
-use super::flight::Flight;
+use super::schedule::KeySchedule;
 use super::trusted::Trusted;
 use crate::access::{Issuer, Jwks, Resource};
 use crate::keys::ApiKeys;
@@ -24,12 +24,13 @@ pub struct IssuerKeys {
     clients: IssuerClients,
     /// Checks tokens with the keys it was given last.
     holder: Arc<ApiKeys>,
-    flight: Mutex<Flight>,
+    /// A leaf: held for one question, with no other lock and across no await.
+    schedule: Mutex<KeySchedule>,
     /// A token names a key that is not known.
     wish: Notify,
     /// Counts the fetches that have ended.
     ended: watch::Sender<u64>,
-    /// How the last one has ended.
+    /// How the last one has ended. A leaf, too; only the task that fetches takes it.
     is_failing: Mutex<bool>,
 }
 
@@ -40,7 +41,7 @@ impl IssuerKeys {
             trusted,
             clients,
             holder,
-            flight: Mutex::new(Flight::default()),
+            schedule: Mutex::new(KeySchedule::default()),
             wish: Notify::new(),
             ended: watch::Sender::new(0),
             is_failing: Mutex::new(false),
@@ -55,7 +56,7 @@ impl IssuerKeys {
 
     /// A token names a key that is not known: is it worth to wait for other keys?
     pub fn may_come(&self) -> bool {
-        self.flight.lock().is_worth_waiting(now())
+        self.schedule.lock().is_worth_waiting(now())
     }
 
     /// Waits until keys were fetched once more, if that is worth it; then the token is to be looked
@@ -74,13 +75,13 @@ impl IssuerKeys {
     pub async fn run(&self, end: CancellationToken) {
         let mut is_wished = false;
         loop {
-            if self.flight.lock().has_expired(now()) {
+            if self.schedule.lock().forget_expired(now()) {
                 tracing::error!(
                     "the issuer's keys (--issuer) could not be fetched for a day: its tokens are refused"
                 );
                 self.hand_over(Jwks::default());
             }
-            let begins = self.flight.lock().begin(now(), is_wished);
+            let begins = self.schedule.lock().begin(now(), is_wished);
             if begins {
                 tokio::select! {
                     () = self.fetch() => {}
@@ -102,7 +103,7 @@ impl IssuerKeys {
         if let Ok(keys) = fetched {
             self.hand_over(keys);
         }
-        self.flight.lock().end(now(), has_come);
+        self.schedule.lock().end(now(), has_come);
         self.ended.send_modify(|count| *count += 1);
     }
 

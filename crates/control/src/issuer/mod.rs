@@ -1,12 +1,11 @@
 //! The authorization server whose access tokens are taken: who that is, and its keys, kept fresh.
 //!
 //! Which tokens are good, `access` decides; here is what it needs for that. Decisions are pure
-//! (`trusted`, `metadata`, `flight`); `IssuerKeys` fetches, beside all requests.
+//! (`trusted`, `schedule`); `IssuerKeys` fetches, beside all requests.
 
 mod fetch;
-mod flight;
 mod keys;
-mod metadata;
+mod schedule;
 #[cfg(test)]
 pub(crate) mod tests;
 mod trusted;

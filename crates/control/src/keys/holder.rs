@@ -15,7 +15,7 @@ use super::lookup::Looks;
 use super::record::{known, seconds};
 use super::uses::Uses;
 use crate::access::{
-    ApiKey, Credential, Issuer, KeyId, Known, Mac, NoRandom, Pepper, WithoutToken,
+    ApiKey, Credential, Credentials, Issuer, KeyId, Mac, NoRandom, Pepper, WithoutToken,
 };
 
 /// How soon a replica knows what another has changed, where the store does not tell.
@@ -56,7 +56,7 @@ pub struct ApiKeys {
     pub(super) store: Store,
     pub(super) fixed: FixedTokens,
     /// Read for every request, replaced at every change.
-    known: RwLock<Arc<Known>>,
+    known: RwLock<Arc<Credentials>>,
     version: AtomicU64,
     /// Rung when the version changes.
     bell: watch::Sender<()>,
@@ -86,7 +86,7 @@ impl ApiKeys {
     }
 
     /// For `access::decide`.
-    pub fn known(&self) -> Arc<Known> {
+    pub fn known(&self) -> Arc<Credentials> {
         Arc::clone(&self.known.read())
     }
 
@@ -269,8 +269,12 @@ impl ApiKeys {
     }
 }
 
-fn snapshot(fixed: &FixedTokens, keys: HashMap<KeyId, ApiKey>, issuer: Option<Issuer>) -> Known {
-    Known {
+fn snapshot(
+    fixed: &FixedTokens,
+    keys: HashMap<KeyId, ApiKey>,
+    issuer: Option<Issuer>,
+) -> Credentials {
+    Credentials {
         pepper: Arc::clone(&fixed.pepper),
         admin_token: fixed.admin_token,
         static_token: fixed.static_token,
@@ -281,7 +285,7 @@ fn snapshot(fixed: &FixedTokens, keys: HashMap<KeyId, ApiKey>, issuer: Option<Is
 }
 
 /// The first moment after this one (s) at which a key ends that is still good.
-fn next_expiry(known: &Known, now: u64) -> Option<u64> {
+fn next_expiry(known: &Credentials, now: u64) -> Option<u64> {
     let good = known.keys.values().filter(|key| key.revoked_at.is_none());
     good.filter_map(|key| key.expires_at).filter(|end| *end > now).min()
 }

@@ -111,7 +111,7 @@ impl Logins {
 
     /// It is of no use any more: told once for each login.
     pub(super) fn lost(&self, login: &str, why: &str) {
-        if self.0.marks.is_news(login) {
+        if self.0.marks.take_news(login) {
             (self.0.lost)(login, why);
         }
     }

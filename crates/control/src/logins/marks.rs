@@ -8,9 +8,9 @@ use tokio::sync::watch;
 use crate::oauth::Challenge;
 
 #[derive(Default)]
-pub(super) struct Marks(Mutex<HashMap<String, Mark>>);
+pub(super) struct Marks(Mutex<HashMap<String, LoginMark>>);
 
-struct Mark {
+struct LoginMark {
     version: watch::Sender<u64>,
     /// What the server said when it last refused a request.
     challenge: Option<Challenge>,
@@ -47,7 +47,7 @@ impl Marks {
     }
 
     /// It is of no use any more. True if nobody was told yet.
-    pub(super) fn is_news(&self, login: &str) -> bool {
+    pub(super) fn take_news(&self, login: &str) -> bool {
         !self.mark(login, |mark| std::mem::replace(&mut mark.is_told, true))
     }
 
@@ -56,9 +56,10 @@ impl Marks {
         self.0.lock().retain(|login, _| is_there(login));
     }
 
-    fn mark<T>(&self, login: &str, look: impl FnOnce(&mut Mark) -> T) -> T {
+    fn mark<T>(&self, login: &str, look: impl FnOnce(&mut LoginMark) -> T) -> T {
         let mut marks = self.0.lock();
-        let fresh = || Mark { version: watch::Sender::new(1), challenge: None, is_told: false };
+        let fresh =
+            || LoginMark { version: watch::Sender::new(1), challenge: None, is_told: false };
         look(marks.entry(login.to_owned()).or_insert_with(fresh))
     }
 }
@@ -73,12 +74,12 @@ mod tests {
     #[test]
     fn what_was_told_is_told_again_only_after_a_login() {
         let marks = Marks::default();
-        assert!(marks.is_news("a"));
-        assert!(!marks.is_news("a"));
-        assert!(marks.is_news("b"), "each has its own");
+        assert!(marks.take_news("a"));
+        assert!(!marks.take_news("a"));
+        assert!(marks.take_news("b"), "each has its own");
         marks.ring("a");
         assert_eq!((marks.version("a"), marks.version("b")), (2, 1));
-        assert!(marks.is_news("a"));
+        assert!(marks.take_news("a"));
     }
 
     #[test]

@@ -51,7 +51,9 @@ impl CallOutcome {
 /// Cheap to feed: one short lock per call.
 #[derive(Debug, Default)]
 pub struct Metrics {
+    /// Relaxed throughout: a sum that nothing else is ordered by.
     all: AtomicU64,
+    // A leaf. Calls end on the runtime's thread, not on the pump's, so it is hardly ever waited for.
     servers: Mutex<BTreeMap<String, Calls>>,
 }
 

@@ -1,4 +1,6 @@
 //! The text format of Prometheus (version 0.0.4): families of samples with their labels escaped.
+//!
+//! By hand: the format is frozen and small, and each asker sees other servers.
 
 use std::fmt::Write as _;
 

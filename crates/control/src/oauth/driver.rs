@@ -38,6 +38,8 @@ pub(super) struct OAuthState {
     pub(super) net: Client,
     pub(super) vault: Arc<dyn Vault>,
     pub(super) settings: Settings,
+    // Both locks are leaves: held for one look, never together and across no await. What is asked
+    // of a vault or an issuer meanwhile finds the slot again by its server.
     pub(super) pending: Mutex<PendingLogins>,
     /// By server.
     pub(super) slots: Mutex<HashMap<String, GrantSlot>>,

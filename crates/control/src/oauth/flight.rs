@@ -111,6 +111,8 @@ pub(super) fn fly(
     server: &str,
     order: RenewalReason,
 ) -> watch::Receiver<Option<Renewal>> {
+    // Looking for a flight and starting one is one step under the lock: two callers that come at
+    // once would otherwise use up one refresh token twice.
     let mut slots = shared.slots.lock();
     let slot = slots.entry(server.to_owned()).or_default();
     // One whose sender is gone has crashed.
@@ -122,6 +124,7 @@ pub(super) fn fly(
     let (own, server) = (Arc::clone(shared), server.to_owned());
     shared.tasks.spawn(async move {
         let outcome = renew(&own, &server, &order).await;
+        // Before the outcome is told: who hears it and asks again must not join this flight.
         if let Some(slot) = own.slots.lock().get_mut(&server) {
             slot.flight = None;
         }

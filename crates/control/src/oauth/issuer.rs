@@ -41,18 +41,11 @@ pub enum BadIssuer {
 
 /// `expected` is what the server called its issuer; it has to be that to the byte.
 pub(super) fn read(body: &[u8], expected: &str, server: &Url) -> Result<Issuer, BadIssuer> {
-    let document: Value = serde_json::from_slice(body).map_err(|_| BadIssuer::NotJson)?;
-    if !document.is_object() {
-        return Err(BadIssuer::NotJson);
-    }
-    let text = |name: &str| document.get(name).and_then(Value::as_str);
+    let document = document(body, expected)?;
     let lists = |name: &str, wanted: &str| {
         strings(document.get(name)).iter().any(|member| member == wanted)
     };
     let flag = |name: &str| document.get(name).and_then(Value::as_bool) == Some(true);
-    if text("issuer") != Some(expected) {
-        return Err(BadIssuer::Different);
-    }
     if !lists("code_challenge_methods_supported", "S256") {
         return Err(BadIssuer::NoPkce);
     }
@@ -61,10 +54,7 @@ pub(super) fn read(body: &[u8], expected: &str, server: &Url) -> Result<Issuer, 
     {
         return Err(BadIssuer::NoCode);
     }
-    let endpoint = |name: &'static str| {
-        let url = text(name).and_then(|url| Url::parse(url).ok());
-        url.filter(|url| may_name(server, url)).ok_or(BadIssuer::Endpoint(name))
-    };
+    let endpoint = |name: &'static str| endpoint(&document, name, server);
     // What is not needed may be missing, but not be dangerous.
     let optional = |name: &'static str| match document.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -82,6 +72,28 @@ pub(super) fn read(body: &[u8], expected: &str, server: &Url) -> Result<Issuer, 
         says_iss: flag("authorization_response_iss_parameter_supported"),
         takes_documents: flag("client_id_metadata_document_supported"),
     })
+}
+
+/// Where the issuer's keys are. It may be on our machine if its keys are, too.
+pub(crate) fn key_set(body: &[u8], expected: &str, issuer: &Url) -> Result<Url, BadIssuer> {
+    endpoint(&document(body, expected)?, "jwks_uri", issuer)
+}
+
+/// RFC 8414, 3.3: metadata that names another issuer must not be used.
+fn document(body: &[u8], expected: &str) -> Result<Value, BadIssuer> {
+    let document: Value = serde_json::from_slice(body).map_err(|_| BadIssuer::NotJson)?;
+    if !document.is_object() {
+        return Err(BadIssuer::NotJson);
+    }
+    match document.get("issuer").and_then(Value::as_str) {
+        Some(named) if named == expected => Ok(document),
+        _ => Err(BadIssuer::Different),
+    }
+}
+
+fn endpoint(document: &Value, name: &'static str, named_by: &Url) -> Result<Url, BadIssuer> {
+    let url = document.get(name).and_then(Value::as_str).and_then(|url| Url::parse(url).ok());
+    url.filter(|url| may_name(named_by, url)).ok_or(BadIssuer::Endpoint(name))
 }
 
 #[cfg(test)]
@@ -151,5 +163,50 @@ mod tests {
             assert_eq!(check(&document), Err(bad), "{name} {value}");
         }
         assert_eq!(check(&json!([])), Err(BadIssuer::NotJson));
+    }
+
+    #[test]
+    fn the_place_of_the_keys_is_taken_from_the_right_issuer_only() {
+        let name = "https://id.example.com/t";
+        for (document, expected) in [
+            (json!({"issuer": name, "jwks_uri": "https://k/keys?v=1"}), Ok("https://k/keys?v=1")),
+            (
+                json!({"issuer": format!("{name}/"), "jwks_uri": "https://k/"}),
+                Err(BadIssuer::Different),
+            ),
+            (
+                json!({"issuer": "https://evil", "jwks_uri": "https://k/"}),
+                Err(BadIssuer::Different),
+            ),
+            (json!({"jwks_uri": "https://k/"}), Err(BadIssuer::Different)),
+            (json!({"issuer": name}), Err(BadIssuer::Endpoint("jwks_uri"))),
+            (json!({"issuer": name, "jwks_uri": 7}), Err(BadIssuer::Endpoint("jwks_uri"))),
+            (
+                json!({"issuer": name, "jwks_uri": "http://k/"}),
+                Err(BadIssuer::Endpoint("jwks_uri")),
+            ),
+            (
+                json!({"issuer": name, "jwks_uri": "http://127.0.0.1/"}),
+                Err(BadIssuer::Endpoint("jwks_uri")),
+            ),
+            (
+                json!({"issuer": name, "jwks_uri": "file:///keys"}),
+                Err(BadIssuer::Endpoint("jwks_uri")),
+            ),
+            (json!([name]), Err(BadIssuer::NotJson)),
+        ] {
+            let found = key_set(document.to_string().as_bytes(), name, &Url::parse(name).unwrap());
+            let found = found.map(|url| url.to_string());
+            assert_eq!(found, expected.map(str::to_owned), "{document}");
+        }
+        let page = key_set(b"<html>", name, &Url::parse(name).unwrap());
+        assert_eq!(page, Err(BadIssuer::NotJson));
+    }
+
+    #[test]
+    fn an_issuer_on_this_machine_may_have_its_keys_there() {
+        let name = "http://127.0.0.1:9";
+        let document = json!({"issuer": name, "jwks_uri": "http://127.0.0.1:9/keys"}).to_string();
+        assert!(key_set(document.as_bytes(), name, &Url::parse(name).unwrap()).is_ok());
     }
 }

@@ -24,7 +24,7 @@ use crate::oauth::scope;
 use crate::oauth::secret::Secret;
 use crate::oauth::token::{self, TokenAnswer};
 use crate::oauth::vault::{Parked, VaultError};
-use crate::oauth::waiting::Waiting;
+use crate::oauth::waiting::WaitingLogin;
 
 /// To keep a grant that others write to.
 const ATTEMPTS: usize = 3;
@@ -67,7 +67,7 @@ pub struct Granted {
 
 /// A login that somebody has come back from.
 #[derive(Debug)]
-pub struct Back(Waiting);
+pub struct Back(WaitingLogin);
 
 impl Back {
     /// Of who began it.
@@ -108,7 +108,7 @@ impl OAuth {
         );
         let client = shared.client(&issuer, login, earlier.as_ref(), scope.as_deref()).await?;
         let previous = earlier.filter(|grant| grant.issuer != issuer.id).map(|grant| grant.issuer);
-        let waiting = Waiting {
+        let waiting = WaitingLogin {
             server: login.server.to_owned(),
             issuer: issuer.id.clone(),
             says_iss: issuer.says_iss,
@@ -139,7 +139,8 @@ impl OAuth {
             Some(own) => Some(own),
             None => {
                 let kept = shared.vault.unpark(&id_of(state), shared.now()).await?;
-                kept.map(zeroize::Zeroizing::new).and_then(|kept| Waiting::from_json(&kept).ok())
+                kept.map(zeroize::Zeroizing::new)
+                    .and_then(|kept| WaitingLogin::from_json(&kept).ok())
             }
         };
         waiting.map(Back).ok_or(LoginError::Unknown)
@@ -214,7 +215,7 @@ impl OAuthState {
     async fn wait_for_answer(
         &self,
         issuer: &Issuer,
-        mut waiting: Waiting,
+        mut waiting: WaitingLogin,
         previous_issuer: Option<String>,
     ) -> Result<Started, LoginError> {
         let proof = Proof::from(&random().ok_or(LoginError::Random)?);
@@ -250,7 +251,11 @@ impl OAuthState {
         Ok(started)
     }
 
-    async fn redeem(&self, mut waiting: Waiting, code: &Secret) -> Result<Granted, LoginError> {
+    async fn redeem(
+        &self,
+        mut waiting: WaitingLogin,
+        code: &Secret,
+    ) -> Result<Granted, LoginError> {
         let now = self.now();
         let answer = self.exchange(&waiting, &waiting.client, code).await?;
         let mut verdict = token::judge(&answer);
@@ -292,7 +297,7 @@ impl OAuthState {
 
     async fn exchange(
         &self,
-        waiting: &Waiting,
+        waiting: &WaitingLogin,
         client: &OAuthClient,
         code: &Secret,
     ) -> Result<Response, LoginError> {

@@ -1,4 +1,6 @@
 //! Waits on this machine for the browser to come back from a login on the command line (RFC 8252).
+//!
+//! By hand: one request on one port; `Host` and `state` are checked before anything else is read.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;

@@ -13,7 +13,7 @@ mod error;
 mod expiry;
 mod flight;
 mod grant;
-mod issuer;
+pub(crate) mod issuer;
 mod login;
 mod loopback;
 mod pending;

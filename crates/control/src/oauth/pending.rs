@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::oauth::registration::OAuthClient;
-use crate::oauth::waiting::Waiting;
+use crate::oauth::waiting::WaitingLogin;
 
 /// How long a person may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10 * 60);
@@ -15,11 +15,11 @@ const MOST: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct PendingLogins {
-    by_state: HashMap<String, (Instant, Waiting)>,
+    by_state: HashMap<String, (Instant, WaitingLogin)>,
 }
 
 impl PendingLogins {
-    pub(super) fn add(&mut self, state: String, waiting: Waiting, now: Instant) {
+    pub(super) fn add(&mut self, state: String, waiting: WaitingLogin, now: Instant) {
         self.by_state.retain(|_, (since, _)| now.duration_since(*since) < PATIENCE);
         if self.by_state.len() >= MOST {
             let oldest = self.by_state.iter().min_by_key(|(_, (since, _))| *since);
@@ -31,7 +31,7 @@ impl PendingLogins {
     }
 
     /// Once.
-    pub(super) fn take(&mut self, state: &str, now: Instant) -> Option<Waiting> {
+    pub(super) fn take(&mut self, state: &str, now: Instant) -> Option<WaitingLogin> {
         let (since, waiting) = self.by_state.remove(state)?;
         (now.duration_since(since) < PATIENCE).then_some(waiting)
     }

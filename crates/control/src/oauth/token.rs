@@ -46,7 +46,7 @@ pub(super) fn request(endpoint: Url, client: &OAuthClient, fields: &[(&str, &str
     written(endpoint, client, fields, SecretPlacement::AsAgreed)
 }
 
-/// The same for an endpoint that has refused it: some look for a secret in the form (the revocation of
+/// A request to an endpoint that has refused the usual one: some look for a secret in the form (the revocation of
 /// the Python SDK, whatever was agreed on, and an empty one where there is none).
 pub(super) fn request_with_form(
     endpoint: Url,

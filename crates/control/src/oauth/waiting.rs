@@ -1,4 +1,4 @@
-//! `Waiting`: everything a browser's answer is checked against, recorded before anybody is sent
+//! `WaitingLogin`: everything a browser's answer is checked against, recorded before anybody is sent
 //! anywhere, and how it is kept for whichever process gets the answer.
 
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::oauth::registration::OAuthClient;
 use crate::oauth::secret::Secret;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Waiting {
+pub(super) struct WaitingLogin {
     pub(super) server: String,
     pub(super) issuer: String,
     /// Its answers say whose they are.
@@ -27,7 +27,7 @@ pub(super) struct Waiting {
     pub(super) is_shared: bool,
 }
 
-impl Waiting {
+impl WaitingLogin {
     /// All of it, secrets included: to be sealed before it is stored.
     pub(super) fn to_json(&self) -> Vec<u8> {
         let document = json!({
@@ -72,8 +72,8 @@ pub(super) mod tests {
     use super::*;
     use crate::oauth::registration::Auth;
 
-    pub(in crate::oauth) fn waiting(server: &str) -> Waiting {
-        Waiting {
+    pub(in crate::oauth) fn waiting(server: &str) -> WaitingLogin {
+        WaitingLogin {
             server: server.to_owned(),
             issuer: "https://a".to_owned(),
             says_iss: true,
@@ -97,7 +97,7 @@ pub(super) mod tests {
     #[test]
     fn what_is_kept_is_read_back() {
         let full = waiting("s");
-        let bare = Waiting {
+        let bare = WaitingLogin {
             says_iss: false,
             revocation_endpoint: None,
             scope: None,
@@ -106,8 +106,8 @@ pub(super) mod tests {
         };
         for waiting in [full, bare] {
             assert!(!format!("{waiting:?}").contains("s3cret"), "{waiting:?}");
-            assert_eq!(Waiting::from_json(&waiting.to_json()), Ok(waiting));
+            assert_eq!(WaitingLogin::from_json(&waiting.to_json()), Ok(waiting));
         }
-        assert!(Waiting::from_json(b"{}").is_err());
+        assert!(WaitingLogin::from_json(b"{}").is_err());
     }
 }

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use trunkline_store::seal::Key;
-use trunkline_store::{AuditKey, Options, Store, StoreError};
+use trunkline_store::{AuditKey, Store, StoreError, StoreOptions};
 
 use super::activity::{ClientService, EventConsumer, RejectedLogins};
 use super::background::Background;
@@ -345,9 +345,9 @@ fn lost(live: Arc<LiveServers>, audit: Audit) -> Lost {
 }
 
 /// A store that is opened with these keys.
-pub(super) fn options(found: &KeyFound) -> Options {
+pub(super) fn options(found: &KeyFound) -> StoreOptions {
     let keys = std::iter::once(&found.key).chain(&found.next);
-    Options { audit_keys: keys.map(audit_key).collect() }
+    StoreOptions { audit_keys: keys.map(audit_key).collect() }
 }
 
 /// A key was made just now for a store that has another: it is taken back, lest it be mistaken for

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use trunkline_store::{AuditVerdict, NewAudit, Options, Store, StoreUrl};
+use trunkline_store::{AuditVerdict, NewAudit, Store, StoreOptions, StoreUrl};
 
 use super::boot::{BootError, audit_key, options};
 use super::secrets::{self, RemovalRule, SecretNotRemoved, SecretWrite};
@@ -41,7 +41,7 @@ pub async fn change_key(url: &StoreUrl, path: &Path) -> Result<u64, ChangeKeyErr
     let rotation = FileRotation::begin(path)?;
     let (old, new) = (rotation.old.clone(), rotation.new.clone());
     let audit_keys = vec![audit_key(&new), audit_key(&old)];
-    let store = Store::open(url, Options { audit_keys }).await.map_err(BootError::from)?;
+    let store = Store::open(url, StoreOptions { audit_keys }).await.map_err(BootError::from)?;
     let rewrapped = rotate(&store, old, new).await?;
     // Before the file is replaced: with this record the end of the log is authenticated anew, and
     // whoever has only the new key could not go on with it otherwise.

@@ -1,4 +1,7 @@
 //! `Exporter`: the one task that sends spans to a collector, many at a time.
+//!
+//! By hand: the batch processor of the OpenTelemetry SDK blocks its thread, and this runtime has
+//! only one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,6 +33,7 @@ pub(super) struct Exporter {
     client: Client,
     dropped: Arc<AtomicU64>,
     /// The last batch was dropped: that is said once, not each time.
+    // Relaxed, here and for `dropped`: each stands alone, and one task writes it.
     is_failing: AtomicBool,
 }
 

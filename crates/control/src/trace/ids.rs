@@ -36,6 +36,7 @@ impl Ids {
 
     /// Never nothing: an id of zeros is none.
     fn one(&self) -> u64 {
+        // Relaxed: each caller gets another count, and that is all that matters.
         let count = self.next.fetch_add(STEP, Ordering::Relaxed);
         match stirred(count) {
             0 => stirred(count ^ self.salt).max(1),

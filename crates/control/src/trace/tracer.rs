@@ -108,6 +108,7 @@ impl Traces for Tracer {
     /// Never waits: without room it is dropped and counted.
     fn ended(&self, request: Followed) {
         if self.0.ended.try_send(request).is_err() {
+            // Relaxed: a count that is only shown.
             self.0.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }

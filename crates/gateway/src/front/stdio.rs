@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use trunkline_wire::{Line, Lines, salvage_token};
+use trunkline_wire::{Lines, StreamLine, salvage_token};
 
 use crate::call::ResponseSink;
 use crate::front::signals::{OnHangup, Signals};
@@ -94,19 +94,19 @@ impl Reader for Stdin {
         let snapshot = session.context.view.snapshot();
         while let Some(line) = self.lines.next_line() {
             match line {
-                Line::Whole(line) if line.iter().all(u8::is_ascii_whitespace) => {}
-                Line::Whole(line) => receive(session, line, sink, &snapshot, touched),
+                StreamLine::Whole(line) if line.iter().all(u8::is_ascii_whitespace) => {}
+                StreamLine::Whole(line) => receive(session, line, sink, &snapshot, touched),
                 // Its id may stand at its beginning,
-                Line::TooLong(head) => match salvage_token(head) {
+                StreamLine::TooLong(head) => match salvage_token(head) {
                     Some(id) => refuse_oversize(id, limit, sink, touched),
                     None => self.oversize = true,
                 },
                 // or else at its end, or nowhere.
-                Line::TooLongEnd(tail) if std::mem::take(&mut self.oversize) => {
+                StreamLine::TooLongEnd(tail) if std::mem::take(&mut self.oversize) => {
                     let id = salvage_token(tail).unwrap_or(b"null");
                     refuse_oversize(id, limit, sink, touched);
                 }
-                Line::TooLongEnd(_) => {}
+                StreamLine::TooLongEnd(_) => {}
             }
         }
         self.outbox.hold_if_crowded(source);

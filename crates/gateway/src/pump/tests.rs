@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use rustix::pipe::{PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
-use trunkline_wire::{Edits, Line, Lines, find, scan};
+use trunkline_wire::{Edits, Lines, StreamLine, find, scan};
 
 use crate::pump::{FlushSet, LINE, Outbox, Pump, Reader, SourceHandle};
 use crate::stream::{Input, Sink};
@@ -37,7 +37,7 @@ impl Reader for Heard {
 
     fn take(&mut self, _: &SourceHandle, touched: &mut FlushSet) {
         while let Some(line) = self.lines.next_line() {
-            let Line::Whole(line) = line else { panic!("no line here is too long") };
+            let StreamLine::Whole(line) = line else { panic!("no line here is too long") };
             if let Some(outbox) = &self.onward {
                 outbox.put(line, &Edits::new()).unwrap();
                 touched.note(outbox);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trunkline_wire::{Fault, FaultKind, Id, Kind, Message, Revision, scan};
+use trunkline_wire::{FaultKind, Id, Kind, Message, MessageFault, Revision, scan};
 
 use crate::call::{Client, RequestEra, ResponseSink, Stateless};
 use crate::era::Era;
@@ -29,7 +29,7 @@ pub(crate) fn receive(
     // Borrowed where it lies: the message is large, and moving it shows in profiles.
     match &scan(bytes) {
         Ok(message) => take(session, message, sink, snapshot, touched),
-        Err(Fault { kind: FaultKind::Batch, .. }) if session.allows_batches() => {
+        Err(MessageFault { kind: FaultKind::Batch, .. }) if session.allows_batches() => {
             take_batch(bytes, sink, touched, |message, sink, touched| {
                 take(session, message, sink, snapshot, touched);
             });

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trunkline_wire::{Edits, Fault, FaultKind, Id, Message, write_result};
+use trunkline_wire::{Edits, FaultKind, Id, Message, MessageFault, write_result};
 
 use crate::call::{CallRecord, Client, Payload, RequestEra, ResponseSink};
 use crate::era::Era;
@@ -91,7 +91,7 @@ pub(crate) fn refuse_oversize(
 /// Refuses bytes that are no message.
 pub(super) fn refuse_unread(
     bytes: &[u8],
-    fault: Fault,
+    fault: MessageFault,
     sink: &ResponseSink,
     touched: &mut FlushSet,
 ) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use trunkline_catalog::config::Secrets;
-use trunkline_wire::{Fault, FaultKind, Outline, salvage_id, upstream_id};
+use trunkline_wire::{FaultKind, MessageFault, Outline, salvage_id, upstream_id};
 
 use crate::error::CallError;
 use crate::identity::Identity;
@@ -94,7 +94,7 @@ impl Connection {
     pub(crate) fn broken_line(
         self: &Arc<Self>,
         line: &[u8],
-        fault: Fault,
+        fault: MessageFault,
         origin: Option<UpstreamId>,
     ) {
         let outline = Outline::of(line);

@@ -8,7 +8,8 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 use trunkline_wire::{
-    Edits, Fault, FaultKind, Id, Kind, Message, Span, elements, encode_into, scan, upstream_id,
+    Edits, FaultKind, Id, Kind, Message, MessageFault, Span, elements, encode_into, scan,
+    upstream_id,
 };
 
 use crate::call::{Audience, CallHandle, CallOwner, Observers, Payload, Rejected, ReplyTo};
@@ -376,7 +377,7 @@ impl Connection {
         let scanned = scan(payload.bytes());
         let message = match &scanned {
             Ok(message) => message,
-            Err(Fault { kind: FaultKind::Batch, .. }) => {
+            Err(MessageFault { kind: FaultKind::Batch, .. }) => {
                 return self.receive_batch(payload.bytes(), origin, touched);
             }
             Err(fault) => return self.broken_line(payload.bytes(), *fault, origin),

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use trunkline_catalog::config::Secrets;
-use trunkline_wire::{Line, Lines};
+use trunkline_wire::{Lines, StreamLine};
 
 use crate::identity::Identity;
 use crate::limits::{STDERR_BYTES, STDERR_FIRST, STDERR_LINE, STDERR_QUOTED};
@@ -42,8 +42,8 @@ impl LastWords {
         while let Ok(1..) = stderr.read(lines.room()).await {
             while let Some(line) = lines.next_line() {
                 match line {
-                    Line::Whole(line) | Line::TooLong(line) => self.keep(server, line),
-                    Line::TooLongEnd(_) => {}
+                    StreamLine::Whole(line) | StreamLine::TooLong(line) => self.keep(server, line),
+                    StreamLine::TooLongEnd(_) => {}
                 }
             }
         }

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use trunkline_catalog::config::Era;
 use trunkline_keeper::{Custody, Tree};
-use trunkline_wire::{Line as Text, Lines};
+use trunkline_wire::{Lines, StreamLine as Text};
 
 use crate::call::Payload;
 use crate::limits::{LARGE_MESSAGE, LAST_OUTPUT, LAST_STATUS, ONE_SERVER};

@@ -1,4 +1,7 @@
 //! What kind of place an IP address is: whose network, and which IPv4 address hides in an IPv6 one.
+//!
+//! By hand: no library finds an IPv4 address hidden in an IPv6 one, nor knows where clouds keep
+//! credentials.
 
 use std::fmt::{self, Display, Formatter};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

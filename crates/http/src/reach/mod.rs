@@ -26,7 +26,7 @@ pub struct Policy {
 
 /// Why a URL or an address is not used. The text is for whoever named it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum ReachRefused {
     #[error(transparent)]
     Url(#[from] BadUrl),
     #[error(transparent)]
@@ -47,19 +47,21 @@ pub enum Refused {
 
 impl Policy {
     /// May this address be connected to? To be asked right before, and of that very address.
-    pub fn judge(&self, address: IpAddr) -> Result<(), Refused> {
+    pub fn judge(&self, address: IpAddr) -> Result<(), ReachRefused> {
         let address = address.to_canonical();
         let reach = Reach::of(address);
         let refused = match reach {
             Reach::Public => return Ok(()),
-            Reach::Unspecified | Reach::Multicast => return Err(Refused::Never(address, reach)),
-            Reach::Metadata => Refused::Metadata,
+            Reach::Unspecified | Reach::Multicast => {
+                return Err(ReachRefused::Never(address, reach));
+            }
+            Reach::Metadata => ReachRefused::Metadata,
             Reach::Reserved
             | Reach::Documentation
             | Reach::Shared
             | Reach::Private
             | Reach::LinkLocal
-            | Reach::Loopback => Refused::NotAllowed,
+            | Reach::Loopback => ReachRefused::NotAllowed,
         };
         let allows = |net: &&Cidr| match reach {
             // Whoever opens a wide network does not think of this one in it.
@@ -74,7 +76,7 @@ impl Policy {
 
     /// May this URL be used, as far as its text tells? `Host::Name` has yet to be resolved, and
     /// what it leads to be judged.
-    pub fn judge_url(&self, url: &Url) -> Result<Host, Refused> {
+    pub fn judge_url(&self, url: &Url) -> Result<Host, ReachRefused> {
         let host = Host::read(url.host())?;
         let mut judged = host.leads_to(url.host()).iter().map(|address| self.judge(*address));
         match judged.next() {
@@ -84,7 +86,7 @@ impl Policy {
     }
 
     /// The URL that `text` spells, if it may be used as far as its text tells.
-    pub fn read_url(&self, text: &str) -> Result<Url, Refused> {
+    pub fn read_url(&self, text: &str) -> Result<Url, ReachRefused> {
         let url = Url::parse(text)?;
         self.judge_url(&url)?;
         Ok(url)

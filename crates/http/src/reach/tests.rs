@@ -1,6 +1,6 @@
 //! URLs somebody names, hostile and good.
 
-use super::{BadHost, Cidr, Host, Policy, Reach, Refused};
+use super::{BadHost, Cidr, Host, Policy, Reach, ReachRefused};
 use crate::url::{BadUrl, Url};
 
 fn policy(allowed: &[&str]) -> Policy {
@@ -146,7 +146,7 @@ fn what_is_malformed_is_refused_whatever_is_allowed() {
     for text in HOSTILE {
         match policy.read_url(text) {
             Ok(_) => {}
-            Err(Refused::NotAllowed(..)) => panic!("{text} is allowed"),
+            Err(ReachRefused::NotAllowed(..)) => panic!("{text} is allowed"),
             Err(_) => still_refused += 1,
         }
     }
@@ -186,12 +186,12 @@ fn a_judgement_names_its_kind() {
     let policy = Policy::default();
     let judge = |text: &str| policy.judge_url(&Url::parse(text).expect(text));
     let address = "10.0.0.1".parse().unwrap();
-    let not_allowed = Refused::NotAllowed(address, Reach::Private, Cidr::only(address));
+    let not_allowed = ReachRefused::NotAllowed(address, Reach::Private, Cidr::only(address));
     assert_eq!(judge("http://10.0.0.1/"), Err(not_allowed));
-    assert_eq!(judge("http://127.1/"), Err(Refused::Host(BadHost::Number)));
+    assert_eq!(judge("http://127.1/"), Err(ReachRefused::Host(BadHost::Number)));
     assert_eq!(judge("http://example.com/"), Ok(Host::Name));
     assert_eq!(judge("http://1.1.1.1/"), Ok(Host::Address([1, 1, 1, 1].into())));
-    assert_eq!(policy.read_url("ftp://example.com/"), Err(Refused::Url(BadUrl::Scheme)));
+    assert_eq!(policy.read_url("ftp://example.com/"), Err(ReachRefused::Url(BadUrl::Scheme)));
 }
 
 /// As `Url` writes it: without a fragment, an address in its shortest form.

@@ -30,7 +30,7 @@ pub(super) fn spawn(
     stdio: &[OwnedFd; 3],
 ) -> io::Result<Pid> {
     let image = Image::new(program, launch)?;
-    let plan = Plan {
+    let plan = ExecPlan {
         image: &image,
         cwd,
         stdio: stdio.each_ref().map(AsRawFd::as_raw_fd),
@@ -39,7 +39,7 @@ pub(super) fn spawn(
     let mut room = Vec::<u128>::with_capacity(STACK_WORDS);
     let stack = room.spare_capacity_mut().as_mut_ptr_range();
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    let argument: *const Plan<'_> = &raw const plan;
+    let argument: *const ExecPlan<'_> = &raw const plan;
     // A handler must not run in the child while it borrows our memory.
     let unblocked = block_signals();
     // SAFETY: the stack is ours, large enough for the few calls of `child` and aligned; the keeper
@@ -50,6 +50,7 @@ pub(super) fn spawn(
     let refused = io::Error::last_os_error();
     set_signal_mask(&unblocked);
     let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else { return Err(refused) };
+    // Relaxed: the child has executed or ended (CLONE_VFORK), so nothing runs beside this.
     match plan.failure.load(Ordering::Relaxed) {
         0 => Ok(pid),
         failure => {
@@ -64,7 +65,7 @@ pub(super) fn spawn(
 const STACK_WORDS: usize = 4096;
 
 /// What the child is to become.
-struct Plan<'a> {
+struct ExecPlan<'a> {
     image: &'a Image,
     cwd: Option<&'a OwnedFd>,
     stdio: [RawFd; 3],
@@ -76,14 +77,14 @@ struct Plan<'a> {
 /// lock and does not unwind.
 extern "C" fn child(plan: *mut c_void) -> c_int {
     // SAFETY: `spawn` passes its plan, which lives until we are gone.
-    let plan = unsafe { &*plan.cast::<Plan<'_>>() };
+    let plan = unsafe { &*plan.cast::<ExecPlan<'_>>() };
     let failure = plan.carry_out();
     plan.failure.store(failure.raw_os_error(), Ordering::Relaxed);
     // SAFETY: ends this process without running anything of the keeper's.
     unsafe { libc::_exit(127) }
 }
 
-impl Plan<'_> {
+impl ExecPlan<'_> {
     /// Returns only if it fails.
     fn carry_out(&self) -> Errno {
         match self.prepare() {

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::io::{Errno, Result};
 
 use crate::launch::{LENGTH_BYTES, Launch};
-use crate::message::{Order, RECORD_BYTES};
+use crate::message::{OwnerOrder, RECORD_BYTES};
 use crate::{descriptors, limits};
 
 /// Takes what is there and never waits for the rest: an owner that sends half of something holds up
@@ -54,10 +54,10 @@ impl Inbox {
     }
 
     /// `None`: it has not arrived completely.
-    pub(super) fn order(&mut self) -> Option<Result<Order>> {
+    pub(super) fn order(&mut self) -> Option<Result<OwnerOrder>> {
         let record = *self.bytes.first_chunk::<RECORD_BYTES>()?;
         self.bytes.drain(..RECORD_BYTES);
-        Some(Order::unpack(record).ok_or(Errno::INVAL))
+        Some(OwnerOrder::unpack(record).ok_or(Errno::INVAL))
     }
 }
 
@@ -73,12 +73,12 @@ mod tests {
     use super::{Inbox, OwnerLine};
     use crate::descriptors::send;
     use crate::launch::Launch;
-    use crate::message::Order;
+    use crate::message::OwnerOrder;
 
     #[test]
     fn a_parcel_and_orders_survive_any_cut() {
         let launch = Launch { command: "npx".into(), ..Launch::default() };
-        let bytes = [launch.pack().unwrap(), Order::Kill.pack().to_vec()].concat();
+        let bytes = [launch.pack().unwrap(), OwnerOrder::Kill.pack().to_vec()].concat();
         for size in 1..=bytes.len() {
             let (here, there) = UnixStream::pair().unwrap();
             let (reader, writer) = pipe().unwrap();
@@ -90,7 +90,7 @@ mod tests {
                 parcel = parcel.or_else(|| inbox.parcel());
             }
             assert_eq!(parcel.unwrap().unwrap().0, launch, "in pieces of {size}");
-            assert_eq!(inbox.order(), Some(Ok(Order::Kill)));
+            assert_eq!(inbox.order(), Some(Ok(OwnerOrder::Kill)));
             assert_eq!(inbox.fill(&there), OwnerLine::Open, "nothing there is no end");
             // Not by dropping it: a process another test starts may hold a copy until it executes.
             here.shutdown(Shutdown::Both).unwrap();

@@ -14,11 +14,11 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, WaitOptions, WaitStatus, wait};
 use rustix::stdio::stdin;
 
-use super::phase::{Blow, Event, Phase};
+use super::phase::{Blow, PhaseEvent, TreePhase};
 use super::strays::{self, Strays};
 use super::tree::{Stage, Tree};
 use crate::exit::Exit;
-use crate::message::Report;
+use crate::message::KeeperReport;
 use crate::{descriptors, family, limits, system};
 
 /// Names a tree, for as long as the keeper lives.
@@ -137,11 +137,11 @@ impl Keeper {
         let is_up = |tree: &Tree| tree.phase.until().is_some_and(|until| until <= now);
         let up = self.trees.iter().filter(|(_, tree)| is_up(tree)).map(|(&key, _)| key);
         for key in up.collect::<Vec<TreeId>>() {
-            self.happen(key, Event::TimeUp);
+            self.happen(key, PhaseEvent::TimeUp);
         }
     }
 
-    fn happen(&mut self, key: TreeId, event: Event) {
+    fn happen(&mut self, key: TreeId, event: PhaseEvent) {
         let Some(tree) = self.trees.get_mut(&key) else {
             return;
         };
@@ -181,7 +181,10 @@ impl Keeper {
     /// A stray that may have come with another tree, too, has the time which that one has.
     fn is_killed(&self, key: TreeId) -> bool {
         let phase = self.trees.get(&key).map(|tree| tree.phase);
-        !matches!(phase, Some(Phase::Serving | Phase::Leaving { .. } | Phase::Terminating { .. }))
+        !matches!(
+            phase,
+            Some(TreePhase::Serving | TreePhase::Leaving { .. } | TreePhase::Terminating { .. })
+        )
     }
 
     fn look_soon(&mut self) {
@@ -201,7 +204,7 @@ impl Keeper {
         self.strays.look(present, suspects);
         for key in ended {
             if self.strays.has_any_of(key) {
-                self.happen(key, Event::ServerEnded);
+                self.happen(key, PhaseEvent::ServerEnded);
             }
         }
         for key in ending {
@@ -236,7 +239,7 @@ impl Keeper {
             let server = self.trees.iter_mut().find(|(_, tree)| tree.server() == Some(pid));
             if let Some((&key, tree)) = server {
                 tree.stage = Stage::Ended;
-                tree.report(Report::Exited(exit(status)));
+                tree.report(KeeperReport::Exited(exit(status)));
                 ended.push(key);
             }
         }
@@ -245,7 +248,7 @@ impl Keeper {
 
     fn dismiss(&mut self, key: TreeId) {
         if let Some(tree) = self.trees.remove(&key) {
-            tree.report(Report::Gone);
+            tree.report(KeeperReport::Gone);
         }
         self.strays.forget(key);
     }

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use crate::limits;
-use crate::message::Order;
+use crate::message::OwnerOrder;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum TreePhase {
     Serving,
     /// Was asked to end, by the end of its stdin; `term` is for the phase after.
     Leaving {
@@ -25,8 +25,8 @@ pub(super) enum Phase {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
-    Ordered(Order),
+pub(super) enum PhaseEvent {
+    Ordered(OwnerOrder),
     /// The control socket closed: the owner died or dropped the tree.
     Orphaned,
     /// The main process ended, others are left.
@@ -42,70 +42,75 @@ pub(super) enum Blow {
     Kill,
 }
 
-impl Phase {
+impl TreePhase {
     pub(super) fn until(self) -> Option<Instant> {
         match self {
-            Phase::Serving => None,
-            Phase::Leaving { until, .. }
-            | Phase::Terminating { until }
-            | Phase::Killing { until, .. } => Some(until),
+            TreePhase::Serving => None,
+            TreePhase::Leaving { until, .. }
+            | TreePhase::Terminating { until }
+            | TreePhase::Killing { until, .. } => Some(until),
         }
     }
 
-    pub(super) fn after(self, event: Event, now: Instant) -> (Phase, Option<Blow>) {
+    pub(super) fn after(self, event: PhaseEvent, now: Instant) -> (TreePhase, Option<Blow>) {
         match (self, event) {
-            (Phase::Killing { pause, .. }, Event::TimeUp) => {
+            (TreePhase::Killing { pause, .. }, PhaseEvent::TimeUp) => {
                 let pause = pause.min(limits::LAST_KILL_PAUSE);
-                (Phase::Killing { until: now + pause, pause: pause * 2 }, Some(Blow::Kill))
+                (TreePhase::Killing { until: now + pause, pause: pause * 2 }, Some(Blow::Kill))
             }
-            (Phase::Killing { .. }, _) => (self, None),
-            (_, Event::Ordered(Order::Kill)) | (Phase::Terminating { .. }, Event::TimeUp) => {
+            (TreePhase::Killing { .. }, _) => (self, None),
+            (_, PhaseEvent::Ordered(OwnerOrder::Kill))
+            | (TreePhase::Terminating { .. }, PhaseEvent::TimeUp) => {
                 let pause = limits::FIRST_KILL_PAUSE;
-                (Phase::Killing { until: now + pause, pause: pause * 2 }, Some(Blow::Kill))
+                (TreePhase::Killing { until: now + pause, pause: pause * 2 }, Some(Blow::Kill))
             }
-            (Phase::Terminating { until }, Event::Orphaned | Event::ServerEnded) => {
-                (Phase::Terminating { until: until.min(now + limits::LEFTOVER_GRACE) }, None)
+            (TreePhase::Terminating { until }, PhaseEvent::Orphaned | PhaseEvent::ServerEnded) => {
+                (TreePhase::Terminating { until: until.min(now + limits::LEFTOVER_GRACE) }, None)
             }
-            (Phase::Terminating { .. }, Event::Ordered(Order::Stop { .. })) => (self, None),
-            (Phase::Leaving { term, .. }, Event::TimeUp) => terminating(now + term),
+            (TreePhase::Terminating { .. }, PhaseEvent::Ordered(OwnerOrder::Stop { .. })) => {
+                (self, None)
+            }
+            (TreePhase::Leaving { term, .. }, PhaseEvent::TimeUp) => terminating(now + term),
             (
-                Phase::Serving | Phase::Leaving { .. },
-                Event::Ordered(Order::Stop { wait, term }),
-            ) => (Phase::Leaving { until: now + wait, term }, None),
-            (Phase::Serving | Phase::Leaving { .. }, Event::Orphaned | Event::ServerEnded) => {
-                terminating(now + limits::LEFTOVER_GRACE)
-            }
-            (Phase::Serving, Event::TimeUp) => (self, None),
+                TreePhase::Serving | TreePhase::Leaving { .. },
+                PhaseEvent::Ordered(OwnerOrder::Stop { wait, term }),
+            ) => (TreePhase::Leaving { until: now + wait, term }, None),
+            (
+                TreePhase::Serving | TreePhase::Leaving { .. },
+                PhaseEvent::Orphaned | PhaseEvent::ServerEnded,
+            ) => terminating(now + limits::LEFTOVER_GRACE),
+            (TreePhase::Serving, PhaseEvent::TimeUp) => (self, None),
         }
     }
 }
 
-fn terminating(until: Instant) -> (Phase, Option<Blow>) {
-    (Phase::Terminating { until }, Some(Blow::Terminate))
+fn terminating(until: Instant) -> (TreePhase, Option<Blow>) {
+    (TreePhase::Terminating { until }, Some(Blow::Terminate))
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{Blow, Event, Phase};
+    use super::{Blow, PhaseEvent, TreePhase};
     use crate::limits;
-    use crate::message::Order;
+    use crate::message::OwnerOrder;
 
     const fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)
     }
 
-    const STOP: Event = Event::Ordered(Order::Stop { wait: ms(2000), term: ms(3000) });
-    const KILL: Event = Event::Ordered(Order::Kill);
+    const STOP: PhaseEvent =
+        PhaseEvent::Ordered(OwnerOrder::Stop { wait: ms(2000), term: ms(3000) });
+    const KILL: PhaseEvent = PhaseEvent::Ordered(OwnerOrder::Kill);
 
     /// What happens, as (milliseconds since the last, event), and what is sent when.
-    type Case = (&'static str, &'static [(u64, Event)], &'static [(u128, Blow)]);
+    type Case = (&'static str, &'static [(u64, PhaseEvent)], &'static [(u128, Blow)]);
 
-    fn blows(script: &[(u64, Event)]) -> Vec<(u128, Blow)> {
+    fn blows(script: &[(u64, PhaseEvent)]) -> Vec<(u128, Blow)> {
         let start = Instant::now();
-        let (mut now, mut phase, mut sent) = (start, Phase::Serving, Vec::new());
-        let mut happen = |phase: &mut Phase, event, now: Instant| {
+        let (mut now, mut phase, mut sent) = (start, TreePhase::Serving, Vec::new());
+        let mut happen = |phase: &mut TreePhase, event, now: Instant| {
             let (next, blow) = phase.after(event, now);
             *phase = next;
             sent.extend(blow.map(|blow| ((now - start).as_millis(), blow)));
@@ -113,14 +118,14 @@ mod tests {
         for &(after, event) in script {
             let at = now + ms(after);
             while let Some(until) = phase.until().filter(|&until| until < at) {
-                happen(&mut phase, Event::TimeUp, until);
+                happen(&mut phase, PhaseEvent::TimeUp, until);
             }
             now = at;
             happen(&mut phase, event, now);
         }
         for _ in 0..3 {
             if let Some(until) = phase.until() {
-                happen(&mut phase, Event::TimeUp, until);
+                happen(&mut phase, PhaseEvent::TimeUp, until);
             }
         }
         sent.dedup_by_key(|&mut (_, blow)| blow);
@@ -135,21 +140,21 @@ mod tests {
             ("stop", &[(0, STOP)], &[(2000, Terminate), (5000, Kill)]),
             ("kill", &[(7, KILL)], &[(7, Kill)]),
             ("kill while leaving", &[(0, STOP), (9, KILL)], &[(9, Kill)]),
-            ("the owner dies", &[(5, Event::Orphaned)], &[(5, Terminate), (305, Kill)]),
-            ("the server ends", &[(5, Event::ServerEnded)], &[(5, Terminate), (305, Kill)]),
+            ("the owner dies", &[(5, PhaseEvent::Orphaned)], &[(5, Terminate), (305, Kill)]),
+            ("the server ends", &[(5, PhaseEvent::ServerEnded)], &[(5, Terminate), (305, Kill)]),
             (
                 "the owner dies while the server is leaving",
-                &[(0, STOP), (100, Event::Orphaned)],
+                &[(0, STOP), (100, PhaseEvent::Orphaned)],
                 &[(100, Terminate), (400, Kill)],
             ),
             (
                 "the owner dies while the server is terminating",
-                &[(0, STOP), (2100, Event::Orphaned)],
+                &[(0, STOP), (2100, PhaseEvent::Orphaned)],
                 &[(2000, Terminate), (2400, Kill)],
             ),
             (
                 "nothing prolongs what has begun",
-                &[(0, Event::Orphaned), (200, Event::ServerEnded), (10, STOP)],
+                &[(0, PhaseEvent::Orphaned), (200, PhaseEvent::ServerEnded), (10, STOP)],
                 &[(0, Terminate), (300, Kill)],
             ),
         ];
@@ -161,10 +166,10 @@ mod tests {
     #[test]
     fn killing_never_ends_but_slows_down() {
         let now = Instant::now();
-        let (mut phase, _) = Phase::Serving.after(KILL, now);
+        let (mut phase, _) = TreePhase::Serving.after(KILL, now);
         for _ in 0..20 {
             let until = phase.until().expect("killing goes on");
-            let (next, blow) = phase.after(Event::TimeUp, until);
+            let (next, blow) = phase.after(PhaseEvent::TimeUp, until);
             assert_eq!(blow, Some(Blow::Kill));
             assert!(next.until().is_some_and(|next| next - until <= limits::LAST_KILL_PAUSE));
             phase = next;

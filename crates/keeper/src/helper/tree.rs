@@ -6,9 +6,9 @@ use rustix::net::send;
 use rustix::process::Pid;
 
 use super::inbox::{Inbox, OwnerLine};
-use super::phase::{Event, Phase};
+use super::phase::{PhaseEvent, TreePhase};
 use super::start::{self, Failure};
-use crate::message::{LaunchStep, Report};
+use crate::message::{KeeperReport, LaunchStep};
 use crate::system;
 
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Tree {
     pub(super) control: Option<OwnedFd>,
     inbox: Inbox,
     pub(super) stage: Stage,
-    pub(super) phase: Phase,
+    pub(super) phase: TreePhase,
 }
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(super) enum Stage {
 
 impl Tree {
     pub(super) fn new(control: OwnedFd) -> Tree {
-        let (inbox, stage, phase) = (Inbox::default(), Stage::Expected, Phase::Serving);
+        let (inbox, stage, phase) = (Inbox::default(), Stage::Expected, TreePhase::Serving);
         Tree { control: Some(control), inbox, stage, phase }
     }
 
@@ -47,7 +47,7 @@ impl Tree {
     }
 
     /// Takes in what the owner has said.
-    pub(super) fn listen(&mut self) -> Vec<Event> {
+    pub(super) fn listen(&mut self) -> Vec<PhaseEvent> {
         let Some(control) = &self.control else {
             return Vec::new();
         };
@@ -59,14 +59,14 @@ impl Tree {
         let mut closed = line == OwnerLine::Closed;
         while let Some(order) = self.orders_are_next().then(|| self.inbox.order()).flatten() {
             match order {
-                Ok(order) => events.push(Event::Ordered(order)),
+                Ok(order) => events.push(PhaseEvent::Ordered(order)),
                 // Whoever says something else is nobody to take orders from.
                 Err(_) => closed = true,
             }
         }
         if closed {
             self.control = None;
-            events.push(Event::Orphaned);
+            events.push(PhaseEvent::Orphaned);
             if let Stage::Expected = self.stage {
                 self.stage = Stage::Over;
             }
@@ -82,24 +82,25 @@ impl Tree {
         let started = match self.inbox.parcel() {
             None => return,
             Some(Ok((launch, stdio))) => {
-                start::start(&launch, &stdio, || self.report(Report::Starting)).and_then(watched)
+                start::start(&launch, &stdio, || self.report(KeeperReport::Starting))
+                    .and_then(watched)
             }
             Some(Err(errno)) => Err(Failure::at(LaunchStep::Receive, &errno.into())),
         };
         match started {
             Ok((server, end)) => {
                 self.stage = Stage::Living { server, end };
-                self.report(Report::Started { server });
+                self.report(KeeperReport::Started { server });
             }
             Err(Failure { step, errno }) => {
                 self.stage = Stage::Over;
-                self.report(Report::Failed { step, errno });
+                self.report(KeeperReport::Failed { step, errno });
             }
         }
     }
 
     /// An owner that is gone needs no reports, and learns of an error by the end of the socket.
-    pub(super) fn report(&self, report: Report) {
+    pub(super) fn report(&self, report: KeeperReport) {
         if let Some(control) = &self.control {
             let _ = send(control, &report.pack(), system::SEND);
         }

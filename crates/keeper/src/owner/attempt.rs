@@ -13,7 +13,7 @@ use super::strays;
 use super::tree::Tree;
 use crate::error::LaunchError;
 use crate::launch::Launch;
-use crate::message::Report;
+use crate::message::KeeperReport;
 
 pub(super) enum Attempt {
     Running(Custody),
@@ -46,8 +46,8 @@ pub(super) async fn attempt(
     }
 
     match control.next_report().await {
-        Some(Report::Starting) => {}
-        Some(Report::Failed { step, errno }) => {
+        Some(KeeperReport::Starting) => {}
+        Some(KeeperReport::Failed { step, errno }) => {
             return Err(LaunchError::told_by_keeper(launch, step, errno));
         }
         _ => {
@@ -56,13 +56,13 @@ pub(super) async fn attempt(
         }
     }
     match control.next_report().await {
-        Some(Report::Started { server }) => {
+        Some(KeeperReport::Started { server }) => {
             let [stdin, stdout, stderr] = pipes.ours;
             let pid = server.as_raw_nonzero().get().cast_unsigned();
             let tree = Tree::new(control, link.keeper, Arc::clone(links));
             Ok(Attempt::Running(Custody { stdin, stdout, stderr, pid, tree }))
         }
-        Some(Report::Failed { step, errno }) => {
+        Some(KeeperReport::Failed { step, errno }) => {
             Err(LaunchError::told_by_keeper(launch, step, errno))
         }
         _ => {

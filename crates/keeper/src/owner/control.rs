@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 
 use crate::descriptors;
-use crate::message::{Order, RECORD_BYTES, Record, Report};
+use crate::message::{KeeperReport, OwnerOrder, RECORD_BYTES, Record};
 use crate::system;
 
 /// When this is dropped, or its process dies, the keeper kills the tree.
@@ -57,17 +57,17 @@ impl Control {
 
     /// Never waits. If the order cannot be delivered, the keeper is gone, or it sees the end of the
     /// socket, which is an order too.
-    pub(super) fn send_order(&self, order: Order) {
+    pub(super) fn send_order(&self, order: OwnerOrder) {
         if send(&self.socket, &order.pack(), system::SEND) != Ok(RECORD_BYTES) {
             let _ = shutdown(&self.socket, Shutdown::Write);
         }
     }
 
     /// `None`: the keeper has nothing more to say, now or before. Cancel-safe.
-    pub(super) async fn next_report(&mut self) -> Option<Report> {
+    pub(super) async fn next_report(&mut self) -> Option<KeeperReport> {
         loop {
             if let Some(record) = self.take() {
-                return Report::unpack(record);
+                return KeeperReport::unpack(record);
             }
             if self.ended {
                 return None;
@@ -103,13 +103,13 @@ mod tests {
 
     use super::Control;
     use crate::exit::Exit;
-    use crate::message::Report;
+    use crate::message::KeeperReport;
 
     #[tokio::test]
     async fn reports_survive_any_cut_and_cancellation() {
         let (mut control, keepers_end) = Control::pair().unwrap();
         let mut keeper = UnixStream::from(keepers_end);
-        let first = Report::Exited(Exit::Code(7)).pack();
+        let first = KeeperReport::Exited(Exit::Code(7)).pack();
         for byte in first.chunks(5) {
             tokio::select! {
                 biased;
@@ -118,11 +118,11 @@ mod tests {
             }
             keeper.write_all(byte).unwrap();
         }
-        assert_eq!(control.next_report().await, Some(Report::Exited(Exit::Code(7))));
-        keeper.write_all(&[Report::Gone.pack(), Report::Gone.pack()].concat()).unwrap();
+        assert_eq!(control.next_report().await, Some(KeeperReport::Exited(Exit::Code(7))));
+        keeper.write_all(&[KeeperReport::Gone.pack(), KeeperReport::Gone.pack()].concat()).unwrap();
         drop(keeper);
-        assert_eq!(control.next_report().await, Some(Report::Gone));
-        assert_eq!(control.next_report().await, Some(Report::Gone));
+        assert_eq!(control.next_report().await, Some(KeeperReport::Gone));
+        assert_eq!(control.next_report().await, Some(KeeperReport::Gone));
         assert_eq!(control.next_report().await, None);
         assert_eq!(control.next_report().await, None);
     }

@@ -40,6 +40,8 @@ pub(super) struct Link {
 impl Links {
     /// The keeper, started now if necessary.
     pub(super) fn current(&self) -> io::Result<Arc<Link>> {
+        // Held while the keeper is started: two launches at once must not start two, and the hunt
+        // for strays must not see one whose number is not noted yet.
         let mut known = self.known.lock();
         if let Some(link) = &known.current {
             return Ok(Arc::clone(link));

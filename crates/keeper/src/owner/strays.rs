@@ -21,7 +21,7 @@ pub(super) async fn clear(links: &Links) {
     }
 }
 
-/// The same, once the keeper has ended. A dying process closes its sockets before its children get a
+/// Kills the strays once this keeper has ended. A dying process closes its sockets before its children get a
 /// new parent; only then are they strays.
 pub(super) async fn clear_after(keeper: Pid, links: &Links) {
     let deadline = Instant::now() + limits::DYING;

@@ -9,7 +9,7 @@ use super::control::Control;
 use super::link::Links;
 use super::strays;
 use crate::exit::Exit;
-use crate::message::{Order, Report};
+use crate::message::{KeeperReport, OwnerOrder};
 
 /// Lives as long as this value at most: when it is dropped, the tree is killed.
 #[derive(Debug)]
@@ -47,12 +47,12 @@ impl Tree {
     /// gets SIGTERM, and after `term` SIGKILL. Does not wait for any of it: [`Tree::gone`] does, and dropping the
     /// tree meanwhile leaves it 300 ms.
     pub fn stop(&mut self, wait: Duration, term: Duration) {
-        self.control.send_order(Order::Stop { wait, term });
+        self.control.send_order(OwnerOrder::Stop { wait, term });
     }
 
     /// SIGKILL to all of the tree, at once.
     pub fn kill(&mut self) {
-        self.control.send_order(Order::Kill);
+        self.control.send_order(OwnerOrder::Kill);
     }
 
     /// Waits until nothing of the tree is left. Cancel-safe; may be called again. Does not stop the tree: without [`Tree::stop`] it waits for the server's own end.
@@ -67,9 +67,11 @@ impl Tree {
     /// Takes in one report. False: there are no more.
     async fn listen(&mut self) -> bool {
         match self.control.next_report().await {
-            Some(Report::Exited(exit)) => self.exit = Some(exit),
-            Some(Report::Gone) => self.gone = true,
-            Some(Report::Starting | Report::Started { .. } | Report::Failed { .. }) => {}
+            Some(KeeperReport::Exited(exit)) => self.exit = Some(exit),
+            Some(KeeperReport::Gone) => self.gone = true,
+            Some(
+                KeeperReport::Starting | KeeperReport::Started { .. } | KeeperReport::Failed { .. },
+            ) => {}
             None => {
                 self.exit.get_or_insert(Exit::Lost);
                 return false;

@@ -29,8 +29,10 @@ pub(crate) struct Pool(Arc<PoolState>);
 struct PoolState {
     config: tokio_postgres::Config,
     connector: Connector,
+    // Both locks are leaves: held for a few instructions and across no await.
     idle: Mutex<Vec<Session>>,
     trouble: Mutex<Outage>,
+    /// One for each connection, so that a burst waits here and not in Postgres.
     places: Semaphore,
     /// Each connection is driven by a task; it ends with its session.
     tasks: TaskTracker,

@@ -39,7 +39,7 @@ impl Keyring {
         envelope::open(self.key(envelope.key_id)?, aad, &envelope)
     }
 
-    /// The same secret under the current key, without decrypting it.
+    /// Seals a secret under the current key instead, without decrypting it.
     pub fn rewrap(&self, aad: &Aad<'_>, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
         let envelope = Envelope::read(sealed)?;
         envelope::rewrap(self.key(envelope.key_id)?, &self.current, aad, &envelope)

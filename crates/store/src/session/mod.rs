@@ -2,6 +2,9 @@
 //!
 //! Everything above this room is written once. On `SQLite` nothing here ever waits, so that its
 //! thread drives these futures with a single poll.
+//!
+//! By hand above rusqlite and tokio-postgres: no pool tells a commit that failed from one whose
+//! answer was lost.
 
 mod postgres;
 mod sqlite;

@@ -1,7 +1,7 @@
 //! The audit log: one chain, whoever writes; nothing in it is changed unnoticed.
 
 use trunkline_store::{
-    AuditFilter, AuditKey, AuditRecord, AuditVerdict, NewAudit, Options, Store, StoreError,
+    AuditFilter, AuditKey, AuditRecord, AuditVerdict, NewAudit, Store, StoreError, StoreOptions,
     TextMatch,
 };
 
@@ -210,7 +210,7 @@ async fn a_log_whose_end_was_forged_is_not_continued(place: &Place) {
     let store = place.open().await;
     store.append_audit(vec![call(1, "a"), call(2, "b")]).await.unwrap();
     for keys in [vec![], vec![AuditKey::new([1; 32])]] {
-        let other = Options { audit_keys: keys };
+        let other = StoreOptions { audit_keys: keys };
         let stranger = Store::open(&place.url, other).await.unwrap();
         let outcome = stranger.append_audit(vec![call(3, "c")]).await;
         assert!(matches!(outcome, Err(StoreError::Corrupt { .. })), "{outcome:?}");
@@ -219,10 +219,10 @@ async fn a_log_whose_end_was_forged_is_not_continued(place: &Place) {
     }
     // After a rotation the older key is recognised, and the new one is used from then on.
     let [new, old] = [1, 9].map(|byte| AuditKey::new([byte; 32]));
-    let rotated = Options { audit_keys: vec![new.clone(), old] };
+    let rotated = StoreOptions { audit_keys: vec![new.clone(), old] };
     let rotated = Store::open(&place.url, rotated).await.unwrap();
     assert_eq!(rotated.append_audit(vec![call(3, "c")]).await.unwrap(), 3);
-    let renewed = Store::open(&place.url, Options { audit_keys: vec![new] }).await.unwrap();
+    let renewed = Store::open(&place.url, StoreOptions { audit_keys: vec![new] }).await.unwrap();
     let verdict = renewed.verify_audit().await.unwrap();
     assert!(matches!(verdict, AuditVerdict::Verified { records: 3, .. }), "{verdict:?}");
 }

@@ -6,7 +6,9 @@ use std::{fs, process};
 
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
-use trunkline_store::{AuditKey, DesiredState, Options, ServerRecord, Store, StoreUrl, Transport};
+use trunkline_store::{
+    AuditKey, DesiredState, ServerRecord, Store, StoreOptions, StoreUrl, Transport,
+};
 
 pub(crate) struct Place {
     pub(crate) url: StoreUrl,
@@ -79,8 +81,8 @@ impl Place {
 }
 
 /// Every store of these tests has a key.
-pub(crate) fn options() -> Options {
-    Options { audit_keys: vec![AuditKey::new([9; 32])] }
+pub(crate) fn options() -> StoreOptions {
+    StoreOptions { audit_keys: vec![AuditKey::new([9; 32])] }
 }
 
 pub(crate) fn on_sqlite(test: impl AsyncFnOnce(&Place)) {

@@ -2,15 +2,15 @@
 
 use super::{ISSUER, NOW, Signer, claims, header};
 use crate::access::{
-    Action, ApiKey, Credential, Grants, JwtFault, KeyFault, Known, Pepper, Refusal, Role, Use,
-    WithoutToken, bearer_of, decide, make_admin_token, make_key,
+    Action, ApiKey, Credential, Credentials, Grants, JwtFault, KeyFault, Pepper, Refusal, Role,
+    Use, WithoutToken, bearer_of, decide, make_admin_token, make_key,
 };
 use serde_json::json;
 use std::sync::Arc;
 
 struct Scene {
     signer: Signer,
-    known: Known,
+    known: Credentials,
     admin: String,
     /// Good, expired, revoked.
     keys: [String; 3],
@@ -20,7 +20,7 @@ fn scene() -> Scene {
     let signer = Signer::new();
     let pepper = Pepper::new(&[9; 32]);
     let (admin_mac, admin) = make_admin_token(&pepper, &[1; 32]);
-    let mut known = Known {
+    let mut known = Credentials {
         admin_token: Some(admin_mac),
         static_token: Some(pepper.mac(Use::StaticToken, "static.token.x")),
         keys: [].into(),
@@ -104,7 +104,7 @@ fn nobody_else_is_somebody() {
 fn nothing_is_taken_that_is_not_set_up() {
     let Scene { signer, known, admin, keys } = scene();
     let jwt = signer.sign("ES256", &header("ES256", "p256", &json!({})), &claims(&json!({})));
-    let bare = Known {
+    let bare = Credentials {
         admin_token: None,
         static_token: None,
         keys: [].into(),
@@ -121,7 +121,7 @@ fn nothing_is_taken_that_is_not_set_up() {
 #[test]
 fn without_a_token_there_is_mcp_at_most() {
     let Scene { known, .. } = scene();
-    let known = Known { without_token: WithoutToken::MayUseMcp, ..known };
+    let known = Credentials { without_token: WithoutToken::MayUseMcp, ..known };
     let who = decide(None, &known, NOW).unwrap();
     assert_eq!((who.name(), who.credential()), ("local", &Credential::Open));
     for action in Action::ALL {

@@ -1,13 +1,13 @@
 //! The members of an object that was checked, read as types.
 
-use trunkline_catalog::jsonc::{Member, Node, Value};
+use trunkline_catalog::jsonc::{JsonMember, Node, Value};
 
 use super::RequestBody;
 use crate::api::schema::FromJson;
 
 /// What is absent, null or of another type than it should be is `None`: the check reports that.
 #[derive(Debug, Clone, Copy)]
-pub struct Members<'a>(&'a [Member]);
+pub struct Members<'a>(&'a [JsonMember]);
 
 impl<'a> Members<'a> {
     pub(super) fn of(node: &'a Node) -> Self {
@@ -41,8 +41,9 @@ impl<'a> Members<'a> {
 
     /// Keys and values in their order; a null is `None`.
     pub(super) fn pairs(&self, name: &str) -> Vec<(String, Option<String>)> {
-        let pair =
-            |member: &Member| (member.key.value.clone(), String::from_json(&member.value.value));
+        let pair = |member: &JsonMember| {
+            (member.key.value.clone(), String::from_json(&member.value.value))
+        };
         self.object(name).0.iter().map(pair).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! Does a JSON value fit its schema? Finds everything that is wrong with it, not only the first.
 
-use trunkline_catalog::jsonc::{Member, Node, Value};
+use trunkline_catalog::jsonc::{JsonMember, Node, Value};
 use trunkline_catalog::name::escaped;
 
 use super::{
@@ -94,7 +94,7 @@ impl EnumValues {
     }
 }
 
-fn check_map(members: &[Member], map: &MapSchema, at: &Pointer, faults: &mut Vec<Fault>) {
+fn check_map(members: &[JsonMember], map: &MapSchema, at: &Pointer, faults: &mut Vec<Fault>) {
     duplicates(members, map.case, at, faults);
     if members.len() > map.most {
         faults.push(Fault::at(at, format!("has more than {} members", map.most)));
@@ -106,7 +106,12 @@ fn check_map(members: &[Member], map: &MapSchema, at: &Pointer, faults: &mut Vec
     }
 }
 
-fn check_object(members: &[Member], object: &ObjectSchema, at: &Pointer, faults: &mut Vec<Fault>) {
+fn check_object(
+    members: &[JsonMember],
+    object: &ObjectSchema,
+    at: &Pointer,
+    faults: &mut Vec<Fault>,
+) {
     duplicates(members, Case::Sensitive, at, faults);
     let mut meant = Vec::new();
     for member in members {
@@ -134,7 +139,7 @@ fn check_object(members: &[Member], object: &ObjectSchema, at: &Pointer, faults:
 /// What to say about a key that does not belong here, and which one it was meant to be.
 fn unknown_key(
     key: &str,
-    members: &[Member],
+    members: &[JsonMember],
     object: &ObjectSchema,
     at: &Pointer,
 ) -> (Fault, Option<&'static str>) {
@@ -153,7 +158,7 @@ fn unknown_key(
     }
 }
 
-fn duplicates(members: &[Member], case: Case, at: &Pointer, faults: &mut Vec<Fault>) {
+fn duplicates(members: &[JsonMember], case: Case, at: &Pointer, faults: &mut Vec<Fault>) {
     let mut seen = std::collections::HashSet::new();
     for member in members {
         let key = &member.key.value;
@@ -165,7 +170,7 @@ fn duplicates(members: &[Member], case: Case, at: &Pointer, faults: &mut Vec<Fau
 }
 
 /// The object that the tag asks for.
-fn variant(members: &[Member], variants: &TaggedObjects) -> &'static ObjectSchema {
+fn variant(members: &[JsonMember], variants: &TaggedObjects) -> &'static ObjectSchema {
     let tag = members.iter().find(|member| member.key.value == variants.tag);
     let Some(Value::String(word)) = tag.map(|tag| &tag.value.value) else {
         return variants.common;
@@ -176,7 +181,12 @@ fn variant(members: &[Member], variants: &TaggedObjects) -> &'static ObjectSchem
 }
 
 /// The object it fits, or what is wrong with it as the one it fits best.
-fn check_any(members: &[Member], objects: &[&ObjectSchema], at: &Pointer, faults: &mut Vec<Fault>) {
+fn check_any(
+    members: &[JsonMember],
+    objects: &[&ObjectSchema],
+    at: &Pointer,
+    faults: &mut Vec<Fault>,
+) {
     let tried = objects.iter().map(|object| {
         let mut found = Vec::new();
         check_object(members, object, at, &mut found);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use trunkline_catalog::config::Transport;
-use trunkline_http::reach::Refused;
+use trunkline_http::reach::ReachRefused;
 use trunkline_store::NewAudit;
 
 use super::secret_binding::new_reference;
@@ -104,7 +104,7 @@ impl ServerService {
     }
 
     /// As far as it stands before a reference; the rest is judged when it is connected to.
-    fn check_url(&self, url: &str) -> Result<(), Refused> {
+    fn check_url(&self, url: &str) -> Result<(), ReachRefused> {
         let policy = &self.settings.registration.reach;
         let literal = url.split_once("${").map_or(url, |(before, _)| before);
         policy.judge_url(&policy.read_url(literal)?).map(drop)

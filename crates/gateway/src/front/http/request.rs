@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use memchr::memchr2;
 use trunkline_http::{Request, is_type};
-use trunkline_wire::{Fault, FaultKind, Message, is_json, scan};
+use trunkline_wire::{FaultKind, Message, MessageFault, is_json, scan};
 
 use crate::front::http::access::Refusal;
 use crate::front::http::front::Front;
@@ -78,8 +78,10 @@ pub(crate) fn read_body<T>(body: &[u8], then: impl FnOnce(PostedBody<'_>) -> T) 
 fn parse(body: &[u8]) -> PostedBody<'_> {
     match scan(body) {
         Ok(message) => PostedBody::Message(message),
-        Err(Fault { kind: FaultKind::Batch, .. }) if is_json(body) => PostedBody::Batch(body),
-        Err(Fault { kind: FaultKind::Batch, .. }) => {
+        Err(MessageFault { kind: FaultKind::Batch, .. }) if is_json(body) => {
+            PostedBody::Batch(body)
+        }
+        Err(MessageFault { kind: FaultKind::Batch, .. }) => {
             PostedBody::Broken(FaultKind::NotJson, b"null")
         }
         Err(fault) => {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use trunkline_catalog::jsonc::{
-    self, Dialect, Document, ExpectedToken, HalfPairs, JsonFault, Member, Node, NumberFault,
+    self, Dialect, Document, ExpectedToken, HalfPairs, JsonFault, JsonMember, Node, NumberFault,
     Options, StringFault,
 };
 use trunkline_catalog::place::{LineColumn, Lines};
@@ -36,7 +36,10 @@ pub(in crate::install::document) fn parse(
 }
 
 /// The member of this name; the last one, as JavaScript has it, where there are several.
-pub(in crate::install::document) fn member<'n>(node: &'n Node, key: &str) -> Option<&'n Member> {
+pub(in crate::install::document) fn member<'n>(
+    node: &'n Node,
+    key: &str,
+) -> Option<&'n JsonMember> {
     let jsonc::Value::Object(members) = &node.value else {
         return None;
     };

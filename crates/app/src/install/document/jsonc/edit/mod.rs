@@ -5,7 +5,7 @@ mod remove;
 use std::ops::Range;
 
 use serde_json::Value;
-use trunkline_catalog::jsonc::{self, Dialect, Document, Member, Node};
+use trunkline_catalog::jsonc::{self, Dialect, Document, JsonMember, Node};
 use trunkline_catalog::place::Span;
 
 use super::layout::{Layout, inline, line_indent, own_line_indent, quoted};
@@ -35,7 +35,7 @@ pub(in crate::install::document) fn set(
         return Ok(new_document(text, &layout, &nested(path, value)));
     };
 
-    let mut holder: Option<(&Node, &Member)> = None;
+    let mut holder: Option<(&Node, &JsonMember)> = None;
     let mut node = &document.root;
     for (depth, key) in path.iter().enumerate() {
         let jsonc::Value::Object(members) = &node.value else {
@@ -61,14 +61,14 @@ pub(in crate::install::document) fn set(
 /// The object that gets a new member.
 struct Target<'a> {
     node: &'a Node,
-    members: &'a [Member],
+    members: &'a [JsonMember],
     is_root: bool,
     document: &'a Document,
 }
 
 impl Target<'_> {
     /// The comma behind the last member.
-    fn trailing_comma(&self, last: &Member) -> Option<Span> {
+    fn trailing_comma(&self, last: &JsonMember) -> Option<Span> {
         let inside =
             |comma: &&Span| last.value.span.end <= comma.start && comma.end < self.node.span.end;
         self.document.trailing_commas.iter().find(inside).copied()

@@ -4,7 +4,7 @@
 use std::iter::once;
 use std::ops::Range;
 
-use trunkline_catalog::jsonc::{self, Dialect, Member, Node};
+use trunkline_catalog::jsonc::{self, Dialect, JsonMember, Node};
 use trunkline_catalog::place::Span;
 
 use super::{EditError, replaced};
@@ -44,7 +44,7 @@ pub(in crate::install::document) fn remove(
 struct Leaving<'t> {
     text: &'t str,
     object: &'t Node,
-    members: &'t [Member],
+    members: &'t [JsonMember],
     at: usize,
     comments: &'t [Span],
 }
