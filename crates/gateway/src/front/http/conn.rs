@@ -14,7 +14,7 @@ use crate::front::http::stateless_reply::StatelessReply;
 use crate::front::http::web::Web;
 use crate::limits::{
     BODY_BYTES_PER_SECOND, BODY_SECONDS, CLIENT_STALL, HEAD_SECONDS, IDLE_SECONDS, LEAVING_SECONDS,
-    PIPELINED_BYTES, STREAM_BYTES,
+    PIPELINED_BYTES, STREAM_BYTES, shortened_seconds,
 };
 use crate::pump::{Outbox, SourceHandle};
 
@@ -228,12 +228,12 @@ impl Slot {
         let taken = now.saturating_sub(self.since);
         match self.stage {
             Stage::Idle => taken > IDLE_SECONDS,
-            Stage::Head => taken > HEAD_SECONDS,
+            Stage::Head => taken > shortened_seconds(HEAD_SECONDS),
             Stage::Leaving => taken > LEAVING_SECONDS,
             Stage::Body => {
                 let fair = u32::try_from(self.received / BODY_BYTES_PER_SECOND).unwrap_or(u32::MAX);
-                now.saturating_sub(self.grown) > BODY_SECONDS
-                    || taken > BODY_SECONDS.saturating_add(fair)
+                let limit = shortened_seconds(BODY_SECONDS);
+                now.saturating_sub(self.grown) > limit || taken > limit.saturating_add(fair)
             }
         }
     }
