@@ -44,13 +44,16 @@ pub(super) struct Ended {
 
 /// Tests of the black-box program that take longest, most of it waiting: they begin with the first
 /// ones, so that none of them is left when all others have ended.
-const LONG: [&str; 6] = [
+const LONG: [&str; 9] = [
     "browser::hands::",
-    "http_front::hostile::",
-    "logins::replicas::",
-    "peers::co_10_the_inspector",
-    "platform_issuer::keys::",
+    "browser::looks::",
+    "http_upstream::requests::",
+    "matrix::faults::",
+    "matrix::fidelity::",
+    "peers::",
+    "platform::connections::",
     "platform::reliability::",
+    "sharing::",
 ];
 
 /// Runs everything, and tells the report: side by side, for most tests wait for processes or for a
