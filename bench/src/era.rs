@@ -31,5 +31,5 @@ pub const VERSION_KEY: &[u8] = br#""io.modelcontextprotocol/protocolVersion""#;
 /// How a modern result begins behind its brace.
 pub const COMPLETE: &[u8] = br#""resultType":"complete","#;
 
-/// The same for results that may be cached: lists and `server/discover`.
+/// How a modern result that may be cached begins: lists and `server/discover`.
 pub const CACHEABLE: &[u8] = br#""resultType":"complete","ttlMs":0,"cacheScope":"private","#;

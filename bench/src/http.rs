@@ -54,7 +54,7 @@ pub struct Named {
 }
 
 impl Named {
-    /// The same in a head that starts at `by`.
+    /// The spans in a head that starts at `by`.
     fn shifted(&self, by: usize) -> Self {
         let shift = |span: &Range<usize>| span.start + by..span.end + by;
         Self {

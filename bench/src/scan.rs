@@ -23,7 +23,7 @@ pub struct Request {
 pub enum Want {
     /// `id`, `method` and, for `tools/call`, `params.name`.
     Name,
-    /// The same and `params.arguments`.
+    /// `id`, `method`, `params.name` and `params.arguments`.
     Arguments,
 }
 

@@ -52,7 +52,7 @@ impl Floor {
         Self::with_children(test, &[])
     }
 
-    /// The same with more arguments for the children.
+    /// A floor with more arguments for the children.
     fn with_children(test: &str, more: &[&str]) -> Self {
         let program = env!("CARGO_BIN_EXE_bench-child");
         let (child, port) = child(more);

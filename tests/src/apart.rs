@@ -4,8 +4,8 @@ use std::process::Command;
 
 use crate::scan;
 
-/// The same command in a mount namespace of its own, after this shell script has prepared it. What
-/// it mounts nobody else sees, and it is gone with the program.
+/// Runs a command in a mount namespace of its own, after this shell script has prepared it. No other
+/// program sees what it mounts, and the mounts end with the program.
 pub fn apart(command: &Command, prepare: &str) -> Command {
     let script = format!(r#"set -e; {prepare}; exec "$0" "$@""#);
     let mut apart = Command::new("unshare");

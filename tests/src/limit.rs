@@ -3,7 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{LIMIT, yardstick};
+use crate::{GLANCE, LIMIT, yardstick};
+
+/// In a long wait a state is looked at no more seldom than this.
+const SELDOM: Duration = Duration::from_millis(50);
 
 /// What a wait is given.
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +60,13 @@ impl Deadline {
 
     pub fn is_over(&self) -> bool {
         self.left().is_zero()
+    }
+
+    /// Sleeps until the state is to be looked at again: soon at first, then for a twentieth of what
+    /// has passed. A look may be a request, a script in a page or a walk over all processes, and many
+    /// tests wait at a time.
+    pub(crate) fn pause(&self) {
+        std::thread::sleep((self.start.elapsed() / 20).clamp(GLANCE, SELDOM));
     }
 }
 

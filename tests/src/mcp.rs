@@ -227,7 +227,7 @@ impl Speak for Client {
     }
 }
 
-/// The same without the trait, for tests of the stdio front alone.
+/// What [`Speak`] offers, without the trait: for tests of the stdio front alone.
 impl Client {
     #[track_caller]
     pub fn initialize(&self, version: &str) -> Line {

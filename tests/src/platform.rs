@@ -10,7 +10,7 @@ use crate::limit::Limit;
 use crate::mcp::Speak;
 use crate::process::wait_until;
 use crate::rest::{Answer, Rest};
-use crate::room::{MARK, Room};
+use crate::room::Room;
 use crate::serve::Serve;
 use crate::service::{Service, Wire};
 use crate::streamable::Streamable;
@@ -38,7 +38,8 @@ impl Room {
     pub fn platform_command(&self, flags: &[&str]) -> Command {
         let mut command = Command::new(bin::trunkline());
         command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(self.path("data"));
-        command.args(flags).env(MARK, self.marker());
+        self.mark(&mut command);
+        command.args(flags);
         for name in [
             "MCP_PROXY_CONFIG_PATH",
             "PORT",

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::GLANCE;
 use crate::limit::{Deadline, Limit};
 
 /// One process as `/proc` shows it.
@@ -33,7 +32,7 @@ impl Process {
 
     fn carries(&self, marker: &str) -> bool {
         let environment = std::fs::read(format!("/proc/{}/environ", self.pid)).unwrap_or_default();
-        contains(&self.arguments, marker.as_bytes()) || contains(&environment, marker.as_bytes())
+        contains(&self.arguments, marker) || contains(&environment, marker)
     }
 }
 
@@ -60,7 +59,7 @@ pub fn marked(marker: &str) -> Vec<Process> {
 
 /// Every living process whose arguments carry the marker.
 pub fn with_argument(marker: &str) -> Vec<Process> {
-    let carries = |p: &Process| contains(&p.arguments, marker.as_bytes());
+    let carries = |p: &Process| contains(&p.arguments, marker);
     all().into_iter().filter(|p| !p.is_zombie() && carries(p)).collect()
 }
 
@@ -117,7 +116,7 @@ pub fn wait_all_gone(
         if deadline.is_over() {
             return Err(left);
         }
-        std::thread::sleep(GLANCE);
+        deadline.pause();
     }
 }
 
@@ -138,7 +137,7 @@ fn comes_true_by(deadline: Deadline, mut state: impl FnMut() -> bool) -> bool {
         if deadline.is_over() {
             return false;
         }
-        std::thread::sleep(GLANCE);
+        deadline.pause();
     }
     true
 }
@@ -181,6 +180,8 @@ fn read(pid: i32) -> Option<Process> {
     Some(Process { pid, parent, state, arguments })
 }
 
-fn contains(haystack: &[u8], needle: &[u8]) -> bool {
-    haystack.windows(needle.len()).any(|window| window == needle)
+/// The standard library's search is compiled with optimisation, unlike a loop of ours: every process of
+/// the machine is looked through again and again.
+fn contains(haystack: &[u8], needle: &str) -> bool {
+    String::from_utf8_lossy(haystack).contains(needle)
 }

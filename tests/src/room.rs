@@ -20,6 +20,8 @@ pub struct Room {
     dir: PathBuf,
     /// Network servers that end with the room.
     services: Mutex<Vec<Service>>,
+    /// Do its gateways wait shorter than they promise?
+    is_hurried: bool,
 }
 
 /// The variable that carries the marker into processes whose arguments do not.
@@ -27,6 +29,12 @@ pub const MARK: &str = "TRUNKLINE_TEST_ROOM";
 
 /// The variable that says where a gateway remembers what servers said: never in the user's own cache.
 pub const CACHE: &str = "TRUNKLINE_CACHE";
+
+/// The variable by which a debug build of the product divides its long waits (`gateway/limits`).
+const WAIT_DIVISOR: &str = "TRUNKLINE_TEST_WAIT_DIVISOR";
+
+/// What [`Room::hurried`] divides them by.
+pub const HURRY: u32 = 10;
 
 impl Room {
     #[expect(clippy::new_without_default, reason = "it makes a directory")]
@@ -36,7 +44,23 @@ impl Room {
         let name = format!("trunkline-it-{}-{number}-", std::process::id());
         let dir = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&dir).expect("the temporary directory can be written");
-        Self { dir, services: Mutex::default() }
+        Self { dir, services: Mutex::default(), is_hurried: false }
+    }
+
+    /// A room whose gateways wait only a tenth of what they promise, where a test would have to sit
+    /// it out: [`HURRY`]. What is promised stands in the tests of the waits themselves.
+    pub fn hurried() -> Self {
+        let mut room = Self::new();
+        room.is_hurried = true;
+        room
+    }
+
+    /// What every gateway of this room has in its environment.
+    pub(crate) fn mark(&self, command: &mut Command) {
+        command.env(MARK, self.marker());
+        if self.is_hurried {
+            command.env(WAIT_DIVISOR, HURRY.to_string());
+        }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -98,8 +122,8 @@ impl Room {
     pub fn program(&self, program: &Path, flags: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.arg("--config").arg(self.path("mcp.json")).args(flags);
-        command.env(MARK, self.marker()).env_remove("MCP_PROXY_CONFIG_PATH");
-        command.env(CACHE, self.path("remembered"));
+        self.mark(&mut command);
+        command.env_remove("MCP_PROXY_CONFIG_PATH").env(CACHE, self.path("remembered"));
         command
     }
 

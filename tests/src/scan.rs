@@ -211,6 +211,7 @@ fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
     }
     let mut at = at + 1;
     loop {
+        at = plain_end(bytes, at);
         match *bytes.get(at)? {
             b'"' => return Some(at + 1),
             b'\\' => at = escape_end(bytes, at + 1)?,
@@ -218,6 +219,23 @@ fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
             _ => at += 1,
         }
     }
+}
+
+/// Skips eight bytes at a time while there is no quote, backslash or control character among them:
+/// tests are compiled without optimisation, and look through many MiB.
+fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    let has_zero = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7) != 0;
+    while let Some(Ok(eight)) = bytes.get(at..at + 8).map(TryInto::try_into) {
+        let word = u64::from_le_bytes(eight);
+        let has_control = word.wrapping_sub(ONES * 0x20) & !word & (ONES << 7) != 0;
+        let has_quote = has_zero(word ^ (ONES * u64::from(b'"')));
+        if has_control || has_quote || has_zero(word ^ (ONES * u64::from(b'\\'))) {
+            break;
+        }
+        at += 8;
+    }
+    at
 }
 
 fn escape_end(bytes: &[u8], at: usize) -> Option<usize> {
@@ -261,6 +279,21 @@ fn skip_space(bytes: &[u8], mut at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{elements, get, is_json, members, path, replace, with_first, with_last, without};
+
+    #[test]
+    fn a_string_ends_at_its_quote_wherever_it_stands() {
+        for place in 0..20 {
+            for byte in 0..=u8::MAX {
+                let text = [b"\"", &b"a".repeat(place)[..], &[byte], b"aaaaaaaaaa\""].concat();
+                let expected = match byte {
+                    b'"' => Some(place + 2),
+                    b'\\' | 0..=0x1f => None,
+                    _ => Some(text.len()),
+                };
+                assert_eq!(super::string_end(&text, 0), expected, "{byte} at {place}");
+            }
+        }
+    }
 
     #[test]
     fn grammar() {

@@ -7,7 +7,7 @@ use crate::client::Client;
 use crate::legacy_sse::LegacySse;
 use crate::mcp::Speak;
 use crate::modern::Modern;
-use crate::room::{CACHE, MARK, Room, patient};
+use crate::room::{CACHE, Room, patient};
 use crate::streamable::Streamable;
 use crate::{LIMIT, bin};
 
@@ -26,7 +26,8 @@ impl Room {
         if !flags.contains(&"--listen") {
             command.args(["--listen", "127.0.0.1:0"]);
         }
-        command.args(flags).env(MARK, self.marker()).env(CACHE, self.path("remembered"));
+        self.mark(&mut command);
+        command.args(flags).env(CACHE, self.path("remembered"));
         for name in [
             "MCP_PROXY_CONFIG_PATH",
             "PORT",

@@ -70,7 +70,14 @@ fn into(place: &Path, npm: &[&str], pypi: &[&str]) -> Result<(), String> {
     fs::create_dir_all(place).map_err(|error| format!("{}: {error}", place.display()))?;
     if !npm.is_empty() {
         let mut command = Command::new("npm");
-        command.args(["install", "--no-audit", "--no-fund", "--no-package-lock"]);
+        // What was fetched before is taken from there: versions are pinned.
+        command.args([
+            "install",
+            "--no-audit",
+            "--no-fund",
+            "--no-package-lock",
+            "--prefer-offline",
+        ]);
         // Engine warnings are about the Node that runs npm; the packages run on the one above.
         command.arg("--loglevel=error");
         command.arg("--prefix").arg(place).args(npm);
@@ -81,7 +88,9 @@ fn into(place: &Path, npm: &[&str], pypi: &[&str]) -> Result<(), String> {
         let mut command = Command::new("python3");
         run::checked(command.args(["-m", "venv"]).arg(&venv), "python3 -m venv")?;
         let mut command = Command::new(venv.join("bin/pip"));
-        command.args(["install", "--quiet", "--disable-pip-version-check"]).args(pypi);
+        // Most of what is installed is never imported, and need not be compiled.
+        command.args(["install", "--quiet", "--disable-pip-version-check", "--no-compile"]);
+        command.args(pypi);
         run::checked(&mut command, &format!("pip install {}", pypi.join(" ")))?;
     }
     fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))

@@ -41,7 +41,7 @@ pub(super) fn write_all(fd: impl AsFd, mut rest: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// The same for up to four pieces.
+/// Writes up to four pieces, waiting where the reader is slow.
 pub(super) fn write_slices(fd: impl AsFd, pieces: &[&[u8]; 4]) -> Result<(), Errno> {
     let mut slices = pieces.map(IoSlice::new);
     let mut rest = &mut slices[..];

@@ -94,7 +94,7 @@ impl Call {
         }
     }
 
-    /// The same over REST.
+    /// A call over REST.
     pub(super) fn rest(name: &str, ask: Ask) -> Self {
         let arguments = ask.arguments();
         Self {
@@ -108,7 +108,7 @@ impl Call {
         }
     }
 
-    /// The same call with another check of its answer.
+    /// This call with another check of its answer.
     pub(super) fn like(self, likeness: Likeness) -> Self {
         Self { likeness, ..self }
     }
@@ -118,7 +118,7 @@ impl Call {
         (self.request.trim_ascii_end().len(), self.reply.len())
     }
 
-    /// The same call with the answer it must get.
+    /// This call with the answer it must get.
     pub(super) fn expecting(mut self, reply: &[u8]) -> Result<Self, String> {
         let id = scan::reply_id(reply).filter(|span| span.len() == DIGITS);
         self.reply_id =
@@ -158,7 +158,7 @@ impl Call {
         Ok(())
     }
 
-    /// The same for a large answer whose bytes were not kept: its id, and the length of one checked in full.
+    /// Checks a large answer whose bytes were not kept: its id, and the length of one checked in full.
     pub(super) fn check_large(id: u64, large: &Large, length: usize) -> Result<(), String> {
         let has_id = memchr::memmem::find(&large.head, id.to_string().as_bytes()).is_some();
         if has_id && large.length == length {

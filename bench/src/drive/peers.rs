@@ -11,7 +11,7 @@ pub(super) struct Peer {
     pub(super) program: PathBuf,
     /// Its arguments over stdio; the configuration file takes the place of `CONFIG`.
     pub(super) args: &'static [&'static str],
-    /// The same over HTTP at the port that takes the place of `PORT`.
+    /// Its arguments over HTTP, at the port that takes the place of `PORT`.
     pub(super) http_args: &'static [&'static str],
     /// What stands between server and tool in its tool names.
     pub(super) separator: &'static str,

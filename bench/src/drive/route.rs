@@ -32,12 +32,12 @@ pub(super) enum Sessions {
 }
 
 impl Route {
-    /// The same with one connection.
+    /// This route with one connection.
     pub(super) fn narrow(self) -> Self {
         self.with(1, Sessions::One)
     }
 
-    /// The same with so many connections; over stdio there is always one.
+    /// This route with so many connections; over stdio there is always one.
     pub(super) fn with(self, connections: usize, sessions: Sessions) -> Self {
         match self {
             Self::Stdio => self,

@@ -49,6 +49,11 @@ impl Environment {
         self.colour = colour;
     }
 
+    /// By what a test divides the waits of a debug build that it would have to sit out.
+    pub(crate) fn wait_divisor(&self) -> Option<u32> {
+        self.get("TRUNKLINE_TEST_WAIT_DIVISOR")?.parse().ok()
+    }
+
     /// Whether standard error has colours.
     pub(crate) fn colours(&self) -> bool {
         self.coloured(speak::stderr_is_terminal())

@@ -50,6 +50,9 @@ pub fn main(program: Program) -> ExitCode {
         return code;
     }
     let mut environment = Environment::read();
+    if let Some(divisor) = environment.wait_divisor() {
+        trunkline_gateway::shorten_waits(divisor);
+    }
     let parsed = cli::parse(program).map(|(invocation, colour)| {
         environment.choose(colour);
         invocation

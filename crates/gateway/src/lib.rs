@@ -47,7 +47,7 @@ pub use gate::{ANYONE, Admission, Asking, Decision, Denied, Gate, Grant, Pass};
 pub use gateway::{Gateway, Options};
 pub use gateway_info::GatewayInfo;
 pub use known_listings::KnownListings;
-pub use limits::Limits;
+pub use limits::{Limits, shorten_waits, shortened};
 pub use local::{LocalClient, LocalError, News, params_of};
 pub use login::{Authorization, Bearer, Later, Logins, NoAuthorization, Refusal};
 pub use traces::{Followed, SpanKind, Target, TraceContext, Traces};

@@ -1,5 +1,6 @@
 //! Every bound and every wait, with its reason. What a flag changes stands in `Limits`.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// What the command line may change.
@@ -329,3 +330,37 @@ pub(crate) const TASKS_LISTED: Duration = Duration::from_secs(10);
 pub(crate) const LISTENERS: usize = 10_000;
 /// Resources in one of them.
 pub(crate) const LISTENED_URIS: usize = 1000;
+
+/// What the waits that go through [`shortened`] are divided by. Set once, before anything waits.
+static WAIT_DIVISOR: AtomicU32 = AtomicU32::new(1);
+
+/// Shortens those waits for this process, for tests that have to sit them out. A release build
+/// does not do it: its waits are its promises.
+pub fn shorten_waits(divisor: u32) {
+    if cfg!(debug_assertions) {
+        // Relaxed: it is stored before the first thread that reads it is started.
+        WAIT_DIVISOR.store(divisor.max(1), Ordering::Relaxed);
+    }
+}
+
+/// This wait, in a test perhaps less of it.
+pub fn shortened(wait: Duration) -> Duration {
+    wait / WAIT_DIVISOR.load(Ordering::Relaxed)
+}
+
+/// Whole seconds of a wait, in a test perhaps fewer.
+pub(crate) fn shortened_seconds(seconds: u32) -> u32 {
+    let divisor = WAIT_DIVISOR.load(Ordering::Relaxed);
+    seconds.checked_div(divisor).unwrap_or(seconds).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_whole_unless_a_test_shortens_them() {
+        assert_eq!(shortened(Duration::from_secs(30)), Duration::from_secs(30));
+        assert_eq!((shortened_seconds(HEAD_SECONDS), shortened_seconds(BODY_SECONDS)), (10, 30));
+    }
+}

@@ -45,7 +45,7 @@ fn said(answer: &Line) -> (String, bool) {
     (text, scan::get(answer.result(), "isError") == Some(b"true"))
 }
 
-/// The same of one that has found something.
+/// The JSON of a search that has found something.
 #[track_caller]
 fn found(client: &impl Speak, tool: &str, arguments: &str) -> Value {
     let (text, is_error) = said(&client.call(tool, arguments));
@@ -53,7 +53,7 @@ fn found(client: &impl Speak, tool: &str, arguments: &str) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|why| panic!("{why}: {text}"))
 }
 
-/// The same of one that tells of a mistake.
+/// The text of a call that tells of a mistake.
 #[track_caller]
 fn mistake(client: &impl Speak, tool: &str, arguments: &str) -> String {
     let (text, is_error) = said(&client.call(tool, arguments));

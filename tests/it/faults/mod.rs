@@ -64,7 +64,7 @@ pub(crate) const LATE: &[&str] = &["timed out|did not answer within", "1 s|1s"];
 /// What has become of `evil`.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum After {
-    /// The same process answers the next call.
+    /// Its process answers the next call, too.
     Lives,
     /// It is gone from the list and the next call is an error.
     Gone,
@@ -78,7 +78,7 @@ fn check(rows: Vec<Row>) {
     check_over(Front::Stdio, Upstream::Stdio, rows);
 }
 
-/// The same over any front and upstream.
+/// Checks the rows over this front and upstream.
 #[track_caller]
 pub(crate) fn check_over(front: Front, upstream: Upstream, rows: Vec<Row>) {
     let mut failed = Vec::new();

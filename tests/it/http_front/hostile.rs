@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use kit::http::{Ask, Connection};
 use kit::mcp::{self, Speak};
+use kit::room::Room;
 use kit::scene::{Front, each_of};
 use kit::{LIMIT, ledger, process};
 
-use super::room;
+use super::{furnished, room};
 
 #[test]
 fn k31_a_head_over_the_limit_is_refused_and_the_connection_closed() {
@@ -101,7 +102,7 @@ fn k31_a_longest_message_that_was_asked_for_holds_for_bodies_too_also_if_it_is_t
 
 #[test]
 fn k31_slow_heads_and_bodies_are_cut_off_and_hold_up_nobody() {
-    let room = room();
+    let room = furnished(Room::hurried());
     let serve = room.serve(&[]);
     let client = serve.http();
     let host = serve.address().to_string();

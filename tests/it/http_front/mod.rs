@@ -14,7 +14,10 @@ use kit::say;
 
 /// One server `a` with `echo`, `mirror`, and `wait` behind the gate `go`.
 fn room() -> Room {
-    let room = Room::new();
+    furnished(Room::new())
+}
+
+fn furnished(room: Room) -> Room {
     let wait = say::steps([say::gate(&room, "go"), say::result("@ARGS@")]);
     let a = room.fake("a").tool("echo", say::echo()).tool("mirror", say::mirror());
     room.config([("a", a.tool("wait", wait).entry())]);

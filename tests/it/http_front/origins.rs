@@ -92,18 +92,25 @@ fn more_hosts_and_origins_can_be_allowed() {
 fn a_missing_or_doubled_host_is_a_bad_request() {
     let room = room();
     let serve = room.serve(&[]);
-    for head in [
+    let heads = [
         "GET /healthz HTTP/1.1\r\n\r\n",
         "GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
         "GET /healthz HTTP/9.9\r\nHost: localhost\r\n\r\n",
         "GET  /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
         "nonsense\r\n\r\n",
         "\u{16}\u{3}\u{1}\r\n\r\n",
-    ] {
+    ];
+    // All at once: each connection stays for a moment after its refusal.
+    let mut sent = heads.map(|head| {
         let mut connection = Connection::open(serve.address());
         connection.send(head.as_bytes());
+        (head, connection)
+    });
+    for (head, connection) in &mut sent {
         let status = connection.try_response(kit::LIMIT).map(|response| response.status());
         assert!(status.is_none_or(|status| matches!(status, 400 | 505)), "{head:?}: {status:?}");
+    }
+    for (head, connection) in &mut sent {
         assert!(connection.is_closed_within(kit::LIMIT), "{head:?}");
     }
     serve.http().assert_echo("a", "echo", "{}");

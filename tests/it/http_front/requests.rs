@@ -285,7 +285,7 @@ fn smuggled_requests_are_refused_and_never_run() {
     let base = format!(
         "POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMcp-Session-Id: {session}\r\n"
     );
-    for headers in [
+    let requests = [
         format!("Content-Length: {}\r\nTransfer-Encoding: chunked\r\n", smuggled.len() + 5),
         "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n".to_owned(),
         "Content-Length: 0\r\nContent-Length: 5\r\n".to_owned(),
@@ -299,12 +299,19 @@ fn smuggled_requests_are_refused_and_never_run() {
         "Transfer-Encoding : chunked\r\n".to_owned(),
         "X: y\r\n Transfer-Encoding: chunked\r\n".to_owned(),
         "Content-Length: 0\rTransfer-Encoding: chunked\r\n".to_owned(),
-    ] {
+    ];
+    // All at once: each connection stays for a moment after its refusal.
+    let mut sent = requests.map(|headers| {
         let mut connection = client.connection();
         connection.send(format!("{base}{headers}\r\n0\r\n\r\n{smuggled}").as_bytes());
+        (headers, connection)
+    });
+    for (headers, connection) in &mut sent {
         let response = connection.try_response(LIMIT);
         let status = response.map_or(0, |response| response.status());
         assert!((400..500).contains(&status), "{headers:?}: {status}");
+    }
+    for (headers, connection) in &mut sent {
         assert!(connection.is_closed_within(LIMIT), "{headers:?}: the rest is not read");
     }
     client.assert_echo("a", "echo", "{}");

@@ -1,4 +1,4 @@
-//! The same over the network: the scripted server's two transports and the kit's two clients.
+//! The kit over the network: the scripted server's two transports and the kit's two clients.
 
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use super::authority::Authority;
 use super::{Stage, consent};
 
 impl Stage {
-    /// The same server in a config file.
+    /// A stage whose server stands in a config file.
     pub(super) fn configured() -> Self {
         let stage = Self::new();
         stage.room.config([("docs", json!({ "type": "http", "url": stage.server.url() }))]);

@@ -38,8 +38,16 @@ impl Stage {
         Self::of(Wire::Http, false)
     }
 
+    /// A renewal may take a tenth of what is promised.
+    fn hurried() -> Self {
+        Self::within(Room::hurried(), Wire::Http, false)
+    }
+
     fn of(wire: Wire, is_modern: bool) -> Self {
-        let room = Room::new();
+        Self::within(Room::new(), wire, is_modern)
+    }
+
+    fn within(room: Room, wire: Wire, is_modern: bool) -> Self {
         let fake = room.fake("docs").tool("echo", say::echo()).tool("other", say::echo());
         let fake = if is_modern { fake.modern() } else { fake };
         let service = fake.listen(wire);

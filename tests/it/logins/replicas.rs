@@ -79,7 +79,7 @@ fn several_aggregators_of_one_user_use_each_refresh_token_once() {
 /// With the lease of the store in its hands: that ends by itself, within a minute.
 #[test]
 fn a_replica_that_is_killed_while_it_renews_keeps_the_others_from_it_for_a_while_only() {
-    let stage = Stage::new();
+    let stage = Stage::hurried();
     let replicas = [(); 2].map(|()| stage.room.platform(&[]));
     let id = stage.logged_in(&replicas[0]);
     let there = format!("{SERVERS}/{id}");

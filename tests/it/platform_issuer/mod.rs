@@ -38,7 +38,17 @@ impl Scene {
 
     #[track_caller]
     fn with(issuer: Issuer, flags: &[&str]) -> Self {
-        let room = Room::new();
+        Self::within(Room::new(), issuer, flags)
+    }
+
+    /// Between two fetches of keys passes a tenth of what is promised.
+    #[track_caller]
+    fn hurried(issuer: Issuer) -> Self {
+        Self::within(Room::hurried(), issuer, &[])
+    }
+
+    #[track_caller]
+    fn within(room: Room, issuer: Issuer, flags: &[&str]) -> Self {
         room.config([("a", room.fake("a").tool("echo", say::echo()).entry())]);
         let serve = Serve::start(command(&room, &[&["--issuer", &issuer.url()], flags].concat()));
         Self { issuer, serve, _room: room }

@@ -65,7 +65,7 @@ pub(super) fn entry(scene: &Scene, name: &str) -> Value {
     json!({ "command": program(name), "args": args, "env": env })
 }
 
-/// The same server without a gateway; it does not carry the mark of those behind one.
+/// Starts the server without a gateway; it does not carry the mark of those behind one.
 pub(super) fn command(entry: &Value) -> Command {
     let text = |value: &Value| value.as_str().expect("text").to_owned();
     let mut command = Command::new(text(&entry["command"]));

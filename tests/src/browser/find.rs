@@ -18,7 +18,7 @@ pub enum By<'a> {
     Label(&'a str),
     /// A button, link or switch by what stands on it, or the beginning of it.
     Words(&'a str),
-    /// The same within the smallest row (of a table or list) that holds this text.
+    /// A button, link or switch within the smallest row (of a table or list) that holds this text.
     InRow(&'a str, &'a str),
 }
 

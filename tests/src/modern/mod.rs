@@ -63,7 +63,7 @@ impl Modern {
         Self { way, stamp: Stamp::new(capabilities), next_id: AtomicU64::new(1) }
     }
 
-    /// The same client, asking for log messages from this level on.
+    /// Makes the client ask for log messages from this level on.
     pub fn with_level(mut self, level: &str) -> Self {
         self.stamp.level = Some(level.to_owned());
         self

@@ -119,7 +119,7 @@ pub fn stderr_flood(bytes: usize) -> Value {
     json!({ "stderr_flood": bytes })
 }
 
-/// The same line many times.
+/// Writes one line many times.
 pub fn flood(count: usize, template: &str) -> Value {
     json!({ "flood": { "count": count, "line": template } })
 }

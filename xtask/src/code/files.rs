@@ -15,9 +15,9 @@ pub struct File {
     /// `gateway`.
     pub krate: String,
     pub syntax: syn::File,
-    /// Lines that are no test.
-    pub lines: usize,
-    /// … of which these have a `//` comment that is no doc comment.
+    /// Its text without tests.
+    pub code: String,
+    /// How many lines of it have a `//` comment that is no doc comment.
     pub why_lines: usize,
 }
 
@@ -70,11 +70,11 @@ impl Product {
             let at = error.span().start();
             format!("{shown}:{}: {error}", at.line)
         })?;
-        let (lines, why_lines) = lines::count(&text, &syntax);
+        let (code, why_lines) = lines::production(&text, &syntax);
         let file = self.files.len();
         let empty = syn::File { shebang: None, attrs: Vec::new(), items: Vec::new() };
         let krate_name = krate.to_owned();
-        self.files.push(File { path: shown, krate: krate_name, syntax: empty, lines, why_lines });
+        self.files.push(File { path: shown, krate: krate_name, syntax: empty, code, why_lines });
         let module = self.declare(file, &syntax.items, parent);
         self.descend(source, krate, module, &syntax.items, &folder_of(path))?;
         self.files[file].syntax = syntax;

@@ -10,14 +10,15 @@ use syn::visit::{self, Visit};
 use super::files::is_test;
 use super::modules::attributes;
 
-/// Lines without tests, and how many of them hold a `//` comment that is no doc comment.
-pub(super) fn count(text: &str, syntax: &syn::File) -> (usize, usize) {
+/// The lines that are no test, and how many of them hold a `//` comment that is no doc comment.
+pub(super) fn production(text: &str, syntax: &syn::File) -> (String, usize) {
     let mut tests = Tests(BTreeSet::new());
     tests.visit_file(syntax);
     let is_product = |line: &usize| !tests.0.contains(line);
-    let lines = (1..=text.lines().count()).filter(is_product).count();
+    let kept = text.lines().enumerate().filter(|(at, _)| is_product(&(at + 1)));
+    let code = kept.flat_map(|(_, line)| [line, "\n"]).collect();
     let why = comments(text).into_iter().filter(is_product).count();
-    (lines, why)
+    (code, why)
 }
 
 /// The lines of tests.
@@ -102,6 +103,8 @@ mod tests {
                     \x20   // no reason\n\
                     }\n";
         let syntax = syn::parse_file(text).unwrap();
-        assert_eq!(super::count(text, &syntax), (10, 2));
+        let (code, why) = super::production(text, &syntax);
+        assert_eq!((code.lines().count(), why), (10, 2));
+        assert!(!code.contains("no reason"));
     }
 }

@@ -81,7 +81,7 @@ fn control(dist: &Dist, usr: &Path) -> Result<String, String> {
     ))
 }
 
-/// The same bytes for the same file: no name and no time in it.
+/// Without name and time in it: one file always becomes the same bytes.
 fn gzip(path: &Path) -> Result<(), String> {
     programs::output(Command::new("gzip").args(["-9", "-n"]).arg(path)).map(drop)
 }

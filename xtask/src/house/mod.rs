@@ -7,7 +7,7 @@ mod revision;
 use std::path::Path;
 
 use crate::code::Product;
-use measure::{House, ROWS};
+use measure::{Figures, ROWS};
 use revision::Checkout;
 
 const USAGE: &str = "usage: cargo xtask house [--at REV] [--calls] [--list]
@@ -37,18 +37,18 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn measured_at(revision: &str, is_called: bool) -> Result<(String, House), String> {
+fn measured_at(revision: &str, is_called: bool) -> Result<(String, Figures), String> {
     let checkout = Checkout::of(revision)?;
     Ok((revision.to_owned(), measured(checkout.place(), is_called.then_some("coverage-at"))?))
 }
 
 /// The way of a call is measured with what is built in this folder.
-fn measured(root: &Path, calls_in: Option<&str>) -> Result<House, String> {
+fn measured(root: &Path, calls_in: Option<&str>) -> Result<Figures, String> {
     let ways = calls_in.map(|place| calls::measure(root, place)).transpose()?;
-    House::of(root, Product::read(root)?, ways)
+    Figures::of(root, Product::read(root)?, ways)
 }
 
-fn show(before: Option<&(String, House)>, now: &House) {
+fn show(before: Option<&(String, Figures)>, now: &Figures) {
     let Some((revision, before)) = before else {
         println!("| measure | now | goal |\n|---|---|---|");
         for row in ROWS {

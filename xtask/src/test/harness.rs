@@ -44,13 +44,16 @@ pub(super) struct Ended {
 
 /// Tests of the black-box program that take longest, most of it waiting: they begin with the first
 /// ones, so that none of them is left when all others have ended.
-const LONG: [&str; 6] = [
+const LONG: [&str; 9] = [
     "browser::hands::",
-    "http_front::hostile::",
-    "logins::replicas::",
-    "peers::co_10_the_inspector",
-    "platform_issuer::keys::",
+    "browser::looks::",
+    "http_upstream::requests::",
+    "matrix::faults::",
+    "matrix::fidelity::",
+    "peers::",
+    "platform::connections::",
     "platform::reliability::",
+    "sharing::",
 ];
 
 /// Runs everything, and tells the report: side by side, for most tests wait for processes or for a
@@ -61,13 +64,11 @@ pub(super) fn run(jobs: Vec<Job>, postgres: Option<&str>, report: &mut Report) {
     let (black_box, small): (Vec<Job>, Vec<Job>) =
         jobs.into_iter().partition(|job| job.program.label == "trunkline-tests it");
     let parts = black_box.into_iter().flat_map(|job| {
-        let modules = apart::modules();
-        let takes_turns = |test: &str| modules.iter().any(|module| test.starts_with(module));
-        let (turns, rest) = split(job, takes_turns, " (one at a time)");
+        let taking_turns = apart::tests();
+        let (turns, rest) = split(job, |test| taking_turns.contains(test), " (one at a time)");
         let (long, short) =
             split(rest, |test| LONG.iter().any(|it| test.starts_with(it)), " (long)");
-        // Of the first two one waits for its turn, while a test of the same file needs none.
-        [(turns, 2), (long, cores), (short, 3 * cores)]
+        [(turns, 1), (long, cores), (short, 3 * cores)]
     });
     let running: Vec<Running> = parts
         .filter(|(job, _)| !job.tests.is_empty())

@@ -95,6 +95,12 @@ fn build(scope: Scope) -> Result<Built, String> {
     })
 }
 
+/// Is it a file of a library? The kit's stand in `tests/src`.
+fn is_unit(path: &PathBuf) -> bool {
+    let is_of_crate = path.starts_with("crates") && path.iter().nth(2) == Some("src".as_ref());
+    is_of_crate || path.starts_with("tests/src")
+}
+
 fn judge_lints(warnings: usize) -> Result<(), String> {
     match warnings {
         0 => Ok(()),
@@ -131,9 +137,7 @@ impl Wanted {
         };
         if all(|path| path.starts_with("tests/it")) {
             Scope::BlackBox
-        } else if all(|path| {
-            path.starts_with("crates") && path.iter().nth(2) == Some("src".as_ref())
-        }) {
+        } else if all(is_unit) {
             Scope::Units
         } else {
             Scope::Everything

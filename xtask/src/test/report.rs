@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::harness::Ended;
-use crate::run;
+use crate::{conformance, run};
 
 /// How many of the slowest tests are shown, and how long one takes to be shown.
 const SLOWEST: usize = 15;
@@ -102,6 +102,10 @@ impl Report {
             println!("{:>8.1} s  {name}", time.as_secs_f64());
         }
         self.tests.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+        let all =
+            self.tests.iter().map(|(name, time)| format!("{:.1} {name}\n", time.as_secs_f64()));
+        // For whoever wants to make them faster; the tests have run, with or without it.
+        drop(std::fs::write(conformance::target().join("test-times"), all.collect::<String>()));
         for (name, time) in self.tests.iter().take(SLOWEST).filter(|(_, time)| *time >= SLOW) {
             println!("{:>8.1} s  {name}", time.as_secs_f64());
         }

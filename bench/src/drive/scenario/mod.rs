@@ -112,7 +112,7 @@ impl Context {
         middles.map(|kind| kind.of(Era::Legacy)).collect()
     }
 
-    /// The same with the direct children first.
+    /// All middles, with the direct children first.
     fn everybody(&self) -> Vec<Contender> {
         [Kind::Direct.of(Era::Legacy)].into_iter().chain(self.middles()).collect()
     }

@@ -340,7 +340,7 @@ fn push_answer(tail: &mut Vec<u8>, id: &[u8], more: usize, rest: &[u8]) {
     push(tail, JSON, id, more, rest);
 }
 
-/// The same under a head up to the number of its length.
+/// Puts an answer under a head that ends before the number of its length.
 fn push(tail: &mut Vec<u8>, head: &[u8], id: &[u8], more: usize, rest: &[u8]) {
     tail.extend_from_slice(head);
     scan::push_number(tail, ANSWER.len() + id.len() + rest.len() + more);
@@ -382,7 +382,7 @@ fn push_small(out: &mut Outbox, body: &[u8], id: Range<usize>, client_id: &[u8])
     tail.extend_from_slice(&body[id.end..]);
 }
 
-/// The same for a body that starts at `start` of `bytes` and is worth not copying.
+/// Puts an answer whose body starts at `start` of `bytes` and is worth not copying.
 fn push_large(out: &mut Outbox, bytes: Vec<u8>, start: usize, id: Range<usize>, client_id: &[u8]) {
     let tail = out.tail();
     tail.extend_from_slice(JSON);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use trunkline_gateway::shortened;
 use trunkline_store::seal::Aad;
 use trunkline_store::{Change, GrantRecord, PendingLogin, Store, StoreError};
 
@@ -93,7 +94,8 @@ impl StoredGrants {
     async fn renewing(&self, server: &str) -> Result<Option<Box<dyn Hold>>, VaultError> {
         let holder = holder().ok_or_else(|| unavailable("the system gives no random numbers"))?;
         let (store, name) = (self.store.clone(), format!("renew {server}"));
-        let taken = store.take_lease(&name, &holder, RENEWAL).await.map_err(unavailable)?;
+        let taken =
+            store.take_lease(&name, &holder, shortened(RENEWAL)).await.map_err(unavailable)?;
         Ok(taken.then(|| Box::new(Renewing { store, name, holder }) as Box<dyn Hold>))
     }
 

@@ -36,7 +36,7 @@ impl Head {
         self.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
     }
 
-    /// The same head, for a body of this length.
+    /// This head, for a body of another length.
     pub(super) fn with_length(&self, length: usize) -> Vec<u8> {
         let text = self.text();
         let kept = text.trim_end_matches("\r\n").split("\r\n").filter(|line| {
@@ -47,7 +47,7 @@ impl Head {
         format!("{}\r\nContent-Length: {length}\r\n\r\n", kept.join("\r\n")).into_bytes()
     }
 
-    /// The same head, with this before the value of one header; as it is where that is missing.
+    /// This head with a prefix before the value of one header; unchanged if the header is missing.
     pub(super) fn prefixed(&self, name: &str, prefix: &str) -> Self {
         let text = self.text();
         let lines = text.split("\r\n").map(|line| match line.split_once(':') {

@@ -1,4 +1,4 @@
-//! The same scripted server over the network: one thread per connection, HTTP/1.1 by hand.
+//! The scripted server over the network: one thread per connection, HTTP/1.1 by hand.
 
 mod answer;
 mod legacy;

@@ -16,7 +16,7 @@ use crate::front::http::access::PassCache;
 use crate::gate::Pass;
 use crate::limits::{
     BODY_BYTES_PER_SECOND, BODY_SECONDS, CLIENT_STALL, HEAD_SECONDS, IDLE_SECONDS, LEAVING_SECONDS,
-    PIPELINED_BYTES, STREAM_BYTES,
+    PIPELINED_BYTES, STREAM_BYTES, shortened_seconds,
 };
 use crate::pump::{FlushSet, Outbox, SourceHandle};
 
@@ -246,13 +246,13 @@ impl Slot {
         let taken = now.saturating_sub(self.since);
         match self.stage {
             Stage::Idle => taken > IDLE_SECONDS,
-            Stage::Head => taken > HEAD_SECONDS,
+            Stage::Head => taken > shortened_seconds(HEAD_SECONDS),
             Stage::Leaving => taken > LEAVING_SECONDS,
             Stage::Body => {
                 // A body that trickles in must not hold its memory for ever.
                 let fair = u32::try_from(self.received / BODY_BYTES_PER_SECOND).unwrap_or(u32::MAX);
-                now.saturating_sub(self.grown) > BODY_SECONDS
-                    || taken > BODY_SECONDS.saturating_add(fair)
+                let limit = shortened_seconds(BODY_SECONDS);
+                now.saturating_sub(self.grown) > limit || taken > limit.saturating_add(fair)
             }
         }
     }
