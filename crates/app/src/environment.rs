@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::speak;
+use crate::console;
 use crate::terminal::{Colour, Paint};
 
 #[derive(Debug)]
@@ -51,12 +51,12 @@ impl Environment {
 
     /// Whether standard error has colours.
     pub(crate) fn colours(&self) -> bool {
-        self.coloured(speak::stderr_is_terminal())
+        self.coloured(console::stderr_is_terminal())
     }
 
     /// For what goes to standard output.
     pub(crate) fn paint(&self) -> Paint {
-        Paint::new(self.coloured(speak::stdout_is_terminal()))
+        Paint::new(self.coloured(console::stdout_is_terminal()))
     }
 
     /// For what goes to standard error.

@@ -12,11 +12,11 @@ use trunkline_control::trace::HEADERS;
 use trunkline_gateway::{Declared, GatewayInfo, Inherited, Limits, Logins, Options, Restart};
 use trunkline_http::reach::Policy;
 
-use crate::chain::{self, Chain, Loop};
-use crate::circle;
 use crate::cli::{Bounds, Identity, Servers};
+use crate::config_loops;
 use crate::environment::Environment;
 use crate::logins;
+use crate::nesting::{self, ConfigChain, Loop};
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +42,7 @@ pub(crate) fn config_path(
 }
 
 /// A config without any server.
-pub(crate) fn empty(wanted: &Wanted<'_>) -> Result<Config, SettingsError> {
+pub(crate) fn empty(wanted: &StartOptions<'_>) -> Result<Config, SettingsError> {
     let rules = if wanted.simple { Rules::Simple } else { Rules::Full };
     let source = Source { name: "(no config)", text: br#"{"mcpServers":{}}"# };
     config::load(&source, rules, &|_| None).map_err(SettingsError::Invalid)
@@ -50,7 +50,7 @@ pub(crate) fn empty(wanted: &Wanted<'_>) -> Result<Config, SettingsError> {
 
 /// What a command wants of the servers, besides the config itself.
 #[derive(Debug)]
-pub(crate) struct Wanted<'w> {
+pub(crate) struct StartOptions<'w> {
     pub(crate) servers: &'w Servers,
     pub(crate) identity: &'w Identity,
     pub(crate) bounds: &'w Bounds,
@@ -69,7 +69,7 @@ pub(crate) struct Wanted<'w> {
 static USUAL: (Identity, Bounds) =
     (Identity { name: None, version: None }, Bounds { call_timeout: None, max_message: None });
 
-impl<'w> Wanted<'w> {
+impl<'w> StartOptions<'w> {
     /// What a command that looks and leaves wants: every server once, all tools under their own names, and
     /// nobody who could be asked.
     pub(crate) fn once(servers: &'w Servers) -> Self {
@@ -90,7 +90,7 @@ impl<'w> Wanted<'w> {
 /// Reads and validates the config. Nothing is started or changed before this has succeeded.
 pub(crate) fn load(
     path: &Path,
-    wanted: &Wanted<'_>,
+    wanted: &StartOptions<'_>,
     environment: &Environment,
 ) -> Result<Config, SettingsError> {
     let name = path.to_string_lossy();
@@ -106,7 +106,7 @@ pub(crate) fn load(
     let mut config = config.map_err(SettingsError::Invalid)?;
     config.check_names(&wanted.naming()).map_err(SettingsError::Invalid)?;
     config.servers = logins::marked(config.servers);
-    circle::warn(&mut config, path, environment, read);
+    config_loops::warn(&mut config, path, environment, read);
     Ok(config)
 }
 
@@ -125,15 +125,15 @@ const LARGEST_CONFIG: u64 = 16 << 20;
 
 /// Everything the gateway needs, for the given config.
 pub(crate) fn options(
-    wanted: &Wanted<'_>,
+    wanted: &StartOptions<'_>,
     path: &Path,
     config: Config,
     environment: &Environment,
 ) -> Result<Options, SettingsError> {
     let absolute = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let chain = Chain::extend(&absolute, environment)?;
+    let chain = ConfigChain::extend(&absolute, environment)?;
     let mut inherited = inherited(wanted, environment);
-    inherited.set(chain::VARIABLE, &chain.value());
+    inherited.set(nesting::VARIABLE, &chain.value());
     let logins = logins::of(&config.servers, environment);
     Ok(Options {
         logins: logins.map(|logins| Arc::new(logins) as Arc<dyn Logins>),
@@ -156,7 +156,7 @@ pub(crate) fn options(
 
 /// Everything the gateway needs for one server that runs elsewhere.
 pub(crate) fn remote_options(
-    wanted: &Wanted<'_>,
+    wanted: &StartOptions<'_>,
     server: ServerSpec,
     naming: Naming,
     environment: &Environment,
@@ -181,7 +181,7 @@ pub(crate) fn remote_options(
 }
 
 /// The token that lets clients in is nobody else's business, not even with `--pass-env '*'`.
-fn inherited(wanted: &Wanted<'_>, environment: &Environment) -> Inherited {
+fn inherited(wanted: &StartOptions<'_>, environment: &Environment) -> Inherited {
     let mut variables = environment.all();
     variables.retain(|(name, _)| !OWN.iter().any(|own| name == own));
     Inherited::choose(variables, &wanted.servers.pass_env)
@@ -201,7 +201,7 @@ pub(crate) const EMBED_KEY: &str = "TRUNKLINE_EMBED_KEY";
 /// The variable for the token of `serve`.
 pub(crate) const TOKEN: &str = "TRUNKLINE_TOKEN";
 
-impl Wanted<'_> {
+impl StartOptions<'_> {
     fn naming(&self) -> Naming {
         let separator = self.servers.separator.as_deref().unwrap_or(self.separator);
         match self.servers.client {
@@ -254,8 +254,12 @@ mod tests {
         }
     }
 
-    fn wanted<'w>(servers: &'w Servers, identity: &'w Identity, bounds: &'w Bounds) -> Wanted<'w> {
-        Wanted {
+    fn wanted<'w>(
+        servers: &'w Servers,
+        identity: &'w Identity,
+        bounds: &'w Bounds,
+    ) -> StartOptions<'w> {
+        StartOptions {
             servers,
             identity,
             bounds,

@@ -12,7 +12,7 @@ use crate::commands::runtime::refuse;
 use crate::consolidate::ConsolidateRequest;
 use crate::environment::Environment;
 use crate::install::{self, EntryTarget, Extent, InstallError, InstallRequest, Os, UserFolders};
-use crate::{FAILED, OK, USAGE, settings, speak};
+use crate::{FAILED, OK, USAGE, console, settings};
 
 pub(crate) fn run(asked: &Install, environment: &Environment) -> u8 {
     let config = match settings::config_path(asked.config.as_deref(), environment) {
@@ -92,7 +92,7 @@ fn list(
 ) -> Result<(Value, String), InstallError> {
     let (file, kept) = install::kept(target, surroundings)?;
     if kept.is_empty() && !json {
-        speak::problem(&format!("there is no backup beside {}\n", file.display()), OK);
+        console::problem(&format!("there is no backup beside {}\n", file.display()), OK);
     }
     let shown = |backup: &install::Backup| json!({ "path": backup.path.display().to_string(), "stamp": backup.stamp });
     let told: Vec<Value> = kept.iter().map(shown).collect();
@@ -125,17 +125,17 @@ pub(super) fn surroundings(environment: &Environment) -> std::io::Result<UserFol
 }
 
 pub(super) fn lost(error: &std::io::Error) -> u8 {
-    speak::problem(&format!("error: cannot determine the current directory: {error}\n"), FAILED)
+    console::problem(&format!("error: cannot determine the current directory: {error}\n"), FAILED)
 }
 
 /// As JSON or in words; or why nothing was done.
 pub(super) fn tell(outcome: Result<(Value, String), InstallError>, json: bool) -> u8 {
     match outcome {
-        Ok((told, _)) if json => speak::out(&format!("{told}\n")),
-        Ok((_, words)) => speak::out(&words),
+        Ok((told, _)) if json => console::out(&format!("{told}\n")),
+        Ok((_, words)) => console::out(&words),
         Err(error) => {
             let code = if error.is_usage() { USAGE } else { FAILED };
-            speak::problem(&format!("error: {error}\n"), code)
+            console::problem(&format!("error: {error}\n"), code)
         }
     }
 }

@@ -21,15 +21,15 @@ use trunkline_http::Url;
 use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
 
-use crate::attached::Attached;
-use crate::cli::{IssuerFlags, ModelFlags, Place, PlatformFlags, Token};
+use crate::cli::{IssuerFlags, ModelFlags, PlatformFlags, StoreArgs, Token};
 use crate::environment::Environment;
 use crate::settings::{ADMIN_TOKEN, EMBED_KEY, KEY, LLM_KEY, STORE};
-use crate::{OK, speak};
+use crate::web_services::WebServices;
+use crate::{OK, console};
 
 /// A control plane that waits for its data plane.
 #[derive(Debug)]
-pub(super) struct Beside {
+pub(super) struct PendingPlatform {
     platform: Platform,
     sink: EventSink,
     events: mpsc::Receiver<Event>,
@@ -45,7 +45,7 @@ pub(super) fn settings(
     address: SocketAddr,
     environment: &Environment,
 ) -> Result<Settings, String> {
-    let Kept { data_dir, store, key } = Kept::at(&flags.place, environment)?;
+    let PlatformPaths { data_dir, store, key } = PlatformPaths::at(&flags.place, environment)?;
     let allowed = Allowed::read(flags.allow_env.iter().map(String::as_str));
     let stdio = match (flags.allow_stdio_registration, flags.allow_stdio_command.as_slice()) {
         (true, []) => StdioRegistration::Allowed,
@@ -147,14 +147,14 @@ fn rotate_command(settings: &Settings) -> String {
 }
 
 /// Where a platform keeps what.
-pub(super) struct Kept {
+pub(super) struct PlatformPaths {
     pub(super) data_dir: PathBuf,
     pub(super) store: StoreUrl,
     pub(super) key: KeySource,
 }
 
-impl Kept {
-    pub(super) fn at(place: &Place, environment: &Environment) -> Result<Self, String> {
+impl PlatformPaths {
+    pub(super) fn at(place: &StoreArgs, environment: &Environment) -> Result<Self, String> {
         let data_dir = match (&place.data_dir, environment.path("XDG_STATE_HOME")) {
             (Some(given), _) => given.clone(),
             (None, Some(state)) => state.join("trunkline"),
@@ -172,7 +172,7 @@ impl Kept {
 /// The store, if one is named: everybody on the machine sees the command line, so that a password has
 /// another place.
 pub(super) fn named_store(
-    place: &Place,
+    place: &StoreArgs,
     environment: &Environment,
 ) -> Result<Option<StoreUrl>, String> {
     let set = environment.filled(STORE).filter(|_| place.store.is_none());
@@ -184,7 +184,7 @@ fn home(environment: &Environment) -> Result<PathBuf, String> {
     environment.path("HOME").ok_or_else(|| "say where with --data-dir: HOME is not set".to_owned())
 }
 
-impl Beside {
+impl PendingPlatform {
     pub(super) async fn boot(settings: Settings, options: &mut Options) -> Result<Self, String> {
         let reach = settings.reach.clone();
         let rotate = rotate_command(&settings);
@@ -197,7 +197,7 @@ impl Beside {
                 "The admin token, shown this once (it is kept in {file}):\n\n    {}\n\n",
                 token.expose()
             );
-            speak::problem(&words, OK);
+            console::problem(&words, OK);
         }
         if is_locked {
             tracing::error!(
@@ -225,7 +225,7 @@ impl Beside {
     pub(super) fn attach(&self, front: &mut HttpOptions) {
         front.guests = self.platform.guests();
         front.gate = Some(Arc::new(self.platform.gate()));
-        front.attachment = Some(Arc::new(Attached {
+        front.attachment = Some(Arc::new(WebServices {
             api: Api::new(self.platform.clone()),
             dashboard: Dashboard::new(self.platform.clone()),
         }));

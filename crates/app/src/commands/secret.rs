@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use super::maintain::{Outcome, with};
 use crate::cli::{RemoveSecret, Secret, SecretCommand, SetSecret};
 use crate::environment::Environment;
-use crate::{OK, USAGE, speak};
+use crate::{OK, USAGE, console};
 
 /// In bytes: more than any secret may have, and little enough to be read whole.
 const LARGEST: u64 = 1 << 20;
@@ -24,7 +24,7 @@ pub(crate) fn run(secret: &Secret, environment: &Environment) -> u8 {
             Ok(value) => with(&set.at, environment, async |kept| {
                 opened(&kept.store, &kept.key, async |it| put(it, &set.name, &value).await).await
             }),
-            Err(why) => speak::problem(&format!("error: {why}\n"), USAGE),
+            Err(why) => console::problem(&format!("error: {why}\n"), USAGE),
         },
         SecretCommand::List(at) => with(at, environment, async |kept| {
             opened(&kept.store, &kept.key, async |it| list(it, at.json).await).await
@@ -58,7 +58,7 @@ async fn put(secrets: &Secrets, name: &str, value: &str) -> Outcome {
 async fn list(secrets: &Secrets, json: bool) -> Outcome {
     let all = secrets.list().await.map_err(|error| error.to_string())?;
     if all.is_empty() && !json {
-        speak::problem("no secrets yet: `trunkline secret set NAME` keeps one\n", OK);
+        console::problem("no secrets yet: `trunkline secret set NAME` keeps one\n", OK);
     }
     let words: String = all.iter().map(|(secret, users)| line(secret, users)).collect();
     let shown = |(secret, users): &(NamedSecret, Vec<User>)| {

@@ -15,16 +15,16 @@ use trunkline_gateway::{
 use trunkline_http::Url;
 
 use crate::cli::{Serve, Token};
-use crate::commands::platform::{self, Beside};
+use crate::commands::platform::{self, PendingPlatform};
 use crate::commands::reload::Reload;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::commands::traces;
-use crate::demo::House;
+use crate::demo::DemoFolder;
 use crate::environment::Environment;
 use crate::listen::Guarded;
 use crate::logging::NOTICE;
-use crate::settings::{self, TOKEN, Wanted};
-use crate::{FAILED, OK, USAGE, logging, memory, remembered, speak};
+use crate::settings::{self, StartOptions, TOKEN};
+use crate::{FAILED, OK, USAGE, console, listing_cache, logging, memory};
 
 /// Document 003: over HTTP, tools are called `server.tool`.
 const SEPARATOR: &str = ".";
@@ -41,7 +41,7 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
                 let mut serve = serve.clone();
                 match platform::named_store(&serve.platform.place, environment) {
                     Ok(store) => serve.platform.place.store = store,
-                    Err(what) => return speak::problem(&format!("error: {what}\n"), USAGE),
+                    Err(what) => return console::problem(&format!("error: {what}\n"), USAGE),
                 }
                 listen(&serve, environment, None, &|_| {}).await
             }
@@ -57,19 +57,19 @@ async fn demo(serve: &Serve, environment: &Environment) -> u8 {
         Ok(signals) => signals,
         Err(error) => return broke(&error),
     };
-    let house = std::env::current_exe().and_then(|program| House::open(&program));
+    let house = std::env::current_exe().and_then(|program| DemoFolder::open(&program));
     match house {
         Ok(house) => {
             // The log begins later.
             if !house.left_alone().is_empty() {
-                speak::problem(house.left_alone(), OK);
+                console::problem(house.left_alone(), OK);
             }
             let greet = |address| {
-                speak::problem(&house.welcome(address), OK);
+                console::problem(&house.welcome(address), OK);
             };
             listen(&house.furnish(serve), environment, Some(signals), &greet).await
         }
-        Err(error) => speak::problem(&format!("error: the demo has no place: {error}\n"), FAILED),
+        Err(error) => console::problem(&format!("error: the demo has no place: {error}\n"), FAILED),
     }
 }
 
@@ -95,7 +95,7 @@ async fn listen(
     {
         // A platform has a store; what it remembers does not belong into a user's cache.
         Ok(options) => Options {
-            listings: remembered::listings(environment).filter(|_| !serve.platform.is_wanted()),
+            listings: listing_cache::listings(environment).filter(|_| !serve.platform.is_wanted()),
             ..options
         },
         Err(error) => return refuse(&error, environment),
@@ -109,11 +109,11 @@ async fn listen(
     let (platform, traced) = match (platform, traced) {
         (Ok(platform), Ok(traced)) => (platform, traced),
         (Err(what), _) | (_, Err(what)) => {
-            return speak::problem(&format!("error: {what}\n"), USAGE);
+            return console::problem(&format!("error: {what}\n"), USAGE);
         }
     };
     let front = front(serve, listener, token, environment);
-    let planes = Planes { platform, traced, options, front };
+    let planes = ServePlan { platform, traced, options, front };
     // One step of many, and by far the largest.
     let served = Box::pin(planes.serve(reload, signals, || ready(address, greet))).await;
     match served {
@@ -123,14 +123,14 @@ async fn listen(
 }
 
 /// What is put together, and what serves then.
-struct Planes {
+struct ServePlan {
     platform: Option<Settings>,
     traced: Option<trace::Settings>,
     options: Options,
     front: HttpOptions,
 }
 
-impl Planes {
+impl ServePlan {
     /// Until a signal comes. One that comes before everything runs ends it as well.
     async fn serve(
         self,
@@ -148,7 +148,7 @@ impl Planes {
             None => None,
             Some(settings) => {
                 let settings = Settings { tracer: tracer.clone(), ..settings };
-                let mut booting = pin!(Beside::boot(settings, &mut options));
+                let mut booting = pin!(PendingPlatform::boot(settings, &mut options));
                 let booted = tokio::select! {
                     booted = &mut booting => booted,
                     () = signals.any() => {
@@ -191,8 +191,8 @@ fn ready(address: SocketAddr, greet: &dyn Fn(SocketAddr)) {
     greet(address);
 }
 
-fn wanted(serve: &Serve) -> Wanted<'_> {
-    Wanted {
+fn wanted(serve: &Serve) -> StartOptions<'_> {
+    StartOptions {
         servers: &serve.servers,
         identity: &serve.identity,
         bounds: &serve.bounds,
@@ -264,7 +264,7 @@ fn open(serve: &Serve, environment: &Environment) -> Result<(TcpListener, Option
         (Some(token), _) => Some(token.clone()),
         (None, Some(text)) => Some(
             Token::parse(&text)
-                .map_err(|what| speak::problem(&format!("error: {TOKEN} {what}\n"), USAGE))?,
+                .map_err(|what| console::problem(&format!("error: {TOKEN} {what}\n"), USAGE))?,
         ),
         (None, None) => None,
     };
@@ -278,7 +278,7 @@ fn open(serve: &Serve, environment: &Environment) -> Result<(TcpListener, Option
     let listener = listen.open(environment.filled("PORT"), guarded).map_err(|error| {
         let code = if error.is_usage() { USAGE } else { FAILED };
         logging::told(&error.to_string());
-        speak::problem(&format!("error: {error}\n"), code)
+        console::problem(&format!("error: {error}\n"), code)
     })?;
     Ok((listener, token))
 }

@@ -8,7 +8,7 @@ use trunkline_catalog::client::{Client, ENTRY};
 use super::finding::{Finding, Grade};
 use crate::client::line;
 use crate::install::{
-    Document, EntryTarget, Found, UserFolders, locate, started, starts_trunkline,
+    CurrentFile, Document, EntryTarget, UserFolders, locate, started, starts_trunkline,
 };
 
 /// A client that starts Trunkline.
@@ -29,7 +29,7 @@ fn look(client: Client, folders: &UserFolders) -> Option<Installed> {
     let target =
         EntryTarget { client, name: None, project: None, file: None, dry_run: true, force: false };
     let location = locate(&target, folders).ok()?;
-    let found = Found::read(&location.file).ok()?;
+    let found = CurrentFile::read(&location.file).ok()?;
     let Ok(document) = Document::parse(found.content()?, location.format) else {
         let problem = format!("its file {} cannot be read", location.file.display());
         let fix = format!("`trunkline install {client} --dry-run` says where it is broken");

@@ -9,8 +9,8 @@ use trunkline_catalog::config::{Rules, Source, load};
 use super::discover::Projects;
 use super::parse::parse;
 use super::{
-    FileOwner, ImportRequest, Imported, Section, Server, Sources, config_text, export, import,
-    read_file,
+    FileOwner, ImportRequest, Imported, ImportedServer, Section, Sources, config_text, export,
+    import, read_file,
 };
 use crate::install::{Os, UserFolders};
 
@@ -61,8 +61,9 @@ fn every_format_comes_back_as_it_went() {
         }
         assert_eq!(Value::from(got), Value::from(wanted), "{owner}\n{}", back.text);
         let again = read(owner, &back.text);
-        let names =
-            |servers: &[Server]| servers.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
+        let names = |servers: &[ImportedServer]| {
+            servers.iter().map(|it| it.name.clone()).collect::<Vec<_>>()
+        };
         assert_eq!(names(&again.servers), names(&imported.servers), "{owner}");
     }
 }
@@ -191,8 +192,10 @@ fn older_and_odd_forms_are_understood() {
 
 #[test]
 fn what_a_client_cannot_say_is_told() {
-    let server =
-        |entry: Value| Server { name: "s".to_owned(), entry: entry.as_object().unwrap().clone() };
+    let server = |entry: Value| ImportedServer {
+        name: "s".to_owned(),
+        entry: entry.as_object().unwrap().clone(),
+    };
     let remote = server(json!({"url": "https://h/mcp"}));
     assert!(
         export(FileOwner::Client(Client::ClaudeDesktop), std::slice::from_ref(&remote)).troubles[0]

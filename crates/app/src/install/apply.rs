@@ -14,7 +14,7 @@ const REPLACED: &str = "trunkline-replaced";
 
 /// A file as it was found.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct CurrentFile {
     /// As the client knows it.
     named: PathBuf,
     /// Where the bytes are, links followed: a link in a dotfiles folder stays a link.
@@ -43,7 +43,7 @@ fn private() -> Option<Permissions> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Written {
+pub(crate) enum WriteOutcome {
     Done {
         backup: Option<PathBuf>,
     },
@@ -51,7 +51,7 @@ pub(crate) enum Written {
     Overtaken,
 }
 
-impl Found {
+impl CurrentFile {
     pub(crate) fn read(file: &Path) -> Result<Self, InstallError> {
         let named = file.to_owned();
         match fs::canonicalize(file) {
@@ -76,33 +76,37 @@ impl Found {
     }
 
     /// Puts `text` in place of what was read. A reader sees the old file or the new one, never a part.
-    pub(crate) fn write(&self, text: &str, stamp: &str) -> Result<Written, InstallError> {
+    pub(crate) fn write(&self, text: &str, stamp: &str) -> Result<WriteOutcome, InstallError> {
         self.replace(text, stamp, BACKUP, Access::AsItWas)
     }
 
     /// The same for a file of ours that may hold secrets: nobody else may read it.
-    pub(crate) fn write_private(&self, text: &str, stamp: &str) -> Result<Written, InstallError> {
+    pub(crate) fn write_private(
+        &self,
+        text: &str,
+        stamp: &str,
+    ) -> Result<WriteOutcome, InstallError> {
         self.replace(text, stamp, BACKUP, Access::Private)
     }
 
     /// The same for a file that goes back to what it was: what it is now is kept under a name that is
     /// not taken for an older state.
-    pub(super) fn put_back(&self, text: &str, stamp: &str) -> Result<Written, InstallError> {
+    pub(super) fn put_back(&self, text: &str, stamp: &str) -> Result<WriteOutcome, InstallError> {
         self.replace(text, stamp, REPLACED, Access::AsItWas)
     }
 
     /// Removes the file, which was not there before Trunkline came.
-    pub(super) fn remove(&self, stamp: &str) -> Result<Written, InstallError> {
+    pub(super) fn remove(&self, stamp: &str) -> Result<WriteOutcome, InstallError> {
         let Some(content) = &self.content else {
-            return Ok(Written::Done { backup: None });
+            return Ok(WriteOutcome::Done { backup: None });
         };
         if self.is_overtaken()? {
-            return Ok(Written::Overtaken);
+            return Ok(WriteOutcome::Overtaken);
         }
         let permissions = fs::metadata(&self.real).ok().map(|found| found.permissions());
         let backup = back_up(&self.named, content, stamp, permissions.as_ref(), BACKUP)?;
         fs::remove_file(&self.real).map_err(InstallError::io("remove", &self.real))?;
-        Ok(Written::Done { backup: Some(backup) })
+        Ok(WriteOutcome::Done { backup: Some(backup) })
     }
 
     fn replace(
@@ -111,7 +115,7 @@ impl Found {
         stamp: &str,
         kept_as: &str,
         access: Access,
-    ) -> Result<Written, InstallError> {
+    ) -> Result<WriteOutcome, InstallError> {
         let folder = self.real.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(folder).map_err(InstallError::io("create the folder", folder))?;
         let permissions = fs::metadata(&self.real).ok().map(|found| found.permissions());
@@ -122,7 +126,7 @@ impl Found {
         let draft = Draft::create(&self.real, text, new.as_ref())?;
         // Claude Code writes its file while it runs; what it wrote since must not be lost
         if self.is_overtaken()? {
-            return Ok(Written::Overtaken);
+            return Ok(WriteOutcome::Overtaken);
         }
         let backup = match &self.content {
             Some(content) => {
@@ -131,7 +135,7 @@ impl Found {
             None => None,
         };
         draft.publish(&self.real)?;
-        Ok(Written::Done { backup })
+        Ok(WriteOutcome::Done { backup })
     }
 
     fn is_overtaken(&self) -> Result<bool, InstallError> {

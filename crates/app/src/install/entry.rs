@@ -9,7 +9,7 @@ use super::error::InstallError;
 use super::request::{EntryTarget, InstallRequest};
 
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct OurEntry {
     pub(super) client: Client,
     pub(super) name: String,
     command: String,
@@ -24,7 +24,7 @@ pub(super) struct Setting {
     pub(super) value: Value,
 }
 
-impl Entry {
+impl OurEntry {
     pub(crate) fn new(request: &InstallRequest) -> Result<Self, InstallError> {
         let folders = &request.folders;
         let mut variables = request.variables.clone();
@@ -210,8 +210,8 @@ mod tests {
 
     use super::*;
 
-    fn entry(client: Client, variables: &[&str]) -> Entry {
-        Entry {
+    fn entry(client: Client, variables: &[&str]) -> OurEntry {
+        OurEntry {
             client,
             name: "trunkline".to_owned(),
             command: "/bin/trunkline".to_owned(),

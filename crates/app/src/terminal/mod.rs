@@ -6,6 +6,6 @@ mod status;
 mod typed;
 
 pub(crate) use paint::{Colour, Paint};
-pub(crate) use screen::{Key, Screen};
+pub(crate) use screen::{KeyPress, Screen};
 pub(crate) use status::{StatusLine, above_status};
 pub(crate) use typed::Typed;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::request::{MODERN, Request};
-use crate::demo::offer::{Demo, Outcome, failed};
+use crate::demo::tool::{Demo, ToolOutcome, failed};
 
 /// The revisions that open with `initialize`, the newest first.
 const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -14,14 +14,14 @@ const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 
 #[derive(Debug)]
-pub(super) struct Server<D> {
+pub(super) struct DemoSession<D> {
     name: &'static str,
     demo: D,
     /// What the client has said at the handshake.
     may_ask: bool,
 }
 
-impl<D: Demo> Server<D> {
+impl<D: Demo> DemoSession<D> {
     pub(super) fn new(name: &'static str, demo: D) -> Self {
         Self { name, demo, may_ask: false }
     }
@@ -31,7 +31,7 @@ impl<D: Demo> Server<D> {
     }
 
     /// What comes of a request; `Err` is an error to be sent.
-    pub(super) fn answer(&mut self, request: &Request) -> Result<Outcome, Value> {
+    pub(super) fn answer(&mut self, request: &Request) -> Result<ToolOutcome, Value> {
         let result = match (request.method.as_str(), request.is_modern) {
             ("initialize", false) => self.initialize(request),
             ("ping", false) => json!({}),
@@ -51,19 +51,19 @@ impl<D: Demo> Server<D> {
             ("completion/complete", _) => self.complete(request),
             _ => return Err(request.error(METHOD_NOT_FOUND, "there is no such method here")),
         };
-        Ok(Outcome::Done(result))
+        Ok(ToolOutcome::Done(result))
     }
 
     /// Calls a tool that there is.
-    pub(super) fn call(&mut self, request: &Request, answer: Option<&Value>) -> Outcome {
+    pub(super) fn call(&mut self, request: &Request, answer: Option<&Value>) -> ToolOutcome {
         let outcome = self.demo.call(request.text("name"), &request.arguments(), answer);
         let may_ask = if request.is_modern { request.may_ask() } else { self.may_ask };
         match outcome {
-            Some(Outcome::Ask(_)) if !may_ask => Outcome::Done(failed(
+            Some(ToolOutcome::Ask(_)) if !may_ask => ToolOutcome::Done(failed(
                 "something is missing, and your client cannot be asked for it: give all arguments",
             )),
             Some(outcome) => outcome,
-            None => Outcome::Done(failed("there is no such tool")),
+            None => ToolOutcome::Done(failed("there is no such tool")),
         }
     }
 

@@ -10,7 +10,7 @@ use super::request::Request;
 use super::say;
 
 #[derive(Debug, Default)]
-pub(super) struct Open {
+pub(super) struct PendingCalls {
     slow: JoinSet<()>,
     /// By their ids, as spelt.
     running: HashMap<String, AbortHandle>,
@@ -19,7 +19,7 @@ pub(super) struct Open {
     questions: u64,
 }
 
-impl Open {
+impl PendingCalls {
     pub(super) fn fresh_id(&mut self) -> String {
         self.questions += 1;
         format!("question-{}", self.questions)

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::demo::offer::{Arguments, Question};
+use crate::demo::tool::{Arguments, DemoQuestion};
 
 /// The revision without sessions.
 pub(super) const MODERN: &str = "2026-07-28";
@@ -107,7 +107,11 @@ impl Request {
 
     /// Asks the client: with a request of ours, whose id is returned, or, in the stateless era, with
     /// the result itself.
-    pub(super) fn ask(&self, question: &Question, id: String) -> Result<(String, Value), Value> {
+    pub(super) fn ask(
+        &self,
+        question: &DemoQuestion,
+        id: String,
+    ) -> Result<(String, Value), Value> {
         let mut params = json!({ "message": question.message, "requestedSchema": question.schema });
         let method = "elicitation/create";
         if !self.is_modern {

@@ -17,14 +17,14 @@ pub(super) use entry::number;
 
 /// One server, as Trunkline's config would have it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Server {
+pub(crate) struct ImportedServer {
     pub(crate) name: String,
     pub(crate) entry: Map<String, Value>,
 }
 
 /// Something that its reader should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Trouble {
+pub(crate) struct ImportProblem {
     /// `None`: of the file as a whole.
     pub(crate) server: Option<String>,
     pub(crate) words: String,
@@ -39,8 +39,8 @@ pub(crate) struct Imported {
     pub(crate) file: PathBuf,
     /// `user`, `project`, or the folder whose servers these are.
     pub(crate) scope: String,
-    pub(crate) servers: Vec<Server>,
-    pub(crate) troubles: Vec<Trouble>,
+    pub(crate) servers: Vec<ImportedServer>,
+    pub(crate) troubles: Vec<ImportProblem>,
 }
 
 /// What is looked for in a file.
@@ -95,7 +95,7 @@ pub(crate) fn read_file(owner: FileOwner, file: &Path, text: &str, section: &Sec
 impl Imported {
     fn complain(&mut self, server: Option<&str>, words: String) {
         let server = server.map(str::to_owned);
-        self.troubles.push(Trouble { server, words, left_out: false });
+        self.troubles.push(ImportProblem { server, words, left_out: false });
     }
 
     fn take(&mut self, name: &str, entry: &Value, context: &Context) {
@@ -106,14 +106,14 @@ impl Imported {
         };
         match taken {
             Ok((entry, notes)) => {
-                self.servers.push(Server { name: name.to_owned(), entry });
+                self.servers.push(ImportedServer { name: name.to_owned(), entry });
                 for note in notes {
                     self.complain(Some(name), note);
                 }
             }
             Err(words) => {
                 let server = Some(name.to_owned());
-                self.troubles.push(Trouble { server, words, left_out: true });
+                self.troubles.push(ImportProblem { server, words, left_out: true });
             }
         }
     }

@@ -5,7 +5,7 @@ use jiff::civil::Date;
 use jiff::tz::Offset;
 use serde_json::{Value, json};
 
-use crate::demo::offer::{Arguments, Demo, Outcome, failed, object, reads, structured, text};
+use crate::demo::tool::{Arguments, Demo, ToolOutcome, failed, object, reads, structured, text};
 
 #[derive(Debug)]
 pub(in crate::demo) struct Clock;
@@ -61,8 +61,8 @@ impl Demo for Clock {
         tool: &str,
         arguments: &Arguments<'_>,
         _answer: Option<&Value>,
-    ) -> Option<Outcome> {
-        Some(Outcome::Done(match tool {
+    ) -> Option<ToolOutcome> {
+        Some(ToolOutcome::Done(match tool {
             "now" => now(Timestamp::now(), arguments.text("offset").unwrap_or("+00:00")),
             "add_days" => add_days(arguments),
             "days_between" => between(arguments),

@@ -19,7 +19,7 @@ pub(super) trait Demo {
         tool: &str,
         arguments: &Arguments<'_>,
         answer: Option<&Value>,
-    ) -> Option<Outcome>;
+    ) -> Option<ToolOutcome>;
 
     fn resources(&self) -> Vec<Value> {
         Vec::new()
@@ -55,13 +55,13 @@ pub(super) trait Demo {
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Outcome {
+pub(super) enum ToolOutcome {
     /// The result.
     Done(Value),
     /// The result, and there are other resources now.
     Changed(Value),
     /// Something has to be asked first.
-    Ask(Question),
+    Ask(DemoQuestion),
     /// The result, after so many steps.
     Slow { steps: u32, each: Duration, then: Value },
     /// No answer ever.
@@ -72,7 +72,7 @@ pub(super) enum Outcome {
 
 /// A form for the person at the client.
 #[derive(Debug, PartialEq)]
-pub(super) struct Question {
+pub(super) struct DemoQuestion {
     pub(super) message: String,
     pub(super) schema: Value,
 }

@@ -5,19 +5,19 @@ use trunkline_dashboard::Dashboard;
 use trunkline_gateway::{Attachment, WebReply, WebVisit};
 
 #[derive(Debug)]
-pub(crate) struct Attached {
+pub(crate) struct WebServices {
     pub(crate) api: Api,
     pub(crate) dashboard: Dashboard,
 }
 
-impl Attached {
+impl WebServices {
     /// Whose path it is. What is nobody's is the dashboard's: only browsers are sent here with it.
     fn owner(&self, path: &str) -> &dyn Attachment {
         if self.api.owns(path) { &self.api } else { &self.dashboard }
     }
 }
 
-impl Attachment for Attached {
+impl Attachment for WebServices {
     fn owns(&self, path: &str) -> bool {
         self.owner(path).owns(path)
     }
