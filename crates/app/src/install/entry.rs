@@ -119,7 +119,8 @@ impl OurEntry {
 /// The command that an entry of a client's file starts; Cline has it one level down as well.
 pub(crate) fn started(entry: &Value) -> Option<&str> {
     let deeper = entry.get("transport").unwrap_or(&Value::Null);
-    let found = ["command", "cmd"].iter().find_map(|key| entry.get(*key)?.as_str());
+    let mut keys = Client::with_config().map(|(_, spec)| spec.entry.command);
+    let found = keys.find_map(|key| entry.get(key)?.as_str());
     found.or_else(|| deeper.get("command")?.as_str())
 }
 
