@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::environment::Environment;
 
 pub(crate) const VARIABLE: &str = "TRUNKLINE_CHAIN";
-/// Trunkline behind Trunkline is legitimate, but nobody needs this many.
+/// Trunkline behind Trunkline is legitimate, but so many levels are a loop.
 const MOST_HOPS: usize = 8;
 /// Ancestors looked at; beyond them is not our doing.
 const MOST_ANCESTORS: usize = 64;

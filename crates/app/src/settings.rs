@@ -70,8 +70,8 @@ static USUAL: (Identity, Bounds) =
     (Identity { name: None, version: None }, Bounds { call_timeout: None, max_message: None });
 
 impl<'w> StartOptions<'w> {
-    /// What a command that looks and leaves wants: every server once, all tools under their own names, and
-    /// nobody who could be asked.
+    /// For a command that looks and leaves: every server is started once, all tools have their own names, and
+    /// servers hear that this client answers no questions.
     pub(crate) fn once(servers: &'w Servers) -> Self {
         Self {
             servers,
@@ -110,8 +110,7 @@ pub(crate) fn load(
     Ok(config)
 }
 
-/// The file's bytes. `--config /dev/zero` must end, too.
-/// The text of a config file.
+/// The bytes of a config file. Bounded, so that `--config /dev/zero` ends.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     std::fs::File::open(path)?.take(LARGEST_CONFIG + 1).read_to_end(&mut text)?;
@@ -121,6 +120,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
+/// Far above any real config; a device or a log file given by mistake ends here.
 const LARGEST_CONFIG: u64 = 16 << 20;
 
 /// Everything the gateway needs, for the given config.
@@ -130,6 +130,7 @@ pub(crate) fn options(
     config: Config,
     environment: &Environment,
 ) -> Result<Options, SettingsError> {
+    // Links resolved: a loop is the same file, under whatever name.
     let absolute = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let chain = ConfigChain::extend(&absolute, environment)?;
     let mut inherited = inherited(wanted, environment);
@@ -137,32 +138,22 @@ pub(crate) fn options(
     let logins = logins::of(&config.servers, environment);
     Ok(Options {
         logins: logins.map(|logins| Arc::new(logins) as Arc<dyn Logins>),
-        servers: config.servers,
         custom: config.custom,
-        naming: wanted.naming(),
         exposure: if wanted.simple { Exposure::Full } else { wanted.exposure },
-        face: wanted.face(),
-        limits: wanted.limits(),
-        restart: wanted.restart,
-        caller_tells_failures: false,
         inherited,
-        declared: wanted.declared.clone(),
-        reach: Policy::default(),
-        events: None,
-        traces: None,
-        listings: None,
+        ..remote_options(wanted, config.servers, wanted.naming(), environment)
     })
 }
 
-/// Everything the gateway needs for one server that runs elsewhere.
+/// What the gateway needs for servers that no config file names.
 pub(crate) fn remote_options(
     wanted: &StartOptions<'_>,
-    server: ServerSpec,
+    servers: Vec<ServerSpec>,
     naming: Naming,
     environment: &Environment,
 ) -> Options {
     Options {
-        servers: vec![server],
+        servers,
         custom: Vec::new(),
         naming,
         exposure: wanted.exposure,
@@ -180,14 +171,15 @@ pub(crate) fn remote_options(
     }
 }
 
-/// The token that lets clients in is nobody else's business, not even with `--pass-env '*'`.
+/// Servers never get the token that lets clients in, not even with `--pass-env '*'`.
 fn inherited(wanted: &StartOptions<'_>, environment: &Environment) -> Inherited {
     let mut variables = environment.all();
+    // Before the choice, so that no pattern of `--pass-env` can name one of them.
     variables.retain(|(name, _)| !OWN.iter().any(|own| name == own));
     Inherited::choose(variables, &wanted.servers.pass_env)
 }
 
-/// What nobody but Trunkline needs to know. A server that has to send traces with the same headers is
+/// Variables that only Trunkline needs. A server that has to send traces with the same headers is
 /// given them in its own `env`.
 const OWN: [&str; 8] = [TOKEN, STORE, KEY, ADMIN_TOKEN, LLM_KEY, EMBED_KEY, HEADERS[0], HEADERS[1]];
 
@@ -227,9 +219,11 @@ impl StartOptions<'_> {
     fn limits(&self) -> Limits {
         let usual = Limits::default();
         let start = self.servers.start_timeout.or(self.patience).unwrap_or(usual.start);
+        // `--call-timeout 0` means no timeout.
         let call = |limit| Some(limit).filter(|limit| *limit > Duration::ZERO);
         Limits {
             start,
+            // A server must not be given up while a client still waits for its start.
             give_up: usual.give_up.max(start),
             call: self.bounds.call_timeout.map_or(usual.call, call),
             message: self.bounds.max_message.unwrap_or(usual.message),

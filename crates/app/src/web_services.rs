@@ -1,4 +1,4 @@
-//! What hangs on the listener beside MCP: the API and the dashboard, each with paths of its own.
+//! The services on the listener beside MCP: the API and the dashboard, each with its own paths.
 
 use trunkline_control::api::handle::Api;
 use trunkline_dashboard::Dashboard;
@@ -11,7 +11,7 @@ pub(crate) struct WebServices {
 }
 
 impl WebServices {
-    /// Whose path it is. What is nobody's is the dashboard's: only browsers are sent here with it.
+    /// The service that owns a path. The dashboard answers unknown ones: only browsers ask for them.
     fn owner(&self, path: &str) -> &dyn Attachment {
         if self.api.owns(path) { &self.api } else { &self.dashboard }
     }

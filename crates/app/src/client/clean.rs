@@ -29,6 +29,7 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
+    // One column stays for the `…`.
     let mut used = 0;
     let fits = |c: &char| {
         used += c.width().unwrap_or(0);

@@ -59,7 +59,7 @@ fn params(name: &str, arguments: &[u8]) -> Vec<u8> {
     out.extend_from_slice(b",\"arguments\":");
     out.extend_from_slice(arguments);
     if console::stderr_is_terminal() {
-        // Somebody sees it: servers report progress to those who ask.
+        // Servers report progress only when a token asks for it (MCP, Progress), and a person sees it here.
         out.extend_from_slice(b",\"_meta\":{\"progressToken\":1}");
     }
     out.push(b'}');

@@ -18,7 +18,7 @@ use crate::settings::{self, SettingsError, StartOptions};
 use crate::terminal::{Paint, StatusLine};
 use crate::{FAILED, OK, USAGE, console};
 
-/// Longer than the front door waits: whoever checks wants to know how long a slow start takes.
+/// Longer than a client's first list waits: `check` shows how long a slow start takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One line of the table.

@@ -14,7 +14,7 @@ use trunkline_http::Url;
 
 use crate::cli::{Doctor, Servers};
 use crate::client::counted;
-use crate::commands::install::{lost, surroundings};
+use crate::commands::install::user_folders;
 use crate::commands::runtime::{block_on, broke, start_logging};
 use crate::commands::starting::settled;
 use crate::doctor::{
@@ -28,10 +28,10 @@ use crate::settings::{self, SettingsError, StartOptions};
 use crate::terminal::StatusLine;
 use crate::{FAILED, console};
 
-/// As `check`: whoever looks wants to know how long a slow start takes.
+/// As for `check`: a user who examines a config wants to know how long a slow start takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A Trunkline on this machine answers at once; another program may never do.
+/// A Trunkline on this machine answers at once; another program may never answer.
 const GLANCE: Duration = Duration::from_secs(2);
 
 /// What has been seen so far.
@@ -46,9 +46,9 @@ pub(crate) fn run(asked: &Doctor, environment: &Environment) -> u8 {
         return code;
     }
     let mut seen = Examination::default();
-    let clients = match surroundings(environment) {
-        Ok(surroundings) => installed(&surroundings),
-        Err(error) => return lost(&error),
+    let clients = match user_folders(environment) {
+        Ok(folders) => installed(&folders),
+        Err(code) => return code,
     };
     for Installed { client, findings, .. } in &clients {
         seen.looked.push(format!("the entry of {}", client.title()));

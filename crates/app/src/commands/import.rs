@@ -7,7 +7,7 @@ use serde_json::json;
 use trunkline_catalog::config::{self, Rules, Source};
 
 use crate::cli::Import;
-use crate::commands::install::{lost, surroundings};
+use crate::commands::install::user_folders;
 use crate::environment::Environment;
 use crate::import::{
     self, Exported, FileOwner, ImportProblem, ImportReport, ImportRequest, ImportedServer,
@@ -18,16 +18,16 @@ use crate::timestamp::file_stamp;
 use crate::{FAILED, OK, USAGE, console};
 
 pub(crate) fn run(asked: &Import, environment: &Environment) -> u8 {
-    let surroundings = match surroundings(environment) {
-        Ok(surroundings) => surroundings,
-        Err(error) => return lost(&error),
+    let folders = match user_folders(environment) {
+        Ok(folders) => folders,
+        Err(code) => return code,
     };
     let request = ImportRequest {
         sources: sources(asked),
-        project: asked.project.clone().unwrap_or_else(|| surroundings.current_dir.clone()),
+        project: asked.project.clone().unwrap_or_else(|| folders.current_dir.clone()),
         projects: if asked.all_projects { Projects::All } else { Projects::This },
         taken: Vec::new(),
-        folders: surroundings,
+        folders,
     };
     let report = match import::import(&request) {
         Ok(report) => report,

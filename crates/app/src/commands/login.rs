@@ -165,15 +165,14 @@ async fn with_browser(
     })
 }
 
-/// Where a person is sent through.
+/// Sends the user to the authorization page.
 struct LoginPrompt<'d> {
     login: &'d Login,
     environment: &'d Environment,
 }
 
 impl LoginPrompt<'_> {
-    /// Says where to go; only if it is wanted, a browser is started, for whoever reads it may be
-    /// somewhere else than this.
+    /// Says where to go. A browser is started only with `--open`: the user may sit at another machine.
     fn show(&self, begun: &Value) -> Result<(), String> {
         let text = |name: &str| begun.get(name).and_then(Value::as_str);
         let url = text("authorization_url").unwrap_or_default();
@@ -205,7 +204,7 @@ impl LoginPrompt<'_> {
     }
 }
 
-/// Another authorization server than before may be somebody else's.
+/// Another authorization server than before may belong to an attacker.
 fn warn_of(before: Option<&str>, now: &str) {
     if let Some(before) = before {
         let words = format!("warning: {before} granted access before; now it is {now}\n");

@@ -130,7 +130,7 @@ fn tell_changes(
     said(&changes.map(line).collect::<String>())
 }
 
-/// Whoever reads has gone: there is no use in going on.
+/// The reader of standard output has gone, so the command ends.
 fn said(text: &str) -> Result<(), ServeError> {
     match text.is_empty() || console::reaches(text) {
         true => Ok(()),

@@ -10,7 +10,7 @@ use crate::client::{Dialogue, DialogueStep, PersonQuestion, decline, line, progr
 use crate::console;
 use crate::terminal::{StatusLine, Typed};
 
-/// Whoever listens to it.
+/// Shows notifications to the user while a request runs.
 pub(super) struct Listener<'l> {
     client: &'l LocalClient,
     news: Option<Receiver<News>>,

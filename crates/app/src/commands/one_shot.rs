@@ -1,4 +1,4 @@
-//! One visit of the human's client: servers started, something asked, servers stopped.
+//! One run of the command-line client: start the servers, make a request, stop the servers.
 
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ use crate::settings::{self, SettingsError, StartOptions};
 use crate::terminal::StatusLine;
 use crate::{FAILED, USAGE, console};
 
-/// As `check`: whoever calls a server wants it to be there.
+/// As for `check`: a user who calls a server waits for it to start.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What we can do for servers: ask a person, if there is one.
 const CAPABILITIES: &[u8] = br#"{"elicitation":{"form":{},"url":{}}}"#;
 
-/// What a command works with.
+/// The started servers, for the work of one command.
 pub(super) struct OneShot<'v> {
     client: &'v LocalClient,
     status: &'v StatusLine,
@@ -48,7 +48,7 @@ impl From<LocalError> for CommandError {
     }
 }
 
-/// How a visit is made.
+/// What one run needs to know.
 #[derive(Debug)]
 pub(super) struct OneShotOptions<'m> {
     pub(super) target: &'m Target,
@@ -87,7 +87,7 @@ pub(super) fn run(
     outcome.and_then(|outcome| outcome).unwrap_or_else(|error| broke(&error))
 }
 
-/// Ctrl-C, or what `timeout` and the like send: the servers hear that nobody waits any more.
+/// Ctrl-C, or SIGTERM as `timeout` sends it: open requests are cancelled at the servers.
 async fn interrupted() {
     let Ok(mut terminated) = signal(SignalKind::terminate()) else {
         drop(ctrl_c().await);
@@ -113,7 +113,7 @@ async fn visited(
         reached(url, only)?;
     }
     if manner.target.servers.log.debug {
-        // Servers without a log refuse, and that is fine.
+        // A server without the `logging` capability refuses (MCP, Logging), and nothing is lost.
         drop(client.request("logging/setLevel", br#"{"level":"debug"}"#).await);
     }
     let visit = OneShot { client: &client, status, statuses };
@@ -208,8 +208,8 @@ fn options(
         ..StartOptions::once(&target.servers)
     };
     if let Some(url) = &target.url {
-        let server = remote(url, target);
-        return Ok(settings::remote_options(&wanted, server, Naming::bare(), environment));
+        let servers = vec![remote(url, target)];
+        return Ok(settings::remote_options(&wanted, servers, Naming::bare(), environment));
     }
     let (path, mut config) = read_config(&wanted, environment)?;
     let separator = wanted.servers.separator.as_deref().unwrap_or(DEFAULT_SEPARATOR);

@@ -27,7 +27,7 @@ use crate::settings::{ADMIN_TOKEN, EMBED_KEY, KEY, LLM_KEY, STORE};
 use crate::web_services::WebServices;
 use crate::{OK, console};
 
-/// A control plane that waits for its data plane.
+/// A control plane whose gateway does not run yet.
 #[derive(Debug)]
 pub(super) struct PendingPlatform {
     platform: Platform,
@@ -35,7 +35,7 @@ pub(super) struct PendingPlatform {
     events: mpsc::Receiver<Event>,
 }
 
-/// Events that may wait to be written down.
+/// Events that may wait for the audit log: seconds of a busy gateway. Beyond that they are counted as lost.
 const EVENTS: usize = 65_536;
 
 /// What the operator has decided, or what is wrong with it.
@@ -53,7 +53,7 @@ pub(super) fn settings(
         (_, commands) => StdioRegistration::Only(commands.to_vec()),
     };
     let issuer = trusted(&flags.issuer, address)?;
-    // Where an issuer is named, clients have to hear that they need a token of it.
+    // With an issuer, clients without a token must get 401, which tells them where to get one (RFC 9728).
     let is_open = token.is_none() && issuer.is_none() && address.ip().is_loopback();
     let variables = environment.all();
     Ok(Settings {
@@ -123,14 +123,14 @@ fn trusted(flags: &IssuerFlags, address: SocketAddr) -> Result<Option<Trusted>, 
         None if address.ip().is_loopback() => {
             Url::parse(&format!("http://{address}")).map_err(|bad| bad.to_string())?
         }
-        // It may have many addresses, and clients another name for it.
+        // The audience of tokens (RFC 8707) is this URL, and a wildcard address has many.
         None => return Err("--issuer needs --public-url: how clients reach this".to_owned()),
     };
     let trusted = Trusted::new(issuer, flags.jwks_url.clone(), flags.audience.clone(), &public);
     trusted.map(Some).map_err(|bad| bad.to_string())
 }
 
-/// What finishes a change of the key. The address of a store may hold a password.
+/// The command that finishes a rotation of the key. It shows `URL` for the store, which may hold a password.
 fn rotate_command(settings: &Settings) -> String {
     let place = format!("--data-dir {}", settings.data_dir.display());
     let store = match settings.store.is_in(&settings.data_dir) {
@@ -146,7 +146,7 @@ fn rotate_command(settings: &Settings) -> String {
     format!("trunkline key rotate {place}{store}{file}")
 }
 
-/// Where a platform keeps what.
+/// Where a platform keeps its data, its store and its key.
 pub(super) struct PlatformPaths {
     pub(super) data_dir: PathBuf,
     pub(super) store: StoreUrl,
@@ -169,8 +169,7 @@ impl PlatformPaths {
     }
 }
 
-/// The store, if one is named: everybody on the machine sees the command line, so that a password has
-/// another place.
+/// The store, if one is named. `TRUNKLINE_STORE` keeps a password out of the process list.
 pub(super) fn named_store(
     place: &StoreArgs,
     environment: &Environment,
@@ -215,7 +214,7 @@ impl PendingPlatform {
         options.events = Some(sink.clone());
         options.reach = reach;
         options.logins = Some(Arc::new(platform.logins().clone()));
-        // As the platform is going to want them: else they would be started twice.
+        // In the form in which the platform applies them: else it would see a difference and start every server a second time.
         options.servers = with_logins(std::mem::take(&mut options.servers));
         platform.set_file(options.servers.clone(), options.custom.clone());
         Ok(Self { platform, sink, events })
@@ -229,16 +228,16 @@ impl PendingPlatform {
             api: Api::new(self.platform.clone()),
             dashboard: Dashboard::new(self.platform.clone()),
         }));
-        // The gate knows it.
+        // The platform's gate checks the static token among its keys.
         front.token = None;
     }
 
-    /// There is to be no data plane.
+    /// Closes the platform when no gateway will start.
     pub(super) async fn close(self) {
         self.platform.close().await;
     }
 
-    /// The data plane runs.
+    /// Connects the platform to the running gateway.
     pub(super) fn attend(self, fleet: Fleet) -> Platform {
         self.platform.attend(fleet, self.events, self.sink);
         self.platform

@@ -113,14 +113,14 @@ impl<'r> Reload<'r> {
     }
 }
 
-/// Waits until somebody asks for the config to be read again.
+/// Waits for SIGHUP, which asks for the config to be read again.
 async fn asked(hangup: &mut Option<Signal>) {
     let signalled = match hangup {
         Some(hangup) => hangup.recv().await.is_some(),
         None => false,
     };
     if !signalled {
-        std::future::pending::<()>().await; // nobody can ask
+        std::future::pending::<()>().await; // without a signal handler there is nothing to wait for
     }
 }
 

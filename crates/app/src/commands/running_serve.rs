@@ -1,4 +1,4 @@
-//! A `serve` that is running: how a command reaches it, what it asks first, and what is said when nobody answers.
+//! Reaches a running `serve` for a command: its address, its token, and the errors when it does not answer.
 
 use std::collections::HashMap;
 
@@ -18,14 +18,14 @@ use crate::{FAILED, OK, USAGE, console};
 /// Why a command has no result.
 pub(super) enum ServeError {
     Failed(String),
-    /// Nobody reads what is printed any more.
+    /// The reader of standard output has gone.
     Gone,
 }
 
 impl From<Unanswered> for ServeError {
     fn from(unanswered: Unanswered) -> Self {
         match unanswered {
-            // What the API advises is for those who write the request.
+            // The API's own hint is about headers; a user of the command line sets a variable or a flag.
             Unanswered::Stranger { .. } => Self::Failed(format!(
                 "{unanswered}; set {ADMIN_TOKEN} to the token that `serve` printed, or give \
                  --data-dir DIR (its data directory) or --token"

@@ -117,7 +117,7 @@ fn text(from: impl io::Read) -> Result<Zeroizing<String>, String> {
     Ok(Zeroizing::new(text.to_owned()))
 }
 
-/// `echo` and editors put one there that nobody means.
+/// `echo` and editors add a line end that is no part of the secret.
 fn without_last_line_end(text: Zeroizing<String>) -> Zeroizing<String> {
     match text.strip_suffix('\n') {
         Some(rest) => Zeroizing::new(rest.strip_suffix('\r').unwrap_or(rest).to_owned()),

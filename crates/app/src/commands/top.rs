@@ -52,7 +52,7 @@ async fn on_screen(
             _ = clock.tick() => {
                 match look_at(rest, &mut rates, started).await {
                     Ok(new) => look = new,
-                    // Somebody may be starting it again.
+                    // `serve` may be restarting: keep the last picture and try again.
                     Err(ServeError::Failed(why)) if seen > 0 => look.trouble = Some(why),
                     Err(trouble) => return Err(trouble),
                 }

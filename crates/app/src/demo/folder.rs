@@ -51,7 +51,7 @@ const KEPT: [&str; 7] = [
 ];
 
 impl DemoFolder {
-    /// A directory that nobody else can read, with the config in it.
+    /// A directory that only this user can read, with the config in it.
     pub(crate) fn open(program: &Path) -> io::Result<Self> {
         let mut random = [0_u8; 8];
         getrandom(&mut random, GetRandomFlags::empty())?;
@@ -165,9 +165,9 @@ fn is_demo_name(name: &OsStr) -> bool {
 
 /// What a directory is that has the name of a demo's.
 enum FolderState {
-    /// Left by a demo; with its lock, so that nobody else removes it.
+    /// Left by a demo; with its lock, so that no other demo removes it.
     Abandoned(OwnedFd),
-    /// Of a demo that runs, or somebody else's.
+    /// Of a demo that runs, or of another user.
     InUse,
     Foreign(String),
 }

@@ -115,7 +115,7 @@ pub(super) fn failed(why: impl Into<String>) -> Value {
     json!({ "content": [{ "type": "text", "text": why.into() }], "isError": true })
 }
 
-/// The same as a value and as text: clients read one or the other.
+/// A result as a value and as text: clients read one or the other.
 pub(super) fn structured(value: &Value) -> Value {
     let text = value.to_string();
     json!({ "content": [{ "type": "text", "text": text }], "structuredContent": value })

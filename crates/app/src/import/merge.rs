@@ -66,8 +66,8 @@ fn free_name(wanted: &str, owner: FileOwner, is_free: impl Fn(&str) -> bool) -> 
     name
 }
 
-/// The same program with the same arguments, or the same address: whatever it is called, and whatever a
-/// client says about it besides.
+/// Whether both start one program with equal arguments, or reach one address. Names and what a client
+/// says besides do not count.
 fn is_same(one: &ImportedServer, other: &ImportedServer) -> bool {
     let keys = ["command", "args", "env", "cwd", "url", "headers"];
     keys.iter().all(|key| said_of(&one.entry, key) == said_of(&other.entry, key))

@@ -1,7 +1,7 @@
 //! References to variables, from each client's words into ours and back. Pure.
 //!
-//! What a client takes literally stays literal: Trunkline has no escape for `$`, but a variable nobody
-//! sets, with `$` as its default, is one.
+//! What a client takes literally stays literal: Trunkline has no escape for `$`, but a variable that
+//! is never set, with `$` as its default, is one.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

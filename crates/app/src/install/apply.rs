@@ -1,4 +1,5 @@
-//! Reads and replaces a config file: with a backup, all at once, and only if nobody else wrote to it.
+//! Reads and replaces a config file: with a backup, in one rename, and only if it has not changed since it
+//! was read.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -26,7 +27,7 @@ pub(crate) struct CurrentFile {
 /// Who may read a file that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
-    /// Whoever could before; as usual where there was none.
+    /// The permissions of the old file; the usual ones where there was none.
     AsItWas,
     Private,
 }
@@ -47,7 +48,7 @@ pub(crate) enum WriteOutcome {
     Done {
         backup: Option<PathBuf>,
     },
-    /// Somebody else changed the file since it was read; nothing was written.
+    /// The file changed after it was read; nothing was written.
     Overtaken,
 }
 
@@ -80,7 +81,7 @@ impl CurrentFile {
         self.replace(text, stamp, BACKUP, Access::AsItWas)
     }
 
-    /// The same for a file of ours that may hold secrets: nobody else may read it.
+    /// Puts `text` in place of what was read, readable by its owner only: the config may hold secrets.
     pub(crate) fn write_private(
         &self,
         text: &str,
@@ -89,8 +90,8 @@ impl CurrentFile {
         self.replace(text, stamp, BACKUP, Access::Private)
     }
 
-    /// The same for a file that goes back to what it was: what it is now is kept under a name that is
-    /// not taken for an older state.
+    /// Puts a backup in place of what was read. What was read is kept under another name than backups
+    /// have, so that the next `restore` does not take it for an older state.
     pub(super) fn put_back(&self, text: &str, stamp: &str) -> Result<WriteOutcome, InstallError> {
         self.replace(text, stamp, REPLACED, Access::AsItWas)
     }

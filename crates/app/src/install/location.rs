@@ -56,6 +56,7 @@ pub(crate) fn user_files(spec: &ConfigFile, folders: &UserFolders) -> Vec<PathBu
     for path in paths {
         let Some(base) = folders.base(path.base) else { continue };
         let file = base.join(path.path);
+        // The client itself looks nowhere else then.
         if matches!(path.base, PathBase::Variable(_) | PathBase::Package(_)) {
             return vec![file];
         }

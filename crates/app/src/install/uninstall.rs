@@ -108,7 +108,8 @@ fn plan(
         let (file, name) = (location.file.clone(), name.to_owned());
         return Err(InstallError::NotOurs { file, name });
     }
-    // The text we would have made of a backup is the text that is there: nobody else has changed it.
+    // If adding our entry to a backup gives the text that is there, nothing else has changed since, and the
+    // backup can be put back to the byte.
     let before = older.iter().filter_map(|older| {
         let mut made = Document::parse(older, location.format).ok()?;
         let had_it = made.get(&path).is_some();

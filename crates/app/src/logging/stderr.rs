@@ -36,6 +36,7 @@ impl Stderr {
                     .into_bytes()
             }
         };
+        // In pieces of PIPE_BUF, which a pipe takes whole or not at all (POSIX write(2)).
         let text = [&text, lines].concat();
         let mut is_whole = true;
         above_status(|| is_whole = text.chunks(ATOMIC).all(write_now));

@@ -21,7 +21,7 @@ pub(crate) struct ServerLine {
     errors: Option<f64>,
     restarts: u64,
     trouble: String,
-    /// Calls a minute, where somebody counts.
+    /// Calls a minute, when the caller has asked for the counts.
     pub(crate) rate: Option<f64>,
 }
 

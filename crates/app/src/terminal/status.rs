@@ -61,7 +61,7 @@ pub(crate) fn above_status(lines: impl FnOnce()) {
 }
 
 fn write(text: &str) {
-    // If stderr is gone there is nobody to tell.
+    // A closed stderr leaves no way to report the failure.
     drop(std::io::stderr().lock().write_all(text.as_bytes()));
 }
 

@@ -46,7 +46,7 @@ impl Waker {
             tokio::time::sleep(look).await;
             return;
         };
-        // Late or on time: both mean to look.
+        // An event and a timeout mean the same: look at the file.
         let drained = tokio::time::timeout(look, drained(events)).await;
         if !matches!(drained, Ok(Ok(WatchEvent::Change)) | Err(_)) {
             // A directory is gone; one made again under its name is another.
@@ -77,7 +77,7 @@ fn listen(directories: &[PathBuf]) -> io::Result<Receiver> {
     for directory in directories {
         inotify::add_watch(&events, directory, flags)?;
     }
-    // Not a pipe, but waited for and read like one.
+    // An inotify descriptor is no pipe, but is polled and read like one; tokio has no type for it.
     Receiver::from_owned_fd_unchecked(events)
 }
 

@@ -239,7 +239,7 @@ pub(super) fn withdrawn(key: &KeySource) -> BootError {
         KeySource::Given(_) | KeySource::Keyring(_) => PathBuf::new(),
     };
     if let Err(error) = std::fs::remove_file(&path) {
-        tracing::warn!(%error, path = %path.display(), "a key that fits nothing is left there");
+        tracing::warn!(%error, path = %path.display(), "the key file made for this start cannot be removed; delete it, for it opens nothing of this store");
     }
     BootError::KeyMissing { path }
 }

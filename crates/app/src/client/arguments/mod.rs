@@ -22,7 +22,7 @@ use super::schema::{Schema, ValueKind, type_words};
 /// Puts the arguments of a call together, or says everything that is wrong with them.
 ///
 /// `whole` is the JSON object given with `--args`: its members go as they are, and nothing is
-/// missed because of it, for whoever writes JSON wants it sent. Pairs take precedence over it.
+/// missed because of it, because JSON is sent as it was written. Pairs take precedence over it.
 pub(crate) fn build(
     whole: Option<&[u8]>,
     pairs: Vec<Pair>,

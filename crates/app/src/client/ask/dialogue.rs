@@ -39,7 +39,7 @@ pub(crate) enum DialogueStep {
 const DECLINE: &[u8] = br#"{"action":"decline"}"#;
 const CANCEL: &[u8] = br#"{"action":"cancel"}"#;
 
-/// What is answered where nobody can be asked.
+/// The answer when no person is at the terminal.
 pub(crate) fn decline() -> Vec<u8> {
     DECLINE.to_vec()
 }

@@ -158,7 +158,7 @@ impl<'s> Schema<'s> {
         self.walk(&["allOf", "anyOf", "oneOf"])
     }
 
-    /// The same without alternatives.
+    /// This schema without its alternatives.
     fn sure_parts(self) -> impl Iterator<Item = &'s Map<String, Value>> {
         self.walk(&["allOf"]).filter_map(Value::as_object)
     }

@@ -94,7 +94,7 @@ fn settle(
     None
 }
 
-/// Writes one message. Where nobody reads any more, the input ends as well.
+/// Writes one message. A closed output is ignored: the input ends as well.
 fn say(message: &Value) {
     console::out_line(message.to_string().as_bytes());
 }

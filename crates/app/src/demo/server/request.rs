@@ -21,7 +21,7 @@ pub(super) enum Incoming {
         id: String,
         answer: Value,
     },
-    /// Nobody waits for this any more.
+    /// The client has cancelled this request.
     Cancelled(Value),
 }
 

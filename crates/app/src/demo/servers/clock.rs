@@ -102,6 +102,7 @@ pub(super) fn date(text: &str) -> Option<Date> {
 
 /// The date so many days later. Years have four digits here.
 pub(super) fn later(date: Date, days: i64) -> Option<Date> {
+    // `try_days` and `checked_add`: the caller chooses the number, and jiff panics without them.
     let later = jiff::Span::new().try_days(days).ok().and_then(|days| date.checked_add(days).ok());
     later.filter(|date| date.year() >= 0)
 }

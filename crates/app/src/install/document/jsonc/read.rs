@@ -7,7 +7,7 @@ use trunkline_catalog::jsonc::{
 };
 use trunkline_catalog::place::{Lines, Place};
 
-/// Nobody nests settings deeper.
+/// Deeper than any client's settings; bounds the recursion.
 const DEPTH: usize = 256;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

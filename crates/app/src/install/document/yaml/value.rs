@@ -5,7 +5,7 @@ use yaml_rust2::{Yaml, YamlLoader};
 
 use crate::install::document::DocumentProblem;
 
-/// Nobody nests settings deeper.
+/// Deeper than any client's settings; bounds the recursion.
 const DEPTH: usize = 64;
 
 /// The value of the first document; no part of the text is quoted in a problem, it may be a secret.
