@@ -109,7 +109,7 @@ mod tests {
             match refused.get("action") {
                 None => assert!(matches!(outcome, ToolOutcome::Ask(_))),
                 Some(_) => {
-                    assert!(matches!(outcome, ToolOutcome::Done(why) if why["isError"] == true))
+                    assert!(matches!(outcome, ToolOutcome::Done(why) if why["isError"] == true));
                 }
             }
         }

@@ -57,7 +57,7 @@ impl Writing<'_> {
                 self.put("cwd", cwd.into());
             }
             true => {
-                self.notes.push(format!("{} cannot set the folder (`cwd`)", self.owner.title()))
+                self.notes.push(format!("{} cannot set the folder (`cwd`)", self.owner.title()));
             }
             false => {}
         }
