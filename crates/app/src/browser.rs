@@ -1,4 +1,4 @@
-//! A browser on this machine, for a person who asked for it.
+//! Opens a URL in the user's browser.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

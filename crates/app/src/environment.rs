@@ -1,4 +1,4 @@
-//! The environment, read once: nothing else in the program looks at it.
+//! The environment variables, read once. No other module reads them.
 
 use std::ffi::OsString;
 

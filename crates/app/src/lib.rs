@@ -1,4 +1,4 @@
-//! The program: command line, wiring, exit codes. `main` is a match on what was asked for.
+//! The program: parses the command line, runs one command, returns its exit code.
 
 mod browser;
 mod cli;

@@ -1,4 +1,4 @@
-//! Where it is remembered what servers say of themselves: the user's cache.
+//! The cache of what servers list, in the user's cache directory.
 
 use std::path::PathBuf;
 

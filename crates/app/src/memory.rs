@@ -1,4 +1,4 @@
-//! Memory that a burst needed goes back to the system: a service runs for weeks.
+//! Gives freed memory back to the system: a service runs for weeks.
 #![expect(unsafe_code, reason = "the C library has no safe interface for it")]
 
 use std::convert::Infallible;

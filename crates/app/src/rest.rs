@@ -1,4 +1,4 @@
-//! A `serve` that runs elsewhere, asked over REST: the address and token it is reached with, and its answers.
+//! A REST client for a running `serve`.
 
 use std::path::Path;
 use std::sync::Arc;

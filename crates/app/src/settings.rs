@@ -1,4 +1,4 @@
-//! Command line + environment + config file -> what the gateway is told.
+//! Makes the gateway's options from the command line, the environment and the config file.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The flags of the two front doors: standard input and output, and HTTP.
+//! The flags of the two fronts: stdio and HTTP.
 
 use clap::Args;
 use trunkline_catalog::Exposure;

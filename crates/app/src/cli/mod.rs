@@ -1,4 +1,4 @@
-//! The command line: raw arguments -> what was asked for.
+//! The command line: parses arguments into an `Invocation`.
 
 mod client;
 mod doctor;
@@ -16,7 +16,7 @@ mod values;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-pub(crate) use client::{Call, Prompts, Resources, Search, Target, Tools};
+pub(crate) use client::{Call, ClientTarget, Prompts, Resources, Search, Tools};
 pub(crate) use doctor::Doctor;
 pub(crate) use front::{DemoServer, Serve, Stdio};
 pub(crate) use import::{Consolidate, Import};

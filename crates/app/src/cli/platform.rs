@@ -1,4 +1,4 @@
-//! The flags of the platform: where it keeps things, and what others may do through it.
+//! The flags of the platform: store, key, issuer, models, and what admins may register.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The flags of the commands that ask a `serve` that is running: `status`, `logs`, `top`, `servers`.
+//! The flags of commands that talk to a running `serve`: `status`, `logs`, `top`, `servers`.
 
 use std::path::PathBuf;
 use std::time::Duration;

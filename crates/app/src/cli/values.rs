@@ -1,4 +1,4 @@
-//! Single values of the command line: text -> what it means, or why not.
+//! Parsers for single values of the command line.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Text that servers wrote, made safe for a terminal: nothing moves the cursor or hides itself.
+//! Makes text of servers safe for a terminal: no control characters, no reordering of the line.
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 

@@ -1,4 +1,4 @@
-//! The human's client: arguments in, results out, questions answered. Pure: no IO.
+//! The command-line client: reads arguments, shows results, answers elicitations. Pure: no IO.
 
 mod arguments;
 mod ask;

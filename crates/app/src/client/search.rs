@@ -1,4 +1,4 @@
-//! `trunkline search`: which of the tools that were listed are meant.
+//! Searches a list of tools for `trunkline search`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `trunkline check`: start every server of a config, say how each one does, stop them.
+//! `trunkline check`: starts every server of a config, reports the state of each, stops them.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `trunkline doctor`: looks at everything once and tells what it found.
+//! `trunkline doctor`: examines clients, config, servers, port and data directory once.
 
 use std::path::Path;
 use std::time::Duration;

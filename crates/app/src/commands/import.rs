@@ -1,4 +1,4 @@
-//! `trunkline import`: what clients have, shown and put into one config.
+//! `trunkline import`: shows the servers of clients and writes them into one config.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -38,12 +38,12 @@ pub(crate) fn run(asked: &Import, environment: &Environment) -> u8 {
     let mut made = match asked.to {
         FileOwner::Trunkline => Exported {
             text: import::config_text("", "mcpServers", &servers).unwrap_or_default(),
-            troubles: Vec::new(),
+            problems: Vec::new(),
         },
         other => import::export(other, &servers),
     };
     if asked.to == FileOwner::Trunkline {
-        made.troubles.extend(still_missing(&made.text, environment));
+        made.problems.extend(still_missing(&made.text, environment));
     }
     let shown = shown(asked.to, &servers);
     deliver(asked, &report, &made, &shown, environment)
@@ -76,7 +76,8 @@ pub(super) fn still_missing(text: &str, environment: &Environment) -> Vec<Import
         Some(help) => format!("{}; {help}", problem.message),
         None => problem.message.clone(),
     };
-    let trouble = |problem| ImportProblem { server: None, words: words(problem), left_out: false };
+    let trouble =
+        |problem| ImportProblem { server: None, message: words(problem), left_out: false };
     match config::load(&source, Rules::Full, &|name| environment.get(name)) {
         Ok(config) => config.warnings.iter().map(trouble).collect(),
         Err(problems) => problems.iter().map(trouble).collect(),
@@ -101,7 +102,7 @@ fn deliver(
         let mut told = report.json();
         let path = |path: &Path| path.display().to_string();
         if let Some(members) = told.as_object_mut() {
-            let troubles: Vec<_> = made.troubles.iter().map(ImportProblem::json).collect();
+            let troubles: Vec<_> = made.problems.iter().map(ImportProblem::json).collect();
             members.insert("problems".to_owned(), troubles.into());
             members.insert("written".to_owned(), json!(written.as_ref().map(|(to, _)| path(to))));
             let backup = written.as_ref().and_then(|(_, backup)| backup.as_deref()).map(path);
@@ -118,7 +119,7 @@ fn deliver(
         other => other.title(),
     };
     let more: Vec<String> =
-        made.troubles.iter().map(|trouble| problem_line(title, trouble, paint)).collect();
+        made.problems.iter().map(|trouble| problem_line(title, trouble, paint)).collect();
     let mut words = import::table(report, &more, width, paint);
     if let Some((path, backup)) = &written {
         words.push_str(&format!("written: {}\n", path.display()));

@@ -1,4 +1,4 @@
-//! What the command line points at: files and standard input, and the pairs of a call.
+//! Reads the files and the standard input that arguments name.
 
 use std::io::{self, Read as _};
 

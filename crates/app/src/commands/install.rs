@@ -1,4 +1,4 @@
-//! `trunkline install|uninstall|consolidate|restore CLIENT`: Trunkline's place in a client's own config.
+//! `trunkline install|uninstall|consolidate|restore CLIENT`: edits a client's own config file.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};

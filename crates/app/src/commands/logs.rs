@@ -1,4 +1,4 @@
-//! `trunkline logs`: what was done and what happens, from the audit log and the states of servers.
+//! `trunkline logs`: prints records of the audit log and changes of server states.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `trunkline audit verify` and `trunkline key rotate`: what is done to a platform's store.
+//! `trunkline audit verify` and `trunkline key rotate`: maintenance of a platform's store.
 
 use serde_json::json;
 use trunkline_control::platform::{change_key, verify_audit};
@@ -47,12 +47,12 @@ pub(crate) fn key(key: &KeyArgs, environment: &Environment) -> u8 {
 }
 
 /// The exit code, the words, and the same for programs.
-pub(super) type Outcome = Result<(u8, String, serde_json::Value), String>;
+pub(super) type MaintenanceResult = Result<(u8, String, serde_json::Value), String>;
 
 pub(super) fn with(
     wanted: &MaintenanceArgs,
     environment: &Environment,
-    act: impl AsyncFnOnce(PlatformPaths) -> Outcome,
+    act: impl AsyncFnOnce(PlatformPaths) -> MaintenanceResult,
 ) -> u8 {
     let kept = match PlatformPaths::at(&wanted.place, environment) {
         Ok(kept) => kept,

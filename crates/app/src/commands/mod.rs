@@ -1,4 +1,4 @@
-//! What the program does when it is asked.
+//! One module per command, and what several of them share.
 
 pub(crate) mod call;
 pub(crate) mod check;

@@ -1,4 +1,4 @@
-//! What servers say while the human's client waits: progress, log messages, questions.
+//! Shows notifications of servers while a request runs: progress, log messages, elicitations.
 
 use std::convert::Infallible;
 

@@ -10,7 +10,7 @@ use trunkline_catalog::name::{DEFAULT_SEPARATOR, Naming};
 use trunkline_gateway::{Declared, Gateway, LocalClient, LocalError, Options, State, Status};
 use trunkline_http::Url;
 
-use crate::cli::Target;
+use crate::cli::ClientTarget;
 use crate::client::{self, line};
 use crate::commands::notifications::Listener;
 use crate::commands::runtime::{block_on, broke, read_config, refuse, start_logging};
@@ -51,7 +51,7 @@ impl From<LocalError> for CommandError {
 /// What one run needs to know.
 #[derive(Debug)]
 pub(super) struct OneShotOptions<'m> {
-    pub(super) target: &'m Target,
+    pub(super) target: &'m ClientTarget,
     /// The name of what is wanted: servers it cannot belong to need not be started.
     pub(super) wanted: Option<&'m str>,
     /// Whether a person may be asked something meanwhile.
@@ -231,7 +231,7 @@ fn keep_owners(config: &mut Config, name: &str, separator: &str) {
     }
 }
 
-fn remote(url: &Url, target: &Target) -> ServerSpec {
+fn remote(url: &Url, target: &ClientTarget) -> ServerSpec {
     let mut headers: Vec<(String, String)> =
         target.header.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
     if let Some(token) = &target.token {

@@ -1,4 +1,4 @@
-//! Where results go: the screen, a pipe, files.
+//! Writes results to the terminal, a pipe or files.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The platform of `serve`: from flags and environment to a control plane beside the gateway.
+//! Starts the platform of `serve` from flags and environment, and attaches it to the gateway.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Hot reload: an edited config comes into force; a broken one changes nothing and says why.
+//! Hot reload: applies an edited config; a broken one changes nothing and is reported.
 
 use std::convert::Infallible;
 use std::io;

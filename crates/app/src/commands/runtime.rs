@@ -1,4 +1,4 @@
-//! The async runtime, and the words for what keeps a command from starting.
+//! The async runtime, and the messages when a command cannot start.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! `trunkline search`: the tools that a request means.
+//! `trunkline search`: finds tools by what they do.
 
 use crate::cli::Search;
 use crate::client::{self, ToolQuery};

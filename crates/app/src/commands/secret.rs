@@ -1,4 +1,4 @@
-//! `trunkline secret …`: the secrets of a platform's store, put there, listed without values, removed.
+//! `trunkline secret …`: sets, lists and removes the named secrets of a platform's store.
 
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::Path;
@@ -10,7 +10,7 @@ use trunkline_control::platform::{Removal, Secrets, Written};
 use trunkline_control::secrets::{NamedSecret, User};
 use zeroize::Zeroizing;
 
-use super::maintain::{Outcome, with};
+use super::maintain::{MaintenanceResult, with};
 use crate::cli::{RemoveSecret, Secret, SecretCommand, SetSecret};
 use crate::environment::Environment;
 use crate::{OK, USAGE, console};
@@ -38,15 +38,15 @@ pub(crate) fn run(secret: &Secret, environment: &Environment) -> u8 {
 async fn opened(
     store: &trunkline_store::StoreUrl,
     key: &trunkline_control::secrets::KeySource,
-    act: impl AsyncFnOnce(&Secrets) -> Outcome,
-) -> Outcome {
+    act: impl AsyncFnOnce(&Secrets) -> MaintenanceResult,
+) -> MaintenanceResult {
     let secrets = Secrets::open(store, key).await.map_err(|error| error.to_string())?;
     let outcome = act(&secrets).await;
     secrets.close().await;
     outcome
 }
 
-async fn put(secrets: &Secrets, name: &str, value: &str) -> Outcome {
+async fn put(secrets: &Secrets, name: &str, value: &str) -> MaintenanceResult {
     let written = secrets.put(name, value).await.map_err(|error| error.to_string())?;
     let (words, is_new) = match written {
         Written::New => (format!("`{name}` is kept: refer to it with ${{secret:{name}}}\n"), true),
@@ -55,7 +55,7 @@ async fn put(secrets: &Secrets, name: &str, value: &str) -> Outcome {
     Ok((OK, words, json!({"name": name, "new": is_new})))
 }
 
-async fn list(secrets: &Secrets, json: bool) -> Outcome {
+async fn list(secrets: &Secrets, json: bool) -> MaintenanceResult {
     let all = secrets.list().await.map_err(|error| error.to_string())?;
     if all.is_empty() && !json {
         console::problem("no secrets yet: `trunkline secret set NAME` keeps one\n", OK);
@@ -68,7 +68,7 @@ async fn list(secrets: &Secrets, json: bool) -> Outcome {
     Ok((OK, words, told))
 }
 
-async fn remove(secrets: &Secrets, wanted: &RemoveSecret) -> Outcome {
+async fn remove(secrets: &Secrets, wanted: &RemoveSecret) -> MaintenanceResult {
     let removal = if wanted.force { Removal::InAnyCase } else { Removal::IfUnused };
     secrets.remove(&wanted.name, removal).await.map_err(|error| error.to_string())?;
     Ok((OK, format!("`{}` is gone\n", wanted.name), json!({"name": wanted.name})))

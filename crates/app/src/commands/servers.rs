@@ -1,4 +1,4 @@
-//! `trunkline servers …`: the servers of a running `serve`, registered, connected and removed over REST.
+//! `trunkline servers …`: lists, registers, connects and removes servers of a running `serve`.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! `trunkline completions` and `trunkline man`: the command line described, for shells and for `man`.
+//! `trunkline completions` and `trunkline man`.
 
 use std::io;
 use std::path::Path;

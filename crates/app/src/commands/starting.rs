@@ -1,4 +1,4 @@
-//! Servers that are being started, watched: how many are up is said while one waits.
+//! Shows how many servers are up while a command waits for them.
 
 use std::time::Duration;
 

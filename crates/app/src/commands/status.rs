@@ -1,4 +1,4 @@
-//! `trunkline status`: is it up, and how are its servers?
+//! `trunkline status`: whether a `serve` is ready, and the state of its servers.
 
 use serde_json::{Value, json};
 

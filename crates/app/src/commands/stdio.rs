@@ -1,4 +1,4 @@
-//! `trunkline --config F`: the stdio front door.
+//! `trunkline --config F`: one client on standard input and output.
 
 use trunkline_catalog::name::DEFAULT_SEPARATOR;
 use trunkline_gateway::{Declared, Gateway, Options, Restart};

@@ -1,4 +1,4 @@
-//! `trunkline top`: servers and calls as they are now, on the whole terminal.
+//! `trunkline top`: a full-screen view of servers and calls, redrawn at an interval.
 
 use std::time::Instant;
 

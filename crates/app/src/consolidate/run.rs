@@ -1,4 +1,4 @@
-//! The order of things: the config first, so that nothing is lost between the two; then the client's file.
+//! Runs `consolidate`: writes the config first, then the client's file, so that no server is lost between.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -96,7 +96,7 @@ impl Consolidated {
                 .map(|it| (it.server.name.clone(), keys(&it.server.entry)))
                 .collect(),
             notes: moved.notes.clone(),
-            left: moved.imported.troubles.clone(),
+            left: moved.imported.problems.clone(),
             entry_diff,
             backups: Vec::new(),
             dry_run: target.dry_run,
@@ -158,7 +158,7 @@ impl fmt::Display for Consolidated {
         for trouble in &self.left {
             let label = if trouble.left_out { "stays: " } else { "problem:" };
             let server = trouble.server.as_deref().unwrap_or("the file");
-            writeln!(f, "{label} `{server}` {}", trouble.words)?;
+            writeln!(f, "{label} `{server}` {}", trouble.message)?;
         }
         for backup in &self.backups {
             writeln!(f, "backup: {}", backup.display())?;

@@ -1,4 +1,4 @@
-//! The demo: small MCP servers inside the program, and a house of their own for `serve --demo`.
+//! The demo: small MCP servers inside the program, and the folder that `serve --demo` serves from.
 
 mod folder;
 mod server;

@@ -1,4 +1,4 @@
-//! Trunkline's entries in the files of clients: does what they start still exist?
+//! Checks Trunkline's entries in the files of clients: whether the program and the config still exist.
 
 use std::path::Path;
 
@@ -43,11 +43,11 @@ fn look(client: Client, folders: &UserFolders) -> Option<Installed> {
         return None;
     }
     let findings = ours.iter().flat_map(|(name, entry)| check(client, name, entry)).collect();
-    let lists_all = ours.iter().any(|(_, entry)| lists_all(entry));
+    let lists_all = ours.iter().any(|(_, entry)| lists_every_tool(entry));
     Some(Installed { client, lists_all, findings })
 }
 
-fn lists_all(entry: &Value) -> bool {
+fn lists_every_tool(entry: &Value) -> bool {
     let args = args(entry);
     let follows = |pair: &[&str]| matches!(pair, ["--expose", "full"]);
     args.windows(2).any(follows) || args.contains(&"--expose=full")

@@ -99,7 +99,7 @@ mod tests {
             file: "f".into(),
             scope: "user".to_owned(),
             servers: servers.iter().map(server).collect(),
-            troubles: Vec::new(),
+            problems: Vec::new(),
         }
     }
 

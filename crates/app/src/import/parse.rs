@@ -1,4 +1,4 @@
-//! The text of a client's file, whatever it is written in, as one value.
+//! Parses a client's file of any format into one JSON value.
 
 use serde_json::{Map, Value};
 use trunkline_catalog::client::FileFormat;

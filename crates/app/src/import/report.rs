@@ -1,4 +1,4 @@
-//! What was found, for people and for programs. No value of any server is in it.
+//! The report of `import` for people and for programs. It holds no value of any server.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub(crate) fn table(report: &ImportReport, more: &[String], width: usize, paint:
             part.owner.title().to_owned(),
             line(&part.scope),
             part.servers.len().to_string(),
-            part.troubles.len().to_string(),
+            part.problems.len().to_string(),
             line(&part.file.display().to_string()),
         ]
     };
@@ -38,7 +38,7 @@ pub(crate) fn table(report: &ImportReport, more: &[String], width: usize, paint:
     let mut out = format!("{}\n{body}", paint.bold(head));
     let troubles = report.parts.iter().flat_map(|part| {
         let title = part.owner.title();
-        part.troubles.iter().map(move |trouble| problem_line(title, trouble, paint))
+        part.problems.iter().map(move |trouble| problem_line(title, trouble, paint))
     });
     let notes = report.notes.iter().map(|note| format!("{}: {}\n", paint.bold("note"), line(note)));
     let said: String = troubles.chain(notes).chain(more.iter().cloned()).collect();
@@ -56,7 +56,7 @@ pub(crate) fn problem_line(title: &str, trouble: &ImportProblem, paint: Paint) -
         false => paint.yellow("problem"),
     };
     let server = trouble.server.as_deref().map(|name| format!(" `{}`", line(name)));
-    format!("{label}: {title}{}: {}\n", server.unwrap_or_default(), line(&trouble.words))
+    format!("{label}: {title}{}: {}\n", server.unwrap_or_default(), line(&trouble.message))
 }
 
 fn summary(report: &ImportReport) -> String {
@@ -86,7 +86,7 @@ impl ImportReport {
                 "scope": part.scope,
                 "file": part.file.display().to_string(),
                 "servers": part.servers.iter().map(|server| &server.name).collect::<Vec<_>>(),
-                "problems": part.troubles.iter().map(ImportProblem::json).collect::<Vec<_>>(),
+                "problems": part.problems.iter().map(ImportProblem::json).collect::<Vec<_>>(),
             })
         };
         let server = |merged: &Merged| {
@@ -107,6 +107,6 @@ impl ImportReport {
 
 impl ImportProblem {
     pub(crate) fn json(&self) -> Value {
-        json!({"server": self.server, "problem": self.words, "left_out": self.left_out})
+        json!({"server": self.server, "problem": self.message, "left_out": self.left_out})
     }
 }

@@ -1,4 +1,4 @@
-//! The order of things: find the files, read them, put them together.
+//! Runs `import`: finds the files, reads them, merges their servers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -95,12 +95,12 @@ fn text_of(file: &Path) -> Result<Option<String>, String> {
     String::from_utf8(bytes).map(Some).map_err(|_| "cannot be read: it is not UTF-8".to_owned())
 }
 
-fn unread(candidate: &Candidate, words: String) -> Imported {
+fn unread(candidate: &Candidate, message: String) -> Imported {
     Imported {
         owner: candidate.owner,
         file: candidate.file.clone(),
         scope: if candidate.project.is_some() { "project" } else { "user" }.to_owned(),
         servers: Vec::new(),
-        troubles: vec![ImportProblem { server: None, words, left_out: false }],
+        problems: vec![ImportProblem { server: None, message, left_out: false }],
     }
 }

@@ -1,4 +1,4 @@
-//! Our entry in a client's file: what it says, and whether one that is there already is ours.
+//! Our entry in a client's file: what it must say, and whether an existing one is ours.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What `install` tells the user.
+//! The report of `install`.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The order of things: find the file, decide, write, report.
+//! Runs `install`: finds the file, decides, writes, reports.
 
 use std::fs;
 use std::path::Path;

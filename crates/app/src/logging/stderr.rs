@@ -45,17 +45,17 @@ impl Stderr {
 }
 
 impl<'w> MakeWriter<'w> for Stderr {
-    type Writer = Lines<'w>;
+    type Writer = StderrWriter<'w>;
 
-    fn make_writer(&'w self) -> Lines<'w> {
-        Lines(self)
+    fn make_writer(&'w self) -> StderrWriter<'w> {
+        StderrWriter(self)
     }
 }
 
 /// One event: `fmt` writes it in one piece.
-pub(super) struct Lines<'w>(&'w Stderr);
+pub(super) struct StderrWriter<'w>(&'w Stderr);
 
-impl Write for Lines<'_> {
+impl Write for StderrWriter<'_> {
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
         self.0.write_lines(lines);
         Ok(lines.len())

@@ -1,4 +1,4 @@
-//! Servers as rows of a table, as a page of one, and what has changed between two looks.
+//! Renders servers as a table, one server as a page, and changes between two looks.
 
 use serde_json::Value;
 use trunkline_control::figures::{count, millis, plural, share};

@@ -1,4 +1,4 @@
-//! The person at the terminal: colours, a line that is written over, a whole screen, and what is typed.
+//! The terminal: colours, a status line, a full screen, and typed lines.
 
 mod paint;
 mod screen;

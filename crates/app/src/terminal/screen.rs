@@ -1,4 +1,4 @@
-//! The whole terminal for one program: the other screen, keys as they are pressed, and all of it given back.
+//! A full-screen terminal: alternate screen and raw keys, restored on drop.
 
 use std::io;
 use std::os::fd::AsFd;

@@ -1,4 +1,4 @@
-//! A line on stderr that is written over: what is being done now. What the log says stands above it.
+//! A status line on stderr that is overwritten; log lines are written above it.
 
 use std::io::Write as _;
 

@@ -1,4 +1,4 @@
-//! Waits for the kernel to say that something happened in a directory (inotify), or for the clock.
+//! Waits for an event in a directory (inotify) or for a timeout.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Text -> value, as the schema wants it.
+//! Converts the text of an argument into a JSON value of the type its schema names.
 
 use serde_json::Value;
 use trunkline_wire::is_json;

@@ -1,10 +1,10 @@
-//! `key=value …` -> the arguments of a call, by the tool's JSON Schema.
+//! Makes the arguments of a call from `key=value …` and the tool's JSON Schema.
 
 mod convert;
-mod given;
 mod json;
 mod pair;
 mod problem;
+mod tree;
 
 use trunkline_wire::members;
 
@@ -14,7 +14,7 @@ pub(crate) use pair::{Pair, PairValue};
 pub(crate) use problem::ArgumentProblem;
 
 use convert::checked;
-use given::{ArgumentTree, Branch, tree};
+use tree::{ArgumentTree, Branch, tree};
 
 use super::near::question;
 use super::schema::{Schema, ValueKind, type_words};

@@ -1,4 +1,4 @@
-//! The conversation about one question: lines of the user in, prompts and at last an answer out.
+//! The dialogue about one elicitation: takes lines of the user, gives prompts and at last an answer.
 //!
 //! Pure, so that it can be tested without a terminal. The user sees who asks, may go through his
 //! answers again before they are sent, and may refuse at any time.

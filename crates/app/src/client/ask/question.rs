@@ -1,4 +1,4 @@
-//! What a server wants to know from the user (`elicitation/create`): a form or a page to visit.
+//! An elicitation of a server (`elicitation/create`): a form, or a page to visit.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! A JSON Schema as far as a command line needs it: what may be said, and of which type it is.
+//! The part of JSON Schema that a command line needs: properties, types, defaults, alternatives.
 //!
 //! Not a validator: the server is the judge. What cannot be understood counts as "anything".
 

@@ -1,4 +1,4 @@
-//! A schema in words: the type of a parameter, and the table of all of them.
+//! Describes a schema to people: the type of a parameter, and the table of all parameters.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What of a result goes into files, and under which names.
+//! Decides which parts of a result go into files, and under which names.
 
 use std::path::{Path, PathBuf};
 

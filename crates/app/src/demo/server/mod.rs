@@ -1,7 +1,7 @@
 //! MCP on standard input and output, for a demo server: one message a line, both eras.
 
 mod answer;
-mod open;
+mod pending;
 mod request;
 
 use std::io::BufRead as _;
@@ -12,8 +12,8 @@ use tokio::sync::mpsc;
 use super::tool::{Demo, ToolOutcome};
 use crate::{FAILED, OK, console};
 use answer::DemoSession;
-use open::PendingCalls;
-use request::{Incoming, Request};
+use pending::PendingCalls;
+use request::{DemoRequest, Incoming};
 
 /// Messages that were read and not looked at.
 const QUEUE: usize = 64;
@@ -68,7 +68,7 @@ async fn serve(mut server: DemoSession<impl Demo>) -> u8 {
 fn settle(
     open: &mut PendingCalls,
     server: &DemoSession<impl Demo>,
-    request: Request,
+    request: DemoRequest,
     outcome: ToolOutcome,
 ) -> Option<&'static str> {
     match outcome {

@@ -15,7 +15,7 @@ const KEY: &str = "details";
 
 #[derive(Debug)]
 pub(super) enum Incoming {
-    Request(Request),
+    Request(DemoRequest),
     /// An answer to what was asked.
     Response {
         id: String,
@@ -26,7 +26,7 @@ pub(super) enum Incoming {
 }
 
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct DemoRequest {
     pub(super) id: Value,
     pub(super) method: String,
     pub(super) params: Value,
@@ -47,7 +47,7 @@ impl Incoming {
             return Some(Self::Response { id, answer });
         };
         match id {
-            Some(id) => Some(Self::Request(Request::new(id, method, params))),
+            Some(id) => Some(Self::Request(DemoRequest::new(id, method, params))),
             None if method == "notifications/cancelled" => {
                 params.get("requestId").cloned().map(Self::Cancelled)
             }
@@ -56,7 +56,7 @@ impl Incoming {
     }
 }
 
-impl Request {
+impl DemoRequest {
     fn new(id: Value, method: &str, params: Value) -> Self {
         let says_version = params.get("_meta").is_some_and(|meta| meta.get(VERSION).is_some());
         let is_modern = says_version || method == "server/discover";

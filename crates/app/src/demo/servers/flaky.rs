@@ -1,4 +1,4 @@
-//! A server to see trouble with: slow, failing now and then, and gone when it is told to be.
+//! A server that misbehaves: slow, failing now and then, and exiting when it is told to.
 
 use std::time::Duration;
 

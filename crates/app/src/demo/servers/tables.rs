@@ -1,4 +1,4 @@
-//! Tables in a restaurant: what a call does not say, the person at the client is asked.
+//! Tables in a restaurant: asks the person at the client for what a call leaves out.
 
 use serde_json::{Value, json};
 

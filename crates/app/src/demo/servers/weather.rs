@@ -1,4 +1,4 @@
-//! Weather out of thin air: the same city has the same weather on the same day, always.
+//! Invented weather: a city has the same weather on the same day, always.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

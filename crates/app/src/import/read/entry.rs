@@ -6,7 +6,7 @@ use trunkline_catalog::client::{Client, ConfigFile};
 
 use super::transport::{ServerKind, server_kind};
 use crate::import::owner::FileOwner;
-use crate::import::variables::{Context, ours};
+use crate::import::variables::{VariableContext, ours};
 use crate::import::words;
 
 type JsonObject = Map<String, Value>;
@@ -15,7 +15,7 @@ type JsonObject = Map<String, Value>;
 pub(super) fn read(
     owner: FileOwner,
     given: &JsonObject,
-    context: &Context,
+    context: &VariableContext,
 ) -> Result<(JsonObject, Vec<String>), String> {
     let Some(spec) = owner.spec() else {
         return Ok((given.clone(), Vec::new()));
@@ -57,7 +57,7 @@ fn flat(given: &JsonObject) -> JsonObject {
 struct Reading<'r> {
     owner: FileOwner,
     spec: &'static ConfigFile,
-    context: &'r Context,
+    context: &'r VariableContext,
     rest: JsonObject,
     made: JsonObject,
     notes: Vec<String>,

@@ -1,4 +1,4 @@
-//! Servers written down: as Trunkline's config, or in the words of a client.
+//! Writes servers as Trunkline's config, or in the words of a client.
 
 mod entry;
 
@@ -14,7 +14,7 @@ use crate::install::{COMMENTED, Document};
 #[derive(Debug)]
 pub(crate) struct Exported {
     pub(crate) text: String,
-    pub(crate) troubles: Vec<ImportProblem>,
+    pub(crate) problems: Vec<ImportProblem>,
 }
 
 /// Trunkline's config with these servers, added to those of `text`.
@@ -40,7 +40,7 @@ pub(crate) fn export(owner: FileOwner, servers: &[ImportedServer]) -> Exported {
     for server in servers {
         let about = |words: String, left_out: bool| ImportProblem {
             server: Some(server.name.clone()),
-            words,
+            message: words,
             left_out,
         };
         match entry::write(owner, &server.name, &server.entry) {
@@ -51,7 +51,7 @@ pub(crate) fn export(owner: FileOwner, servers: &[ImportedServer]) -> Exported {
             Err(why) => troubles.push(about(why, true)),
         }
     }
-    Exported { text: text(owner, &written), troubles }
+    Exported { text: text(owner, &written), problems: troubles }
 }
 
 fn text(owner: FileOwner, servers: &Map<String, Value>) -> String {

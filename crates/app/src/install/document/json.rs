@@ -1,4 +1,4 @@
-//! A JSON file: the text is the truth, every change is made in it.
+//! A JSON file, edited as text.
 
 use serde_json::Value;
 

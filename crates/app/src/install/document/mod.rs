@@ -1,4 +1,4 @@
-//! A client's config file as text that can be asked for an entry and given one.
+//! A client's config file of any format: reads, sets and removes one value, and keeps every other byte.
 
 mod json;
 mod jsonc;

@@ -1,4 +1,4 @@
-//! A client's file as the editor sees it, and what is said when it is not JSON.
+//! Parses a client's JSON for the editor, and words its syntax errors.
 
 use serde_json::Value;
 use trunkline_catalog::jsonc::{

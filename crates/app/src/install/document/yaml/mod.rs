@@ -1,4 +1,4 @@
-//! A YAML file: the text is the truth, lines go in and out of it.
+//! A YAML file, edited by inserting and removing lines.
 //!
 //! Edited is what a program or a person writes as blocks. Every edit is read again and compared with
 //! what it should be; whatever is written in another way is refused rather than spoilt.
@@ -9,7 +9,7 @@ mod write;
 
 use serde_json::{Map, Value};
 
-use self::outline::{Body, Member, Outline};
+use self::outline::{BlockMember, Body, Outline};
 pub(in crate::install) use self::write::members as shown_in_yaml;
 use super::{DocumentProblem, marked};
 
@@ -146,12 +146,12 @@ impl YamlLines {
         self.all.concat()
     }
 
-    fn of(&self, member: &Member) -> String {
+    fn of(&self, member: &BlockMember) -> String {
         self.all.get(member.lines.clone()).unwrap_or_default().concat()
     }
 
     /// Other lines in place of a member's.
-    fn replace(&mut self, member: &Member, new: &str) {
+    fn replace(&mut self, member: &BlockMember, new: &str) {
         if let Some(old) = self.all.get_mut(member.lines.clone()) {
             old.fill(String::new());
             if let Some(first) = old.first_mut() {
@@ -164,7 +164,7 @@ impl YamlLines {
     /// belong.
     fn add(
         &mut self,
-        parent: &Member,
+        parent: &BlockMember,
         name: &str,
         value: &Value,
         newline: &str,
@@ -186,7 +186,7 @@ impl YamlLines {
     }
 
     /// `key:` becomes `key: {}`: without members it would be nothing at all.
-    fn mark_empty(&mut self, parent: &Member) -> Result<(), DocumentProblem> {
+    fn mark_empty(&mut self, parent: &BlockMember) -> Result<(), DocumentProblem> {
         let line = self.all.get_mut(parent.lines.start).ok_or(DocumentProblem::Unusual)?;
         let colon = line.find(':').ok_or(DocumentProblem::Unusual)?;
         line.insert_str(colon + 1, " {}");

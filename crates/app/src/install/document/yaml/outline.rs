@@ -1,4 +1,4 @@
-//! Where things stand in a YAML text: which lines belong to which member.
+//! Finds which lines of a YAML text belong to which member.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use yaml_rust2::scanner::Marker;
 
 /// A member of an object that is written as a block.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct BlockMember {
     path: Vec<String>,
     pub(super) indent: usize,
     /// Counted from 0; comments and empty lines behind it are not its own.
@@ -28,7 +28,7 @@ pub(super) enum Body {
 
 #[derive(Debug, Default)]
 pub(super) struct Outline {
-    members: Vec<Member>,
+    members: Vec<BlockMember>,
 }
 
 impl Outline {
@@ -44,12 +44,17 @@ impl Outline {
             let end = own_end(&lines, key, end);
             let body = body(&lines, key, found.keys.get(at + 1), &(key.line..end));
             let path = found.path(at);
-            outline.members.push(Member { path, indent: key.indent, lines: key.line..end, body });
+            outline.members.push(BlockMember {
+                path,
+                indent: key.indent,
+                lines: key.line..end,
+                body,
+            });
         }
         Some(outline)
     }
 
-    pub(super) fn find(&self, path: &[&str]) -> Option<&Member> {
+    pub(super) fn find(&self, path: &[&str]) -> Option<&BlockMember> {
         self.members.iter().find(|member| member.path == path)
     }
 }

@@ -1,4 +1,4 @@
-//! What a YAML text says, as one value.
+//! Parses a YAML text into one JSON value.
 
 use serde_json::{Map, Number, Value};
 use yaml_rust2::{Yaml, YamlLoader};

@@ -1,4 +1,4 @@
-//! What was given, as a tree: `a.b=1` belongs below `a`.
+//! The arguments of the command line as a tree: `a.b=1` belongs below `a`.
 
 use super::pair::{Pair, PairValue};
 use super::problem::ArgumentProblem;
