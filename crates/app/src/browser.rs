@@ -1,4 +1,4 @@
-//! A browser on this machine, for a person who asked for it.
+//! Opens a URL in the user's browser.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -28,7 +28,7 @@ fn ways(environment: &Environment, is_mac: bool) -> Vec<String> {
     let shown = |name: &str| environment.filled(name).is_some();
     let desktop = match is_mac {
         true => Some("open"),
-        // Elsewhere it would look for browsers of the terminal, which would take this one.
+        // Without a display xdg-open falls back to text browsers, which would take over this terminal.
         false if shown("DISPLAY") || shown("WAYLAND_DISPLAY") => Some("xdg-open"),
         false => None,
     };
@@ -57,7 +57,7 @@ fn start(words: &[String]) -> Result<(), String> {
         return Err("it is empty".to_owned());
     };
     let mut command = Command::new(program);
-    // What it says is not for those who read us; and our input is not for it.
+    // Its output would mix with ours, and our input may be a pipe that is not for it.
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().map(drop).map_err(|error| error.to_string())
 }

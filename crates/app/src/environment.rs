@@ -1,8 +1,8 @@
-//! The environment, read once: nothing else in the program looks at it.
+//! The environment variables, read once. No other module reads them.
 
 use std::ffi::OsString;
 
-use crate::speak;
+use crate::console;
 use crate::terminal::{Colour, Paint};
 
 #[derive(Debug)]
@@ -56,12 +56,12 @@ impl Environment {
 
     /// Whether standard error has colours.
     pub(crate) fn colours(&self) -> bool {
-        self.coloured(speak::stderr_is_terminal())
+        self.coloured(console::stderr_is_terminal())
     }
 
     /// For what goes to standard output.
     pub(crate) fn paint(&self) -> Paint {
-        Paint::new(self.coloured(speak::stdout_is_terminal()))
+        Paint::new(self.coloured(console::stdout_is_terminal()))
     }
 
     /// For what goes to standard error.

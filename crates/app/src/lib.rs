@@ -1,12 +1,11 @@
-//! The program: command line, wiring, exit codes. `main` is a match on what was asked for.
+//! The program: parses the command line, runs one command, returns its exit code.
 
-mod attached;
 mod browser;
-mod chain;
-mod circle;
 mod cli;
 mod client;
 mod commands;
+mod config_loops;
+mod console;
 mod consolidate;
 mod demo;
 mod doctor;
@@ -14,18 +13,19 @@ mod environment;
 mod import;
 mod install;
 mod listen;
+mod listing_cache;
 mod logging;
 mod logins;
 mod memory;
-mod overview;
-mod remembered;
+mod nesting;
 mod rest;
 mod schema;
+mod serve_view;
 mod settings;
-mod speak;
 mod terminal;
 mod timestamp;
 mod watch;
+mod web_services;
 
 use std::process::ExitCode;
 
@@ -60,7 +60,7 @@ pub fn main(program: Program) -> ExitCode {
     let code = match parsed {
         Ok(Invocation::Stdio(stdio)) => commands::stdio::run(&stdio, &environment),
         Ok(Invocation::Command(command)) => run(command, &environment),
-        Ok(Invocation::Version) => speak::out(&format!("{}\n", cli::version_line(program))),
+        Ok(Invocation::Version) => console::out(&format!("{}\n", cli::version_line(program))),
         Err(message) => message.tell(&environment),
     };
     logging::finish();
@@ -84,7 +84,7 @@ fn run(command: Command, environment: &Environment) -> u8 {
         Command::Doctor(doctor) => commands::doctor::run(&doctor, environment),
         Command::Install(install) => commands::install::run(&install, environment),
         Command::DemoServer(asked) => demo::run(asked.name),
-        Command::Schema => speak::out(&schema::document()),
+        Command::Schema => console::out(&schema::document()),
         Command::Import(import) => commands::import::run(&import, environment),
         Command::Consolidate(asked) => commands::install::consolidate(&asked, environment),
         Command::Status(asked) => commands::status::run(&asked, environment),

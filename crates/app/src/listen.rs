@@ -1,4 +1,4 @@
-//! Where `serve` listens, and that nobody listens to the world without a token.
+//! Where `serve` listens. An address that other machines reach needs a token or keys.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs as _};
@@ -154,6 +154,7 @@ impl Listen {
 }
 
 fn is_loopback(address: SocketAddr) -> bool {
+    // Canonical: `::ffff:127.0.0.1` is the loopback, too.
     address.ip().to_canonical().is_loopback()
 }
 

@@ -33,14 +33,14 @@ fn login(transport: &Transport) -> Option<String> {
 }
 
 /// The logins of this user, for these servers. Nothing is read before a server is connected to. None
-/// where there is no place to keep them, or nobody to have one.
+/// where there is no directory for them, or no server that needs one.
 pub(crate) fn of(servers: &[ServerSpec], environment: &Environment) -> Option<Logins> {
     servers.iter().any(|spec| spec.login.is_some()).then_some(())?;
     let policy = Policy { allowed: named(servers) };
     let judge = move |address| policy.judge(address).map_err(|refused| refused.to_string());
     let vault = Arc::new(GrantFiles::new(directory(environment)?));
     let oauth = OAuth::new(Client::new(Arc::new(judge)), vault, Settings::default());
-    // It is in the log, and nobody else has to know.
+    // The log has it; a server without a login still starts.
     Some(Logins::new(oauth, How::Command, LOOK, Arc::new(|_, _| {})))
 }
 
@@ -51,7 +51,7 @@ fn directory(environment: &Environment) -> Option<PathBuf> {
 }
 
 /// The private addresses that the config itself names. What a server names besides must be public: it
-/// must not be able to send us to somebody else in a private network.
+/// must not be able to send us to another host of a private network.
 fn named(servers: &[ServerSpec]) -> Vec<Cidr> {
     let urls = servers.iter().filter_map(|spec| match &spec.transport {
         Transport::Remote { url, .. } => Url::parse(url).ok(),

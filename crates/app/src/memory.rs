@@ -1,4 +1,4 @@
-//! Memory that a burst needed goes back to the system: a service runs for weeks.
+//! Gives freed memory back to the system: a service runs for weeks.
 #![expect(unsafe_code, reason = "the C library has no safe interface for it")]
 
 use std::convert::Infallible;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-/// How often it is looked at.
+/// Between two looks; a trim of a large heap takes milliseconds.
 const PAUSE: Duration = Duration::from_secs(5);
 /// Below this, in pages of usually 4 KiB, there is nothing worth giving back.
 const MUCH: usize = 32 << 8;

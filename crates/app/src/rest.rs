@@ -1,4 +1,4 @@
-//! A `serve` that runs elsewhere, asked over REST: the address and token it is reached with, and its answers.
+//! A REST client for a running `serve`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use trunkline_control::net::{Client, Limits, Request, Response};
 use trunkline_http::Url;
 
-/// It may ask others before it answers.
+/// `serve` may ask servers and issuers before it answers, so its deadline is longer than theirs.
 const LIMITS: Limits = Limits { deadline: Duration::from_secs(60), max_body: 16 * 1024 * 1024 };
 
 /// Where `serve` listens unless it is told otherwise.
@@ -20,10 +20,10 @@ pub(crate) struct Rest {
     token: Option<String>,
 }
 
-/// Why there is no answer that helps.
+/// Why a request got no usable answer.
 #[derive(Debug)]
 pub(crate) enum Unanswered {
-    /// Nobody is there.
+    /// No connection could be made.
     Away(String),
     /// The token that was shown is not known there, or none was shown.
     Stranger { showed_token: bool },
@@ -82,7 +82,7 @@ impl Rest {
     ) -> Result<Response, Unanswered> {
         let away = |why: String| Unanswered::Away(why);
         let url = self.base.join(path).map_err(|bad| away(bad.to_string()))?;
-        // A POST says that it has no body.
+        // A POST without a body still carries `Content-Length: 0` (RFC 9110 §8.6).
         let bytes = body.map(|body| body.to_string().into_bytes());
         let bytes = bytes.or_else(|| (method == "POST").then(Vec::new));
         let mut request = Request::new(method, url, bytes);
@@ -92,7 +92,7 @@ impl Rest {
         if let Some(token) = &self.token {
             request = request.header("Authorization", &format!("Bearer {token}"));
         }
-        // The user names the address.
+        // No address is refused: the user named this one.
         let client = Client::new(Arc::new(|_| Ok(())));
         client.send(request, LIMITS).await.map_err(|error| away(error.to_string()))
     }
@@ -113,7 +113,7 @@ fn words(status: u16, body: &Value) -> String {
     }
 }
 
-/// `url: is not a URL that can be used`: the place as whoever wrote no JSON knows it.
+/// `url: is not a URL that can be used`: the field by its name, for users who wrote flags and no JSON.
 fn mistake(error: &Value) -> Option<String> {
     let pointer = error.get("pointer")?.as_str()?.trim_start_matches('/');
     let place = pointer.strip_prefix("connection_config/").unwrap_or(pointer);

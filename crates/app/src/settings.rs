@@ -1,4 +1,4 @@
-//! Command line + environment + config file -> what the gateway is told.
+//! Makes the gateway's options from the command line, the environment and the config file.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use trunkline_control::trace::HEADERS;
 use trunkline_gateway::{Declared, GatewayInfo, Inherited, Limits, Logins, Options, Restart};
 use trunkline_http::reach::Policy;
 
-use crate::chain::{self, Chain, Loop};
-use crate::circle;
 use crate::cli::{Bounds, Identity, Servers};
+use crate::config_loops;
 use crate::environment::Environment;
 use crate::logins;
+use crate::nesting::{self, ConfigChain, Loop};
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +42,7 @@ pub(crate) fn config_path(
 }
 
 /// A config without any server.
-pub(crate) fn empty(wanted: &Wanted<'_>) -> Result<Config, SettingsError> {
+pub(crate) fn empty(wanted: &StartOptions<'_>) -> Result<Config, SettingsError> {
     let rules = if wanted.simple { Rules::Simple } else { Rules::Full };
     let source = ConfigSource { name: "(no config)", text: br#"{"mcpServers":{}}"# };
     config::load(&source, rules, &|_| None).map_err(SettingsError::Invalid)
@@ -50,7 +50,7 @@ pub(crate) fn empty(wanted: &Wanted<'_>) -> Result<Config, SettingsError> {
 
 /// What a command wants of the servers, besides the config itself.
 #[derive(Debug)]
-pub(crate) struct Wanted<'w> {
+pub(crate) struct StartOptions<'w> {
     pub(crate) servers: &'w Servers,
     pub(crate) identity: &'w Identity,
     pub(crate) bounds: &'w Bounds,
@@ -69,9 +69,9 @@ pub(crate) struct Wanted<'w> {
 static USUAL: (Identity, Bounds) =
     (Identity { name: None, version: None }, Bounds { call_timeout: None, max_message: None });
 
-impl<'w> Wanted<'w> {
-    /// What a command that looks and leaves wants: every server once, all tools under their own names, and
-    /// nobody who could be asked.
+impl<'w> StartOptions<'w> {
+    /// For a command that looks and leaves: every server is started once, all tools have their own names, and
+    /// servers hear that this client answers no questions.
     pub(crate) fn once(servers: &'w Servers) -> Self {
         Self {
             servers,
@@ -90,7 +90,7 @@ impl<'w> Wanted<'w> {
 /// Reads and validates the config. Nothing is started or changed before this has succeeded.
 pub(crate) fn load(
     path: &Path,
-    wanted: &Wanted<'_>,
+    wanted: &StartOptions<'_>,
     environment: &Environment,
 ) -> Result<Config, SettingsError> {
     let name = path.to_string_lossy();
@@ -106,12 +106,11 @@ pub(crate) fn load(
     let mut config = config.map_err(SettingsError::Invalid)?;
     config.check_names(&wanted.naming()).map_err(SettingsError::Invalid)?;
     config.servers = logins::marked(config.servers);
-    circle::warn(&mut config, path, environment, read);
+    config_loops::warn(&mut config, path, environment, read);
     Ok(config)
 }
 
-/// The file's bytes. `--config /dev/zero` must end, too.
-/// The text of a config file.
+/// The bytes of a config file. Bounded, so that `--config /dev/zero` ends.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     std::fs::File::open(path)?.take(LARGEST_CONFIG + 1).read_to_end(&mut text)?;
@@ -121,48 +120,40 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
+/// Far above any real config; a device or a log file given by mistake ends here.
 const LARGEST_CONFIG: u64 = 16 << 20;
 
 /// Everything the gateway needs, for the given config.
 pub(crate) fn options(
-    wanted: &Wanted<'_>,
+    wanted: &StartOptions<'_>,
     path: &Path,
     config: Config,
     environment: &Environment,
 ) -> Result<Options, SettingsError> {
+    // Links resolved: a loop is the same file, under whatever name.
     let absolute = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let chain = Chain::extend(&absolute, environment)?;
+    let chain = ConfigChain::extend(&absolute, environment)?;
     let mut inherited = inherited(wanted, environment);
-    inherited.set(chain::VARIABLE, &chain.value());
+    inherited.set(nesting::VARIABLE, &chain.value());
     let logins = logins::of(&config.servers, environment);
     Ok(Options {
         logins: logins.map(|logins| Arc::new(logins) as Arc<dyn Logins>),
-        servers: config.servers,
         custom: config.custom,
-        naming: wanted.naming(),
         exposure: if wanted.simple { Exposure::Full } else { wanted.exposure },
-        face: wanted.face(),
-        limits: wanted.limits(),
-        restart: wanted.restart,
-        caller_tells_failures: false,
         inherited,
-        declared: wanted.declared.clone(),
-        reach: Policy::default(),
-        events: None,
-        traces: None,
-        listings: None,
+        ..remote_options(wanted, config.servers, wanted.naming(), environment)
     })
 }
 
-/// Everything the gateway needs for one server that runs elsewhere.
+/// What the gateway needs for servers that no config file names.
 pub(crate) fn remote_options(
-    wanted: &Wanted<'_>,
-    server: ServerSpec,
+    wanted: &StartOptions<'_>,
+    servers: Vec<ServerSpec>,
     naming: Naming,
     environment: &Environment,
 ) -> Options {
     Options {
-        servers: vec![server],
+        servers,
         custom: Vec::new(),
         naming,
         exposure: wanted.exposure,
@@ -180,14 +171,15 @@ pub(crate) fn remote_options(
     }
 }
 
-/// The token that lets clients in is nobody else's business, not even with `--pass-env '*'`.
-fn inherited(wanted: &Wanted<'_>, environment: &Environment) -> Inherited {
+/// Servers never get the token that lets clients in, not even with `--pass-env '*'`.
+fn inherited(wanted: &StartOptions<'_>, environment: &Environment) -> Inherited {
     let mut variables = environment.all();
+    // Before the choice, so that no pattern of `--pass-env` can name one of them.
     variables.retain(|(name, _)| !OWN.iter().any(|own| name == own));
     Inherited::choose(variables, &wanted.servers.pass_env)
 }
 
-/// What nobody but Trunkline needs to know. A server that has to send traces with the same headers is
+/// Variables that only Trunkline needs. A server that has to send traces with the same headers is
 /// given them in its own `env`.
 const OWN: [&str; 8] = [TOKEN, STORE, KEY, ADMIN_TOKEN, LLM_KEY, EMBED_KEY, HEADERS[0], HEADERS[1]];
 
@@ -201,7 +193,7 @@ pub(crate) const EMBED_KEY: &str = "TRUNKLINE_EMBED_KEY";
 /// The variable for the token of `serve`.
 pub(crate) const TOKEN: &str = "TRUNKLINE_TOKEN";
 
-impl Wanted<'_> {
+impl StartOptions<'_> {
     fn naming(&self) -> Naming {
         let separator = self.servers.separator.as_deref().unwrap_or(self.separator);
         match self.servers.client {
@@ -227,9 +219,11 @@ impl Wanted<'_> {
     fn limits(&self) -> Limits {
         let usual = Limits::default();
         let start = self.servers.start_timeout.or(self.patience).unwrap_or(usual.start);
+        // `--call-timeout 0` means no timeout.
         let call = |limit| Some(limit).filter(|limit| *limit > Duration::ZERO);
         Limits {
             start,
+            // A server must not be given up while a client still waits for its start.
             give_up: usual.give_up.max(start),
             call: self.bounds.call_timeout.map_or(usual.call, call),
             message: self.bounds.max_message.unwrap_or(usual.message),
@@ -254,8 +248,12 @@ mod tests {
         }
     }
 
-    fn wanted<'w>(servers: &'w Servers, identity: &'w Identity, bounds: &'w Bounds) -> Wanted<'w> {
-        Wanted {
+    fn wanted<'w>(
+        servers: &'w Servers,
+        identity: &'w Identity,
+        bounds: &'w Bounds,
+    ) -> StartOptions<'w> {
+        StartOptions {
             servers,
             identity,
             bounds,

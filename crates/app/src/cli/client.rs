@@ -1,4 +1,4 @@
-//! The flags of the human's client: `tools`, `search`, `call`, `resources`, `prompts`.
+//! The flags of the command-line client: `tools`, `search`, `call`, `resources`, `prompts`.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use super::values::{Header, Token, header, url};
 
 /// What is talked to: the servers of a config, or one that runs elsewhere.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Target {
+pub(crate) struct ClientTarget {
     #[command(flatten)]
     pub(crate) servers: Servers,
     /// Talk to the MCP server at URL instead (Streamable HTTP or SSE)
@@ -35,7 +35,7 @@ pub(crate) struct Tools {
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
     #[command(flatten)]
-    pub(crate) target: Target,
+    pub(crate) target: ClientTarget,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -60,7 +60,7 @@ pub(crate) struct Call {
     #[arg(long, short, value_name = "FILE", conflicts_with = "json")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) target: Target,
+    pub(crate) target: ClientTarget,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -75,7 +75,7 @@ pub(crate) struct Search {
     #[arg(long, value_name = "SERVER", conflicts_with = "url")]
     pub(crate) server: Vec<String>,
     #[command(flatten)]
-    pub(crate) target: Target,
+    pub(crate) target: ClientTarget,
 }
 
 fn many(text: &str) -> Result<usize, String> {
@@ -92,7 +92,7 @@ pub(crate) struct Resources {
     #[arg(long, short, value_name = "FILE", requires = "uri", conflicts_with = "json")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) target: Target,
+    pub(crate) target: ClientTarget,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -104,5 +104,5 @@ pub(crate) struct Prompts {
     #[arg(value_name = "KEY=VALUE", requires = "name")]
     pub(crate) pairs: Vec<String>,
     #[command(flatten)]
-    pub(crate) target: Target,
+    pub(crate) target: ClientTarget,
 }

@@ -1,4 +1,4 @@
-//! The flags of the two front doors: standard input and output, and HTTP.
+//! The flags of the two fronts: stdio and HTTP.
 
 use clap::Args;
 use trunkline_catalog::Exposure;
@@ -7,7 +7,7 @@ use trunkline_http::Url;
 use super::platform::PlatformFlags;
 use super::servers::{Bounds, Identity, Servers};
 use super::values::{Token, exposure, host, origin, url};
-use crate::demo::Name;
+use crate::demo::DemoName;
 use crate::listen::Listen;
 
 /// Without a command.
@@ -71,5 +71,5 @@ pub(crate) struct Serve {
 /// `demo-server`: what `serve --demo` starts.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct DemoServer {
-    pub(crate) name: Name,
+    pub(crate) name: DemoName,
 }

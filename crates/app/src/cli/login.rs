@@ -10,7 +10,7 @@ use super::values::{Token, url};
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Login {
     #[command(flatten)]
-    pub(crate) at: At,
+    pub(crate) at: LoginTarget,
     /// Open the address in a browser: `$BROWSER`, or the one of this desktop
     #[arg(long)]
     pub(crate) open: bool,
@@ -19,12 +19,12 @@ pub(crate) struct Login {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Logout {
     #[command(flatten)]
-    pub(crate) at: At,
+    pub(crate) at: LoginTarget,
 }
 
 /// Which server, and who knows it.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct At {
+pub(crate) struct LoginTarget {
     /// The server, by its name
     #[arg(value_name = "SERVER")]
     pub(crate) server: String,

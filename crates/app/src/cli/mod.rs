@@ -1,4 +1,4 @@
-//! The command line: raw arguments -> what was asked for.
+//! The command line: parses arguments into an `Invocation`.
 
 mod client;
 mod doctor;
@@ -16,19 +16,19 @@ mod values;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-pub(crate) use client::{Call, Prompts, Resources, Search, Target, Tools};
+pub(crate) use client::{Call, ClientTarget, Prompts, Resources, Search, Tools};
 pub(crate) use doctor::Doctor;
 pub(crate) use front::{DemoServer, Serve, Stdio};
 pub(crate) use import::{Consolidate, Import};
 pub(crate) use install::{Check, ClientFile, Install, Restore, Uninstall};
 pub(crate) use log::LogFlags;
-pub(crate) use login::{At, Login, Logout};
+pub(crate) use login::{Login, LoginTarget, Logout};
 pub(crate) use platform::{
-    Audit, AuditCommand, IssuerFlags, Key, KeyCommand, Maintained, ModelFlags, Place,
-    PlatformFlags, RemoveSecret, Secret, SecretCommand, SetSecret,
+    Audit, AuditCommand, IssuerFlags, KeyArgs, KeyCommand, MaintenanceArgs, ModelFlags,
+    PlatformFlags, RemoveSecret, Secret, SecretCommand, SetSecret, StoreArgs,
 };
 pub(crate) use remote::{
-    AddServer, Logs, OneServer, Reached, ServersCommand, ServersOf, StatusOf, Top,
+    AddServer, Logs, OneServer, ServeTarget, ServersArgs, ServersCommand, StatusArgs, Top,
 };
 pub(crate) use servers::{Bounds, Identity, Servers};
 pub(crate) use shell::{Completions, Man};
@@ -36,7 +36,7 @@ pub(crate) use values::Token;
 
 use crate::environment::Environment;
 use crate::terminal::Colour;
-use crate::{Program, USAGE, speak};
+use crate::{Program, USAGE, console};
 
 /// One MCP endpoint in front of every MCP server you have.
 ///
@@ -94,13 +94,13 @@ pub(crate) enum Command {
     /// Forget a login
     Logout(Logout),
     /// Is a `serve` up, and how are its servers?
-    Status(StatusOf),
+    Status(StatusArgs),
     /// What was done and what happens at a `serve` that runs (its audit log)
     Logs(Logs),
     /// Watch the servers and calls of a `serve` that runs
     Top(Top),
     /// The servers of a `serve` that runs: list, add, connect, disconnect, remove
-    Servers(ServersOf),
+    Servers(ServersArgs),
     /// Print what makes a shell complete Trunkline's commands
     Completions(Completions),
     /// Print the manual page
@@ -108,7 +108,7 @@ pub(crate) enum Command {
     /// The audit log of a platform
     Audit(Audit),
     /// The key that seals the secrets of a platform
-    Key(Key),
+    Key(KeyArgs),
     /// The secrets of a platform that servers refer to with `${secret:NAME}`
     Secret(Secret),
     /// Print the JSON Schema of the config file, for editors
@@ -155,11 +155,11 @@ impl UsageMessage {
 
     pub(crate) fn tell(&self, environment: &Environment) -> u8 {
         match self.0.kind() {
-            ErrorKind::DisplayHelp => speak::out(&self.0.render().to_string()),
+            ErrorKind::DisplayHelp => console::out(&self.0.render().to_string()),
             _ if environment.colours() => {
-                speak::problem(&self.0.render().ansi().to_string(), USAGE)
+                console::problem(&self.0.render().ansi().to_string(), USAGE)
             }
-            _ => speak::problem(&self.0.render().to_string(), USAGE),
+            _ => console::problem(&self.0.render().to_string(), USAGE),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The flags of the platform: where it keeps things, and what others may do through it.
+//! The flags of the platform: store, key, issuer, models, and what admins may register.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::values::{interval, store, url, variable};
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PlatformFlags {
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: StoreArgs,
     #[command(flatten)]
     pub(crate) issuer: IssuerFlags,
     /// Let admins register servers that are commands on this machine
@@ -83,7 +83,7 @@ pub(crate) struct IssuerFlags {
 
 /// Where a platform keeps things.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct StoreArgs {
     /// Be a platform (REST API at /api/v1), and keep its store, key and admin token in DIR
     #[arg(long, value_name = "DIR", help_heading = "Platform")]
     pub(crate) data_dir: Option<PathBuf>,
@@ -116,12 +116,12 @@ pub(crate) struct Audit {
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum AuditCommand {
     /// Read the whole log: is every record as it was written, and none missing?
-    Verify(Maintained),
+    Verify(MaintenanceArgs),
 }
 
 /// `trunkline key …`
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Key {
+pub(crate) struct KeyArgs {
     #[command(subcommand)]
     pub(crate) command: KeyCommand,
 }
@@ -129,7 +129,7 @@ pub(crate) struct Key {
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum KeyCommand {
     /// Make a new key for the secrets of the store (stop `serve` before)
-    Rotate(Maintained),
+    Rotate(MaintenanceArgs),
 }
 
 /// `trunkline secret …`
@@ -144,7 +144,7 @@ pub(crate) enum SecretCommand {
     /// Keep a secret, or another value for it, read from standard input or a file
     Set(SetSecret),
     /// List the secrets, without their values, and the servers that refer to them
-    List(Maintained),
+    List(MaintenanceArgs),
     /// Remove a secret
     Remove(RemoveSecret),
 }
@@ -160,7 +160,7 @@ pub(crate) struct SetSecret {
     #[arg(long, value_name = "FILE")]
     pub(crate) from_file: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) at: Maintained,
+    pub(crate) at: MaintenanceArgs,
 }
 
 /// Without what may be the value.
@@ -177,14 +177,14 @@ pub(crate) struct RemoveSecret {
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]
-    pub(crate) at: Maintained,
+    pub(crate) at: MaintenanceArgs,
 }
 
 /// A store that something is done to.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Maintained {
+pub(crate) struct MaintenanceArgs {
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: StoreArgs,
     /// One JSON object on standard output instead of words
     #[arg(long)]
     pub(crate) json: bool,

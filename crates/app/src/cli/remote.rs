@@ -1,4 +1,4 @@
-//! The flags of the commands that ask a `serve` that is running: `status`, `logs`, `top`, `servers`.
+//! The flags of commands that talk to a running `serve`: `status`, `logs`, `top`, `servers`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::values::{Header, Token, header, interval, url, whole};
 
 /// How the running `serve` is reached.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Reached {
+pub(crate) struct ServeTarget {
     /// Where it listens [default: `http://127.0.0.1:3006`, or `$PORT`]
     #[arg(long, value_name = "URL", value_parser = url)]
     pub(crate) url: Option<Url>,
@@ -31,12 +31,12 @@ pub(crate) struct Reached {
 #[command(
     after_help = "Exit codes: 0 it is ready and every server is up, 1 something is not, 2 usage."
 )]
-pub(crate) struct StatusOf {
+pub(crate) struct StatusArgs {
     /// Only this server, with what is known about it
     #[arg(value_name = "SERVER")]
     pub(crate) server: Option<String>,
     #[command(flatten)]
-    pub(crate) at: Reached,
+    pub(crate) at: ServeTarget,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -57,7 +57,7 @@ pub(crate) struct Logs {
     #[arg(long, value_name = "WORD", value_parser = PossibleValuesParser::new(OUTCOMES))]
     pub(crate) outcome: Option<String>,
     #[command(flatten)]
-    pub(crate) at: Reached,
+    pub(crate) at: ServeTarget,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -72,11 +72,11 @@ pub(crate) struct Top {
     #[arg(long, short = 'n', value_name = "N", value_parser = whole::<u32>)]
     pub(crate) count: Option<u32>,
     #[command(flatten)]
-    pub(crate) at: Reached,
+    pub(crate) at: ServeTarget,
 }
 
 #[derive(Args, Clone, Debug)]
-pub(crate) struct ServersOf {
+pub(crate) struct ServersArgs {
     #[command(subcommand)]
     pub(crate) command: ServersCommand,
 }
@@ -86,7 +86,7 @@ pub(crate) enum ServersCommand {
     /// List the servers
     List {
         #[command(flatten)]
-        at: Reached,
+        at: ServeTarget,
     },
     /// Register a server: an address, or a command behind `--`
     Add(AddServer),
@@ -104,7 +104,7 @@ pub(crate) struct OneServer {
     #[arg(value_name = "SERVER")]
     pub(crate) server: String,
     #[command(flatten)]
-    pub(crate) at: Reached,
+    pub(crate) at: ServeTarget,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -129,7 +129,7 @@ pub(crate) struct AddServer {
     #[arg(long)]
     pub(crate) no_connect: bool,
     #[command(flatten)]
-    pub(crate) at: Reached,
+    pub(crate) at: ServeTarget,
     /// The command and its arguments (`serve` has to allow commands)
     #[arg(value_name = "COMMAND", last = true)]
     pub(crate) command: Vec<String>,

@@ -1,4 +1,4 @@
-//! The flags several commands share: which servers, how their tools are called, within which bounds.
+//! Flags that several commands share: config, tool names, environment, log, timeouts and limits.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Single values of the command line: text -> what it means, or why not.
+//! Parsers for single values of the command line.
 
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "must lie between 0 and 1000 hours".to_owned())
 }
 
-/// The same, and not nothing: something is done again and again.
+/// A time that is not zero: the interval of something that is repeated.
 pub(super) fn interval(text: &str) -> Result<Duration, String> {
     let interval = seconds(text)?;
     match interval >= SHORTEST_INTERVAL {

@@ -1,4 +1,4 @@
-//! Text that servers wrote, made safe for a terminal: nothing moves the cursor or hides itself.
+//! Makes text of servers safe for a terminal: no control characters, no reordering of the line.
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -29,6 +29,7 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
+    // One column stays for the `…`.
     let mut used = 0;
     let fits = |c: &char| {
         used += c.width().unwrap_or(0);

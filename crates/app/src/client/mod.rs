@@ -1,4 +1,4 @@
-//! The human's client: arguments in, results out, questions answered. Pure: no IO.
+//! The command-line client: reads arguments, shows results, answers elicitations. Pure: no IO.
 
 mod arguments;
 mod ask;
@@ -7,19 +7,21 @@ mod clean;
 mod listing;
 mod near;
 mod schema;
-mod seek;
+mod search;
 mod show;
 mod table;
 
-pub(crate) use arguments::{Pair, Problem, build};
-pub(crate) use ask::{Dialogue, Question, Step, decline};
+pub(crate) use arguments::{ArgumentProblem, Pair, build};
+pub(crate) use ask::{Dialogue, DialogueStep, PersonQuestion, decline};
 pub(crate) use clean::{block, counted, cut, line};
 pub(crate) use listing::{find, names};
 pub(crate) use near::question as did_you_mean;
 pub(crate) use schema::{Schema, lenient, parameters};
-pub(crate) use seek::{Sought, finder, finding, found_json, found_table, found_there, seek};
+pub(crate) use search::{
+    ToolQuery, finder, finding, found_json, found_table, found_there, search_tools,
+};
 pub(crate) use show::{
-    Part, Written, call_result, error_json, error_text, progress_line, prompt, prompt_list,
+    Part, SavedFile, call_result, error_json, error_text, progress_line, prompt, prompt_list,
     prompt_schema, resource_list, resource_parts, text_of, tool, tool_list, written,
 };
 pub(crate) use table::columns;

@@ -1,4 +1,4 @@
-//! "Did you mean": the known names nearest to one that is not known.
+//! "Did you mean": finds the known names nearest to an unknown one.
 
 use trunkline_catalog::config::letters_apart;
 

@@ -1,4 +1,4 @@
-//! Columns of text.
+//! Aligns rows of text in columns.
 
 use unicode_width::UnicodeWidthStr as _;
 

@@ -7,27 +7,28 @@ use trunkline_wire::{encode_into, is_json, member};
 use crate::cli::Call;
 use crate::client::{self, Pair, Schema};
 use crate::commands::input::{arguments, read_argument, read_pairs};
+use crate::commands::one_shot::{self, CommandError, OneShotOptions};
 use crate::commands::output;
-use crate::commands::visit::{self, Manner, Trouble};
 use crate::environment::Environment;
-use crate::{FAILED, OK, speak};
+use crate::{FAILED, OK, console};
 
 pub(crate) fn run(asked: &Call, environment: &Environment) -> u8 {
     let target = &asked.target;
     let (whole, pairs) = match given(asked) {
         Ok(given) => given,
-        Err(text) => return speak::problem(&format!("error: {text}\n"), crate::USAGE),
+        Err(text) => return console::problem(&format!("error: {text}\n"), crate::USAGE),
     };
-    let manner = Manner { target, wanted: Some(&asked.name), person: speak::person_is_there() };
-    visit::run(&manner, environment, async |visit| {
+    let manner =
+        OneShotOptions { target, wanted: Some(&asked.name), person: console::person_is_there() };
+    one_shot::run(&manner, environment, async |visit| {
         let list = visit.ask("tools/list", b"{}").await?;
         let definition = visit.find(ListKind::Tools, &list, &asked.name)?;
         let schema = member(definition, "inputSchema").map_or(Value::Bool(true), client::lenient);
         let given = arguments(whole.as_deref(), pairs, Schema::new(&schema), &asked.name)
-            .map_err(Trouble::Usage)?;
+            .map_err(CommandError::Usage)?;
         let result = visit.ask("tools/call", &params(&asked.name, &given)).await?;
         if target.json {
-            let told = speak::out_line(&result);
+            let told = console::out_line(&result);
             return Ok(if client::call_result(&result).is_error { FAILED } else { told });
         }
         show(asked, &result)
@@ -57,20 +58,20 @@ fn params(name: &str, arguments: &[u8]) -> Vec<u8> {
     encode_into(name, &mut out);
     out.extend_from_slice(b",\"arguments\":");
     out.extend_from_slice(arguments);
-    if speak::stderr_is_terminal() {
-        // Somebody sees it: servers report progress to those who ask.
+    if console::stderr_is_terminal() {
+        // Servers report progress only when a token asks for it (MCP, Progress), and a person sees it here.
         out.extend_from_slice(b",\"_meta\":{\"progressToken\":1}");
     }
     out.push(b'}');
     out
 }
 
-fn show(asked: &Call, result: &[u8]) -> Result<u8, Trouble> {
+fn show(asked: &Call, result: &[u8]) -> Result<u8, CommandError> {
     let result = client::call_result(result);
     if result.is_error {
         let text = client::text_of(&result.parts);
         let text = if text.is_empty() { "the tool failed and did not say why\n" } else { &text };
-        return Ok(speak::problem(&format!("error: {}", client::block(text)), FAILED));
+        return Ok(console::problem(&format!("error: {}", client::block(text)), FAILED));
     }
     let parts = match &asked.output {
         Some(output) => output::save(result.parts, output)?,

@@ -1,4 +1,4 @@
-//! `trunkline check`: start every server of a config, say how each one does, stop them.
+//! `trunkline check`: starts every server of a config, reports the state of each, stops them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,11 +14,11 @@ use crate::client::columns;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::commands::starting::settled;
 use crate::environment::Environment;
-use crate::settings::{self, SettingsError, Wanted};
+use crate::settings::{self, SettingsError, StartOptions};
 use crate::terminal::{Paint, StatusLine};
-use crate::{FAILED, OK, USAGE, speak};
+use crate::{FAILED, OK, USAGE, console};
 
-/// Longer than the front door waits: whoever checks wants to know how long a slow start takes.
+/// Longer than a client's first list waits: `check` shows how long a slow start takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One line of the table.
@@ -42,7 +42,7 @@ pub(crate) fn run(check: &Check, environment: &Environment) -> u8 {
         Ok(Ok(rows)) => tell(check, &path, &rows, environment.paint()),
         Ok(Err(error)) => broke(&error),
         Err(SettingsError::Invalid(problems)) if check.json => {
-            speak::out(&(problems.to_json() + "\n"));
+            console::out(&(problems.to_json() + "\n"));
             USAGE
         }
         Err(error) => refuse(&error, environment),
@@ -54,15 +54,15 @@ fn examine(
     path: &Path,
     environment: &Environment,
 ) -> Result<std::io::Result<Vec<Row>>, SettingsError> {
-    let wanted = Wanted {
+    let wanted = StartOptions {
         simple: check.simple,
         patience: Some(PATIENCE),
         exposure: Exposure::Auto,
-        ..Wanted::once(&check.servers)
+        ..StartOptions::once(&check.servers)
     };
     let config = settings::load(path, &wanted, environment)?;
     if !config.warnings.is_empty() {
-        speak::problem(&config.warnings.render(Style::Plain), OK);
+        console::problem(&config.warnings.render(Style::Plain), OK);
     }
     let keys: Vec<_> =
         config.servers.iter().map(|spec| (spec.key.clone(), spec.disabled)).collect();
@@ -99,7 +99,7 @@ fn tell(check: &Check, path: &Path, rows: &[Row], paint: Paint) -> u8 {
     } else {
         table(rows, paint)
     };
-    let told = speak::out(&text);
+    let told = console::out(&text);
     if good { told } else { FAILED }
 }
 

@@ -1,4 +1,4 @@
-//! `trunkline doctor`: looks at everything once and tells what it found.
+//! `trunkline doctor`: examines clients, config, servers, port and data directory once.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use trunkline_http::Url;
 
 use crate::cli::{Doctor, Servers};
 use crate::client::counted;
-use crate::commands::install::{lost, surroundings};
+use crate::commands::install::user_folders;
 use crate::commands::runtime::{block_on, broke, start_logging};
 use crate::commands::starting::settled;
 use crate::doctor::{
@@ -24,19 +24,19 @@ use crate::doctor::{
 use crate::environment::Environment;
 use crate::listen::{Guarded, ListenError};
 use crate::rest::Rest;
-use crate::settings::{self, SettingsError, Wanted};
+use crate::settings::{self, SettingsError, StartOptions};
 use crate::terminal::StatusLine;
-use crate::{FAILED, speak};
+use crate::{FAILED, console};
 
-/// As `check`: whoever looks wants to know how long a slow start takes.
+/// As for `check`: a user who examines a config wants to know how long a slow start takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A Trunkline on this machine answers at once; another program may never do.
+/// A Trunkline on this machine answers at once; another program may never answer.
 const GLANCE: Duration = Duration::from_secs(2);
 
 /// What has been seen so far.
 #[derive(Default)]
-struct Seen {
+struct Examination {
     findings: Vec<Finding>,
     looked: Vec<String>,
 }
@@ -45,10 +45,10 @@ pub(crate) fn run(asked: &Doctor, environment: &Environment) -> u8 {
     if let Err(code) = start_logging(&asked.servers.log, environment) {
         return code;
     }
-    let mut seen = Seen::default();
-    let clients = match surroundings(environment) {
-        Ok(surroundings) => installed(&surroundings),
-        Err(error) => return lost(&error),
+    let mut seen = Examination::default();
+    let clients = match user_folders(environment) {
+        Ok(folders) => installed(&folders),
+        Err(code) => return code,
     };
     for Installed { client, findings, .. } in &clients {
         seen.looked.push(format!("the entry of {}", client.title()));
@@ -72,8 +72,8 @@ pub(crate) fn run(asked: &Doctor, environment: &Environment) -> u8 {
         seen.findings.extend(data_dir(dir));
     }
     let told = match asked.json {
-        true => speak::out(&format!("{}\n", json(&seen.findings, &seen.looked))),
-        false => speak::out(&words(&seen.findings, &seen.looked, environment.paint())),
+        true => console::out(&format!("{}\n", json(&seen.findings, &seen.looked))),
+        false => console::out(&words(&seen.findings, &seen.looked, environment.paint())),
     };
     let broken = seen.findings.iter().any(|finding| finding.grade == Grade::Error);
     if broken { FAILED } else { told }
@@ -86,13 +86,14 @@ fn config(
     path: &Path,
     clients: &[(Client, bool)],
     environment: &Environment,
-    seen: &mut Seen,
+    seen: &mut Examination,
 ) -> std::io::Result<()> {
     // The names as they are, whatever a client would make of them: that is looked at apart.
     let servers = Servers { client: None, ..asked.servers.clone() };
     // Lists as `install` makes clients get them.
     let exposure = Exposure::Auto;
-    let wanted = Wanted { patience: Some(PATIENCE), exposure, ..Wanted::once(&servers) };
+    let wanted =
+        StartOptions { patience: Some(PATIENCE), exposure, ..StartOptions::once(&servers) };
     let about = path.display().to_string();
     let tell = |problem: &Problem| {
         let grade = if problem.is_error() { Grade::Error } else { Grade::Warning };
@@ -139,7 +140,7 @@ fn living(
     asked: &Doctor,
     options: Options,
     clients: &[(Client, bool)],
-    seen: &mut Seen,
+    seen: &mut Examination,
 ) -> std::io::Result<()> {
     let status = StatusLine::new();
     let clients = match (asked.servers.client, clients) {
@@ -214,7 +215,7 @@ fn offered(tools: &[Value], statuses: &[(String, Status)], separator: &str) -> V
 }
 
 /// Whether `serve` could listen.
-fn port(asked: &Doctor, environment: &Environment, seen: &mut Seen) {
+fn port(asked: &Doctor, environment: &Environment, seen: &mut Examination) {
     let listen = asked.listen.clone().unwrap_or_default();
     let finding = match listen.open(environment.filled("PORT"), Guarded::Keys) {
         Ok(listener) => {

@@ -1,4 +1,4 @@
-//! `trunkline import`: what clients have, shown and put into one config.
+//! `trunkline import`: shows the servers of clients and writes them into one config.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -7,49 +7,50 @@ use serde_json::json;
 use trunkline_catalog::config::{self, ConfigSource, Rules};
 
 use crate::cli::Import;
-use crate::commands::install::{lost, surroundings};
+use crate::commands::install::user_folders;
 use crate::environment::Environment;
 use crate::import::{
-    self, Exported, FileOwner, ImportRequest, Projects, Report, Section, Server, Sources, Trouble,
-    trouble_line,
+    self, Exported, FileOwner, ImportProblem, ImportReport, ImportRequest, ImportedServer,
+    Projects, Section, Sources, problem_line,
 };
-use crate::install::{Found, Written};
+use crate::install::{CurrentFile, WriteOutcome};
 use crate::timestamp::file_stamp;
-use crate::{FAILED, OK, USAGE, speak};
+use crate::{FAILED, OK, USAGE, console};
 
 pub(crate) fn run(asked: &Import, environment: &Environment) -> u8 {
-    let surroundings = match surroundings(environment) {
-        Ok(surroundings) => surroundings,
-        Err(error) => return lost(&error),
+    let folders = match user_folders(environment) {
+        Ok(folders) => folders,
+        Err(code) => return code,
     };
     let request = ImportRequest {
         sources: sources(asked),
-        project: asked.project.clone().unwrap_or_else(|| surroundings.current_dir.clone()),
+        project: asked.project.clone().unwrap_or_else(|| folders.current_dir.clone()),
         projects: if asked.all_projects { Projects::All } else { Projects::This },
         taken: Vec::new(),
-        folders: surroundings,
+        folders,
     };
     let report = match import::import(&request) {
         Ok(report) => report,
-        Err(why) => return speak::problem(&format!("error: {why}\n"), USAGE),
+        Err(why) => return console::problem(&format!("error: {why}\n"), USAGE),
     };
-    let servers: Vec<Server> = report.merged.iter().map(|merged| merged.server.clone()).collect();
+    let servers: Vec<ImportedServer> =
+        report.merged.iter().map(|merged| merged.server.clone()).collect();
     let mut made = match asked.to {
         FileOwner::Trunkline => Exported {
             text: import::config_text("", "mcpServers", &servers).unwrap_or_default(),
-            troubles: Vec::new(),
+            problems: Vec::new(),
         },
         other => import::export(other, &servers),
     };
     if asked.to == FileOwner::Trunkline {
-        made.troubles.extend(still_missing(&made.text, environment));
+        made.problems.extend(still_missing(&made.text, environment));
     }
     let shown = shown(asked.to, &servers);
     deliver(asked, &report, &made, &shown, environment)
 }
 
 /// The text as a person may see it: without what may be a secret.
-fn shown(to: FileOwner, servers: &[Server]) -> String {
+fn shown(to: FileOwner, servers: &[ImportedServer]) -> String {
     let text = import::config_text("", "mcpServers", servers).unwrap_or_default();
     let masked = config::masked(&text);
     if to == FileOwner::Trunkline {
@@ -69,13 +70,14 @@ fn sources(asked: &Import) -> Sources {
 }
 
 /// What keeps the new config from starting as it is, such as a variable that is not set here.
-pub(super) fn still_missing(text: &str, environment: &Environment) -> Vec<Trouble> {
+pub(super) fn still_missing(text: &str, environment: &Environment) -> Vec<ImportProblem> {
     let source = ConfigSource { name: "the new config", text: text.as_bytes() };
     let words = |problem: &config::Problem| match &problem.help {
         Some(help) => format!("{}; {help}", problem.message),
         None => problem.message.clone(),
     };
-    let trouble = |problem| Trouble { server: None, words: words(problem), left_out: false };
+    let trouble =
+        |problem| ImportProblem { server: None, message: words(problem), left_out: false };
     match config::load(&source, Rules::Full, &|name| environment.get(name)) {
         Ok(config) => config.warnings.iter().map(trouble).collect(),
         Err(problems) => problems.iter().map(trouble).collect(),
@@ -84,7 +86,7 @@ pub(super) fn still_missing(text: &str, environment: &Environment) -> Vec<Troubl
 
 fn deliver(
     asked: &Import,
-    report: &Report,
+    report: &ImportReport,
     made: &Exported,
     shown: &str,
     environment: &Environment,
@@ -92,7 +94,7 @@ fn deliver(
     let written = match asked.output.as_deref().filter(|_| !asked.dry_run) {
         Some(path) => match write(path, &made.text, asked.force) {
             Ok(backup) => Some((path, backup)),
-            Err(words) => return speak::problem(&format!("error: {words}\n"), FAILED),
+            Err(words) => return console::problem(&format!("error: {words}\n"), FAILED),
         },
         None => None,
     };
@@ -100,24 +102,24 @@ fn deliver(
         let mut told = report.json();
         let path = |path: &Path| path.display().to_string();
         if let Some(members) = told.as_object_mut() {
-            let troubles: Vec<_> = made.troubles.iter().map(Trouble::json).collect();
+            let troubles: Vec<_> = made.problems.iter().map(ImportProblem::json).collect();
             members.insert("problems".to_owned(), troubles.into());
             members.insert("written".to_owned(), json!(written.as_ref().map(|(to, _)| path(to))));
             let backup = written.as_ref().and_then(|(_, backup)| backup.as_deref()).map(path);
             members.insert("backup".to_owned(), json!(backup));
         }
-        return speak::out(&format!("{told}\n"));
+        return console::out(&format!("{told}\n"));
     }
     // Where the config goes to standard output, it has that for itself.
     let aside = asked.output.is_none() && !asked.dry_run;
     let paint = if aside { environment.paint_stderr() } else { environment.paint() };
-    let width = if aside { speak::stderr_width() } else { speak::width() };
+    let width = if aside { console::stderr_width() } else { console::width() };
     let title = match asked.to {
         FileOwner::Trunkline => "the new config",
         other => other.title(),
     };
     let more: Vec<String> =
-        made.troubles.iter().map(|trouble| trouble_line(title, trouble, paint)).collect();
+        made.problems.iter().map(|trouble| problem_line(title, trouble, paint)).collect();
     let mut words = import::table(report, &more, width, paint);
     if let Some((path, backup)) = &written {
         words.push_str(&format!("written: {}\n", path.display()));
@@ -131,17 +133,17 @@ fn deliver(
     match (aside, asked.dry_run) {
         // To a pipe as it is; to a terminal without what may be a secret.
         (true, _) => {
-            speak::problem(&words, OK);
-            speak::out(if speak::stdout_is_terminal() { shown } else { &made.text })
+            console::problem(&words, OK);
+            console::out(if console::stdout_is_terminal() { shown } else { &made.text })
         }
-        (false, true) => speak::out(&format!("{words}\n{shown}")),
-        (false, false) => speak::out(&words),
+        (false, true) => console::out(&format!("{words}\n{shown}")),
+        (false, false) => console::out(&words),
     }
 }
 
 /// Private, and never over something that is there unless that is wanted.
 fn write(path: &Path, text: &str, force: bool) -> Result<Option<std::path::PathBuf>, String> {
-    let found = Found::read(path).map_err(|error| error.to_string())?;
+    let found = CurrentFile::read(path).map_err(|error| error.to_string())?;
     if found.content().is_some() && !force {
         return Err(format!(
             "{} is there already; --force writes over it, with a backup",
@@ -149,8 +151,8 @@ fn write(path: &Path, text: &str, force: bool) -> Result<Option<std::path::PathB
         ));
     }
     match found.write_private(text, &file_stamp(SystemTime::now())) {
-        Ok(Written::Done { backup }) => Ok(backup),
-        Ok(Written::Overtaken) => {
+        Ok(WriteOutcome::Done { backup }) => Ok(backup),
+        Ok(WriteOutcome::Overtaken) => {
             Err(format!("{} was changed just now; try again", path.display()))
         }
         Err(error) => Err(error.to_string()),

@@ -1,9 +1,9 @@
-//! What the command line points at: files and standard input, and the pairs of a call.
+//! Reads the files and the standard input that arguments name.
 
 use std::io::{self, Read as _};
 
-use crate::client::{Pair, Problem, Schema, build, line, parameters};
-use crate::speak;
+use crate::client::{ArgumentProblem, Pair, Schema, build, line, parameters};
+use crate::console;
 
 /// More than a person passes as an argument; a pipe without an end must not fill the memory.
 const LARGEST: u64 = 256 << 20;
@@ -25,9 +25,9 @@ pub(super) fn arguments(
     build(whole, pairs, schema).map_err(|problems| explain(&problems, schema, name))
 }
 
-fn explain(problems: &[Problem], schema: Schema<'_>, name: &str) -> String {
+fn explain(problems: &[ArgumentProblem], schema: Schema<'_>, name: &str) -> String {
     let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    let table = parameters(schema, speak::width());
+    let table = parameters(schema, console::width());
     let takes = if table.is_empty() { " no arguments\n".to_owned() } else { format!("\n{table}") };
     format!("{}\n\n`{}` takes{takes}", said.join("\nerror: "), line(name)).trim_end().to_owned()
 }

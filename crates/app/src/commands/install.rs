@@ -1,7 +1,7 @@
-//! `trunkline install|uninstall|consolidate|restore CLIENT`: Trunkline's place in a client's own config.
+//! `trunkline install|uninstall|consolidate|restore CLIENT`: edits a client's own config file.
 
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
@@ -12,59 +12,59 @@ use crate::commands::runtime::refuse;
 use crate::consolidate::ConsolidateRequest;
 use crate::environment::Environment;
 use crate::install::{self, EntryTarget, Extent, InstallError, InstallRequest, Os, UserFolders};
-use crate::{FAILED, OK, USAGE, settings, speak};
+use crate::{FAILED, OK, USAGE, console, settings};
 
 pub(crate) fn run(asked: &Install, environment: &Environment) -> u8 {
     let config = match settings::config_path(asked.config.as_deref(), environment) {
         Ok(config) => config,
         Err(error) => return refuse(&error, environment),
     };
-    let (executable, surroundings) = match (std::env::current_exe(), surroundings(environment)) {
-        (Ok(executable), Ok(surroundings)) => (executable, surroundings),
-        (Err(error), _) | (_, Err(error)) => return lost(&error),
+    let (executable, folders) = match (own_program(), user_folders(environment)) {
+        (Ok(executable), Ok(folders)) => (executable, folders),
+        (Err(code), _) | (_, Err(code)) => return code,
     };
     let request = InstallRequest {
         target: target(&asked.at, asked.name.clone(), asked.force),
         variables: variables(&config, environment),
         config,
         executable,
-        folders: surroundings,
+        folders,
         now: SystemTime::now(),
     };
     tell(install::run(&request).map(|it| (it.json(), it.to_string())), asked.at.json)
 }
 
 pub(crate) fn uninstall(asked: &Uninstall, environment: &Environment) -> u8 {
-    let surroundings = match surroundings(environment) {
-        Ok(surroundings) => surroundings,
-        Err(error) => return lost(&error),
+    let folders = match user_folders(environment) {
+        Ok(folders) => folders,
+        Err(code) => return code,
     };
     let target = target(&asked.at, asked.name.clone(), asked.force);
-    let done = install::uninstall(&target, &surroundings, SystemTime::now());
+    let done = install::uninstall(&target, &folders, SystemTime::now());
     tell(done.map(|it| (it.json(), it.to_string())), asked.at.json)
 }
 
 pub(crate) fn restore(asked: &Restore, environment: &Environment) -> u8 {
-    let surroundings = match surroundings(environment) {
-        Ok(surroundings) => surroundings,
-        Err(error) => return lost(&error),
+    let folders = match user_folders(environment) {
+        Ok(folders) => folders,
+        Err(code) => return code,
     };
     let target = target(&asked.at, None, false);
     if asked.list {
-        return tell(list(&target, &surroundings, asked.at.json), asked.at.json);
+        return tell(list(&target, &folders, asked.at.json), asked.at.json);
     }
     let extent = if asked.whole { Extent::Whole } else { Extent::AsFits };
     let now = SystemTime::now();
-    let done = install::restore(&target, asked.backup.as_deref(), extent, &surroundings, now);
+    let done = install::restore(&target, asked.backup.as_deref(), extent, &folders, now);
     tell(done.map(|it| (it.json(), it.to_string())), asked.at.json)
 }
 
 pub(crate) fn consolidate(asked: &Consolidate, environment: &Environment) -> u8 {
-    let (executable, surroundings) = match (std::env::current_exe(), surroundings(environment)) {
-        (Ok(executable), Ok(surroundings)) => (executable, surroundings),
-        (Err(error), _) | (_, Err(error)) => return lost(&error),
+    let (executable, folders) = match (own_program(), user_folders(environment)) {
+        (Ok(executable), Ok(folders)) => (executable, folders),
+        (Err(code), _) | (_, Err(code)) => return code,
     };
-    let usual = || surroundings.xdg_config().map(|folder| folder.join("trunkline/mcp.json"));
+    let usual = || folders.xdg_config().map(|folder| folder.join("trunkline/mcp.json"));
     let config = settings::config_path(asked.config.as_deref(), environment).ok().or_else(usual);
     let Some(config) = config else {
         return tell(Err(InstallError::NoHome), asked.at.json);
@@ -76,7 +76,7 @@ pub(crate) fn consolidate(asked: &Consolidate, environment: &Environment) -> u8 
             variables: Vec::new(),
             config,
             executable,
-            folders: surroundings,
+            folders,
             now: SystemTime::now(),
         },
         variables: &variables,
@@ -87,12 +87,12 @@ pub(crate) fn consolidate(asked: &Consolidate, environment: &Environment) -> u8 
 
 fn list(
     target: &EntryTarget,
-    surroundings: &UserFolders,
+    folders: &UserFolders,
     json: bool,
 ) -> Result<(Value, String), InstallError> {
-    let (file, kept) = install::kept(target, surroundings)?;
+    let (file, kept) = install::kept(target, folders)?;
     if kept.is_empty() && !json {
-        speak::problem(&format!("there is no backup beside {}\n", file.display()), OK);
+        console::problem(&format!("there is no backup beside {}\n", file.display()), OK);
     }
     let shown = |backup: &install::Backup| json!({ "path": backup.path.display().to_string(), "stamp": backup.stamp });
     let told: Vec<Value> = kept.iter().map(shown).collect();
@@ -112,30 +112,38 @@ fn target(at: &ClientFile, name: Option<String>, force: bool) -> EntryTarget {
     }
 }
 
-/// Where the clients of this user keep their files.
-pub(super) fn surroundings(environment: &Environment) -> std::io::Result<UserFolders> {
+/// Where the clients of this user keep their files; `Err` is the exit code.
+pub(super) fn user_folders(environment: &Environment) -> Result<UserFolders, u8> {
+    let current_dir = std::env::current_dir().map_err(|error| {
+        let words = format!("error: cannot determine the current directory: {error}\n");
+        console::problem(&words, FAILED)
+    })?;
     let variables = install::path_variables().into_iter();
     let variables = variables.filter_map(|name| Some((name, environment.path(name)?)));
     Ok(UserFolders {
         os: Os::current(),
         home: environment.path("HOME"),
         variables: variables.collect(),
-        current_dir: std::env::current_dir()?,
+        current_dir,
     })
 }
 
-pub(super) fn lost(error: &std::io::Error) -> u8 {
-    speak::problem(&format!("error: cannot determine the current directory: {error}\n"), FAILED)
+/// The program that clients are to start.
+fn own_program() -> Result<PathBuf, u8> {
+    std::env::current_exe().map_err(|error| {
+        let words = format!("error: cannot determine the path of this program: {error}\n");
+        console::problem(&words, FAILED)
+    })
 }
 
 /// As JSON or in words; or why nothing was done.
 pub(super) fn tell(outcome: Result<(Value, String), InstallError>, json: bool) -> u8 {
     match outcome {
-        Ok((told, _)) if json => speak::out(&format!("{told}\n")),
-        Ok((_, words)) => speak::out(&words),
+        Ok((told, _)) if json => console::out(&format!("{told}\n")),
+        Ok((_, words)) => console::out(&words),
         Err(error) => {
             let code = if error.is_usage() { USAGE } else { FAILED };
-            speak::problem(&format!("error: {error}\n"), code)
+            console::problem(&format!("error: {error}\n"), code)
         }
     }
 }
@@ -151,7 +159,7 @@ fn variables_in(text: &[u8], environment: &Environment) -> Vec<String> {
     let asked_for = RefCell::new(Vec::new());
     let listen = |name: &str| {
         let mut names = asked_for.borrow_mut();
-        // one of ours, which nobody sets
+        // The escape for `$` that `import` writes is no variable of the user's.
         if name != "TRUNKLINE_DOLLAR" && !names.iter().any(|known| known == name) {
             names.push(name.to_owned());
         }

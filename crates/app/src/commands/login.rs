@@ -7,22 +7,24 @@ use trunkline_control::api::time;
 use trunkline_control::logins::Logins;
 use trunkline_control::oauth::{self, Loopback};
 
-use crate::cli::{At, LogFlags, Login, Logout, Servers};
+use crate::cli::{LogFlags, Login, LoginTarget, Logout, Servers};
 use crate::client::did_you_mean;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::environment::Environment;
 use crate::rest::{Rest, escaped};
-use crate::settings::{self, SettingsError, TOKEN, Wanted};
-use crate::{FAILED, OK, USAGE, browser, logins, speak};
+use crate::settings::{self, SettingsError, StartOptions, TOKEN};
+use crate::{FAILED, OK, USAGE, browser, console, logins};
 
 pub(crate) fn login(login: &Login, environment: &Environment) -> u8 {
     at(&login.at, environment, async |place| match place {
-        Place::Platform(platform) => {
+        LoginStore::Platform(platform) => {
             let begun = platform.ask("POST").await?;
             // What happens when the browser has come back, the platform knows.
-            Door { login, environment }.show(&begun).map(|()| Said::default())
+            LoginPrompt { login, environment }.show(&begun).map(|()| LoginOutput::default())
         }
-        Place::Here(logins, url) => with_browser(&Door { login, environment }, &logins, &url).await,
+        LoginStore::Here(logins, url) => {
+            with_browser(&LoginPrompt { login, environment }, &logins, &url).await
+        }
     })
 }
 
@@ -31,12 +33,12 @@ pub(crate) fn logout(logout: &Logout, environment: &Environment) -> u8 {
     at(&logout.at, environment, async |place| {
         let told = match place {
             // Whether there was something, and who was told, is in its audit log.
-            Place::Platform(platform) => platform.ask("DELETE").await.map(|_| None)?,
-            Place::Here(logins, url) => {
+            LoginStore::Platform(platform) => platform.ask("DELETE").await.map(|_| None)?,
+            LoginStore::Here(logins, url) => {
                 let kept = logins.oauth().kept(&url).await.map_err(|error| error.to_string())?;
                 if kept.is_none() {
                     let words = format!("nobody was logged in at {server}\n");
-                    return Ok(Said {
+                    return Ok(LoginOutput {
                         words,
                         json: json!({ "server": server, "logged_out": false }),
                     });
@@ -46,7 +48,7 @@ pub(crate) fn logout(logout: &Logout, environment: &Environment) -> u8 {
         };
         let untold = " (the authorization server was not told)";
         let words = if told == Some(false) { untold } else { "" };
-        Ok(Said {
+        Ok(LoginOutput {
             words: format!("logged out from {server}{words}\n"),
             json: json!({ "server": server, "logged_out": true, "issuer_told": told }),
         })
@@ -55,55 +57,62 @@ pub(crate) fn logout(logout: &Logout, environment: &Environment) -> u8 {
 
 /// What came of it, for people and for programs; null: nothing is to be said.
 #[derive(Default)]
-struct Said {
+struct LoginOutput {
     words: String,
     json: Value,
 }
 
 /// Who keeps the login.
-enum Place {
-    Platform(Platform),
+enum LoginStore {
+    Platform(RemotePlatform),
     /// The logins of this user, and the server's address.
     Here(Logins, String),
 }
 
 fn at(
-    at: &At,
+    at: &LoginTarget,
     environment: &Environment,
-    act: impl AsyncFnOnce(Place) -> Result<Said, String>,
+    act: impl AsyncFnOnce(LoginStore) -> Result<LoginOutput, String>,
 ) -> u8 {
     if let Err(code) = start_logging(&LogFlags::default(), environment) {
         return code;
     }
     let place = match place(at, environment) {
         Ok(Ok(place)) => place,
-        Ok(Err(what)) => return speak::problem(&format!("error: {what}\n"), USAGE),
+        Ok(Err(what)) => return console::problem(&format!("error: {what}\n"), USAGE),
         Err(error) => return refuse(&error, environment),
     };
     match block_on(act(place)) {
         Ok(Ok(said)) if at.json && said.json.is_null() => OK,
-        Ok(Ok(said)) if at.json => speak::out(&format!("{}\n", said.json)),
-        Ok(Ok(said)) => speak::out(&said.words),
-        Ok(Err(why)) => speak::problem(&format!("error: {why}\n"), FAILED),
+        Ok(Ok(said)) if at.json => console::out(&format!("{}\n", said.json)),
+        Ok(Ok(said)) => console::out(&said.words),
+        Ok(Err(why)) => console::problem(&format!("error: {why}\n"), FAILED),
         Err(error) => broke(&error),
     }
 }
 
-fn place(at: &At, environment: &Environment) -> Result<Result<Place, String>, SettingsError> {
+fn place(
+    at: &LoginTarget,
+    environment: &Environment,
+) -> Result<Result<LoginStore, String>, SettingsError> {
     if let Some(base) = &at.url {
         let token = at.token.as_ref().map(|token| token.reveal().to_owned());
         let token = token.or_else(|| environment.filled(TOKEN));
         let (rest, server) = (Rest::new(base.clone(), token), at.server.clone());
-        return Ok(Ok(Place::Platform(Platform { rest, server })));
+        return Ok(Ok(LoginStore::Platform(RemotePlatform { rest, server })));
     }
     let servers = Servers { config: at.config.clone(), ..Servers::default() };
-    let wanted = Wanted::once(&servers);
+    let wanted = StartOptions::once(&servers);
     let path = settings::config_path(at.config.as_deref(), environment)?;
     let config = settings::load(&path, &wanted, environment)?;
     Ok(here(&at.server, &config.servers, environment))
 }
 
-fn here(name: &str, servers: &[ServerSpec], environment: &Environment) -> Result<Place, String> {
+fn here(
+    name: &str,
+    servers: &[ServerSpec],
+    environment: &Environment,
+) -> Result<LoginStore, String> {
     let spec = servers.iter().find(|spec| spec.key == name);
     let spec = spec.ok_or_else(|| {
         let near = did_you_mean(name, servers.iter().map(|spec| spec.key.as_str()));
@@ -113,7 +122,7 @@ fn here(name: &str, servers: &[ServerSpec], environment: &Environment) -> Result
         (Some(url), _) => {
             let logins = logins::of(servers, environment);
             let logins = logins.ok_or("there is no place to keep it: HOME is not set")?;
-            Ok(Place::Here(logins, url.clone()))
+            Ok(LoginStore::Here(logins, url.clone()))
         }
         (None, Transport::Stdio { .. }) => Err(format!("`{name}` is a command, not a `url`")),
         (None, Transport::Remote { .. }) => {
@@ -122,7 +131,11 @@ fn here(name: &str, servers: &[ServerSpec], environment: &Environment) -> Result
     }
 }
 
-async fn with_browser(door: &Door<'_>, logins: &Logins, url: &str) -> Result<Said, String> {
+async fn with_browser(
+    door: &LoginPrompt<'_>,
+    logins: &Logins,
+    url: &str,
+) -> Result<LoginOutput, String> {
     let loopback = Loopback::bind().await.map_err(|error| error.to_string())?;
     let redirect_uri = loopback.redirect_uri();
     let (client, scope, challenge) = (None, None, None);
@@ -140,7 +153,7 @@ async fn with_browser(door: &Door<'_>, logins: &Logins, url: &str) -> Result<Sai
     let callback = callback.map_err(|error| error.to_string())?;
     let granted = logins.finish(&callback).await.map_err(|error| error.to_string())?;
     let server = &door.login.at.server;
-    Ok(Said {
+    Ok(LoginOutput {
         words: format!("logged in at {server}; granted by {}\n", granted.issuer),
         json: json!({
             "server": server,
@@ -152,15 +165,14 @@ async fn with_browser(door: &Door<'_>, logins: &Logins, url: &str) -> Result<Sai
     })
 }
 
-/// Where a person is sent through.
-struct Door<'d> {
+/// Sends the user to the authorization page.
+struct LoginPrompt<'d> {
     login: &'d Login,
     environment: &'d Environment,
 }
 
-impl Door<'_> {
-    /// Says where to go; only if it is wanted, a browser is started, for whoever reads it may be
-    /// somewhere else than this.
+impl LoginPrompt<'_> {
+    /// Says where to go. A browser is started only with `--open`: the user may sit at another machine.
     fn show(&self, begun: &Value) -> Result<(), String> {
         let text = |name: &str| begun.get(name).and_then(Value::as_str);
         let url = text("authorization_url").unwrap_or_default();
@@ -173,11 +185,11 @@ impl Door<'_> {
             let mut told = begun.as_object().cloned().unwrap_or_default();
             told.insert("server".to_owned(), self.login.at.server.as_str().into());
             let told = Value::Object(told);
-            speak::out(&format!("{told}\n"));
+            console::out(&format!("{told}\n"));
         }
         let opened = self.login.open.then(|| browser::open(url, self.environment));
         if let Some(Err(why)) = &opened {
-            speak::problem(&format!("warning: no browser was opened: {why}\n"), OK);
+            console::problem(&format!("warning: no browser was opened: {why}\n"), OK);
         }
         let words = match opened {
             Some(Ok(())) => {
@@ -186,27 +198,27 @@ impl Door<'_> {
             _ => "Open this address in a browser",
         };
         if !self.login.at.json {
-            speak::problem(&format!("{words}:\n\n    {url}\n\n"), OK);
+            console::problem(&format!("{words}:\n\n    {url}\n\n"), OK);
         }
         Ok(())
     }
 }
 
-/// Another authorization server than before may be somebody else's.
+/// Another authorization server than before may belong to an attacker.
 fn warn_of(before: Option<&str>, now: &str) {
     if let Some(before) = before {
         let words = format!("warning: {before} granted access before; now it is {now}\n");
-        speak::problem(&words, OK);
+        console::problem(&words, OK);
     }
 }
 
 /// A `serve` with a platform.
-struct Platform {
+struct RemotePlatform {
     rest: Rest,
     server: String,
 }
 
-impl Platform {
+impl RemotePlatform {
     async fn ask(&self, method: &'static str) -> Result<Value, String> {
         let path = format!("/api/v1/aggregator/servers/{}/login", escaped(&self.server));
         self.rest.ask(method, &path, None).await.map_err(|unanswered| unanswered.to_string())

@@ -1,17 +1,17 @@
-//! `trunkline logs`: what was done and what happens, from the audit log and the states of servers.
+//! `trunkline logs`: prints records of the audit log and changes of server states.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::cli::Logs;
-use crate::commands::reached::{Trouble, find, run as reach, servers};
+use crate::commands::running_serve::{ServeError, find, run as reach, servers};
 use crate::environment::Environment;
-use crate::overview::{ServerLine, change, record_line};
 use crate::rest::{Rest, escaped};
+use crate::serve_view::{ServerLine, change, record_line};
 use crate::terminal::Paint;
 use crate::timestamp::rfc3339;
-use crate::{OK, speak};
+use crate::{OK, console};
 
 /// How often is looked for something new.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -44,7 +44,7 @@ pub(crate) fn run(asked: &Logs, environment: &Environment) -> u8 {
 }
 
 /// The newest records, the oldest of them first; and the number of the newest, also if none is wanted.
-async fn past(rest: &Rest, asked: &Logs) -> Result<(Vec<Value>, u64), Trouble> {
+async fn past(rest: &Rest, asked: &Logs) -> Result<(Vec<Value>, u64), ServeError> {
     let wanted = usize::from(asked.lines);
     let (mut records, mut next) = page(rest, asked, asked.lines.clamp(1, PAGE), None).await?;
     while let Some(cursor) = next.filter(|_| records.len() < wanted) {
@@ -59,7 +59,7 @@ async fn past(rest: &Rest, asked: &Logs) -> Result<(Vec<Value>, u64), Trouble> {
 }
 
 /// Everything behind the record of this number, the oldest first.
-async fn since(rest: &Rest, asked: &Logs, last: u64) -> Result<Vec<Value>, Trouble> {
+async fn since(rest: &Rest, asked: &Logs, last: u64) -> Result<Vec<Value>, ServeError> {
     let mut found = Vec::new();
     let mut cursor = None;
     loop {
@@ -80,7 +80,7 @@ async fn page(
     asked: &Logs,
     limit: u16,
     cursor: Option<&str>,
-) -> Result<(Vec<Value>, Option<String>), Trouble> {
+) -> Result<(Vec<Value>, Option<String>), ServeError> {
     let mut path = format!("/api/v1/audit?limit={limit}");
     let filters = [
         ("server", asked.server.as_deref()),
@@ -104,11 +104,11 @@ fn seq(record: &Value) -> u64 {
 }
 
 /// Prints what is newer than `last`; the newest of all.
-fn print(asked: &Logs, records: &[Value], last: u64, paint: Paint) -> Result<u64, Trouble> {
+fn print(asked: &Logs, records: &[Value], last: u64, paint: Paint) -> Result<u64, ServeError> {
     let new: Vec<&Value> = records.iter().filter(|record| seq(record) > last).collect();
     let text: String = match asked.at.json {
         true => new.iter().map(|record| format!("{record}\n")).collect(),
-        false => new.iter().map(|record| record_line(record, speak::width(), paint)).collect(),
+        false => new.iter().map(|record| record_line(record, console::width(), paint)).collect(),
     };
     said(&text)?;
     Ok(new.iter().map(|record| seq(record)).max().unwrap_or_default().max(last))
@@ -119,7 +119,7 @@ fn tell_changes(
     before: &[ServerLine],
     now: &[ServerLine],
     paint: Paint,
-) -> Result<(), Trouble> {
+) -> Result<(), ServeError> {
     let at = rfc3339(std::time::SystemTime::now());
     let wanted = |name: &String| asked.server.as_ref().is_none_or(|wanted| wanted == name);
     let changes = change(before, now).into_iter().filter(|(name, _)| wanted(name));
@@ -130,10 +130,10 @@ fn tell_changes(
     said(&changes.map(line).collect::<String>())
 }
 
-/// Whoever reads has gone: there is no use in going on.
-fn said(text: &str) -> Result<(), Trouble> {
-    match text.is_empty() || speak::reaches(text) {
+/// The reader of standard output has gone, so the command ends.
+fn said(text: &str) -> Result<(), ServeError> {
+    match text.is_empty() || console::reaches(text) {
         true => Ok(()),
-        false => Err(Trouble::Gone),
+        false => Err(ServeError::Gone),
     }
 }

@@ -1,15 +1,15 @@
-//! `trunkline audit verify` and `trunkline key rotate`: what is done to a platform's store.
+//! `trunkline audit verify` and `trunkline key rotate`: maintenance of a platform's store.
 
 use serde_json::json;
 use trunkline_control::secrets::KeySource;
 use trunkline_control::services::{change_key, verify_audit};
 use trunkline_store::AuditVerdict;
 
-use crate::cli::{Audit, AuditCommand, Key, KeyCommand, Maintained};
-use crate::commands::platform::Kept;
+use crate::cli::{Audit, AuditCommand, KeyArgs, KeyCommand, MaintenanceArgs};
+use crate::commands::platform::PlatformPaths;
 use crate::commands::runtime::{block_on, broke};
 use crate::environment::Environment;
-use crate::{FAILED, OK, USAGE, speak};
+use crate::{FAILED, OK, USAGE, console};
 
 pub(crate) fn audit(audit: &Audit, environment: &Environment) -> u8 {
     let AuditCommand::Verify(wanted) = &audit.command;
@@ -31,7 +31,7 @@ pub(crate) fn audit(audit: &Audit, environment: &Environment) -> u8 {
     })
 }
 
-pub(crate) fn key(key: &Key, environment: &Environment) -> u8 {
+pub(crate) fn key(key: &KeyArgs, environment: &Environment) -> u8 {
     let KeyCommand::Rotate(wanted) = &key.command;
     with(wanted, environment, async |kept| {
         let KeySource::File(path) = &kept.key else {
@@ -47,26 +47,26 @@ pub(crate) fn key(key: &Key, environment: &Environment) -> u8 {
 }
 
 /// The exit code, the words, and the same for programs.
-pub(super) type Outcome = Result<(u8, String, serde_json::Value), String>;
+pub(super) type MaintenanceResult = Result<(u8, String, serde_json::Value), String>;
 
 pub(super) fn with(
-    wanted: &Maintained,
+    wanted: &MaintenanceArgs,
     environment: &Environment,
-    act: impl AsyncFnOnce(Kept) -> Outcome,
+    act: impl AsyncFnOnce(PlatformPaths) -> MaintenanceResult,
 ) -> u8 {
-    let kept = match Kept::at(&wanted.place, environment) {
+    let kept = match PlatformPaths::at(&wanted.place, environment) {
         Ok(kept) => kept,
-        Err(what) => return speak::problem(&format!("error: {what}\n"), USAGE),
+        Err(what) => return console::problem(&format!("error: {what}\n"), USAGE),
     };
     match block_on(act(kept)) {
         Ok(Ok((code, words, told))) => {
             let said = if wanted.json { format!("{told}\n") } else { words };
-            match speak::out(&said) {
+            match console::out(&said) {
                 OK => code,
                 failed => failed,
             }
         }
-        Ok(Err(why)) => speak::problem(&format!("error: {why}\n"), FAILED),
+        Ok(Err(why)) => console::problem(&format!("error: {why}\n"), FAILED),
         Err(error) => broke(&error),
     }
 }

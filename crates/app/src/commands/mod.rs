@@ -1,4 +1,4 @@
-//! What the program does when it is asked.
+//! One module per command, and what several of them share.
 
 pub(crate) mod call;
 pub(crate) mod check;
@@ -9,13 +9,14 @@ pub(crate) mod install;
 pub(crate) mod login;
 pub(crate) mod logs;
 pub(crate) mod maintain;
-mod news;
+mod notifications;
+mod one_shot;
 mod output;
 mod platform;
 pub(crate) mod prompts;
-mod reached;
 mod reload;
 pub(crate) mod resources;
+mod running_serve;
 mod runtime;
 pub(crate) mod search;
 pub(crate) mod secret;
@@ -28,4 +29,3 @@ pub(crate) mod stdio;
 pub(crate) mod tools;
 pub(crate) mod top;
 mod traces;
-mod visit;

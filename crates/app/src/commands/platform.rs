@@ -1,4 +1,4 @@
-//! The platform of `serve`: from flags and environment to a control plane beside the gateway.
+//! Starts the platform of `serve` from flags and environment, and attaches it to the gateway.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,21 +22,21 @@ use trunkline_http::Url;
 use trunkline_http::reach::Policy;
 use trunkline_store::StoreUrl;
 
-use crate::attached::Attached;
-use crate::cli::{IssuerFlags, ModelFlags, Place, PlatformFlags, Token};
+use crate::cli::{IssuerFlags, ModelFlags, PlatformFlags, StoreArgs, Token};
 use crate::environment::Environment;
 use crate::settings::{ADMIN_TOKEN, EMBED_KEY, KEY, LLM_KEY, STORE};
-use crate::{OK, speak};
+use crate::web_services::WebServices;
+use crate::{OK, console};
 
-/// A control plane that waits for its data plane.
+/// A control plane whose gateway does not run yet.
 #[derive(Debug)]
-pub(super) struct Beside {
+pub(super) struct PendingPlatform {
     plane: ControlPlane,
     sink: EventSink,
     events: mpsc::Receiver<Event>,
 }
 
-/// Events that may wait to be written down.
+/// Events that may wait for the audit log: seconds of a busy gateway. Beyond that they are counted as lost.
 const EVENTS: usize = 65_536;
 
 /// What the operator has decided, or what is wrong with it.
@@ -46,7 +46,7 @@ pub(super) fn settings(
     address: SocketAddr,
     environment: &Environment,
 ) -> Result<Settings, String> {
-    let Kept { data_dir, store, key } = Kept::at(&flags.place, environment)?;
+    let PlatformPaths { data_dir, store, key } = PlatformPaths::at(&flags.place, environment)?;
     let allowed = AllowedVariables::read(flags.allow_env.iter().map(String::as_str));
     let stdio = match (flags.allow_stdio_registration, flags.allow_stdio_command.as_slice()) {
         (true, []) => StdioRegistration::Allowed,
@@ -54,7 +54,7 @@ pub(super) fn settings(
         (_, commands) => StdioRegistration::Only(commands.to_vec()),
     };
     let issuer = trusted(&flags.issuer, address)?;
-    // Where an issuer is named, clients have to hear that they need a token of it.
+    // With an issuer, clients without a token must get 401, which tells them where to get one (RFC 9728).
     let is_open = token.is_none() && issuer.is_none() && address.ip().is_loopback();
     let variables = environment.all();
     Ok(Settings {
@@ -126,14 +126,14 @@ fn trusted(flags: &IssuerFlags, address: SocketAddr) -> Result<Option<Trusted>, 
         None if address.ip().is_loopback() => {
             Url::parse(&format!("http://{address}")).map_err(|bad| bad.to_string())?
         }
-        // It may have many addresses, and clients another name for it.
+        // The audience of tokens (RFC 8707) is this URL, and a wildcard address has many.
         None => return Err("--issuer needs --public-url: how clients reach this".to_owned()),
     };
     let trusted = Trusted::new(issuer, flags.jwks_url.clone(), flags.audience.clone(), &public);
     trusted.map(Some).map_err(|bad| bad.to_string())
 }
 
-/// What finishes a change of the key. The address of a store may hold a password.
+/// The command that finishes a rotation of the key. It shows `URL` for the store, which may hold a password.
 fn rotate_command(settings: &Settings) -> String {
     let place = format!("--data-dir {}", settings.storage.data_dir.display());
     let store = match settings.storage.store.is_in(&settings.storage.data_dir) {
@@ -149,15 +149,15 @@ fn rotate_command(settings: &Settings) -> String {
     format!("trunkline key rotate {place}{store}{file}")
 }
 
-/// Where a platform keeps what.
-pub(super) struct Kept {
+/// Where a platform keeps its data, its store and its key.
+pub(super) struct PlatformPaths {
     pub(super) data_dir: PathBuf,
     pub(super) store: StoreUrl,
     pub(super) key: KeySource,
 }
 
-impl Kept {
-    pub(super) fn at(place: &Place, environment: &Environment) -> Result<Self, String> {
+impl PlatformPaths {
+    pub(super) fn at(place: &StoreArgs, environment: &Environment) -> Result<Self, String> {
         let data_dir = match (&place.data_dir, environment.path("XDG_STATE_HOME")) {
             (Some(given), _) => given.clone(),
             (None, Some(state)) => state.join("trunkline"),
@@ -172,10 +172,9 @@ impl Kept {
     }
 }
 
-/// The store, if one is named: everybody on the machine sees the command line, so that a password has
-/// another place.
+/// The store, if one is named. `TRUNKLINE_STORE` keeps a password out of the process list.
 pub(super) fn named_store(
-    place: &Place,
+    place: &StoreArgs,
     environment: &Environment,
 ) -> Result<Option<StoreUrl>, String> {
     let set = environment.filled(STORE).filter(|_| place.store.is_none());
@@ -187,7 +186,7 @@ fn home(environment: &Environment) -> Result<PathBuf, String> {
     environment.path("HOME").ok_or_else(|| "say where with --data-dir: HOME is not set".to_owned())
 }
 
-impl Beside {
+impl PendingPlatform {
     pub(super) async fn boot(settings: Settings, options: &mut Options) -> Result<Self, String> {
         let reach = settings.registration.reach.clone();
         let rotate = rotate_command(&settings);
@@ -200,7 +199,7 @@ impl Beside {
                 "The admin token, shown this once (it is kept in {file}):\n\n    {}\n\n",
                 token.expose()
             );
-            speak::problem(&words, OK);
+            console::problem(&words, OK);
         }
         if is_locked {
             tracing::error!(
@@ -218,7 +217,7 @@ impl Beside {
         options.events = Some(sink.clone());
         options.reach = reach;
         options.logins = Some(Arc::new(plane.logins().logins().clone()));
-        // As the platform is going to want them: else they would be started twice.
+        // In the form in which the platform applies them: else it would see a difference and start every server a second time.
         options.servers = with_logins(std::mem::take(&mut options.servers));
         plane.set_file(options.servers.clone(), options.custom.clone());
         Ok(Self { plane, sink, events })
@@ -228,20 +227,20 @@ impl Beside {
     pub(super) fn attach(&self, front: &mut HttpOptions) {
         front.connected_clients = self.plane.clients().connected();
         front.gate = Some(Arc::new(self.plane.gate()));
-        front.attachment = Some(Arc::new(Attached {
+        front.attachment = Some(Arc::new(WebServices {
             api: Api::new(self.plane.clone()),
             dashboard: Dashboard::new(self.plane.clone()),
         }));
-        // The gate knows it.
+        // The platform's gate checks the static token among its keys.
         front.token = None;
     }
 
-    /// There is to be no data plane.
+    /// Closes the platform when no gateway will start.
     pub(super) async fn close(self) {
         self.plane.close().await;
     }
 
-    /// The data plane runs.
+    /// Connects the platform to the running gateway.
     pub(super) fn attend(self, fleet: Fleet) -> ControlPlane {
         self.plane.attach(fleet, self.events, self.sink);
         self.plane

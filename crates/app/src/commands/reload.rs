@@ -1,4 +1,4 @@
-//! Hot reload: an edited config comes into force; a broken one changes nothing and says why.
+//! Hot reload: applies an edited config; a broken one changes nothing and is reported.
 
 use std::convert::Infallible;
 use std::io;
@@ -10,26 +10,26 @@ use trunkline_gateway::Applied;
 
 use crate::commands::runtime::read_config;
 use crate::environment::Environment;
-use crate::settings::{self, SettingsError, Wanted};
+use crate::settings::{self, SettingsError, StartOptions};
 use crate::watch::{Pace, Watch};
 
 /// What is needed to load the config again.
 #[derive(Debug)]
 pub(super) struct Reload<'r> {
-    wanted: &'r Wanted<'r>,
+    wanted: &'r StartOptions<'r>,
     environment: &'r Environment,
     /// `None`: never reload.
     watched: Option<(PathBuf, Watch)>,
     /// SIGHUP reads the config again, whether or not the file has changed.
     hangup: Option<Signal>,
-    told: Told,
+    told: ReportedWarnings,
 }
 
 /// The warnings about the config that were told last: an edit elsewhere does not repeat them.
 #[derive(Debug, Default)]
-struct Told(Vec<String>);
+struct ReportedWarnings(Vec<String>);
 
-impl Told {
+impl ReportedWarnings {
     /// One line for each warning that is new.
     fn news(&mut self, warnings: &Problems) -> Vec<String> {
         let lines = warnings.to_string();
@@ -46,13 +46,13 @@ impl Told {
 impl<'r> Reload<'r> {
     /// To be called before the config is read for the first time. The simple aggregator reads it
     /// once.
-    pub(super) fn prepare(wanted: &'r Wanted<'r>, environment: &'r Environment) -> Self {
+    pub(super) fn prepare(wanted: &'r StartOptions<'r>, environment: &'r Environment) -> Self {
         let path = settings::config_path(wanted.servers.config.as_deref(), environment).ok();
         let watched = path.filter(|_| !wanted.simple).map(|path| {
             let watch = Watch::new(&path, Pace::default());
             (path, watch)
         });
-        Self { wanted, environment, watched, hangup: None, told: Told::default() }
+        Self { wanted, environment, watched, hangup: None, told: ReportedWarnings::default() }
     }
 
     /// The config as it is read first. What is odd about it is told.
@@ -113,14 +113,14 @@ impl<'r> Reload<'r> {
     }
 }
 
-/// Waits until somebody asks for the config to be read again.
+/// Waits for SIGHUP, which asks for the config to be read again.
 async fn asked(hangup: &mut Option<Signal>) {
     let signalled = match hangup {
         Some(hangup) => hangup.recv().await.is_some(),
         None => false,
     };
     if !signalled {
-        std::future::pending::<()>().await; // nobody can ask
+        std::future::pending::<()>().await; // without a signal handler there is nothing to wait for
     }
 }
 
@@ -189,7 +189,7 @@ mod tests {
         };
         let one = warnings(r#"{"mcpServers": {"a": {"command": "x", "arg": []}}}"#);
         assert_eq!(one.len(), 1);
-        let mut told = Told::default();
+        let mut told = ReportedWarnings::default();
         let said = told.news(&one);
         assert!(said.len() == 1 && said[0].starts_with("mcp.json:1:"), "{said:?}");
         assert!(told.news(&one).is_empty());

@@ -4,25 +4,26 @@ use trunkline_wire::{encode, member};
 
 use crate::cli::Resources;
 use crate::client;
+use crate::commands::one_shot::{self, CommandError, OneShot, OneShotOptions};
 use crate::commands::output;
-use crate::commands::visit::{self, Manner, Trouble, Visit};
 use crate::environment::Environment;
-use crate::{OK, speak};
+use crate::{OK, console};
 
 pub(crate) fn run(asked: &Resources, environment: &Environment) -> u8 {
     // An address says nothing about the server it belongs to.
-    let manner = Manner { target: &asked.target, wanted: None, person: speak::person_is_there() };
-    visit::run(&manner, environment, async |visit| match &asked.uri {
+    let manner =
+        OneShotOptions { target: &asked.target, wanted: None, person: console::person_is_there() };
+    one_shot::run(&manner, environment, async |visit| match &asked.uri {
         None => list(asked, visit).await,
         Some(uri) => read(asked, uri, visit).await,
     })
 }
 
-async fn list(asked: &Resources, visit: &Visit<'_>) -> Result<u8, Trouble> {
+async fn list(asked: &Resources, visit: &OneShot<'_>) -> Result<u8, CommandError> {
     let resources = visit.ask("resources/list", b"{}").await?;
     let templates = visit.ask("resources/templates/list", b"{}").await?;
     if !asked.target.json {
-        return Ok(speak::out(&client::resource_list(&resources, &templates, speak::width())));
+        return Ok(console::out(&client::resource_list(&resources, &templates, console::width())));
     }
     // Two results in one object, each list as it came.
     let list = |result, key| member(result, key).unwrap_or(b"[]");
@@ -34,19 +35,19 @@ async fn list(asked: &Resources, visit: &Visit<'_>) -> Result<u8, Trouble> {
         b"}",
     ]
     .concat();
-    Ok(speak::out_line(&both))
+    Ok(console::out_line(&both))
 }
 
-async fn read(asked: &Resources, uri: &str, visit: &Visit<'_>) -> Result<u8, Trouble> {
+async fn read(asked: &Resources, uri: &str, visit: &OneShot<'_>) -> Result<u8, CommandError> {
     let params = [b"{\"uri\":", &encode(uri)[..], b"}"].concat();
     let result = match visit.ask("resources/read", &params).await {
-        Err(Trouble::Refused(error)) => {
-            return Err(not_read(uri, visit, Trouble::Refused(error)).await);
+        Err(CommandError::Refused(error)) => {
+            return Err(not_read(uri, visit, CommandError::Refused(error)).await);
         }
         other => other?,
     };
     if asked.target.json {
-        return Ok(speak::out_line(&result));
+        return Ok(console::out_line(&result));
     }
     let parts = client::resource_parts(&result);
     match &asked.output {
@@ -59,7 +60,7 @@ async fn read(asked: &Resources, uri: &str, visit: &Visit<'_>) -> Result<u8, Tro
 }
 
 /// A resource that cannot be read is perhaps misspelt: then the list knows better.
-async fn not_read(uri: &str, visit: &Visit<'_>, trouble: Trouble) -> Trouble {
+async fn not_read(uri: &str, visit: &OneShot<'_>, trouble: CommandError) -> CommandError {
     let Ok(list) = visit.ask("resources/list", b"{}").await else {
         return trouble;
     };

@@ -1,4 +1,4 @@
-//! The async runtime, and the words for what keeps a command from starting.
+//! The async runtime, and the messages when a command cannot start.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,8 +7,8 @@ use trunkline_catalog::config::{Config, Style};
 
 use crate::cli::LogFlags;
 use crate::environment::Environment;
-use crate::settings::{self, SettingsError, Wanted};
-use crate::{FAILED, OK, USAGE, logging, speak};
+use crate::settings::{self, SettingsError, StartOptions};
+use crate::{FAILED, OK, USAGE, console, logging};
 
 /// Runs a future to its end on this one thread: for one client, a second thread would only add
 /// the cost of waking it.
@@ -20,12 +20,12 @@ pub(super) fn block_on<T>(future: impl Future<Output = T>) -> io::Result<T> {
 /// Starts the log; `Err` is the exit code.
 pub(super) fn start_logging(flags: &LogFlags, environment: &Environment) -> Result<(), u8> {
     logging::start(flags, environment)
-        .map_err(|error| speak::problem(&format!("error: {error}\n"), USAGE))
+        .map_err(|error| console::problem(&format!("error: {error}\n"), USAGE))
 }
 
 /// The config a command works with, and where it is. What is odd about it is told.
 pub(super) fn read_config(
-    wanted: &Wanted<'_>,
+    wanted: &StartOptions<'_>,
     environment: &Environment,
 ) -> Result<(PathBuf, Config), SettingsError> {
     let path = settings::config_path(wanted.servers.config.as_deref(), environment)?;
@@ -34,7 +34,7 @@ pub(super) fn read_config(
         tracing::debug!("{note}");
     }
     if !config.warnings.is_empty() {
-        speak::problem(&config.warnings.render(Style::Plain), OK);
+        console::problem(&config.warnings.render(Style::Plain), OK);
     }
     Ok((path, config))
 }
@@ -45,11 +45,11 @@ pub(super) fn refuse(error: &SettingsError, environment: &Environment) -> u8 {
     match error {
         SettingsError::Invalid(problems) => {
             logging::told(&format!("{error}; nothing was started\n{problems}"));
-            speak::problem(&problems.render(style), USAGE)
+            console::problem(&problems.render(style), USAGE)
         }
         other => {
             logging::told(&other.to_string());
-            speak::problem(&format!("error: {other}\n"), USAGE)
+            console::problem(&format!("error: {other}\n"), USAGE)
         }
     }
 }
@@ -57,5 +57,5 @@ pub(super) fn refuse(error: &SettingsError, environment: &Environment) -> u8 {
 /// Tells what kept the operating system from letting us work.
 pub(super) fn broke(error: &io::Error) -> u8 {
     logging::told(&error.to_string());
-    speak::problem(&format!("error: {error}\n"), FAILED)
+    console::problem(&format!("error: {error}\n"), FAILED)
 }

@@ -1,4 +1,4 @@
-//! `trunkline secret …`: the secrets of a platform's store, put there, listed without values, removed.
+//! `trunkline secret …`: sets, lists and removes the named secrets of a platform's store.
 
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::Path;
@@ -10,10 +10,10 @@ use trunkline_control::secrets::{NamedSecret, SecretUser};
 use trunkline_control::services::{RemovalRule, SecretWrite, StoreSecrets};
 use zeroize::Zeroizing;
 
-use super::maintain::{Outcome, with};
+use super::maintain::{MaintenanceResult, with};
 use crate::cli::{RemoveSecret, Secret, SecretCommand, SetSecret};
 use crate::environment::Environment;
-use crate::{OK, USAGE, speak};
+use crate::{OK, USAGE, console};
 
 /// In bytes: more than any secret may have, and little enough to be read whole.
 const LARGEST: u64 = 1 << 20;
@@ -24,7 +24,7 @@ pub(crate) fn run(secret: &Secret, environment: &Environment) -> u8 {
             Ok(value) => with(&set.at, environment, async |kept| {
                 opened(&kept.store, &kept.key, async |it| put(it, &set.name, &value).await).await
             }),
-            Err(why) => speak::problem(&format!("error: {why}\n"), USAGE),
+            Err(why) => console::problem(&format!("error: {why}\n"), USAGE),
         },
         SecretCommand::List(at) => with(at, environment, async |kept| {
             opened(&kept.store, &kept.key, async |it| list(it, at.json).await).await
@@ -38,15 +38,15 @@ pub(crate) fn run(secret: &Secret, environment: &Environment) -> u8 {
 async fn opened(
     store: &trunkline_store::StoreUrl,
     key: &trunkline_control::secrets::KeySource,
-    act: impl AsyncFnOnce(&StoreSecrets) -> Outcome,
-) -> Outcome {
+    act: impl AsyncFnOnce(&StoreSecrets) -> MaintenanceResult,
+) -> MaintenanceResult {
     let secrets = StoreSecrets::open(store, key).await.map_err(|error| error.to_string())?;
     let outcome = act(&secrets).await;
     secrets.close().await;
     outcome
 }
 
-async fn put(secrets: &StoreSecrets, name: &str, value: &str) -> Outcome {
+async fn put(secrets: &StoreSecrets, name: &str, value: &str) -> MaintenanceResult {
     let written = secrets.put(name, value).await.map_err(|error| error.to_string())?;
     let (words, is_new) = match written {
         SecretWrite::New => {
@@ -57,10 +57,10 @@ async fn put(secrets: &StoreSecrets, name: &str, value: &str) -> Outcome {
     Ok((OK, words, json!({"name": name, "new": is_new})))
 }
 
-async fn list(secrets: &StoreSecrets, json: bool) -> Outcome {
+async fn list(secrets: &StoreSecrets, json: bool) -> MaintenanceResult {
     let all = secrets.list().await.map_err(|error| error.to_string())?;
     if all.is_empty() && !json {
-        speak::problem("no secrets yet: `trunkline secret set NAME` keeps one\n", OK);
+        console::problem("no secrets yet: `trunkline secret set NAME` keeps one\n", OK);
     }
     let words: String = all.iter().map(|(secret, users)| line(secret, users)).collect();
     let shown = |(secret, users): &(NamedSecret, Vec<SecretUser>)| {
@@ -70,7 +70,7 @@ async fn list(secrets: &StoreSecrets, json: bool) -> Outcome {
     Ok((OK, words, told))
 }
 
-async fn remove(secrets: &StoreSecrets, wanted: &RemoveSecret) -> Outcome {
+async fn remove(secrets: &StoreSecrets, wanted: &RemoveSecret) -> MaintenanceResult {
     let removal = if wanted.force { RemovalRule::InAnyCase } else { RemovalRule::IfUnused };
     secrets.remove(&wanted.name, removal).await.map_err(|error| error.to_string())?;
     Ok((OK, format!("`{}` is gone\n", wanted.name), json!({"name": wanted.name})))
@@ -119,7 +119,7 @@ fn text(from: impl io::Read) -> Result<Zeroizing<String>, String> {
     Ok(Zeroizing::new(text.to_owned()))
 }
 
-/// `echo` and editors put one there that nobody means.
+/// `echo` and editors add a line end that is no part of the secret.
 fn without_last_line_end(text: Zeroizing<String>) -> Zeroizing<String> {
     match text.strip_suffix('\n') {
         Some(rest) => Zeroizing::new(rest.strip_suffix('\r').unwrap_or(rest).to_owned()),

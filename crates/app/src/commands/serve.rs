@@ -15,22 +15,22 @@ use trunkline_gateway::{
 use trunkline_http::Url;
 
 use crate::cli::{Serve, Token};
-use crate::commands::platform::{self, Beside};
+use crate::commands::platform::{self, PendingPlatform};
 use crate::commands::reload::Reload;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::commands::traces;
-use crate::demo::House;
+use crate::demo::DemoFolder;
 use crate::environment::Environment;
 use crate::listen::Guarded;
 use crate::logging::NOTICE;
-use crate::settings::{self, TOKEN, Wanted};
-use crate::{FAILED, OK, USAGE, logging, memory, remembered, speak};
+use crate::settings::{self, StartOptions, TOKEN};
+use crate::{FAILED, OK, USAGE, console, listing_cache, logging, memory};
 
 /// Document 003: over HTTP, tools are called `server.tool`.
 const SEPARATOR: &str = ".";
 
-/// A platform that is to end while it is being opened is opened first, if that takes no longer: what it
-/// has begun is ended in order.
+/// How long a platform that is still opening may take after a signal: then its store is closed in order
+/// rather than dropped half-open.
 const LAST_STEPS: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
@@ -41,7 +41,7 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
                 let mut serve = serve.clone();
                 match platform::named_store(&serve.platform.place, environment) {
                     Ok(store) => serve.platform.place.store = store,
-                    Err(what) => return speak::problem(&format!("error: {what}\n"), USAGE),
+                    Err(what) => return console::problem(&format!("error: {what}\n"), USAGE),
                 }
                 listen(&serve, environment, None, &|_| {}).await
             }
@@ -50,26 +50,29 @@ pub(crate) fn run(serve: &Serve, environment: &Environment) -> u8 {
     ended.unwrap_or_else(|error| broke(&error))
 }
 
-/// In a house of its own, which is gone afterwards.
+/// Serves the demo from a folder of its own, which is removed afterwards.
 async fn demo(serve: &Serve, environment: &Environment) -> u8 {
-    // Before there is anything to be left behind.
+    // Before the folder exists: a signal from now on still removes it.
     let signals = match Signals::new(OnHangup::Reload) {
         Ok(signals) => signals,
         Err(error) => return broke(&error),
     };
-    let house = std::env::current_exe().and_then(|program| House::open(&program));
-    match house {
-        Ok(house) => {
-            // The log begins later.
-            if !house.left_alone().is_empty() {
-                speak::problem(house.left_alone(), OK);
+    let folder = std::env::current_exe().and_then(|program| DemoFolder::open(&program));
+    match folder {
+        Ok(folder) => {
+            // To stderr directly: the log starts later, in `listen`.
+            if !folder.left_alone().is_empty() {
+                console::problem(folder.left_alone(), OK);
             }
             let greet = |address| {
-                speak::problem(&house.welcome(address), OK);
+                console::problem(&folder.welcome(address), OK);
             };
-            listen(&house.furnish(serve), environment, Some(signals), &greet).await
+            listen(&folder.furnish(serve), environment, Some(signals), &greet).await
         }
-        Err(error) => speak::problem(&format!("error: the demo has no place: {error}\n"), FAILED),
+        Err(error) => {
+            let words = format!("error: cannot create a folder for the demo: {error}\n");
+            console::problem(&words, FAILED)
+        }
     }
 }
 
@@ -95,7 +98,7 @@ async fn listen(
     {
         // A platform has a store; what it remembers does not belong into a user's cache.
         Ok(options) => Options {
-            listings: remembered::listings(environment).filter(|_| !serve.platform.is_wanted()),
+            listings: listing_cache::listings(environment).filter(|_| !serve.platform.is_wanted()),
             ..options
         },
         Err(error) => return refuse(&error, environment),
@@ -109,28 +112,28 @@ async fn listen(
     let (platform, traced) = match (platform, traced) {
         (Ok(platform), Ok(traced)) => (platform, traced),
         (Err(what), _) | (_, Err(what)) => {
-            return speak::problem(&format!("error: {what}\n"), USAGE);
+            return console::problem(&format!("error: {what}\n"), USAGE);
         }
     };
     let front = front(serve, listener, token, environment);
-    let planes = Planes { platform, traced, options, front };
-    // One step of many, and by far the largest.
-    let served = Box::pin(planes.serve(reload, signals, || ready(address, greet))).await;
+    let plan = ServePlan { platform, traced, options, front };
+    // Boxed: by far the largest future here, and the caller holds the others (clippy::large_futures).
+    let served = Box::pin(plan.serve(reload, signals, || ready(address, greet))).await;
     match served {
         Ok(()) => OK,
         Err(error) => broke(&error),
     }
 }
 
-/// What is put together, and what serves then.
-struct Planes {
+/// Everything that is decided before anything starts.
+struct ServePlan {
     platform: Option<Settings>,
     traced: Option<trace::TraceSettings>,
     options: Options,
     front: HttpOptions,
 }
 
-impl Planes {
+impl ServePlan {
     /// Until a signal comes. One that comes before everything runs ends it as well.
     async fn serve(
         self,
@@ -144,17 +147,17 @@ impl Planes {
         let reload = reload.on_hangup()?;
         let tracer = traced.map(traces::start).transpose()?;
         options.traces = tracer.clone().map(|tracer| Arc::new(tracer) as _);
-        let beside = match platform {
+        let pending = match platform {
             None => None,
             Some(settings) => {
                 let settings = Settings { tracer: tracer.clone(), ..settings };
-                let mut booting = pin!(Beside::boot(settings, &mut options));
+                let mut booting = pin!(PendingPlatform::boot(settings, &mut options));
                 let booted = tokio::select! {
                     booted = &mut booting => booted,
                     () = signals.any() => {
-                        // Elapsed: it waits for a store that is not there.
-                        if let Ok(Ok(beside)) = timeout(LAST_STEPS, booting).await {
-                            beside.close().await;
+                        // A timeout means that the store does not answer: there is nothing to close.
+                        if let Ok(Ok(pending)) = timeout(LAST_STEPS, booting).await {
+                            pending.close().await;
                         }
                         return Ok(());
                     }
@@ -162,11 +165,11 @@ impl Planes {
                 Some(booted.map_err(io::Error::other)?)
             }
         };
-        beside.iter().for_each(|beside| beside.attach(&mut front));
+        pending.iter().for_each(|pending| pending.attach(&mut front));
         front.signals = Some(signals);
         let gateway = Gateway::start(options)?;
         let fleet = gateway.fleet();
-        let platform = beside.map(|beside| beside.attend(fleet.clone()));
+        let platform = pending.map(|pending| pending.attend(fleet.clone()));
         ready();
         let apply = |servers, custom| match &platform {
             None => Some(fleet.apply(servers, custom)),
@@ -185,14 +188,14 @@ impl Planes {
     }
 }
 
-/// Says where, in a line that programs wait for, and then to people.
+/// Says where it listens: in a line that programs wait for, and then to people.
 fn ready(address: SocketAddr, greet: &dyn Fn(SocketAddr)) {
     tracing::info!(target: NOTICE, "listening on http://{address}");
     greet(address);
 }
 
-fn wanted(serve: &Serve) -> Wanted<'_> {
-    Wanted {
+fn wanted(serve: &Serve) -> StartOptions<'_> {
+    StartOptions {
         servers: &serve.servers,
         identity: &serve.identity,
         bounds: &serve.bounds,
@@ -205,7 +208,7 @@ fn wanted(serve: &Serve) -> Wanted<'_> {
     }
 }
 
-/// Without a platform, which has a gate and routes of its own.
+/// The front without a platform; a platform adds its gate and its routes.
 fn front(
     serve: &Serve,
     listener: TcpListener,
@@ -225,7 +228,7 @@ fn front(
     }
 }
 
-/// What is still to be written down or sent is; both at once, for both have their time.
+/// Writes the last records and sends the last spans. At once, because each has its own timeout.
 async fn close(platform: Option<&ControlPlane>, tracer: Option<&Tracer>) {
     let platform = async {
         if let Some(platform) = platform {
@@ -235,7 +238,7 @@ async fn close(platform: Option<&ControlPlane>, tracer: Option<&Tracer>) {
     tokio::join!(platform, traces::close(tracer));
 }
 
-/// What clients may call this: also what the operator says they do.
+/// The host names under which clients may ask: those allowed, and the one of `--public-url`.
 fn hosts(serve: &Serve) -> Vec<String> {
     let public = serve.platform.issuer.public_url.iter().map(Url::authority);
     serve.allow_host.iter().cloned().chain(public).collect()
@@ -253,7 +256,7 @@ fn wanted_platform(
     }
     match &serve.platform.issuer.issuer {
         None => Ok(None),
-        // Without the platform nobody would look at tokens.
+        // Only the platform checks tokens, so without it nothing may be served.
         Some(_) => Err("--issuer needs a platform: --data-dir or --store".to_owned()),
     }
 }
@@ -264,12 +267,12 @@ fn open(serve: &Serve, environment: &Environment) -> Result<(TcpListener, Option
         (Some(token), _) => Some(token.clone()),
         (None, Some(text)) => Some(
             Token::parse(&text)
-                .map_err(|what| speak::problem(&format!("error: {TOKEN} {what}\n"), USAGE))?,
+                .map_err(|what| console::problem(&format!("error: {TOKEN} {what}\n"), USAGE))?,
         ),
         (None, None) => None,
     };
     let guarded = match &token {
-        // Beside the keys of a platform as well: the token opens the same door.
+        // Also beside the keys of a platform: the token alone lets a client in.
         Some(token) => Guarded::Token(token.reveal().len()),
         None if serve.platform.is_wanted() => Guarded::Keys,
         None => Guarded::Open,
@@ -278,7 +281,7 @@ fn open(serve: &Serve, environment: &Environment) -> Result<(TcpListener, Option
     let listener = listen.open(environment.filled("PORT"), guarded).map_err(|error| {
         let code = if error.is_usage() { USAGE } else { FAILED };
         logging::told(&error.to_string());
-        speak::problem(&format!("error: {error}\n"), code)
+        console::problem(&format!("error: {error}\n"), code)
     })?;
     Ok((listener, token))
 }

@@ -1,27 +1,27 @@
-//! `trunkline servers …`: the servers of a running `serve`, registered, connected and removed over REST.
+//! `trunkline servers …`: lists, registers, connects and removes servers of a running `serve`.
 
 use serde_json::{Map, Value, json};
 
-use crate::cli::{AddServer, OneServer, ServersCommand, ServersOf};
-use crate::commands::reached::{Trouble, find, lines, path_of, run as reach, servers};
+use crate::cli::{AddServer, OneServer, ServersArgs, ServersCommand};
+use crate::commands::running_serve::{ServeError, find, lines, path_of, run as reach, servers};
+use crate::console;
 use crate::environment::Environment;
-use crate::overview::list;
 use crate::rest::Rest;
-use crate::speak;
+use crate::serve_view::list;
 
-pub(crate) fn run(asked: &ServersOf, environment: &Environment) -> u8 {
+pub(crate) fn run(asked: &ServersArgs, environment: &Environment) -> u8 {
     match &asked.command {
         ServersCommand::List { at } => reach(at, environment, async |rest| {
             let all = servers(rest).await?;
             if at.json {
-                return Ok(speak::out(&format!("{}\n", json!({ "servers": all }))));
+                return Ok(console::out(&format!("{}\n", json!({ "servers": all }))));
             }
             let lines = lines(rest, &all).await;
             let text = match lines.as_slice() {
                 [] => "no servers yet: `trunkline servers add` registers one".to_owned(),
-                lines => list(lines, speak::width(), environment.paint()).join("\n"),
+                lines => list(lines, console::width(), environment.paint()).join("\n"),
             };
-            Ok(speak::out(&format!("{text}\n")))
+            Ok(console::out(&format!("{text}\n")))
         }),
         ServersCommand::Add(add) => {
             reach(&add.at, environment, async |rest| register(rest, add).await)
@@ -49,20 +49,20 @@ fn act(
         let answer = rest.ask(method, &path_of(server, what), None).await?;
         let name = server.get("name").and_then(Value::as_str).unwrap_or_default();
         Ok(match one.at.json {
-            true => speak::out(&format!("{}\n", json!({"name": name, "answer": answer}))),
-            false => speak::out(&format!("`{name}` {words}\n")),
+            true => console::out(&format!("{}\n", json!({"name": name, "answer": answer}))),
+            false => console::out(&format!("`{name}` {words}\n")),
         })
     })
 }
 
-async fn register(rest: &Rest, add: &AddServer) -> Result<u8, Trouble> {
+async fn register(rest: &Rest, add: &AddServer) -> Result<u8, ServeError> {
     let made = rest.ask("POST", "/api/v1/aggregator/servers", Some(&registration(add))).await?;
     let text = |key: &str| made.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     Ok(match add.at.json {
-        true => speak::out(&format!("{made}\n")),
+        true => console::out(&format!("{made}\n")),
         false => {
             let (name, state) = (text("name"), text("status").to_lowercase());
-            speak::out(&format!(
+            console::out(&format!(
                 "`{name}` is registered and {state}; `trunkline status {name}` shows it\n"
             ))
         }

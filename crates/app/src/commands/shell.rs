@@ -1,4 +1,4 @@
-//! `trunkline completions` and `trunkline man`: the command line described, for shells and for `man`.
+//! `trunkline completions` and `trunkline man`.
 
 use std::io;
 use std::path::Path;
@@ -7,21 +7,21 @@ use clap_mangen::Man as Page;
 
 use crate::cli::{self, Completions, Man};
 use crate::client::did_you_mean;
-use crate::{FAILED, USAGE, speak};
+use crate::{FAILED, USAGE, console};
 
 const NAME: &str = "trunkline";
 
 pub(crate) fn completions(asked: &Completions) -> u8 {
     let mut script = Vec::new();
     clap_complete::generate(asked.shell, &mut cli::definition(), NAME, &mut script);
-    speak::out_bytes(&script)
+    console::out_bytes(&script)
 }
 
 pub(crate) fn man(asked: &Man) -> u8 {
     if let Some(dir) = &asked.dir {
         return match write_all(dir) {
-            Ok(count) => speak::out(&format!("{count} pages in {}\n", dir.display())),
-            Err(error) => speak::problem(&format!("error: {}: {error}\n", dir.display()), FAILED),
+            Ok(count) => console::out(&format!("{count} pages in {}\n", dir.display())),
+            Err(error) => console::problem(&format!("error: {}: {error}\n", dir.display()), FAILED),
         };
     }
     let all = pages();
@@ -29,15 +29,15 @@ pub(crate) fn man(asked: &Man) -> u8 {
     let name = wanted.map_or_else(|| NAME.to_owned(), |wanted| format!("{NAME}-{wanted}"));
     match all.into_iter().find(|(known, _)| *known == name) {
         Some((_, command)) => match render(command) {
-            Ok(page) => speak::out_bytes(&page),
-            Err(error) => speak::problem(&format!("error: {error}\n"), FAILED),
+            Ok(page) => console::out_bytes(&page),
+            Err(error) => console::problem(&format!("error: {error}\n"), FAILED),
         },
         None => {
             let known = cli::definition();
             let names: Vec<&str> = known.get_subcommands().map(clap::Command::get_name).collect();
             let word = wanted.unwrap_or_default();
             let near = did_you_mean(word, names);
-            speak::problem(&format!("error: there is no command `{word}`{near}\n"), USAGE)
+            console::problem(&format!("error: there is no command `{word}`{near}\n"), USAGE)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Servers that are being started, watched: how many are up is said while one waits.
+//! Shows how many servers are up while a command waits for them.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use trunkline_gateway::{Gateway, State, Status};
 
 use crate::terminal::StatusLine;
 
-/// How often the line is looked after: what changes faster nobody reads.
+/// How often the line is redrawn; a person reads no faster.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Waits until every server has started or failed, or their time is over.

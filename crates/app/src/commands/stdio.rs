@@ -1,4 +1,4 @@
-//! `trunkline --config F`: the stdio front door.
+//! `trunkline --config F`: one client on standard input and output.
 
 use trunkline_catalog::name::DEFAULT_SEPARATOR;
 use trunkline_gateway::{Declared, Gateway, Options, Restart};
@@ -8,14 +8,14 @@ use crate::cli::Stdio;
 use crate::commands::reload::Reload;
 use crate::commands::runtime::{block_on, broke, refuse, start_logging};
 use crate::environment::Environment;
-use crate::remembered;
-use crate::settings::{self, Wanted};
+use crate::listing_cache;
+use crate::settings::{self, StartOptions};
 
 pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
     if let Err(code) = start_logging(&stdio.servers.log, environment) {
         return code;
     }
-    let wanted = Wanted {
+    let wanted = StartOptions {
         servers: &stdio.servers,
         identity: &stdio.identity,
         bounds: &stdio.bounds,
@@ -32,7 +32,7 @@ pub(crate) fn run(stdio: &Stdio, environment: &Environment) -> u8 {
         .and_then(|(path, config)| settings::options(&wanted, &path, config, environment))
     {
         Ok(options) => Options {
-            listings: remembered::listings(environment).filter(|_| !stdio.simple),
+            listings: listing_cache::listings(environment).filter(|_| !stdio.simple),
             ..options
         },
         Err(error) => return refuse(&error, environment),

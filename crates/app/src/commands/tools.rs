@@ -4,27 +4,31 @@ use trunkline_catalog::ListKind;
 
 use crate::cli::Tools;
 use crate::client;
-use crate::commands::visit::{self, Manner};
+use crate::commands::one_shot::{self, OneShotOptions};
+use crate::console;
 use crate::environment::Environment;
-use crate::speak;
 
 pub(crate) fn run(asked: &Tools, environment: &Environment) -> u8 {
     let target = &asked.target;
-    let manner = Manner { target, wanted: asked.name.as_deref(), person: speak::person_is_there() };
-    visit::run(&manner, environment, async |visit| {
+    let manner = OneShotOptions {
+        target,
+        wanted: asked.name.as_deref(),
+        person: console::person_is_there(),
+    };
+    one_shot::run(&manner, environment, async |visit| {
         let list = visit.ask("tools/list", b"{}").await?;
         let Some(name) = &asked.name else {
             return Ok(if target.json {
-                speak::out_line(&list)
+                console::out_line(&list)
             } else {
-                speak::out(&client::tool_list(&list, speak::width()))
+                console::out(&client::tool_list(&list, console::width()))
             });
         };
         let definition = visit.find(ListKind::Tools, &list, name)?;
         Ok(if target.json {
-            speak::out_line(definition)
+            console::out_line(definition)
         } else {
-            speak::out(&client::tool(definition, speak::width()))
+            console::out(&client::tool(definition, console::width()))
         })
     })
 }

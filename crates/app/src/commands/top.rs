@@ -1,4 +1,4 @@
-//! `trunkline top`: servers and calls as they are now, on the whole terminal.
+//! `trunkline top`: a full-screen view of servers and calls, redrawn at an interval.
 
 use std::time::Instant;
 
@@ -7,16 +7,16 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::cli::Top;
-use crate::commands::reached::{Trouble, lines, per_minute, run as reach, servers};
+use crate::commands::running_serve::{ServeError, lines, per_minute, run as reach, servers};
 use crate::environment::Environment;
-use crate::overview::{Rates, SORTS, ServerLine, counts, list, record_line, sort, summary};
 use crate::rest::Rest;
-use crate::terminal::{Key, Paint, Screen};
-use crate::{OK, speak};
+use crate::serve_view::{Rates, SORTS, ServerLine, counts, list, record_line, sort, summary};
+use crate::terminal::{KeyPress, Paint, Screen};
+use crate::{OK, console};
 
 /// What there is to be seen at one moment.
 #[derive(Debug, Default)]
-struct Look {
+struct Snapshot {
     servers: Vec<ServerLine>,
     calls: Vec<Value>,
     per_minute: f64,
@@ -26,39 +26,44 @@ struct Look {
 
 pub(crate) fn run(asked: &Top, environment: &Environment) -> u8 {
     reach(&asked.at, environment, async |rest| {
-        let whole = !asked.at.json && speak::stdout_is_terminal();
+        let whole = !asked.at.json && console::stdout_is_terminal();
         match whole.then(Screen::open).transpose() {
             Ok(Some(screen)) => on_screen(asked, rest, &screen, environment.paint()).await,
             Ok(None) => in_lines(asked, rest).await,
-            Err(error) => Err(Trouble::Failed(format!("the terminal cannot be used: {error}"))),
+            Err(error) => Err(ServeError::Failed(format!("the terminal cannot be used: {error}"))),
         }
     })
 }
 
-async fn on_screen(asked: &Top, rest: &Rest, screen: &Screen, paint: Paint) -> Result<u8, Trouble> {
-    let failed = |error: std::io::Error| Trouble::Failed(error.to_string());
+async fn on_screen(
+    asked: &Top,
+    rest: &Rest,
+    screen: &Screen,
+    paint: Paint,
+) -> Result<u8, ServeError> {
+    let failed = |error: std::io::Error| ServeError::Failed(error.to_string());
     let mut resized = signal(SignalKind::window_change()).map_err(failed)?;
     let mut clock = interval(asked.interval);
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut rates, started) = (Rates::default(), Instant::now());
-    let (mut look, mut by, mut seen) = (Look::default(), 0, 0);
+    let (mut look, mut by, mut seen) = (Snapshot::default(), 0, 0);
     loop {
         tokio::select! {
             _ = clock.tick() => {
                 match look_at(rest, &mut rates, started).await {
                     Ok(new) => look = new,
-                    // Somebody may be starting it again.
-                    Err(Trouble::Failed(why)) if seen > 0 => look.trouble = Some(why),
+                    // `serve` may be restarting: keep the last picture and try again.
+                    Err(ServeError::Failed(why)) if seen > 0 => look.trouble = Some(why),
                     Err(trouble) => return Err(trouble),
                 }
                 seen += 1;
             }
             _ = resized.recv() => {}
             key = screen.key() => match key {
-                Key::Leave | Key::Letter('q' | 'Q') => return Ok(OK),
-                Key::Letter('s') | Key::Down => by = (by + 1) % SORTS.len(),
-                Key::Up => by = (by + SORTS.len() - 1) % SORTS.len(),
-                Key::Letter(_) | Key::Other => continue,
+                KeyPress::Leave | KeyPress::Letter('q' | 'Q') => return Ok(OK),
+                KeyPress::Letter('s') | KeyPress::Down => by = (by + 1) % SORTS.len(),
+                KeyPress::Up => by = (by + SORTS.len() - 1) % SORTS.len(),
+                KeyPress::Letter(_) | KeyPress::Other => continue,
             },
         }
         sort(&mut look.servers, by);
@@ -70,7 +75,7 @@ async fn on_screen(asked: &Top, rest: &Rest, screen: &Screen, paint: Paint) -> R
 }
 
 /// A line for each look, or an object.
-async fn in_lines(asked: &Top, rest: &Rest) -> Result<u8, Trouble> {
+async fn in_lines(asked: &Top, rest: &Rest) -> Result<u8, ServeError> {
     let mut clock = interval(asked.interval);
     let (mut rates, started) = (Rates::default(), Instant::now());
     let mut seen = 0;
@@ -89,14 +94,14 @@ async fn in_lines(asked: &Top, rest: &Rest) -> Result<u8, Trouble> {
             }
         };
         seen += 1;
-        let told = speak::reaches(&format!("{text}\n"));
+        let told = console::reaches(&format!("{text}\n"));
         if !told || asked.count.is_some_and(|count| seen >= count) {
             return Ok(OK);
         }
     }
 }
 
-async fn look_at(rest: &Rest, rates: &mut Rates, started: Instant) -> Result<Look, Trouble> {
+async fn look_at(rest: &Rest, rates: &mut Rates, started: Instant) -> Result<Snapshot, ServeError> {
     let raw = servers(rest).await?;
     let metrics = rest.send("GET", "/metrics", None).await?;
     rates.look(counts(&String::from_utf8_lossy(&metrics.body)), started.elapsed());
@@ -112,7 +117,7 @@ async fn look_at(rest: &Rest, rates: &mut Rates, started: Instant) -> Result<Loo
     // Not everybody who may look at servers may read the audit log.
     let calls = rest.get("/api/v1/audit?limit=50&action=call-tool").await.unwrap_or_default();
     let calls = calls.get("records").and_then(Value::as_array).cloned().unwrap_or_default();
-    Ok(Look {
+    Ok(Snapshot {
         servers: raw.iter().map(line).collect(),
         calls,
         per_minute: rates.all(),
@@ -120,8 +125,8 @@ async fn look_at(rest: &Rest, rates: &mut Rates, started: Instant) -> Result<Loo
     })
 }
 
-fn page(look: &Look, by: usize, rest: &Rest, paint: Paint) -> Vec<String> {
-    let (width, height) = (speak::width(), speak::height());
+fn page(look: &Snapshot, by: usize, rest: &Rest, paint: Paint) -> Vec<String> {
+    let (width, height) = (console::width(), console::height());
     let head =
         format!("{}  {}, {:.0} calls/min", rest.address(), summary(&look.servers), look.per_minute);
     let mut lines = vec![paint.bold(&crate::client::cut(&head, width))];

@@ -1,4 +1,4 @@
-//! Traces of `serve`: from a flag and the variables of OpenTelemetry to somebody who follows requests.
+//! Traces of `serve`: from a flag and the variables of OpenTelemetry to an exporter.
 
 use std::io;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use trunkline_http::Url;
 
 use crate::environment::Environment;
 
-/// What waits at the end may take so long: nobody misses spans as they would miss their prompt.
+/// How long the last spans may take at the end: a prompt that comes back late is worse than lost spans.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// What the operator wants, if anything.

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::import::{FileOwner, Imported, Merged, Section, Server, config_text, merge, read_file};
+use crate::import::{
+    FileOwner, Imported, ImportedServer, Merged, Section, config_text, merge, read_file,
+};
 use crate::install::{ConfigLocation, Document, InstallError, as_error};
 
 /// What is to be written.
@@ -42,7 +44,7 @@ pub(super) fn plan(
 }
 
 /// The key under which a config has its servers, and those it has.
-fn there(text: &str) -> (&'static str, Vec<Server>) {
+fn there(text: &str) -> (&'static str, Vec<ImportedServer>) {
     let document = Document::parse(text, crate::install::COMMENTED).ok();
     let servers = |key: &str| document.as_ref().and_then(|document| document.get(&[key]));
     let key = if servers("servers").is_some() { "servers" } else { "mcpServers" };
@@ -51,7 +53,7 @@ fn there(text: &str) -> (&'static str, Vec<Server>) {
         _ => Map::new(),
     };
     let server = |(name, entry): (String, Value)| match entry {
-        Value::Object(entry) => Some(Server { name, entry }),
+        Value::Object(entry) => Some(ImportedServer { name, entry }),
         _ => None,
     };
     (key, members.into_iter().filter_map(server).collect())

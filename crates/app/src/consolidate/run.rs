@@ -1,4 +1,4 @@
-//! The order of things: the config first, so that nothing is lost between the two; then the client's file.
+//! Runs `consolidate`: writes the config first, then the client's file, so that no server is lost between.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::plan::{Move, plan};
-use crate::import::{FileOwner, Trouble};
+use crate::import::{FileOwner, ImportProblem};
 use crate::install::{
-    ATTEMPTS, ConfigLocation, Entry, Found, InstallError, InstallRequest, Written, locate,
-    plan as entry_plan,
+    ATTEMPTS, ConfigLocation, CurrentFile, InstallError, InstallRequest, OurEntry, WriteOutcome,
+    locate, plan as entry_plan,
 };
 use crate::timestamp::file_stamp;
 
@@ -30,7 +30,7 @@ pub(crate) struct Consolidated {
     moved: Vec<(String, Vec<String>)>,
     new: Vec<(String, Vec<String>)>,
     notes: Vec<String>,
-    left: Vec<Trouble>,
+    left: Vec<ImportProblem>,
     entry_diff: String,
     backups: Vec<PathBuf>,
     dry_run: bool,
@@ -46,14 +46,14 @@ pub(crate) fn consolidate(request: &ConsolidateRequest<'_>) -> Result<Consolidat
         return Err(InstallError::ConfigIsClientFile { path: config });
     }
     for _ in 0..ATTEMPTS {
-        let (client, kept) = (Found::read(&location.file)?, Found::read(&config)?);
+        let (client, kept) = (CurrentFile::read(&location.file)?, CurrentFile::read(&config)?);
         let Some(text) = client.content() else {
             let (client, file) = (target.client, location.file);
             return Err(InstallError::ClientFileMissing { client, file });
         };
         let moved = plan(owner, text, &location, kept.content())?;
         let variables = (request.variables)(&moved.config);
-        let entry = Entry::new(&InstallRequest { variables, ..install.clone() })?;
+        let entry = OurEntry::new(&InstallRequest { variables, ..install.clone() })?;
         let written = entry_plan(Some(&moved.client), &location, &entry, target.force)?;
         let mut done = Consolidated::new(request, &location, &moved, written.diff);
         if target.dry_run || (moved.imported.servers.is_empty() && written.text == text) {
@@ -62,11 +62,11 @@ pub(crate) fn consolidate(request: &ConsolidateRequest<'_>) -> Result<Consolidat
         let now = file_stamp(install.now);
         if kept.content() != Some(&moved.config) {
             match kept.write_private(&moved.config, &now)? {
-                Written::Done { backup } => done.backups.extend(backup),
-                Written::Overtaken => continue,
+                WriteOutcome::Done { backup } => done.backups.extend(backup),
+                WriteOutcome::Overtaken => continue,
             }
         }
-        if let Written::Done { backup } = client.write(&written.text, &now)? {
+        if let WriteOutcome::Done { backup } = client.write(&written.text, &now)? {
             done.backups.extend(backup);
             return Ok(done);
         }
@@ -96,7 +96,7 @@ impl Consolidated {
                 .map(|it| (it.server.name.clone(), keys(&it.server.entry)))
                 .collect(),
             notes: moved.notes.clone(),
-            left: moved.imported.troubles.clone(),
+            left: moved.imported.problems.clone(),
             entry_diff,
             backups: Vec::new(),
             dry_run: target.dry_run,
@@ -114,7 +114,7 @@ impl Consolidated {
             "moved": names(&self.moved),
             "added": names(&self.new),
             "notes": self.notes,
-            "problems": self.left.iter().map(Trouble::json).collect::<Vec<_>>(),
+            "problems": self.left.iter().map(ImportProblem::json).collect::<Vec<_>>(),
             "backups": self.backups.iter().map(|it| it.display().to_string()).collect::<Vec<_>>(),
             "dry_run": self.dry_run,
         })
@@ -158,7 +158,7 @@ impl fmt::Display for Consolidated {
         for trouble in &self.left {
             let label = if trouble.left_out { "stays: " } else { "problem:" };
             let server = trouble.server.as_deref().unwrap_or("the file");
-            writeln!(f, "{label} `{server}` {}", trouble.words)?;
+            writeln!(f, "{label} `{server}` {}", trouble.message)?;
         }
         for backup in &self.backups {
             writeln!(f, "backup: {}", backup.display())?;

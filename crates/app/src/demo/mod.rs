@@ -1,17 +1,17 @@
-//! The demo: small MCP servers inside the program, and a house of their own for `serve --demo`.
+//! The demo: small MCP servers inside the program, and the folder that `serve --demo` serves from.
 
-mod house;
-mod offer;
+mod folder;
 mod server;
-mod shown;
+mod servers;
+mod tool;
 
-pub(crate) use house::House;
+pub(crate) use folder::DemoFolder;
 
 use clap::ValueEnum;
 
 /// The servers there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Name {
+pub(crate) enum DemoName {
     /// Dates and times.
     Clock,
     /// A small store with resources and a prompt.
@@ -24,7 +24,7 @@ pub(crate) enum Name {
     Flaky,
 }
 
-impl Name {
+impl DemoName {
     pub(crate) const ALL: [Self; 5] =
         [Self::Clock, Self::Notes, Self::Weather, Self::Tables, Self::Flaky];
 
@@ -40,12 +40,12 @@ impl Name {
 }
 
 /// Is one of them on standard input and output until the input ends.
-pub(crate) fn run(name: Name) -> u8 {
+pub(crate) fn run(name: DemoName) -> u8 {
     match name {
-        Name::Clock => server::run(name.as_str(), shown::Clock),
-        Name::Notes => server::run(name.as_str(), shown::Notes::new()),
-        Name::Weather => server::run(name.as_str(), shown::Weather),
-        Name::Tables => server::run(name.as_str(), shown::Tables::default()),
-        Name::Flaky => server::run(name.as_str(), shown::Flaky::default()),
+        DemoName::Clock => server::run(name.as_str(), servers::Clock),
+        DemoName::Notes => server::run(name.as_str(), servers::Notes::new()),
+        DemoName::Weather => server::run(name.as_str(), servers::Weather),
+        DemoName::Tables => server::run(name.as_str(), servers::Tables::default()),
+        DemoName::Flaky => server::run(name.as_str(), servers::Flaky::default()),
     }
 }

@@ -1,4 +1,4 @@
-//! A data directory: is it there, and do only we get at what is in it?
+//! Checks that a data directory exists and that only its owner can read it.
 
 use std::fs;
 use std::path::Path;

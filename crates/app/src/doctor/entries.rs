@@ -1,4 +1,4 @@
-//! Trunkline's entries in the files of clients: does what they start still exist?
+//! Checks Trunkline's entries in the files of clients: whether the program and the config still exist.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use trunkline_catalog::client::{Client, ENTRY};
 use super::finding::{Finding, Grade};
 use crate::client::line;
 use crate::install::{
-    Document, EntryTarget, Found, UserFolders, locate, started, starts_trunkline,
+    CurrentFile, Document, EntryTarget, UserFolders, locate, started, starts_trunkline,
 };
 
 /// A client that starts Trunkline.
@@ -29,7 +29,7 @@ fn look(client: Client, folders: &UserFolders) -> Option<Installed> {
     let target =
         EntryTarget { client, name: None, project: None, file: None, dry_run: true, force: false };
     let location = locate(&target, folders).ok()?;
-    let found = Found::read(&location.file).ok()?;
+    let found = CurrentFile::read(&location.file).ok()?;
     let Ok(document) = Document::parse(found.content()?, location.format) else {
         let problem = format!("its file {} cannot be read", location.file.display());
         let fix = format!("`trunkline install {client} --dry-run` says where it is broken");
@@ -43,11 +43,11 @@ fn look(client: Client, folders: &UserFolders) -> Option<Installed> {
         return None;
     }
     let findings = ours.iter().flat_map(|(name, entry)| check(client, name, entry)).collect();
-    let lists_all = ours.iter().any(|(_, entry)| lists_all(entry));
+    let lists_all = ours.iter().any(|(_, entry)| lists_every_tool(entry));
     Some(Installed { client, lists_all, findings })
 }
 
-fn lists_all(entry: &Value) -> bool {
+fn lists_every_tool(entry: &Value) -> bool {
     let args = args(entry);
     let follows = |pair: &[&str]| matches!(pair, ["--expose", "full"]);
     args.windows(2).any(follows) || args.contains(&"--expose=full")

@@ -1,4 +1,4 @@
-//! One thing that was found, and all of them as a page or as JSON.
+//! One finding, and all of them as a page or as JSON.
 
 use serde_json::{Value, json};
 

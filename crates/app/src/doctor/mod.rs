@@ -1,4 +1,4 @@
-//! `trunkline doctor`: what may go wrong, found before it does, each with what to do about it.
+//! The checks of `trunkline doctor`, each with a remedy.
 
 mod data;
 mod entries;

@@ -1,4 +1,4 @@
-//! Are the programs there that servers are, and will a client that was started from the desktop find them?
+//! Checks that the commands of servers exist, also for a client that was started from the desktop.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Do the two halves of a result say the same? Some clients show their model only one of them.
+//! Checks that `content` and `structuredContent` of a result agree: some clients show only one of them.
 
 use serde_json::Value;
 

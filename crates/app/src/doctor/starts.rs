@@ -1,4 +1,4 @@
-//! How servers started: those that did not, and those that take long.
+//! Reports servers that did not start, and those that start slowly.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What clients will make of the tools' names and of their number.
+//! Checks how each client takes the names and the number of tools.
 
 use trunkline_catalog::client::Client;
 use trunkline_catalog::name::{Identity, NameWarning, Naming, assign};

@@ -1,4 +1,4 @@
-//! Where clients keep their servers: which files there may be, and which parts of them hold servers.
+//! Finds the files in which clients keep servers, and the parts of them that hold servers.
 
 use std::path::{Path, PathBuf};
 

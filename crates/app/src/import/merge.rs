@@ -3,18 +3,18 @@
 use serde_json::{Map, Value};
 
 use super::owner::FileOwner;
-use super::read::{Imported, Server};
+use super::read::{Imported, ImportedServer};
 
 /// A server of the new config, and where it came from.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Merged {
-    pub(crate) server: Server,
+    pub(crate) server: ImportedServer,
     /// Whose it is, by which name; the first is the one that was taken.
     pub(crate) from: Vec<(FileOwner, String)>,
 }
 
 /// In the order of the files. `taken` are servers that are there already.
-pub(crate) fn merge(imported: &[Imported], taken: &[Server]) -> (Vec<Merged>, Vec<String>) {
+pub(crate) fn merge(imported: &[Imported], taken: &[ImportedServer]) -> (Vec<Merged>, Vec<String>) {
     let mut merged: Vec<Merged> = Vec::new();
     let mut notes = Vec::new();
     for part in imported {
@@ -40,7 +40,7 @@ pub(crate) fn merge(imported: &[Imported], taken: &[Server]) -> (Vec<Merged>, Ve
                 );
                 notes.push(words);
             }
-            let server = Server { name, entry: server.entry.clone() };
+            let server = ImportedServer { name, entry: server.entry.clone() };
             merged.push(Merged { server, from: vec![origin] });
         }
     }
@@ -66,9 +66,9 @@ fn free_name(wanted: &str, owner: FileOwner, is_free: impl Fn(&str) -> bool) -> 
     name
 }
 
-/// The same program with the same arguments, or the same address: whatever it is called, and whatever a
-/// client says about it besides.
-fn is_same(one: &Server, other: &Server) -> bool {
+/// Whether both start one program with equal arguments, or reach one address. Names and what a client
+/// says besides do not count.
+fn is_same(one: &ImportedServer, other: &ImportedServer) -> bool {
     let keys = ["command", "args", "env", "cwd", "url", "headers"];
     keys.iter().all(|key| said_of(&one.entry, key) == said_of(&other.entry, key))
 }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn part(owner: FileOwner, servers: &[(&str, Value)]) -> Imported {
-        let server = |(name, entry): &(&str, Value)| Server {
+        let server = |(name, entry): &(&str, Value)| ImportedServer {
             name: (*name).to_owned(),
             entry: entry.as_object().unwrap().clone(),
         };
@@ -99,7 +99,7 @@ mod tests {
             file: "f".into(),
             scope: "user".to_owned(),
             servers: servers.iter().map(server).collect(),
-            troubles: Vec::new(),
+            problems: Vec::new(),
         }
     }
 

@@ -15,8 +15,8 @@ mod write;
 pub(crate) use discover::Projects;
 pub(crate) use merge::{Merged, merge};
 pub(crate) use owner::FileOwner;
-pub(crate) use read::{Imported, Section, Server, Trouble, read_file};
-pub(crate) use report::{Report, table, trouble_line};
+pub(crate) use read::{ImportProblem, Imported, ImportedServer, Section, read_file};
+pub(crate) use report::{ImportReport, problem_line, table};
 pub(crate) use run::{ImportRequest, Sources, import};
 pub(crate) use write::{Exported, config_text, export};
 

@@ -1,19 +1,19 @@
-//! The text of a client's file, whatever it is written in, as one value.
+//! Parses a client's file of any format into one JSON value.
 
 use serde_json::{Map, Value};
 use trunkline_catalog::client::FileFormat;
 
-use crate::install::{Document, Problem};
+use crate::install::{Document, DocumentProblem};
 
 /// The value, or where and why it cannot be read: no part of the text is quoted, it may be a secret.
 pub(super) fn parse(text: &str, format: FileFormat) -> Result<Value, String> {
     match Document::parse(text, format) {
         Ok(document) => Ok(document.get(&[]).unwrap_or_else(|| Value::Object(Map::new()))),
-        Err(Problem::Syntax { line, column, problem }) => {
+        Err(DocumentProblem::Syntax { line, column, problem }) => {
             Err(format!("line {line}, column {column}: {problem}"))
         }
-        Err(Problem::NotAnObject { key }) => Err(format!("`{key}` is not an object")),
-        Err(Problem::Unusual) => Err("it is written in an unusual way".to_owned()),
+        Err(DocumentProblem::NotAnObject { key }) => Err(format!("`{key}` is not an object")),
+        Err(DocumentProblem::Unusual) => Err("it is written in an unusual way".to_owned()),
     }
 }
 

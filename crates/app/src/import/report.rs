@@ -1,15 +1,15 @@
-//! What was found, for people and for programs. No value of any server is in it.
+//! The report of `import` for people and for programs. It holds no value of any server.
 
 use serde_json::{Value, json};
 
 use super::merge::Merged;
 use super::owner::FileOwner;
-use super::read::{Imported, Trouble};
+use super::read::{ImportProblem, Imported};
 use crate::client::{columns, line};
 use crate::terminal::Paint;
 
 #[derive(Debug)]
-pub(crate) struct Report {
+pub(crate) struct ImportReport {
     pub(crate) parts: Vec<Imported>,
     pub(crate) merged: Vec<Merged>,
     pub(crate) notes: Vec<String>,
@@ -18,7 +18,7 @@ pub(crate) struct Report {
 }
 
 /// The files, what is in them, and what is wrong with it; `more` are lines about what becomes of it.
-pub(crate) fn table(report: &Report, more: &[String], width: usize, paint: Paint) -> String {
+pub(crate) fn table(report: &ImportReport, more: &[String], width: usize, paint: Paint) -> String {
     if report.parts.is_empty() {
         return "no client's config was found\n".to_owned();
     }
@@ -28,7 +28,7 @@ pub(crate) fn table(report: &Report, more: &[String], width: usize, paint: Paint
             part.owner.title().to_owned(),
             line(&part.scope),
             part.servers.len().to_string(),
-            part.troubles.len().to_string(),
+            part.problems.len().to_string(),
             line(&part.file.display().to_string()),
         ]
     };
@@ -38,7 +38,7 @@ pub(crate) fn table(report: &Report, more: &[String], width: usize, paint: Paint
     let mut out = format!("{}\n{body}", paint.bold(head));
     let troubles = report.parts.iter().flat_map(|part| {
         let title = part.owner.title();
-        part.troubles.iter().map(move |trouble| trouble_line(title, trouble, paint))
+        part.problems.iter().map(move |trouble| problem_line(title, trouble, paint))
     });
     let notes = report.notes.iter().map(|note| format!("{}: {}\n", paint.bold("note"), line(note)));
     let said: String = troubles.chain(notes).chain(more.iter().cloned()).collect();
@@ -50,16 +50,16 @@ pub(crate) fn table(report: &Report, more: &[String], width: usize, paint: Paint
 }
 
 /// `problem: Cursor: github: …`
-pub(crate) fn trouble_line(title: &str, trouble: &Trouble, paint: Paint) -> String {
+pub(crate) fn problem_line(title: &str, trouble: &ImportProblem, paint: Paint) -> String {
     let label = match trouble.left_out {
         true => paint.red("left out"),
         false => paint.yellow("problem"),
     };
     let server = trouble.server.as_deref().map(|name| format!(" `{}`", line(name)));
-    format!("{label}: {title}{}: {}\n", server.unwrap_or_default(), line(&trouble.words))
+    format!("{label}: {title}{}: {}\n", server.unwrap_or_default(), line(&trouble.message))
 }
 
-fn summary(report: &Report) -> String {
+fn summary(report: &ImportReport) -> String {
     let all: usize = report.parts.iter().map(|part| part.servers.len()).sum();
     let (files, new) = (report.parts.len(), report.merged.len());
     let plural = |count: usize, what: &str| match count {
@@ -78,7 +78,7 @@ fn summary(report: &Report) -> String {
     out
 }
 
-impl Report {
+impl ImportReport {
     pub(crate) fn json(&self) -> Value {
         let part = |part: &Imported| {
             json!({
@@ -86,7 +86,7 @@ impl Report {
                 "scope": part.scope,
                 "file": part.file.display().to_string(),
                 "servers": part.servers.iter().map(|server| &server.name).collect::<Vec<_>>(),
-                "problems": part.troubles.iter().map(Trouble::json).collect::<Vec<_>>(),
+                "problems": part.problems.iter().map(ImportProblem::json).collect::<Vec<_>>(),
             })
         };
         let server = |merged: &Merged| {
@@ -105,8 +105,8 @@ impl Report {
     }
 }
 
-impl Trouble {
+impl ImportProblem {
     pub(crate) fn json(&self) -> Value {
-        json!({"server": self.server, "problem": self.words, "left_out": self.left_out})
+        json!({"server": self.server, "problem": self.message, "left_out": self.left_out})
     }
 }

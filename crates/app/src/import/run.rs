@@ -1,4 +1,4 @@
-//! The order of things: find the files, read them, put them together.
+//! Runs `import`: finds the files, reads them, merges their servers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use super::discover::{Candidate, Projects, candidates, local_projects, sections};
 use super::merge::merge;
 use super::owner::FileOwner;
-use super::read::{Imported, Server, Trouble, read_file};
-use super::report::Report;
+use super::read::{ImportProblem, Imported, ImportedServer, read_file};
+use super::report::ImportReport;
 use crate::install::UserFolders;
 
 /// What is to be read.
@@ -18,7 +18,7 @@ pub(crate) struct ImportRequest {
     pub(crate) project: PathBuf,
     pub(crate) projects: Projects,
     /// Servers that are there already.
-    pub(crate) taken: Vec<Server>,
+    pub(crate) taken: Vec<ImportedServer>,
     pub(crate) folders: UserFolders,
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum Sources {
 const LARGEST: u64 = 64 << 20;
 
 /// Reads what there is. Only a file that was named has to be there.
-pub(crate) fn import(request: &ImportRequest) -> Result<Report, String> {
+pub(crate) fn import(request: &ImportRequest) -> Result<ImportReport, String> {
     let folders = &request.folders;
     let project = folders.absolute(&request.project);
     let mut parts = Vec::new();
@@ -67,7 +67,7 @@ pub(crate) fn import(request: &ImportRequest) -> Result<Report, String> {
         }
     }
     let (merged, notes) = merge(&parts, &request.taken);
-    Ok(Report { parts, merged, notes, elsewhere })
+    Ok(ImportReport { parts, merged, notes, elsewhere })
 }
 
 fn read_parts(
@@ -95,12 +95,12 @@ fn text_of(file: &Path) -> Result<Option<String>, String> {
     String::from_utf8(bytes).map(Some).map_err(|_| "cannot be read: it is not UTF-8".to_owned())
 }
 
-fn unread(candidate: &Candidate, words: String) -> Imported {
+fn unread(candidate: &Candidate, message: String) -> Imported {
     Imported {
         owner: candidate.owner,
         file: candidate.file.clone(),
         scope: if candidate.project.is_some() { "project" } else { "user" }.to_owned(),
         servers: Vec::new(),
-        troubles: vec![Trouble { server: None, words, left_out: false }],
+        problems: vec![ImportProblem { server: None, message, left_out: false }],
     }
 }

@@ -9,8 +9,8 @@ use trunkline_catalog::config::{ConfigSource, Rules, load};
 use super::discover::Projects;
 use super::parse::parse;
 use super::{
-    FileOwner, ImportRequest, Imported, Section, Server, Sources, config_text, export, import,
-    read_file,
+    FileOwner, ImportRequest, Imported, ImportedServer, Section, Sources, config_text, export,
+    import, read_file,
 };
 use crate::install::{Os, UserFolders};
 
@@ -61,8 +61,9 @@ fn every_format_comes_back_as_it_went() {
         }
         assert_eq!(Value::from(got), Value::from(wanted), "{owner}\n{}", back.text);
         let again = read(owner, &back.text);
-        let names =
-            |servers: &[Server]| servers.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
+        let names = |servers: &[ImportedServer]| {
+            servers.iter().map(|it| it.name.clone()).collect::<Vec<_>>()
+        };
         assert_eq!(names(&again.servers), names(&imported.servers), "{owner}");
     }
 }
@@ -157,7 +158,7 @@ fn older_and_odd_forms_are_understood() {
     assert_eq!(one(FileOwner::Client(Client::Zed), zed).servers[0].entry["command"], "x");
     let slow = one(FileOwner::Client(Client::Cline), json!({"command": "x", "timeout": 60000}));
     assert_eq!(slow.servers[0].entry["callTimeout"], 3600);
-    assert!(slow.troubles[0].words.contains("milliseconds"), "{:?}", slow.troubles);
+    assert!(slow.problems[0].message.contains("milliseconds"), "{:?}", slow.problems);
     let env = one(
         FileOwner::Client(Client::VsCode),
         json!({"command": "x", "env": {"A": 5, "B": null, "C": true}}),
@@ -184,18 +185,20 @@ fn older_and_odd_forms_are_understood() {
     ] {
         let imported = one(owner, entry);
         assert!(imported.servers.is_empty());
-        let trouble = &imported.troubles[0];
-        assert!(trouble.left_out && trouble.words.contains(words), "{trouble:?}");
+        let trouble = &imported.problems[0];
+        assert!(trouble.left_out && trouble.message.contains(words), "{trouble:?}");
     }
 }
 
 #[test]
 fn what_a_client_cannot_say_is_told() {
-    let server =
-        |entry: Value| Server { name: "s".to_owned(), entry: entry.as_object().unwrap().clone() };
+    let server = |entry: Value| ImportedServer {
+        name: "s".to_owned(),
+        entry: entry.as_object().unwrap().clone(),
+    };
     let remote = server(json!({"url": "https://h/mcp"}));
     assert!(
-        export(FileOwner::Client(Client::ClaudeDesktop), std::slice::from_ref(&remote)).troubles[0]
+        export(FileOwner::Client(Client::ClaudeDesktop), std::slice::from_ref(&remote)).problems[0]
             .left_out
     );
     assert!(
@@ -206,7 +209,7 @@ fn what_a_client_cannot_say_is_told() {
     assert!(export(FileOwner::Client(Client::Cline), &[remote]).text.contains("streamableHttp"));
     let busy = server(json!({"command": "x", "cwd": "/", "hiddenTools": ["t"], "callTimeout": 5,
         "disabled": true, "env": {"A": "x${A}"}}));
-    assert_eq!(export(FileOwner::Client(Client::ClaudeDesktop), &[busy]).troubles.len(), 5);
+    assert_eq!(export(FileOwner::Client(Client::ClaudeDesktop), &[busy]).problems.len(), 5);
 }
 
 #[test]
@@ -279,6 +282,6 @@ fn the_files_of_all_clients_are_found() {
         .parts
         .iter()
         .find(|part| part.owner == FileOwner::Client(Client::VsCode) && part.scope == "project");
-    assert!(broken.unwrap().troubles[0].words.starts_with("cannot be read: line 1"));
+    assert!(broken.unwrap().problems[0].message.starts_with("cannot be read: line 1"));
     std::fs::remove_dir_all(&home).unwrap();
 }

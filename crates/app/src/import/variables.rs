@@ -1,7 +1,7 @@
 //! References to variables, from each client's words into ours and back. Pure.
 //!
-//! What a client takes literally stays literal: Trunkline has no escape for `$`, but a variable nobody
-//! sets, with `$` as its default, is one.
+//! What a client takes literally stays literal: Trunkline has no escape for `$`, but a variable that
+//! is never set, with `$` as its default, is one.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ const INPUT: &str = "INPUT_";
 
 /// What references may lead to.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Context {
+pub(super) struct VariableContext {
     /// The folder of the project whose file it is.
     pub(super) project: Option<PathBuf>,
     /// The inputs of the file by their ids, with their defaults.
@@ -43,7 +43,7 @@ enum Token<'t> {
 }
 
 /// What the owner means, in our words.
-pub(super) fn ours(owner: FileOwner, text: &str, context: &Context) -> Translation {
+pub(super) fn ours(owner: FileOwner, text: &str, context: &VariableContext) -> Translation {
     let mut said = Translation { text: String::new(), notes: Vec::new() };
     let Some(syntax) = owner.spec().map(|spec| spec.variables) else {
         return Translation { text: text.to_owned(), ..said };
@@ -95,7 +95,7 @@ fn braced(
     owner: FileOwner,
     syntax: Variables,
     inner: &str,
-    context: &Context,
+    context: &VariableContext,
 ) -> Option<(String, Option<String>)> {
     let (kind, rest) = inner.split_once(':').unwrap_or((inner, ""));
     let is_name = |name: &str| {
@@ -129,7 +129,7 @@ fn braced(
 }
 
 /// An answer that the client asks a person for.
-fn input(owner: FileOwner, id: &str, context: &Context) -> (String, Option<String>) {
+fn input(owner: FileOwner, id: &str, context: &VariableContext) -> (String, Option<String>) {
     let name = format!("{INPUT}{}", shouted(id));
     match context.inputs.get(id) {
         Some(Some(default)) if !default.contains(['$', '}']) => {
@@ -143,7 +143,7 @@ fn input(owner: FileOwner, id: &str, context: &Context) -> (String, Option<Strin
 }
 
 /// `${userHome}`, `${workspaceFolder}` and the like.
-fn folder(inner: &str, context: &Context) -> Option<(String, Option<String>)> {
+fn folder(inner: &str, context: &VariableContext) -> Option<(String, Option<String>)> {
     let project = context.project.as_deref();
     let text = match inner {
         "userHome" => "${HOME}".to_owned(),
@@ -304,9 +304,9 @@ mod tests {
 
     use super::*;
 
-    fn context() -> Context {
+    fn context() -> VariableContext {
         let inputs = [("key".to_owned(), None), ("region".to_owned(), Some("eu".to_owned()))];
-        Context { project: Some("/p/site".into()), inputs: inputs.into() }
+        VariableContext { project: Some("/p/site".into()), inputs: inputs.into() }
     }
 
     /// Owner, its words, ours, its words again, how many notes.
@@ -372,8 +372,11 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_known_is_named() {
-        let said =
-            ours(FileOwner::Client(Client::VsCode), "${workspaceFolder}/x", &Context::default());
+        let said = ours(
+            FileOwner::Client(Client::VsCode),
+            "${workspaceFolder}/x",
+            &VariableContext::default(),
+        );
         assert_eq!(said.text, "${WORKSPACE_FOLDER}/x");
         assert!(said.notes[0].contains("WORKSPACE_FOLDER"), "{:?}", said.notes);
     }

@@ -10,6 +10,7 @@ pub(super) fn keys(
 ) -> Vec<&'static str> {
     let mut keys: Vec<&str> = Vec::new();
     let all = Client::with_config().map(|(_, spec)| &spec.entry);
+    // By address: two rows may have equal words, but each row is one static.
     let (first, rest): (Vec<_>, Vec<_>) = all.partition(|words| std::ptr::eq(*words, own));
     for key in first.into_iter().chain(rest).filter_map(of) {
         if !keys.contains(&key) {

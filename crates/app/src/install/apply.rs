@@ -1,4 +1,5 @@
-//! Reads and replaces a config file: with a backup, all at once, and only if nobody else wrote to it.
+//! Reads and replaces a config file: with a backup, in one rename, and only if it has not changed since it
+//! was read.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -14,7 +15,7 @@ const REPLACED: &str = "trunkline-replaced";
 
 /// A file as it was found.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct CurrentFile {
     /// As the client knows it.
     named: PathBuf,
     /// Where the bytes are, links followed: a link in a dotfiles folder stays a link.
@@ -26,7 +27,7 @@ pub(crate) struct Found {
 /// Who may read a file that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
-    /// Whoever could before; as usual where there was none.
+    /// The permissions of the old file; the usual ones where there was none.
     AsItWas,
     Private,
 }
@@ -43,15 +44,15 @@ fn private() -> Option<Permissions> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Written {
+pub(crate) enum WriteOutcome {
     Done {
         backup: Option<PathBuf>,
     },
-    /// Somebody else changed the file since it was read; nothing was written.
+    /// The file changed after it was read; nothing was written.
     Overtaken,
 }
 
-impl Found {
+impl CurrentFile {
     pub(crate) fn read(file: &Path) -> Result<Self, InstallError> {
         let named = file.to_owned();
         match fs::canonicalize(file) {
@@ -76,33 +77,37 @@ impl Found {
     }
 
     /// Puts `text` in place of what was read. A reader sees the old file or the new one, never a part.
-    pub(crate) fn write(&self, text: &str, stamp: &str) -> Result<Written, InstallError> {
+    pub(crate) fn write(&self, text: &str, stamp: &str) -> Result<WriteOutcome, InstallError> {
         self.replace(text, stamp, BACKUP, Access::AsItWas)
     }
 
-    /// The same for a file of ours that may hold secrets: nobody else may read it.
-    pub(crate) fn write_private(&self, text: &str, stamp: &str) -> Result<Written, InstallError> {
+    /// Puts `text` in place of what was read, readable by its owner only: the config may hold secrets.
+    pub(crate) fn write_private(
+        &self,
+        text: &str,
+        stamp: &str,
+    ) -> Result<WriteOutcome, InstallError> {
         self.replace(text, stamp, BACKUP, Access::Private)
     }
 
-    /// The same for a file that goes back to what it was: what it is now is kept under a name that is
-    /// not taken for an older state.
-    pub(super) fn put_back(&self, text: &str, stamp: &str) -> Result<Written, InstallError> {
+    /// Puts a backup in place of what was read. What was read is kept under another name than backups
+    /// have, so that the next `restore` does not take it for an older state.
+    pub(super) fn put_back(&self, text: &str, stamp: &str) -> Result<WriteOutcome, InstallError> {
         self.replace(text, stamp, REPLACED, Access::AsItWas)
     }
 
     /// Removes the file, which was not there before Trunkline came.
-    pub(super) fn remove(&self, stamp: &str) -> Result<Written, InstallError> {
+    pub(super) fn remove(&self, stamp: &str) -> Result<WriteOutcome, InstallError> {
         let Some(content) = &self.content else {
-            return Ok(Written::Done { backup: None });
+            return Ok(WriteOutcome::Done { backup: None });
         };
         if self.is_overtaken()? {
-            return Ok(Written::Overtaken);
+            return Ok(WriteOutcome::Overtaken);
         }
         let permissions = fs::metadata(&self.real).ok().map(|found| found.permissions());
         let backup = back_up(&self.named, content, stamp, permissions.as_ref(), BACKUP)?;
         fs::remove_file(&self.real).map_err(InstallError::io("remove", &self.real))?;
-        Ok(Written::Done { backup: Some(backup) })
+        Ok(WriteOutcome::Done { backup: Some(backup) })
     }
 
     fn replace(
@@ -111,7 +116,7 @@ impl Found {
         stamp: &str,
         kept_as: &str,
         access: Access,
-    ) -> Result<Written, InstallError> {
+    ) -> Result<WriteOutcome, InstallError> {
         let folder = self.real.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(folder).map_err(InstallError::io("create the folder", folder))?;
         let permissions = fs::metadata(&self.real).ok().map(|found| found.permissions());
@@ -122,7 +127,7 @@ impl Found {
         let draft = Draft::create(&self.real, text, new.as_ref())?;
         // Claude Code writes its file while it runs; what it wrote since must not be lost
         if self.is_overtaken()? {
-            return Ok(Written::Overtaken);
+            return Ok(WriteOutcome::Overtaken);
         }
         let backup = match &self.content {
             Some(content) => {
@@ -131,7 +136,7 @@ impl Found {
             None => None,
         };
         draft.publish(&self.real)?;
-        Ok(Written::Done { backup })
+        Ok(WriteOutcome::Done { backup })
     }
 
     fn is_overtaken(&self) -> Result<bool, InstallError> {

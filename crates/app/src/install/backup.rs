@@ -1,4 +1,4 @@
-//! The backups beside a client's file: which there are, newest first.
+//! Lists the backups beside a client's file, newest first.
 
 use std::fs;
 use std::path::{Path, PathBuf};

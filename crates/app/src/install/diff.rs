@@ -1,4 +1,4 @@
-//! Shows what changes, and only that: the lines of other entries may hold secrets.
+//! Renders a change of our entry as a diff. Lines of other entries are left out: they may hold secrets.
 
 use serde_json::Value;
 use trunkline_catalog::client::FileFormat;

@@ -1,4 +1,4 @@
-//! Our entry in a client's file: what it says, and whether one that is there already is ours.
+//! Our entry in a client's file: what it must say, and whether an existing one is ours.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::error::InstallError;
 use super::request::{EntryTarget, InstallRequest};
 
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct OurEntry {
     pub(super) client: Client,
     pub(super) name: String,
     command: String,
@@ -24,7 +24,7 @@ pub(super) struct Setting {
     pub(super) value: Value,
 }
 
-impl Entry {
+impl OurEntry {
     pub(crate) fn new(request: &InstallRequest) -> Result<Self, InstallError> {
         let folders = &request.folders;
         let mut variables = request.variables.clone();
@@ -119,7 +119,8 @@ impl Entry {
 /// The command that an entry of a client's file starts; Cline has it one level down as well.
 pub(crate) fn started(entry: &Value) -> Option<&str> {
     let deeper = entry.get("transport").unwrap_or(&Value::Null);
-    let found = ["command", "cmd"].iter().find_map(|key| entry.get(*key)?.as_str());
+    let mut keys = Client::with_config().map(|(_, spec)| spec.entry.command);
+    let found = keys.find_map(|key| entry.get(key)?.as_str());
     found.or_else(|| deeper.get("command")?.as_str())
 }
 
@@ -210,8 +211,8 @@ mod tests {
 
     use super::*;
 
-    fn entry(client: Client, variables: &[&str]) -> Entry {
-        Entry {
+    fn entry(client: Client, variables: &[&str]) -> OurEntry {
+        OurEntry {
             client,
             name: "trunkline".to_owned(),
             command: "/bin/trunkline".to_owned(),

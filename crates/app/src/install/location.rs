@@ -56,6 +56,7 @@ pub(crate) fn user_files(spec: &ConfigFile, folders: &UserFolders) -> Vec<PathBu
     for path in paths {
         let Some(base) = folders.base(path.base) else { continue };
         let file = base.join(path.path);
+        // The client itself looks nowhere else then.
         if matches!(path.base, PathBase::Variable(_) | PathBase::Package(_)) {
             return vec![file];
         }
@@ -66,11 +67,11 @@ pub(crate) fn user_files(spec: &ConfigFile, folders: &UserFolders) -> Vec<PathBu
 
 /// The further files that `import` reads, with each `*` filled in.
 pub(crate) fn more_user_files(spec: &ConfigFile, folders: &UserFolders) -> Vec<PathBuf> {
-    let found = |path: &FilePath| Some(expand(folders.base(path.base)?, path.path));
+    let found = |path: &FilePath| Some(expand(&folders.base(path.base)?, path.path));
     spec.paths.also_read.iter().filter_map(found).flatten().collect()
 }
 
-fn expand(base: PathBuf, path: &str) -> Vec<PathBuf> {
+fn expand(base: &Path, path: &str) -> Vec<PathBuf> {
     let Some((before, after)) = path.split_once("/*/") else {
         return vec![base.join(path)];
     };

@@ -18,10 +18,10 @@ mod restore;
 mod run;
 mod uninstall;
 
-pub(crate) use apply::{Found, Written};
+pub(crate) use apply::{CurrentFile, WriteOutcome};
 pub(crate) use backup::Backup;
-pub(crate) use document::{Document, Problem};
-pub(crate) use entry::{Entry, leads_to_trunkline, started, starts_trunkline};
+pub(crate) use document::{Document, DocumentProblem};
+pub(crate) use entry::{OurEntry, leads_to_trunkline, started, starts_trunkline};
 pub(crate) use error::InstallError;
 pub(crate) use location::{ConfigLocation, locate, more_user_files, path_variables, user_files};
 pub(crate) use plan::{as_error, plan};

@@ -3,15 +3,15 @@
 use serde_json::Value;
 
 use super::diff;
-use super::document::{Document, Problem};
-use super::entry::Entry;
+use super::document::{Document, DocumentProblem};
+use super::entry::OurEntry;
 use super::error::InstallError;
 use super::location::ConfigLocation;
-use super::report::Outcome;
+use super::report::InstallOutcome;
 
 #[derive(Debug)]
-pub(crate) struct Plan {
-    pub(crate) outcome: Outcome,
+pub(crate) struct InstallPlan {
+    pub(crate) outcome: InstallOutcome,
     /// The whole file as it is to be.
     pub(crate) text: String,
     pub(crate) diff: String,
@@ -38,9 +38,9 @@ pub(super) enum Change {
 pub(crate) fn plan(
     text: Option<&str>,
     location: &ConfigLocation,
-    entry: &Entry,
+    entry: &OurEntry,
     force: bool,
-) -> Result<Plan, InstallError> {
+) -> Result<InstallPlan, InstallError> {
     let fail = |problem| as_error(problem, location);
     let mut document = Document::parse(text.unwrap_or_default(), location.format).map_err(fail)?;
     let path = [location.key, entry.name.as_str()];
@@ -61,18 +61,18 @@ pub(crate) fn plan(
         document.set(&path, value).map_err(fail)?;
     }
     let outcome = match &change {
-        Change::Add { .. } if text.is_none() => Outcome::Created,
-        Change::Add { .. } => Outcome::Added,
-        Change::Edit { settings } if settings.is_empty() => Outcome::Unchanged,
-        Change::Edit { .. } => Outcome::Updated,
-        Change::Replace { .. } => Outcome::Replaced,
+        Change::Add { .. } if text.is_none() => InstallOutcome::Created,
+        Change::Add { .. } => InstallOutcome::Added,
+        Change::Edit { settings } if settings.is_empty() => InstallOutcome::Unchanged,
+        Change::Edit { .. } => InstallOutcome::Updated,
+        Change::Replace { .. } => InstallOutcome::Replaced,
     };
     let text = document.text();
     prove(&text, location, entry)?;
-    Ok(Plan { outcome, text, diff: diff::render(location, &entry.name, &change) })
+    Ok(InstallPlan { outcome, text, diff: diff::render(location, &entry.name, &change) })
 }
 
-fn edit(entry: &Entry, existing: &Value) -> Change {
+fn edit(entry: &OurEntry, existing: &Value) -> Change {
     let before =
         |path: &[String]| path.iter().try_fold(existing, |value, key| value.get(key)).cloned();
     let missing = entry.missing(existing).into_iter();
@@ -95,7 +95,7 @@ fn member_names(existing: &Value) -> Vec<String> {
 }
 
 /// Reads the new text once more: a mistake of the editor must not reach the client.
-fn prove(text: &str, location: &ConfigLocation, entry: &Entry) -> Result<(), InstallError> {
+fn prove(text: &str, location: &ConfigLocation, entry: &OurEntry) -> Result<(), InstallError> {
     let document = Document::parse(text, location.format).ok();
     let written = document.and_then(|document| document.get(&[location.key, &entry.name]));
     match written {
@@ -104,16 +104,18 @@ fn prove(text: &str, location: &ConfigLocation, entry: &Entry) -> Result<(), Ins
     }
 }
 
-pub(crate) fn as_error(problem: Problem, location: &ConfigLocation) -> InstallError {
+pub(crate) fn as_error(problem: DocumentProblem, location: &ConfigLocation) -> InstallError {
     let file = location.file.clone();
     match problem {
-        Problem::Syntax { line, column, problem } => {
+        DocumentProblem::Syntax { line, column, problem } => {
             InstallError::Syntax { file, line, column, problem }
         }
-        Problem::NotAnObject { key } if key.is_empty() => {
+        DocumentProblem::NotAnObject { key } if key.is_empty() => {
             InstallError::NotAnObject { file, key: "the top level".to_owned() }
         }
-        Problem::Unusual => InstallError::Unusual { file },
-        Problem::NotAnObject { key } => InstallError::NotAnObject { file, key: format!("`{key}`") },
+        DocumentProblem::Unusual => InstallError::Unusual { file },
+        DocumentProblem::NotAnObject { key } => {
+            InstallError::NotAnObject { file, key: format!("`{key}`") }
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What `install` tells the user.
+//! The report of `install`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use trunkline_catalog::client::{Client, StartedFrom};
 
-use super::entry::Entry;
+use super::entry::OurEntry;
 use super::location::ConfigLocation;
 use super::request::InstallRequest;
 
 #[derive(Debug)]
-pub(crate) struct Report {
+pub(crate) struct InstallReport {
     pub(crate) client: Client,
     /// The entry's name in the file.
     pub(crate) name: String,
@@ -19,7 +19,7 @@ pub(crate) struct Report {
     /// The file as it was before; `None` when nothing was overwritten.
     pub(crate) backup: Option<PathBuf>,
     /// What was done, or in a dry run what would be.
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: InstallOutcome,
     pub(crate) dry_run: bool,
     /// What the client will run.
     pub(crate) command: Vec<String>,
@@ -30,7 +30,7 @@ pub(crate) struct Report {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum InstallOutcome {
     /// The file is new.
     Created,
     Added,
@@ -41,12 +41,12 @@ pub(crate) enum Outcome {
     Unchanged,
 }
 
-impl Report {
+impl InstallReport {
     pub(super) fn new(
         request: &InstallRequest,
         location: &ConfigLocation,
-        entry: &Entry,
-        outcome: Outcome,
+        entry: &OurEntry,
+        outcome: InstallOutcome,
         diff: String,
     ) -> Self {
         Self {
@@ -64,14 +64,14 @@ impl Report {
     }
 }
 
-impl Report {
+impl InstallReport {
     pub(crate) fn json(&self) -> Value {
         let outcome = match self.outcome {
-            Outcome::Created => "created",
-            Outcome::Added => "added",
-            Outcome::Updated => "updated",
-            Outcome::Replaced => "replaced",
-            Outcome::Unchanged => "unchanged",
+            InstallOutcome::Created => "created",
+            InstallOutcome::Added => "added",
+            InstallOutcome::Updated => "updated",
+            InstallOutcome::Replaced => "replaced",
+            InstallOutcome::Unchanged => "unchanged",
         };
         json!({
             "client": self.client.id(),
@@ -87,18 +87,18 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for InstallReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (title, name, file) = (self.client.title(), &self.name, self.file.display());
-        if self.outcome == Outcome::Unchanged {
+        if self.outcome == InstallOutcome::Unchanged {
             return writeln!(f, "nothing to do: {title} already has {name:?} in {file}");
         }
         let would = if self.dry_run { "would have " } else { "" };
         match self.outcome {
-            Outcome::Created => writeln!(f, "{title}: {would}created {file} with {name:?}")?,
-            Outcome::Added => writeln!(f, "{title}: {would}added {name:?} to {file}")?,
-            Outcome::Replaced => writeln!(f, "{title}: {would}replaced {name:?} in {file}")?,
-            Outcome::Updated | Outcome::Unchanged => {
+            InstallOutcome::Created => writeln!(f, "{title}: {would}created {file} with {name:?}")?,
+            InstallOutcome::Added => writeln!(f, "{title}: {would}added {name:?} to {file}")?,
+            InstallOutcome::Replaced => writeln!(f, "{title}: {would}replaced {name:?} in {file}")?,
+            InstallOutcome::Updated | InstallOutcome::Unchanged => {
                 writeln!(f, "{title}: {would}updated {name:?} in {file}")?;
             }
         }
@@ -116,7 +116,7 @@ impl fmt::Display for Report {
     }
 }
 
-fn notes(request: &InstallRequest, location: &ConfigLocation, entry: &Entry) -> Vec<String> {
+fn notes(request: &InstallRequest, location: &ConfigLocation, entry: &OurEntry) -> Vec<String> {
     let (title, spec) = (entry.client.title(), entry.client.spec());
     let mut notes = Vec::new();
     if !spec.names.has_room_for(&entry.name) {

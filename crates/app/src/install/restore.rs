@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 use trunkline_catalog::client::Client;
 
-use super::apply::{Found, Written};
+use super::apply::{CurrentFile, WriteOutcome};
 use super::backup::{Backup, backups};
 use super::document::Document;
 use super::error::InstallError;
@@ -73,12 +73,12 @@ pub(crate) fn restore(
             None => return Err(InstallError::NoBackup { file: location.file }),
         },
     };
-    let older = Found::read(&from)?;
+    let older = CurrentFile::read(&from)?;
     let Some(older) = older.content() else {
         return Err(InstallError::BackupMissing { path: from });
     };
     for _ in 0..ATTEMPTS {
-        let found = Found::read(&location.file)?;
+        let found = CurrentFile::read(&location.file)?;
         let (outcome, text) = decide(found.content(), older, &location, extent)?;
         let mut done = Restored {
             client: target.client,
@@ -92,7 +92,7 @@ pub(crate) fn restore(
         if target.dry_run || outcome == PutBack::Nothing {
             return Ok(done);
         }
-        if let Written::Done { backup } = found.put_back(&text, &file_stamp(now))? {
+        if let WriteOutcome::Done { backup } = found.put_back(&text, &file_stamp(now))? {
             done.replaced = backup;
             return Ok(done);
         }

@@ -1,14 +1,14 @@
-//! The order of things: find the file, decide, write, report.
+//! Runs `install`: finds the file, decides, writes, reports.
 
 use std::fs;
 use std::path::Path;
 
-use super::apply::{Found, Written};
-use super::entry::Entry;
+use super::apply::{CurrentFile, WriteOutcome};
+use super::entry::OurEntry;
 use super::error::InstallError;
 use super::location::locate;
 use super::plan::plan;
-use super::report::{Outcome, Report};
+use super::report::{InstallOutcome, InstallReport};
 use super::request::InstallRequest;
 use crate::timestamp::file_stamp;
 
@@ -16,18 +16,18 @@ use crate::timestamp::file_stamp;
 pub(crate) const ATTEMPTS: usize = 5;
 
 /// Adds or replaces Trunkline's entry in the client's config file.
-pub(crate) fn run(request: &InstallRequest) -> Result<Report, InstallError> {
+pub(crate) fn run(request: &InstallRequest) -> Result<InstallReport, InstallError> {
     let location = locate(&request.target, &request.folders)?;
-    let entry = Entry::new(request)?;
+    let entry = OurEntry::new(request)?;
     check_config(&request.folders.absolute(&request.config), &location.file)?;
     for _ in 0..ATTEMPTS {
-        let found = Found::read(&location.file)?;
+        let found = CurrentFile::read(&location.file)?;
         let plan = plan(found.content(), &location, &entry, request.target.force)?;
-        let mut report = Report::new(request, &location, &entry, plan.outcome, plan.diff);
-        if request.target.dry_run || plan.outcome == Outcome::Unchanged {
+        let mut report = InstallReport::new(request, &location, &entry, plan.outcome, plan.diff);
+        if request.target.dry_run || plan.outcome == InstallOutcome::Unchanged {
             return Ok(report);
         }
-        if let Written::Done { backup } = found.write(&plan.text, &file_stamp(request.now))? {
+        if let WriteOutcome::Done { backup } = found.write(&plan.text, &file_stamp(request.now))? {
             report.backup = backup;
             return Ok(report);
         }

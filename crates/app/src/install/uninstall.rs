@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use trunkline_catalog::client::Client;
 
-use super::apply::{Found, Written};
+use super::apply::{CurrentFile, WriteOutcome};
 use super::backup::{Backup, backups};
 use super::document::Document;
 use super::entry::starts_trunkline;
@@ -41,7 +41,7 @@ pub(crate) enum Removed {
 
 /// What the file is to be.
 #[derive(Debug, PartialEq, Eq)]
-struct Plan {
+struct RemovalPlan {
     outcome: Removed,
     /// `None`: no file.
     text: Option<String>,
@@ -57,10 +57,10 @@ pub(crate) fn uninstall(
     let name = target.entry_name()?;
     let older: Vec<String> = backups(&location.file).iter().filter_map(Backup::text).collect();
     for _ in 0..ATTEMPTS {
-        let found = Found::read(&location.file)?;
+        let found = CurrentFile::read(&location.file)?;
         let plan = match found.content() {
             Some(text) => plan(text, &location, &name, target.force, &older)?,
-            None => Plan { outcome: Removed::Nothing, text: None },
+            None => RemovalPlan { outcome: Removed::Nothing, text: None },
         };
         let mut done = Uninstalled {
             client: target.client,
@@ -77,7 +77,7 @@ pub(crate) fn uninstall(
             Some(text) => found.write(text, &file_stamp(now))?,
             None => found.remove(&file_stamp(now))?,
         };
-        if let Written::Done { backup } = written {
+        if let WriteOutcome::Done { backup } = written {
             done.backup = backup;
             return Ok(done);
         }
@@ -92,14 +92,14 @@ fn plan(
     name: &str,
     force: bool,
     older: &[String],
-) -> Result<Plan, InstallError> {
+) -> Result<RemovalPlan, InstallError> {
     let fail = |problem| as_error(problem, location);
     let mut document = Document::parse(text, location.format).map_err(fail)?;
     let path = [location.key, name];
     let Some(entry) = document.get(&path) else {
         return match others(&document, location.key) {
             others if others.is_empty() => {
-                Ok(Plan { outcome: Removed::Nothing, text: Some(text.to_owned()) })
+                Ok(RemovalPlan { outcome: Removed::Nothing, text: Some(text.to_owned()) })
             }
             others => Err(InstallError::OtherName { file: location.file.clone(), others }),
         };
@@ -108,7 +108,8 @@ fn plan(
         let (file, name) = (location.file.clone(), name.to_owned());
         return Err(InstallError::NotOurs { file, name });
     }
-    // The text we would have made of a backup is the text that is there: nobody else has changed it.
+    // If adding our entry to a backup gives the text that is there, nothing else has changed since, and the
+    // backup can be put back to the byte.
     let before = older.iter().filter_map(|older| {
         let mut made = Document::parse(older, location.format).ok()?;
         let had_it = made.get(&path).is_some();
@@ -118,7 +119,7 @@ fn plan(
     });
     let before: Vec<_> = before.collect();
     if let Some((older, ..)) = before.iter().find(|(_, _, same)| *same) {
-        return Ok(Plan { outcome: Removed::Undone, text: Some((*older).clone()) });
+        return Ok(RemovalPlan { outcome: Removed::Undone, text: Some((*older).clone()) });
     }
     document.remove(&path).map_err(fail)?;
     // With no backup the file is one that we made.
@@ -128,9 +129,9 @@ fn plan(
     }
     prove(text, &document.text(), location, &path)?;
     if before.is_empty() && is_bare(&document) {
-        return Ok(Plan { outcome: Removed::File, text: None });
+        return Ok(RemovalPlan { outcome: Removed::File, text: None });
     }
-    Ok(Plan { outcome: Removed::Entry, text: Some(document.text()) })
+    Ok(RemovalPlan { outcome: Removed::Entry, text: Some(document.text()) })
 }
 
 /// Entries under other names that start Trunkline.

@@ -92,21 +92,21 @@ struct Prepared {
 fn prepare(flags: &LogFlags, environment: &Environment) -> Result<Prepared, LogError> {
     let (on_stderr, in_file) = filters(flags, environment)?;
     // What was told is on stderr already.
-    let on_stderr = on_stderr.with_target(NOTICE, Level::TRACE).with_target(TOLD, LevelFilter::OFF);
+    let on_stderr = on_stderr.with_target(NOTICE, Level::INFO).with_target(TOLD, LevelFilter::OFF);
     let stderr = layer(flags.log_format, Destination::Stderr, Stderr::new(flags.log_format));
     let mut layers = vec![stderr.with_filter(on_stderr).boxed()];
     let (mut writer, mut failed) = (None, None);
     if let Some(directory) = environment.path(DIRECTORY) {
         match LogFile::open(&directory) {
             Ok(file) => {
-                // Lossy: whoever logs never waits for the disk, but drops the line.
+                // Lossy: when the disk is slow a line is dropped, and the thread that logs goes on.
                 let (lines, guard) = NonBlockingBuilder::default()
                     .lossy(true)
                     .buffered_lines_limit(WAITING_LINES)
                     .thread_name("trunkline-log")
                     .finish(file);
                 writer = Some(guard);
-                let in_file = in_file.with_target(NOTICE, Level::TRACE);
+                let in_file = in_file.with_target(NOTICE, Level::INFO);
                 let file = layer(flags.log_format, Destination::File, lines);
                 layers.push(file.with_filter(in_file).boxed());
             }

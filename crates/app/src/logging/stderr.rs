@@ -36,6 +36,7 @@ impl Stderr {
                     .into_bytes()
             }
         };
+        // In pieces of PIPE_BUF, which a pipe takes whole or not at all (POSIX write(2)).
         let text = [&text, lines].concat();
         let mut is_whole = true;
         above_status(|| is_whole = text.chunks(ATOMIC).all(write_now));
@@ -44,17 +45,17 @@ impl Stderr {
 }
 
 impl<'w> MakeWriter<'w> for Stderr {
-    type Writer = Lines<'w>;
+    type Writer = StderrWriter<'w>;
 
-    fn make_writer(&'w self) -> Lines<'w> {
-        Lines(self)
+    fn make_writer(&'w self) -> StderrWriter<'w> {
+        StderrWriter(self)
     }
 }
 
 /// One event: `fmt` writes it in one piece.
-pub(super) struct Lines<'w>(&'w Stderr);
+pub(super) struct StderrWriter<'w>(&'w Stderr);
 
-impl Write for Lines<'_> {
+impl Write for StderrWriter<'_> {
     fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
         self.0.write_lines(lines);
         Ok(lines.len())

@@ -35,7 +35,7 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let mut line = Line::default();
+        let mut line = LogLine::default();
         event.record(&mut line);
         let line = line.finish();
         let word = level_word(*event.metadata().level());
@@ -60,14 +60,14 @@ fn level_word(level: Level) -> &'static str {
 }
 
 #[derive(Default)]
-struct Line {
+struct LogLine {
     server: Option<String>,
     phase: Option<String>,
     message: String,
     rest: String,
 }
 
-impl Visit for Line {
+impl Visit for LogLine {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         match field.name() {
             "message" => self.message = format!("{value:?}"),
@@ -86,7 +86,7 @@ impl Visit for Line {
     }
 }
 
-impl Line {
+impl LogLine {
     fn finish(self) -> String {
         let phase = self.phase.map(|phase| format!(" ({phase})")).unwrap_or_default();
         let server = self.server.map(|server| format!("server `{server}`{phase}: "));

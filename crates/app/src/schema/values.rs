@@ -13,7 +13,7 @@ const FILLED: &str = r"^[^\u0000]*[^\s\u0000][^\u0000]*$";
 
 const NO_NUL: &str = r"^[^\u0000]*$";
 
-/// A web address, or one with a variable in it, whose value nobody knows before the start.
+/// A web address, or one with a variable in it, whose value is known at the start only.
 const ADDRESS: &str = r"^(?:[^\u0000]*\$[^\u0000]*|[hH][tT][tT][pP][sS]?://(?:\[[0-9A-Fa-f:.]+\]|[-A-Za-z0-9._]+)(?::[0-9]{0,5})?(?:[/?#][^\s\u0000-\u001f\u007f-\u009f]*)?)$";
 
 /// The characters of a token (RFC 9110).

@@ -1,4 +1,4 @@
-//! The person at the terminal: colours, a line that is written over, a whole screen, and what is typed.
+//! The terminal: colours, a status line, a full screen, and typed lines.
 
 mod paint;
 mod screen;
@@ -6,6 +6,6 @@ mod status;
 mod typed;
 
 pub(crate) use paint::{Colour, Paint};
-pub(crate) use screen::{Key, Screen};
+pub(crate) use screen::{KeyPress, Screen};
 pub(crate) use status::{StatusLine, above_status};
 pub(crate) use typed::Typed;

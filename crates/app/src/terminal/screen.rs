@@ -1,4 +1,4 @@
-//! The whole terminal for one program: the other screen, keys as they are pressed, and all of it given back.
+//! A full-screen terminal: alternate screen and raw keys, restored on drop.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -6,11 +6,11 @@ use std::os::fd::AsFd;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::net::unix::pipe::{OpenOptions, Receiver};
 
-use crate::speak;
+use crate::console;
 
 /// A key that was pressed, as far as anybody asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Key {
+pub(crate) enum KeyPress {
     Letter(char),
     Up,
     Down,
@@ -44,29 +44,29 @@ impl Screen {
         let mut raw = before.clone();
         raw.make_raw();
         tcsetattr(input.as_fd(), OptionalActions::Now, &raw)?;
-        speak::out(ENTER);
+        console::out(ENTER);
         Ok(Self { input, before })
     }
 
     /// Shows these lines, as many as there is room for, in one write: nothing flickers.
     pub(crate) fn show(&self, lines: &[String]) {
-        let rows = speak::height();
+        let rows = console::height();
         let shown = lines.iter().take(rows).map(|line| format!("{line}{REST_OF_LINE}"));
         let text = shown.collect::<Vec<_>>().join("\r\n");
-        speak::out(&format!("{HOME}{text}{REST}"));
+        console::out(&format!("{HOME}{text}{REST}"));
     }
 
     /// The next key.
-    pub(crate) async fn key(&self) -> Key {
+    pub(crate) async fn key(&self) -> KeyPress {
         loop {
             if self.input.readable().await.is_err() {
-                return Key::Leave;
+                return KeyPress::Leave;
             }
             let mut room = [0; 16];
             match self.input.try_read(&mut room) {
                 Ok(count @ 1..) => return key(room.get(..count).unwrap_or_default()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Ok(0) | Err(_) => return Key::Leave,
+                Ok(0) | Err(_) => return KeyPress::Leave,
             }
         }
     }
@@ -74,19 +74,19 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        speak::out(LEAVE);
+        console::out(LEAVE);
         // If the terminal is gone there is nothing to give back.
         let _ = tcsetattr(self.input.as_fd(), OptionalActions::Now, &self.before);
     }
 }
 
-fn key(bytes: &[u8]) -> Key {
+fn key(bytes: &[u8]) -> KeyPress {
     match bytes {
-        [3] | [4] => Key::Leave,
-        b"\x1b[A" | b"\x1bOA" => Key::Up,
-        b"\x1b[B" | b"\x1bOB" => Key::Down,
-        [letter, ..] if letter.is_ascii_graphic() => Key::Letter(char::from(*letter)),
-        _ => Key::Other,
+        [3] | [4] => KeyPress::Leave,
+        b"\x1b[A" | b"\x1bOA" => KeyPress::Up,
+        b"\x1b[B" | b"\x1bOB" => KeyPress::Down,
+        [letter, ..] if letter.is_ascii_graphic() => KeyPress::Letter(char::from(*letter)),
+        _ => KeyPress::Other,
     }
 }
 
@@ -97,12 +97,12 @@ mod tests {
     #[test]
     fn keys_are_told_apart() {
         for (bytes, expected) in [
-            (&b"q"[..], Key::Letter('q')),
-            (b"\x03", Key::Leave),
-            (b"\x1b[A", Key::Up),
-            (b"\x1bOB", Key::Down),
-            (b"\x1b[H", Key::Other),
-            ("\u{e9}".as_bytes(), Key::Other),
+            (&b"q"[..], KeyPress::Letter('q')),
+            (b"\x03", KeyPress::Leave),
+            (b"\x1b[A", KeyPress::Up),
+            (b"\x1bOB", KeyPress::Down),
+            (b"\x1b[H", KeyPress::Other),
+            ("\u{e9}".as_bytes(), KeyPress::Other),
         ] {
             assert_eq!(key(bytes), expected, "{bytes:?}");
         }

@@ -1,10 +1,10 @@
-//! A line on stderr that is written over: what is being done now. What the log says stands above it.
+//! A status line on stderr that is overwritten; log lines are written above it.
 
 use std::io::Write as _;
 
 use parking_lot::Mutex;
 
-use crate::speak;
+use crate::console;
 
 /// What the line says now. There is one stderr, so there is one line; held for a write, with no other lock
 /// taken meanwhile (the log takes it behind its own).
@@ -18,7 +18,7 @@ pub(crate) struct StatusLine {
 
 impl StatusLine {
     pub(crate) fn new() -> Self {
-        Self { on: speak::stderr_is_terminal() }
+        Self { on: console::stderr_is_terminal() }
     }
 
     pub(crate) fn show(&self, text: &str) {
@@ -26,7 +26,7 @@ impl StatusLine {
             return;
         }
         // A line that wraps could not be erased.
-        let text: String = text.chars().take(speak::stderr_width().saturating_sub(1)).collect();
+        let text: String = text.chars().take(console::stderr_width().saturating_sub(1)).collect();
         let mut shown = SHOWN.lock();
         if shown.as_ref() != Some(&text) {
             write(&format!("{ERASE}{text}"));
@@ -61,7 +61,7 @@ pub(crate) fn above_status(lines: impl FnOnce()) {
 }
 
 fn write(text: &str) {
-    // If stderr is gone there is nobody to tell.
+    // A closed stderr leaves no way to report the failure.
     drop(std::io::stderr().lock().write_all(text.as_bytes()));
 }
 

@@ -1,4 +1,4 @@
-//! Waits for the kernel to say that something happened in a directory (inotify), or for the clock.
+//! Waits for an event in a directory (inotify) or for a timeout.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,9 +46,9 @@ impl Waker {
             tokio::time::sleep(look).await;
             return;
         };
-        // Late or on time: both mean to look.
+        // An event and a timeout mean the same: look at the file.
         let drained = tokio::time::timeout(look, drained(events)).await;
-        if !matches!(drained, Ok(Ok(Heard::Change)) | Err(_)) {
+        if !matches!(drained, Ok(Ok(WatchEvent::Change)) | Err(_)) {
             // A directory is gone; one made again under its name is another.
             self.events = None;
         }
@@ -56,7 +56,7 @@ impl Waker {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Heard {
+enum WatchEvent {
     Change,
     /// A directory is no longer watched.
     End,
@@ -77,12 +77,12 @@ fn listen(directories: &[PathBuf]) -> io::Result<Receiver> {
     for directory in directories {
         inotify::add_watch(&events, directory, flags)?;
     }
-    // Not a pipe, but waited for and read like one.
+    // An inotify descriptor is no pipe, but is polled and read like one; tokio has no type for it.
     Receiver::from_owned_fd_unchecked(events)
 }
 
 /// Waits for an event and takes those that are there.
-async fn drained(events: &Receiver) -> io::Result<Heard> {
+async fn drained(events: &Receiver) -> io::Result<WatchEvent> {
     events.readable().await?;
     drain(|buffer| events.try_read(buffer))
 }
@@ -91,15 +91,15 @@ async fn drained(events: &Receiver) -> io::Result<Heard> {
 /// is read: what is still there after this many reads is for the next time.
 const MOST_READS: usize = 64;
 
-fn drain(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<Heard> {
-    let mut heard = Heard::Change;
+fn drain(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<WatchEvent> {
+    let mut heard = WatchEvent::Change;
     let mut buffer = [0; 4096];
     for _ in 0..MOST_READS {
         match read(&mut buffer) {
             Ok(length) => {
                 let read = buffer.get(..length).unwrap_or_default();
                 if masks(read).any(|mask| mask & ReadFlags::IGNORED.bits() != 0) {
-                    heard = Heard::End;
+                    heard = WatchEvent::End;
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(heard),
@@ -140,14 +140,14 @@ mod tests {
             buffer[..event.len()].copy_from_slice(&event);
             Ok(event.len())
         });
-        assert_eq!(heard.unwrap(), Heard::Change);
+        assert_eq!(heard.unwrap(), WatchEvent::Change);
     }
 
     #[test]
     fn the_end_of_a_directory_is_heard_among_other_events() {
         for (events, expected) in [
-            (vec![ReadFlags::MODIFY], Heard::Change),
-            (vec![ReadFlags::MODIFY, ReadFlags::IGNORED, ReadFlags::MODIFY], Heard::End),
+            (vec![ReadFlags::MODIFY], WatchEvent::Change),
+            (vec![ReadFlags::MODIFY, ReadFlags::IGNORED, ReadFlags::MODIFY], WatchEvent::End),
         ] {
             let mut events = events.into_iter();
             let heard = drain(|buffer| {

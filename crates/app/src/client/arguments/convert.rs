@@ -1,4 +1,4 @@
-//! Text -> value, as the schema wants it.
+//! Converts the text of an argument into a JSON value of the type its schema names.
 
 use serde_json::Value;
 use trunkline_wire::is_json;
@@ -6,7 +6,7 @@ use trunkline_wire::is_json;
 use super::json::Json;
 use crate::client::clean;
 use crate::client::near::question;
-use crate::client::schema::{Kind, Kinds, Schema, spelling, type_words};
+use crate::client::schema::{Schema, ValueKind, ValueKinds, spelling, type_words};
 
 /// The value `text` means under `schema`, or what is wrong with it (as it stands behind the key).
 pub(crate) fn convert(text: &str, schema: Schema<'_>) -> Result<Json, String> {
@@ -20,7 +20,7 @@ pub(crate) fn convert(text: &str, schema: Schema<'_>) -> Result<Json, String> {
     if let Some(choice) = choices.iter().find(|choice| spelling(choice) == text) {
         return Ok(Json::token(&choice.to_string()));
     }
-    let kinds = open.iter().fold(Kinds::NONE, |sum, leaf| sum.and(leaf.own_kinds()));
+    let kinds = open.iter().fold(ValueKinds::NONE, |sum, leaf| sum.and(leaf.own_kinds()));
     let Some((kind, value)) = by_kind(text, kinds)? else {
         return Err(refusal(text, schema, &choices));
     };
@@ -44,36 +44,36 @@ fn guess(text: &str) -> Json {
 }
 
 /// The narrowest of the types that takes the text. Text is text before it is `null`.
-fn by_kind(text: &str, kinds: Kinds) -> Result<Option<(Kind, Json)>, String> {
+fn by_kind(text: &str, kinds: ValueKinds) -> Result<Option<(ValueKind, Json)>, String> {
     let trimmed = text.trim();
     let is_number = trimmed.starts_with(|c: char| c == '-' || c.is_ascii_digit())
         && is_json(trimmed.as_bytes());
     let is_integer = is_number && !trimmed.contains(['.', 'e', 'E']);
-    if kinds.has(Kind::Integer) && is_integer {
-        return Ok(Some((Kind::Integer, Json::token(trimmed))));
+    if kinds.has(ValueKind::Integer) && is_integer {
+        return Ok(Some((ValueKind::Integer, Json::token(trimmed))));
     }
-    if kinds.has(Kind::Number) && is_number {
-        return Ok(Some((Kind::Number, Json::token(trimmed))));
+    if kinds.has(ValueKind::Number) && is_number {
+        return Ok(Some((ValueKind::Number, Json::token(trimmed))));
     }
-    if kinds.has(Kind::Boolean)
+    if kinds.has(ValueKind::Boolean)
         && let Some(value) = boolean(trimmed)
     {
-        return Ok(Some((Kind::Boolean, Json::token(value))));
+        return Ok(Some((ValueKind::Boolean, Json::token(value))));
     }
-    for (kind, bracket) in [(Kind::Array, '['), (Kind::Object, '{')] {
+    for (kind, bracket) in [(ValueKind::Array, '['), (ValueKind::Object, '{')] {
         if kinds.has(kind) && trimmed.starts_with(bracket) {
             match checked(trimmed) {
                 Ok(value) => return Ok(Some((kind, value))),
-                Err(_) if kinds.has(Kind::String) => {}
+                Err(_) if kinds.has(ValueKind::String) => {}
                 Err(error) => return Err(error),
             }
         }
     }
-    if kinds.has(Kind::String) {
-        return Ok(Some((Kind::String, Json::text(text))));
+    if kinds.has(ValueKind::String) {
+        return Ok(Some((ValueKind::String, Json::text(text))));
     }
-    let null = kinds.has(Kind::Null) && trimmed == "null";
-    Ok(null.then(|| (Kind::Null, Json::token("null"))))
+    let null = kinds.has(ValueKind::Null) && trimmed == "null";
+    Ok(null.then(|| (ValueKind::Null, Json::token("null"))))
 }
 
 fn boolean(text: &str) -> Option<&'static str> {
@@ -102,10 +102,12 @@ fn refusal(text: &str, schema: Schema<'_>, choices: &[&Value]) -> String {
 }
 
 /// The bounds a person can break by a slip; the server checks the rest.
-fn bounds(text: &str, kind: Kind, leaf: Schema<'_>) -> Result<(), String> {
+fn bounds(text: &str, kind: ValueKind, leaf: Schema<'_>) -> Result<(), String> {
     let (measure, unit, least, most) = match kind {
-        Kind::Integer | Kind::Number => (text.trim().parse().ok(), "", "minimum", "maximum"),
-        Kind::String => {
+        ValueKind::Integer | ValueKind::Number => {
+            (text.trim().parse().ok(), "", "minimum", "maximum")
+        }
+        ValueKind::String => {
             let length = u32::try_from(text.chars().count()).ok().map(f64::from);
             (length, " characters", "minLength", "maxLength")
         }

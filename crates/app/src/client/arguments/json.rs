@@ -1,4 +1,4 @@
-//! Arguments on their way out: a value is kept as it was written, so that nothing is recalculated.
+//! JSON arguments before they are sent. Numbers keep their spelling, so that none is rounded.
 
 use trunkline_wire::{encode, encode_into};
 

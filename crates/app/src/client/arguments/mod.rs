@@ -1,33 +1,33 @@
-//! `key=value …` -> the arguments of a call, by the tool's JSON Schema.
+//! Makes the arguments of a call from `key=value …` and the tool's JSON Schema.
 
 mod convert;
-mod given;
 mod json;
 mod pair;
 mod problem;
+mod tree;
 
 use trunkline_wire::members;
 
 pub(crate) use convert::convert;
 pub(crate) use json::Json;
-pub(crate) use pair::{Pair, Said};
-pub(crate) use problem::Problem;
+pub(crate) use pair::{Pair, PairValue};
+pub(crate) use problem::ArgumentProblem;
 
 use convert::checked;
-use given::{Branch, Given, tree};
+use tree::{ArgumentTree, Branch, tree};
 
 use super::near::question;
-use super::schema::{Kind, Schema, type_words};
+use super::schema::{Schema, ValueKind, type_words};
 
 /// Puts the arguments of a call together, or says everything that is wrong with them.
 ///
 /// `whole` is the JSON object given with `--args`: its members go as they are, and nothing is
-/// missed because of it, for whoever writes JSON wants it sent. Pairs take precedence over it.
+/// missed because of it, because JSON is sent as it was written. Pairs take precedence over it.
 pub(crate) fn build(
     whole: Option<&[u8]>,
     pairs: Vec<Pair>,
     schema: Schema<'_>,
-) -> Result<Vec<u8>, Vec<Problem>> {
+) -> Result<Vec<u8>, Vec<ArgumentProblem>> {
     if let (Some(whole), []) = (whole, pairs.as_slice()) {
         return Ok(whole.to_vec());
     }
@@ -49,7 +49,7 @@ pub(crate) fn build(
 }
 
 struct Builder {
-    problems: Vec<Problem>,
+    problems: Vec<ArgumentProblem>,
     /// Whether a required member that was not given is missing.
     complete: bool,
 }
@@ -63,7 +63,7 @@ impl Builder {
             let key = join(at, &name);
             let known = schema.property(&name);
             // `key:=json` is the way to send what the schema does not know.
-            let forced = matches!(&value, Given::Values(said) if said.iter().all(is_json));
+            let forced = matches!(&value, ArgumentTree::Values(said) if said.iter().all(is_json));
             let open = || schema.further().or_else(|| forced.then(Schema::anything));
             match known.or_else(open) {
                 Some(below) => built.push((name, self.value(value, below, &key))),
@@ -84,26 +84,28 @@ impl Builder {
         built
     }
 
-    fn value(&mut self, given: Given, schema: Schema<'_>, key: &str) -> Json {
+    fn value(&mut self, given: ArgumentTree, schema: Schema<'_>, key: &str) -> Json {
         match given {
-            Given::Values(said) => self.values(said, schema, key),
-            Given::Branch(branch) if is_list(&branch, schema) => self.list(branch, schema, key),
-            Given::Branch(branch) if !schema.kinds().has(Kind::Object) => {
+            ArgumentTree::Values(said) => self.values(said, schema, key),
+            ArgumentTree::Branch(branch) if is_list(&branch, schema) => {
+                self.list(branch, schema, key)
+            }
+            ArgumentTree::Branch(branch) if !schema.kinds().has(ValueKind::Object) => {
                 self.no_parts(&branch, schema, key)
             }
-            Given::Branch(branch) => Json::Object(self.object(branch, schema, key)),
+            ArgumentTree::Branch(branch) => Json::Object(self.object(branch, schema, key)),
         }
     }
 
-    fn values(&mut self, said: Vec<Said>, schema: Schema<'_>, key: &str) -> Json {
+    fn values(&mut self, said: Vec<PairValue>, schema: Schema<'_>, key: &str) -> Json {
         let kinds = schema.kinds();
-        let is_array = kinds.has(Kind::Array) && !schema.leaves().is_empty();
-        match <[Said; 1]>::try_from(said) {
-            Ok([Said::Json(text)]) => self.kept(checked(&text), key),
-            Ok([Said::Text(text)]) if is_array && !kinds.has(Kind::String) => {
+        let is_array = kinds.has(ValueKind::Array) && !schema.leaves().is_empty();
+        match <[PairValue; 1]>::try_from(said) {
+            Ok([PairValue::Json(text)]) => self.kept(checked(&text), key),
+            Ok([PairValue::Text(text)]) if is_array && !kinds.has(ValueKind::String) => {
                 self.one_for_a_list(&text, schema, key)
             }
-            Ok([Said::Text(text)]) => self.kept(convert(&text, schema), key),
+            Ok([PairValue::Text(text)]) => self.kept(convert(&text, schema), key),
             Err(several) if is_array || schema.leaves().is_empty() => {
                 let items = several.into_iter().enumerate();
                 let items = items.map(|(index, one)| self.item(one, schema.item(index), key));
@@ -123,17 +125,17 @@ impl Builder {
         if trimmed.is_empty() {
             return Json::Array(Vec::new());
         }
-        if trimmed.starts_with('[') || trimmed == "null" && schema.kinds().has(Kind::Null) {
+        if trimmed.starts_with('[') || trimmed == "null" && schema.kinds().has(ValueKind::Null) {
             return self.kept(checked(trimmed), key);
         }
-        let item = self.item(Said::Text(text.to_owned()), schema.item(0), key);
+        let item = self.item(PairValue::Text(text.to_owned()), schema.item(0), key);
         Json::Array(vec![item])
     }
 
-    fn item(&mut self, said: Said, schema: Schema<'_>, key: &str) -> Json {
+    fn item(&mut self, said: PairValue, schema: Schema<'_>, key: &str) -> Json {
         match said {
-            Said::Json(text) => self.kept(checked(&text), key),
-            Said::Text(text) => self.kept(convert(&text, schema), key),
+            PairValue::Json(text) => self.kept(checked(&text), key),
+            PairValue::Text(text) => self.kept(convert(&text, schema), key),
         }
     }
 
@@ -157,7 +159,7 @@ impl Builder {
         let words = branch.iter().map(|(name, _)| name.as_str());
         let part = words.clone().find(|name| is_word(name)).or(words.clone().next());
         let part = part.unwrap_or_default();
-        let advice = if schema.kinds().has(Kind::Array) {
+        let advice = if schema.kinds().has(ValueKind::Array) {
             format!(": count its elements (`{key}.0.{part}=…`), or say `{key}:=JSON`")
         } else {
             String::new()
@@ -174,18 +176,18 @@ impl Builder {
     }
 
     fn report(&mut self, key: &str, what: impl Into<String>) {
-        self.problems.push(Problem::new(key, what));
+        self.problems.push(ArgumentProblem::new(key, what));
     }
 }
 
-fn is_json(said: &Said) -> bool {
-    matches!(said, Said::Json(_))
+fn is_json(said: &PairValue) -> bool {
+    matches!(said, PairValue::Json(_))
 }
 
 /// Are these the elements of an array, by number?
 fn is_list(branch: &Branch, schema: Schema<'_>) -> bool {
     let numbered = branch.iter().all(|(name, _)| name.bytes().all(|c| c.is_ascii_digit()));
-    numbered && schema.kinds().has(Kind::Array) && !schema.leaves().is_empty()
+    numbered && schema.kinds().has(ValueKind::Array) && !schema.leaves().is_empty()
 }
 
 fn join(at: &str, name: &str) -> String {

@@ -6,11 +6,11 @@ use std::io;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pair {
     pub(crate) key: String,
-    pub(crate) value: Said,
+    pub(crate) value: PairValue,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum PairValue {
     /// To be understood as the schema says.
     Text(String),
     /// JSON, whatever the schema says.
@@ -40,7 +40,7 @@ impl Pair {
             return Err(bad());
         }
         let text = resolve(key, text, read)?;
-        let value = if json { Said::Json(text) } else { Said::Text(text) };
+        let value = if json { PairValue::Json(text) } else { PairValue::Text(text) };
         Ok(Self { key: key.to_owned(), value })
     }
 }
@@ -59,7 +59,7 @@ fn resolve(key: &str, text: &str, read: ReadFile<'_>) -> Result<String, BadPair>
 mod tests {
     use super::*;
 
-    fn pair(argument: &str) -> Option<(String, Said)> {
+    fn pair(argument: &str) -> Option<(String, PairValue)> {
         let read = |file: &str| match file {
             "f" => Ok("content\n".to_owned()),
             _ => Err(io::Error::from(io::ErrorKind::NotFound)),
@@ -69,16 +69,16 @@ mod tests {
 
     #[test]
     fn pairs_are_read() {
-        let text = |text: &str| Said::Text(text.to_owned());
+        let text = |text: &str| PairValue::Text(text.to_owned());
         for (argument, key, value) in [
             ("a=b", "a", text("b")),
             ("a=", "a", text("")),
             ("a=b=c", "a", text("b=c")),
             ("a.b=1", "a.b", text("1")),
             ("a=:=", "a", text(":=")),
-            ("a:=[1]", "a", Said::Json("[1]".to_owned())),
+            ("a:=[1]", "a", PairValue::Json("[1]".to_owned())),
             ("a=@f", "a", text("content\n")),
-            ("a:=@f", "a", Said::Json("content\n".to_owned())),
+            ("a:=@f", "a", PairValue::Json("content\n".to_owned())),
             ("a=@@f", "a", text("@f")),
         ] {
             assert_eq!(pair(argument), Some((key.to_owned(), value)), "{argument}");

@@ -1,4 +1,4 @@
-//! One line of the user -> the value of a field.
+//! Reads one line of the user as the value of a form field.
 
 use serde_json::Value;
 

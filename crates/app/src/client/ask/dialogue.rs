@@ -1,4 +1,4 @@
-//! The conversation about one question: lines of the user in, prompts and at last an answer out.
+//! The dialogue about one elicitation: takes lines of the user, gives prompts and at last an answer.
 //!
 //! Pure, so that it can be tested without a terminal. The user sees who asks, may go through his
 //! answers again before they are sent, and may refuse at any time.
@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::answer::answer;
-use super::question::{Field, Question};
+use super::question::{Field, PersonQuestion};
 use crate::client::arguments::Json;
 use crate::client::clean;
 use crate::client::schema::spelling;
@@ -29,7 +29,7 @@ enum Stage {
 
 /// What happens next.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum DialogueStep {
     /// Show this and read a line.
     Prompt(String),
     /// The result of `elicitation/create`.
@@ -39,24 +39,24 @@ pub(crate) enum Step {
 const DECLINE: &[u8] = br#"{"action":"decline"}"#;
 const CANCEL: &[u8] = br#"{"action":"cancel"}"#;
 
-/// What is answered where nobody can be asked.
+/// The answer when no person is at the terminal.
 pub(crate) fn decline() -> Vec<u8> {
     DECLINE.to_vec()
 }
 
 impl Dialogue {
     /// `who` asks: the tool that was called.
-    pub(crate) fn start(question: Question, who: &str) -> (Self, Step) {
+    pub(crate) fn start(question: PersonQuestion, who: &str) -> (Self, DialogueStep) {
         let who = clean::line(who);
         let (stage, fields, text) = match question {
-            Question::Form { message, fields } => {
+            PersonQuestion::Form { message, fields } => {
                 let how = "Enter leaves a field out or keeps its default; Ctrl-D cancels.";
                 (Stage::Field, fields, format!("\n`{who}` asks: {message}\n{how}\n"))
             }
-            Question::Page { message, url } => {
+            PersonQuestion::Page { message, url } => {
                 (Stage::Page, Vec::new(), page(&who, &message, &url))
             }
-            Question::Unknown => (Stage::Over, Vec::new(), String::new()),
+            PersonQuestion::Unknown => (Stage::Over, Vec::new(), String::new()),
         };
         let mut dialogue = Self { stage, fields, answers: Vec::new() };
         let step = dialogue.prompt(text);
@@ -64,19 +64,19 @@ impl Dialogue {
     }
 
     /// Takes a line; `None` is the end of input.
-    pub(crate) fn say(&mut self, line: Option<&str>) -> Step {
+    pub(crate) fn say(&mut self, line: Option<&str>) -> DialogueStep {
         let Some(line) = line else {
-            return Step::Answer(CANCEL.to_vec());
+            return DialogueStep::Answer(CANCEL.to_vec());
         };
         match self.stage {
             Stage::Field => self.field(line),
             Stage::Review => self.review(line),
-            Stage::Page if is_yes(line) => Step::Answer(br#"{"action":"accept"}"#.to_vec()),
-            Stage::Page | Stage::Over => Step::Answer(decline()),
+            Stage::Page if is_yes(line) => DialogueStep::Answer(br#"{"action":"accept"}"#.to_vec()),
+            Stage::Page | Stage::Over => DialogueStep::Answer(decline()),
         }
     }
 
-    fn field(&mut self, line: &str) -> Step {
+    fn field(&mut self, line: &str) -> DialogueStep {
         let Some(field) = self.fields.get(self.answers.len()) else {
             return self.prompt(String::new());
         };
@@ -92,29 +92,29 @@ impl Dialogue {
         }
     }
 
-    fn review(&mut self, line: &str) -> Step {
+    fn review(&mut self, line: &str) -> DialogueStep {
         match line.trim().to_ascii_lowercase().as_str() {
-            "" | "y" | "yes" => Step::Answer(self.accepted()),
-            "n" | "no" => Step::Answer(decline()),
+            "" | "y" | "yes" => DialogueStep::Answer(self.accepted()),
+            "n" | "no" => DialogueStep::Answer(decline()),
             "e" | "edit" => {
                 self.answers.clear();
                 self.stage = Stage::Field;
                 self.prompt(String::new())
             }
-            _ => Step::Prompt(SEND.to_owned()),
+            _ => DialogueStep::Prompt(SEND.to_owned()),
         }
     }
 
     /// `text`, and the prompt for what is to be said now.
-    fn prompt(&mut self, text: String) -> Step {
+    fn prompt(&mut self, text: String) -> DialogueStep {
         match self.stage {
-            Stage::Over => Step::Answer(decline()),
-            Stage::Page | Stage::Review => Step::Prompt(text),
+            Stage::Over => DialogueStep::Answer(decline()),
+            Stage::Page | Stage::Review => DialogueStep::Prompt(text),
             Stage::Field => match self.fields.get(self.answers.len()) {
-                Some(field) => Step::Prompt(text + &field_prompt(field)),
+                Some(field) => DialogueStep::Prompt(text + &field_prompt(field)),
                 None => {
                     self.stage = Stage::Review;
-                    Step::Prompt(text + &self.summary() + SEND)
+                    DialogueStep::Prompt(text + &self.summary() + SEND)
                 }
             },
         }

@@ -6,5 +6,5 @@ mod question;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use dialogue::{Dialogue, Step, decline};
-pub(crate) use question::Question;
+pub(crate) use dialogue::{Dialogue, DialogueStep, decline};
+pub(crate) use question::PersonQuestion;

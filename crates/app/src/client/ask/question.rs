@@ -1,4 +1,4 @@
-//! What a server wants to know from the user (`elicitation/create`): a form or a page to visit.
+//! An elicitation of a server (`elicitation/create`): a form, or a page to visit.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use crate::client::clean;
 use crate::client::schema::{Schema, lenient, type_words};
 
 #[derive(Debug)]
-pub(crate) enum Question {
+pub(crate) enum PersonQuestion {
     Form {
         message: String,
         fields: Vec<Field>,
@@ -31,7 +31,7 @@ pub(crate) struct Field {
     pub(crate) several: bool,
 }
 
-impl Question {
+impl PersonQuestion {
     pub(crate) fn read(params: &[u8]) -> Self {
         let params = lenient(params);
         let text = |key: &str| params.get(key).and_then(Value::as_str).unwrap_or_default();

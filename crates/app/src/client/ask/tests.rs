@@ -12,13 +12,14 @@ const FORM: &str = r##"{"message":"Who are you?","requestedSchema":{"type":"obje
 
 /// The answer to a question after these lines, and all that was shown.
 fn talk(params: &str, lines: &[&str]) -> (String, String) {
-    let (mut dialogue, mut step) = Dialogue::start(Question::read(params.as_bytes()), "s:tool");
+    let (mut dialogue, mut step) =
+        Dialogue::start(PersonQuestion::read(params.as_bytes()), "s:tool");
     let mut shown = String::new();
     let mut lines = lines.iter();
     loop {
         match step {
-            Step::Answer(answer) => return (String::from_utf8(answer).unwrap(), shown),
-            Step::Prompt(prompt) => {
+            DialogueStep::Answer(answer) => return (String::from_utf8(answer).unwrap(), shown),
+            DialogueStep::Prompt(prompt) => {
                 shown.push_str(&prompt);
                 step = dialogue.say(lines.next().copied());
             }

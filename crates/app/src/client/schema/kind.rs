@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ValueKind {
     Null,
     Boolean,
     Integer,
@@ -13,7 +13,7 @@ pub(crate) enum Kind {
     Object,
 }
 
-impl Kind {
+impl ValueKind {
     pub(crate) const ALL: [Self; 7] = [
         Self::Null,
         Self::Boolean,
@@ -51,9 +51,9 @@ impl Kind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kinds(u8);
+pub(crate) struct ValueKinds(u8);
 
-impl Kinds {
+impl ValueKinds {
     pub(crate) const NONE: Self = Self(0);
     pub(crate) const ALL: Self = Self(0x7f);
 
@@ -61,24 +61,24 @@ impl Kinds {
     pub(super) fn of(part: &Value) -> Self {
         let named = |value: &Value| {
             let word = value.as_str()?;
-            Kind::ALL.into_iter().find(|kind| kind.word() == word)
+            ValueKind::ALL.into_iter().find(|kind| kind.word() == word)
         };
         match part.get("type") {
             Some(Value::Array(list)) => list.iter().filter_map(named).collect(),
             Some(word) => named(word).map_or(Self::ALL, Self::from),
-            None if part.get("properties").is_some() => Kind::Object.into(),
+            None if part.get("properties").is_some() => ValueKind::Object.into(),
             None if part.get("items").is_some() || part.get("prefixItems").is_some() => {
-                Kind::Array.into()
+                ValueKind::Array.into()
             }
             None => match (part.get("const"), part.get("enum").and_then(Value::as_array)) {
-                (Some(only), _) => Kind::of(only).into(),
-                (None, Some(list)) => list.iter().map(Kind::of).collect(),
+                (Some(only), _) => ValueKind::of(only).into(),
+                (None, Some(list)) => list.iter().map(ValueKind::of).collect(),
                 (None, None) => Self::ALL,
             },
         }
     }
 
-    pub(crate) fn has(self, kind: Kind) -> bool {
+    pub(crate) fn has(self, kind: ValueKind) -> bool {
         self.0 & Self::from(kind).0 != 0
     }
 
@@ -87,18 +87,18 @@ impl Kinds {
     }
 
     pub(crate) fn words(self) -> Vec<&'static str> {
-        Kind::ALL.into_iter().filter(|kind| self.has(*kind)).map(Kind::word).collect()
+        ValueKind::ALL.into_iter().filter(|kind| self.has(*kind)).map(ValueKind::word).collect()
     }
 }
 
-impl From<Kind> for Kinds {
-    fn from(kind: Kind) -> Self {
+impl From<ValueKind> for ValueKinds {
+    fn from(kind: ValueKind) -> Self {
         Self(1 << kind as u8)
     }
 }
 
-impl FromIterator<Kind> for Kinds {
-    fn from_iter<T: IntoIterator<Item = Kind>>(kinds: T) -> Self {
+impl FromIterator<ValueKind> for ValueKinds {
+    fn from_iter<T: IntoIterator<Item = ValueKind>>(kinds: T) -> Self {
         kinds.into_iter().fold(Self::NONE, |sum, kind| sum.and(kind.into()))
     }
 }
@@ -119,9 +119,9 @@ mod tests {
             (json!({ "enum": ["a", 1] }), vec!["integer", "string"]),
             (json!({ "const": 1.5 }), vec!["number"]),
         ] {
-            assert_eq!(Kinds::of(&part).words(), expected, "{part}");
+            assert_eq!(ValueKinds::of(&part).words(), expected, "{part}");
         }
-        assert_eq!(Kinds::of(&json!({})), Kinds::ALL);
-        assert_eq!(Kinds::of(&json!({ "type": "strange" })), Kinds::ALL);
+        assert_eq!(ValueKinds::of(&json!({})), ValueKinds::ALL);
+        assert_eq!(ValueKinds::of(&json!({ "type": "strange" })), ValueKinds::ALL);
     }
 }

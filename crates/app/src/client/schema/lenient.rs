@@ -1,4 +1,4 @@
-//! JSON -> value, for schemas: what a value cannot hold is left open instead of losing the rest.
+//! Reads JSON of schemas. A value that is too large or malformed becomes null, and the rest is kept.
 
 use serde_json::{Map, Value};
 use trunkline_wire::{decode, elements, members};

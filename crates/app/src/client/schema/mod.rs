@@ -1,4 +1,4 @@
-//! A JSON Schema as far as a command line needs it: what may be said, and of which type it is.
+//! The part of JSON Schema that a command line needs: properties, types, defaults, alternatives.
 //!
 //! Not a validator: the server is the judge. What cannot be understood counts as "anything".
 
@@ -8,7 +8,7 @@ mod words;
 
 use serde_json::{Map, Value};
 
-pub(crate) use kind::{Kind, Kinds};
+pub(crate) use kind::{ValueKind, ValueKinds};
 pub(crate) use lenient::lenient;
 pub(crate) use words::{parameters, spelling, type_words};
 
@@ -131,17 +131,17 @@ impl<'s> Schema<'s> {
     }
 
     /// The types this very place allows.
-    pub(crate) fn own_kinds(self) -> Kinds {
-        Kinds::of(self.here)
+    pub(crate) fn own_kinds(self) -> ValueKinds {
+        ValueKinds::of(self.here)
     }
 
     /// The types all alternatives allow together.
-    pub(crate) fn kinds(self) -> Kinds {
+    pub(crate) fn kinds(self) -> ValueKinds {
         let leaves = self.leaves();
         if leaves.is_empty() {
-            return Kinds::ALL;
+            return ValueKinds::ALL;
         }
-        leaves.iter().fold(Kinds::NONE, |sum, leaf| sum.and(leaf.own_kinds()))
+        leaves.iter().fold(ValueKinds::NONE, |sum, leaf| sum.and(leaf.own_kinds()))
     }
 
     /// A numeric bound (`minimum`, `maxLength`) of this very place.
@@ -158,7 +158,7 @@ impl<'s> Schema<'s> {
         self.walk(&["allOf", "anyOf", "oneOf"])
     }
 
-    /// The same without alternatives.
+    /// This schema without its alternatives.
     fn sure_parts(self) -> impl Iterator<Item = &'s Map<String, Value>> {
         self.walk(&["allOf"]).filter_map(Value::as_object)
     }
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(names, ["name", "a", "b", "id"]);
         assert_eq!(schema.required(), ["name", "id"]);
         let id = schema.property("id").unwrap();
-        assert_eq!(id.kinds(), Kinds::from(Kind::Integer));
+        assert_eq!(id.kinds(), ValueKinds::from(ValueKind::Integer));
         assert!(schema.property("c").is_none());
     }
 
@@ -229,16 +229,16 @@ mod tests {
     fn a_ring_of_references_ends() {
         let root = json!({ "$ref": "#", "anyOf": [{ "$ref": "#" }, { "$ref": "#/anyOf/0" }] });
         assert!(Schema::new(&root).leaves().is_empty());
-        assert_eq!(Schema::new(&root).kinds(), Kinds::ALL);
+        assert_eq!(Schema::new(&root).kinds(), ValueKinds::ALL);
     }
 
     #[test]
     fn items_by_position() {
         let root = json!({ "prefixItems": [{ "type": "string" }], "items": { "type": "number" } });
         let schema = Schema::new(&root);
-        assert_eq!(schema.item(0).kinds(), Kinds::from(Kind::String));
-        assert_eq!(schema.item(1).kinds(), Kinds::from(Kind::Number));
+        assert_eq!(schema.item(0).kinds(), ValueKinds::from(ValueKind::String));
+        assert_eq!(schema.item(1).kinds(), ValueKinds::from(ValueKind::Number));
         let open = json!({});
-        assert_eq!(Schema::new(&open).item(0).kinds(), Kinds::ALL);
+        assert_eq!(Schema::new(&open).item(0).kinds(), ValueKinds::ALL);
     }
 }

@@ -1,8 +1,8 @@
-//! A schema in words: the type of a parameter, and the table of all of them.
+//! Describes a schema to people: the type of a parameter, and the table of all parameters.
 
 use serde_json::Value;
 
-use super::{Kind, Kinds, Schema};
+use super::{Schema, ValueKind, ValueKinds};
 use crate::client::clean;
 use crate::client::table::columns;
 
@@ -43,10 +43,10 @@ fn leaf_words(leaf: Schema<'_>, depth: usize) -> String {
         };
     }
     let kinds = leaf.own_kinds();
-    if kinds == Kinds::from(Kind::Array) {
+    if kinds == ValueKinds::from(ValueKind::Array) {
         let item = leaf.item(0);
         return match item.kinds() {
-            Kinds::ALL => "array".to_owned(),
+            ValueKinds::ALL => "array".to_owned(),
             _ if depth == DEEPEST => "array".to_owned(),
             _ => format!("array of {}", words_at(item, depth + 1)),
         };
@@ -83,7 +83,7 @@ fn collect(schema: Schema<'_>, prefix: &str, depth: usize, rows: &mut Vec<[Strin
             if required.contains(&name) { "required".to_owned() } else { preset(property) },
             remark(property),
         ]);
-        let is_object = property.kinds().has(Kind::Object);
+        let is_object = property.kinds().has(ValueKind::Object);
         if is_object && depth < DEEPEST && rows.len() < MOST_ROWS {
             collect(property, &format!("{path}."), depth + 1, rows);
         }

@@ -18,7 +18,7 @@ pub(crate) fn error_text(code: i64, message: &str, data: &[u8]) -> String {
     out
 }
 
-/// The same for programs: the error as the server sent it, on one line.
+/// An error for programs: as the server sent it, on one line.
 pub(crate) fn error_json(raw: &[u8]) -> Vec<u8> {
     // Messages hold no raw newline, wherever they come from.
     [b"{\"error\":", raw, b"}\n"].concat()

@@ -1,4 +1,4 @@
-//! What of a result goes into files, and under which names.
+//! Decides which parts of a result go into files, and under which names.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use super::content::{Part, text_of};
 
 /// A file to write.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Written {
+pub(crate) struct SavedFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: Vec<u8>,
     pub(crate) mime: String,
@@ -14,7 +14,7 @@ pub(crate) struct Written {
 
 /// The data of a result as files (`out.png`, `out-2.png`, …); its text where there is no data.
 /// What is left is for the screen. No files: there was neither.
-pub(crate) fn written(parts: Vec<Part>, output: &Path) -> (Vec<Written>, Vec<Part>) {
+pub(crate) fn written(parts: Vec<Part>, output: &Path) -> (Vec<SavedFile>, Vec<Part>) {
     let is_data = |part: &Part| matches!(part, Part::Data { bytes: Some(_), .. });
     let is_text = |part: &Part| matches!(part, Part::Text(_));
     if !parts.iter().any(|part| is_data(part) || is_text(part)) {
@@ -23,14 +23,14 @@ pub(crate) fn written(parts: Vec<Part>, output: &Path) -> (Vec<Written>, Vec<Par
     if !parts.iter().any(is_data) {
         let bytes = exact_text(&parts);
         let mime = "text".to_owned();
-        return (vec![Written { path: output.to_owned(), bytes, mime }], Vec::new());
+        return (vec![SavedFile { path: output.to_owned(), bytes, mime }], Vec::new());
     }
     let mut files = Vec::new();
     let mut rest = Vec::new();
     for part in parts {
         match part {
             Part::Data { bytes: Some(bytes), mime, .. } => {
-                files.push(Written { path: numbered(output, files.len() + 1), bytes, mime });
+                files.push(SavedFile { path: numbered(output, files.len() + 1), bytes, mime });
             }
             other => rest.push(other),
         }

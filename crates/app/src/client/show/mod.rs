@@ -13,7 +13,7 @@ mod tools;
 
 pub(crate) use content::{Part, call_result, resource_parts, text_of};
 pub(crate) use error::{error_json, error_text};
-pub(crate) use files::{Written, written};
+pub(crate) use files::{SavedFile, written};
 pub(crate) use progress::progress_line;
 pub(crate) use prompts::{prompt, prompt_list, prompt_schema};
 pub(crate) use resources::resource_list;

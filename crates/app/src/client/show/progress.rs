@@ -1,4 +1,4 @@
-//! Progress for people: one line that is written over and over.
+//! Progress for people: one line that is overwritten.
 
 use trunkline_wire::member;
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::request::{MODERN, Request};
-use crate::demo::offer::{Demo, Outcome, failed};
+use super::request::{DemoRequest, MODERN};
+use crate::demo::tool::{Demo, ToolOutcome, failed};
 
 /// The revisions that open with `initialize`, the newest first.
 const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -14,14 +14,14 @@ const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 
 #[derive(Debug)]
-pub(super) struct Server<D> {
+pub(super) struct DemoSession<D> {
     name: &'static str,
     demo: D,
     /// What the client has said at the handshake.
     may_ask: bool,
 }
 
-impl<D: Demo> Server<D> {
+impl<D: Demo> DemoSession<D> {
     pub(super) fn new(name: &'static str, demo: D) -> Self {
         Self { name, demo, may_ask: false }
     }
@@ -31,7 +31,7 @@ impl<D: Demo> Server<D> {
     }
 
     /// What comes of a request; `Err` is an error to be sent.
-    pub(super) fn answer(&mut self, request: &Request) -> Result<Outcome, Value> {
+    pub(super) fn answer(&mut self, request: &DemoRequest) -> Result<ToolOutcome, Value> {
         let result = match (request.method.as_str(), request.is_modern) {
             ("initialize", false) => self.initialize(request),
             ("ping", false) => json!({}),
@@ -51,24 +51,24 @@ impl<D: Demo> Server<D> {
             ("completion/complete", _) => self.complete(request),
             _ => return Err(request.error(METHOD_NOT_FOUND, "there is no such method here")),
         };
-        Ok(Outcome::Done(result))
+        Ok(ToolOutcome::Done(result))
     }
 
     /// Calls a tool that there is.
-    pub(super) fn call(&mut self, request: &Request, answer: Option<&Value>) -> Outcome {
+    pub(super) fn call(&mut self, request: &DemoRequest, answer: Option<&Value>) -> ToolOutcome {
         let outcome = self.demo.call(request.text("name"), &request.arguments(), answer);
         let may_ask = if request.is_modern { request.may_ask() } else { self.may_ask };
         match outcome {
-            Some(Outcome::Ask(_)) if !may_ask => Outcome::Done(failed(
+            Some(ToolOutcome::Ask(_)) if !may_ask => ToolOutcome::Done(failed(
                 "something is missing, and your client cannot be asked for it: give all arguments",
             )),
             Some(outcome) => outcome,
-            None => Outcome::Done(failed("there is no such tool")),
+            None => ToolOutcome::Done(failed("there is no such tool")),
         }
     }
 
     /// That there are other resources now, where that is told without being asked for.
-    pub(super) fn news(&self, request: &Request) -> Option<Value> {
+    pub(super) fn news(&self, request: &DemoRequest) -> Option<Value> {
         let method = "notifications/resources/list_changed";
         (!request.is_modern).then(|| json!({ "jsonrpc": "2.0", "method": method }))
     }
@@ -79,7 +79,7 @@ impl<D: Demo> Server<D> {
         tools.any(|listed| listed.get("name").and_then(Value::as_str) == Some(tool))
     }
 
-    fn initialize(&mut self, request: &Request) -> Value {
+    fn initialize(&mut self, request: &DemoRequest) -> Value {
         let capabilities = request.params.get("capabilities");
         self.may_ask = capabilities.is_some_and(|said| said.get("elicitation").is_some());
         let asked = request.text("protocolVersion");
@@ -121,7 +121,7 @@ impl<D: Demo> Server<D> {
         Value::Object(all)
     }
 
-    fn read(&self, request: &Request) -> Result<Value, Value> {
+    fn read(&self, request: &DemoRequest) -> Result<Value, Value> {
         let uri = request.text("uri");
         let code = if request.is_modern { INVALID_PARAMS } else { -32002 };
         let Some((kind, text)) = self.demo.read(uri) else {
@@ -130,7 +130,7 @@ impl<D: Demo> Server<D> {
         Ok(json!({ "contents": [{ "uri": uri, "mimeType": kind, "text": text }] }))
     }
 
-    fn prompt(&self, request: &Request) -> Result<Value, Value> {
+    fn prompt(&self, request: &DemoRequest) -> Result<Value, Value> {
         let Some(text) = self.demo.prompt(request.text("name"), &request.arguments()) else {
             return Err(request.error(INVALID_PARAMS, "there is no such prompt"));
         };
@@ -138,7 +138,7 @@ impl<D: Demo> Server<D> {
         Ok(json!({ "messages": [{ "role": "user", "content": content }] }))
     }
 
-    fn complete(&self, request: &Request) -> Value {
+    fn complete(&self, request: &DemoRequest) -> Value {
         let argument = request.params.get("argument");
         let said = |key: &str| argument.and_then(|said| said.get(key)).and_then(Value::as_str);
         let begun = said("value").unwrap_or_default().to_lowercase();

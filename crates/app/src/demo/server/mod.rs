@@ -1,7 +1,7 @@
 //! MCP on standard input and output, for a demo server: one message a line, both eras.
 
 mod answer;
-mod open;
+mod pending;
 mod request;
 
 use std::io::BufRead as _;
@@ -9,11 +9,11 @@ use std::io::BufRead as _;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::offer::{Demo, Outcome};
-use crate::{FAILED, OK, speak};
-use answer::Server;
-use open::Open;
-use request::{Incoming, Request};
+use super::tool::{Demo, ToolOutcome};
+use crate::{FAILED, OK, console};
+use answer::DemoSession;
+use pending::PendingCalls;
+use request::{DemoRequest, Incoming};
 
 /// Messages that were read and not looked at.
 const QUEUE: usize = 64;
@@ -22,14 +22,14 @@ const QUEUE: usize = 64;
 pub(super) fn run(name: &'static str, demo: impl Demo) -> u8 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     match runtime {
-        Ok(runtime) => runtime.block_on(serve(Server::new(name, demo))),
-        Err(error) => speak::problem(&format!("error: {error}\n"), FAILED),
+        Ok(runtime) => runtime.block_on(serve(DemoSession::new(name, demo))),
+        Err(error) => console::problem(&format!("error: {error}\n"), FAILED),
     }
 }
 
-async fn serve(mut server: Server<impl Demo>) -> u8 {
+async fn serve(mut server: DemoSession<impl Demo>) -> u8 {
     let mut lines = lines();
-    let mut open = Open::default();
+    let mut open = PendingCalls::default();
     tokio::time::sleep(server.start()).await;
     loop {
         let line = tokio::select! {
@@ -59,27 +59,27 @@ async fn serve(mut server: Server<impl Demo>) -> u8 {
             None => continue,
         };
         if let Some(words) = settle(&mut open, &server, request, outcome) {
-            return speak::problem(&format!("{words}\n"), FAILED);
+            return console::problem(&format!("{words}\n"), FAILED);
         }
     }
 }
 
 /// Does what came of a call; the last words, if that is the end.
 fn settle(
-    open: &mut Open,
-    server: &Server<impl Demo>,
-    request: Request,
-    outcome: Outcome,
+    open: &mut PendingCalls,
+    server: &DemoSession<impl Demo>,
+    request: DemoRequest,
+    outcome: ToolOutcome,
 ) -> Option<&'static str> {
     match outcome {
-        Outcome::Done(result) => say(&request.result(result)),
-        Outcome::Changed(result) => {
+        ToolOutcome::Done(result) => say(&request.result(result)),
+        ToolOutcome::Changed(result) => {
             if let Some(news) = server.news(&request) {
                 say(&news);
             }
             say(&request.result(result));
         }
-        Outcome::Ask(question) => match request.ask(&question, open.fresh_id()) {
+        ToolOutcome::Ask(question) => match request.ask(&question, open.fresh_id()) {
             Ok((id, asked)) => {
                 say(&asked);
                 open.wait(id, request);
@@ -87,16 +87,16 @@ fn settle(
             // In the stateless era the question is the result.
             Err(result) => say(&result),
         },
-        Outcome::Slow { steps, each, then } => open.slow(request, steps, each, then),
-        Outcome::Silence => {}
-        Outcome::Crash(words) => return Some(words),
+        ToolOutcome::Slow { steps, each, then } => open.slow(request, steps, each, then),
+        ToolOutcome::Silence => {}
+        ToolOutcome::Crash(words) => return Some(words),
     }
     None
 }
 
-/// Writes one message. Where nobody reads any more, the input ends as well.
+/// Writes one message. A closed output is ignored: the input ends as well.
 fn say(message: &Value) {
-    speak::out_line(message.to_string().as_bytes());
+    console::out_line(message.to_string().as_bytes());
 }
 
 /// The lines of standard input, read by a thread that waits for them and ends with the input.

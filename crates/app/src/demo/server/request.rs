@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::demo::offer::{Arguments, Question};
+use crate::demo::tool::{Arguments, DemoQuestion};
 
 /// The revision without sessions.
 pub(super) const MODERN: &str = "2026-07-28";
@@ -15,18 +15,18 @@ const KEY: &str = "details";
 
 #[derive(Debug)]
 pub(super) enum Incoming {
-    Request(Request),
+    Request(DemoRequest),
     /// An answer to what was asked.
     Response {
         id: String,
         answer: Value,
     },
-    /// Nobody waits for this any more.
+    /// The client has cancelled this request.
     Cancelled(Value),
 }
 
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct DemoRequest {
     pub(super) id: Value,
     pub(super) method: String,
     pub(super) params: Value,
@@ -47,7 +47,7 @@ impl Incoming {
             return Some(Self::Response { id, answer });
         };
         match id {
-            Some(id) => Some(Self::Request(Request::new(id, method, params))),
+            Some(id) => Some(Self::Request(DemoRequest::new(id, method, params))),
             None if method == "notifications/cancelled" => {
                 params.get("requestId").cloned().map(Self::Cancelled)
             }
@@ -56,7 +56,7 @@ impl Incoming {
     }
 }
 
-impl Request {
+impl DemoRequest {
     fn new(id: Value, method: &str, params: Value) -> Self {
         let says_version = params.get("_meta").is_some_and(|meta| meta.get(VERSION).is_some());
         let is_modern = says_version || method == "server/discover";
@@ -107,7 +107,11 @@ impl Request {
 
     /// Asks the client: with a request of ours, whose id is returned, or, in the stateless era, with
     /// the result itself.
-    pub(super) fn ask(&self, question: &Question, id: String) -> Result<(String, Value), Value> {
+    pub(super) fn ask(
+        &self,
+        question: &DemoQuestion,
+        id: String,
+    ) -> Result<(String, Value), Value> {
         let mut params = json!({ "message": question.message, "requestedSchema": question.schema });
         let method = "elicitation/create";
         if !self.is_modern {

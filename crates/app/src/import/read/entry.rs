@@ -6,17 +6,17 @@ use trunkline_catalog::client::{Client, ConfigFile};
 
 use super::transport::{ServerKind, server_kind};
 use crate::import::owner::FileOwner;
-use crate::import::variables::{Context, ours};
+use crate::import::variables::{VariableContext, ours};
 use crate::import::words;
 
-type Entry = Map<String, Value>;
+type JsonObject = Map<String, Value>;
 
 /// The entry and what is to be said of it; or why it cannot be taken.
 pub(super) fn read(
     owner: FileOwner,
-    given: &Entry,
-    context: &Context,
-) -> Result<(Entry, Vec<String>), String> {
+    given: &JsonObject,
+    context: &VariableContext,
+) -> Result<(JsonObject, Vec<String>), String> {
     let Some(spec) = owner.spec() else {
         return Ok((given.clone(), Vec::new()));
     };
@@ -38,7 +38,7 @@ pub(super) fn read(
 }
 
 /// What Zed and Cline's own programs nest, laid open.
-fn flat(given: &Entry) -> Entry {
+fn flat(given: &JsonObject) -> JsonObject {
     let mut flat = given.clone();
     for (outer, inner_name, name) in [("transport", "type", "type"), ("command", "path", "command")]
     {
@@ -57,9 +57,9 @@ fn flat(given: &Entry) -> Entry {
 struct Reading<'r> {
     owner: FileOwner,
     spec: &'static ConfigFile,
-    context: &'r Context,
-    rest: Entry,
-    made: Entry,
+    context: &'r VariableContext,
+    rest: JsonObject,
+    made: JsonObject,
     notes: Vec<String>,
 }
 
@@ -92,7 +92,7 @@ impl Reading<'_> {
     }
 
     /// Variables that the client sets from its own environment or its keyring.
-    fn named_variables(&mut self, env: &mut Entry) {
+    fn named_variables(&mut self, env: &mut JsonObject) {
         for (client, spec) in Client::with_config() {
             let Some(words) = &spec.entry.named_variables else { continue };
             let named = self.take(&[words.key]);
@@ -190,7 +190,7 @@ impl Reading<'_> {
     }
 
     /// Names and texts; what is null is not there, as VS Code has it.
-    fn pairs(&mut self, given: Option<&Value>) -> Entry {
+    fn pairs(&mut self, given: Option<&Value>) -> JsonObject {
         let given = given.and_then(Value::as_object).into_iter().flatten();
         let texts: Vec<_> = given.filter_map(|(name, value)| Some((name, plain(value)?))).collect();
         texts.into_iter().map(|(name, text)| (name.clone(), self.ours(&text).into())).collect()

@@ -10,24 +10,24 @@ use serde_json::{Map, Value};
 
 use super::owner::FileOwner;
 use super::parse::parse;
-use super::variables::Context;
+use super::variables::VariableContext;
 use crate::install::leads_to_trunkline;
 
 pub(super) use entry::number;
 
 /// One server, as Trunkline's config would have it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Server {
+pub(crate) struct ImportedServer {
     pub(crate) name: String,
     pub(crate) entry: Map<String, Value>,
 }
 
 /// Something that its reader should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Trouble {
+pub(crate) struct ImportProblem {
     /// `None`: of the file as a whole.
     pub(crate) server: Option<String>,
-    pub(crate) words: String,
+    pub(crate) message: String,
     /// The server is not imported.
     pub(crate) left_out: bool,
 }
@@ -39,8 +39,8 @@ pub(crate) struct Imported {
     pub(crate) file: PathBuf,
     /// `user`, `project`, or the folder whose servers these are.
     pub(crate) scope: String,
-    pub(crate) servers: Vec<Server>,
-    pub(crate) troubles: Vec<Trouble>,
+    pub(crate) servers: Vec<ImportedServer>,
+    pub(crate) problems: Vec<ImportProblem>,
 }
 
 /// What is looked for in a file.
@@ -67,7 +67,7 @@ pub(crate) fn read_file(owner: FileOwner, file: &Path, text: &str, section: &Sec
         file: file.to_owned(),
         scope: section.scope.clone(),
         servers: Vec::new(),
-        troubles: Vec::new(),
+        problems: Vec::new(),
     };
     let root = match parse(text, owner.format()) {
         Ok(root) => root,
@@ -76,7 +76,7 @@ pub(crate) fn read_file(owner: FileOwner, file: &Path, text: &str, section: &Sec
             return imported;
         }
     };
-    let context = Context { project: section.project.clone(), inputs: inputs(&root) };
+    let context = VariableContext { project: section.project.clone(), inputs: inputs(&root) };
     let found = section.path.iter().try_fold(&root, |value, key| value.get(key));
     match found {
         None | Some(Value::Null) => {}
@@ -95,10 +95,10 @@ pub(crate) fn read_file(owner: FileOwner, file: &Path, text: &str, section: &Sec
 impl Imported {
     fn complain(&mut self, server: Option<&str>, words: String) {
         let server = server.map(str::to_owned);
-        self.troubles.push(Trouble { server, words, left_out: false });
+        self.problems.push(ImportProblem { server, message: words, left_out: false });
     }
 
-    fn take(&mut self, name: &str, entry: &Value, context: &Context) {
+    fn take(&mut self, name: &str, entry: &Value, context: &VariableContext) {
         let taken = match entry {
             _ if leads_to_trunkline(entry) => Err("is Trunkline itself".to_owned()),
             Value::Object(members) => entry::read(self.owner, members, context),
@@ -106,14 +106,14 @@ impl Imported {
         };
         match taken {
             Ok((entry, notes)) => {
-                self.servers.push(Server { name: name.to_owned(), entry });
+                self.servers.push(ImportedServer { name: name.to_owned(), entry });
                 for note in notes {
                     self.complain(Some(name), note);
                 }
             }
             Err(words) => {
                 let server = Some(name.to_owned());
-                self.troubles.push(Trouble { server, words, left_out: true });
+                self.problems.push(ImportProblem { server, message: words, left_out: true });
             }
         }
     }

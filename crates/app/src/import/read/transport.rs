@@ -1,4 +1,4 @@
-//! How a client's entry says what its server is: a command, an address, or something of the client's own.
+//! Decides from a client's entry whether its server is a command or an address.
 
 use serde_json::{Map, Value};
 use trunkline_catalog::client::EntryWords;

@@ -7,14 +7,14 @@ use crate::import::owner::FileOwner;
 use crate::import::read::number;
 use crate::import::variables::{only_reference, theirs};
 
-type Entry = Map<String, Value>;
+type JsonObject = Map<String, Value>;
 
 /// The client's entry and what it cannot say; or why the client cannot have this server.
 pub(super) fn write(
     owner: FileOwner,
     name: &str,
-    server: &Entry,
-) -> Result<(Entry, Vec<String>), String> {
+    server: &JsonObject,
+) -> Result<(JsonObject, Vec<String>), String> {
     let Some(spec) = owner.spec() else {
         return Ok((server.clone(), Vec::new()));
     };
@@ -34,8 +34,8 @@ pub(super) fn write(
 struct Writing<'w> {
     owner: FileOwner,
     spec: &'static ConfigFile,
-    server: &'w Entry,
-    made: Entry,
+    server: &'w JsonObject,
+    made: JsonObject,
     notes: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ impl Writing<'_> {
                 self.put("cwd", cwd.into());
             }
             true => {
-                self.notes.push(format!("{} cannot set the folder (`cwd`)", self.owner.title()))
+                self.notes.push(format!("{} cannot set the folder (`cwd`)", self.owner.title()));
             }
             false => {}
         }

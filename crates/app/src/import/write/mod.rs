@@ -1,4 +1,4 @@
-//! Servers written down: as Trunkline's config, or in the words of a client.
+//! Writes servers as Trunkline's config, or in the words of a client.
 
 mod entry;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use trunkline_catalog::client::{ConfigFile, FileFormat, Variables};
 
 use super::owner::FileOwner;
-use super::read::{Server, Trouble};
+use super::read::{ImportProblem, ImportedServer};
 use super::variables::inputs;
 use crate::install::{COMMENTED, Document};
 
@@ -14,33 +14,33 @@ use crate::install::{COMMENTED, Document};
 #[derive(Debug)]
 pub(crate) struct Exported {
     pub(crate) text: String,
-    pub(crate) troubles: Vec<Trouble>,
+    pub(crate) problems: Vec<ImportProblem>,
 }
 
 /// Trunkline's config with these servers, added to those of `text`.
 pub(crate) fn config_text<'s>(
     text: &str,
     key: &str,
-    servers: impl IntoIterator<Item = &'s Server>,
+    servers: impl IntoIterator<Item = &'s ImportedServer>,
 ) -> Option<String> {
     let mut document = Document::parse(text, COMMENTED).ok()?;
     if document.get(&[key]).is_none() {
         document.set(&[key], &json!({})).ok()?;
     }
-    for Server { name, entry } in servers {
+    for ImportedServer { name, entry } in servers {
         document.set(&[key, name], &Value::Object(entry.clone())).ok()?;
     }
     Some(document.text())
 }
 
 /// In the words of `owner`.
-pub(crate) fn export(owner: FileOwner, servers: &[Server]) -> Exported {
+pub(crate) fn export(owner: FileOwner, servers: &[ImportedServer]) -> Exported {
     let mut troubles = Vec::new();
     let mut written: Map<String, Value> = Map::new();
     for server in servers {
-        let about = |words: String, left_out: bool| Trouble {
+        let about = |words: String, left_out: bool| ImportProblem {
             server: Some(server.name.clone()),
-            words,
+            message: words,
             left_out,
         };
         match entry::write(owner, &server.name, &server.entry) {
@@ -51,7 +51,7 @@ pub(crate) fn export(owner: FileOwner, servers: &[Server]) -> Exported {
             Err(why) => troubles.push(about(why, true)),
         }
     }
-    Exported { text: text(owner, &written), troubles }
+    Exported { text: text(owner, &written), problems: troubles }
 }
 
 fn text(owner: FileOwner, servers: &Map<String, Value>) -> String {

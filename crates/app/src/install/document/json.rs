@@ -1,9 +1,9 @@
-//! A JSON file: the text is the truth, every change is made in it.
+//! A JSON file, edited as text.
 
 use serde_json::Value;
 
 use super::jsonc::{self, EditError};
-use super::{Dialect, Problem};
+use super::{Dialect, DocumentProblem};
 
 #[derive(Debug)]
 pub(crate) struct JsonText {
@@ -12,8 +12,8 @@ pub(crate) struct JsonText {
 }
 
 impl JsonText {
-    pub(super) fn parse(text: &str, dialect: Dialect) -> Result<Self, Problem> {
-        jsonc::parse(text, dialect).map_err(Problem::from)?;
+    pub(super) fn parse(text: &str, dialect: Dialect) -> Result<Self, DocumentProblem> {
+        jsonc::parse(text, dialect).map_err(DocumentProblem::from)?;
         Ok(Self { text: text.to_owned(), dialect })
     }
 
@@ -24,14 +24,14 @@ impl JsonText {
         found.map(jsonc::to_value)
     }
 
-    pub(super) fn set(&mut self, path: &[&str], value: &Value) -> Result<(), Problem> {
+    pub(super) fn set(&mut self, path: &[&str], value: &Value) -> Result<(), DocumentProblem> {
         let edited = jsonc::set(&self.text, self.dialect, path, value);
         self.text = edited.map_err(|error| as_problem(error, path))?;
         Ok(())
     }
 
     /// Of equal names, all go.
-    pub(super) fn remove(&mut self, path: &[&str]) -> Result<(), Problem> {
+    pub(super) fn remove(&mut self, path: &[&str]) -> Result<(), DocumentProblem> {
         while !path.is_empty() && self.get(path).is_some() {
             let edited = jsonc::remove(&self.text, self.dialect, path);
             self.text = edited.map_err(|error| as_problem(error, path))?;
@@ -53,7 +53,7 @@ impl JsonText {
     }
 
     /// The member `key` to the byte as `other` has it.
-    pub(super) fn adopt(&mut self, other: &Self, key: &str) -> Result<(), Problem> {
+    pub(super) fn adopt(&mut self, other: &Self, key: &str) -> Result<(), DocumentProblem> {
         let Some(value) = other.get(&[key]) else {
             return self.remove(&[key]);
         };
@@ -75,16 +75,16 @@ impl JsonText {
     }
 }
 
-fn as_problem(error: EditError, path: &[&str]) -> Problem {
+fn as_problem(error: EditError, path: &[&str]) -> DocumentProblem {
     match error {
-        EditError::Syntax(error) => Problem::from(error),
+        EditError::Syntax(error) => DocumentProblem::from(error),
         EditError::NotAnObject { depth } => {
-            Problem::NotAnObject { key: path.get(..depth).unwrap_or_default().join(".") }
+            DocumentProblem::NotAnObject { key: path.get(..depth).unwrap_or_default().join(".") }
         }
     }
 }
 
-impl From<jsonc::SyntaxError> for Problem {
+impl From<jsonc::SyntaxError> for DocumentProblem {
     fn from(error: jsonc::SyntaxError) -> Self {
         let jsonc::SyntaxError { line, column, problem } = error;
         Self::Syntax { line, column, problem }

@@ -1,4 +1,4 @@
-//! A client's config file as text that can be asked for an entry and given one.
+//! A client's config file of any format: reads, sets and removes one value, and keeps every other byte.
 
 mod json;
 mod jsonc;
@@ -25,7 +25,7 @@ pub(crate) enum Document {
 
 /// Why a file cannot be edited.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Problem {
+pub(crate) enum DocumentProblem {
     Syntax {
         line: usize,
         column: usize,
@@ -40,7 +40,7 @@ pub(crate) enum Problem {
 }
 
 impl Document {
-    pub(crate) fn parse(text: &str, format: FileFormat) -> Result<Self, Problem> {
+    pub(crate) fn parse(text: &str, format: FileFormat) -> Result<Self, DocumentProblem> {
         match format {
             FileFormat::Json(dialect) => JsonText::parse(text, dialect).map(Self::Json),
             FileFormat::Toml => TomlText::parse(text).map(Self::Toml),
@@ -58,7 +58,7 @@ impl Document {
     }
 
     /// Puts `value` at `path`, making the objects on the way; the rest of the text stays as it is.
-    pub(crate) fn set(&mut self, path: &[&str], value: &Value) -> Result<(), Problem> {
+    pub(crate) fn set(&mut self, path: &[&str], value: &Value) -> Result<(), DocumentProblem> {
         match self {
             Self::Json(json) => json.set(path, value),
             Self::Toml(toml) => toml.set(path, value),
@@ -67,7 +67,7 @@ impl Document {
     }
 
     /// Takes what is at `path` out; the rest of the text stays as it is.
-    pub(crate) fn remove(&mut self, path: &[&str]) -> Result<(), Problem> {
+    pub(crate) fn remove(&mut self, path: &[&str]) -> Result<(), DocumentProblem> {
         match self {
             Self::Json(json) => json.remove(path),
             Self::Toml(toml) => {
@@ -88,7 +88,7 @@ impl Document {
     }
 
     /// What `other` has under `key` at the top, as it is written there; nothing if it has nothing.
-    pub(crate) fn adopt(&mut self, other: &Self, key: &str) -> Result<(), Problem> {
+    pub(crate) fn adopt(&mut self, other: &Self, key: &str) -> Result<(), DocumentProblem> {
         match (self, other) {
             (Self::Json(json), Self::Json(other)) => json.adopt(other, key),
             (Self::Toml(toml), Self::Toml(other)) => {

@@ -4,7 +4,7 @@ use serde_json::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
 use trunkline_catalog::place::{LineColumn, Lines};
 
-use super::{Problem, marked};
+use super::{DocumentProblem, marked};
 
 #[derive(Debug)]
 pub(crate) struct TomlText {
@@ -15,12 +15,12 @@ pub(crate) struct TomlText {
 }
 
 impl TomlText {
-    pub(super) fn parse(text: &str) -> Result<Self, Problem> {
+    pub(super) fn parse(text: &str) -> Result<Self, DocumentProblem> {
         let (mark, text) = marked(text);
         let document = text.parse::<DocumentMut>().map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
             let LineColumn { line, column } = Lines::new(text).place(at);
-            Problem::Syntax { line, column, problem: error.message().to_owned() }
+            DocumentProblem::Syntax { line, column, problem: error.message().to_owned() }
         })?;
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
         Ok(Self { mark, document, newline })
@@ -31,7 +31,7 @@ impl TomlText {
         path.iter().try_fold(root, |item, key| item.as_table_like()?.get(key)).map(to_json)
     }
 
-    pub(super) fn set(&mut self, path: &[&str], value: &Value) -> Result<(), Problem> {
+    pub(super) fn set(&mut self, path: &[&str], value: &Value) -> Result<(), DocumentProblem> {
         let Some((last, parents)) = path.split_last() else {
             return Ok(());
         };
@@ -40,7 +40,9 @@ impl TomlText {
         for (depth, key) in parents.iter().enumerate() {
             let item = table.entry(key).or_insert_with(|| Item::Table(implicit()));
             let key = || parents.get(..=depth).unwrap_or_default().join(".");
-            table = item.as_table_like_mut().ok_or_else(|| Problem::NotAnObject { key: key() })?;
+            table = item
+                .as_table_like_mut()
+                .ok_or_else(|| DocumentProblem::NotAnObject { key: key() })?;
         }
         let mut new = to_item(value);
         if let Item::Table(table) = &mut new {

@@ -6,7 +6,7 @@ use trunkline_catalog::client::Client;
 
 use super::kit::{Home, parsed};
 use crate::install::error::InstallError;
-use crate::install::report::Outcome;
+use crate::install::report::InstallOutcome;
 use crate::install::run;
 
 const CURSOR: &str = ".cursor/mcp.json";
@@ -20,7 +20,7 @@ fn a_dry_run_shows_the_change_and_writes_nothing() {
     let mut request = home.request(Client::Cursor);
     request.target.dry_run = true;
     let report = run(&request).unwrap();
-    assert_eq!(report.outcome, Outcome::Created);
+    assert_eq!(report.outcome, InstallOutcome::Created);
     assert!(!home.path.join(".cursor").exists());
 
     home.write(CURSOR, SECRETS);
@@ -134,7 +134,7 @@ fn an_empty_file_is_filled() {
     for (client, file) in [(Client::Cursor, CURSOR), (Client::Codex, ".codex/config.toml")] {
         let home = Home::new();
         let file = home.write(file, "\n");
-        assert_eq!(home.install(client).unwrap().outcome, Outcome::Added);
+        assert_eq!(home.install(client).unwrap().outcome, InstallOutcome::Added);
         assert!(parsed(&file).as_object().unwrap().len() == 1);
     }
 }
@@ -151,7 +151,7 @@ fn an_entry_of_the_same_name_that_is_not_ours_is_replaced_only_by_force() {
     let mut request = home.request(Client::Cursor);
     request.target.force = true;
     let report = run(&request).unwrap();
-    assert_eq!(report.outcome, Outcome::Replaced);
+    assert_eq!(report.outcome, InstallOutcome::Replaced);
     assert!(report.diff.contains("-    \"trunkline\": { … }  (url, headers)\n"), "{}", report.diff);
     let entry = &parsed(&file)["mcpServers"]["trunkline"];
     assert_eq!(entry.as_object().unwrap().keys().collect::<Vec<_>>(), ["command", "args"]);

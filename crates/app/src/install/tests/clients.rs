@@ -5,7 +5,7 @@ use trunkline_catalog::client::{Client, FileFormat};
 
 use super::kit::{Home, parsed};
 use crate::install::error::InstallError;
-use crate::install::report::Outcome;
+use crate::install::report::InstallOutcome;
 use crate::install::uninstall::Removed;
 use crate::install::{locate, run, uninstall};
 
@@ -57,7 +57,7 @@ fn every_client_without_a_file_gets_one() {
     for (client, file, _, key) in TABLE {
         let home = Home::new();
         let report = home.install(client).unwrap();
-        assert_eq!((report.outcome, report.backup), (Outcome::Created, None), "{client}");
+        assert_eq!((report.outcome, report.backup), (InstallOutcome::Created, None), "{client}");
         assert_eq!(report.file, home.path.join(file));
         assert_eq!(parsed(&report.file), json!({key: {"trunkline": expected(&home, client)}}));
         assert!(home.read(file).ends_with('\n') && !home.read(file).starts_with('\n'));
@@ -74,7 +74,7 @@ fn every_client_with_a_file_keeps_everything_else_in_it() {
         wanted[key]["trunkline"] = expected(&home, client);
 
         let report = home.install(client).unwrap();
-        assert_eq!(report.outcome, Outcome::Added, "{client}");
+        assert_eq!(report.outcome, InstallOutcome::Added, "{client}");
         assert_eq!(parsed(&path), wanted, "{client}");
         let after = home.read(file);
         let lines: Vec<&str> = after.lines().map(|line| line.trim_end_matches(',')).collect();
@@ -96,7 +96,7 @@ fn every_client_is_done_after_the_first_time() {
         let (text, files) = (home.read(file), home.beside(file));
 
         let report = home.install(client).unwrap();
-        assert_eq!((report.outcome, report.backup), (Outcome::Unchanged, None), "{client}");
+        assert_eq!((report.outcome, report.backup), (InstallOutcome::Unchanged, None), "{client}");
         assert_eq!((home.read(file), home.beside(file)), (text, files), "{client}");
     }
 }
@@ -123,7 +123,7 @@ fn every_client_is_updated_in_place_and_keeps_what_the_user_added() {
         let args = expected(&home, client)["args"].as_array().unwrap().clone();
         wanted[key]["trunkline"]["args"] = [args, vec![json!("--debug")]].concat().into();
 
-        assert_eq!(home.install(client).unwrap().outcome, Outcome::Updated, "{client}");
+        assert_eq!(home.install(client).unwrap().outcome, InstallOutcome::Updated, "{client}");
         assert_eq!(parsed(&path), wanted, "{client}\n{}", home.read(file));
     }
 }
@@ -177,11 +177,11 @@ fn goose_gets_an_extension_among_its_own() {
          description: \"Every MCP server of this machine, behind one\"\n"
     );
     assert_eq!(home.read(file), before.replace("extensions:\n", &format!("extensions:\n{ours}")));
-    assert_eq!(home.install(Client::Goose).unwrap().outcome, Outcome::Unchanged);
+    assert_eq!(home.install(Client::Goose).unwrap().outcome, InstallOutcome::Unchanged);
     // switched off by its user, and another program since
     let off = home.read(file).replace("enabled: true\n    desc", "enabled: false\n    desc");
     home.write(file, &off.replace("/opt/bin", "/old/bin"));
-    assert_eq!(home.install(Client::Goose).unwrap().outcome, Outcome::Updated);
+    assert_eq!(home.install(Client::Goose).unwrap().outcome, InstallOutcome::Updated);
     assert_eq!(home.read(file), off);
     home.write(file, "extensions: {a: {cmd: x}}\n");
     let error = home.install(Client::Goose).unwrap_err().to_string();
@@ -223,7 +223,7 @@ fn variables_of_the_config_are_named_for_the_clients_that_hold_them_back() {
         request.variables = vec!["B_TOKEN".to_owned(), "A_TOKEN".to_owned(), "B_TOKEN".to_owned()];
         let report = run(&request).unwrap();
         assert_eq!(parsed(&report.file)[key]["trunkline"][member], value, "{client}");
-        assert_eq!(run(&request).unwrap().outcome, Outcome::Unchanged, "{client}");
+        assert_eq!(run(&request).unwrap().outcome, InstallOutcome::Unchanged, "{client}");
     }
 }
 
@@ -245,7 +245,7 @@ fn every_sample_gets_our_entry_and_is_its_old_self_after_uninstall() {
         let before =
             std::fs::read_to_string(sample).unwrap_or_else(|error| panic!("{client}: {error}"));
         home.write(location.file.to_str().unwrap(), &before);
-        assert_eq!(home.install(client).unwrap().outcome, Outcome::Added, "{client}");
+        assert_eq!(home.install(client).unwrap().outcome, InstallOutcome::Added, "{client}");
         let gone = uninstall(&request.target, &request.folders, request.now).unwrap();
         assert_eq!(gone.outcome, Removed::Undone, "{client}");
         assert_eq!(std::fs::read_to_string(&location.file).unwrap(), before, "{client}");

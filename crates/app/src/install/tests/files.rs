@@ -6,7 +6,7 @@ use serde_json::json;
 use trunkline_catalog::client::Client;
 
 use super::kit::{Home, parsed};
-use crate::install::apply::{Found, Written};
+use crate::install::apply::{CurrentFile, WriteOutcome};
 use crate::install::run;
 
 const CURSOR: &str = ".cursor/mcp.json";
@@ -65,9 +65,9 @@ fn what_the_client_wrote_in_between_is_not_lost() {
             None => fs::remove_file(&file).unwrap(),
         };
         put(before);
-        let found = Found::read(&file).unwrap();
+        let found = CurrentFile::read(&file).unwrap();
         put(meanwhile);
-        assert_eq!(found.write("{\"new\": 1}", "now").unwrap(), Written::Overtaken);
+        assert_eq!(found.write("{\"new\": 1}", "now").unwrap(), WriteOutcome::Overtaken);
         assert_eq!(fs::read_to_string(&file).ok().as_deref(), meanwhile);
         let left = home.beside(CURSOR);
         assert_eq!(

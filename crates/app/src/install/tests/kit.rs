@@ -9,7 +9,7 @@ use serde_json::Value;
 use trunkline_catalog::client::Client;
 
 use crate::install::error::InstallError;
-use crate::install::report::Report;
+use crate::install::report::InstallReport;
 use crate::install::{EntryTarget, InstallRequest, Os, UserFolders, run};
 
 /// A home directory that is removed again.
@@ -54,7 +54,7 @@ impl Home {
         }
     }
 
-    pub(super) fn install(&self, client: Client) -> Result<Report, InstallError> {
+    pub(super) fn install(&self, client: Client) -> Result<InstallReport, InstallError> {
         run(&self.request(client))
     }
 

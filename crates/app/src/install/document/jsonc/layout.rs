@@ -1,4 +1,4 @@
-//! How the file is laid out, so that what we add looks like the rest.
+//! Detects the layout of a JSON file, so that new members look like the others.
 
 use serde_json::Value;
 use trunkline_catalog::jsonc::{self, Node};

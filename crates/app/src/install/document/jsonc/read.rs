@@ -1,4 +1,4 @@
-//! A client's file as the editor sees it, and what is said when it is not JSON.
+//! Parses a client's JSON for the editor, and words its syntax errors.
 
 use serde_json::Value;
 use trunkline_catalog::jsonc::{
@@ -7,7 +7,7 @@ use trunkline_catalog::jsonc::{
 };
 use trunkline_catalog::place::{LineColumn, Lines};
 
-/// Nobody nests settings deeper.
+/// Deeper than any client's settings; bounds the recursion.
 const DEPTH: usize = 256;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

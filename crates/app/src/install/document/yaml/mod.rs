@@ -1,4 +1,4 @@
-//! A YAML file: the text is the truth, lines go in and out of it.
+//! A YAML file, edited by inserting and removing lines.
 //!
 //! Edited is what a program or a person writes as blocks. Every edit is read again and compared with
 //! what it should be; whatever is written in another way is refused rather than spoilt.
@@ -9,9 +9,9 @@ mod write;
 
 use serde_json::{Map, Value};
 
-use self::outline::{Body, Member, Outline};
+use self::outline::{BlockMember, Body, Outline};
 pub(in crate::install) use self::write::members as shown_in_yaml;
-use super::{Problem, marked};
+use super::{DocumentProblem, marked};
 
 #[derive(Debug)]
 pub(crate) struct YamlText {
@@ -26,7 +26,7 @@ pub(crate) struct YamlText {
 const STEP: usize = 2;
 
 impl YamlText {
-    pub(super) fn parse(text: &str) -> Result<Self, Problem> {
+    pub(super) fn parse(text: &str) -> Result<Self, DocumentProblem> {
         let (mark, text) = marked(text);
         let root = value::parse(text)?;
         let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
@@ -37,7 +37,7 @@ impl YamlText {
         path.iter().try_fold(&self.root, |value, key| value.get(key)).cloned()
     }
 
-    pub(super) fn set(&mut self, path: &[&str], value: &Value) -> Result<(), Problem> {
+    pub(super) fn set(&mut self, path: &[&str], value: &Value) -> Result<(), DocumentProblem> {
         let Some((last, parents)) = path.split_last() else {
             return Ok(());
         };
@@ -67,7 +67,7 @@ impl YamlText {
         self.accept(lines.text(), &wanted)
     }
 
-    pub(super) fn remove(&mut self, path: &[&str]) -> Result<(), Problem> {
+    pub(super) fn remove(&mut self, path: &[&str]) -> Result<(), DocumentProblem> {
         let Some((last, parents)) = path.split_last() else {
             return Ok(());
         };
@@ -78,11 +78,11 @@ impl YamlText {
             return Ok(());
         }
         let outline = self.outline()?;
-        let member = outline.find(path).ok_or(Problem::Unusual)?;
+        let member = outline.find(path).ok_or(DocumentProblem::Unusual)?;
         let mut lines = self.lines();
         lines.replace(member, "");
         if members.is_empty() && !parents.is_empty() {
-            lines.mark_empty(outline.find(parents).ok_or(Problem::Unusual)?)?;
+            lines.mark_empty(outline.find(parents).ok_or(DocumentProblem::Unusual)?)?;
         }
         self.accept(lines.text(), &wanted)
     }
@@ -96,12 +96,12 @@ impl YamlText {
     }
 
     /// The member `key` to the byte as `other` has it.
-    pub(super) fn adopt(&mut self, other: &Self, key: &str) -> Result<(), Problem> {
+    pub(super) fn adopt(&mut self, other: &Self, key: &str) -> Result<(), DocumentProblem> {
         let Some(value) = other.get(&[key]) else {
             return self.remove(&[key]);
         };
         let (mine, theirs) = (self.outline()?, other.outline()?);
-        let theirs = other.lines().of(theirs.find(&[key]).ok_or(Problem::Unusual)?);
+        let theirs = other.lines().of(theirs.find(&[key]).ok_or(DocumentProblem::Unusual)?);
         let mut wanted = self.root.clone();
         put(&mut wanted, &[key], &value)?;
         let mut lines = self.lines();
@@ -116,42 +116,42 @@ impl YamlText {
         format!("{}{}", self.mark, self.text)
     }
 
-    fn outline(&self) -> Result<Outline, Problem> {
-        Outline::read(&self.text).ok_or(Problem::Unusual)
+    fn outline(&self) -> Result<Outline, DocumentProblem> {
+        Outline::read(&self.text).ok_or(DocumentProblem::Unusual)
     }
 
-    fn lines(&self) -> Lines {
-        Lines { all: self.text.split_inclusive('\n').map(str::to_owned).collect() }
+    fn lines(&self) -> YamlLines {
+        YamlLines { all: self.text.split_inclusive('\n').map(str::to_owned).collect() }
     }
 
     /// The new text, if it says what it should and nothing else.
-    fn accept(&mut self, text: String, wanted: &Value) -> Result<(), Problem> {
+    fn accept(&mut self, text: String, wanted: &Value) -> Result<(), DocumentProblem> {
         match value::parse(&text) {
             Ok(root) if root == *wanted => {
                 (self.text, self.root) = (text, root);
                 Ok(())
             }
-            _ => Err(Problem::Unusual),
+            _ => Err(DocumentProblem::Unusual),
         }
     }
 }
 
 /// The lines of the text, each with its end.
-struct Lines {
+struct YamlLines {
     all: Vec<String>,
 }
 
-impl Lines {
+impl YamlLines {
     fn text(&self) -> String {
         self.all.concat()
     }
 
-    fn of(&self, member: &Member) -> String {
+    fn of(&self, member: &BlockMember) -> String {
         self.all.get(member.lines.clone()).unwrap_or_default().concat()
     }
 
     /// Other lines in place of a member's.
-    fn replace(&mut self, member: &Member, new: &str) {
+    fn replace(&mut self, member: &BlockMember, new: &str) {
         if let Some(old) = self.all.get_mut(member.lines.clone()) {
             old.fill(String::new());
             if let Some(first) = old.first_mut() {
@@ -164,17 +164,17 @@ impl Lines {
     /// belong.
     fn add(
         &mut self,
-        parent: &Member,
+        parent: &BlockMember,
         name: &str,
         value: &Value,
         newline: &str,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), DocumentProblem> {
         let indent = match parent.body {
             Body::Block { indent } => indent,
             Body::Nothing => parent.indent + STEP,
-            Body::Other => return Err(Problem::Unusual),
+            Body::Other => return Err(DocumentProblem::Unusual),
         };
-        let line = self.all.get_mut(parent.lines.start).ok_or(Problem::Unusual)?;
+        let line = self.all.get_mut(parent.lines.start).ok_or(DocumentProblem::Unusual)?;
         if let (Body::Nothing, Some((before, after))) = (parent.body, line.split_once("{}")) {
             *line = format!("{}{after}", before.trim_end());
         }
@@ -186,9 +186,9 @@ impl Lines {
     }
 
     /// `key:` becomes `key: {}`: without members it would be nothing at all.
-    fn mark_empty(&mut self, parent: &Member) -> Result<(), Problem> {
-        let line = self.all.get_mut(parent.lines.start).ok_or(Problem::Unusual)?;
-        let colon = line.find(':').ok_or(Problem::Unusual)?;
+    fn mark_empty(&mut self, parent: &BlockMember) -> Result<(), DocumentProblem> {
+        let line = self.all.get_mut(parent.lines.start).ok_or(DocumentProblem::Unusual)?;
+        let colon = line.find(':').ok_or(DocumentProblem::Unusual)?;
         line.insert_str(colon + 1, " {}");
         Ok(())
     }
@@ -215,7 +215,7 @@ fn nested(parents: &[&str], last: &str, value: &Value) -> (String, Value) {
     (name.to_owned(), whole)
 }
 
-fn put(root: &mut Value, path: &[&str], value: &Value) -> Result<(), Problem> {
+fn put(root: &mut Value, path: &[&str], value: &Value) -> Result<(), DocumentProblem> {
     let mut at = root;
     for (depth, key) in path.iter().enumerate() {
         if at.is_null() {
@@ -223,7 +223,7 @@ fn put(root: &mut Value, path: &[&str], value: &Value) -> Result<(), Problem> {
         }
         let Value::Object(members) = at else {
             let key = path.get(..depth).unwrap_or_default().join(".");
-            return Err(Problem::NotAnObject { key });
+            return Err(DocumentProblem::NotAnObject { key });
         };
         at = members.entry(*key).or_insert(Value::Null);
     }

@@ -1,4 +1,4 @@
-//! Where things stand in a YAML text: which lines belong to which member.
+//! Finds which lines of a YAML text belong to which member.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use yaml_rust2::scanner::Marker;
 
 /// A member of an object that is written as a block.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct BlockMember {
     path: Vec<String>,
     pub(super) indent: usize,
     /// Counted from 0; comments and empty lines behind it are not its own.
@@ -28,12 +28,12 @@ pub(super) enum Body {
 
 #[derive(Debug, Default)]
 pub(super) struct Outline {
-    members: Vec<Member>,
+    members: Vec<BlockMember>,
 }
 
 impl Outline {
     pub(super) fn read(text: &str) -> Option<Self> {
-        let mut found = Found::default();
+        let mut found = KeyCollector::default();
         Parser::new_from_str(text).load(&mut found, false).ok()?;
         let lines: Vec<&str> = text.lines().collect();
         let mut outline = Self::default();
@@ -44,19 +44,24 @@ impl Outline {
             let end = own_end(&lines, key, end);
             let body = body(&lines, key, found.keys.get(at + 1), &(key.line..end));
             let path = found.path(at);
-            outline.members.push(Member { path, indent: key.indent, lines: key.line..end, body });
+            outline.members.push(BlockMember {
+                path,
+                indent: key.indent,
+                lines: key.line..end,
+                body,
+            });
         }
         Some(outline)
     }
 
-    pub(super) fn find(&self, path: &[&str]) -> Option<&Member> {
+    pub(super) fn find(&self, path: &[&str]) -> Option<&BlockMember> {
         self.members.iter().find(|member| member.path == path)
     }
 }
 
 /// A name of a member at the start of its line.
 #[derive(Debug)]
-struct Key {
+struct BlockKey {
     name: String,
     line: usize,
     indent: usize,
@@ -66,13 +71,13 @@ struct Key {
 
 /// Listens to the parser. Only objects inside objects are of interest.
 #[derive(Debug, Default)]
-struct Found {
-    keys: Vec<Key>,
-    open: Vec<Open>,
+struct KeyCollector {
+    keys: Vec<BlockKey>,
+    open: Vec<OpenNode>,
 }
 
 #[derive(Debug)]
-enum Open {
+enum OpenNode {
     /// An object; whether a name comes next.
     Object {
         name_next: bool,
@@ -80,7 +85,7 @@ enum Open {
     List,
 }
 
-impl Found {
+impl KeyCollector {
     fn path(&self, at: usize) -> Vec<String> {
         let mut path = Vec::new();
         let mut depth = usize::MAX;
@@ -97,7 +102,7 @@ impl Found {
     /// Whether a name of the enclosing object comes now; afterwards its value does.
     fn is_name(&mut self) -> bool {
         match self.open.last_mut() {
-            Some(Open::Object { name_next }) => {
+            Some(OpenNode::Object { name_next }) => {
                 *name_next = !*name_next;
                 !*name_next
             }
@@ -106,24 +111,24 @@ impl Found {
     }
 }
 
-impl MarkedEventReceiver for Found {
+impl MarkedEventReceiver for KeyCollector {
     fn on_event(&mut self, event: Event, at: Marker) {
-        let in_list = self.open.iter().any(|open| matches!(open, Open::List));
+        let in_list = self.open.iter().any(|open| matches!(open, OpenNode::List));
         match event {
             Event::MappingStart(..) => {
                 self.is_name();
-                self.open.push(Open::Object { name_next: true });
+                self.open.push(OpenNode::Object { name_next: true });
             }
             Event::SequenceStart(..) => {
                 self.is_name();
-                self.open.push(Open::List);
+                self.open.push(OpenNode::List);
             }
             Event::MappingEnd | Event::SequenceEnd => drop(self.open.pop()),
             Event::Scalar(text, ..) => {
                 if self.is_name() && !in_list {
                     let (line, indent) = (at.line().saturating_sub(1), at.col());
                     let depth = self.open.len();
-                    self.keys.push(Key { name: text, line, indent, depth, empty: false });
+                    self.keys.push(BlockKey { name: text, line, indent, depth, empty: false });
                 } else if let Some(key) = self.keys.last_mut().filter(|_| !in_list) {
                     key.empty = text.is_empty();
                 }
@@ -135,7 +140,7 @@ impl MarkedEventReceiver for Found {
 }
 
 /// Comments as far to the left as the member itself, and empty lines, belong to what comes next.
-fn own_end(lines: &[&str], key: &Key, end: usize) -> usize {
+fn own_end(lines: &[&str], key: &BlockKey, end: usize) -> usize {
     let of_others = |line: &&&str| {
         let bare = line.trim_start();
         let left = line.len() - bare.len() <= key.indent;
@@ -145,7 +150,7 @@ fn own_end(lines: &[&str], key: &Key, end: usize) -> usize {
     end - inside.iter().rev().take_while(of_others).count()
 }
 
-fn body(lines: &[&str], key: &Key, next: Option<&Key>, own: &Range<usize>) -> Body {
+fn body(lines: &[&str], key: &BlockKey, next: Option<&BlockKey>, own: &Range<usize>) -> Body {
     let line = lines.get(key.line).copied().unwrap_or_default();
     let rest = line.get(key.indent..).and_then(|rest| rest.split_once(':'));
     let rest = rest.map(|(_, rest)| rest.split(" #").next().unwrap_or_default().trim());

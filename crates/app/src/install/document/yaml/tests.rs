@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::YamlText;
-use crate::install::document::Problem;
+use crate::install::document::DocumentProblem;
 
 fn entry() -> Value {
     json!({"enabled": true, "cmd": "/bin/x", "args": ["--for", "goose"], "envs": {}})
@@ -11,7 +11,7 @@ fn entry() -> Value {
 
 const LINES: &str = "  new:\n    enabled: true\n    cmd: \"/bin/x\"\n    args:\n      - \"--for\"\n      - \"goose\"\n    envs: {}\n";
 
-fn with(text: &str) -> Result<String, Problem> {
+fn with(text: &str) -> Result<String, DocumentProblem> {
     let mut yaml = YamlText::parse(text)?;
     yaml.set(&["extensions", "new"], &entry())?;
     Ok(yaml.text())
@@ -99,13 +99,15 @@ fn what_is_written_in_another_way_is_refused_and_not_spoilt() {
         "a: 1\n---\nb: 2\n",
         "extensions: null\n",
     ] {
-        assert_eq!(with(text), Err(Problem::Unusual), "{text:?}");
+        assert_eq!(with(text), Err(DocumentProblem::Unusual), "{text:?}");
     }
     for text in ["extensions: [a]\n", "extensions: text\n"] {
-        assert_eq!(with(text), Err(Problem::NotAnObject { key: "extensions".to_owned() }));
+        assert_eq!(with(text), Err(DocumentProblem::NotAnObject { key: "extensions".to_owned() }));
     }
-    assert_eq!(with("[a]\n"), Err(Problem::NotAnObject { key: String::new() }));
-    assert!(matches!(with("a: [x\nb: 1\n"), Err(Problem::Syntax { .. })));
+    assert_eq!(with("[a]\n"), Err(DocumentProblem::NotAnObject { key: String::new() }));
+    assert!(matches!(with("a: [x\nb: 1\n"), Err(DocumentProblem::Syntax { .. })));
     let twice = with("s3cret: 1\ns3cret: 2\n");
-    assert!(matches!(twice, Err(Problem::Syntax { problem, .. }) if !problem.contains("s3cret")));
+    assert!(
+        matches!(twice, Err(DocumentProblem::Syntax { problem, .. }) if !problem.contains("s3cret"))
+    );
 }

@@ -1,21 +1,22 @@
-//! What a YAML text says, as one value.
+//! Parses a YAML text into one JSON value.
 
 use serde_json::{Map, Number, Value};
 use yaml_rust2::{Yaml, YamlLoader};
 
-use crate::install::document::Problem;
+use crate::install::document::DocumentProblem;
 
-/// Nobody nests settings deeper.
+/// Deeper than any client's settings; bounds the recursion.
 const DEPTH: usize = 64;
 
 /// The value of the first document; no part of the text is quoted in a problem, it may be a secret.
-pub(super) fn parse(text: &str) -> Result<Value, Problem> {
+pub(super) fn parse(text: &str) -> Result<Value, DocumentProblem> {
     let documents = YamlLoader::load_from_str(text).map_err(|error| {
         let at = error.marker();
         let (line, column) = (at.line(), at.col() + 1);
-        Problem::Syntax { line, column, problem: without_quotes(error.info()) }
+        DocumentProblem::Syntax { line, column, problem: without_quotes(error.info()) }
     })?;
-    let deep = || Problem::Syntax { line: 1, column: 1, problem: "nested too deeply".to_owned() };
+    let deep =
+        || DocumentProblem::Syntax { line: 1, column: 1, problem: "nested too deeply".to_owned() };
     match documents.first() {
         None | Some(Yaml::Null) => Ok(Value::Object(Map::new())),
         Some(first) => from_yaml(first, DEPTH).ok_or_else(deep),

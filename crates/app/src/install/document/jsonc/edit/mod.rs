@@ -43,7 +43,7 @@ pub(in crate::install::document) fn set(
         };
         let Some(member) = member(node, key) else {
             let value = nested(path.get(depth + 1..).unwrap_or_default(), value);
-            let target = Target { node, members, is_root: depth == 0, document: &document };
+            let target = InsertTarget { node, members, is_root: depth == 0, document: &document };
             return Ok(inserted(text, &layout, &target, key, &value));
         };
         holder = Some((node, member));
@@ -59,14 +59,14 @@ pub(in crate::install::document) fn set(
 }
 
 /// The object that gets a new member.
-struct Target<'a> {
+struct InsertTarget<'a> {
     node: &'a Node,
     members: &'a [JsonMember],
     is_root: bool,
     document: &'a Document,
 }
 
-impl Target<'_> {
+impl InsertTarget<'_> {
     /// The comma behind the last member.
     fn trailing_comma(&self, last: &JsonMember) -> Option<Span> {
         let inside =
@@ -75,7 +75,13 @@ impl Target<'_> {
     }
 }
 
-fn inserted(text: &str, layout: &Layout, into: &Target<'_>, key: &str, value: &Value) -> String {
+fn inserted(
+    text: &str,
+    layout: &Layout,
+    into: &InsertTarget<'_>,
+    key: &str,
+    value: &Value,
+) -> String {
     let Some(last) = into.members.last() else {
         return first_member(text, layout, into, key, value);
     };
@@ -105,7 +111,7 @@ fn inserted(text: &str, layout: &Layout, into: &Target<'_>, key: &str, value: &V
 fn first_member(
     text: &str,
     layout: &Layout,
-    into: &Target<'_>,
+    into: &InsertTarget<'_>,
     key: &str,
     value: &Value,
 ) -> String {

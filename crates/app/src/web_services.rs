@@ -1,23 +1,23 @@
-//! What hangs on the listener beside MCP: the API and the dashboard, each with paths of its own.
+//! The services on the listener beside MCP: the API and the dashboard, each with its own paths.
 
 use trunkline_control::api::handle::Api;
 use trunkline_dashboard::Dashboard;
 use trunkline_gateway::{Attachment, WebReply, WebRequest};
 
 #[derive(Debug)]
-pub(crate) struct Attached {
+pub(crate) struct WebServices {
     pub(crate) api: Api,
     pub(crate) dashboard: Dashboard,
 }
 
-impl Attached {
-    /// Whose path it is. What is nobody's is the dashboard's: only browsers are sent here with it.
+impl WebServices {
+    /// The service that owns a path. The dashboard answers unknown ones: only browsers ask for them.
     fn owner(&self, path: &str) -> &dyn Attachment {
         if self.api.owns(path) { &self.api } else { &self.dashboard }
     }
 }
 
-impl Attachment for Attached {
+impl Attachment for WebServices {
     fn owns(&self, path: &str) -> bool {
         self.owner(path).owns(path)
     }

@@ -1,4 +1,4 @@
-//! A `serve` that is running: how a command reaches it, what it asks first, and what is said when nobody answers.
+//! Reaches a running `serve` for a command: its address, its token, and the errors when it does not answer.
 
 use std::collections::HashMap;
 
@@ -6,26 +6,26 @@ use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 use trunkline_http::Url;
 
-use crate::cli::{LogFlags, Reached};
+use crate::cli::{LogFlags, ServeTarget};
 use crate::client::did_you_mean;
 use crate::commands::runtime::{block_on, broke, start_logging};
 use crate::environment::Environment;
-use crate::overview::ServerLine;
 use crate::rest::{Rest, USUAL, Unanswered, admin_token};
+use crate::serve_view::ServerLine;
 use crate::settings::{ADMIN_TOKEN, TOKEN};
-use crate::{FAILED, OK, USAGE, speak};
+use crate::{FAILED, OK, USAGE, console};
 
 /// Why a command has no result.
-pub(super) enum Trouble {
+pub(super) enum ServeError {
     Failed(String),
-    /// Nobody reads what is printed any more.
+    /// The reader of standard output has gone.
     Gone,
 }
 
-impl From<Unanswered> for Trouble {
+impl From<Unanswered> for ServeError {
     fn from(unanswered: Unanswered) -> Self {
         match unanswered {
-            // What the API advises is for those who write the request.
+            // The API's own hint is about headers; a user of the command line sets a variable or a flag.
             Unanswered::Stranger { .. } => Self::Failed(format!(
                 "{unanswered}; set {ADMIN_TOKEN} to the token that `serve` printed, or give \
                  --data-dir DIR (its data directory) or --token"
@@ -38,16 +38,16 @@ impl From<Unanswered> for Trouble {
 /// Asks the `serve` that is meant. Ctrl-C ends it, as other signals do, and that is no failure: what it has
 /// made of the terminal is given back.
 pub(super) fn run(
-    at: &Reached,
+    at: &ServeTarget,
     environment: &Environment,
-    act: impl AsyncFnOnce(&Rest) -> Result<u8, Trouble>,
+    act: impl AsyncFnOnce(&Rest) -> Result<u8, ServeError>,
 ) -> u8 {
     if let Err(code) = start_logging(&LogFlags::default(), environment) {
         return code;
     }
     let rest = match rest(at, environment) {
         Ok(rest) => rest,
-        Err(why) => return speak::problem(&format!("error: {why}\n"), USAGE),
+        Err(why) => return console::problem(&format!("error: {why}\n"), USAGE),
     };
     let outcome = block_on(async {
         tokio::select! {
@@ -57,8 +57,8 @@ pub(super) fn run(
     });
     match outcome {
         Ok(Ok(code)) => code,
-        Ok(Err(Trouble::Gone)) => OK,
-        Ok(Err(Trouble::Failed(why))) => speak::problem(&format!("error: {why}\n"), FAILED),
+        Ok(Err(ServeError::Gone)) => OK,
+        Ok(Err(ServeError::Failed(why))) => console::problem(&format!("error: {why}\n"), FAILED),
         Err(error) => broke(&error),
     }
 }
@@ -76,7 +76,7 @@ async fn told_to_end() {
     }
 }
 
-fn rest(at: &Reached, environment: &Environment) -> Result<Rest, String> {
+fn rest(at: &ServeTarget, environment: &Environment) -> Result<Rest, String> {
     let usual = match environment.filled("PORT") {
         Some(port) => format!("http://127.0.0.1:{}", port.trim()),
         None => USUAL.to_owned(),
@@ -99,7 +99,7 @@ fn rest(at: &Reached, environment: &Environment) -> Result<Rest, String> {
 const SERVERS: &str = "/api/v1/aggregator/servers";
 
 /// All servers, page by page.
-pub(super) async fn servers(rest: &Rest) -> Result<Vec<Value>, Trouble> {
+pub(super) async fn servers(rest: &Rest) -> Result<Vec<Value>, ServeError> {
     let mut all = Vec::new();
     let mut path = format!("{SERVERS}?limit=500");
     loop {
@@ -119,21 +119,21 @@ pub(super) async fn servers(rest: &Rest) -> Result<Vec<Value>, Trouble> {
     }
 }
 
-fn no_platform(rest: &Rest) -> Trouble {
-    Trouble::Failed(format!(
+fn no_platform(rest: &Rest) -> ServeError {
+    ServeError::Failed(format!(
         "{} has no REST API: start `trunkline serve` with --data-dir to have one",
         rest.address()
     ))
 }
 
 /// The server of this name or id.
-pub(super) fn find<'s>(servers: &'s [Value], wanted: &str) -> Result<&'s Value, Trouble> {
+pub(super) fn find<'s>(servers: &'s [Value], wanted: &str) -> Result<&'s Value, ServeError> {
     let is = |server: &&Value, key: &str| server.get(key).and_then(Value::as_str) == Some(wanted);
     let by_name = servers.iter().find(|server| is(server, "name"));
     by_name.or_else(|| servers.iter().find(|server| is(server, "id"))).ok_or_else(|| {
         let names = servers.iter().filter_map(|server| server.get("name")?.as_str());
         let near = did_you_mean(wanted, names);
-        Trouble::Failed(format!("there is no server `{}`{near}", crate::client::line(wanted)))
+        ServeError::Failed(format!("there is no server `{}`{near}", crate::client::line(wanted)))
     })
 }
 

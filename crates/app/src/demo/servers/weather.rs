@@ -1,4 +1,4 @@
-//! Weather out of thin air: the same city has the same weather on the same day, always.
+//! Invented weather: a city has the same weather on the same day, always.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::clock::{date, later};
 use super::picture::bars;
-use crate::demo::offer::{Arguments, Demo, Outcome, failed, object, reads, structured};
+use crate::demo::tool::{Arguments, Demo, ToolOutcome, failed, object, reads, structured};
 
 #[derive(Debug)]
 pub(in crate::demo) struct Weather;
@@ -78,8 +78,8 @@ impl Demo for Weather {
         tool: &str,
         arguments: &Arguments<'_>,
         _answer: Option<&Value>,
-    ) -> Option<Outcome> {
-        Some(Outcome::Done(match tool {
+    ) -> Option<ToolOutcome> {
+        Some(ToolOutcome::Done(match tool {
             "forecast" => forecast(arguments, today()),
             "warmer" => warmer(arguments, today()),
             "chart" => chart(arguments, today()),

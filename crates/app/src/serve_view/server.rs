@@ -1,4 +1,4 @@
-//! Servers as rows of a table, as a page of one, and what has changed between two looks.
+//! Renders servers as a table, one server as a page, and changes between two looks.
 
 use serde_json::Value;
 use trunkline_control::figures::{count, millis, plural, share};
@@ -21,7 +21,7 @@ pub(crate) struct ServerLine {
     errors: Option<f64>,
     restarts: u64,
     trouble: String,
-    /// Calls a minute, where somebody counts.
+    /// Calls a minute, when the caller has asked for the counts.
     pub(crate) rate: Option<f64>,
 }
 

@@ -2,7 +2,7 @@
 //! found by reading the configs, before anything is started.
 //!
 //! At run time such a loop is cut (`chain`), but the cut happens in a process far below, whose
-//! message nobody reads. Here the entry that begins the loop is named.
+//! message reaches no user. Here the entry that begins the loop is named.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What servers say while the human's client waits: progress, log messages, questions.
+//! Shows notifications of servers while a request runs: progress, log messages, elicitations.
 
 use std::convert::Infallible;
 
@@ -6,11 +6,11 @@ use tokio::sync::mpsc::Receiver;
 use trunkline_gateway::{LocalClient, News};
 use trunkline_wire::{decode, member};
 
-use crate::client::{Dialogue, Question, Step, decline, line, progress_line};
-use crate::speak;
+use crate::client::{Dialogue, DialogueStep, PersonQuestion, decline, line, progress_line};
+use crate::console;
 use crate::terminal::{StatusLine, Typed};
 
-/// Whoever listens to it.
+/// Shows notifications to the user while a request runs.
 pub(super) struct Listener<'l> {
     client: &'l LocalClient,
     news: Option<Receiver<News>>,
@@ -66,7 +66,7 @@ impl<'l> Listener<'l> {
     fn told(&self, method: &str, params: &[u8]) {
         match method {
             "notifications/progress" => {
-                self.status.show(&progress_line(params, speak::stderr_width()));
+                self.status.show(&progress_line(params, console::stderr_width()));
             }
             LOG => log(params),
             _ => {}
@@ -102,12 +102,12 @@ fn log(params: &[u8]) {
 
 /// The person's answer to a question.
 async fn converse(params: &[u8], who: &str, typed: &mut Typed) -> Vec<u8> {
-    let (mut dialogue, mut step) = Dialogue::start(Question::read(params), who);
+    let (mut dialogue, mut step) = Dialogue::start(PersonQuestion::read(params), who);
     loop {
         match step {
-            Step::Answer(answer) => return answer,
-            Step::Prompt(prompt) => {
-                speak::problem(&prompt, 0);
+            DialogueStep::Answer(answer) => return answer,
+            DialogueStep::Prompt(prompt) => {
+                console::problem(&prompt, 0);
                 step = dialogue.say(typed.line().await.as_deref());
             }
         }

@@ -1,4 +1,4 @@
-//! One visit of the human's client: servers started, something asked, servers stopped.
+//! One run of the command-line client: start the servers, make a request, stop the servers.
 
 use std::time::Duration;
 
@@ -10,23 +10,23 @@ use trunkline_catalog::name::{DEFAULT_SEPARATOR, Naming};
 use trunkline_gateway::{Declared, Gateway, LocalClient, LocalError, Options, State, Status};
 use trunkline_http::Url;
 
-use crate::cli::Target;
+use crate::cli::ClientTarget;
 use crate::client::{self, line};
-use crate::commands::news::Listener;
+use crate::commands::notifications::Listener;
 use crate::commands::runtime::{block_on, broke, read_config, refuse, start_logging};
 use crate::environment::Environment;
-use crate::settings::{self, SettingsError, Wanted};
+use crate::settings::{self, SettingsError, StartOptions};
 use crate::terminal::StatusLine;
-use crate::{FAILED, USAGE, speak};
+use crate::{FAILED, USAGE, console};
 
-/// As `check`: whoever calls a server wants it to be there.
+/// As for `check`: a user who calls a server waits for it to start.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What we can do for servers: ask a person, if there is one.
 const CAPABILITIES: &[u8] = br#"{"elicitation":{"form":{},"url":{}}}"#;
 
-/// What a command works with.
-pub(super) struct Visit<'v> {
+/// The started servers, for the work of one command.
+pub(super) struct OneShot<'v> {
     client: &'v LocalClient,
     status: &'v StatusLine,
     statuses: Vec<(String, Status)>,
@@ -34,7 +34,7 @@ pub(super) struct Visit<'v> {
 
 /// Why a command has no result.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum CommandError {
     /// Asked for wrongly.
     Usage(String),
     Failed(String),
@@ -42,16 +42,16 @@ pub(super) enum Trouble {
     Refused(LocalError),
 }
 
-impl From<LocalError> for Trouble {
+impl From<LocalError> for CommandError {
     fn from(error: LocalError) -> Self {
         Self::Refused(error)
     }
 }
 
-/// How a visit is made.
+/// What one run needs to know.
 #[derive(Debug)]
-pub(super) struct Manner<'m> {
-    pub(super) target: &'m Target,
+pub(super) struct OneShotOptions<'m> {
+    pub(super) target: &'m ClientTarget,
     /// The name of what is wanted: servers it cannot belong to need not be started.
     pub(super) wanted: Option<&'m str>,
     /// Whether a person may be asked something meanwhile.
@@ -60,9 +60,9 @@ pub(super) struct Manner<'m> {
 
 /// Starts the servers, does the work, stops them. Returns the exit code.
 pub(super) fn run(
-    manner: &Manner<'_>,
+    manner: &OneShotOptions<'_>,
     environment: &Environment,
-    work: impl AsyncFnOnce(&Visit<'_>) -> Result<u8, Trouble>,
+    work: impl AsyncFnOnce(&OneShot<'_>) -> Result<u8, CommandError>,
 ) -> u8 {
     let target = manner.target;
     if let Err(code) = start_logging(&target.servers.log, environment) {
@@ -77,7 +77,7 @@ pub(super) fn run(
         let status = StatusLine::new();
         let outcome = tokio::select! {
             outcome = visited(&gateway, manner, &status, work) => outcome,
-            () = interrupted() => Err(Trouble::Failed("cancelled".to_owned())),
+            () = interrupted() => Err(CommandError::Failed("cancelled".to_owned())),
         };
         status.clear();
         let code = outcome.unwrap_or_else(|trouble| tell(trouble, target.json));
@@ -87,7 +87,7 @@ pub(super) fn run(
     outcome.and_then(|outcome| outcome).unwrap_or_else(|error| broke(&error))
 }
 
-/// Ctrl-C, or what `timeout` and the like send: the servers hear that nobody waits any more.
+/// Ctrl-C, or SIGTERM as `timeout` sends it: open requests are cancelled at the servers.
 async fn interrupted() {
     let Ok(mut terminated) = signal(SignalKind::terminate()) else {
         drop(ctrl_c().await);
@@ -101,10 +101,10 @@ async fn interrupted() {
 
 async fn visited(
     gateway: &Gateway,
-    manner: &Manner<'_>,
+    manner: &OneShotOptions<'_>,
     status: &StatusLine,
-    work: impl AsyncFnOnce(&Visit<'_>) -> Result<u8, Trouble>,
-) -> Result<u8, Trouble> {
+    work: impl AsyncFnOnce(&OneShot<'_>) -> Result<u8, CommandError>,
+) -> Result<u8, CommandError> {
     let capabilities: &[u8] = if manner.person { CAPABILITIES } else { b"{}" };
     let client = gateway.local(capabilities);
     gateway.settled().await;
@@ -113,10 +113,10 @@ async fn visited(
         reached(url, only)?;
     }
     if manner.target.servers.log.debug {
-        // Servers without a log refuse, and that is fine.
+        // A server without the `logging` capability refuses (MCP, Logging), and nothing is lost.
         drop(client.request("logging/setLevel", br#"{"level":"debug"}"#).await);
     }
-    let visit = Visit { client: &client, status, statuses };
+    let visit = OneShot { client: &client, status, statuses };
     let who = manner.wanted.unwrap_or("a server");
     let mut listener = Listener::new(&client, status, who, manner.person);
     let outcome = tokio::select! {
@@ -128,39 +128,39 @@ async fn visited(
 }
 
 /// Without the query of the URL, which may hold a secret.
-fn reached(url: &Url, status: &Status) -> Result<(), Trouble> {
+fn reached(url: &Url, status: &Status) -> Result<(), CommandError> {
     let url = format!("{}{}", url.origin(), url.path());
     match &status.state {
-        State::Failed(failure) => Err(Trouble::Failed(format!("{url}: {failure}"))),
-        State::Initializing => Err(Trouble::Failed(format!(
+        State::Failed(failure) => Err(CommandError::Failed(format!("{url}: {failure}"))),
+        State::Initializing => Err(CommandError::Failed(format!(
             "{url} has not answered in time (--start-timeout gives it more)"
         ))),
         State::Running | State::Stopped => Ok(()),
     }
 }
 
-fn tell(trouble: Trouble, json: bool) -> u8 {
+fn tell(trouble: CommandError, json: bool) -> u8 {
     match trouble {
-        Trouble::Usage(text) => speak::problem(&format!("error: {text}\n"), USAGE),
-        Trouble::Failed(text) => speak::problem(&format!("error: {text}\n"), FAILED),
-        Trouble::Refused(LocalError { raw, .. }) if json => {
+        CommandError::Usage(text) => console::problem(&format!("error: {text}\n"), USAGE),
+        CommandError::Failed(text) => console::problem(&format!("error: {text}\n"), FAILED),
+        CommandError::Refused(LocalError { raw, .. }) if json => {
             let line = client::error_json(&raw);
-            speak::problem(&String::from_utf8_lossy(&line), FAILED)
+            console::problem(&String::from_utf8_lossy(&line), FAILED)
         }
-        Trouble::Refused(LocalError { code, message, data, .. }) => {
-            speak::problem(&client::error_text(code, &message, &data), FAILED)
+        CommandError::Refused(LocalError { code, message, data, .. }) => {
+            console::problem(&client::error_text(code, &message, &data), FAILED)
         }
     }
 }
 
-impl Visit<'_> {
+impl OneShot<'_> {
     /// What the servers are called.
     pub(super) fn servers(&self) -> Vec<String> {
         self.statuses.iter().map(|(key, _)| key.clone()).collect()
     }
 
     /// Asks the servers something; `params` is a JSON object.
-    pub(super) async fn ask(&self, method: &str, params: &[u8]) -> Result<Vec<u8>, Trouble> {
+    pub(super) async fn ask(&self, method: &str, params: &[u8]) -> Result<Vec<u8>, CommandError> {
         let answered = self.client.request(method, params).await;
         self.status.clear();
         Ok(answered?)
@@ -173,7 +173,7 @@ impl Visit<'_> {
         kind: ListKind,
         list: &'l [u8],
         name: &str,
-    ) -> Result<&'l [u8], Trouble> {
+    ) -> Result<&'l [u8], CommandError> {
         let array = kind.member();
         let find = |name: &str| client::find(list, array, "name", name);
         let other = || find(&self.client.listed(kind, name)?);
@@ -184,7 +184,7 @@ impl Visit<'_> {
     }
 
     /// For a name that is not in a list: the names near it, and the servers that are missing.
-    pub(super) fn unknown(&self, what: &str, name: &str, known: &[String]) -> Trouble {
+    pub(super) fn unknown(&self, what: &str, name: &str, known: &[String]) -> CommandError {
         let near = client::did_you_mean(name, known.iter().map(String::as_str));
         let mut text = format!("there is no {what} `{}`{near}", line(name));
         for (key, status) in &self.statuses {
@@ -192,21 +192,24 @@ impl Visit<'_> {
                 text.push_str(&format!("\n  server `{}` is not running: it {failure}", line(key)));
             }
         }
-        Trouble::Failed(text)
+        CommandError::Failed(text)
     }
 }
 
-fn options(manner: &Manner<'_>, environment: &Environment) -> Result<Options, SettingsError> {
+fn options(
+    manner: &OneShotOptions<'_>,
+    environment: &Environment,
+) -> Result<Options, SettingsError> {
     let target = manner.target;
-    let wanted = Wanted {
+    let wanted = StartOptions {
         bounds: &target.bounds,
         declared: Declared::of_the_client(),
         patience: Some(PATIENCE),
-        ..Wanted::once(&target.servers)
+        ..StartOptions::once(&target.servers)
     };
     if let Some(url) = &target.url {
-        let server = remote(url, target);
-        return Ok(settings::remote_options(&wanted, server, Naming::bare(), environment));
+        let servers = vec![remote(url, target)];
+        return Ok(settings::remote_options(&wanted, servers, Naming::bare(), environment));
     }
     let (path, mut config) = read_config(&wanted, environment)?;
     let separator = wanted.servers.separator.as_deref().unwrap_or(DEFAULT_SEPARATOR);
@@ -228,7 +231,7 @@ fn keep_owners(config: &mut Config, name: &str, separator: &str) {
     }
 }
 
-fn remote(url: &Url, target: &Target) -> ServerSpec {
+fn remote(url: &Url, target: &ClientTarget) -> ServerSpec {
     let mut headers: Vec<(String, String)> =
         target.header.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
     if let Some(token) = &target.token {

@@ -5,7 +5,7 @@ use jiff::civil::Date;
 use jiff::tz::Offset;
 use serde_json::{Value, json};
 
-use crate::demo::offer::{Arguments, Demo, Outcome, failed, object, reads, structured, text};
+use crate::demo::tool::{Arguments, Demo, ToolOutcome, failed, object, reads, structured, text};
 
 #[derive(Debug)]
 pub(in crate::demo) struct Clock;
@@ -61,8 +61,8 @@ impl Demo for Clock {
         tool: &str,
         arguments: &Arguments<'_>,
         _answer: Option<&Value>,
-    ) -> Option<Outcome> {
-        Some(Outcome::Done(match tool {
+    ) -> Option<ToolOutcome> {
+        Some(ToolOutcome::Done(match tool {
             "now" => now(Timestamp::now(), arguments.text("offset").unwrap_or("+00:00")),
             "add_days" => add_days(arguments),
             "days_between" => between(arguments),
@@ -102,6 +102,7 @@ pub(super) fn date(text: &str) -> Option<Date> {
 
 /// The date so many days later. Years have four digits here.
 pub(super) fn later(date: Date, days: i64) -> Option<Date> {
+    // `try_days` and `checked_add`: the caller chooses the number, and jiff panics without them.
     let later = jiff::Span::new().try_days(days).ok().and_then(|days| date.checked_add(days).ok());
     later.filter(|date| date.year() >= 0)
 }

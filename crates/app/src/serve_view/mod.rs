@@ -1,4 +1,4 @@
-//! What a running `serve` says of itself, as lines for people. Pure.
+//! Renders the answers of a running `serve` as lines for people. Pure.
 
 mod rates;
 mod record;

@@ -19,7 +19,7 @@ pub(super) trait Demo {
         tool: &str,
         arguments: &Arguments<'_>,
         answer: Option<&Value>,
-    ) -> Option<Outcome>;
+    ) -> Option<ToolOutcome>;
 
     fn resources(&self) -> Vec<Value> {
         Vec::new()
@@ -55,13 +55,13 @@ pub(super) trait Demo {
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Outcome {
+pub(super) enum ToolOutcome {
     /// The result.
     Done(Value),
     /// The result, and there are other resources now.
     Changed(Value),
     /// Something has to be asked first.
-    Ask(Question),
+    Ask(DemoQuestion),
     /// The result, after so many steps.
     Slow { steps: u32, each: Duration, then: Value },
     /// No answer ever.
@@ -72,7 +72,7 @@ pub(super) enum Outcome {
 
 /// A form for the person at the client.
 #[derive(Debug, PartialEq)]
-pub(super) struct Question {
+pub(super) struct DemoQuestion {
     pub(super) message: String,
     pub(super) schema: Value,
 }
@@ -115,7 +115,7 @@ pub(super) fn failed(why: impl Into<String>) -> Value {
     json!({ "content": [{ "type": "text", "text": why.into() }], "isError": true })
 }
 
-/// The same as a value and as text: clients read one or the other.
+/// A result as a value and as text: clients read one or the other.
 pub(super) fn structured(value: &Value) -> Value {
     let text = value.to_string();
     json!({ "content": [{ "type": "text", "text": text }], "structuredContent": value })

@@ -14,12 +14,12 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::{Map, Value, json};
 use trunkline_store::StoreUrl;
 
-use super::Name;
+use super::DemoName;
 use crate::cli::Serve;
 
 /// Dropping it removes everything.
 #[derive(Debug)]
-pub(crate) struct House {
+pub(crate) struct DemoFolder {
     dir: PathBuf,
     /// What looks like a demo's and was left alone, a line each.
     left_alone: String,
@@ -50,8 +50,8 @@ const KEPT: [&str; 7] = [
     "admin-token",
 ];
 
-impl House {
-    /// A directory that nobody else can read, with the config in it.
+impl DemoFolder {
+    /// A directory that only this user can read, with the config in it.
     pub(crate) fn open(program: &Path) -> io::Result<Self> {
         let mut random = [0_u8; 8];
         getrandom(&mut random, GetRandomFlags::empty())?;
@@ -127,7 +127,7 @@ impl House {
     }
 }
 
-impl Drop for House {
+impl Drop for DemoFolder {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_dir_all(&self.dir) {
             let dir = self.dir.display();
@@ -143,9 +143,9 @@ fn remove_abandoned(temporary: &Path) -> String {
     let entries = std::fs::read_dir(temporary).into_iter().flatten().flatten();
     for dir in entries.filter(|entry| is_demo_name(&entry.file_name())).map(|entry| entry.path()) {
         match judge(&dir) {
-            Found::Abandoned(_lock) => drop(std::fs::remove_dir_all(&dir)),
-            Found::InUse => {}
-            Found::Foreign(why) => {
+            FolderState::Abandoned(_lock) => drop(std::fs::remove_dir_all(&dir)),
+            FolderState::InUse => {}
+            FolderState::Foreign(why) => {
                 let dir = dir.display();
                 left_alone.push_str(&format!(
                     "warning: {dir} is named like a demo's and is not removed: {why}\n"
@@ -164,40 +164,40 @@ fn is_demo_name(name: &OsStr) -> bool {
 }
 
 /// What a directory is that has the name of a demo's.
-enum Found {
-    /// Left by a demo; with its lock, so that nobody else removes it.
+enum FolderState {
+    /// Left by a demo; with its lock, so that no other demo removes it.
     Abandoned(OwnedFd),
-    /// Of a demo that runs, or somebody else's.
+    /// Of a demo that runs, or of another user.
     InUse,
     Foreign(String),
 }
 
-fn judge(dir: &Path) -> Found {
+fn judge(dir: &Path) -> FolderState {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = open(dir, flags, Mode::empty()).and_then(|fd| fstat(&fd));
-    let Ok(stat) = opened else { return Found::InUse };
+    let Ok(stat) = opened else { return FolderState::InUse };
     if stat.st_uid != geteuid().as_raw() {
-        return Found::InUse;
+        return FolderState::InUse;
     }
     if stat.st_mode & 0o7777 != 0o700 {
-        return Found::Foreign("others may look into it".to_owned());
+        return FolderState::Foreign("others may look into it".to_owned());
     }
     // What is no file must not make us wait.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let Ok(lock) = open(dir.join(LOCK), flags, Mode::empty()) else {
-        return Found::Foreign(format!("there is no {LOCK} in it"));
+        return FolderState::Foreign(format!("there is no {LOCK} in it"));
     };
     if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return Found::InUse;
+        return FolderState::InUse;
     }
     let found = match stranger(dir, &[LOCK, CONFIG], &[DATA]) {
         Ok(None) => stranger(&dir.join(DATA), &KEPT, &[]),
         found => found,
     };
     match found {
-        Ok(None) => Found::Abandoned(lock),
-        Ok(Some(path)) => Found::Foreign(format!("no demo makes {}", path.display())),
-        Err(error) => Found::Foreign(error.to_string()),
+        Ok(None) => FolderState::Abandoned(lock),
+        Ok(Some(path)) => FolderState::Foreign(format!("no demo makes {}", path.display())),
+        Err(error) => FolderState::Foreign(error.to_string()),
     }
 }
 
@@ -225,12 +225,12 @@ fn stranger(dir: &Path, files: &[&str], dirs: &[&str]) -> io::Result<Option<Path
 /// Some speak one era, some the other; what is odd about a server is said here.
 fn config(program: &str) -> Value {
     let mut servers = Map::new();
-    for name in Name::ALL {
+    for name in DemoName::ALL {
         let mut entry = json!({ "command": program, "args": ["demo-server", name.as_str()] });
         let more = match name {
-            Name::Clock | Name::Weather => None,
-            Name::Notes | Name::Tables => Some(("era", json!("legacy"))),
-            Name::Flaky => Some(("callTimeout", json!(20))),
+            DemoName::Clock | DemoName::Weather => None,
+            DemoName::Notes | DemoName::Tables => Some(("era", json!("legacy"))),
+            DemoName::Flaky => Some(("callTimeout", json!(20))),
         };
         if let (Some(entry), Some((key, value))) = (entry.as_object_mut(), more) {
             entry.insert(key.to_owned(), value);
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_house_is_private_and_leaves_nothing_behind() {
-        let house = House::open(Path::new("/opt/$x/trunk line")).unwrap();
+        let house = DemoFolder::open(Path::new("/opt/$x/trunk line")).unwrap();
         let mode = std::fs::metadata(&house.dir).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
         let text = std::fs::read(house.config()).unwrap();
@@ -272,9 +272,9 @@ mod tests {
     #[test]
     fn names_are_what_the_command_line_takes() {
         use clap::ValueEnum as _;
-        for name in Name::ALL {
-            assert_eq!(Name::from_str(name.as_str(), false), Ok(name));
+        for name in DemoName::ALL {
+            assert_eq!(DemoName::from_str(name.as_str(), false), Ok(name));
         }
-        assert_eq!(Name::value_variants(), Name::ALL);
+        assert_eq!(DemoName::value_variants(), DemoName::ALL);
     }
 }

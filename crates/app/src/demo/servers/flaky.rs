@@ -1,10 +1,10 @@
-//! A server to see trouble with: slow, failing now and then, and gone when it is told to be.
+//! A server that misbehaves: slow, failing now and then, and exiting when it is told to.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::demo::offer::{Arguments, Demo, Outcome, failed, object, reads, text, tool};
+use crate::demo::tool::{Arguments, Demo, ToolOutcome, failed, object, reads, text, tool};
 
 #[derive(Debug, Default)]
 pub(in crate::demo) struct Flaky {
@@ -58,12 +58,12 @@ impl Demo for Flaky {
         tool: &str,
         arguments: &Arguments<'_>,
         _answer: Option<&Value>,
-    ) -> Option<Outcome> {
+    ) -> Option<ToolOutcome> {
         match tool {
             "slow" => Some(slow(arguments.number("seconds").unwrap_or(3.0))),
-            "sometimes" => Some(Outcome::Done(self.sometimes())),
-            "hang" => Some(Outcome::Silence),
-            "crash" => Some(Outcome::Crash("demo: told to crash, so it does")),
+            "sometimes" => Some(ToolOutcome::Done(self.sometimes())),
+            "hang" => Some(ToolOutcome::Silence),
+            "crash" => Some(ToolOutcome::Crash("demo: told to crash, so it does")),
             _ => None,
         }
     }
@@ -83,9 +83,9 @@ impl Flaky {
     }
 }
 
-fn slow(seconds: f64) -> Outcome {
+fn slow(seconds: f64) -> ToolOutcome {
     if !(0.0..=LONGEST).contains(&seconds) {
-        return Outcome::Done(failed(format!("`seconds` is a number from 0 to {LONGEST}")));
+        return ToolOutcome::Done(failed(format!("`seconds` is a number from 0 to {LONGEST}")));
     }
     let mut left = Duration::from_secs_f64(seconds);
     let mut steps = 0;
@@ -93,7 +93,7 @@ fn slow(seconds: f64) -> Outcome {
         left = left.saturating_sub(STEP);
         steps += 1;
     }
-    Outcome::Slow { steps, each: STEP, then: text(format!("this took {seconds} s")) }
+    ToolOutcome::Slow { steps, each: STEP, then: text(format!("this took {seconds} s")) }
 }
 
 #[cfg(test)]
@@ -111,12 +111,12 @@ mod tests {
     fn slow_is_as_slow_as_was_said() {
         for (seconds, expected) in [(0.0, 0), (0.1, 1), (1.0, 4), (60.0, 240)] {
             assert!(
-                matches!(slow(seconds), Outcome::Slow { steps, .. } if steps == expected),
+                matches!(slow(seconds), ToolOutcome::Slow { steps, .. } if steps == expected),
                 "{seconds}"
             );
         }
         for wrong in [-1.0, 61.0, f64::NAN] {
-            assert!(matches!(slow(wrong), Outcome::Done(_)), "{wrong}");
+            assert!(matches!(slow(wrong), ToolOutcome::Done(_)), "{wrong}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Words for people, on the two streams; the only place that writes to them besides the front.
+//! Standard output and standard error. Only this module and the stdio front write to them.
 
 use std::io::{IsTerminal as _, Write as _};
 
@@ -9,12 +9,12 @@ pub(crate) fn out(text: &str) -> u8 {
     out_bytes(text.as_bytes())
 }
 
-/// The same for a message, which has no line end of its own.
+/// Writes a message and a line end to standard output.
 pub(crate) fn out_line(bytes: &[u8]) -> u8 {
     out_bytes(&[bytes, b"\n"].concat())
 }
 
-/// The same for what need not be text.
+/// Writes bytes that need not be text to standard output.
 pub(crate) fn out_bytes(bytes: &[u8]) -> u8 {
     match write(&mut std::io::stdout().lock(), bytes) {
         Ok(()) => OK,
@@ -23,7 +23,7 @@ pub(crate) fn out_bytes(bytes: &[u8]) -> u8 {
     }
 }
 
-/// Writes to standard output; whether somebody still reads there.
+/// Writes to standard output; false when its reader has gone.
 pub(crate) fn reaches(text: &str) -> bool {
     write(&mut std::io::stdout().lock(), text.as_bytes()).is_ok()
 }
@@ -39,7 +39,7 @@ fn write(to: &mut impl std::io::Write, bytes: &[u8]) -> Result<(), Option<String
 
 /// Writes a problem to standard error; returns `code` for the caller to exit with.
 pub(crate) fn problem(text: &str, code: u8) -> u8 {
-    // If even stderr is gone there is no one left to tell.
+    // A closed stderr leaves no way to report the failure.
     drop(std::io::stderr().lock().write_all(text.as_bytes()));
     code
 }
@@ -62,7 +62,7 @@ pub(crate) fn width() -> usize {
     width_of(&std::io::stdout())
 }
 
-/// The same of standard error.
+/// Characters in a line of standard error; unlimited where it is no terminal.
 pub(crate) fn stderr_width() -> usize {
     width_of(&std::io::stderr())
 }

@@ -1,4 +1,4 @@
-//! What is not answered yet: calls that take their time, and calls that wait for a person.
+//! Calls that have no answer yet: slow ones, and those that wait for a person.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -6,31 +6,31 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::request::Request;
+use super::request::DemoRequest;
 use super::say;
 
 #[derive(Debug, Default)]
-pub(super) struct Open {
+pub(super) struct PendingCalls {
     slow: JoinSet<()>,
     /// By their ids, as spelt.
     running: HashMap<String, AbortHandle>,
     /// By the ids of our questions.
-    asked: HashMap<String, Request>,
+    asked: HashMap<String, DemoRequest>,
     questions: u64,
 }
 
-impl Open {
+impl PendingCalls {
     pub(super) fn fresh_id(&mut self) -> String {
         self.questions += 1;
         format!("question-{}", self.questions)
     }
 
-    pub(super) fn wait(&mut self, id: String, request: Request) {
+    pub(super) fn wait(&mut self, id: String, request: DemoRequest) {
         self.asked.insert(id, request);
     }
 
     /// The call that this is the answer for.
-    pub(super) fn answered(&mut self, id: &str) -> Option<Request> {
+    pub(super) fn answered(&mut self, id: &str) -> Option<DemoRequest> {
         self.asked.remove(id)
     }
 
@@ -42,7 +42,7 @@ impl Open {
     }
 
     /// Answers after a while, and says how far it is to who wants to know.
-    pub(super) fn slow(&mut self, request: Request, steps: u32, each: Duration, then: Value) {
+    pub(super) fn slow(&mut self, request: DemoRequest, steps: u32, each: Duration, then: Value) {
         let id = request.id.to_string();
         let running = self.slow.spawn(async move {
             for step in 1..=steps {

@@ -1,4 +1,4 @@
-//! `trunkline search`: which of the tools that were listed are meant.
+//! Searches a list of tools for `trunkline search`.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::client::{clean, names};
 
 /// What is looked for in a list.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sought<'a> {
+pub(crate) struct ToolQuery<'a> {
     pub(crate) text: &'a str,
     pub(crate) limit: usize,
     /// Only of these servers; all if there is none.
@@ -22,7 +22,7 @@ pub(crate) struct Sought<'a> {
 
 /// A tool that was found.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Found {
+pub(crate) struct ToolMatch {
     pub(crate) name: String,
     pub(crate) server: String,
     pub(crate) original: String,
@@ -31,7 +31,10 @@ pub(crate) struct Found {
 }
 
 /// Looks for it in the result of `tools/list`. Why not, in words: the program is damaged.
-pub(crate) fn seek(list: &[u8], sought: &Sought<'_>) -> Result<(Vec<Found>, usize), String> {
+pub(crate) fn search_tools(
+    list: &[u8],
+    sought: &ToolQuery<'_>,
+) -> Result<(Vec<ToolMatch>, usize), String> {
     let model = Model::embedded().map_err(ToString::to_string)?;
     let tools = member(list, "tools").unwrap_or_default();
     let mut shelves: BTreeMap<&str, Vec<(String, Definition)>> = BTreeMap::new();
@@ -53,7 +56,7 @@ pub(crate) fn seek(list: &[u8], sought: &Sought<'_>) -> Result<(Vec<Found>, usiz
     let found = found.iter().filter_map(|hit| {
         let mut shelf = shelves.get(hit.server)?.iter();
         let (name, definition) = shelf.find(|(_, definition)| definition.name == hit.tool)?;
-        Some(Found {
+        Some(ToolMatch {
             name: name.clone(),
             server: hit.server.to_owned(),
             original: hit.tool.to_owned(),
@@ -80,13 +83,13 @@ pub(crate) fn finder(list: &[u8]) -> Option<String> {
 const MOST_THERE: usize = 50;
 
 /// What it is called with.
-pub(crate) fn finding(finder: &str, sought: &Sought<'_>) -> Value {
+pub(crate) fn finding(finder: &str, sought: &ToolQuery<'_>) -> Value {
     let limit = sought.limit.clamp(1, MOST_THERE);
     json!({ "name": finder, "arguments": { "query": sought.text, "limit": limit } })
 }
 
 /// What it has found; or what it says instead.
-pub(crate) fn found_there(result: &[u8]) -> Result<(Vec<Found>, usize), String> {
+pub(crate) fn found_there(result: &[u8]) -> Result<(Vec<ToolMatch>, usize), String> {
     let result: Value = serde_json::from_slice(result).unwrap_or_default();
     let said = result.pointer("/content/0/text").and_then(Value::as_str).unwrap_or_default();
     let Ok(answer) = serde_json::from_str::<Value>(said) else {
@@ -99,7 +102,7 @@ pub(crate) fn found_there(result: &[u8]) -> Result<(Vec<Found>, usize), String> 
         let original = cut(&name, std::slice::from_ref(&server)).1.to_owned();
         #[expect(clippy::cast_possible_truncation, reason = "from 0 to 1")]
         let score = it.get("score").and_then(Value::as_f64).unwrap_or_default() as f32;
-        Found { name, server, original, description: text(it, "description"), score }
+        ToolMatch { name, server, original, description: text(it, "description"), score }
     };
     let found = answer.get("tools").and_then(Value::as_array).into_iter().flatten();
     let searched = answer.get("searched").and_then(Value::as_u64);
@@ -118,8 +121,8 @@ fn cut<'n, 'k>(name: &'n str, known: &'k [String]) -> (&'k str, &'n str) {
     (key, rest.trim_start_matches([':', '.', '/', '_', '-']))
 }
 
-pub(crate) fn found_table(found: &[Found], width: usize) -> String {
-    let row = |it: &Found| {
+pub(crate) fn found_table(found: &[ToolMatch], width: usize) -> String {
+    let row = |it: &ToolMatch| {
         let about = it.description.split(['\n', '.']).next().unwrap_or_default();
         [format!("{:.2}", it.score), clean::line(&it.name), clean::line(about.trim())]
     };
@@ -127,8 +130,8 @@ pub(crate) fn found_table(found: &[Found], width: usize) -> String {
 }
 
 /// In the words of `POST /api/v1/search`, as far as they are known here.
-pub(crate) fn found_json(text: &str, found: &[Found], searched: usize) -> Value {
-    let tool = |it: &Found| {
+pub(crate) fn found_json(text: &str, found: &[ToolMatch], searched: usize) -> Value {
+    let tool = |it: &ToolMatch| {
         // Of a server that is reached by its URL nothing says which tool comes from where.
         let is_known = !it.server.is_empty();
         json!({
@@ -174,7 +177,7 @@ mod tests {
         let result = |text: &str| json!({ "content": [{ "text": text }] }).to_string();
         let (found, searched) = found_there(result(said).as_bytes()).unwrap();
         assert_eq!((searched, found.len()), (3, 1));
-        let Found { name, server, original, .. } = &found[0];
+        let ToolMatch { name, server, original, .. } = &found[0];
         assert_eq!([name, server, original], ["git.log", "git", "log"]);
         assert_eq!(found_there(result("no\nway").as_bytes()).unwrap_err(), "no way");
     }
@@ -182,8 +185,8 @@ mod tests {
     fn names(text: &str, servers: &[&str]) -> (Vec<String>, usize) {
         let known = ["git", "meteo", "me"].map(str::to_owned);
         let servers: Vec<String> = servers.iter().map(|name| (*name).to_owned()).collect();
-        let sought = Sought { text, limit: 2, servers: &servers, known: &known };
-        let (found, searched) = seek(LIST, &sought).unwrap();
+        let sought = ToolQuery { text, limit: 2, servers: &servers, known: &known };
+        let (found, searched) = search_tools(LIST, &sought).unwrap();
         (found.into_iter().map(|it| it.name).collect(), searched)
     }
 
@@ -204,7 +207,7 @@ mod tests {
 
     #[test]
     fn what_is_found_is_shown_with_its_score() {
-        let found = Found {
+        let found = ToolMatch {
             name: "git:log".to_owned(),
             server: "git".to_owned(),
             original: "log".to_owned(),
@@ -212,7 +215,7 @@ mod tests {
             score: 0.514_9,
         };
         assert_eq!(found_table(std::slice::from_ref(&found), 80), "0.51  git:log  Show commits\n");
-        let unknown = Found { server: String::new(), ..found.clone() };
+        let unknown = ToolMatch { server: String::new(), ..found.clone() };
         let json = found_json("x", &[unknown], 7);
         let tool = &json["tools"][0];
         assert!(tool["source_server"].is_null() && tool["original_name"].is_null(), "{tool}");

@@ -1,26 +1,27 @@
-//! What was given, as a tree: `a.b=1` belongs below `a`.
+//! The arguments of the command line as a tree: `a.b=1` belongs below `a`.
 
-use super::pair::{Pair, Said};
-use super::problem::Problem;
+use super::pair::{Pair, PairValue};
+use super::problem::ArgumentProblem;
 use crate::client::schema::Schema;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Given {
+pub(super) enum ArgumentTree {
     /// A key, as often as it was said.
-    Values(Vec<Said>),
+    Values(Vec<PairValue>),
     Branch(Branch),
 }
 
 /// In the order of the command line.
-pub(super) type Branch = Vec<(String, Given)>;
+pub(super) type Branch = Vec<(String, ArgumentTree)>;
 
 /// Sorts the pairs into a tree. A property whose own name has dots is found as it is spelt.
-pub(super) fn tree(pairs: Vec<Pair>, schema: Schema<'_>) -> Result<Branch, Problem> {
+pub(super) fn tree(pairs: Vec<Pair>, schema: Schema<'_>) -> Result<Branch, ArgumentProblem> {
     let mut root = Branch::new();
     for pair in pairs {
         let path = split(&pair.key, schema);
-        insert(&mut root, &path, pair.value)
-            .map_err(|()| Problem::new(&pair.key, "is given both as a whole and in parts"))?;
+        insert(&mut root, &path, pair.value).map_err(|()| {
+            ArgumentProblem::new(&pair.key, "is given both as a whole and in parts")
+        })?;
     }
     Ok(root)
 }
@@ -41,23 +42,26 @@ fn split(key: &str, schema: Schema<'_>) -> Vec<String> {
     path
 }
 
-fn insert(branch: &mut Branch, path: &[String], value: Said) -> Result<(), ()> {
+fn insert(branch: &mut Branch, path: &[String], value: PairValue) -> Result<(), ()> {
     let Some((name, rest)) = path.split_first() else {
         return Ok(());
     };
     let at = branch.iter().position(|(known, _)| known == name);
     let at = at.unwrap_or_else(|| {
-        let empty =
-            if rest.is_empty() { Given::Values(Vec::new()) } else { Given::Branch(Vec::new()) };
+        let empty = if rest.is_empty() {
+            ArgumentTree::Values(Vec::new())
+        } else {
+            ArgumentTree::Branch(Vec::new())
+        };
         branch.push((name.clone(), empty));
         branch.len() - 1
     });
     match branch.get_mut(at) {
-        Some((_, Given::Values(values))) if rest.is_empty() => {
+        Some((_, ArgumentTree::Values(values))) if rest.is_empty() => {
             values.push(value);
             Ok(())
         }
-        Some((_, Given::Branch(below))) if !rest.is_empty() => insert(below, rest, value),
+        Some((_, ArgumentTree::Branch(below))) if !rest.is_empty() => insert(below, rest, value),
         _ => Err(()),
     }
 }

@@ -1,9 +1,9 @@
-//! Tables in a restaurant: what a call does not say, the person at the client is asked.
+//! Tables in a restaurant: asks the person at the client for what a call leaves out.
 
 use serde_json::{Value, json};
 
-use crate::demo::offer::{
-    Arguments, Demo, Outcome, Question, failed, object, reads, structured, tool,
+use crate::demo::tool::{
+    Arguments, Demo, DemoQuestion, ToolOutcome, failed, object, reads, structured, tool,
 };
 
 #[derive(Debug, Default)]
@@ -42,11 +42,11 @@ impl Demo for Tables {
         tool: &str,
         arguments: &Arguments<'_>,
         answer: Option<&Value>,
-    ) -> Option<Outcome> {
+    ) -> Option<ToolOutcome> {
         match tool {
             "reserve" => Some(self.reserve(arguments, answer)),
             "reserved" => {
-                Some(Outcome::Done(structured(&json!({ "reservations": self.reserved }))))
+                Some(ToolOutcome::Done(structured(&json!({ "reservations": self.reserved }))))
             }
             _ => None,
         }
@@ -54,26 +54,26 @@ impl Demo for Tables {
 }
 
 impl Tables {
-    fn reserve(&mut self, arguments: &Arguments<'_>, answer: Option<&Value>) -> Outcome {
+    fn reserve(&mut self, arguments: &Arguments<'_>, answer: Option<&Value>) -> ToolOutcome {
         let action = answer.and_then(|answer| answer.get("action")).and_then(Value::as_str);
         let filled_in = Arguments(answer.and_then(|answer| answer.get("content")));
         let text = |key| arguments.text(key).or_else(|| filled_in.text(key));
         let people = arguments.whole("people").or_else(|| filled_in.whole("people"));
         match (text("name"), people, text("time"), action) {
             (_, _, _, Some("decline" | "cancel")) => {
-                Outcome::Done(failed("nothing was reserved: you did not want to say more"))
+                ToolOutcome::Done(failed("nothing was reserved: you did not want to say more"))
             }
             (Some(name), Some(people), Some(time), _) => {
                 if !(1..=12).contains(&people) || !TIMES.contains(&time) {
                     let why = format!("`people` is 1 to 12, `time` is {}", TIMES.join(", "));
-                    return Outcome::Done(failed(why));
+                    return ToolOutcome::Done(failed(why));
                 }
                 let made = json!({ "name": name, "people": people, "time": time });
                 self.reserved.push(made.clone());
-                Outcome::Done(structured(&json!({ "reserved": made })))
+                ToolOutcome::Done(structured(&json!({ "reserved": made })))
             }
-            (_, _, _, Some(_)) => Outcome::Done(failed("the form was not filled in")),
-            _ => Outcome::Ask(Question {
+            (_, _, _, Some(_)) => ToolOutcome::Done(failed("the form was not filled in")),
+            _ => ToolOutcome::Ask(DemoQuestion {
                 message: "For how many people is the table, when, and under which name?".to_owned(),
                 schema: object(form(), &["name", "people", "time"]),
             }),
@@ -98,15 +98,19 @@ mod tests {
         let mut tables = Tables::default();
         let some = json!({ "name": "Ada" });
         let some = Arguments(Some(&some));
-        assert!(matches!(tables.reserve(&some, None), Outcome::Ask(_)));
+        assert!(matches!(tables.reserve(&some, None), ToolOutcome::Ask(_)));
         let answer = json!({ "action": "accept", "content": { "people": 2, "time": "19:00" } });
-        let Outcome::Done(done) = tables.reserve(&some, Some(&answer)) else { panic!("it asks") };
+        let ToolOutcome::Done(done) = tables.reserve(&some, Some(&answer)) else {
+            panic!("it asks")
+        };
         assert_eq!(done["structuredContent"]["reserved"]["people"], 2);
         for refused in [json!({ "action": "decline" }), json!({ "action": "accept" }), json!({})] {
             let outcome = tables.reserve(&some, Some(&refused));
             match refused.get("action") {
-                None => assert!(matches!(outcome, Outcome::Ask(_))),
-                Some(_) => assert!(matches!(outcome, Outcome::Done(why) if why["isError"] == true)),
+                None => assert!(matches!(outcome, ToolOutcome::Ask(_))),
+                Some(_) => {
+                    assert!(matches!(outcome, ToolOutcome::Done(why) if why["isError"] == true));
+                }
             }
         }
         assert_eq!(tables.reserved.len(), 1);

@@ -1,4 +1,4 @@
-//! One record of the audit log as a line.
+//! Renders one record of the audit log as a line.
 
 use serde_json::Value;
 use trunkline_control::figures::millis;

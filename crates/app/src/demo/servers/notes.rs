@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::demo::offer::{Arguments, Demo, Outcome, failed, object, reads, structured, text, tool};
+use crate::demo::tool::{
+    Arguments, Demo, ToolOutcome, failed, object, reads, structured, text, tool,
+};
 
 /// Gone when the process ends.
 #[derive(Debug)]
@@ -40,23 +42,23 @@ impl Notes {
         id
     }
 
-    fn add(&mut self, arguments: &Arguments<'_>) -> Outcome {
+    fn add(&mut self, arguments: &Arguments<'_>) -> ToolOutcome {
         let (Some(title), Some(body)) = (arguments.text("title"), arguments.text("text")) else {
-            return Outcome::Done(failed("give a `title` and a `text`"));
+            return ToolOutcome::Done(failed("give a `title` and a `text`"));
         };
         if self.notes.len() >= MOST {
-            return Outcome::Done(failed(format!("there are {MOST} notes: remove one first")));
+            return ToolOutcome::Done(failed(format!("there are {MOST} notes: remove one first")));
         }
         let tags = arguments.texts("tags");
         let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
         let id = self.keep(title, body, &tags);
-        Outcome::Changed(structured(&json!({ "id": id, "uri": uri(id) })))
+        ToolOutcome::Changed(structured(&json!({ "id": id, "uri": uri(id) })))
     }
 
-    fn remove(&mut self, arguments: &Arguments<'_>) -> Outcome {
+    fn remove(&mut self, arguments: &Arguments<'_>) -> ToolOutcome {
         match arguments.whole("id").and_then(|id| self.notes.remove(&id)) {
-            Some(note) => Outcome::Changed(text(format!("removed: {}", note.title))),
-            None => Outcome::Done(failed("there is no note with this `id`")),
+            Some(note) => ToolOutcome::Changed(text(format!("removed: {}", note.title))),
+            None => ToolOutcome::Done(failed("there is no note with this `id`")),
         }
     }
 
@@ -125,10 +127,10 @@ impl Demo for Notes {
         tool: &str,
         arguments: &Arguments<'_>,
         _answer: Option<&Value>,
-    ) -> Option<Outcome> {
+    ) -> Option<ToolOutcome> {
         match tool {
             "add" => Some(self.add(arguments)),
-            "search" => Some(Outcome::Done(self.search(arguments))),
+            "search" => Some(ToolOutcome::Done(self.search(arguments))),
             "remove" => Some(self.remove(arguments)),
             _ => None,
         }
@@ -187,13 +189,13 @@ mod tests {
         let mut notes = Notes::new();
         let arguments = json!({ "title": "A", "text": "Zebra", "tags": ["x"] });
         let added = notes.call("add", &Arguments(Some(&arguments)), None).unwrap();
-        assert!(matches!(added, Outcome::Changed(_)), "{added:?}");
+        assert!(matches!(added, ToolOutcome::Changed(_)), "{added:?}");
         assert_eq!(notes.read("note://3").unwrap().1, "A\n\nZebra");
         let found = notes.search(&Arguments(Some(&json!({ "text": "zebra" }))));
         assert_eq!(found["structuredContent"]["notes"][0]["id"], 3);
         let id = json!({ "id": 3 });
-        assert!(matches!(notes.remove(&Arguments(Some(&id))), Outcome::Changed(_)));
-        assert!(matches!(notes.remove(&Arguments(Some(&id))), Outcome::Done(_)));
+        assert!(matches!(notes.remove(&Arguments(Some(&id))), ToolOutcome::Changed(_)));
+        assert!(matches!(notes.remove(&Arguments(Some(&id))), ToolOutcome::Done(_)));
         assert_eq!(notes.read("note://3"), None);
         assert_eq!(notes.resources().len(), 2);
     }

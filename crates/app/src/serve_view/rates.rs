@@ -1,4 +1,4 @@
-//! Calls in a time, from the counters that metrics are.
+//! Computes calls per minute from the counters of `/metrics`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

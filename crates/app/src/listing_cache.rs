@@ -1,4 +1,4 @@
-//! Where it is remembered what servers say of themselves: the user's cache.
+//! The cache of what servers list, in the user's cache directory.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::environment::Environment;
 /// A directory to remember things in, or `off`.
 const VARIABLE: &str = "TRUNKLINE_CACHE";
 
-/// `None`: nothing is remembered, because somebody wants that or there is no place for it.
+/// `None`: nothing is cached, because the user switched it off or no directory is known.
 pub(crate) fn listings(environment: &Environment) -> Option<KnownListings> {
     Some(KnownListings::in_directory(cache(environment)?.join("listings")))
 }

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use crate::environment::Environment;
 
 pub(crate) const VARIABLE: &str = "TRUNKLINE_CHAIN";
-/// Trunkline behind Trunkline is legitimate, but nobody needs this many.
+/// Trunkline behind Trunkline is legitimate, but so many levels are a loop.
 const MOST_HOPS: usize = 8;
 /// Ancestors looked at; beyond them is not our doing.
 const MOST_ANCESTORS: usize = 64;
 
 /// The configs that are being served above us, outermost first.
 #[derive(Debug)]
-pub(crate) struct Chain(Vec<String>);
+pub(crate) struct ConfigChain(Vec<String>);
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum Loop {
@@ -33,7 +33,7 @@ pub(crate) enum Loop {
     TooDeep,
 }
 
-impl Chain {
+impl ConfigChain {
     /// The chain with this config added, or why it must not be served here.
     pub(crate) fn extend(config: &Path, environment: &Environment) -> Result<Self, Loop> {
         let above = environment.filled(VARIABLE).unwrap_or_default();
