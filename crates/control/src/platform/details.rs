@@ -31,7 +31,8 @@ impl Platform {
         let capabilities = fleet.map(|fleet| fleet.capabilities(&entry.id)).unwrap_or_default();
         let instructions = fleet.and_then(|fleet| fleet.instructions(&entry.id));
         // What a server writes there is for those who run it.
-        let failure = info.as_ref().and_then(|info| info.last_failure.as_ref());
+        let failure =
+            info.as_ref().and_then(|info| info.last_failure.as_ref()).map(|past| &past.why);
         let stderr = failure.filter(|_| asker.role() >= Role::Operator);
         let lately = self.0.wards.lately([entry.id.as_str()]);
         Ok(DetailsView {

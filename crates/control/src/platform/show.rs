@@ -298,8 +298,9 @@ const CALLS_FAIL: &str = "call one of its tools to see what it says: an expired 
 
 /// Why the connection to it was last lost or not made.
 fn last_failure(info: Option<&ServerInfo>, is_operator: bool) -> Option<Why> {
-    let (at, failure) =
-        info.and_then(|info| Some((info.failed_at?, info.last_failure.clone()?)))?;
+    let (at, failure) = info
+        .and_then(|info| info.last_failure.clone())
+        .and_then(|past| Some((past.at?, past.why)))?;
     let hint = Some(failure.advice.clone()).filter(|advice| !advice.is_empty());
     let failure = if is_operator { failure } else { failure.brief() };
     Some(Why { at: clock::at(at), message: failure.to_string(), hint })

@@ -79,6 +79,7 @@ fn send(
         }
         return hold(asked, server, changes, shown, touched);
     };
+    // Nearly all servers are shared: their calls take the connection of the snapshot.
     if asked.session.context.exclusive || server.share == Share::Shared {
         return submit(asked, server, connection, (changes, shown), touched);
     }
@@ -284,6 +285,7 @@ fn submit(
     let asked = SessionRequest { session, message, id, sink, snapshot, client, era, dispatch };
     let has_gone = matches!(error, CallError::ServerGone { may_have_run: false, .. });
     if let Some(room) = server.waiting_room().filter(|_| has_gone) {
+        // The room must not send it to the connection that is just gone.
         room.missed(connection);
         return wait_for(asked, server, (changes, shown), note, touched);
     }
