@@ -35,8 +35,8 @@ pub use embedder::{Asked as AskedEmbedder, Embedder};
 pub use events::{CallEnded, CallManner, Event, EventSink, Outcome, RequestEnded};
 pub use finder::{FoundTool, SearchQuery, SearchResult};
 pub use fleet::{
-    Applied, CallFailure, CustomInfo, FailureKind, Fleet, HealthVerdict, Offer, OfferMark, Retired,
-    ServedList, ServerInfo, ToolAnswer, ToolCall, ToolInfo,
+    Applied, CallFailure, CustomInfo, FailureKind, Fleet, HealthVerdict, Offer, OfferMark,
+    PastFailure, Retired, ServedList, ServerInfo, ToolAnswer, ToolCall, ToolInfo,
 };
 pub use front::http::{
     Attachment, ClientTransport, ConnectedClient, ConnectedClients, HttpOptions, WebHeaders,

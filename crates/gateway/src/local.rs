@@ -60,6 +60,7 @@ impl LocalClient {
     /// Sends a request; `params` is a JSON object. Returns the result, byte for byte. Dropping the
     /// future cancels the request.
     pub async fn request(&self, method: &str, params: &[u8]) -> Result<Vec<u8>, LocalError> {
+        // Relaxed: only uniqueness counts.
         let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let mut message = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":").into_bytes();
         encode_into(method, &mut message);
@@ -70,6 +71,7 @@ impl LocalClient {
         let news = self.session.client.stream();
         let exit = AnswerSink { sender: Mutex::new(Some(sender)), news };
         self.pass(&message, Arc::new(exit));
+        // After the request is sent: there is nothing to cancel before.
         let guard = CancelOnDrop { client: self, id: Some(id) };
         let answer = receiver.await.unwrap_or_default();
         guard.done();

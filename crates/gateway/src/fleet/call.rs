@@ -122,12 +122,13 @@ pub(super) async fn call(
         Some(deadline) => timeout_at(deadline, receiver).await.map_err(|_| late(server))?,
     };
     drop(cancel);
+    // Set by the thread that sent the call; the answer came after it.
     let handed = handed.lock().unwrap_or(started);
     let ended = Instant::now();
     let (routed, executed) = (handed - started, ended - handed);
     match answer {
-        Ok(Response::Answer(message)) => understood(message, routed, executed, server),
-        Ok(Response::Refusal(message)) => Err(refused(&message, server)),
+        Ok(CallResponse::Answer(message)) => understood(message, routed, executed, server),
+        Ok(CallResponse::Refusal(message)) => Err(refused(&message, server)),
         Err(_) => Err(failure(FailureKind::Gone { may_have_run: true }, "there was no answer")),
     }
 }
@@ -288,7 +289,7 @@ fn error_in(message: &[u8]) -> Vec<u8> {
 }
 
 #[derive(Debug)]
-enum Response {
+enum CallResponse {
     Answer(Vec<u8>),
     Refusal(Vec<u8>),
 }
@@ -296,7 +297,7 @@ enum Response {
 /// Where the answer to one call leaves.
 #[derive(Debug)]
 struct InternalSink {
-    sender: Mutex<Option<oneshot::Sender<Response>>, rank::FleetAnswer>,
+    sender: Mutex<Option<oneshot::Sender<CallResponse>>, rank::FleetAnswer>,
     /// When it was handed over to its server.
     handed: Arc<Mutex<Option<Instant>, rank::FleetHanded>>,
     parent: Option<String>,
@@ -304,7 +305,7 @@ struct InternalSink {
 }
 
 impl InternalSink {
-    fn send(&self, returned: Response) -> bool {
+    fn send(&self, returned: CallResponse) -> bool {
         self.sender.lock().take().is_some_and(|sender| sender.send(returned).is_ok())
     }
 }
@@ -316,11 +317,11 @@ impl Responder for InternalSink {
     }
 
     fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, _: &mut FlushSet) -> bool {
-        self.send(Response::Answer(whole(&payload, edits)))
+        self.send(CallResponse::Answer(whole(&payload, edits)))
     }
 
     fn refuse(&self, _: i64, payload: Payload<'_>, edits: &Edits<'_>, _: &mut FlushSet) -> bool {
-        self.send(Response::Refusal(whole(&payload, edits)))
+        self.send(CallResponse::Refusal(whole(&payload, edits)))
     }
 
     fn unanswered(&self, _: &mut FlushSet) {

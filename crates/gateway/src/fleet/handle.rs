@@ -123,6 +123,7 @@ impl Fleet {
         }
         let is_wanted = |server: &&Arc<Server>| wanted.iter().any(|kept| Arc::ptr_eq(kept, server));
         let gone: Vec<_> = before.iter().filter(|server| !is_wanted(server)).cloned().collect();
+        // The new list first: from here on no call finds a server that goes.
         self.registry.set(wanted, custom);
         for server in gone {
             drop(self.dismiss(&server, patience));
@@ -181,6 +182,7 @@ impl Fleet {
     /// id.
     pub fn reconnect(&self, id: &str) -> bool {
         let Some(server) = self.find(id) else { return false };
+        // Relaxed: the swap alone decides who starts the supervisor.
         if server.is_attended.swap(true, Ordering::Relaxed) {
             server.insist();
         } else {
@@ -229,6 +231,7 @@ impl Fleet {
             done.cancel();
             return Retired::new(pending, done);
         }
+        // It stays known until then: its open calls can be cancelled and expire.
         self.registry.leaves(server);
         let until = Instant::now() + patience;
         let (supervisor, server) = (self.supervisor.clone(), Arc::clone(server));

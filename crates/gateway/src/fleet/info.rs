@@ -29,10 +29,8 @@ pub struct ServerInfo {
     /// From its start until its tools were known.
     pub started_in: Option<Duration>,
     pub restarts: u32,
-    /// Why it last failed, with its last words on stderr; also when it has come back since.
-    pub last_failure: Option<Failure>,
-    /// And when.
-    pub failed_at: Option<Instant>,
+    /// Its last failure; also when it has come back since.
+    pub last_failure: Option<PastFailure>,
     /// Calls that are with it, and calls that wait for it.
     pub open_calls: usize,
     pub waiting_calls: usize,
@@ -40,6 +38,13 @@ pub struct ServerInfo {
     pub last_message: Option<Instant>,
     /// Tools it offers, or offered before it went and is expected back.
     pub tools: usize,
+}
+
+/// Why a server failed, with its last lines on stderr, and when.
+#[derive(Clone, Debug)]
+pub struct PastFailure {
+    pub why: Failure,
+    pub at: Option<Instant>,
 }
 
 /// The tools of a server that may be called. They are borrowed, since there may be thousands.
@@ -110,8 +115,7 @@ pub(super) fn info(server: &Server) -> ServerInfo {
         pid,
         started_in,
         restarts,
-        last_failure: status.last_failure,
-        failed_at: status.failed_at,
+        last_failure: status.last_failure.map(|why| PastFailure { why, at: status.failed_at }),
         open_calls: server.open_calls(),
         waiting_calls: server.waiting_calls(),
         last_message: connection.and_then(|connection| connection.last_heard()),

@@ -8,6 +8,6 @@ mod served_list;
 
 pub use call::{CallFailure, FailureKind, ToolAnswer, ToolCall};
 pub use handle::{Applied, Fleet, HealthVerdict};
-pub use info::{CustomInfo, Offer, OfferMark, ServerInfo, ToolInfo};
+pub use info::{CustomInfo, Offer, OfferMark, PastFailure, ServerInfo, ToolInfo};
 pub use retired::Retired;
 pub use served_list::ServedList;

@@ -24,6 +24,7 @@ pub(crate) async fn serve(
     finish: impl AsyncFnOnce(ShutdownGrace),
 ) -> io::Result<()> {
     let (stdin, stdout) = (Input::stdin()?, Sink::stdout()?);
+    // Before anything starts: a signal must not end us without our servers.
     let mut signals = Signals::new(OnHangup::End)?;
     let mut tasks = JoinSet::new();
     let announcer = tasks.spawn(Arc::clone(&session).announce_changes());
@@ -60,6 +61,7 @@ pub(crate) async fn serve(
     announcer.abort(); // all servers go now, which is no news to a client
     abandon(&session.client);
     finish(grace).await;
+    // Bounded: a client that does not read must not keep us alive.
     outbox.flushed(LAST_FLUSH).await;
     tasks.shutdown().await;
     match outbox.failure() {
@@ -109,6 +111,7 @@ impl Reader for Stdin {
                 StreamLine::TooLongEnd(_) => {}
             }
         }
+        // A client that asks faster than it reads is not read until it has caught up.
         self.outbox.hold_if_crowded(source);
     }
 

@@ -62,6 +62,7 @@ struct BatchAnswers {
 impl BatchSink {
     /// One more is settled.
     fn settled(&self, touched: &mut FlushSet) -> bool {
+        // Members may be answered on several threads: one of them settles the last.
         let mut answers = self.0.lock();
         answers.left = answers.left.saturating_sub(1);
         if answers.left > 0 {

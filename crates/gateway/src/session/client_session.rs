@@ -91,6 +91,7 @@ impl Session {
     }
 
     pub(super) fn has_joined(&self) -> bool {
+        // Relaxed: the flag publishes nothing else.
         self.joined.load(Ordering::Relaxed)
     }
 
@@ -130,6 +131,7 @@ impl Session {
             }
             self.context.wait_while_starting().await;
             if self.announce() {
+                // A server that changes its list all the time must not flood its clients.
                 sleep(CHANGE_PAUSE).await;
             }
         }
@@ -150,6 +152,7 @@ impl Session {
             lists.begin(&snapshot);
             return false;
         }
+        // Not held while the client is told: that takes the locks of its connection.
         let outdated = self.session_lists.lock().outdated(&snapshot);
         if announce(&self.client, &outdated) {
             for kind in &outdated {
@@ -170,6 +173,7 @@ impl Session {
         self.context.registry.audience.leave(&self.client);
         self.client.set_stream(None);
         let mut touched = FlushSet::default();
+        // Servers that wait for an answer of this client get an error now.
         self.client.leave_questions(&mut touched);
         touched.flush();
         self.context.registry.unsubscribe(&self.client);

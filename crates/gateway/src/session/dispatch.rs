@@ -114,6 +114,7 @@ fn dispatch(asked: SessionRequest<'_>, touched: &mut FlushSet) {
         RequestEra::Session => legacy::admit_first(&asked),
         RequestEra::Stateless(how) => stateless::admit(&asked, how),
     };
+    // Refused before it is routed: the era decides what may be asked at all.
     if let Err(error) = admitted {
         return asked.refuse(&error, touched);
     }

@@ -88,6 +88,7 @@ fn send(
         }
         return hold(asked, server, changes, shown, touched);
     };
+    // Nearly all servers are shared: their calls take the connection of the snapshot.
     if asked.session.context.exclusive || server.share == Share::Shared {
         return submit(asked, server, connection, (changes, shown), touched);
     }
@@ -292,6 +293,7 @@ fn submit(
     let has_gone = matches!(rejected.error, CallError::ServerGone { may_have_run: false, .. });
     match server.waiting_room().filter(|_| has_gone) {
         Some(room) => {
+            // The room must not send it to the connection that is just gone.
             room.missed(connection);
             wait_for(message, rejected.reply, server, changes, touched);
         }

@@ -77,7 +77,7 @@ pub(super) fn initialize(asked: &SessionRequest<'_>, agreed: Revision, touched: 
     let context = &session.context;
     let params = message.text(message.params.span);
     session.join();
-    // Relaxed: messages of one client come on one thread.
+    // Relaxed: the flag publishes nothing else.
     session.batches.store(agreed.allows_batches(), Ordering::Relaxed);
     let capabilities = member(params, "capabilities").unwrap_or_default();
     let info = member(params, "clientInfo").unwrap_or_default();

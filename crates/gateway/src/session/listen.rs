@@ -23,7 +23,7 @@ use crate::upstream::{Answer, Connection};
 
 /// One open `subscriptions/listen`.
 #[derive(Debug)]
-struct Listener {
+struct Subscription {
     filter: Filter,
     /// The client that servers see as the subscriber: what they say to it gets the subscription's id.
     ear: Arc<Client>,
@@ -73,6 +73,7 @@ pub(super) fn open(asked: &SessionRequest<'_>, touched: &mut FlushSet) {
         Ok(filter) => honoured(session, filter, asked.snapshot),
         Err(error) => return asked.refuse(&error, touched),
     };
+    // Bounded: each subscription holds a task for as long as its client likes.
     let Some(place) = session.context.registry.place_for_listener() else {
         let why = format!("{LISTENERS} subscriptions are open already; end one of them first");
         return asked.refuse(&CallError::InvalidRequest(why), touched);
@@ -85,7 +86,7 @@ pub(super) fn open(asked: &SessionRequest<'_>, touched: &mut FlushSet) {
     if !asked.client.open(&asked.id, CallHandle::Waiting(waiting)) {
         return asked.refuse(&CallError::duplicate_id(), touched);
     }
-    let listener = Listener {
+    let listener = Subscription {
         filter,
         ear: Arc::default(),
         lists: Mutex::new(session.stateless_lists.lock().clone()),
@@ -123,7 +124,7 @@ fn honoured(session: &Session, mut filter: Filter, snapshot: &Snapshot) -> Filte
 
 async fn look_after(
     session: &Session,
-    listener: Listener,
+    listener: Subscription,
     requests: Vec<ServerRequest>,
     cancelled: CancellationToken,
 ) {
@@ -151,7 +152,7 @@ async fn look_after(
 }
 
 /// Tells of changes, at most once a pause.
-async fn keep_telling(context: &SessionContext, listener: &Listener) {
+async fn keep_telling(context: &SessionContext, listener: &Subscription) {
     let registry = &context.registry;
     let mut changes = registry.changes();
     registry.settled(context.start_deadline).await;
@@ -170,7 +171,7 @@ async fn keep_telling(context: &SessionContext, listener: &Listener) {
     }
 }
 
-impl Listener {
+impl Subscription {
     /// Acknowledges the subscription. What follows carries its id.
     fn acknowledge(&self, cancelled: CancellationToken, touched: &mut FlushSet) {
         self.id.with_token(|id| {
@@ -190,6 +191,7 @@ impl Listener {
     /// Subscribes at the servers that have the resources now. Returns what they have been asked.
     fn follow(&self, snapshot: &Snapshot) -> Vec<ServerRequest> {
         let mut requests = Vec::new();
+        // One thread at a time uses a subscription: first the pump, then its task.
         let mut followed = self.followed.lock();
         let mut now = Vec::new();
         for uri in self.filter.uris.iter().flatten() {

@@ -29,6 +29,7 @@ fn send(asked: &SessionRequest<'_>, kind: ListKind, touched: &mut FlushSet) {
     let session = asked.session;
     let snapshot = session.context.view.snapshot();
     let list = snapshot.catalog.list(kind);
+    // A client that sees a part of the tools will search for the others.
     prepare_search(&session.context, &snapshot);
     let mut head = [br#"{"jsonrpc":"2.0","id":"#, asked.message.id(), br#","result":"#].concat();
     let body = match asked.era.is_session() {

@@ -39,6 +39,7 @@ impl PrivateServers {
             return Ok(Arc::clone(held));
         }
         let audience = Arc::new(Audience::default());
+        // What this process asks can only concern this client.
         audience.make_exclusive();
         audience.join(&self.client);
         let own = self.start(server, audience)?;
@@ -54,6 +55,7 @@ impl PrivateServers {
         &self,
         server: &Arc<Server>,
     ) -> Result<Arc<Server>, CallError> {
+        // Held while a process is started: two calls must not get the same one.
         let mut pool = self.pool.lock();
         pool.retain(|held| {
             let lives = held.connection().is_some() || !held.is_settled();

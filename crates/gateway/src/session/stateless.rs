@@ -17,7 +17,7 @@ const CLIENT_NAME: [&str; 2] = ["io.modelcontextprotocol/clientInfo", "name"];
 /// Checks a request before it is routed.
 pub(super) fn admit(asked: &SessionRequest<'_>, how: &Stateless) -> Result<(), CallError> {
     let SessionRequest { session, message, .. } = asked;
-    // Relaxed: `settle` takes the first declaration only, whoever comes second.
+    // Relaxed: if two requests race, `settle` keeps the first declaration.
     let is_first = !session.declared.load(Ordering::Relaxed);
     if is_first && !session.declared.swap(true, Ordering::Relaxed) {
         session.context.declared.settle(message.text(message.params.meta_capabilities));

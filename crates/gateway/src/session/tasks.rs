@@ -70,6 +70,7 @@ pub(super) fn list(asked: &SessionRequest<'_>, touched: &mut FlushSet) {
             });
         }
         let mut lists = listing.join_all().await;
+        // In the order of the servers: answers come in any order.
         lists.sort_by_key(|(place, _)| *place);
         lists.into_iter().flat_map(|(_, tasks)| tasks).collect::<Vec<_>>()
     };

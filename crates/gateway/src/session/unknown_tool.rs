@@ -54,6 +54,7 @@ fn not_found(asked: &SessionRequest<'_>, name: &str, named_in: NamedIn, touched:
     let (view, name) = (Arc::clone(&context.view), name.to_owned());
     let registry = Arc::clone(&context.registry);
     let ready = async move {
+        // Bounded: many wrong names must not take the processors from calls.
         let _turn = registry.finder().name_turn().await;
         let comparing = spawn_blocking(move || (similar_tools(&view, &name), name));
         comparing.await.unwrap_or_default()

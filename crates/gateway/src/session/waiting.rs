@@ -77,6 +77,7 @@ pub(super) fn wait<T: Send + 'static>(
         return;
     }
     let (session, dispatch) = (Arc::clone(asked.session), asked.dispatch);
+    // The bytes are the pump's: they are gone when this function returns.
     let bytes = asked.message.bytes.to_vec();
     let (id, sink) = (asked.id.clone(), asked.sink.clone());
     let (client, era) = (Arc::clone(asked.client), asked.era.clone());
@@ -85,7 +86,7 @@ pub(super) fn wait<T: Send + 'static>(
             () = cancelled.cancelled() => return,
             value = ready => value,
         };
-        // Whoever takes the call out answers it: the client may have cancelled it just now.
+        // The one who takes the call out answers it: the client may have cancelled it just now.
         if client.take(&id).is_none() {
             return;
         }

@@ -29,8 +29,9 @@ impl Diagnosis {
         info: Option<&ServerInfo>,
         is_operator: bool,
     ) -> Option<Self> {
-        let (at, failure) =
-            info.and_then(|info| Some((info.failed_at?, info.last_failure.clone()?)))?;
+        let (at, failure) = info
+            .and_then(|info| info.last_failure.clone())
+            .and_then(|past| Some((past.at?, past.why)))?;
         let hint = Some(failure.advice.clone()).filter(|advice| !advice.is_empty());
         let failure = if is_operator { failure } else { failure.brief() };
         Some(Self { at: clock::at(at), message: failure.to_string(), hint })

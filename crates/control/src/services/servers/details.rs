@@ -88,7 +88,8 @@ impl ServerService {
         let info = self.live.info(&entry);
         let fleet = self.live.fleet();
         // What a server writes on stderr is for operators.
-        let failure = info.as_ref().and_then(|info| info.last_failure.as_ref());
+        let failure =
+            info.as_ref().and_then(|info| info.last_failure.as_ref()).map(|past| &past.why);
         let stderr = failure.filter(|_| is_operator(asker));
         Ok(ServerDetails {
             process: ProcessInfo {

@@ -98,6 +98,7 @@ impl Front {
     }
 
     pub(crate) fn add(&self, conn: &Arc<Conn>) {
+        // Weak: the pump owns the connection, and drops it when it ends.
         self.conns.lock().push(Arc::downgrade(conn));
         self.conn_added.notify_one();
     }
@@ -120,6 +121,7 @@ impl Front {
     /// Tells the client of this session about changed lists, until it or the front ends: at the end
     /// all servers go, which is no news to a client.
     pub(crate) fn announce(&self, session: &Arc<Session>) {
+        // The task belongs to the context, which waits for its tasks at the end.
         let (session, ending) = (Arc::clone(session), self.shutdown.ending.clone());
         let task = async move { ending.run_until_cancelled(session.announce_changes()).await };
         drop(self.context.tasks.spawn_on(task, &self.context.runtime));
@@ -142,6 +144,7 @@ impl Front {
 
     /// The keys of servers whose first start is not over yet.
     pub(crate) fn starting_servers(&self) -> Vec<String> {
+        // Relaxed: the flag is only ever set, and a stale one costs another look.
         if self.settled.load(Ordering::Relaxed) {
             return Vec::new();
         }

@@ -7,7 +7,7 @@ use memchr::memchr2;
 use trunkline_http::{Request, is_type};
 use trunkline_wire::{FaultKind, Message, MessageFault, is_json, scan};
 
-use crate::front::http::access::Refusal;
+use crate::front::http::access::HttpRefusal;
 use crate::front::http::front::Front;
 use crate::gate::{Admission, Asking, Pass};
 use crate::session::Session;
@@ -94,9 +94,9 @@ fn parse(body: &[u8]) -> PostedBody<'_> {
 }
 
 /// Accepts JSON only: a form on a web page can send other types without a preflight.
-pub(crate) fn check_content_type(content_type: Option<&[u8]>) -> Result<(), Refusal> {
+pub(crate) fn check_content_type(content_type: Option<&[u8]>) -> Result<(), HttpRefusal> {
     let json = content_type.is_some_and(|value| is_type(value, "application/json"));
-    if json { Ok(()) } else { Err(Refusal::MediaType) }
+    if json { Ok(()) } else { Err(HttpRefusal::MediaType) }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trunkline_http::{Request, is_field_name};
 
-use crate::front::http::access::Refusal;
+use crate::front::http::access::HttpRefusal;
 use crate::front::http::attached::{Attachment, WebReply, WebRequest};
 use crate::front::http::connection::Reply;
 use crate::front::http::handlers::{CachedRoute, health, mcp, repeats_argument, sse};
@@ -13,7 +13,7 @@ use crate::front::http::sessions::client_of;
 use crate::pump::FlushSet;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Route {
+pub(crate) enum HttpRoute {
     Post,
     Listen,
     Leave,
@@ -29,7 +29,7 @@ pub(crate) enum Route {
     AttachedPreflight,
 }
 
-impl Route {
+impl HttpRoute {
     /// Is it answered without a token?
     pub(crate) fn is_public(self) -> bool {
         matches!(self, Self::Health | Self::Ready | Self::Preflight(_)) || self.is_attached()
@@ -41,10 +41,10 @@ impl Route {
 }
 
 /// The methods of one path with their routes, and the value of its `Allow` header.
-type Methods = (&'static [(&'static str, Route)], &'static str);
+type Methods = (&'static [(&'static str, HttpRoute)], &'static str);
 
 const MCP: Methods = (
-    &[("POST", Route::Post), ("GET", Route::Listen), ("DELETE", Route::Leave)],
+    &[("POST", HttpRoute::Post), ("GET", HttpRoute::Listen), ("DELETE", HttpRoute::Leave)],
     "GET, POST, DELETE, OPTIONS",
 );
 
@@ -52,10 +52,10 @@ const MCP: Methods = (
 pub(crate) fn route_of(
     request: &Request<'_>,
     attachment: Option<&Arc<dyn Attachment>>,
-) -> Result<Route, Refusal> {
+) -> Result<HttpRoute, HttpRefusal> {
     let (method, path) = (request.method, request.path());
     let own = route(method, path);
-    let free = path == "/" || own == Err(Refusal::NotFound);
+    let free = path == "/" || own == Err(HttpRefusal::NotFound);
     let is_theirs = |attachment: &Arc<dyn Attachment>| {
         let is_page = || matches!(method, "GET" | "HEAD") && accepts_html(request);
         attachment.owns(path) || (attachment.answers_browsers() && is_page())
@@ -64,54 +64,58 @@ pub(crate) fn route_of(
         return own;
     }
     let asks = request.headers.get("access-control-request-method").is_some();
-    Ok(if method == "OPTIONS" && asks { Route::AttachedPreflight } else { Route::Attached })
+    Ok(if method == "OPTIONS" && asks { HttpRoute::AttachedPreflight } else { HttpRoute::Attached })
 }
 
-fn route(method: &str, path: &str) -> Result<Route, Refusal> {
+fn route(method: &str, path: &str) -> Result<HttpRoute, HttpRefusal> {
     let (methods, allowed): Methods = match path {
         "/mcp" | "/mcp/" => MCP,
         path if client_of(path).is_some() => MCP,
-        "/sse" | "/sse/" => (&[("GET", Route::OpenSse)], "GET, OPTIONS"),
-        "/messages" | "/messages/" => (&[("POST", Route::PostSse)], "POST, OPTIONS"),
-        "/healthz" => (&[("GET", Route::Health), ("HEAD", Route::Health)], "GET, HEAD, OPTIONS"),
-        "/readyz" => (&[("GET", Route::Ready), ("HEAD", Route::Ready)], "GET, HEAD, OPTIONS"),
-        "/" => (&[("GET", Route::Front), ("HEAD", Route::Front)], "GET, HEAD, OPTIONS"),
-        _ => return Err(Refusal::NotFound),
+        "/sse" | "/sse/" => (&[("GET", HttpRoute::OpenSse)], "GET, OPTIONS"),
+        "/messages" | "/messages/" => (&[("POST", HttpRoute::PostSse)], "POST, OPTIONS"),
+        "/healthz" => {
+            (&[("GET", HttpRoute::Health), ("HEAD", HttpRoute::Health)], "GET, HEAD, OPTIONS")
+        }
+        "/readyz" => {
+            (&[("GET", HttpRoute::Ready), ("HEAD", HttpRoute::Ready)], "GET, HEAD, OPTIONS")
+        }
+        "/" => (&[("GET", HttpRoute::Front), ("HEAD", HttpRoute::Front)], "GET, HEAD, OPTIONS"),
+        _ => return Err(HttpRefusal::NotFound),
     };
     if method == "OPTIONS" {
-        return Ok(Route::Preflight(allowed));
+        return Ok(HttpRoute::Preflight(allowed));
     }
     let found = methods.iter().find(|(known, _)| *known == method);
-    found.map(|(_, route)| *route).ok_or(Refusal::Method(allowed))
+    found.map(|(_, route)| *route).ok_or(HttpRefusal::Method(allowed))
 }
 
 /// Hands the request to its handler. Returns the route that its head may take again without checks.
 pub(crate) fn dispatch(
-    route: Route,
+    route: HttpRoute,
     request: &HttpRequest<'_, '_>,
     reply: Reply,
     touched: &mut FlushSet,
 ) -> Option<CachedRoute> {
     match route {
-        Route::Post => return mcp::post(request, reply, touched),
-        Route::Listen => mcp::listen(request, reply, touched),
-        Route::Leave => mcp::leave(request, reply, touched),
-        Route::OpenSse => sse::open(request, reply, touched),
-        Route::PostSse => sse::post(request, reply, touched),
-        Route::Health => health::alive(reply, touched),
-        Route::Ready => health::ready(request, reply, touched),
-        Route::Front => health::welcome(request, reply, touched),
+        HttpRoute::Post => return mcp::post(request, reply, touched),
+        HttpRoute::Listen => mcp::listen(request, reply, touched),
+        HttpRoute::Leave => mcp::leave(request, reply, touched),
+        HttpRoute::OpenSse => sse::open(request, reply, touched),
+        HttpRoute::PostSse => sse::post(request, reply, touched),
+        HttpRoute::Health => health::alive(reply, touched),
+        HttpRoute::Ready => health::ready(request, reply, touched),
+        HttpRoute::Front => health::welcome(request, reply, touched),
         // A page may try a method that the path does not have: the refusal explains more than a
         // failed preflight.
-        Route::Preflight(allowed) => {
+        HttpRoute::Preflight(allowed) => {
             let allowed = (allowed.as_bytes(), METHODS, HEADERS);
             preflight(request.head, allowed, reply, touched);
         }
-        Route::AttachedPreflight => {
+        HttpRoute::AttachedPreflight => {
             let allowed = (ATTACHED_METHODS, ATTACHED_METHODS, ATTACHED_HEADERS);
             preflight(request.head, allowed, reply, touched);
         }
-        Route::Attached => hand_over(request, reply),
+        HttpRoute::Attached => hand_over(request, reply),
     }
     None
 }
@@ -122,6 +126,7 @@ fn hand_over(request: &HttpRequest<'_, '_>, reply: Reply) {
     let Some(attachment) = front.attachment.clone() else { return };
     let reply = WebReply::new(reply, front.shutdown.attached.token());
     let visit = WebRequest::new(request.head, request.body, request.peer);
+    // Not on the pump: an attachment may take its time to look things up.
     let task = async move { attachment.handle(visit, reply) };
     drop(front.context.tasks.spawn_on(task, &front.context.runtime));
 }
@@ -190,19 +195,19 @@ mod tests {
     fn what_is_not_our_own_may_be_somebody_elses() {
         let api: Arc<dyn Attachment> = Arc::new(Api);
         for (method, path, fields, expected, alone) in [
-            ("PATCH", "/api/x", "", Ok(Route::Attached), Err(Refusal::NotFound)),
-            ("OPTIONS", "/api/x", "", Ok(Route::Attached), Err(Refusal::NotFound)),
+            ("PATCH", "/api/x", "", Ok(HttpRoute::Attached), Err(HttpRefusal::NotFound)),
+            ("OPTIONS", "/api/x", "", Ok(HttpRoute::Attached), Err(HttpRefusal::NotFound)),
             (
                 "OPTIONS",
                 "/api/x",
                 "Access-Control-Request-Method: PATCH\r\n",
-                Ok(Route::AttachedPreflight),
-                Err(Refusal::NotFound),
+                Ok(HttpRoute::AttachedPreflight),
+                Err(HttpRefusal::NotFound),
             ),
-            ("GET", "/", "", Ok(Route::Attached), Ok(Route::Front)),
-            ("GET", "/mcp", "", Ok(Route::Listen), Ok(Route::Listen)),
-            ("GET", "/healthz", "", Ok(Route::Health), Ok(Route::Health)),
-            ("GET", "/api", "", Err(Refusal::NotFound), Err(Refusal::NotFound)),
+            ("GET", "/", "", Ok(HttpRoute::Attached), Ok(HttpRoute::Front)),
+            ("GET", "/mcp", "", Ok(HttpRoute::Listen), Ok(HttpRoute::Listen)),
+            ("GET", "/healthz", "", Ok(HttpRoute::Health), Ok(HttpRoute::Health)),
+            ("GET", "/api", "", Err(HttpRefusal::NotFound), Err(HttpRefusal::NotFound)),
         ] {
             let text = format!("{method} {path} HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
             let (request, _) = trunkline_http::request(text.as_bytes()).unwrap().unwrap();
@@ -214,29 +219,29 @@ mod tests {
     #[test]
     fn ways() {
         for (method, path, expected) in [
-            ("POST", "/mcp", Ok(Route::Post)),
-            ("POST", "/mcp/", Ok(Route::Post)),
-            ("GET", "/mcp", Ok(Route::Listen)),
-            ("DELETE", "/mcp", Ok(Route::Leave)),
-            ("PUT", "/mcp", Err(Refusal::Method("GET, POST, DELETE, OPTIONS"))),
-            ("get", "/mcp", Err(Refusal::Method("GET, POST, DELETE, OPTIONS"))),
-            ("HEAD", "/mcp", Err(Refusal::Method("GET, POST, DELETE, OPTIONS"))),
-            ("OPTIONS", "/mcp", Ok(Route::Preflight("GET, POST, DELETE, OPTIONS"))),
-            ("OPTIONS", "/healthz", Ok(Route::Preflight("GET, HEAD, OPTIONS"))),
-            ("GET", "/sse", Ok(Route::OpenSse)),
+            ("POST", "/mcp", Ok(HttpRoute::Post)),
+            ("POST", "/mcp/", Ok(HttpRoute::Post)),
+            ("GET", "/mcp", Ok(HttpRoute::Listen)),
+            ("DELETE", "/mcp", Ok(HttpRoute::Leave)),
+            ("PUT", "/mcp", Err(HttpRefusal::Method("GET, POST, DELETE, OPTIONS"))),
+            ("get", "/mcp", Err(HttpRefusal::Method("GET, POST, DELETE, OPTIONS"))),
+            ("HEAD", "/mcp", Err(HttpRefusal::Method("GET, POST, DELETE, OPTIONS"))),
+            ("OPTIONS", "/mcp", Ok(HttpRoute::Preflight("GET, POST, DELETE, OPTIONS"))),
+            ("OPTIONS", "/healthz", Ok(HttpRoute::Preflight("GET, HEAD, OPTIONS"))),
+            ("GET", "/sse", Ok(HttpRoute::OpenSse)),
             // A client that tries the new transport first learns here that it is not this one.
-            ("POST", "/sse", Err(Refusal::Method("GET, OPTIONS"))),
-            ("POST", "/messages", Ok(Route::PostSse)),
-            ("GET", "/messages", Err(Refusal::Method("POST, OPTIONS"))),
-            ("GET", "/healthz", Ok(Route::Health)),
-            ("HEAD", "/readyz", Ok(Route::Ready)),
-            ("GET", "/", Ok(Route::Front)),
-            ("GET", "/mcp/for/cursor", Ok(Route::Listen)),
-            ("POST", "/mcp/for/nobody", Err(Refusal::NotFound)),
-            ("GET", "/MCP", Err(Refusal::NotFound)),
-            ("GET", "/mcp//", Err(Refusal::NotFound)),
-            ("GET", "/%6dcp", Err(Refusal::NotFound)),
-            ("OPTIONS", "/nothing", Err(Refusal::NotFound)),
+            ("POST", "/sse", Err(HttpRefusal::Method("GET, OPTIONS"))),
+            ("POST", "/messages", Ok(HttpRoute::PostSse)),
+            ("GET", "/messages", Err(HttpRefusal::Method("POST, OPTIONS"))),
+            ("GET", "/healthz", Ok(HttpRoute::Health)),
+            ("HEAD", "/readyz", Ok(HttpRoute::Ready)),
+            ("GET", "/", Ok(HttpRoute::Front)),
+            ("GET", "/mcp/for/cursor", Ok(HttpRoute::Listen)),
+            ("POST", "/mcp/for/nobody", Err(HttpRefusal::NotFound)),
+            ("GET", "/MCP", Err(HttpRefusal::NotFound)),
+            ("GET", "/mcp//", Err(HttpRefusal::NotFound)),
+            ("GET", "/%6dcp", Err(HttpRefusal::NotFound)),
+            ("OPTIONS", "/nothing", Err(HttpRefusal::NotFound)),
         ] {
             assert_eq!(route(method, path), expected, "{method} {path}");
         }

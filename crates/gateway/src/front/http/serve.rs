@@ -94,7 +94,9 @@ pub(crate) async fn serve(
         () = front.shutdown.deserted.cancelled() => {}
         () = pump.ended() => {}
     }
+    // From here on new calls are refused, and open ones get their answers.
     front.drain();
+    // The kernel hands new clients to the next process that listens on this address.
     accepting.abort();
     tokio::select! {
         _ = timeout(HTTP_DRAIN, idle(&front)) => {}
@@ -109,12 +111,14 @@ pub(crate) async fn serve(
             abandon(&call.client);
         }
     }
+    // The servers end before the sessions: their last answers still find a client.
     finish(SIGNALLED).await;
     front.sessions.end_all();
     front.context.tasks.close();
     // Elapsed: no client waits for what is left.
     drop(timeout(LAST_TASKS, front.context.tasks.wait()).await);
     close(&front).await;
+    // The sweeper goes last: it keeps comments and timeouts going until here.
     tasks.shutdown().await;
     Ok(())
 }

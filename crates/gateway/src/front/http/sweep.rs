@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::front::http::access::Refusal;
+use crate::front::http::access::HttpRefusal;
 use crate::front::http::connection::{Conn, Reply, SweepAction};
 use crate::front::http::front::Front;
 use crate::gate::{Gate, Pass};
@@ -20,9 +20,11 @@ const SESSIONS_EVERY: u32 = 5;
 
 pub(crate) async fn sweep(front: Arc<Front>) {
     let mut ticks = interval(EVERY);
+    // After a suspended laptop wakes, missed seconds must not be swept one by one.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut next, mut watch) = (0, GateWatch::default());
     loop {
+        // Without clients the process sleeps: no timer wakes it.
         front.wait_for_work().await;
         ticks.tick().await;
         let now = front.clock.advance();
@@ -44,7 +46,7 @@ fn sweep_conn(conn: &Arc<Conn>, now: u32, touched: &mut FlushSet) {
     match conn.take_overdue(now) {
         SweepAction::Nothing => {}
         SweepAction::Close => conn.outbox.close(),
-        SweepAction::RefuseLate => Reply::taken(conn).refuse(Refusal::Late, b"null", touched),
+        SweepAction::RefuseLate => Reply::taken(conn).refuse(HttpRefusal::Late, b"null", touched),
         SweepAction::Tick(open, since) => open.tick(since, touched),
     }
 }
@@ -90,6 +92,7 @@ fn end_revoked(front: &Front, watch: &mut GateWatch, touched: &mut FlushSet) {
     for client in front.sessions.all_sse() {
         if is_out(client.owner.pass().as_ref()) {
             session::revoke_calls(&client.session.client, touched);
+            // The error must be on the stream before the stream ends.
             client.close(touched);
             front.sessions.remove_sse(&client);
         }

@@ -14,7 +14,7 @@ use crate::lock::{Mutex, rank};
 use subtle::ConstantTimeEq as _;
 use trunkline_http::Request;
 
-use super::refusal::Refusal;
+use super::refusal::HttpRefusal;
 use crate::gate::{Asking, Pass};
 
 #[derive(Debug)]
@@ -24,13 +24,13 @@ pub(crate) struct Guard {
     usual: Vec<String>,
     hosts: Vec<HostPort>,
     origins: Vec<String>,
-    token: Option<Token>,
+    token: Option<FrontToken>,
 }
 
 /// The token that clients have to send. A type of its own keeps it out of `Debug` output.
-struct Token(String);
+struct FrontToken(String);
 
-impl fmt::Debug for Token {
+impl fmt::Debug for FrontToken {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Token")
     }
@@ -56,7 +56,7 @@ impl Guard {
             usual: Vec::new(),
             hosts: hosts.iter().filter_map(|host| host_port(host)).collect(),
             origins: origins.iter().map(|origin| origin.trim_end_matches('/').to_owned()).collect(),
-            token: token.map(Token),
+            token: token.map(FrontToken),
         };
         let served = |host: &String| host_port(host).is_some_and(|place| guard.serves(&place));
         guard.usual = usual.into_iter().filter(served).collect();
@@ -64,27 +64,29 @@ impl Guard {
     }
 
     /// Returns the Origin of an accepted request, if it has one.
-    pub(crate) fn check<'a>(&self, request: &Request<'a>) -> Result<Option<&'a str>, Refusal> {
-        let host = request.host().ok_or(Refusal::Host)?;
+    pub(crate) fn check<'a>(&self, request: &Request<'a>) -> Result<Option<&'a str>, HttpRefusal> {
+        let host = request.host().ok_or(HttpRefusal::Host)?;
         let mut origins = request.headers.all("origin");
         let origin = origins.next();
+        // Only browsers send Origin: other clients need no more than a known Host.
         if origin.is_none() && self.usual.iter().any(|usual| usual == host) {
             return Ok(None);
         }
-        let here = host_port(host).filter(|here| self.serves(here)).ok_or(Refusal::Host)?;
+        let here = host_port(host).filter(|here| self.serves(here)).ok_or(HttpRefusal::Host)?;
         match (origin, origins.next()) {
             (None, _) => Ok(None),
             (Some(origin), None) => {
-                let origin = std::str::from_utf8(origin).map_err(|_| Refusal::Origin)?;
-                if self.trusts(origin, &here) { Ok(Some(origin)) } else { Err(Refusal::Origin) }
+                let origin = std::str::from_utf8(origin).map_err(|_| HttpRefusal::Origin)?;
+                if self.trusts(origin, &here) { Ok(Some(origin)) } else { Err(HttpRefusal::Origin) }
             }
-            (Some(_), Some(_)) => Err(Refusal::Origin),
+            // Two Origins are an attempt to confuse: browsers send one.
+            (Some(_), Some(_)) => Err(HttpRefusal::Origin),
         }
     }
 
     /// Does the request carry the token, or is none configured?
     pub(crate) fn admits(&self, request: &Request<'_>) -> bool {
-        let Some(Token(token)) = &self.token else { return true };
+        let Some(FrontToken(token)) = &self.token else { return true };
         let Ok(Some(shown)) = request.headers.once("authorization") else { return false };
         let Some((scheme, shown)) = shown.split_at_checked(BEARER.len()) else { return false };
         scheme.eq_ignore_ascii_case(BEARER) && is_equal(shown.trim_ascii(), token.as_bytes())
@@ -186,6 +188,7 @@ impl fmt::Debug for PassCache {
 impl PassCache {
     /// The gate's decision about the same header and path, while its version stays the same.
     pub(crate) fn find(&self, asking: &Asking<'_>, version: u64) -> Option<Arc<Pass>> {
+        // The pump reads it, and a pending decision may set it on the runtime.
         let known = self.0.lock();
         let known = known.as_ref().filter(|known| known.version == version)?;
         let same = match (&known.authorization, asking.authorization) {
@@ -194,6 +197,7 @@ impl PassCache {
             _ => false,
         };
         let good = same && *known.path == *asking.path;
+        // A pass may expire while the version of the gate stays the same.
         let expired = || known.pass.expires.is_some() && known.pass.is_expired(SystemTime::now());
         (good && !expired()).then(|| Arc::clone(&known.pass))
     }
@@ -221,6 +225,7 @@ impl SessionOwner {
     /// True if the session is this caller's. A pass that expires later replaces the one held:
     /// clients renew tokens while their sessions go on.
     pub(crate) fn check_and_renew(&self, caller: Option<&Arc<Pass>>) -> bool {
+        // Compared and renewed under one lock: two requests may bring two new tokens.
         let mut held = self.0.lock();
         match (&mut *held, caller) {
             (None, None) => true,
@@ -256,7 +261,7 @@ mod tests {
         Guard::new(bound.parse().unwrap(), &hosts, &origins, token.map(str::to_owned))
     }
 
-    fn check(guard: &Guard, target: &str, lines: &str) -> Result<Option<String>, Refusal> {
+    fn check(guard: &Guard, target: &str, lines: &str) -> Result<Option<String>, HttpRefusal> {
         let text = format!("GET {target} HTTP/1.1\r\n{lines}\r\n");
         let (request, _) = trunkline_http::request(text.as_bytes()).unwrap().unwrap();
         guard.check(&request).map(|origin| origin.map(str::to_owned))
@@ -306,7 +311,7 @@ mod tests {
             ("[::]:80", "10.1.2.3", true),
         ] {
             let lines = format!("Host: {host}\r\n");
-            let expected = if served { Ok(None) } else { Err(Refusal::Host) };
+            let expected = if served { Ok(None) } else { Err(HttpRefusal::Host) };
             assert_eq!(check(&guard(bound, None), "/", &lines), expected, "{bound} {host}");
         }
     }
@@ -315,7 +320,7 @@ mod tests {
     fn an_absolute_target_is_what_counts() {
         let guard = guard("127.0.0.1:3006", None);
         let evil = check(&guard, "http://evil.example/mcp", "Host: localhost\r\n");
-        assert_eq!(evil, Err(Refusal::Host));
+        assert_eq!(evil, Err(HttpRefusal::Host));
         let good = check(&guard, "http://localhost/mcp", "Host: evil.example\r\n");
         assert_eq!(good, Ok(None));
     }
@@ -345,11 +350,12 @@ mod tests {
             ("0.0.0.0:1", "10.0.0.1", "http://localhost", false),
         ] {
             let lines = format!("Host: {host}\r\nOrigin: {origin}\r\n");
-            let expected = if trusted { Ok(Some(origin.to_owned())) } else { Err(Refusal::Origin) };
+            let expected =
+                if trusted { Ok(Some(origin.to_owned())) } else { Err(HttpRefusal::Origin) };
             assert_eq!(check(&guard(bound, None), "/", &lines), expected, "{bound} {origin}");
         }
         let twice = "Host: localhost\r\nOrigin: http://localhost\r\nOrigin: http://localhost\r\n";
-        assert_eq!(check(&guard("127.0.0.1:1", None), "/", twice), Err(Refusal::Origin));
+        assert_eq!(check(&guard("127.0.0.1:1", None), "/", twice), Err(HttpRefusal::Origin));
     }
 
     #[test]

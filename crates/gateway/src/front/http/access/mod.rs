@@ -4,4 +4,4 @@ mod guard;
 mod refusal;
 
 pub(crate) use guard::{Guard, PassCache, SessionOwner};
-pub(crate) use refusal::{PROBLEM, Refusal, Rejection, problem};
+pub(crate) use refusal::{HttpRefusal, PROBLEM, Rejection, problem};

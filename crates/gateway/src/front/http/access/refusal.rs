@@ -8,7 +8,7 @@ use crate::gate::Denied;
 use crate::limits::BATCH_MEMBERS;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refusal {
+pub(crate) enum HttpRefusal {
     #[error("{0}")]
     Head(BadHead),
     #[error("{0}")]
@@ -65,7 +65,7 @@ pub(crate) enum Refusal {
     Batch,
 }
 
-impl Refusal {
+impl HttpRefusal {
     pub(crate) fn status(self) -> u16 {
         match self {
             Self::Head(bad) => bad.status(),
@@ -148,12 +148,12 @@ fn hint(status: u16) -> &'static str {
 /// Why a request goes no further: our own refusal, or the gate's.
 #[derive(Clone, Debug)]
 pub(crate) enum Rejection {
-    Refused(Refusal),
+    Refused(HttpRefusal),
     Denied(Denied),
 }
 
-impl From<Refusal> for Rejection {
-    fn from(why: Refusal) -> Self {
+impl From<HttpRefusal> for Rejection {
+    fn from(why: HttpRefusal) -> Self {
         Self::Refused(why)
     }
 }
@@ -200,7 +200,7 @@ impl Rejection {
     }
 }
 
-impl From<BadHead> for Refusal {
+impl From<BadHead> for HttpRefusal {
     fn from(bad: BadHead) -> Self {
         Self::Head(bad)
     }

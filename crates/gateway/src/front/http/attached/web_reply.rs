@@ -9,7 +9,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use trunkline_http::{is_field_name, is_field_value, is_type};
 
 use crate::front::http::access::{PROBLEM, problem};
-use crate::front::http::connection::{Conn, EVENTS, EventStream, Fields, OpenReply, Reply};
+use crate::front::http::connection::{Conn, EVENTS, EventStream, HeaderFields, OpenReply, Reply};
 use crate::pump::FlushSet;
 
 /// Given at once, or later from any thread. Dropped without an answer, it answers with status 500.
@@ -69,6 +69,7 @@ impl Drop for WebReply {
 }
 
 fn proper<'a>(headers: &[(&'a str, &'a [u8])]) -> Vec<(&'a str, &'a [u8])> {
+    // A header with a line end in it would let its author write the response.
     let good = headers.iter().filter(|(name, value)| is_field_name(name) && is_field_value(value));
     good.copied().collect()
 }
@@ -119,18 +120,19 @@ struct OpenWebStream {
 }
 
 impl OpenWebStream {
-    fn begin(self: &Arc<Self>, reply: Reply, status: u16, headers: &Fields<'_>) {
+    fn begin(self: &Arc<Self>, reply: Reply, status: u16, headers: &HeaderFields<'_>) {
         let mut touched = FlushSet::default();
         let is_head = reply.is_headless();
         let mut stream = EventStream::begin_as(reply, (status, headers), b"", &mut touched);
         if is_head {
+            // `HEAD` gets no body: the stream is over at once.
             self.gone.cancel();
             stream.reply.finish(&mut touched);
         } else {
             let conn = Arc::clone(&stream.reply.conn);
             *self.to.lock() = Some(stream);
             conn.watch(Arc::downgrade(self) as _);
-            // The connection told nobody of an end that came before `watch`.
+            // An end that came before `watch` was reported to no one.
             if conn.has_ended() {
                 self.give_up();
             }
@@ -139,6 +141,7 @@ impl OpenWebStream {
     }
 
     fn write(&self, bytes: &[u8], touched: &mut FlushSet) -> bool {
+        // The attachment writes on the runtime while the pump may see the client leave.
         let mut to = self.to.lock();
         let Some(stream) = &mut *to else { return false };
         if stream.reply.conn.outbox.is_closed() || stream.is_unread() {

@@ -24,13 +24,13 @@ use crate::pump::{FlushSet, Outbox, SourceHandle};
 pub(crate) struct Conn {
     pub(crate) outbox: Outbox,
     clock: Arc<Clock>,
-    slot: Mutex<Slot, rank::ConnReply>,
+    slot: Mutex<ConnSlot, rank::ConnReply>,
     /// The caller that the gate admitted last.
     pub(crate) pass_cache: PassCache,
 }
 
 #[derive(Debug, Default)]
-struct Slot {
+struct ConnSlot {
     /// A request is being answered.
     busy: bool,
     /// Set while bytes wait for that answer: pokes the reader.
@@ -39,7 +39,7 @@ struct Slot {
     held: bool,
     /// The client has closed its side: nothing more will be read.
     ended: bool,
-    stage: Stage,
+    stage: RequestStage,
     /// When the stage began.
     since: u32,
     /// Bytes of the body that have come, and when it last grew.
@@ -51,7 +51,7 @@ struct Slot {
 
 /// How far the next request has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum RequestStage {
     #[default]
     Idle,
     Head,
@@ -94,7 +94,7 @@ pub(crate) enum SweepAction {
 
 impl Conn {
     pub(crate) fn new(clock: Arc<Clock>) -> Self {
-        let slot = Slot { since: clock.now(), ..Slot::default() };
+        let slot = ConnSlot { since: clock.now(), ..ConnSlot::default() };
         Self {
             outbox: Outbox::closing_at(STREAM_BYTES),
             clock,
@@ -117,7 +117,8 @@ impl Conn {
     pub(crate) fn begin(&self) {
         let mut slot = self.slot.lock();
         slot.busy = true;
-        slot.stage = Stage::Idle;
+        slot.stage = RequestStage::Idle;
+        // The time to answer counts from here; there is no limit on it.
         slot.since = self.clock.now();
     }
 
@@ -141,6 +142,7 @@ impl Conn {
         let waiting = slot.waiting.take();
         let ended = slot.ended;
         drop(slot);
+        // The client has closed its side: nothing can follow this answer.
         if ended {
             return self.outbox.close_when_written();
         }
@@ -158,7 +160,7 @@ impl Conn {
         let mut slot = self.slot.lock();
         slot.busy = false;
         slot.open = None;
-        slot.stage = Stage::Leaving;
+        slot.stage = RequestStage::Leaving;
         slot.since = self.clock.now();
         let ended = slot.ended;
         drop(slot);
@@ -181,7 +183,7 @@ impl Conn {
     }
 
     /// Notes how far an incomplete request has come, and how much of its body.
-    pub(crate) fn set_stage(&self, stage: Stage, received: usize) {
+    pub(crate) fn set_stage(&self, stage: RequestStage, received: usize) {
         let mut slot = self.slot.lock();
         let now = self.clock.now();
         if slot.stage != stage {
@@ -232,8 +234,8 @@ impl Conn {
             return SweepAction::Nothing;
         }
         match slot.stage {
-            Stage::Idle | Stage::Leaving => SweepAction::Close,
-            Stage::Head | Stage::Body => {
+            RequestStage::Idle | RequestStage::Leaving => SweepAction::Close,
+            RequestStage::Head | RequestStage::Body => {
                 slot.busy = true;
                 SweepAction::RefuseLate
             }
@@ -241,14 +243,14 @@ impl Conn {
     }
 }
 
-impl Slot {
+impl ConnSlot {
     fn is_overdue(&self, now: u32) -> bool {
         let taken = now.saturating_sub(self.since);
         match self.stage {
-            Stage::Idle => taken > IDLE_SECONDS,
-            Stage::Head => taken > shortened_seconds(HEAD_SECONDS),
-            Stage::Leaving => taken > LEAVING_SECONDS,
-            Stage::Body => {
+            RequestStage::Idle => taken > IDLE_SECONDS,
+            RequestStage::Head => taken > shortened_seconds(HEAD_SECONDS),
+            RequestStage::Leaving => taken > LEAVING_SECONDS,
+            RequestStage::Body => {
                 // A body that trickles in must not hold its memory for ever.
                 let fair = u32::try_from(self.received / BODY_BYTES_PER_SECOND).unwrap_or(u32::MAX);
                 let limit = shortened_seconds(BODY_SECONDS);
@@ -293,6 +295,7 @@ impl Clock {
 
     /// Appends the `Date` field of a response (RFC 9110, 6.6.1), as of the last `advance`.
     pub(crate) fn write_date(&self, out: &mut Vec<u8>) {
+        // Relaxed: a date that is a second old is as good.
         let date = self.date.load(Ordering::Relaxed);
         WRITTEN.with_borrow_mut(|(known, field)| {
             if *known != date {
@@ -325,7 +328,7 @@ mod tests {
     use super::*;
 
     /// A connection in this stage for so long, and what the sweeper finds.
-    fn found(stage: Stage, seconds: u32) -> &'static str {
+    fn found(stage: RequestStage, seconds: u32) -> &'static str {
         let conn = Conn::new(Arc::new(Clock::new()));
         conn.set_stage(stage, 0);
         match conn.take_overdue(seconds) {
@@ -339,14 +342,14 @@ mod tests {
     #[test]
     fn what_takes_too_long() {
         for (stage, seconds, expected) in [
-            (Stage::Idle, IDLE_SECONDS, "fine"),
-            (Stage::Idle, IDLE_SECONDS + 1, "close"),
-            (Stage::Head, HEAD_SECONDS, "fine"),
-            (Stage::Head, HEAD_SECONDS + 1, "late"),
-            (Stage::Body, BODY_SECONDS, "fine"),
-            (Stage::Body, BODY_SECONDS + 1, "late"),
-            (Stage::Leaving, LEAVING_SECONDS, "fine"),
-            (Stage::Leaving, LEAVING_SECONDS + 1, "close"),
+            (RequestStage::Idle, IDLE_SECONDS, "fine"),
+            (RequestStage::Idle, IDLE_SECONDS + 1, "close"),
+            (RequestStage::Head, HEAD_SECONDS, "fine"),
+            (RequestStage::Head, HEAD_SECONDS + 1, "late"),
+            (RequestStage::Body, BODY_SECONDS, "fine"),
+            (RequestStage::Body, BODY_SECONDS + 1, "late"),
+            (RequestStage::Leaving, LEAVING_SECONDS, "fine"),
+            (RequestStage::Leaving, LEAVING_SECONDS + 1, "close"),
         ] {
             assert_eq!(found(stage, seconds), expected, "{stage:?} for {seconds} s");
         }
@@ -361,7 +364,12 @@ mod tests {
             (BODY_SECONDS + 11, BODY_SECONDS + 11, 80, true),
             (BODY_SECONDS + 10, 9, 8000, true),
         ] {
-            let slot = Slot { stage: Stage::Body, received: kib << 10, grown, ..Slot::default() };
+            let slot = ConnSlot {
+                stage: RequestStage::Body,
+                received: kib << 10,
+                grown,
+                ..ConnSlot::default()
+            };
             assert_eq!(slot.is_overdue(now), expected, "{kib} KiB until {grown}, at {now}");
         }
     }
@@ -369,7 +377,7 @@ mod tests {
     #[test]
     fn an_open_request_takes_as_long_as_it_takes() {
         let conn = Conn::new(Arc::new(Clock::new()));
-        conn.set_stage(Stage::Body, 0);
+        conn.set_stage(RequestStage::Body, 0);
         conn.begin();
         assert!(matches!(conn.take_overdue(u32::MAX), SweepAction::Nothing));
         conn.free();
@@ -379,7 +387,7 @@ mod tests {
     #[test]
     fn a_late_request_is_taken_once() {
         let conn = Conn::new(Arc::new(Clock::new()));
-        conn.set_stage(Stage::Head, 0);
+        conn.set_stage(RequestStage::Head, 0);
         assert!(matches!(conn.take_overdue(u32::MAX), SweepAction::RefuseLate));
         assert!(matches!(conn.take_overdue(u32::MAX), SweepAction::Nothing));
     }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use trunkline_http::{LAST_CHUNK, chunk, chunk_head};
 use trunkline_wire::Edits;
 
-use super::reply::{Fields, Reply};
+use super::reply::{HeaderFields, Reply};
 use crate::call::Payload;
 use crate::limits::{COMMENT_SECONDS, STREAM_BYTES};
 use crate::pump::{FlushSet, Frame};
@@ -34,7 +34,7 @@ impl EventStream {
     /// Writes the head of an event stream with these further fields, and its first piece.
     pub(crate) fn begin(
         reply: Reply,
-        fields: &Fields<'_>,
+        fields: &HeaderFields<'_>,
         first: &[u8],
         touched: &mut FlushSet,
     ) -> Self {
@@ -45,7 +45,7 @@ impl EventStream {
     /// Writes the head of a response of any status and type, and its first piece.
     pub(crate) fn begin_as(
         reply: Reply,
-        (status, fields): (u16, &Fields<'_>),
+        (status, fields): (u16, &HeaderFields<'_>),
         first: &[u8],
         touched: &mut FlushSet,
     ) -> Self {

@@ -6,6 +6,6 @@ mod event_stream;
 mod reply;
 
 pub(crate) use body_budget::{BodyBudget, BodyShare};
-pub(crate) use conn::{Clock, Conn, OpenReply, Stage, StatelessCall, SweepAction};
+pub(crate) use conn::{Clock, Conn, OpenReply, RequestStage, StatelessCall, SweepAction};
 pub(crate) use event_stream::{EVENTS, EventStream, MESSAGE};
-pub(crate) use reply::{Fields, JSON, Reply, ReplyMode};
+pub(crate) use reply::{HeaderFields, JSON, Reply, ReplyMode};

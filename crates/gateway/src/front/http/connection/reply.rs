@@ -8,11 +8,11 @@ use trunkline_http::{Request, response_head};
 use trunkline_wire::Edits;
 
 use super::conn::Conn;
-use crate::front::http::access::{PROBLEM, Refusal, Rejection, problem};
+use crate::front::http::access::{HttpRefusal, PROBLEM, Rejection, problem};
 use crate::pump::{FlushSet, Frame};
 
 /// Header fields of a response.
-pub(crate) type Fields<'a> = [(&'a str, &'a [u8])];
+pub(crate) type HeaderFields<'a> = [(&'a str, &'a [u8])];
 
 #[derive(Debug)]
 pub(crate) struct Reply {
@@ -88,7 +88,7 @@ impl Reply {
     pub(crate) fn send(
         mut self,
         status: u16,
-        fields: &Fields<'_>,
+        fields: &HeaderFields<'_>,
         body: &[u8],
         touched: &mut FlushSet,
     ) {
@@ -106,7 +106,7 @@ impl Reply {
     }
 
     /// Refuses the request; `id` is that of its message, if it is known.
-    pub(crate) fn refuse(self, why: Refusal, id: &[u8], touched: &mut FlushSet) {
+    pub(crate) fn refuse(self, why: HttpRefusal, id: &[u8], touched: &mut FlushSet) {
         self.reject(&why.into(), id, touched);
     }
 
@@ -127,7 +127,7 @@ impl Reply {
     pub(crate) fn head(
         &self,
         status: u16,
-        fields: &Fields<'_>,
+        fields: &HeaderFields<'_>,
         length: Option<usize>,
         out: &mut Vec<u8>,
     ) {
@@ -137,6 +137,7 @@ impl Reply {
             all.push(("Access-Control-Allow-Origin", origin.as_bytes()));
             let exposed = if self.mode.api { EXPOSED_BY_API } else { EXPOSED };
             all.push(("Access-Control-Expose-Headers", exposed));
+            // Caches must not show one page the answer that another was allowed.
             all.push(("Vary", b"Origin"));
             response_head(out, status, &all, length, keep_alive);
         } else {
@@ -182,6 +183,7 @@ impl Reply {
         self.done = true;
         touched.note(&self.conn.outbox);
         match &self.mode {
+            // The rest of the request cannot be told from the next one.
             ReplyMode { unread: true, .. } => self.conn.leave(),
             ReplyMode { keep_alive: true, .. } => self.conn.free(),
             _ => self.conn.outbox.close_when_written(),

@@ -12,6 +12,7 @@ pub(crate) fn alive(reply: Reply, touched: &mut FlushSet) {
 
 /// Ready once every server has been up or has failed, until the end begins.
 pub(crate) fn ready(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut FlushSet) {
+    // Load balancers must stop sending before the listener closes.
     if request.front.is_draining() {
         return reply.json(503, br#"{"status":"draining"}"#, touched);
     }

@@ -11,7 +11,7 @@ use super::stateless::{self, is_stateless};
 use super::stateless_fast_path::StatelessFastPath;
 use crate::call::ResponseSink;
 use crate::error::CallError;
-use crate::front::http::access::Refusal;
+use crate::front::http::access::HttpRefusal;
 use crate::front::http::connection::{EVENTS, Reply};
 use crate::front::http::front::Front;
 use crate::front::http::request::{HttpRequest, PostedBody, check_content_type, read_body};
@@ -50,14 +50,14 @@ pub(crate) fn post(
         Err(why) => read_body(request.body, |posted| match (posted, why) {
             (
                 PostedBody::Message(message),
-                Refusal::NoSession | Refusal::Revision | Refusal::UnknownSession,
+                HttpRefusal::NoSession | HttpRefusal::Revision | HttpRefusal::UnknownSession,
             ) if both_eras && is_stateless(&message) => {
                 stateless::take(request, &message, reply, touched);
             }
-            (PostedBody::Message(message), Refusal::NoSession) if is_initialize(&message) => {
+            (PostedBody::Message(message), HttpRefusal::NoSession) if is_initialize(&message) => {
                 initialize(request, &message, reply, touched);
             }
-            (PostedBody::Message(message), Refusal::NoSession)
+            (PostedBody::Message(message), HttpRefusal::NoSession)
                 if both_eras
                     && message.kind == MessageKind::Request
                     && !names_revision(request) =>
@@ -65,8 +65,8 @@ pub(crate) fn post(
                 reply.json(400, &CallError::NoEra.response(message.id()), touched);
             }
             (PostedBody::Message(message), why) => reply.refuse(why, id_of(&message), touched),
-            (PostedBody::Broken(kind, id), Refusal::NoSession) => {
-                reply.refuse(Refusal::Message(kind), id, touched);
+            (PostedBody::Broken(kind, id), HttpRefusal::NoSession) => {
+                reply.refuse(HttpRefusal::Message(kind), id, touched);
             }
             (_, why) => reply.refuse(why, b"null", touched),
         }),
@@ -91,21 +91,21 @@ pub(crate) fn post_in_session(
             reply.json(400, &error.response(id_of(&message)), touched);
         }
         PostedBody::Message(message) if is_initialize(&message) => {
-            reply.refuse(Refusal::Initialized, message.id(), touched);
+            reply.refuse(HttpRefusal::Initialized, message.id(), touched);
         }
         PostedBody::Message(message) => take_message(front, session, &message, reply, touched),
         PostedBody::Batch(batch) => take_batch(front, session, batch, reply, touched),
-        PostedBody::Broken(kind, id) => reply.refuse(Refusal::Message(kind), id, touched),
+        PostedBody::Broken(kind, id) => reply.refuse(HttpRefusal::Message(kind), id, touched),
     });
 }
 
-fn check_head(head: &Request<'_>) -> Result<(), Refusal> {
+fn check_head(head: &Request<'_>) -> Result<(), HttpRefusal> {
     let willing = |kind| accepts(head.headers.all("accept"), kind);
     // Nearly all clients spell it so: compared as a whole, without parsing.
     let usual = head.headers.get("accept") == Some(b"application/json, text/event-stream");
     let both = || willing("application/json") && willing(EVENTS);
     if !(usual || both()) {
-        return Err(Refusal::NotAcceptable);
+        return Err(HttpRefusal::NotAcceptable);
     }
     check_content_type(head.headers.get("content-type"))
 }
@@ -128,7 +128,7 @@ fn initialize(
 ) {
     let front = request.front;
     if front.is_draining() {
-        return reply.refuse(Refusal::ShuttingDown, message.id(), touched);
+        return reply.refuse(HttpRefusal::ShuttingDown, message.id(), touched);
     }
     let agreed = match negotiate(message) {
         Ok(agreed) => agreed,
@@ -137,12 +137,13 @@ fn initialize(
     let context = front.contexts.context(request.head.path(), request.caller);
     let opened = match front.sessions.open(&context, request.caller, agreed, &front.clock) {
         Ok(Some(opened)) => opened,
-        Ok(None) => return reply.refuse(Refusal::Full, message.id(), touched),
+        Ok(None) => return reply.refuse(HttpRefusal::Full, message.id(), touched),
         Err(error) => {
             tracing::error!(%error, "cannot create a session id: getrandom failed");
-            return reply.refuse(Refusal::Full, message.id(), touched);
+            return reply.refuse(HttpRefusal::Full, message.id(), touched);
         }
     };
+    // Lists may change before the client asks for them.
     front.announce(&opened.session);
     let sink = sink(PostKind::Initialize(Arc::clone(&opened.streams)), reply);
     session::initialize(&opened.session, (message, agreed), &sink, touched);
@@ -163,10 +164,11 @@ fn take_message(
     let snapshot = session.session.context.view.snapshot();
     if message.kind != MessageKind::Request {
         take(&session.session, message, &front.discard, &snapshot, touched);
+        // 2025-11-25, Transports, Sending messages: 202 without a body.
         return reply.send(202, &[], b"", touched);
     }
     if front.is_draining() {
-        return reply.refuse(Refusal::ShuttingDown, message.id(), touched);
+        return reply.refuse(HttpRefusal::ShuttingDown, message.id(), touched);
     }
     let sink = sink(PostKind::Request(Arc::clone(&session.streams)), reply);
     take(&session.session, message, &sink, &snapshot, touched);
@@ -180,11 +182,11 @@ fn take_batch(
     touched: &mut FlushSet,
 ) {
     let why = if !session.session.allows_batches() {
-        Some(Refusal::Batch)
+        Some(HttpRefusal::Batch)
     } else if !(1..=BATCH_MEMBERS).contains(&elements(batch).count()) {
-        Some(Refusal::BatchSize)
+        Some(HttpRefusal::BatchSize)
     } else {
-        front.is_draining().then_some(Refusal::ShuttingDown)
+        front.is_draining().then_some(HttpRefusal::ShuttingDown)
     };
     if let Some(why) = why {
         return reply.refuse(why, b"null", touched);
@@ -199,14 +201,15 @@ fn id_of<'a>(message: &Message<'a>) -> &'a [u8] {
 }
 
 /// The session a request belongs to.
-fn session_of(request: &HttpRequest<'_, '_>) -> Result<Arc<HttpSession>, Refusal> {
+fn session_of(request: &HttpRequest<'_, '_>) -> Result<Arc<HttpSession>, HttpRefusal> {
     let headers = &request.head.headers;
-    let id = headers.get("mcp-session-id").ok_or(Refusal::NoSession)?;
+    let id = headers.get("mcp-session-id").ok_or(HttpRefusal::NoSession)?;
     if let Some(revision) = headers.get("mcp-protocol-version") {
         let known = std::str::from_utf8(revision).ok().and_then(Revision::known);
-        known.ok_or(Refusal::Revision)?;
+        // 2025-11-25, Transports, Protocol version header: an unknown one is refused with 400.
+        known.ok_or(HttpRefusal::Revision)?;
     }
-    request.front.sessions.get(id, request.caller).ok_or(Refusal::UnknownSession)
+    request.front.sessions.get(id, request.caller).ok_or(HttpRefusal::UnknownSession)
 }
 
 /// `GET`: a stream for what concerns no call, or the rest of one that broke.
@@ -223,21 +226,21 @@ pub(crate) fn listen(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut 
 
 fn listening(
     request: &HttpRequest<'_, '_>,
-) -> Result<(Arc<HttpSession>, Arc<ResumableStream>, ResumeFrom), Refusal> {
+) -> Result<(Arc<HttpSession>, Arc<ResumableStream>, ResumeFrom), HttpRefusal> {
     let headers = &request.head.headers;
     if !accepts(headers.all("accept"), EVENTS) {
-        return Err(Refusal::NoEventStream);
+        return Err(HttpRefusal::NoEventStream);
     }
     let session = session_of(request)?;
     if request.front.is_draining() {
-        return Err(Refusal::ShuttingDown);
+        return Err(HttpRefusal::ShuttingDown);
     }
     let Some(event) = headers.get("last-event-id") else {
         let general = session.open_general();
         return Ok((session, general, ResumeFrom::Unsent));
     };
-    let (stream, number) = event_id(event).ok_or(Refusal::UnknownEvent)?;
-    let stream = session.streams.get(stream).ok_or(Refusal::UnknownEvent)?;
+    let (stream, number) = event_id(event).ok_or(HttpRefusal::UnknownEvent)?;
+    let stream = session.streams.get(stream).ok_or(HttpRefusal::UnknownEvent)?;
     Ok((session, stream, ResumeFrom::After(number)))
 }
 
@@ -251,6 +254,7 @@ fn event_id(id: &[u8]) -> Option<(u64, u64)> {
 pub(crate) fn leave(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut FlushSet) {
     match session_of(request) {
         Ok(session) => {
+            // Before the session ends: its calls are answered, not forgotten.
             end_calls(&session.session.client, touched);
             request.front.sessions.end(&session);
             reply.send(204, &[], b"", touched);

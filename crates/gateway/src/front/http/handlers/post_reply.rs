@@ -97,6 +97,7 @@ impl PostReply {
         let mut head = Vec::with_capacity(160);
         let length = edits.length(payload.bytes());
         match (status, self.new_session()) {
+            // Nearly all answers: the head is copied, not made.
             (200, None) => reply.json_head(length, &mut head),
             (_, None) => reply.head(status, &[("Content-Type", JSON)], Some(length), &mut head),
             (_, Some(id)) => {
@@ -115,6 +116,7 @@ impl PostReply {
         edits: &Edits<'_>,
         touched: &mut FlushSet,
     ) -> bool {
+        // Taken under the lock: of two answers only the first finds the reply.
         let state = std::mem::replace(&mut *self.state.lock(), PostState::Done);
         match state {
             PostState::Waiting(reply) => {
@@ -137,6 +139,7 @@ impl PostReply {
 /// JSON-RPC answer has status 200.
 fn status_of(code: i64) -> u16 {
     match code {
+        // Method not found; then: wrong header, missing capability, unknown version.
         -32601 => 404,
         -32022..=-32020 => 400,
         _ => 200,
@@ -145,6 +148,7 @@ fn status_of(code: i64) -> u16 {
 
 impl Responder for PostReply {
     fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
+        // Held while the stream begins: a message and the answer may come on two threads.
         let mut state = self.state.lock();
         self.open_stream(&mut state, touched);
         match &mut *state {
@@ -157,6 +161,7 @@ impl Responder for PostReply {
             }
             PostState::Resumable(stream) => {
                 let stream = Arc::clone(stream);
+                // The stream has a lock of its own, and its push may take long.
                 drop(state);
                 stream.push(spliced(bytes, edits), EventRole::Message, touched)
             }
@@ -429,7 +434,7 @@ mod tests {
             parts(&text).1,
             "13\r\nid: 1-2\ndata: two\n\n\r\n15\r\nid: 1-3\ndata: three\n\n\r\n0\r\n\r\n"
         );
-        // All of it is over: whoever comes back once more gets what it asks for, and the end.
+        // All of it is over: a client that comes back once more gets what it asks for, and the end.
         let third = peer(&pump);
         let reply = Reply::new(&third.conn, ReplyMode::PLAIN);
         stream.attach(reply, &[], ResumeFrom::After(2), &mut touched);

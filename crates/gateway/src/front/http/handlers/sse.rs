@@ -7,7 +7,7 @@ use trunkline_http::accepts;
 use trunkline_wire::{Edits, Kind};
 
 use crate::call::{Payload, Responder, ResponseSink};
-use crate::front::http::access::Refusal;
+use crate::front::http::access::HttpRefusal;
 use crate::front::http::connection::{EVENTS, EventStream, Reply};
 use crate::front::http::request::{HttpRequest, PostedBody, check_content_type, read_body};
 use crate::front::http::sessions::random_id;
@@ -19,13 +19,13 @@ use crate::session::{Session, receive, take};
 pub(crate) fn open(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut FlushSet) {
     let front = request.front;
     if !accepts(request.head.headers.all("accept"), EVENTS) {
-        return reply.refuse(Refusal::NoEventStream, b"null", touched);
+        return reply.refuse(HttpRefusal::NoEventStream, b"null", touched);
     }
     if front.is_draining() {
-        return reply.refuse(Refusal::ShuttingDown, b"null", touched);
+        return reply.refuse(HttpRefusal::ShuttingDown, b"null", touched);
     }
     let id = random_id().ok().filter(|_| front.sessions.sse_count() < SESSIONS);
-    let Some(id) = id else { return reply.refuse(Refusal::Full, b"null", touched) };
+    let Some(id) = id else { return reply.refuse(HttpRefusal::Full, b"null", touched) };
     let conn = Arc::clone(&reply.conn);
     let endpoint = [b"event: endpoint\ndata: /messages?sessionId=", &id[..], b"\n\n"].concat();
     let stream = EventStream::begin(reply, &[], &endpoint, touched);
@@ -33,6 +33,7 @@ pub(crate) fn open(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut Fl
     let session = Session::of(context, request.caller.cloned());
     let client = front.sessions.open_sse(id, &session, stream);
     session.client.set_stream(Some(ResponseSink::Responder(Arc::clone(&client) as _)));
+    // After the session is in the table: a client that leaves now is found there.
     conn.watch(Arc::downgrade(&client) as _);
     front.announce(&session);
 }
@@ -41,10 +42,10 @@ pub(crate) fn open(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut Fl
 pub(crate) fn post(request: &HttpRequest<'_, '_>, mut reply: Reply, touched: &mut FlushSet) {
     let front = request.front;
     let Some(id) = request.head.query().and_then(session_id) else {
-        return reply.refuse(Refusal::NoSessionQuery, b"null", touched);
+        return reply.refuse(HttpRefusal::NoSessionQuery, b"null", touched);
     };
     let Some(client) = front.sessions.get_sse(id.as_bytes(), request.caller) else {
-        return reply.refuse(Refusal::UnknownSession, b"null", touched);
+        return reply.refuse(HttpRefusal::UnknownSession, b"null", touched);
     };
     if let Err(why) = check_content_type(request.head.headers.get("content-type")) {
         return reply.refuse(why, b"null", touched);
@@ -54,7 +55,7 @@ pub(crate) fn post(request: &HttpRequest<'_, '_>, mut reply: Reply, touched: &mu
     let sink = traced(Arc::clone(&client) as _, reply.take_parent());
     let outcome = read_body(request.body, |posted| match posted {
         PostedBody::Message(message) if front.is_draining() && message.kind == Kind::Request => {
-            Err(Refusal::ShuttingDown)
+            Err(HttpRefusal::ShuttingDown)
         }
         PostedBody::Message(message) => {
             take(session, &message, &sink, &snapshot, touched);
@@ -64,8 +65,8 @@ pub(crate) fn post(request: &HttpRequest<'_, '_>, mut reply: Reply, touched: &mu
             receive(session, batch, &sink, &snapshot, touched);
             Ok(())
         }
-        PostedBody::Batch(_) => Err(Refusal::Batch),
-        PostedBody::Broken(kind, _) => Err(Refusal::Message(kind)),
+        PostedBody::Batch(_) => Err(HttpRefusal::Batch),
+        PostedBody::Broken(kind, _) => Err(HttpRefusal::Message(kind)),
     });
     match outcome {
         Ok(()) => reply.send(202, &[("Content-Type", b"text/plain")], b"Accepted", touched),

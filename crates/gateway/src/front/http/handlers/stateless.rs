@@ -12,7 +12,7 @@ use super::post_reply::{PostKind, PostReply};
 use crate::call::{Client, ResponseSink, Stateless};
 use crate::era::Era;
 use crate::error::CallError;
-use crate::front::http::access::Refusal;
+use crate::front::http::access::HttpRefusal;
 use crate::front::http::connection::{Reply, StatelessCall};
 use crate::front::http::request::{HttpRequest, PostedBody, read_body};
 use crate::gate::{ANYONE, Pass};
@@ -47,7 +47,7 @@ pub(crate) fn post(request: &HttpRequest<'_, '_>, reply: Reply, touched: &mut Fl
             };
             refuse(reply, &error, touched);
         }
-        PostedBody::Broken(kind, id) => reply.refuse(Refusal::Message(kind), id, touched),
+        PostedBody::Broken(kind, id) => reply.refuse(HttpRefusal::Message(kind), id, touched),
     });
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn take(
     let front = request.front;
     match message.kind {
         Kind::Request if front.is_draining() => {
-            reply.refuse(Refusal::ShuttingDown, message.id(), touched);
+            reply.refuse(HttpRefusal::ShuttingDown, message.id(), touched);
         }
         Kind::Request => take_request(request, message, reply, touched),
         Kind::Notification => {
@@ -140,6 +140,7 @@ fn checked(
     version?;
     let how = how?;
     check_standard(headers, message)?;
+    // Few catalogs have tools with mirrored arguments: the others skip the look-up.
     if snapshot.catalog.mirrors_arguments()
         && *message.method() == *b"tools/call"
         && let Some(name) = decode(message.text(message.params.name))

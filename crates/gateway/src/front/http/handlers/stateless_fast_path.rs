@@ -63,6 +63,7 @@ impl StatelessFastPath {
             return None;
         }
         let how = Stateless::read(message, &self.principal).ok()?;
+        // Only from here on is the connection busy: before, another path may take the request.
         let reply = Reply::new(conn, ReplyMode::PLAIN);
         begin((&session, &snapshot), caller, (message, how), reply, touched);
         Some(())

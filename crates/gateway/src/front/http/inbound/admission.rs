@@ -7,12 +7,12 @@ use std::sync::Arc;
 use tokio::time::timeout;
 use trunkline_http::{Framing, Request, request};
 
-use crate::front::http::access::{Refusal, Rejection};
+use crate::front::http::access::{HttpRefusal, Rejection};
 use crate::front::http::connection::{Conn, Reply, ReplyMode};
 use crate::front::http::front::Front;
 use crate::front::http::handlers::CachedRoute;
 use crate::front::http::request::{HttpRequest, asking};
-use crate::front::http::routes::{Route, dispatch, route_of};
+use crate::front::http::routes::{HttpRoute, dispatch, route_of};
 use crate::gate::{self, Decision, Denied, Pass};
 use crate::limits::ADMISSION;
 use crate::pump::FlushSet;
@@ -24,12 +24,12 @@ pub(crate) struct Admission<'a> {
     pub(crate) decision: Result<Admitted, Rejection>,
     /// The longest body, and the refusal of a longer one.
     pub(crate) limit: usize,
-    pub(crate) too_long: Refusal,
+    pub(crate) too_long: HttpRefusal,
     head: &'a Request<'a>,
 }
 
 pub(crate) struct Admitted {
-    route: Route,
+    route: HttpRoute,
     caller: Caller,
 }
 
@@ -59,9 +59,9 @@ impl ClientConn {
         let mut admission = Admission {
             mode: ReplyMode::of(request, None),
             gate_version: 0,
-            decision: Err(Refusal::NotFound.into()),
+            decision: Err(HttpRefusal::NotFound.into()),
             limit: front.message_limit,
-            too_long: Refusal::TooLarge(front.message_limit),
+            too_long: HttpRefusal::TooLarge(front.message_limit),
             head: request,
         };
         match front.guard.check(request) {
@@ -78,14 +78,15 @@ impl ClientConn {
             admission.mode.parent = parent.map(Into::into);
         }
         let route = route_of(request, front.attachment.as_ref());
-        if route.is_ok_and(Route::is_attached) {
+        if route.is_ok_and(HttpRoute::is_attached) {
             admission.mode.api = true;
             if let Some(attachment) = &front.attachment {
                 admission.limit = attachment.body_limit(request.path());
-                admission.too_long = Refusal::TooLong(admission.limit);
+                admission.too_long = HttpRefusal::TooLong(admission.limit);
             }
         }
         admission.decision = match route {
+            // An unknown path needs a token, too: it must not tell strangers what exists.
             Ok(route) if route.is_public() => Ok(Admitted { route, caller: Caller::Anonymous }),
             _ => self.caller(request, &mut admission.gate_version).and_then(|caller| {
                 let route = route?;
@@ -93,22 +94,23 @@ impl ClientConn {
             }),
         };
         if admission.decision.is_ok() && has_encoded_body(request) {
-            admission.decision = Err(Refusal::Encoded.into());
+            admission.decision = Err(HttpRefusal::Encoded.into());
         }
         admission
     }
 
     /// Is it for an attached route? Those are refused with `problem+json`.
     pub(crate) fn is_attached(&self, request: &Request<'_>) -> bool {
-        route_of(request, self.front.attachment.as_ref()).is_ok_and(Route::is_attached)
+        route_of(request, self.front.attachment.as_ref()).is_ok_and(HttpRoute::is_attached)
     }
 
     fn caller(&self, request: &Request<'_>, version: &mut u64) -> Result<Caller, Rejection> {
         let Some(gate) = &self.front.gate else {
             let admitted = self.front.guard.admits(request);
-            return if admitted { Ok(Caller::Anonymous) } else { Err(Refusal::Token.into()) };
+            return if admitted { Ok(Caller::Anonymous) } else { Err(HttpRefusal::Token.into()) };
         };
         let asking = asking(request, self.peer);
+        // Read before the gate decides: a change in between makes the cached decision stale.
         *version = gate.version();
         if let Some(pass) = self.conn.pass_cache.find(&asking, *version) {
             return Ok(Caller::Known(pass));
@@ -146,6 +148,7 @@ impl ClientConn {
             Caller::Pending(later) => {
                 let pending =
                     PendingRequest { client: self.clone(), head: head.into(), body: body.into() };
+                // The pump must not wait: the decision may ask an issuer over the network.
                 pending.spawn_after(later, route, admission.gate_version, reply);
                 return None;
             }
@@ -178,7 +181,7 @@ struct PendingRequest {
 }
 
 impl PendingRequest {
-    fn spawn_after(self, later: PendingDecision, route: Route, version: u64, reply: Reply) {
+    fn spawn_after(self, later: PendingDecision, route: HttpRoute, version: u64, reply: Reply) {
         let context = Arc::clone(&self.client.front.context);
         let task = async move {
             let decision = timeout(ADMISSION, later).await;
@@ -193,7 +196,7 @@ impl PendingRequest {
     fn resume(
         &self,
         decision: Decision,
-        route: Route,
+        route: HttpRoute,
         version: u64,
         reply: Reply,
         touched: &mut FlushSet,

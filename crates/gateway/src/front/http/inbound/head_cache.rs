@@ -35,12 +35,13 @@ impl HeadCache {
         mode: &ReplyMode,
         gate_version: u64,
     ) -> Option<Self> {
+        // Only plain replies: the cached route answers without looking at the mode.
         if *mode != ReplyMode::PLAIN || request.expects_continue() {
             return None;
         }
-        let variables: &[Variable] = match route {
-            CachedRoute::Session(_) => &[Variable::Length],
-            CachedRoute::Stateless(_) => &[Variable::Length, Variable::Name],
+        let variables: &[HeadVariable] = match route {
+            CachedRoute::Session(_) => &[HeadVariable::Length],
+            CachedRoute::Stateless(_) => &[HeadVariable::Length, HeadVariable::Name],
         };
         let pattern = HeadPattern::new(head, &request.headers, variables)?;
         Some(Self { route, gate_version, pattern })
@@ -61,20 +62,20 @@ impl HeadCache {
 #[derive(Debug, PartialEq, Eq)]
 struct HeadPattern {
     /// What stands before each variable.
-    parts: Vec<(Vec<u8>, Variable)>,
+    parts: Vec<(Vec<u8>, HeadVariable)>,
     after: Vec<u8>,
 }
 
 /// A header value that differs each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Variable {
+enum HeadVariable {
     /// The digits of Content-Length.
     Length,
     /// Mcp-Name.
     Name,
 }
 
-impl Variable {
+impl HeadVariable {
     /// The value it has in this head, if it has one.
     fn of<'a>(self, headers: &Headers<'a>) -> Option<&'a [u8]> {
         let mut values = headers.all(match self {
@@ -96,7 +97,7 @@ impl Variable {
 }
 
 impl HeadPattern {
-    fn new(head: &[u8], headers: &Headers<'_>, variables: &[Variable]) -> Option<Self> {
+    fn new(head: &[u8], headers: &Headers<'_>, variables: &[HeadVariable]) -> Option<Self> {
         let mut places = Vec::with_capacity(variables.len());
         for variable in variables {
             let value = variable.of(headers)?;
@@ -123,8 +124,8 @@ impl HeadPattern {
             rest = rest.strip_prefix(&**before)?;
             let (value, behind) = rest.split_at_checked(variable.fill(rest))?;
             match variable {
-                Variable::Length => found.body = number(value)?,
-                Variable::Name => found.name = value,
+                HeadVariable::Length => found.body = number(value)?,
+                HeadVariable::Name => found.name = value,
             }
             rest = behind;
         }
@@ -138,6 +139,7 @@ impl HeadPattern {
 const MOST_DIGITS: usize = 9;
 
 fn number(digits: &[u8]) -> Option<usize> {
+    // Nine digits cannot overflow.
     let usual = (1..=MOST_DIGITS).contains(&digits.len());
     usual.then(|| digits.iter().fold(0, |sum, digit| sum * 10 + usize::from(digit - b'0')))
 }
@@ -146,7 +148,7 @@ fn number(digits: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn head(text: &str, variables: &[Variable]) -> Option<HeadPattern> {
+    fn head(text: &str, variables: &[HeadVariable]) -> Option<HeadPattern> {
         let (request, length) = trunkline_http::request(text.as_bytes()).unwrap().unwrap();
         HeadPattern::new(&text.as_bytes()[..length], &request.headers, variables)
     }
@@ -160,8 +162,8 @@ mod tests {
     const HEAD: &str = "POST /mcp HTTP/1.1\r\nHost: a\r\ncontent-length:  12 \r\nX: 12\r\n\r\n";
     const CALL: &str = "POST /mcp HTTP/1.1\r\nHost: a\r\nMcp-Name: s.t \r\nX: s.t\r\n\
                         Content-Length: 5\r\n\r\n";
-    const LENGTH: &[Variable] = &[Variable::Length];
-    const BOTH: &[Variable] = &[Variable::Length, Variable::Name];
+    const LENGTH: &[HeadVariable] = &[HeadVariable::Length];
+    const BOTH: &[HeadVariable] = &[HeadVariable::Length, HeadVariable::Name];
 
     #[test]
     fn the_same_head_is_found_whatever_its_length() {

@@ -10,8 +10,8 @@ use trunkline_wire::Edits;
 
 use super::admission::ClientConn;
 use super::head_cache::HeadCache;
-use crate::front::http::access::{Refusal, Rejection};
-use crate::front::http::connection::{BodyShare, Conn, Reply, ReplyMode, Stage};
+use crate::front::http::access::{HttpRefusal, Rejection};
+use crate::front::http::connection::{BodyShare, Conn, Reply, ReplyMode, RequestStage};
 use crate::front::http::front::Front;
 use crate::front::http::handlers::{CachedRoute, mcp};
 use crate::pump::{FlushSet, Frame, Reader, SourceHandle};
@@ -20,7 +20,7 @@ use crate::pump::{FlushSet, Frame, Reader, SourceHandle};
 pub(crate) struct HttpReader {
     client: ClientConn,
     buffer: Vec<u8>,
-    reading: Reading,
+    reading: ReadState,
     /// The head of the last message that was posted here.
     head_cache: Option<HeadCache>,
     /// Counts as one of the connections until it is dropped.
@@ -29,7 +29,7 @@ pub(crate) struct HttpReader {
 
 /// What the next bytes are.
 #[derive(Debug)]
-enum Reading {
+enum ReadState {
     Head,
     /// Head and body follow each other in the buffer.
     Whole {
@@ -47,7 +47,7 @@ struct Chunks {
     body: Body,
     decoded: Vec<u8>,
     share: BodyShare,
-    too_long: Refusal,
+    too_long: HttpRefusal,
 }
 
 /// What came of parsing the bytes.
@@ -66,7 +66,7 @@ impl HttpReader {
         Self {
             client: ClientConn { front: Arc::clone(front), conn: Arc::clone(conn), peer },
             buffer: Vec::new(),
-            reading: Reading::Head,
+            reading: ReadState::Head,
             head_cache: None,
             _permit: permit,
         }
@@ -74,20 +74,20 @@ impl HttpReader {
 
     fn step(&mut self, bytes: &[u8], touched: &mut FlushSet) -> Progress {
         match &mut self.reading {
-            Reading::Head => match self.repeat(bytes, touched) {
+            ReadState::Head => match self.repeat(bytes, touched) {
                 Some(used) => Progress::Used(used),
                 None => self.head(bytes, touched),
             },
-            Reading::Whole { length, .. } if bytes.len() < *length => {
-                self.client.conn.set_stage(Stage::Body, bytes.len());
+            ReadState::Whole { length, .. } if bytes.len() < *length => {
+                self.client.conn.set_stage(RequestStage::Body, bytes.len());
                 Progress::Incomplete
             }
-            Reading::Whole { .. } => {
-                self.reading = Reading::Head;
+            ReadState::Whole { .. } => {
+                self.reading = ReadState::Head;
                 self.head(bytes, touched)
             }
-            Reading::Chunks(_) => self.chunks(bytes, touched),
-            Reading::Nothing => Progress::Used(bytes.len()),
+            ReadState::Chunks(_) => self.chunks(bytes, touched),
+            ReadState::Nothing => Progress::Used(bytes.len()),
         }
     }
 
@@ -117,10 +117,10 @@ impl HttpReader {
                 self.begin(&request, head, rest, touched)
             }
             Ok(None) => {
-                self.client.conn.set_stage(Stage::Head, 0);
+                self.client.conn.set_stage(RequestStage::Head, 0);
                 Progress::Incomplete
             }
-            Err(bad) => self.lose(&Refusal::from(bad).into(), ReplyMode::lost(), touched),
+            Err(bad) => self.lose(&HttpRefusal::from(bad).into(), ReplyMode::lost(), touched),
         }
     }
 
@@ -138,10 +138,11 @@ impl HttpReader {
             Ok(Framing::Chunked | Framing::UntilClose) => None,
             Err(bad) => {
                 let mode = ReplyMode { api: self.client.is_attached(request), ..ReplyMode::lost() };
-                return self.lose(&Refusal::from(bad).into(), mode, touched);
+                return self.lose(&HttpRefusal::from(bad).into(), mode, touched);
             }
         };
         let admission = self.client.admit(request);
+        // Decided by the announced length: a body that is too long is never read.
         let too_long = length.is_some_and(|length| length > admission.limit);
         let whole = length.and_then(|length| rest.get(..length)).filter(|_| !too_long);
         if let Some(body) = whole {
@@ -155,29 +156,30 @@ impl HttpReader {
         let why = match admission.decision {
             Err(why) => Some(why),
             Ok(_) if too_long => Some(admission.too_long.into()),
-            Ok(_) if !share.grow(length.unwrap_or_default()) => Some(Refusal::Crowded.into()),
+            Ok(_) if !share.grow(length.unwrap_or_default()) => Some(HttpRefusal::Crowded.into()),
             Ok(_) => None,
         };
         if let Some(why) = why {
             let mode = ReplyMode { keep_alive: false, unread: true, ..admission.mode };
             return self.lose(&why, mode, touched);
         }
+        // A client that has begun to send its body does not wait for it (RFC 9110, 10.1.1).
         if rest.is_empty() && request.expects_continue() {
             self.say_continue(touched);
         }
-        self.client.conn.set_stage(Stage::Body, rest.len());
+        self.client.conn.set_stage(RequestStage::Body, rest.len());
         if let Some(length) = length {
-            self.reading = Reading::Whole { length: head.len() + length, _share: share };
+            self.reading = ReadState::Whole { length: head.len() + length, _share: share };
             return Progress::Incomplete;
         }
         let (body, too_long) = (Body::new(Framing::Chunked, admission.limit), admission.too_long);
         let chunks = Chunks { head: head.to_vec(), body, decoded: Vec::new(), share, too_long };
-        self.reading = Reading::Chunks(Box::new(chunks));
+        self.reading = ReadState::Chunks(Box::new(chunks));
         Progress::Used(head.len())
     }
 
     fn chunks(&mut self, bytes: &[u8], touched: &mut FlushSet) -> Progress {
-        let Reading::Chunks(mut chunks) = std::mem::replace(&mut self.reading, Reading::Head)
+        let ReadState::Chunks(mut chunks) = std::mem::replace(&mut self.reading, ReadState::Head)
         else {
             return Progress::Incomplete; // not reached: only chunks come here
         };
@@ -188,17 +190,17 @@ impl HttpReader {
                 let api = known.is_some_and(|(request, _)| self.client.is_attached(&request));
                 let why = match bad {
                     BadBody::TooLarge => chunks.too_long,
-                    bad => Refusal::Body(bad),
+                    bad => HttpRefusal::Body(bad),
                 };
                 return self.lose(&why.into(), ReplyMode { api, ..ReplyMode::lost() }, touched);
             }
         };
         if !chunks.body.is_complete() {
             if !chunks.share.grow(chunks.decoded.len()) {
-                return self.lose(&Refusal::Crowded.into(), ReplyMode::lost(), touched);
+                return self.lose(&HttpRefusal::Crowded.into(), ReplyMode::lost(), touched);
             }
-            self.client.conn.set_stage(Stage::Body, chunks.decoded.len());
-            self.reading = Reading::Chunks(chunks);
+            self.client.conn.set_stage(RequestStage::Body, chunks.decoded.len());
+            self.reading = ReadState::Chunks(chunks);
         } else if let Ok(Some((request, _))) = request(&chunks.head) {
             let admission = self.client.admit(&request);
             self.client.handle(admission, &chunks.head, &chunks.decoded, touched);
@@ -208,7 +210,8 @@ impl HttpReader {
 
     /// Refuses a request that cannot be read to its end: what follows cannot be made sense of.
     fn lose(&mut self, why: &Rejection, mode: ReplyMode, touched: &mut FlushSet) -> Progress {
-        self.reading = Reading::Nothing;
+        // Where the next request begins is unknown: guessing would allow request smuggling.
+        self.reading = ReadState::Nothing;
         Reply::new(&self.client.conn, mode).reject(why, b"null", touched);
         Progress::Used(0)
     }
@@ -226,9 +229,9 @@ impl Reader for HttpReader {
         let held = self.buffer.len();
         if self.buffer.capacity() - held < ROOM {
             let expected = match &self.reading {
-                Reading::Whole { length, .. } => length.saturating_sub(held),
-                Reading::Chunks(_) => KEPT_CAPACITY,
-                Reading::Head | Reading::Nothing => 0,
+                ReadState::Whole { length, .. } => length.saturating_sub(held),
+                ReadState::Chunks(_) => KEPT_CAPACITY,
+                ReadState::Head | ReadState::Nothing => 0,
             };
             // A client may announce more than it sends: memory follows what has come.
             self.buffer.reserve_exact(expected.clamp(2 * ROOM, held.max(LARGE_ROOM)));
@@ -237,6 +240,7 @@ impl Reader for HttpReader {
     }
 
     fn take(&mut self, source: &SourceHandle, touched: &mut FlushSet) {
+        // Taken out: `step` borrows the reader while it reads the bytes.
         let buffer = std::mem::take(&mut self.buffer);
         let mut rest = &buffer[..];
         while !rest.is_empty() && !self.client.conn.wait_if_busy(rest.len(), source) {

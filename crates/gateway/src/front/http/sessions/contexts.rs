@@ -54,6 +54,7 @@ impl Contexts {
         let kind = client_of(path);
         let open = || Arc::clone(&self.open_to_all(kind).context);
         let Some(caller) = caller else { return open() };
+        // Held while the context is made: two callers with the same rights must share one.
         let mut granted = self.granted.lock();
         let rights = rights(kind, caller);
         if let Some(known) = granted.get(&rights).and_then(Weak::upgrade) {
@@ -61,6 +62,7 @@ impl Contexts {
         }
         granted.retain(|_, context| context.strong_count() > 0);
         let context = Arc::new(open().for_caller(caller.grant.as_ref()));
+        // Weak: the sessions keep it, so that it goes with the last of them.
         granted.insert(rights, Arc::downgrade(&context));
         context
     }
@@ -75,6 +77,7 @@ impl Contexts {
         let kind = client_of(path);
         let Some(caller) = caller else { return self.open_to_all(kind) };
         let key = (rights(kind, caller), Arc::clone(&caller.who));
+        // Released before a session is made: that assembles a view, which takes long.
         if let Some(held) = self.callers.lock().get_mut(&key) {
             held.seen = now;
             return Arc::clone(&held.session);
@@ -110,6 +113,7 @@ impl Contexts {
 
     /// A number that changes with every arrival and departure.
     pub(crate) fn turnover(&self) -> u64 {
+        // Relaxed: readers only compare it with an earlier value.
         self.turnover.load(Ordering::Relaxed)
     }
 
@@ -129,6 +133,7 @@ impl Contexts {
 
 /// Takes out the callers that `which` names and that no request uses now.
 fn take_idle(callers: &mut Callers, which: impl Fn(&KnownCaller) -> bool) -> Vec<Arc<Session>> {
+    // One reference is the table itself: no request uses the session.
     let idle = |held: &KnownCaller| Arc::strong_count(&held.session) == 1 && which(held);
     callers.extract_if(|_, held| idle(held)).map(|(_, held)| held.session).collect()
 }

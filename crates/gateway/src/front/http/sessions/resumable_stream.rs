@@ -10,7 +10,7 @@ use trunkline_http::event_head;
 use trunkline_wire::Edits;
 
 use crate::call::{Payload, Responder};
-use crate::front::http::connection::{Clock, Conn, EventStream, Fields, OpenReply, Reply};
+use crate::front::http::connection::{Clock, Conn, EventStream, HeaderFields, OpenReply, Reply};
 use crate::limits::{AWAY_SECONDS, KEPT_BYTES, KEPT_EVENTS, KEPT_SECONDS, WRITTEN_SECONDS};
 use crate::pump::FlushSet;
 
@@ -64,7 +64,7 @@ impl ResumableStream {
     pub(crate) fn attach(
         self: &Arc<Self>,
         reply: Reply,
-        fields: &Fields<'_>,
+        fields: &HeaderFields<'_>,
         from: ResumeFrom,
         touched: &mut FlushSet,
     ) {
@@ -114,6 +114,7 @@ impl ResumableStream {
                 state.since = self.clock.now();
             }
         }
+        // Kept even if it was put: the client may lose it with its connection.
         state.kept.add(number, data, role);
         if role == EventRole::Answer {
             self.finish(&mut state, touched);
@@ -178,6 +179,7 @@ impl ResumableStream {
     /// Has it been over for so long that no client will ask for the rest?
     pub(crate) fn is_stale(&self, now: u32) -> bool {
         let state = self.state.lock();
+        // What was put on a connection is asked for again soon or never.
         let kept = if state.written { WRITTEN_SECONDS } else { KEPT_SECONDS };
         state.ended && now.saturating_sub(state.since) > kept
     }
@@ -209,6 +211,7 @@ impl OpenReply for ResumableStream {
 /// The stream for what concerns no call.
 impl Responder for ResumableStream {
     fn say(&self, bytes: &[u8], edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
+        // A client that stays away is told nothing more: its events would only fill memory.
         !self.is_away() && self.push(spliced(bytes, edits), EventRole::Message, touched)
     }
 

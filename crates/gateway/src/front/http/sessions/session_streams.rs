@@ -44,6 +44,7 @@ impl SessionStreams {
         let id = table.last;
         let stream = ResumableStream::new(id, self.primes, &self.clock);
         table.streams.insert(id, Arc::clone(&stream));
+        // Each open takes the chance to bound the table: no timer is needed.
         table.keep_within_bounds();
         stream
     }
@@ -88,6 +89,7 @@ impl StreamTable {
         for (id, stream) in self.streams.iter().rev().filter(|(_, stream)| stream.is_ended()) {
             count += 1;
             bytes += stream.weight();
+            // The newest one stays whatever its size: its client may just be coming back.
             if count > 1 && (count > KEPT_STREAMS || bytes > KEPT_STREAMS_BYTES) {
                 beyond.push(*id);
             }

@@ -23,6 +23,7 @@ use crate::session::{Session, SessionContext};
 
 pub(crate) fn random_id() -> io::Result<SessionId> {
     let mut random = [0; 16];
+    // From the kernel: an id that could be guessed would open the session to others.
     getrandom(&mut random, GetRandomFlags::empty())?;
     let mut id = [0; 32];
     for (digit, place) in id.iter_mut().enumerate() {
@@ -62,12 +63,14 @@ impl HttpSession {
             heard: AtomicU32::new(clock.now()),
             over: AtomicBool::new(false),
         });
+        // Weak: the client must not keep its session alive.
         let presence = Arc::downgrade(&opened);
         opened.session.client.watched_by(presence);
         Ok(opened)
     }
 
     pub(crate) fn is_over(&self) -> bool {
+        // Relaxed: a request that just misses the end is answered like one before it.
         self.over.load(Ordering::Relaxed)
     }
 
@@ -154,6 +157,7 @@ impl Responder for SseSession {
     }
 
     fn answer(&self, payload: Payload<'_>, edits: &Edits<'_>, touched: &mut FlushSet) -> bool {
+        // Held while the event is put: events of two threads must not mix.
         let mut to = self.to.lock();
         let Some(stream) = &mut *to else { return false };
         if stream.is_unread() {
@@ -207,6 +211,7 @@ impl Sessions {
                 return true;
             }
             let idle = http.values().filter(|session| session.is_idle());
+            // The lock is released before the session ends: `end` takes it again.
             idle.min_by_key(|session| session.last_heard()).cloned()
         };
         oldest.is_some_and(|oldest| self.end(&oldest))
@@ -216,6 +221,7 @@ impl Sessions {
     /// one that does not exist.
     pub(crate) fn get(&self, id: &[u8], caller: Option<&Arc<Pass>>) -> Option<Arc<HttpSession>> {
         let id: &SessionId = id.try_into().ok()?;
+        // Not held while the owner is checked: that takes a lock of its own.
         let session = self.http.lock().get(id).cloned();
         session.filter(|session| session.owner.check_and_renew(caller))
     }
@@ -260,6 +266,7 @@ impl Sessions {
             if sse.remove(&client.id).is_none() {
                 return; // it had left already
             }
+            // Counted under the lock that removed it: only the last one to leave sees zero.
             sse.len()
         };
         self.turnover.fetch_add(1, Ordering::Relaxed);
@@ -297,6 +304,7 @@ impl Sessions {
 
     /// Ends every session and every stream.
     pub(crate) fn end_all(&self) {
+        // Collected first: ending a session takes other locks.
         let http: Vec<_> = self.http.lock().drain().map(|(_, session)| session).collect();
         for session in http {
             session.end();
@@ -320,6 +328,7 @@ impl Sessions {
 
     /// A number that changes with every arrival and departure.
     pub(crate) fn turnover(&self) -> u64 {
+        // Relaxed: readers only compare it with an earlier value.
         self.turnover.load(Ordering::Relaxed)
     }
 
