@@ -10,7 +10,7 @@ use super::route::{Method, Route};
 use super::routes;
 
 #[derive(Debug)]
-pub enum RouteMatch {
+pub enum Found {
     Route {
         route: &'static Route,
         params: Params,
@@ -26,7 +26,7 @@ pub enum RouteMatch {
     },
 }
 
-impl RouteMatch {
+impl Found {
     /// What to tell whoever asked for something that is not there, with the `Allow` header.
     pub fn problem(&self) -> Option<(Problem, Option<&str>)> {
         match self {
@@ -58,25 +58,25 @@ impl Params {
 }
 
 /// `path` is the request's, without the query.
-pub fn find(method: &str, path: &str) -> RouteMatch {
+pub fn find(method: &str, path: &str) -> Found {
     let mut matching: Vec<_> =
         routes::all().filter_map(|route| Some((route, fit(route.path, path)?))).collect();
     // What is spelt out is meant: `/skills/suggestions` is not the skill of that id.
     let fewest = matching.iter().map(|(_, params)| params.0.len()).min();
     matching.retain(|(_, params)| Some(params.0.len()) == fewest);
     if matching.is_empty() {
-        return RouteMatch::NoSuchPath { nearest: nearest(path) };
+        return Found::NoSuchPath { nearest: nearest(path) };
     }
     if method == "OPTIONS" {
-        return RouteMatch::Options(allowed(&matching));
+        return Found::Options(allowed(&matching));
     }
     let wanted = if method == "HEAD" { Method::Get.as_str() } else { method };
     let way = matching.iter().find(|(route, _)| route.method.as_str() == wanted);
     match way {
         Some((route, params)) => {
-            RouteMatch::Route { route, params: params.clone(), head: method == "HEAD" }
+            Found::Route { route, params: params.clone(), head: method == "HEAD" }
         }
-        None => RouteMatch::WrongMethod(allowed(&matching)),
+        None => Found::WrongMethod(allowed(&matching)),
     }
 }
 
@@ -157,15 +157,15 @@ mod tests {
 
     fn told(method: &str, path: &str) -> String {
         match find(method, path) {
-            RouteMatch::Route { route, params, head } => {
+            Found::Route { route, params, head } => {
                 let id = route.operation.id();
                 let head = if head { " head" } else { "" };
                 let params = params.get("id").map(|id| format!(" {id}")).unwrap_or_default();
                 format!("{id}{params}{head}")
             }
-            RouteMatch::Options(allowed) => format!("options {allowed}"),
-            RouteMatch::WrongMethod(allowed) => format!("wrong {allowed}"),
-            RouteMatch::NoSuchPath { nearest } => format!("none {}", nearest.unwrap_or("-")),
+            Found::Options(allowed) => format!("options {allowed}"),
+            Found::WrongMethod(allowed) => format!("wrong {allowed}"),
+            Found::NoSuchPath { nearest } => format!("none {}", nearest.unwrap_or("-")),
         }
     }
 
@@ -257,7 +257,7 @@ mod tests {
         fn any_id_comes_back_as_it_was(id in "[^\\p{Cc}]{1,40}") {
             let path = format!("/api/v1/aggregator/servers/{}/tools", trunkline_http::encode(&id));
             match find("GET", &path) {
-                RouteMatch::Route { route, params, .. } => {
+                Found::Route { route, params, .. } => {
                     prop_assert_eq!(route.operation.id(), "listServerTools");
                     prop_assert_eq!(params.get("id"), Some(id.as_str()));
                 }

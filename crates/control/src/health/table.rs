@@ -26,6 +26,7 @@ const MOST_RESTARTS: usize = 1_000;
 pub struct HealthTable {
     rules: HealthRules,
     start: Instant,
+    /// A leaf lock, taken for every call that ends: verdicts are quick, and listeners wake after it.
     servers: Mutex<HashMap<String, TrackedServer>>,
     /// Counts changes of any server's status.
     changes: watch::Sender<u64>,
@@ -153,6 +154,7 @@ impl HealthTable {
     /// What has become of its connection. With a new connection old failures do not count.
     pub fn set_phase(&self, server_id: &str, phase: ConnectionPhase) {
         self.with(server_id, |case, _| {
+            // Checks of the connection before say nothing about this one.
             if phase == ConnectionPhase::Connected && case.phase != phase {
                 case.failures = 0;
             }
@@ -160,7 +162,7 @@ impl HealthTable {
         });
     }
 
-    /// It has come back after it had gone, for no reason that anybody here has given.
+    /// It has come back after it had gone, and no request here has caused that.
     pub fn restarted(&self, server_id: &str) {
         let now = Instant::now();
         self.with(server_id, |case, _| {
@@ -187,6 +189,7 @@ impl HealthTable {
         if ended != CallQuality::Well {
             case.failed_call = Some(trouble());
         }
+        // A busy server would be judged for every call otherwise.
         if now < case.judged + JUDGED_EVERY {
             return;
         }
@@ -299,7 +302,7 @@ impl HealthTable {
         before != case.status
     }
 
-    /// Not under the lock: who wakes may look at once.
+    /// Not under the lock: a listener that wakes may take it at once.
     fn tell(&self, changed: bool) {
         if changed {
             self.changes.send_modify(|count| *count += 1);

@@ -1,4 +1,4 @@
-//! `Flight`: is somebody fetching keys, may somebody, and are those at hand still good? Pure.
+//! `Flight`: whether keys are being fetched, may be fetched, and are still good. Pure.
 
 use std::time::Instant;
 

@@ -65,7 +65,7 @@ impl IssuerKeys {
         let mut ended = self.ended.subscribe();
         if self.may_come() {
             self.wish.notify_one();
-            // Nobody counts any more: everything ends.
+            // The other side is gone: Trunkline is shutting down.
             let _ = tokio::time::timeout(LONGEST_WAIT, ended.changed()).await;
         }
     }

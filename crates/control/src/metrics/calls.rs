@@ -51,7 +51,9 @@ impl CallOutcome {
 /// Cheap to feed: one short lock per call.
 #[derive(Debug, Default)]
 pub struct Metrics {
+    /// Counted apart: it is read without the lock.
     all: AtomicU64,
+    /// A leaf lock, once for each call that has ended.
     servers: Mutex<BTreeMap<String, Calls>>,
 }
 
@@ -61,7 +63,7 @@ pub(super) struct Calls {
     pub(super) times: Histogram,
 }
 
-/// For calls of servers that are none (any more): names in calls may be anybody's invention.
+/// For calls of servers that are none (any more): callers may make up names.
 const OTHER: &str = "(other)";
 
 impl Metrics {
@@ -76,6 +78,7 @@ impl Metrics {
     }
 
     pub fn call(&self, server: &str, outcome: CallOutcome, took: Duration) {
+        // Relaxed: nothing else is read by this count.
         self.all.fetch_add(1, Ordering::Relaxed);
         let mut servers = self.servers.lock();
         let calls = match servers.get_mut(server) {

@@ -171,6 +171,7 @@ impl ControlPlane {
         background.end().cancel();
         // A grant that was just given is kept.
         drop(tokio::time::timeout(SHUTDOWN_STEP, logins.oauth().close()).await);
+        // Before the tasks: its writer is one of them, and needs the store.
         audit.close(Instant::now() + SHUTDOWN_STEP).await;
         background.tasks().close();
         if tokio::time::timeout(SHUTDOWN_STEP, background.tasks().wait()).await.is_err() {

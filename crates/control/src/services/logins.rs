@@ -93,6 +93,7 @@ impl LoginService {
             client: target.client.as_ref(),
             scope: target.scope.as_deref(),
         };
+        // Kept with the state: the browser may come back to another replica.
         let note = noted(&server_record("login", &entry.id, &entry.name, by, clock::now()));
         let started = self.logins.begin(login, Some(&note)).await;
         let started = started.map_err(|error| self.not_begun(entry, &error))?;
@@ -158,7 +159,7 @@ impl LoginService {
         Some((format!("{base}{DOCUMENT}"), format!("{base}{CALLBACK}")))
     }
 
-    /// A grant could not be renewed, and nobody asked for that.
+    /// A grant could not be renewed. It happens in the background, so that only the log tells of it.
     pub(super) fn record_lost(live: &LiveServers, audit: &Audit, login: &str, why: &str) {
         let directory = live.directory();
         let Some(entry) = directory.of_id(login) else { return };

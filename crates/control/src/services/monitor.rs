@@ -57,7 +57,7 @@ pub(super) struct Observations {
 }
 
 impl Observations {
-    /// Notes how a server runs. True: it has gone and come back since the last time, and nobody asked for it.
+    /// Notes how a server runs. True: it has gone and come back since the last time, and no request has caused that.
     fn note_life(&mut self, entry: &ServerEntry, info: Option<&ServerInfo>) -> bool {
         if !entry.wanted {
             self.lives.remove(&entry.id);
@@ -161,6 +161,7 @@ impl Monitor {
         let is_another = observed.statuses.insert(entry.id.clone(), status) != Some(status);
         if is_another || came_back {
             let known = health.of_server(&entry.id);
+            // Without stderr: events and records are read by more people than operators.
             let why = live.diagnose(entry, info.as_ref(), known.as_ref(), false);
             let why = why.map(|why| why.message);
             if observed.note_status(&entry.id, status) || came_back {
@@ -194,6 +195,7 @@ impl Monitor {
         if observed.checks.get(&entry.id).is_some_and(|(known, _)| *known == url) {
             return;
         }
+        // A token of its own: the check ends with its server or with Trunkline.
         let end = self.background.end().child_token();
         let check = (url.clone(), end.clone());
         if let Some((_, before)) = observed.checks.insert(entry.id.clone(), check) {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use trunkline_gateway::WebVisit;
 
-use super::answer::ApiResponse;
+use super::answer::Answer;
 use super::seconds;
 use crate::access::{Action, Credential, Principal, Refusal, bearer_of, challenge, decide};
 use crate::api::problem::{Kind, Problem};
@@ -20,7 +20,7 @@ pub(super) async fn admitted(
     route: &Route,
     params: &Params,
     visit: &WebVisit,
-) -> Result<Principal, ApiResponse> {
+) -> Result<Principal, Answer> {
     let decided = match shown(visit) {
         Ok(bearer) => recognised(plane, bearer).await,
         Err(refusal) => Err(refusal),
@@ -104,10 +104,10 @@ fn shown(visit: &WebVisit) -> Result<Option<&str>, Refusal> {
     bearer_of(visit.headers.only("authorization"))
 }
 
-fn refused(plane: &ControlPlane, refusal: Refusal, needed: Action, path: &str) -> ApiResponse {
+fn refused(plane: &ControlPlane, refusal: Refusal, needed: Action, path: &str) -> Answer {
     let kind = if refusal.status() == 403 { Kind::Forbidden } else { Kind::Unauthenticated };
     let problem = Problem::new(kind, refusal.to_string()).instance(path);
     let resource = plane.issuer().map(IssuerKeys::resource);
     let words = challenge(refusal, needed.least_role(), resource);
-    ApiResponse::problem(&problem).header("WWW-Authenticate", words)
+    Answer::problem(&problem).header("WWW-Authenticate", words)
 }

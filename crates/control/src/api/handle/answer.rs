@@ -1,4 +1,4 @@
-//! `ApiResponse`: what goes back, whole.
+//! `Answer`: what goes back, whole.
 
 use serde_json::Value;
 use trunkline_gateway::WebReply;
@@ -7,7 +7,7 @@ use super::inside::Inside;
 use crate::api::problem::{MEDIA_TYPE, Problem};
 
 #[derive(Debug)]
-pub(super) struct ApiResponse {
+pub(super) struct Answer {
     status: u16,
     headers: Vec<(&'static str, String)>,
     body: Vec<u8>,
@@ -15,7 +15,7 @@ pub(super) struct ApiResponse {
 
 const JSON: &str = "application/json";
 
-impl ApiResponse {
+impl Answer {
     pub(super) fn empty(status: u16) -> Self {
         Self { status, headers: Vec::new(), body: Vec::new() }
     }

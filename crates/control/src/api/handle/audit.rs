@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use trunkline_store::{AuditFilter, AuditRecord, Store, StoreError, TextMatch};
 
-use super::ApiRequest;
-use super::answer::ApiResponse;
+use super::Asked;
+use super::answer::Answer;
 use crate::api::paging::{self, List, Page, cursor};
 use crate::api::problem::Problem;
 use crate::api::query::Query;
@@ -12,11 +12,11 @@ use crate::api::time;
 use crate::api::view::AuditView;
 use crate::services::store_problem;
 
-pub(super) async fn list(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+pub(super) async fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (query, place) = paging::query(asked.route, asked.raw_query(), List::Audit)?;
     let records = page(asked.plane.store(), &query, &place).await;
     let records = records.map_err(|error| store_problem(&error))?;
-    Ok(ApiResponse::json(200, &records))
+    Ok(Answer::json(200, &records))
 }
 
 async fn page(store: &Store, query: &Query, page: &Page) -> Result<Value, StoreError> {

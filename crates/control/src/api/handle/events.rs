@@ -6,7 +6,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::sleep;
 use trunkline_gateway::{WebReply, WebStream};
 
-use super::ApiRequest;
+use super::Asked;
 use crate::api::render;
 use crate::clock::now;
 use crate::services::{NumberedEvent, sees};
@@ -15,7 +15,7 @@ use crate::services::{NumberedEvent, sees};
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Tells until the listener has gone, or may not listen any more, or everything ends.
-pub(super) async fn stream(asked: &ApiRequest<'_>, reply: WebReply) {
+pub(super) async fn stream(asked: &Asked<'_>, reply: WebReply) {
     let last = asked.visit.headers.text("last-event-id").and_then(|id| id.trim().parse().ok());
     let (missed, mut news) = asked.plane.events().listen(last);
     let keys = asked.plane.keys();

@@ -1,12 +1,12 @@
 //! How everything does, one server in full, the connected clients, and the settings.
 
-use super::ApiRequest;
-use super::answer::ApiResponse;
+use super::Asked;
+use super::answer::Answer;
 use crate::api::problem::Problem;
 use crate::api::render;
 use crate::api::route::Operation;
 
-pub(super) async fn answer(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+pub(super) async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let (plane, asker) = (asked.plane, &asked.principal);
     let value = match asked.route.operation {
@@ -19,5 +19,5 @@ pub(super) async fn answer(asked: &ApiRequest<'_>) -> Result<ApiResponse, Proble
         // Only `GetSettings` is left.
         _ => render::instance(plane.settings(), plane.keys().is_locked()),
     };
-    Ok(ApiResponse::json(200, &value))
+    Ok(Answer::json(200, &value))
 }

@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 
 use trunkline_gateway::WebVisit;
 
-use super::answer::ApiResponse;
-use super::{Api, ApiRequest, admit, answer, shown};
+use super::answer::Answer;
+use super::{Api, Asked, admit, answer, shown};
 use crate::access::{Principal, Refusal};
 use crate::api::problem::{Kind, Problem};
 use crate::api::route::Operation;
-use crate::api::router::{RouteMatch, find};
+use crate::api::router::{Found, find};
 use crate::services::ControlPlane;
 
 /// What came back.
@@ -47,15 +47,11 @@ impl Api {
     pub async fn inside(&self, principal: &Principal, visit: &WebVisit) -> Inside {
         let path = visit.path();
         let asked = self.ask_inside(principal, visit).await;
-        asked.unwrap_or_else(|problem| ApiResponse::problem(&problem.instance(path))).inside()
+        asked.unwrap_or_else(|problem| Answer::problem(&problem.instance(path))).inside()
     }
 
-    async fn ask_inside(
-        &self,
-        principal: &Principal,
-        visit: &WebVisit,
-    ) -> Result<ApiResponse, Problem> {
-        let RouteMatch::Route { route, params, .. } = find(&visit.method, visit.path()) else {
+    async fn ask_inside(&self, principal: &Principal, visit: &WebVisit) -> Result<Answer, Problem> {
+        let Found::Route { route, params, .. } = find(&visit.method, visit.path()) else {
             return Err(Problem::new(Kind::NoSuchPath, "there is nothing at this path"));
         };
         if route.operation == Operation::StreamEvents {
@@ -66,7 +62,7 @@ impl Api {
         }
         admit::allowed(&self.plane, (route, &params), principal, visit.peer)
             .map_err(|refusal| Problem::new(Kind::Forbidden, refusal.to_string()))?;
-        answer(&ApiRequest {
+        answer(&Asked {
             plane: &self.plane,
             route,
             params: &params,

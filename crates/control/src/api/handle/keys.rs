@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::ApiRequest;
-use super::answer::ApiResponse;
+use super::Asked;
+use super::answer::Answer;
 use crate::access::{Action, Credential, Grants};
 use crate::api::PREFIX;
 use crate::api::fault::{Fault, Pointer};
@@ -16,7 +16,7 @@ use crate::clock::now;
 use crate::keys::{self, KeysError};
 use crate::services::store_problem;
 
-pub(super) async fn create(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+pub(super) async fn create(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let new = NewKey::read(&asked.body(), now())?;
     let NewKey { name, role, tools, expires_at } = new;
@@ -25,10 +25,10 @@ pub(super) async fn create(asked: &ApiRequest<'_>) -> Result<ApiResponse, Proble
     let created = created.map_err(|error| problem(&error))?;
     let view = key_view(&created.info);
     let place = format!("{PREFIX}/keys/{}", view.id);
-    Ok(ApiResponse::json(201, &view.created(created.secret.expose())).header("Location", place))
+    Ok(Answer::json(201, &view.created(created.secret.expose())).header("Location", place))
 }
 
-pub(super) async fn list(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+pub(super) async fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (_, page) = paging::query(asked.route, asked.raw_query(), List::Keys)?;
     let after = page.after.as_deref().unwrap_or_default();
     let listed = asked.plane.keys().list(after, page.limit).await;
@@ -36,17 +36,17 @@ pub(super) async fn list(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem>
     let full = keys.len() == page.limit;
     let next = keys.last().filter(|_| full).map(|key| cursor(List::Keys, &key.id));
     let keys: Vec<_> = keys.iter().map(|key| key_view(key).json()).collect();
-    Ok(ApiResponse::json(200, &json!({"keys": keys, "total": total, "next_cursor": next})))
+    Ok(Answer::json(200, &json!({"keys": keys, "total": total, "next_cursor": next})))
 }
 
-pub(super) async fn revoke(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+pub(super) async fn revoke(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let revoked = asked.plane.keys().revoke(asked.id(), asked.by(), now()).await;
     revoked.map_err(|error| problem(&error))?;
-    Ok(ApiResponse::empty(204))
+    Ok(Answer::empty(204))
 }
 
-pub(super) fn me(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+pub(super) fn me(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let principal = &asked.principal;
     let credential = match principal.credential() {
@@ -69,7 +69,7 @@ pub(super) fn me(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
         tools: tools.as_deref(),
         actions: &actions,
     };
-    Ok(ApiResponse::json(200, &me.json()))
+    Ok(Answer::json(200, &me.json()))
 }
 
 fn problem(error: &KeysError) -> Problem {

@@ -5,45 +5,45 @@ use sha2::{Digest as _, Sha256};
 use trunkline_gateway::WebVisit;
 use trunkline_http::encode;
 
-use super::ApiRequest;
-use super::answer::ApiResponse;
+use super::Asked;
+use super::answer::Answer;
 use crate::api::problem::{Kind, Problem};
 use crate::api::render;
 use crate::oauth::{self, base64};
 use crate::services::{CALLBACK, CLIENT_NAME, ControlPlane, DOCUMENT};
 
-pub(super) async fn begin(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+pub(super) async fn begin(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let started = asked.plane.logins().begin(asked.id(), asked.by()).await?;
-    Ok(ApiResponse::json(200, &render::started_login(&started)))
+    Ok(Answer::json(200, &render::started_login(&started)))
 }
 
-pub(super) async fn end(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+pub(super) async fn end(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     asked.plane.logins().log_out(asked.id(), asked.by()).await?;
-    Ok(ApiResponse::empty(204))
+    Ok(Answer::empty(204))
 }
 
 pub(super) fn owns(plane: &ControlPlane, path: &str) -> bool {
     path == CALLBACK || (path == DOCUMENT && plane.logins().client_document().is_some())
 }
 
-pub(super) async fn answer(plane: &ControlPlane, visit: &WebVisit, path: &str) -> ApiResponse {
+pub(super) async fn answer(plane: &ControlPlane, visit: &WebVisit, path: &str) -> Answer {
     let document = plane.logins().client_document().filter(|_| path == DOCUMENT);
     match (visit.method.as_str(), document) {
         ("GET", Some((id, redirect))) => {
-            ApiResponse::json(200, &oauth::document(&id, CLIENT_NAME, &redirect))
+            Answer::json(200, &oauth::document(&id, CLIENT_NAME, &redirect))
         }
         ("GET", None) => came_back(plane, visit.query().unwrap_or_default()).await,
         (method, _) => {
             let why = format!("{method} is not for this");
             let problem = Problem::new(Kind::WrongMethod, why).instance(path);
-            ApiResponse::problem(&problem).header("Allow", "GET".to_owned())
+            Answer::problem(&problem).header("Allow", "GET".to_owned())
         }
     }
 }
 
-async fn came_back(plane: &ControlPlane, query: &str) -> ApiResponse {
+async fn came_back(plane: &ControlPlane, query: &str) -> Answer {
     match plane.logins().finish(query).await {
         Ok(server) => {
             let words = format!("Trunkline is logged in at {}.", server.name);
@@ -58,7 +58,7 @@ async fn came_back(plane: &ControlPlane, query: &str) -> ApiResponse {
 }
 
 /// The address of this page holds a code: the browser tells nobody where it was when it follows the link.
-fn page(status: u16, title: &str, words: &str, (place, back): (&str, &str)) -> ApiResponse {
+fn page(status: u16, title: &str, words: &str, (place, back): (&str, &str)) -> Answer {
     let [title, words, place, back] = [title, words, place, back].map(escaped);
     let body = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
@@ -67,7 +67,7 @@ fn page(status: u16, title: &str, words: &str, (place, back): (&str, &str)) -> A
          <h1>{title}</h1><p>{words}</p><p><a href=\"{place}\">{back}</a></p>\
          <p class=\"dim\">Or close this window.</p></main></body></html>\n"
     );
-    ApiResponse::text(status, "text/html; charset=utf-8", body.into_bytes())
+    Answer::text(status, "text/html; charset=utf-8", body.into_bytes())
         .header("Content-Security-Policy", policy())
         .header("Referrer-Policy", "no-referrer".to_owned())
         .header("X-Frame-Options", "DENY".to_owned())

@@ -1,7 +1,7 @@
 //! The metadata of `/mcp` as a protected resource (RFC 9728): where clients learn who issues tokens.
 //! Whoever asks may have it.
 
-use super::answer::ApiResponse;
+use super::answer::Answer;
 use crate::access::Resource;
 use crate::api::problem::{Kind, Problem};
 use crate::services::ControlPlane;
@@ -12,15 +12,15 @@ pub(super) fn of<'a>(plane: &'a ControlPlane, path: &str) -> Option<&'a Resource
     resource.is_metadata_path(path).then_some(resource)
 }
 
-pub(super) fn answer(resource: &Resource, method: &str, path: &str) -> ApiResponse {
+pub(super) fn answer(resource: &Resource, method: &str, path: &str) -> Answer {
     const ALLOWED: &str = "GET, HEAD, OPTIONS";
     match method {
-        "GET" | "HEAD" => ApiResponse::json_bytes(200, resource.metadata().into_bytes()),
-        "OPTIONS" => ApiResponse::empty(204).header("Allow", ALLOWED.to_owned()),
+        "GET" | "HEAD" => Answer::json_bytes(200, resource.metadata().into_bytes()),
+        "OPTIONS" => Answer::empty(204).header("Allow", ALLOWED.to_owned()),
         _ => {
             let why = format!("{method} is not for metadata");
             let problem = Problem::new(Kind::WrongMethod, why).instance(path);
-            ApiResponse::problem(&problem).header("Allow", ALLOWED.to_owned())
+            Answer::problem(&problem).header("Allow", ALLOWED.to_owned())
         }
     }
 }

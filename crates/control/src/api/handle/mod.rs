@@ -20,12 +20,12 @@ use std::net::SocketAddr;
 
 use trunkline_gateway::{Attachment, WebReply, WebVisit};
 
-use self::answer::ApiResponse;
+use self::answer::Answer;
 pub use self::inside::Inside;
 use super::input::{Declared, MOST_ARGUMENTS, MOST_BODY};
 use super::problem::Problem;
 use super::route::{Operation, Route};
-use super::router::{Params, RouteMatch, find};
+use super::router::{Found, Params, find};
 use super::{docs, openapi, query};
 use crate::access::Principal;
 use crate::clock::now;
@@ -39,7 +39,7 @@ pub struct Api {
 }
 
 /// A request whose asker is known.
-struct ApiRequest<'a> {
+struct Asked<'a> {
     plane: &'a ControlPlane,
     route: &'static Route,
     params: &'a Params,
@@ -83,19 +83,19 @@ async fn serve(plane: &ControlPlane, visit: WebVisit, reply: WebReply) {
     }
     let found = find(&visit.method, &path);
     let (route, params) = match found {
-        RouteMatch::Route { route, params, .. } => (route, params),
-        RouteMatch::Options(allowed) => {
-            return ApiResponse::empty(204).header("Allow", allowed).send(reply);
+        Found::Route { route, params, .. } => (route, params),
+        Found::Options(allowed) => {
+            return Answer::empty(204).header("Allow", allowed).send(reply);
         }
         missing => {
             let answer = missing.problem().map(|(problem, allowed)| {
-                let answer = ApiResponse::problem(&problem.instance(&path));
+                let answer = Answer::problem(&problem.instance(&path));
                 match allowed {
                     Some(allowed) => answer.header("Allow", allowed.to_owned()),
                     None => answer,
                 }
             });
-            return answer.unwrap_or_else(|| ApiResponse::empty(404)).send(reply);
+            return answer.unwrap_or_else(|| Answer::empty(404)).send(reply);
         }
     };
     let principal = match admit::admitted(plane, route, &params, &visit).await {
@@ -103,20 +103,20 @@ async fn serve(plane: &ControlPlane, visit: WebVisit, reply: WebReply) {
         Err(answer) => return answer.send(reply),
     };
     let address = shown(visit.peer);
-    let asked = ApiRequest { plane, route, params: &params, visit: &visit, principal, address };
+    let asked = Asked { plane, route, params: &params, visit: &visit, principal, address };
     if route.operation == Operation::StreamEvents {
         return match query::whole(route, visit.query().unwrap_or_default()) {
             Ok(_) => events::stream(&asked, reply).await,
-            Err(problem) => ApiResponse::problem(&problem.instance(&path)).send(reply),
+            Err(problem) => Answer::problem(&problem.instance(&path)).send(reply),
         };
     }
     let answer = answer(&asked).await;
-    answer.unwrap_or_else(|problem| ApiResponse::problem(&problem.instance(&path))).send(reply);
+    answer.unwrap_or_else(|problem| Answer::problem(&problem.instance(&path))).send(reply);
 }
 
 /// What somebody wanted to change and could not is written down: names that are taken, requests with
 /// mistakes.
-async fn answer(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+async fn answer(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let answered = dispatch(asked).await;
     if let (Err(problem), Some(action)) = (&answered, asked.route.audit_action())
         && matches!(problem.status(), 409 | 422)
@@ -128,7 +128,7 @@ async fn answer(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     answered
 }
 
-async fn dispatch(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+async fn dispatch(asked: &Asked<'_>) -> Result<Answer, Problem> {
     match asked.route.operation {
         Operation::RegisterServer => servers::register(asked).await,
         Operation::ListServers => servers::list(asked),
@@ -165,33 +165,32 @@ async fn dispatch(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
         | Operation::GetMetrics => text(asked),
         // Answered before anything comes here.
         Operation::StreamEvents | Operation::GetLiveness | Operation::GetReadiness => {
-            Ok(ApiResponse::empty(404))
+            Ok(Answer::empty(404))
         }
     }
 }
 
 /// What is no JSON of a service.
-fn text(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+fn text(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     Ok(match asked.route.operation {
-        Operation::GetOpenApi => asked.cached(ApiResponse::json_bytes(200, openapi::document())),
+        Operation::GetOpenApi => asked.cached(Answer::json_bytes(200, openapi::document())),
         Operation::GetDocs => {
-            let page =
-                ApiResponse::text(200, "text/html; charset=utf-8", docs::page().into_bytes());
+            let page = Answer::text(200, "text/html; charset=utf-8", docs::page().into_bytes());
             page.header("Content-Security-Policy", docs::SECURITY_POLICY.to_owned())
         }
         Operation::GetDocsStyle => {
-            ApiResponse::text(200, "text/css; charset=utf-8", docs::STYLE.as_bytes().to_vec())
+            Answer::text(200, "text/css; charset=utf-8", docs::STYLE.as_bytes().to_vec())
         }
         // Nothing else is asked for here.
         _ => {
             let text = asked.plane.overview().metrics(&asked.principal);
-            ApiResponse::text(200, metrics::MEDIA_TYPE, text.into_bytes())
+            Answer::text(200, metrics::MEDIA_TYPE, text.into_bytes())
         }
     })
 }
 
-impl ApiRequest<'_> {
+impl Asked<'_> {
     fn by(&self) -> Actor<'_> {
         Actor { principal: &self.principal, address: Some(&self.address), request_id: None }
     }
@@ -217,7 +216,7 @@ impl ApiRequest<'_> {
     }
 
     /// With a tag over the whole body, or nothing if the asker has it already.
-    fn cached(&self, answer: ApiResponse) -> ApiResponse {
+    fn cached(&self, answer: Answer) -> Answer {
         let tag = super::etag::list_tag(answer.body());
         self.tagged(answer, tag)
     }
@@ -227,9 +226,9 @@ impl ApiRequest<'_> {
         super::etag::is_known(self.visit.headers.all("if-none-match"), tag)
     }
 
-    fn tagged(&self, answer: ApiResponse, tag: String) -> ApiResponse {
+    fn tagged(&self, answer: Answer, tag: String) -> Answer {
         match self.has(&tag) {
-            true => ApiResponse::empty(304).header("ETag", tag),
+            true => Answer::empty(304).header("ETag", tag),
             false => answer.header("ETag", tag),
         }
     }

@@ -3,18 +3,18 @@
 use trunkline_catalog::config::Transport;
 use trunkline_store::ServerRecord;
 
-use super::ApiRequest;
-use super::answer::ApiResponse;
+use super::Asked;
+use super::answer::Answer;
 use crate::api::fault::Pointer;
-use crate::api::input::{Declared, PatchServer, RegisterServer, TransportType};
+use crate::api::input::{Declared, OAuthClient, PatchServer, RegisterServer, TransportType};
 use crate::api::paging::{self, List};
 use crate::api::problem::Problem;
 use crate::api::view::{connected, connecting, disconnected};
 use crate::api::{PREFIX, etag, render};
-use crate::secrets::Connection;
+use crate::secrets::{self, Connection};
 use crate::services::{NewServer, ServerEdit, ServerReport};
 
-pub(super) async fn register(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+pub(super) async fn register(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let new = RegisterServer::read(&asked.body())?;
     let new = NewServer {
@@ -26,7 +26,7 @@ pub(super) async fn register(asked: &ApiRequest<'_>) -> Result<ApiResponse, Prob
             health_check_url: new.health_check_url,
             call_timeout: new.call_timeout,
             max_concurrency: new.max_concurrency,
-            oauth: new.oauth,
+            oauth: new.oauth.map(kept_client),
         },
     };
     let report = asked.plane.servers().register(new, asked.by()).await?;
@@ -35,19 +35,19 @@ pub(super) async fn register(asked: &ApiRequest<'_>) -> Result<ApiResponse, Prob
     Ok(answer.header("ETag", tag).header("Location", place))
 }
 
-pub(super) fn list(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+pub(super) fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (_, page) = paging::query(asked.route, asked.raw_query(), List::Servers)?;
     let listed = asked.plane.servers().list(&page, &asked.principal);
-    Ok(asked.cached(ApiResponse::json(200, &render::servers(&listed))))
+    Ok(asked.cached(Answer::json(200, &render::servers(&listed))))
 }
 
-pub(super) fn get(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+pub(super) fn get(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let (answer, tag) = shown(200, &asked.plane.servers().get(asked.id(), &asked.principal)?);
     Ok(asked.tagged(answer, tag))
 }
 
-pub(super) async fn patch(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+pub(super) async fn patch(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let (body, precondition) = (asked.body(), asked.precondition());
     let edit = |record: &ServerRecord, before: &Connection| edited(&body, record, before);
@@ -57,33 +57,33 @@ pub(super) async fn patch(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem
     Ok(answer.header("ETag", tag))
 }
 
-pub(super) async fn delete(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+pub(super) async fn delete(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     asked.plane.servers().delete(asked.id(), &asked.precondition(), asked.by()).await?;
-    Ok(ApiResponse::empty(204))
+    Ok(Answer::empty(204))
 }
 
-pub(super) async fn connect(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+pub(super) async fn connect(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let is_there = asked.plane.servers().connect(asked.id(), asked.by()).await?;
-    Ok(ApiResponse::json(202, &if is_there { connected() } else { connecting() }))
+    Ok(Answer::json(202, &if is_there { connected() } else { connecting() }))
 }
 
-pub(super) async fn disconnect(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+pub(super) async fn disconnect(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let pending = asked.plane.servers().disconnect(asked.id(), asked.by()).await?;
-    Ok(ApiResponse::json(200, &disconnected(pending)))
+    Ok(Answer::json(200, &disconnected(pending)))
 }
 
-pub(super) async fn health(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+pub(super) async fn health(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (_, page) = paging::query(asked.route, asked.raw_query(), List::Health)?;
     let history = asked.plane.servers().health(asked.id(), page.limit, &asked.principal).await?;
-    Ok(ApiResponse::json(200, &render::health_history(&history)))
+    Ok(Answer::json(200, &render::health_history(&history)))
 }
 
 /// The answer, and the tag it goes by.
-fn shown(status: u16, report: &ServerReport) -> (ApiResponse, String) {
-    let answer = ApiResponse::json(status, &render::server(report));
+fn shown(status: u16, report: &ServerReport) -> (Answer, String) {
+    let answer = Answer::json(status, &render::server(report));
     let tag = etag::tag(report.revision(), answer.body());
     (answer, tag)
 }
@@ -101,7 +101,8 @@ fn edited(
     connection.health_check_url = patch.health_check_url.of_url(connection.health_check_url);
     connection.call_timeout = patch.call_timeout.of(connection.call_timeout);
     connection.max_concurrency = patch.max_concurrency.of(connection.max_concurrency);
-    connection.oauth = patch.oauth.of_client(connection.oauth);
+    let client = before.oauth.as_ref().map(render::oauth_client);
+    connection.oauth = patch.oauth.of_client(client).map(kept_client);
     Ok(ServerEdit {
         name: patch.name,
         description: patch.description.of(Some(record.description.clone())),
@@ -124,8 +125,13 @@ fn left_secrets(patch: &PatchServer, before: &Connection) -> Vec<Pointer> {
             left.map(|name| config.key("headers").key(name)).collect()
         }
     };
-    if patch.leaves_client_secret(before.oauth.as_ref()) {
+    if patch.leaves_client_secret(before.oauth.as_ref().map(render::oauth_client).as_ref()) {
         places.push(Pointer::root().key("oauth").key("client_secret"));
     }
     places
+}
+
+fn kept_client(client: OAuthClient) -> secrets::OAuthClient {
+    let OAuthClient { client_id, client_secret, scopes } = client;
+    secrets::OAuthClient { client_id, client_secret, scopes }
 }

@@ -1,7 +1,7 @@
 //! Skills: listed, changed, said of tools, and decided on.
 
-use super::ApiRequest;
-use super::answer::ApiResponse;
+use super::Asked;
+use super::answer::Answer;
 use crate::api::input::{PutSkill, SetSkills};
 use crate::api::paging::{self, List};
 use crate::api::problem::Problem;
@@ -11,9 +11,9 @@ use crate::api::{query, render};
 use crate::services::SuggestionDecision;
 
 pub(super) async fn answer(
-    asked: &ApiRequest<'_>,
+    asked: &Asked<'_>,
     operation: SkillOperation,
-) -> Result<ApiResponse, Problem> {
+) -> Result<Answer, Problem> {
     match operation {
         SkillOperation::ListSkills => list(asked),
         SkillOperation::PutSkill => put(asked).await,
@@ -28,63 +28,60 @@ pub(super) async fn answer(
     }
 }
 
-fn list(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let query = query::whole(asked.route, asked.raw_query())?;
     let found = asked.plane.skills().list(query.text("query"), asked.principal.grants());
-    Ok(ApiResponse::json(200, &render::skills(&found)))
+    Ok(Answer::json(200, &render::skills(&found)))
 }
 
-async fn put(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+async fn put(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let new = PutSkill::read(&asked.body())?;
     let skills = asked.plane.skills();
     let (is_new, put) = skills.put(asked.id(), new.title, new.keywords, asked.by()).await?;
-    Ok(ApiResponse::json(if is_new { 201 } else { 200 }, &render::skill(&put)))
+    Ok(Answer::json(if is_new { 201 } else { 200 }, &render::skill(&put)))
 }
 
-async fn delete(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+async fn delete(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     asked.plane.skills().delete(asked.id(), asked.by()).await?;
-    Ok(ApiResponse::empty(204))
+    Ok(Answer::empty(204))
 }
 
-async fn suggestions(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+async fn suggestions(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (query, page) = paging::query(asked.route, asked.raw_query(), List::Suggestions)?;
     let (found, next) = asked.plane.skills().suggestions(query.text("state"), &page).await?;
-    Ok(ApiResponse::json(200, &render::suggestions(&found, next.as_deref())))
+    Ok(Answer::json(200, &render::suggestions(&found, next.as_deref())))
 }
 
-async fn decide(
-    asked: &ApiRequest<'_>,
-    decision: SuggestionDecision,
-) -> Result<ApiResponse, Problem> {
+async fn decide(asked: &Asked<'_>, decision: SuggestionDecision) -> Result<Answer, Problem> {
     asked.no_query()?;
     let decided = asked.plane.skills().decide(asked.id(), decision, asked.by()).await?;
-    Ok(ApiResponse::json(200, &suggestion_view(&decided)))
+    Ok(Answer::json(200, &suggestion_view(&decided)))
 }
 
-fn of_tool(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+fn of_tool(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let skills = asked.plane.skills().of_tool(asked.id(), asked.principal.grants())?;
-    Ok(ApiResponse::json(200, &render::tool_skills(&skills)))
+    Ok(Answer::json(200, &render::tool_skills(&skills)))
 }
 
-async fn set(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+async fn set(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let new = SetSkills::read(&asked.body())?;
     let skills = asked.plane.skills();
     let set = skills.set_of_tool(asked.id(), &new.skill_ids, asked.by()).await?;
-    Ok(ApiResponse::json(200, &render::tool_skills(&set)))
+    Ok(Answer::json(200, &render::tool_skills(&set)))
 }
 
-async fn clear(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+async fn clear(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let cleared = asked.plane.skills().clear_of_tool(asked.id(), asked.by()).await?;
-    Ok(ApiResponse::json(200, &render::tool_skills(&cleared)))
+    Ok(Answer::json(200, &render::tool_skills(&cleared)))
 }
 
-async fn classify(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+async fn classify(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let classified = asked.plane.skills().classify_tool(asked.id(), asked.by()).await?;
-    Ok(ApiResponse::json(200, &render::tool_skills(&classified)))
+    Ok(Answer::json(200, &render::tool_skills(&classified)))
 }

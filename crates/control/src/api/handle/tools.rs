@@ -1,7 +1,7 @@
 //! Tools: listed, and called.
 
-use super::ApiRequest;
-use super::answer::ApiResponse;
+use super::Asked;
+use super::answer::Answer;
 use crate::api::input::CallTool;
 use crate::api::paging::{self, List};
 use crate::api::problem::{Kind, Problem};
@@ -9,14 +9,14 @@ use crate::api::result::{self, Metadata};
 use crate::api::{etag, render};
 use crate::services::{ToolCallRequest, ToolPage};
 
-pub(super) fn list(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+pub(super) fn list(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (query, page) = paging::query(asked.route, asked.raw_query(), List::Tools)?;
     let has = |digest: &[u8]| asked.has(&etag::tag_of(digest));
     let listed = asked.plane.tools().list(query.text("server"), &asked.principal, &page, has);
     Ok(tagged(&listed.digest, listed.page.as_ref().map(render::tool_page)))
 }
 
-pub(super) fn of_server(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+pub(super) fn of_server(asked: &Asked<'_>) -> Result<Answer, Problem> {
     let (_, page) = paging::query(asked.route, asked.raw_query(), List::Tools)?;
     let has = |digest: &[u8]| asked.has(&etag::tag_of(digest));
     let listed = asked.plane.tools().of_server(asked.id(), &asked.principal, &page, has)?;
@@ -24,24 +24,24 @@ pub(super) fn of_server(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> 
     Ok(tagged(&listed.digest, listed.page.as_ref().map(body)))
 }
 
-pub(super) fn one(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+pub(super) fn one(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let group = asked.plane.tools().one(asked.id(), asked.principal.grants())?;
     let missing = || Problem::new(Kind::NoSuchTool, "there is no such tool");
     let body = render::one_tool(&group).ok_or_else(missing)?;
-    Ok(asked.cached(ApiResponse::json_bytes(200, body)))
+    Ok(asked.cached(Answer::json_bytes(200, body)))
 }
 
 /// Without a body, the asker has it already.
-fn tagged(digest: &[u8], body: Option<Vec<u8>>) -> ApiResponse {
+fn tagged(digest: &[u8], body: Option<Vec<u8>>) -> Answer {
     let answer = match body {
-        Some(body) => ApiResponse::json_bytes(200, body),
-        None => ApiResponse::empty(304),
+        Some(body) => Answer::json_bytes(200, body),
+        None => Answer::empty(304),
     };
     answer.header("ETag", etag::tag_of(digest))
 }
 
-pub(super) async fn call(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
+pub(super) async fn call(asked: &Asked<'_>) -> Result<Answer, Problem> {
     asked.no_query()?;
     let body = asked.body();
     let call = CallTool::read(&body)?;
@@ -59,5 +59,5 @@ pub(super) async fn call(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem>
         execution_time: answer.execution_time,
     };
     let body = result::answer(&answer.message, &answer.server, &metadata)?;
-    Ok(ApiResponse::json_bytes(200, body))
+    Ok(Answer::json_bytes(200, body))
 }

@@ -1,11 +1,21 @@
 //! `oauth` of a registration: who we are to the server's authorization server, where somebody has
 //! arranged that by hand.
 
+use serde_json::{Value, json};
+
 use super::fields::Fields;
+use super::register::SECRET_SHOWN;
 use crate::api::fault::{Fault, Pointer};
 use crate::api::shape::{Form, Object, Shape, optional, required, text};
-pub use crate::secrets::OAuthClient;
-use crate::secrets::SECRET_SHOWN;
+
+/// `Debug` shows no secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct OAuthClient {
+    pub client_id: String,
+    pub client_secret: Option<String>,
+    /// Asked for at a login instead of what the server names.
+    pub scopes: Vec<String>,
+}
 
 impl OAuthClient {
     pub(super) fn read(fields: &Fields<'_>) -> Self {
@@ -15,6 +25,29 @@ impl OAuthClient {
             client_secret: owned("client_secret"),
             scopes: fields.texts("scopes").unwrap_or_default(),
         }
+    }
+
+    /// Without the secret.
+    pub fn shown(&self) -> Value {
+        let secret = self.client_secret.as_ref().map(|_| SECRET_SHOWN);
+        json!({"client_id": self.client_id, "client_secret": secret, "scopes": self.scopes})
+    }
+
+    /// The way back, with `***` for the secret.
+    pub fn of_shown(shown: &Value) -> Self {
+        let text = |name| shown.get(name).and_then(Value::as_str).map(str::to_owned);
+        let scopes = shown.get("scopes").and_then(Value::as_array).into_iter().flatten();
+        Self {
+            client_id: text("client_id").unwrap_or_default(),
+            client_secret: text("client_secret"),
+            scopes: scopes.filter_map(Value::as_str).map(str::to_owned).collect(),
+        }
+    }
+}
+
+impl std::fmt::Debug for OAuthClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OAuthClient").field("client_id", &self.client_id).finish_non_exhaustive()
     }
 }
 
@@ -50,3 +83,21 @@ pub(super) static OAUTH: Object = Object::request(
 
 pub(super) const OAUTH_DOC: &str =
     "Who Trunkline is to the server's authorization server, where that cannot be found out.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_never_shown() {
+        let client = OAuthClient {
+            client_id: "id".to_owned(),
+            client_secret: Some("hunter2".to_owned()),
+            scopes: vec!["read".to_owned()],
+        };
+        assert!(!format!("{client:?} {}", client.shown()).contains("hunter2"));
+        let back = OAuthClient::of_shown(&client.shown());
+        assert_eq!(back.client_secret.as_deref(), Some(SECRET_SHOWN));
+        assert_eq!((back.client_id, back.scopes), (client.client_id, client.scopes));
+    }
+}

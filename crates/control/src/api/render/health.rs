@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::api::view::{HealthReport, HealthView, PieceView, SampleView, WindowView};
+use crate::api::view::{
+    HealthReport, HealthStatus, HealthView, PieceView, SampleView, Status, WindowView,
+};
 use crate::clock;
-use crate::health::{Health, WindowSlice, WindowTotals};
+use crate::health::{self, Health, ServerStatus, WindowSlice, WindowTotals};
 use crate::services::HealthHistory;
 
-pub(in crate::api) fn health_history(history: &HealthHistory) -> Value {
+pub(crate) fn health_history(history: &HealthHistory) -> Value {
     let windows: Vec<WindowView> = history.window.iter().map(window_view).collect();
     let samples: Vec<SampleView<'_>> = history
         .samples
@@ -41,7 +43,7 @@ pub(super) fn series(slices: &[(Duration, WindowSlice)]) -> Vec<PieceView> {
 
 pub(super) fn health_view(health: &Health) -> HealthView {
     HealthView {
-        status: health.status,
+        status: health_status(health.status),
         last_check: health.last_check,
         calls: health.calls,
         failed_calls: health.failed_calls,
@@ -67,5 +69,39 @@ fn window_view(totals: &WindowTotals) -> WindowView {
         p50: totals.p50,
         p95: totals.p95,
         error_rate: totals.error_rate,
+    }
+}
+
+pub(super) fn status(status: ServerStatus) -> Status {
+    match status {
+        ServerStatus::Connected => Status::Connected,
+        ServerStatus::Degraded => Status::Degraded,
+        ServerStatus::Disconnected => Status::Disconnected,
+        ServerStatus::Error => Status::Error,
+        ServerStatus::Connecting => Status::Connecting,
+    }
+}
+
+fn health_status(status: health::HealthStatus) -> HealthStatus {
+    match status {
+        health::HealthStatus::Unknown => HealthStatus::Unknown,
+        health::HealthStatus::Healthy => HealthStatus::Healthy,
+        health::HealthStatus::Degraded => HealthStatus::Degraded,
+        health::HealthStatus::Failing => HealthStatus::Failing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_api_writes_a_status_as_audit_records_and_metrics_do() {
+        for of in ServerStatus::ALL {
+            assert_eq!(status(of).as_str(), of.as_str());
+        }
+        for of in health::HealthStatus::ALL {
+            assert_eq!(health_status(of).as_str(), of.as_str());
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::issuer::Trusted;
 use crate::services::{Settings, StdioRegistration};
 
 /// `is_locked`: the store was sealed with another key.
-pub(in crate::api) fn instance(settings: &Settings, is_locked: bool) -> Value {
+pub(crate) fn instance(settings: &Settings, is_locked: bool) -> Value {
     let (stdio, commands) = match &settings.registration.stdio {
         StdioRegistration::Refused => ("refused", Vec::new()),
         StdioRegistration::Only(commands) => ("only", commands.clone()),

@@ -22,6 +22,6 @@ pub(super) use login::started_login;
 pub(super) use overview::overview;
 pub(super) use search::search_report;
 pub(super) use secret::{secret, secrets};
-pub(super) use server::{details, server, servers, stderr};
+pub(super) use server::{details, oauth_client, server, servers, stderr};
 pub(super) use skill::{skill, skills, suggestions, tool_skills};
 pub(super) use tools::{one_tool, server_tools, tool_page};

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::health::series;
-use crate::api::view::{ContextView, OverviewView};
+use super::health::{series, status};
+use crate::api::view::{ContextView, OverviewView, Status};
 use crate::services::{ListSize, Overview};
 
-pub(in crate::api) fn overview(overview: &Overview) -> Value {
+pub(crate) fn overview(overview: &Overview) -> Value {
     let size = |size: &ListSize| ContextView {
         client: size.client,
         title: size.title,
@@ -14,8 +14,9 @@ pub(in crate::api) fn overview(overview: &Overview) -> Value {
         bytes: size.bytes,
     };
     let context: Vec<ContextView> = overview.list_sizes.iter().map(size).collect();
+    let statuses: Vec<Status> = overview.statuses.iter().copied().map(status).collect();
     OverviewView {
-        statuses: &overview.statuses,
+        statuses: &statuses,
         tools: overview.tools,
         seconds: u32::try_from(overview.span.as_secs()).unwrap_or(u32::MAX),
         calls_per_minute: overview.calls_per_minute,

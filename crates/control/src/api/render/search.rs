@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::health::status;
 use crate::api::view::{FoundView, add};
 use crate::services::{EmbeddingStatus, FoundToolInfo, SearchReport};
 
-pub(in crate::api) fn search_report(query: &str, report: &SearchReport) -> Value {
+pub(crate) fn search_report(query: &str, report: &SearchReport) -> Value {
     let tools: Vec<Value> = report.tools.iter().map(found).collect();
     let mut metadata = json!({
         "servers_searched": report.servers_searched,
@@ -14,8 +15,8 @@ pub(in crate::api) fn search_report(query: &str, report: &SearchReport) -> Value
     if !report.unknown_servers.is_empty() {
         add(&mut metadata, "unknown_servers", json!(report.unknown_servers));
     }
-    if let Some(status) = &report.embedding {
-        add(&mut metadata, "embeddings", embedding(status));
+    if let Some(of) = &report.embedding {
+        add(&mut metadata, "embeddings", embedding(of));
     }
     json!({ "query": query, "tools": tools, "metadata": metadata })
 }
@@ -27,20 +28,20 @@ fn found(tool: &FoundToolInfo) -> Value {
         original_name: &tool.original_name,
         description: tool.description.as_deref(),
         score: tool.score,
-        server: (&tool.server_id, &tool.server_name, tool.server_status),
+        server: (&tool.server_id, &tool.server_name, status(tool.server_status)),
         assigned: tool.assigned.as_ref(),
     }
     .json()
 }
 
-fn embedding(status: &EmbeddingStatus) -> Value {
+fn embedding(of: &EmbeddingStatus) -> Value {
     let mut shown = json!({
-        "source": if status.by_endpoint { "endpoint" } else { "built-in" },
-        "model": status.model,
-        "tools_known": status.tools_known,
-        "tools_waiting": status.tools_waiting,
+        "source": if of.by_endpoint { "endpoint" } else { "built-in" },
+        "model": of.model,
+        "tools_known": of.tools_known,
+        "tools_waiting": of.tools_waiting,
     });
-    if let Some(trouble) = &status.trouble {
+    if let Some(trouble) = &of.trouble {
         add(&mut shown, "trouble", json!(trouble));
     }
     shown

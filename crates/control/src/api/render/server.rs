@@ -5,12 +5,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use trunkline_catalog::config::Transport;
 
-use super::health::{health_view, series};
+use super::health::{health_view, series, status};
+use crate::api::input::OAuthClient;
 use crate::api::paging::{List, cursor};
 use crate::api::view::{
     AuthView, DetailsView, LastError, NameView, ProcessView, ServerView, Source, stderr_view,
 };
-use crate::secrets::Connection;
+use crate::secrets::{self, Connection};
 use crate::services::{
     Diagnosis, ListedName, LoginState, Paged, ProcessInfo, ServerDetails, ServerEntry,
     ServerOrigin, ServerReport, StderrLines,
@@ -20,22 +21,23 @@ use crate::services::{
 static NO_TRANSPORT: Transport =
     Transport::Stdio { command: String::new(), args: Vec::new(), env: Vec::new(), cwd: None };
 
-pub(in crate::api) fn servers(page: &Paged<ServerReport>) -> Value {
+pub(crate) fn servers(page: &Paged<ServerReport>) -> Value {
     let shown: Vec<Value> = page.items.iter().map(server).collect();
     let next = page.next.as_deref().map(|place| cursor(List::Servers, place));
     json!({"servers": shown, "total": page.total, "next_cursor": next})
 }
 
-pub(in crate::api) fn server(report: &ServerReport) -> Value {
+pub(crate) fn server(report: &ServerReport) -> Value {
     let entry = &report.entry;
     let (record, connection, times) = (entry.record(), connection(entry), entry.times());
+    let oauth = connection.and_then(|it| it.oauth.as_ref()).map(oauth_client);
     let auth = report.login.as_ref().map(auth);
     ServerView {
         id: &entry.id,
         name: &entry.name,
         description: record.map(|it| it.description.as_str()).filter(|it| !it.is_empty()),
         transport: entry.transport().unwrap_or(&NO_TRANSPORT),
-        status: report.status,
+        status: status(report.status),
         source: if entry.is_from_file() { Source::File } else { Source::Api },
         auto_connect: record.is_none_or(|record| record.auto_connect),
         health_check_url: record.and_then(|record| record.health_check_url.as_deref()),
@@ -45,7 +47,7 @@ pub(in crate::api) fn server(report: &ServerReport) -> Value {
         tools: report.tools,
         era: report.is_modern.map(|is_modern| if is_modern { "modern" } else { "legacy" }),
         protocol_version: report.protocol_version.as_deref(),
-        oauth: connection.and_then(|connection| connection.oauth.as_ref()),
+        oauth: oauth.as_ref(),
         auth: auth.as_ref(),
         reason: report.reason.as_deref(),
         last_error: report.last_error.as_ref().map(last_error),
@@ -64,6 +66,15 @@ fn connection(entry: &ServerEntry) -> Option<&Connection> {
     }
 }
 
+/// As the API names it.
+pub(crate) fn oauth_client(client: &secrets::OAuthClient) -> OAuthClient {
+    OAuthClient {
+        client_id: client.client_id.clone(),
+        client_secret: client.client_secret.clone(),
+        scopes: client.scopes.clone(),
+    }
+}
+
 fn auth(login: &LoginState) -> AuthView {
     AuthView {
         needs_login: login.needs_login,
@@ -77,7 +88,7 @@ fn last_error(why: &Diagnosis) -> LastError<'_> {
     LastError { at: why.at, message: &why.message, hint: why.hint.as_deref() }
 }
 
-pub(in crate::api) fn details(details: &ServerDetails) -> Value {
+pub(crate) fn details(details: &ServerDetails) -> Value {
     let names: Vec<NameView> = details.names.iter().map(name).collect();
     DetailsView {
         id: &details.id,
@@ -113,6 +124,6 @@ fn name(listed: &ListedName) -> NameView {
     NameView { tool: listed.tool.clone(), name: listed.name.clone(), others: listed.others.clone() }
 }
 
-pub(in crate::api) fn stderr(lines: &StderrLines) -> Value {
+pub(crate) fn stderr(lines: &StderrLines) -> Value {
     stderr_view(&lines.id, &lines.name, lines.state, &lines.lines)
 }

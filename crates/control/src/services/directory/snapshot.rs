@@ -10,15 +10,15 @@ use crate::secrets::{self, Connection};
 
 /// The group that custom tools are shown in. No registered server has this id or name; one of the config
 /// file may.
-pub(in crate::services) const CUSTOM_GROUP_ID: &str = "custom-tools";
-pub(in crate::services) const CUSTOM_GROUP_NAME: &str = "custom";
+pub(crate) const CUSTOM_GROUP_ID: &str = "custom-tools";
+pub(crate) const CUSTOM_GROUP_NAME: &str = "custom";
 
 /// Replaced as a whole, never changed. Sorted by name.
 #[derive(Debug, Default)]
-pub(in crate::services) struct ServerDirectory {
+pub(crate) struct ServerDirectory {
     entries: BTreeMap<String, ServerEntry>,
     /// Registered servers whose name the config file has taken since.
-    pub(in crate::services) displaced: Vec<ServerEntry>,
+    pub(crate) displaced: Vec<ServerEntry>,
 }
 
 /// One server: what is wanted of it, and who says so.
@@ -45,7 +45,7 @@ pub(crate) struct EntryTimes {
 }
 
 impl ServerEntry {
-    pub(in crate::services) fn of(record: ServerRecord) -> Self {
+    pub(crate) fn of(record: ServerRecord) -> Self {
         let (id, name) = (record.id.clone(), record.name.clone());
         let (wanted, shown) = (record.wanted == Wanted::Connected, secrets::shown(&record).ok());
         Self { id, name, wanted, origin: ServerOrigin::Api(Box::new(record), shown) }
@@ -73,7 +73,7 @@ impl ServerEntry {
 }
 
 impl ServerDirectory {
-    pub(in crate::services) fn new(
+    pub(crate) fn new(
         file: &[ServerSpec],
         is_disconnected: impl Fn(&str) -> bool,
         times: impl Fn(&str) -> EntryTimes,
@@ -101,7 +101,7 @@ impl ServerDirectory {
         roster
     }
 
-    pub(in crate::services) fn all(&self) -> impl Iterator<Item = &ServerEntry> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &ServerEntry> {
         self.entries.values().chain(&self.displaced)
     }
 
@@ -111,48 +111,49 @@ impl ServerDirectory {
     }
 
     /// Those that can be reached under their name.
-    pub(in crate::services) fn placed(&self) -> impl Iterator<Item = &ServerEntry> {
+    pub(crate) fn placed(&self) -> impl Iterator<Item = &ServerEntry> {
         self.entries.values()
     }
 
-    pub(in crate::services) fn named(&self, name: &str) -> Option<&ServerEntry> {
+    pub(crate) fn named(&self, name: &str) -> Option<&ServerEntry> {
         self.entries.get(name)
     }
 
-    pub(in crate::services) fn of_id(&self, id: &str) -> Option<&ServerEntry> {
+    pub(crate) fn of_id(&self, id: &str) -> Option<&ServerEntry> {
         self.all().find(|entry| entry.id == id)
     }
 
     /// If it can be reached under its name.
-    pub(in crate::services) fn placed_of_id(&self, id: &str) -> Option<&ServerEntry> {
+    pub(crate) fn placed_of_id(&self, id: &str) -> Option<&ServerEntry> {
         let entry = self.of_id(id)?;
         self.named(&entry.name).filter(|placed| placed.id == id)
     }
 
     /// By its id, or, because people remember those, by its name.
-    pub(in crate::services) fn find(&self, id: &str) -> Option<&ServerEntry> {
+    pub(crate) fn find(&self, id: &str) -> Option<&ServerEntry> {
         self.of_id(id).or_else(|| self.named(id))
     }
 
     /// Is this the name or the id of a server?
-    pub(in crate::services) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.named(name).is_some() || self.of_id(name).is_some()
     }
 
     /// The server a namespaced name begins with, and the rest: the longest that fits.
-    pub(in crate::services) fn split<'a>(&self, name: &'a str) -> Option<(&ServerEntry, &'a str)> {
+    pub(crate) fn split<'a>(&self, name: &'a str) -> Option<(&ServerEntry, &'a str)> {
         let dots = name.match_indices('.').map(|(at, _)| at);
         let mut fitting = dots.filter_map(|at| {
             let (server, tool) = name.split_at_checked(at)?;
             let entry = self.named(server).or_else(|| self.of_id(server))?;
             Some((entry, tool.strip_prefix('.')?))
         });
+        // Both names and tools may hold dots: the longest name of a server wins.
         fitting.next_back()
     }
 
     /// The name that a tool is called by over REST: `server.tool`; where that means another server's tool,
     /// the server's id instead of its name.
-    pub(in crate::services) fn qualified_name(&self, id: &str, server: &str, tool: &str) -> String {
+    pub(crate) fn qualified_name(&self, id: &str, server: &str, tool: &str) -> String {
         if id == CUSTOM_GROUP_ID {
             return tool.to_owned();
         }

@@ -24,19 +24,19 @@ use crate::services::settings::DISCONNECT_GRACE;
 const LOOK: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
-pub(in crate::services) struct Reconciler {
-    pub(in crate::services) live: Arc<LiveServers>,
-    pub(in crate::services) opener: ConnectionOpener,
-    pub(in crate::services) monitor: Arc<Monitor>,
-    pub(in crate::services) logins: Logins,
-    pub(in crate::services) background: Background,
+pub(crate) struct Reconciler {
+    pub(crate) live: Arc<LiveServers>,
+    pub(crate) opener: ConnectionOpener,
+    pub(crate) monitor: Arc<Monitor>,
+    pub(crate) logins: Logins,
+    pub(crate) background: Background,
     /// A leaf lock.
-    pub(in crate::services) applied: Mutex<AppliedRevisions>,
+    pub(crate) applied: Mutex<AppliedRevisions>,
 }
 
 impl Reconciler {
     /// Runs until the end.
-    pub(in crate::services) async fn run(&self) {
+    pub(crate) async fn run(&self) {
         let mut changes = self.opener.store.changes();
         loop {
             self.live.known.refresh().await;
@@ -57,6 +57,7 @@ impl Reconciler {
         let Some(fleet) = self.live.fleet() else { return };
         let directory = self.live.directory();
         self.forget_all_but(&directory);
+        // Once for all servers: each would ask the store for the same list.
         let changes = self.secret_changes().await;
         let mut specs = Vec::new();
         for entry in directory.placed() {
@@ -95,6 +96,7 @@ impl Reconciler {
         let of_file: Vec<String> = all.iter().map(|spec| spec.id.clone()).collect();
         all.extend(specs);
         let (custom, is_new) = self.live.known.file().take_custom();
+        // No lock is held here: the data plane stops and starts servers.
         let applied = fleet.apply_within(all, custom, DISCONNECT_GRACE);
         if is_new {
             // A person has changed the file and wants to see the effect: old verdicts do not count.
@@ -173,6 +175,7 @@ impl Reconciler {
             filter: ToolFilter::default(),
             share: Share::default(),
             era: Era::default(),
+            // Only where registered servers may be; those of the config file are the operator's own.
             guarded: true,
             login,
             calls: CallRules {

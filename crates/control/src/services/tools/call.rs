@@ -81,6 +81,7 @@ impl ToolService {
             (problem, Some(RefusedCall { server, tool: tool.to_owned() }))
         };
         let grants = by.principal.grants();
+        // Custom tools have names without a server, or their group as the server.
         let may_be_custom = call.server_id.is_none_or(|id| id == CUSTOM_GROUP_ID);
         let chosen =
             match may_be_custom.then(|| self.custom_call(call.name, call.arguments, grants)) {
@@ -134,6 +135,7 @@ impl ToolService {
                 execution_time: answer.executed,
             }),
             Err(failure) => {
+                // These have reached the data plane, whose events are recorded.
                 let is_recorded = matches!(
                     failure.kind,
                     FailureKind::Timeout | FailureKind::Gone { .. } | FailureKind::Refused(_)

@@ -94,6 +94,7 @@ impl ToolService {
             true => self.custom_tools(grants),
             false => Vec::new(),
         };
+        // Before anything is rendered: dashboards ask every few seconds for pages that stay the same.
         let digest = self.digest(&directory, &offers, Some(&custom), grants, page);
         if is_known(&digest) {
             return DigestedPage { digest, page: None };
@@ -193,6 +194,7 @@ impl ToolService {
         add(b"offers");
         for (group, offer) in offers {
             add(group.id.as_bytes());
+            // The page shows the status, so that a change of it makes another page.
             add(group.status.as_str().as_bytes());
             let offer = offer.as_ref().map(|offer| self.live.offers.digest_of(group.id, offer));
             add(&offer.unwrap_or_default());
