@@ -193,9 +193,9 @@ impl HealthTable {
         if now < case.judged + JUDGED_EVERY {
             return;
         }
-        let changed = self.verdict(case, now);
+        let changed = self.judge_again(case, now);
         drop(wards);
-        self.tell(changed);
+        self.wake(changed);
     }
 
     /// `at` in milliseconds since 1970. Nothing becomes of a server that is forgotten.
@@ -210,10 +210,10 @@ impl HealthTable {
         }
         case.last_check = Some(at);
         let before = case.status;
-        let changed = self.verdict(case, now);
+        let changed = self.judge_again(case, now);
         let checked = CheckOutcome { before, status: case.status, failures: case.failures };
         drop(wards);
-        self.tell(changed);
+        self.wake(changed);
         Some(checked)
     }
 
@@ -222,11 +222,11 @@ impl HealthTable {
         let now = Instant::now();
         let mut wards = self.servers.lock();
         let case = wards.get_mut(server_id)?;
-        let changed = self.verdict(case, now);
+        let changed = self.judge_again(case, now);
         let summary = case.window.summary(now - self.start);
-        let ward = self.shown(case, &summary);
+        let ward = self.report(case, &summary);
         drop(wards);
-        self.tell(changed);
+        self.wake(changed);
         Some(ward)
     }
 
@@ -250,7 +250,7 @@ impl HealthTable {
     }
 
     /// How often a server came back after it had run and gone.
-    pub fn times_back(&self, server_id: &str) -> u32 {
+    pub fn restarts_total(&self, server_id: &str) -> u32 {
         self.servers.lock().get(server_id).map_or(0, |case| case.times_back)
     }
 
@@ -285,12 +285,12 @@ impl HealthTable {
             judged: now,
         });
         act(case, now - self.start);
-        let changed = self.verdict(case, now);
+        let changed = self.judge_again(case, now);
         drop(wards);
-        self.tell(changed);
+        self.wake(changed);
     }
 
-    fn verdict(&self, case: &mut TrackedServer, now: Instant) -> bool {
+    fn judge_again(&self, case: &mut TrackedServer, now: Instant) -> bool {
         while case.restarts.front().is_some_and(|at| *at + RESTART_SPAN < now) {
             case.restarts.pop_front();
         }
@@ -303,13 +303,13 @@ impl HealthTable {
     }
 
     /// Not under the lock: a listener that wakes may take it at once.
-    fn tell(&self, changed: bool) {
+    fn wake(&self, changed: bool) {
         if changed {
             self.changes.send_modify(|count| *count += 1);
         }
     }
 
-    fn shown(&self, case: &TrackedServer, summary: &WindowSummary) -> ServerHealth {
+    fn report(&self, case: &TrackedServer, summary: &WindowSummary) -> ServerHealth {
         let status = health(case.status, summary.checks, &case.signals(summary), &self.rules);
         ServerHealth {
             status: case.status,

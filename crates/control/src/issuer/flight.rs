@@ -40,7 +40,7 @@ impl Flight {
     }
 
     /// True once: the keys at hand are too old to be used.
-    pub(super) fn has_expired(&mut self, now: Instant) -> bool {
+    pub(super) fn take_expired(&mut self, now: Instant) -> bool {
         let is_old = |at: &mut Instant| now.saturating_duration_since(*at) > LONGEST_USE;
         self.fetches.fetched.take_if(is_old).is_some()
     }
@@ -79,12 +79,12 @@ mod tests {
     fn keys_are_good_for_a_day_without_the_issuer_and_end_once() {
         let start = Instant::now();
         let mut flight = Flight::default();
-        assert!(!flight.has_expired(start + LONGEST_USE * 2), "there are none");
+        assert!(!flight.take_expired(start + LONGEST_USE * 2), "there are none");
         assert!(flight.begin(start, false));
         flight.end(start, true);
         let second = Duration::from_secs(1);
-        assert!(!flight.has_expired(start + LONGEST_USE));
-        assert!(flight.has_expired(start + LONGEST_USE + second));
-        assert!(!flight.has_expired(start + LONGEST_USE + second * 2));
+        assert!(!flight.take_expired(start + LONGEST_USE));
+        assert!(flight.take_expired(start + LONGEST_USE + second));
+        assert!(!flight.take_expired(start + LONGEST_USE + second * 2));
     }
 }

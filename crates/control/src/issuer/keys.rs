@@ -74,7 +74,7 @@ impl IssuerKeys {
     pub async fn run(&self, end: CancellationToken) {
         let mut is_wished = false;
         loop {
-            if self.flight.lock().has_expired(now()) {
+            if self.flight.lock().take_expired(now()) {
                 tracing::error!(
                     "the issuer's keys (--issuer) could not be fetched for a day: its tokens are refused"
                 );

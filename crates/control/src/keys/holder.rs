@@ -124,7 +124,7 @@ impl ApiKeys {
         let mut known = self.known.write();
         *known = Arc::new(snapshot(&self.fixed, known.keys.clone(), issuer));
         drop(known);
-        self.changed();
+        self.publish_version();
     }
 
     /// Notes that this key was used, at this time (ms).
@@ -145,7 +145,7 @@ impl ApiKeys {
         *known = Arc::new(snapshot(&self.fixed, keys, issuer));
         self.edits.fetch_add(1, Ordering::AcqRel);
         drop(known);
-        self.changed();
+        self.publish_version();
     }
 
     /// Reads all keys again.
@@ -192,7 +192,7 @@ impl ApiKeys {
             let issuer = known.issuer.clone();
             *known = Arc::new(snapshot(&self.fixed, keys, issuer));
             drop(known);
-            self.changed();
+            self.publish_version();
         }
         true
     }
@@ -216,7 +216,7 @@ impl ApiKeys {
             sleep(TICK).await;
             let now = seconds(clock());
             if next_expiry(&self.known(), seen).is_some_and(|at| at <= now) {
-                self.changed();
+                self.publish_version();
             }
             seen = now;
         }
@@ -267,7 +267,7 @@ impl ApiKeys {
         }
     }
 
-    fn changed(&self) {
+    fn publish_version(&self) {
         // After the keys were replaced: a decision at the new version must see them.
         self.version.fetch_add(1, Ordering::AcqRel);
         self.bell.send_replace(());

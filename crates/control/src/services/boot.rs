@@ -283,7 +283,7 @@ impl Wiring {
                 events: Arc::clone(&events),
                 settings: Arc::clone(&settings),
             },
-            clients: ClientService { connected: settings.guests.clone(), keys },
+            clients: ClientService { connected: settings.connected_clients.clone(), keys },
             overview,
             settings,
             store,
@@ -327,14 +327,14 @@ impl Wiring {
     fn logins(&self, outside: Client) -> Logins {
         let grants = Arc::new(StoredGrants::new(self.store.clone(), Arc::clone(&self.safe)));
         let oauth = OAuth::new(outside, grants, oauth_settings(&self.settings));
-        let how = How::Platform { base: self.settings.public.clone().unwrap_or_default() };
+        let how = How::Platform { base: self.settings.public_url.clone().unwrap_or_default() };
         Logins::new(oauth, how, LOOK, lost(Arc::clone(&self.live), self.audit.clone()))
     }
 }
 
 /// With a client document, where authorization servers can fetch it.
 fn oauth_settings(settings: &Settings) -> oauth::Settings {
-    let base = settings.public.as_ref().filter(|base| base.starts_with("https://"));
+    let base = settings.public_url.as_ref().filter(|base| base.starts_with("https://"));
     let client_document = base.map(|base| format!("{base}{DOCUMENT}"));
     oauth::Settings {
         client_name: CLIENT_NAME.to_owned(),

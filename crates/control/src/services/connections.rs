@@ -32,8 +32,8 @@ impl ConnectionOpener {
         let names = secrets::secrets_named(&connection);
         let named = self.safe.values_of(&self.store, &names).await?;
         let sources = Sources {
-            environment: &*self.settings.registration.environment,
-            allowed: &self.settings.registration.allowed,
+            environment: &*self.settings.registration.variable,
+            allowed: &self.settings.registration.allowed_variables,
             named: &named,
         };
         let resolved = secrets::resolve(&connection, sources).map_err(|faults| {

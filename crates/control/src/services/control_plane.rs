@@ -138,7 +138,7 @@ impl ControlPlane {
 
     /// Counts a request over REST that was not let in.
     pub fn reject(&self, refusal: Refusal, source: IpAddr) {
-        self.0.identity.rejected.came(refusal, source, clock::now());
+        self.0.identity.rejected.count_rejected(refusal, source, clock::now());
     }
 
     /// The config file says this from now on.

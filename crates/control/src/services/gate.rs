@@ -27,7 +27,7 @@ impl KeyGate {
         let known = self.keys.known();
         let principal = decide(bearer_of(authorization)?, &known, clock::seconds())?;
         if let Err(refusal) = principal.require(Action::UseMcp) {
-            self.rejected.refused_mcp(&principal, &refusal.to_string(), peer, clock::now());
+            self.rejected.record_mcp_refusal(&principal, &refusal.to_string(), peer, clock::now());
             return Err(refusal);
         }
         if let Credential::Key(id) = principal.credential() {
@@ -39,7 +39,7 @@ impl KeyGate {
     fn told(&self, decided: Result<Principal, Refusal>, peer: SocketAddr) -> Decision {
         let resource = self.issuer.as_deref().map(IssuerKeys::resource);
         if let Err(refusal) = &decided {
-            self.rejected.came(*refusal, peer.ip(), clock::now());
+            self.rejected.count_rejected(*refusal, peer.ip(), clock::now());
         }
         decided.map(|principal| pass(&principal, peer)).map_err(|refusal| Denied {
             status: refusal.status(),

@@ -6,7 +6,7 @@ use trunkline_store::{NewAudit, Options, Store, StoreUrl, Verdict};
 
 use super::boot::{BootError, audit_key, options};
 use super::secrets::{self, RemovalRule, SecretNotRemoved, SecretWrite};
-use super::store_lock::{StoreLock, nobody_serves};
+use super::store_lock::{StoreLock, check_not_served};
 use crate::clock;
 use crate::secrets::{
     FileRotation, KeySource, NamedSecret, RotationError, Safe, SecretError, SecretUser, rotate,
@@ -35,7 +35,7 @@ pub async fn change_key(url: &StoreUrl, path: &Path) -> Result<u64, ChangeKeyErr
     let _alone = StoreLock::alone(url).map_err(BootError::from)?;
     let known = KeySource::File(path.to_owned()).existing().map_err(BootError::from)?;
     let store = Store::open(url, options(&known)).await.map_err(BootError::from)?;
-    let nobody = nobody_serves(url, &store).await;
+    let nobody = check_not_served(url, &store).await;
     store.close().await;
     nobody.map_err(BootError::from)?;
     let rotation = FileRotation::begin(path)?;

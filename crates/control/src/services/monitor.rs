@@ -133,11 +133,11 @@ impl Monitor {
     /// Takes over what has become of the servers.
     pub(super) fn look(self: &Arc<Self>) {
         let directory = self.live.directory();
-        self.metrics.set_servers(directory.placed().map(|entry| entry.name.as_str()));
-        self.logins.keep_only(|login| directory.of_id(login).is_some());
+        self.metrics.set_servers(directory.reachable().map(|entry| entry.name.as_str()));
+        self.logins.keep_only(|login| directory.by_id(login).is_some());
         let mut observed = self.observed.lock();
         let known = observed.statuses.keys();
-        let gone: Vec<String> = known.filter(|id| directory.of_id(id).is_none()).cloned().collect();
+        let gone: Vec<String> = known.filter(|id| directory.by_id(id).is_none()).cloned().collect();
         for id in gone {
             observed.forget(&id);
             self.live.offers.forget(&id);
@@ -217,7 +217,7 @@ impl Monitor {
         let Some(fleet) = self.live.fleet() else { return };
         let is_connected =
             |entry: &&ServerEntry| self.live.phase(entry) == ConnectionPhase::Connected;
-        for entry in directory.placed().filter(is_connected) {
+        for entry in directory.reachable().filter(is_connected) {
             let Some(offer) = fleet.tools(&entry.id) else { continue };
             if !self.live.offers.note(&entry.id, &offer) {
                 continue;
@@ -273,7 +273,7 @@ impl CheckedServer for MonitoredServer {
 
     fn name(&self) -> String {
         let directory = self.live.directory();
-        directory.of_id(&self.id).map_or_else(|| self.id.clone(), |entry| entry.name.clone())
+        directory.by_id(&self.id).map_or_else(|| self.id.clone(), |entry| entry.name.clone())
     }
 
     fn set_failing(&self, is_failing: bool) {

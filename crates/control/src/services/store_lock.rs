@@ -81,7 +81,7 @@ pub(super) async fn leave_mark(store: &Store) -> Result<(), StoreError> {
 }
 
 /// Refuses while a `serve` leaves marks. A mark that is old is not waited for.
-pub(super) async fn nobody_serves(url: &StoreUrl, store: &Store) -> Result<(), StoreInUse> {
+pub(super) async fn check_not_served(url: &StoreUrl, store: &Store) -> Result<(), StoreInUse> {
     if url.file().is_some() {
         return Ok(());
     }

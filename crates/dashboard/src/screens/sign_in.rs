@@ -100,7 +100,7 @@ pub(crate) fn place_of(wanted: Option<&str>) -> String {
 }
 
 pub(crate) fn is_secure(house: &House, visit: &WebVisit) -> bool {
-    guard::is_secure(&visit.headers, house.api.plane().settings().public.as_deref())
+    guard::is_secure(&visit.headers, house.api.plane().settings().public_url.as_deref())
 }
 
 fn begin(house: &House, visit: &WebVisit, principal: Principal, next: &str) -> Page {

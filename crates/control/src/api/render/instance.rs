@@ -23,7 +23,7 @@ pub(crate) fn instance(settings: &Settings, is_locked: bool) -> Value {
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "listen": settings.listen.to_string(),
-        "public_url": settings.public,
+        "public_url": settings.public_url,
         "data_dir": escaped(&settings.storage.data_dir.to_string_lossy()),
         "store": store,
         "store_url": settings.storage.store.to_string(),

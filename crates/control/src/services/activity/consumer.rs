@@ -73,7 +73,7 @@ impl EventConsumer {
 
     fn call_ended(&self, call: &CallEnded) {
         let directory = self.known.directory();
-        let entry = directory.of_id(&call.id);
+        let entry = directory.by_id(&call.id);
         let counted = counted(call.outcome);
         // It may have been renamed since: metrics go by the name of now.
         let name = entry.map_or(&*call.server, |entry| &entry.name);

@@ -28,7 +28,7 @@ impl RejectedLogins {
     }
 
     /// A caller was not let in. One that showed no token at all has not guessed.
-    pub(crate) fn came(&self, refusal: Refusal, source: IpAddr, now: i64) {
+    pub(crate) fn count_rejected(&self, refusal: Refusal, source: IpAddr, now: i64) {
         if refusal.status() != 401 || refusal == Refusal::Missing {
             return;
         }
@@ -46,9 +46,15 @@ impl RejectedLogins {
     }
 
     /// A known principal may not speak MCP. Once a minute for each key, too: clients try again.
-    pub(crate) fn refused_mcp(&self, principal: &Principal, why: &str, peer: SocketAddr, now: i64) {
+    pub(crate) fn record_mcp_refusal(
+        &self,
+        principal: &Principal,
+        why: &str,
+        peer: SocketAddr,
+        now: i64,
+    ) {
         let credential = principal.credential().to_string();
-        if !self.counts.lock().is_due(&credential, now) {
+        if !self.counts.lock().take_turn(&credential, now) {
             return;
         }
         self.audit.record(NewAudit {
@@ -64,7 +70,7 @@ impl RejectedLogins {
     }
 
     /// In all.
-    pub(crate) fn refused(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.counts.lock().all
     }
 }
@@ -97,7 +103,7 @@ impl RejectionCounts {
         Some((from, std::mem::take(count)))
     }
 
-    fn is_due(&mut self, credential: &str, now: i64) -> bool {
+    fn take_turn(&mut self, credential: &str, now: i64) -> bool {
         self.known.retain(|_, told| now - *told < PAUSE);
         if self.known.contains_key(credential) || self.known.len() >= SOURCES {
             return false;
@@ -151,7 +157,7 @@ mod tests {
         for (who, at, expected) in
             [("a", 0, true), ("a", 1, false), ("b", 2, true), ("a", PAUSE, true)]
         {
-            assert_eq!(seen.is_due(who, at), expected, "{who} at {at}");
+            assert_eq!(seen.take_turn(who, at), expected, "{who} at {at}");
         }
     }
 }

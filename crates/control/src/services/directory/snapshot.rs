@@ -111,40 +111,40 @@ impl ServerDirectory {
     }
 
     /// Those that can be reached under their name.
-    pub(crate) fn placed(&self) -> impl Iterator<Item = &ServerEntry> {
+    pub(crate) fn reachable(&self) -> impl Iterator<Item = &ServerEntry> {
         self.entries.values()
     }
 
-    pub(crate) fn named(&self, name: &str) -> Option<&ServerEntry> {
+    pub(crate) fn by_name(&self, name: &str) -> Option<&ServerEntry> {
         self.entries.get(name)
     }
 
-    pub(crate) fn of_id(&self, id: &str) -> Option<&ServerEntry> {
+    pub(crate) fn by_id(&self, id: &str) -> Option<&ServerEntry> {
         self.all().find(|entry| entry.id == id)
     }
 
     /// If it can be reached under its name.
-    pub(crate) fn placed_of_id(&self, id: &str) -> Option<&ServerEntry> {
-        let entry = self.of_id(id)?;
-        self.named(&entry.name).filter(|placed| placed.id == id)
+    pub(crate) fn reachable_by_id(&self, id: &str) -> Option<&ServerEntry> {
+        let entry = self.by_id(id)?;
+        self.by_name(&entry.name).filter(|placed| placed.id == id)
     }
 
     /// By its id, or, because people remember those, by its name.
     pub(crate) fn find(&self, id: &str) -> Option<&ServerEntry> {
-        self.of_id(id).or_else(|| self.named(id))
+        self.by_id(id).or_else(|| self.by_name(id))
     }
 
     /// Is this the name or the id of a server?
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.named(name).is_some() || self.of_id(name).is_some()
+        self.by_name(name).is_some() || self.by_id(name).is_some()
     }
 
     /// The server a namespaced name begins with, and the rest: the longest that fits.
-    pub(crate) fn split<'a>(&self, name: &'a str) -> Option<(&ServerEntry, &'a str)> {
+    pub(crate) fn split_name<'a>(&self, name: &'a str) -> Option<(&ServerEntry, &'a str)> {
         let dots = name.match_indices('.').map(|(at, _)| at);
         let mut fitting = dots.filter_map(|at| {
             let (server, tool) = name.split_at_checked(at)?;
-            let entry = self.named(server).or_else(|| self.of_id(server))?;
+            let entry = self.by_name(server).or_else(|| self.by_id(server))?;
             Some((entry, tool.strip_prefix('.')?))
         });
         // Both names and tools may hold dots: the longest name of a server wins.
@@ -158,7 +158,7 @@ impl ServerDirectory {
             return tool.to_owned();
         }
         let name = format!("{server}.{tool}");
-        match self.split(&name) {
+        match self.split_name(&name) {
             Some((found, rest)) if found.id == id && rest == tool => name,
             _ => format!("{id}.{tool}"),
         }
@@ -201,7 +201,7 @@ mod tests {
             ("a", None),
             (".x", None),
         ] {
-            let got = roster.split(name).map(|(entry, tool)| (entry.id.as_str(), tool));
+            let got = roster.split_name(name).map(|(entry, tool)| (entry.id.as_str(), tool));
             assert_eq!(got, expected, "{name}");
         }
     }

@@ -73,7 +73,7 @@ impl LiveServers {
     }
 
     pub(crate) fn info_of(&self, id: &str) -> Option<ServerInfo> {
-        self.directory().of_id(id).and_then(|entry| self.info(entry))
+        self.directory().by_id(id).and_then(|entry| self.info(entry))
     }
 
     /// What has become of the connection.
@@ -94,7 +94,7 @@ impl LiveServers {
 
     pub(crate) fn phase_of(&self, id: &str) -> ConnectionPhase {
         let directory = self.directory();
-        directory.of_id(id).map_or(ConnectionPhase::Disconnected, |entry| self.phase(entry))
+        directory.by_id(id).map_or(ConnectionPhase::Disconnected, |entry| self.phase(entry))
     }
 
     pub(crate) fn status(&self, entry: &ServerEntry) -> ServerStatus {
@@ -121,7 +121,7 @@ impl LiveServers {
     /// The server a problem is about as it is now, if its entry was looked up a while ago.
     pub(crate) fn about_now(&self, entry: &ServerEntry) -> About {
         let directory = self.directory();
-        self.about(directory.of_id(&entry.id).unwrap_or(entry))
+        self.about(directory.by_id(&entry.id).unwrap_or(entry))
     }
 
     /// Nothing of a server that is not wanted.
@@ -145,8 +145,8 @@ impl LiveServers {
         let directory = self.directory();
         let by_id = id
             .match_indices('/')
-            .filter_map(|(at, _)| Some((directory.of_id(id.get(..at)?)?, id.get(at + 1..)?)));
-        for (entry, tool) in by_id.chain(directory.split(id)) {
+            .filter_map(|(at, _)| Some((directory.by_id(id.get(..at)?)?, id.get(at + 1..)?)));
+        for (entry, tool) in by_id.chain(directory.split_name(id)) {
             let offer = self.offer(entry);
             let is_named = |known: ToolInfo<'_>| known.name == tool;
             let is_offered = offer.is_some_and(|offer| offer.tools().any(is_named));

@@ -41,7 +41,7 @@ impl Reconciler {
         loop {
             self.live.known.refresh().await;
             self.live.known.date_file_servers().await;
-            self.settle().await;
+            self.reconcile().await;
             tokio::select! {
                 () = self.background.end().cancelled() => return,
                 () = self.live.known.reconcile_requested() => {}
@@ -53,14 +53,14 @@ impl Reconciler {
     }
 
     /// Tells the data plane.
-    async fn settle(&self) {
+    async fn reconcile(&self) {
         let Some(fleet) = self.live.fleet() else { return };
         let directory = self.live.directory();
         self.forget_all_but(&directory);
         // Once for all servers: each would ask the store for the same list.
         let changes = self.secret_changes().await;
         let mut specs = Vec::new();
-        for entry in directory.placed() {
+        for entry in directory.reachable() {
             let ServerOrigin::Api(record, _) = &entry.origin else { continue };
             let spec = match entry.wanted {
                 true => self.wanted_spec(fleet, record, &changes).await.map(Some),
@@ -87,7 +87,7 @@ impl Reconciler {
     fn apply(&self, fleet: &Fleet, mut specs: Vec<ServerSpec>) {
         let directory = self.live.directory();
         specs.retain_mut(|spec| {
-            let entry = directory.placed_of_id(&spec.id).filter(|entry| entry.wanted);
+            let entry = directory.reachable_by_id(&spec.id).filter(|entry| entry.wanted);
             let Some(entry) = entry else { return false };
             spec.key.clone_from(&entry.name);
             true
@@ -110,7 +110,7 @@ impl Reconciler {
         for name in &applied.stopped {
             tracing::info!(server = %name, "is disconnected");
         }
-        self.applied.lock().keep(|id| directory.of_id(id).is_some());
+        self.applied.lock().keep(|id| directory.by_id(id).is_some());
     }
 
     /// When the secrets that servers refer to were last changed, if any server does and the store answers.
@@ -161,7 +161,7 @@ impl Reconciler {
         let settled = settings
             .registration
             .stdio
-            .settle(&mut connection.transport, &settings.registration.own);
+            .resolve_program(&mut connection.transport, &settings.registration.program_search);
         settled.map_err(|why| NoConnection::Never(why.to_string()))?;
         self.applied.lock().note(record, &names, changes);
         self.monitor.set_health_url(&record.id, connection.health_check_url);

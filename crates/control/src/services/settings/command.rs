@@ -42,7 +42,7 @@ impl StdioRegistration {
     /// The program that is meant, before it is started: a name of the list is the program that
     /// Trunkline itself finds under it. Judged once more, since it may have been registered when
     /// something else was allowed; what was registered without any list stays as it is.
-    pub(crate) fn settle(
+    pub(crate) fn resolve_program(
         &self,
         transport: &mut Transport,
         own: &ProgramSearch,
@@ -209,7 +209,7 @@ mod tests {
         let only = StdioRegistration::Only(commands.to_vec());
         let settled = |rule: &StdioRegistration, command: &str, env: &[&str]| {
             let mut transport = running(command, env);
-            rule.settle(&mut transport, &own)?;
+            rule.resolve_program(&mut transport, &own)?;
             let Transport::Stdio { command, .. } = transport else { panic!("it is a command") };
             Ok(command)
         };

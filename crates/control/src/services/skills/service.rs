@@ -108,7 +108,7 @@ impl SkillService {
         let directory = self.live.directory();
         let all = self.index.all().into_iter();
         let seen = all.filter(|(server, tool, _)| {
-            directory.of_id(server).is_some_and(|entry| grants.allows(&entry.name, tool))
+            directory.by_id(server).is_some_and(|entry| grants.allows(&entry.name, tool))
         });
         seen.map(|(_, _, assigned)| assigned).collect()
     }

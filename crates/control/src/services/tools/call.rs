@@ -91,7 +91,7 @@ impl ToolService {
                 _ => None,
             };
         let (entry, tool) = match &chosen {
-            Some(chosen) => match directory.named(&chosen.server) {
+            Some(chosen) => match directory.by_name(&chosen.server) {
                 Some(entry) => (entry, chosen.tool.as_str()),
                 None => return Err(refused(no_such_server(&chosen.server), None, call.name)),
             },
@@ -207,7 +207,7 @@ fn addressed<'a>(
     by: Actor<'_>,
 ) -> Result<(&'a ServerEntry, &'a str), Problem> {
     let Some(id) = call.server_id else {
-        return directory.split(call.name).ok_or_else(|| no_such_tool(call.name));
+        return directory.split_name(call.name).ok_or_else(|| no_such_tool(call.name));
     };
     // A server that the asker does not see is answered like one that is not there.
     let entry = directory.find(id).filter(|entry| sees(by.principal, &entry.name));

@@ -123,7 +123,7 @@ impl ToolService {
             scope.servers.insert(CUSTOM_GROUP_ID.to_owned(), group);
         }
         if wanted.include_external {
-            let asked = directory.placed().filter(|it| is_asked(&it.id, &it.name));
+            let asked = directory.reachable().filter(|it| is_asked(&it.id, &it.name));
             let seen = asked.filter(|entry| grants.touches(&entry.name));
             scope.servers.extend(seen.filter_map(|entry| self.reachable(entry)));
         }

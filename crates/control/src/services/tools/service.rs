@@ -87,7 +87,7 @@ impl ToolService {
     ) -> DigestedPage {
         let (directory, grants) = (self.live.directory(), asker.grants());
         let is_asked = |group: &GroupKey<'_>| server.is_none_or(|name| group.name == name);
-        let seen = directory.placed().filter(|entry| sees(asker, &entry.name));
+        let seen = directory.reachable().filter(|entry| sees(asker, &entry.name));
         let groups = seen.map(|entry| (self.group_key(entry), self.live.offer(entry)));
         let offers: Vec<_> = groups.filter(|(group, _)| is_asked(group)).collect();
         let custom = match is_asked(&GroupKey::CUSTOM) {

@@ -32,7 +32,7 @@ pub(super) fn show(visitor: &Visitor<'_>, looked: &Looked) -> Markup {
 }
 
 fn site(visitor: &Visitor<'_>) -> String {
-    let public = visitor.house.api.plane().settings().public.as_deref();
+    let public = visitor.house.api.plane().settings().public_url.as_deref();
     if let Some(public) = public {
         return public.trim_end_matches('/').to_owned();
     }
