@@ -79,7 +79,7 @@ impl ServerDirectory {
         times: impl Fn(&str) -> EntryTimes,
         records: impl IntoIterator<Item = ServerRecord>,
     ) -> Self {
-        let mut roster = Self::default();
+        let mut directory = Self::default();
         for spec in file.iter().filter(|spec| !spec.disabled) {
             let entry = ServerEntry {
                 id: spec.id.clone(),
@@ -87,18 +87,18 @@ impl ServerDirectory {
                 wanted: !is_disconnected(&spec.key),
                 origin: ServerOrigin::File(spec.transport.clone(), times(&spec.id)),
             };
-            roster.entries.insert(spec.key.clone(), entry);
+            directory.entries.insert(spec.key.clone(), entry);
         }
         for record in records {
             let entry = ServerEntry::of(record);
-            match roster.entries.entry(entry.name.clone()) {
-                Slot::Occupied(_) => roster.displaced.push(entry),
+            match directory.entries.entry(entry.name.clone()) {
+                Slot::Occupied(_) => directory.displaced.push(entry),
                 Slot::Vacant(place) => {
                     place.insert(entry);
                 }
             }
         }
-        roster
+        directory
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &ServerEntry> {
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn the_longest_name_that_fits_is_the_server() {
         let records = [record("1", "a"), record("2", "a.b"), record("3", "c")];
-        let roster = ServerDirectory::new(&[], |_| false, |_| EntryTimes::default(), records);
+        let directory = ServerDirectory::new(&[], |_| false, |_| EntryTimes::default(), records);
         for (name, expected) in [
             ("a.x", Some(("1", "x"))),
             ("a.b.x", Some(("2", "x"))),
@@ -201,23 +201,27 @@ mod tests {
             ("a", None),
             (".x", None),
         ] {
-            let got = roster.split_name(name).map(|(entry, tool)| (entry.id.as_str(), tool));
+            let got = directory.split_name(name).map(|(entry, tool)| (entry.id.as_str(), tool));
             assert_eq!(got, expected, "{name}");
         }
     }
 
     #[test]
     fn a_server_is_found_by_its_id_and_by_its_name() {
-        let roster = ServerDirectory::new(
+        let directory = ServerDirectory::new(
             &[],
             |_| false,
             |_| EntryTimes::default(),
             [record("1", "a"), record("a", "b")],
         );
-        assert_eq!(roster.find("1").map(|entry| entry.name.as_str()), Some("a"));
-        assert_eq!(roster.find("a").map(|entry| entry.name.as_str()), Some("b"), "ids come first");
-        assert_eq!(roster.find("b").map(|entry| entry.name.as_str()), Some("b"));
-        assert!(roster.find("c").is_none());
-        assert_eq!(roster.all().count(), 2);
+        assert_eq!(directory.find("1").map(|entry| entry.name.as_str()), Some("a"));
+        assert_eq!(
+            directory.find("a").map(|entry| entry.name.as_str()),
+            Some("b"),
+            "ids come first"
+        );
+        assert_eq!(directory.find("b").map(|entry| entry.name.as_str()), Some("b"));
+        assert!(directory.find("c").is_none());
+        assert_eq!(directory.all().count(), 2);
     }
 }
