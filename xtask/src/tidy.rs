@@ -112,7 +112,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("control/issuer", &["access", "keys", "net", "oauth", "scratch"]),
     ("control/secrets", &["oauth", "scratch"]),
     ("control/keys", &["access", "scratch"]),
-    ("control/audit", &["scratch"]),
+    ("control/audit", &["clock", "scratch"]),
     ("control/fault", &[]),
     ("control/figures", &[]),
     ("control/health", &["net", "scratch"]),

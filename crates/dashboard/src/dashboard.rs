@@ -90,7 +90,7 @@ async fn serve(state: &DashboardState, visit: &WebRequest, reply: WebReply) {
 async fn open(state: &DashboardState, visit: &WebRequest, route: Route, params: &[String]) -> Page {
     if route.method == Method::Post
         && let Err(foreign) =
-            guard::is_own_page(&visit.headers, state.api.plane().settings().public.as_deref())
+            guard::is_own_page(&visit.headers, state.api.plane().settings().public_url.as_deref())
     {
         return layout::bare_trouble(visit, &refused(foreign));
     }
@@ -123,7 +123,7 @@ fn enter<'a>(
     if route.method == Method::Post {
         let shown = form.get("csrf").or_else(|| visit.headers.text("x-csrf"));
         let own =
-            guard::is_own_page(&visit.headers, state.api.plane().settings().public.as_deref())
+            guard::is_own_page(&visit.headers, state.api.plane().settings().public_url.as_deref())
                 .and_then(|()| guard::has_token(shown, &session.csrf));
         own.map_err(|foreign| layout::bare_trouble(visit, &refused(foreign)))?;
     }

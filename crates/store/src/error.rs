@@ -17,7 +17,9 @@ pub enum StoreError {
     #[error("the store is not available: {reason}")]
     Unavailable { reason: String },
     /// The connection broke while Postgres was committing: nobody can say whether it did.
-    #[error("the connection broke during the commit, which may have been made: {reason}")]
+    #[error(
+        "the connection broke during the commit; the commit may or may not have been applied: {reason}"
+    )]
     Uncertain { reason: String },
     /// The disk is full, or it cannot be written to.
     #[error("the store cannot be written to ({reason}); nothing was written")]

@@ -68,16 +68,16 @@ pub(super) fn settings(
         registration: RegistrationRules {
             stdio,
             reach: Policy { allowed: flags.allow_net.clone() },
-            own: surroundings(environment)?,
-            allowed: allowed.map_err(|bad| format!("--allow-env: {bad}"))?,
-            environment: Arc::new(move |name| {
+            program_search: surroundings(environment)?,
+            allowed_variables: allowed.map_err(|bad| format!("--allow-env: {bad}"))?,
+            variable: Arc::new(move |name| {
                 let held = variables.iter().find(|(held, _)| held == name);
                 held.and_then(|(_, value)| value.to_str()).map(str::to_owned)
             }),
         },
         listen: address,
-        guests: ConnectedClients::default(),
-        public: public(&flags.issuer, address),
+        connected_clients: ConnectedClients::default(),
+        public_url: public(&flags.issuer, address),
         health_interval: flags.health_interval,
         tracer: None,
         llm: llm(&flags.models, environment)?,

@@ -11,7 +11,7 @@ pub trait AuditLog: Debug + Send + Sync {
     /// All of them, in this order and one behind the other, or none.
     fn append(&self, records: Vec<NewAudit>) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Are these, in this order, among the newest? Asked when nobody can say whether they were
+    /// Are these, in this order, among the newest? Asked when it is uncertain whether they were
     /// written.
     fn has<'a>(&'a self, records: &'a [NewAudit]) -> BoxFuture<'a, Result<bool, StoreError>>;
 }

@@ -33,7 +33,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// `lost`: so many the one before has left.
+    /// `lost`: so many the process before has left.
     pub(super) fn new(bounds: AuditBounds, lost: u64) -> Self {
         Self { bounds, records: VecDeque::new(), out: 0, lost, unsaid: lost, telling: 0 }
     }
@@ -76,7 +76,7 @@ impl Queue {
         }
     }
 
-    /// How many nobody would know of if it ended here.
+    /// How many would be lost without a trace if the process ended here.
     pub(super) fn unwritten(&self) -> u64 {
         self.waiting() as u64 + self.unsaid + self.telling
     }

@@ -1,7 +1,7 @@
 //! `Audit`: takes records without waiting, and one task that writes them down.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -13,6 +13,7 @@ use trunkline_store::{NewAudit, StoreError};
 use super::backlog::Backlog;
 use super::log::AuditLog;
 use super::queue::{AuditBounds, Queue};
+use crate::clock::now;
 
 /// Pauses while the store takes nothing: doubled from the first to the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -37,9 +38,11 @@ pub struct AuditState {
 
 #[derive(Debug)]
 struct AuditShared {
+    /// A leaf lock, taken by every caller of `record`: nothing waits for the store under it.
     queue: Mutex<Queue>,
-    /// Where it is kept how many are not written.
+    /// Keeps how many are not written, across a crash.
     backlog: Option<Backlog>,
+    /// A leaf lock.
     trouble: Mutex<Option<String>>,
     filled: Notify,
     /// Write what there is, then stop.
@@ -127,7 +130,7 @@ impl Audit {
 }
 
 async fn write(shared: &AuditShared, log: &dyn AuditLog) {
-    // What was left by the one before is told with the first.
+    // The first batch tells of what the process before has left.
     let mut is_first = true;
     loop {
         let batch = shared.queue.lock().batch(now());
@@ -154,8 +157,8 @@ async fn write(shared: &AuditShared, log: &dyn AuditLog) {
     }
 }
 
-/// Until it is written. Later records wait meanwhile, so that their order is kept. Was it noted
-/// meanwhile how many wait?
+/// Tries until the batch is written. Later records wait, so that the chain keeps their order. True: the
+/// backlog has noted meanwhile how many wait.
 async fn insist(shared: &AuditShared, log: &dyn AuditLog, batch: Vec<NewAudit>) -> bool {
     let mut noted = false;
     let mut attempt = Attempt { pause: FIRST_PAUSE, may_be_there: false };
@@ -194,9 +197,4 @@ impl Attempt {
         self.may_be_there = matches!(outcome, Err(StoreError::Uncertain { .. }));
         outcome
     }
-}
-
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

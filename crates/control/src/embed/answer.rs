@@ -3,7 +3,7 @@
 use serde_json::Value;
 use trunkline_search::Vector;
 
-/// Longer vectors are nobody's.
+/// No embedding model makes longer vectors.
 const WIDEST: usize = 16_384;
 
 /// One vector for each of the `count` texts, in their order, all of one length; and that length.

@@ -17,7 +17,7 @@ use crate::net::{ModelLine, ModelPlace};
 
 /// For a request about tools.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// For a question: somebody waits for it, and the model in the program answers at once.
+/// For a question: a caller waits for it, and the built-in model answers at once.
 const SHORT: Duration = Duration::from_millis(300);
 /// After a failure it is not asked for so long; twice as long after each further one, up to this.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -30,9 +30,11 @@ pub struct Embeddings(Arc<EmbeddingClient>);
 #[derive(Debug)]
 struct EmbeddingClient {
     line: ModelLine,
+    /// Leaf locks: none is held while the endpoint is asked, nor together with another.
     tools: Mutex<Tools>,
     questions: Mutex<Questions>,
     state: Mutex<EndpointState>,
+    /// Counts the times that all known tools had a vector: the index reads them then.
     version: AtomicU64,
     bell: Notify,
 }
@@ -41,17 +43,17 @@ struct EmbeddingClient {
 struct EndpointState {
     /// How long its vectors are.
     width: Option<usize>,
-    /// Why the model in the program speaks.
+    /// Why the built-in model is used.
     trouble: Option<String>,
     failures: u32,
     rests_until: Option<Instant>,
 }
 
-/// How it stands with the endpoint.
+/// How far the endpoint has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbeddingProgress {
     pub model: String,
-    /// Tools it has spoken of, and those that are still to be asked about.
+    /// Tools with a vector of the endpoint, and those that wait for one.
     pub known: usize,
     pub waiting: usize,
     pub trouble: Option<String>,
@@ -97,6 +99,7 @@ impl Embeddings {
             let Some(vectors) = self.note(said) else { continue };
             self.0.tools.lock().learn(&texts, vectors);
             if self.0.tools.lock().next(1).is_empty() {
+                // After the vectors were put: a reader of the new version finds them.
                 self.0.version.fetch_add(1, Ordering::AcqRel);
                 learnt().await;
             }
@@ -115,6 +118,7 @@ impl Embeddings {
         patience: Duration,
     ) -> Result<Vec<Vector>, EmbeddingError> {
         let (vectors, width) = ask(&self.0.line, texts, portion, patience).await?;
+        // The first answer decides: the operator may have changed the model behind the URL.
         let before = *self.0.state.lock().width.get_or_insert(width);
         match before == width {
             true => Ok(vectors),
@@ -158,7 +162,7 @@ impl Embeddings {
         }
         let said = self.ask(&[text.to_owned()], BatchLimit::WHOLE, SHORT).await;
         if said.as_ref().is_err_and(|it| it.lies_with == LiesWith::Texts) {
-            // Nobody makes it be left alone by asking what it does not take.
+            // A question that the endpoint does not take says nothing about the endpoint.
             return None;
         }
         let vector = self.note(said)?.pop()?;

@@ -49,6 +49,7 @@ impl Pointer {
 
     #[must_use]
     pub fn key(&self, key: &str) -> Self {
+        // RFC 6901, 3: `~` first, or the `~` of `~1` would be escaped again.
         Self(format!("{}/{}", self.0, key.replace('~', "~0").replace('/', "~1")))
     }
 

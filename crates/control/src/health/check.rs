@@ -38,7 +38,7 @@ pub fn infer(
     let limit = if is_busy { interval.min(patience) } else { interval };
     match silent_for {
         Some(silence) if silence <= limit => Inference::Fine,
-        // Also if nobody has called it: that it had no reason to say something proves nothing.
+        // Also without calls: a server that had no reason to write proves nothing by its silence.
         _ => Inference::Ask,
     }
 }

@@ -20,7 +20,7 @@ use crate::net::{Client, FetchError, Limits, Redirects, Request};
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// As 003 has it (US5, AC8).
+/// For one check (US5-AC8).
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A server that fails so many checks in a row is replaced although calls are open; fewer, and its calls may
 /// still end. At the usual interval this is five minutes of silence.
@@ -28,7 +28,7 @@ const CHECKS_UNTIL_REPLACED: u32 = 10;
 /// Only the status counts, but an answer has to end somewhere.
 const MOST_BODY: usize = 64 * 1024;
 
-/// The server, as the data plane knows it.
+/// The server that is checked, as the data plane knows it.
 pub trait CheckedServer: Debug + Send + Sync {
     fn phase(&self) -> ConnectionPhase;
 
@@ -51,7 +51,7 @@ pub trait CheckedServer: Debug + Send + Sync {
     fn condemn(&self, why: &str);
 }
 
-/// Whom to check, and how often.
+/// Which server to check, and how often.
 #[derive(Debug, Clone)]
 pub struct CheckPlan {
     pub server_id: String,
@@ -61,7 +61,7 @@ pub struct CheckPlan {
 }
 
 impl CheckPlan {
-    /// As often as 003 wants it.
+    /// Unless said otherwise.
     pub const INTERVAL: Duration = Duration::from_secs(30);
 }
 
@@ -79,18 +79,18 @@ impl Checker {
     /// One task per server. Ends with `end`, in the middle of a check if need be.
     pub async fn watch(
         &self,
-        checking: &CheckPlan,
-        patient: &dyn CheckedServer,
+        plan: &CheckPlan,
+        server: &dyn CheckedServer,
         end: &CancellationToken,
     ) {
         let rounds = async {
             let mut next = Instant::now();
             loop {
                 // A check that took long has used up the pause: the next one comes as if it had not.
-                next = (next + pause(checking.interval, chance())).max(Instant::now());
+                next = (next + pause(plan.interval, chance())).max(Instant::now());
                 sleep_until(next).await;
-                if is_checked(patient.phase()) {
-                    self.check(checking, patient).await;
+                if is_checked(server.phase()) {
+                    self.check(plan, server).await;
                 }
             }
         };
@@ -100,35 +100,36 @@ impl Checker {
         }
     }
 
-    async fn check(&self, checking: &CheckPlan, patient: &dyn CheckedServer) {
-        let checkup = match &checking.url {
+    async fn check(&self, plan: &CheckPlan, server: &dyn CheckedServer) {
+        let checkup = match &plan.url {
             Some(url) => by_url(&self.client, url).await,
-            None => by_messages(checking, patient).await,
+            None => by_messages(plan, server).await,
         };
         let at = (self.clock)();
-        let Some(checked) = self.table.checked(&checking.server_id, &checkup, at) else { return };
+        let Some(checked) = self.table.checked(&plan.server_id, &checkup, at) else { return };
         let status = checked.status;
-        tell_log(patient, &checked, &checkup);
+        tell_log(server, &checked, &checkup);
         // New calls would only wait in vain, and keep it busy.
-        patient.set_failing(status == Status::Error);
+        server.set_failing(status == Status::Error);
         // Replacing it ends its calls. They may take their time, but not for ever: a call whose client has
         // gone, or one without a deadline, must not keep a server that hangs.
-        let may_be_replaced = !patient.is_busy() || checked.failures >= CHECKS_UNTIL_REPLACED;
-        if status == Status::Error && checking.url.is_none() && may_be_replaced {
-            patient.condemn(checkup.detail.as_deref().unwrap_or_default());
+        let may_be_replaced = !server.is_busy() || checked.failures >= CHECKS_UNTIL_REPLACED;
+        if status == Status::Error && plan.url.is_none() && may_be_replaced {
+            server.condemn(checkup.detail.as_deref().unwrap_or_default());
         }
         let millis = |took: Duration| i64::try_from(took.as_millis()).unwrap_or(i64::MAX);
         let sample = HealthSample {
-            server_id: checking.server_id.clone(),
+            server_id: plan.server_id.clone(),
             at,
             ok: checkup.ok,
             status: status.as_str().to_owned(),
             response_ms: checkup.took.map(millis),
             detail: checkup.detail,
         };
+        // Never waits: a slow store must not delay the next check.
         if self.samples.try_send(sample).is_err() {
             tracing::debug!(
-                server = checking.server_id,
+                server = plan.server_id,
                 "the queue of health samples is full: this one is dropped"
             );
         }
@@ -136,30 +137,30 @@ impl Checker {
 }
 
 /// One line when a server becomes an error because of its checks, and one when it recovers.
-fn tell_log(patient: &dyn CheckedServer, checked: &CheckOutcome, checkup: &Checkup) {
+fn tell_log(server: &dyn CheckedServer, checked: &CheckOutcome, checkup: &Checkup) {
     let (was_error, is_error) = (checked.before == Status::Error, checked.status == Status::Error);
     if is_error && !was_error {
         let (failures, last) = (checked.failures, checkup.detail.as_deref().unwrap_or_default());
         tracing::warn!(
-            server = patient.name(),
+            server = server.name(),
             "{failures} health checks in a row failed, the last: {last}; calls are refused until it \
              passes one or is replaced"
         );
     } else if was_error && !is_error {
-        tracing::warn!(server = patient.name(), "it passes its health checks again");
+        tracing::warn!(server = server.name(), "it passes its health checks again");
     }
 }
 
-async fn by_messages(checking: &CheckPlan, patient: &dyn CheckedServer) -> Checkup {
-    let (silent_for, is_busy) = (patient.silent_for(), patient.is_busy());
-    if infer(silent_for, is_busy, checking.interval, PATIENCE) == Inference::Fine {
+async fn by_messages(plan: &CheckPlan, server: &dyn CheckedServer) -> Checkup {
+    let (silent_for, is_busy) = (server.silent_for(), server.is_busy());
+    if infer(silent_for, is_busy, plan.interval, PATIENCE) == Inference::Fine {
         return Checkup::inferred();
     }
     let start = Instant::now();
-    match timeout(PATIENCE, patient.ask()).await {
+    match timeout(PATIENCE, server.ask()).await {
         Ok(Ok(())) => answered(start, None),
         Ok(Err(why)) => failed(why),
-        Err(_) => match unanswered(patient.silent_for(), start.elapsed()) {
+        Err(_) => match unanswered(server.silent_for(), start.elapsed()) {
             Silence::Fine => Checkup::inferred(),
             Silence::Strike => failed(format!("no answer within {} s", PATIENCE.as_secs())),
         },

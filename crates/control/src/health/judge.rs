@@ -12,7 +12,7 @@ pub enum ConnectionPhase {
     Connected,
     /// It could not be connected, or the connection was lost.
     Failed,
-    /// As somebody wished.
+    /// On request.
     Disconnected,
 }
 

@@ -26,6 +26,7 @@ const MOST_RESTARTS: usize = 1_000;
 pub struct HealthTable {
     rules: HealthRules,
     start: Instant,
+    /// A leaf lock, taken for every call that ends: verdicts are quick, and listeners wake after it.
     servers: Mutex<HashMap<String, TrackedServer>>,
     /// Counts changes of any server's status.
     changes: watch::Sender<u64>,
@@ -152,23 +153,24 @@ impl HealthTable {
 
     /// What has become of its connection. With a new connection old failures do not count.
     pub fn set_phase(&self, server_id: &str, phase: ConnectionPhase) {
-        self.with(server_id, |case, _| {
-            if phase == ConnectionPhase::Connected && case.phase != phase {
-                case.failures = 0;
+        self.with(server_id, |tracked, _| {
+            // Checks of the connection before say nothing about this one.
+            if phase == ConnectionPhase::Connected && tracked.phase != phase {
+                tracked.failures = 0;
             }
-            case.phase = phase;
+            tracked.phase = phase;
         });
     }
 
-    /// It has come back after it had gone, for no reason that anybody here has given.
+    /// It has come back after it had gone, and no request here has caused that.
     pub fn restarted(&self, server_id: &str) {
         let now = Instant::now();
-        self.with(server_id, |case, _| {
-            if case.restarts.len() == MOST_RESTARTS {
-                case.restarts.pop_front();
+        self.with(server_id, |tracked, _| {
+            if tracked.restarts.len() == MOST_RESTARTS {
+                tracked.restarts.pop_front();
             }
-            case.restarts.push_back(now);
-            case.times_back = case.times_back.saturating_add(1);
+            tracked.restarts.push_back(now);
+            tracked.times_back = tracked.times_back.saturating_add(1);
         });
     }
 
@@ -182,35 +184,36 @@ impl HealthTable {
     ) {
         let now = Instant::now();
         let mut wards = self.servers.lock();
-        let Some(case) = wards.get_mut(server_id) else { return };
-        case.window.call(now - self.start, ended, took);
+        let Some(tracked) = wards.get_mut(server_id) else { return };
+        tracked.window.call(now - self.start, ended, took);
         if ended != CallQuality::Well {
-            case.failed_call = Some(trouble());
+            tracked.failed_call = Some(trouble());
         }
-        if now < case.judged + JUDGED_EVERY {
+        // A busy server would be judged for every call otherwise.
+        if now < tracked.judged + JUDGED_EVERY {
             return;
         }
-        let changed = self.verdict(case, now);
+        let changed = self.judge_again(tracked, now);
         drop(wards);
-        self.tell(changed);
+        self.wake(changed);
     }
 
     /// `at` in milliseconds since 1970. Nothing becomes of a server that is forgotten.
     pub fn checked(&self, server_id: &str, checkup: &Checkup, at: i64) -> Option<CheckOutcome> {
         let now = Instant::now();
         let mut wards = self.servers.lock();
-        let case = wards.get_mut(server_id)?;
-        case.window.check(now - self.start, checkup.ok, checkup.took);
-        case.failures = if checkup.ok { 0 } else { case.failures.saturating_add(1) };
+        let tracked = wards.get_mut(server_id)?;
+        tracked.window.check(now - self.start, checkup.ok, checkup.took);
+        tracked.failures = if checkup.ok { 0 } else { tracked.failures.saturating_add(1) };
         if let Some(detail) = checkup.detail.clone().filter(|_| !checkup.ok) {
-            case.failed_check = Some(Incident { at, what: detail });
+            tracked.failed_check = Some(Incident { at, what: detail });
         }
-        case.last_check = Some(at);
-        let before = case.status;
-        let changed = self.verdict(case, now);
-        let checked = CheckOutcome { before, status: case.status, failures: case.failures };
+        tracked.last_check = Some(at);
+        let before = tracked.status;
+        let changed = self.judge_again(tracked, now);
+        let checked = CheckOutcome { before, status: tracked.status, failures: tracked.failures };
         drop(wards);
-        self.tell(changed);
+        self.wake(changed);
         Some(checked)
     }
 
@@ -218,12 +221,12 @@ impl HealthTable {
     pub fn of_server(&self, server_id: &str) -> Option<ServerHealth> {
         let now = Instant::now();
         let mut wards = self.servers.lock();
-        let case = wards.get_mut(server_id)?;
-        let changed = self.verdict(case, now);
-        let summary = case.window.summary(now - self.start);
-        let ward = self.shown(case, &summary);
+        let tracked = wards.get_mut(server_id)?;
+        let changed = self.judge_again(tracked, now);
+        let summary = tracked.window.summary(now - self.start);
+        let ward = self.report(tracked, &summary);
         drop(wards);
-        self.tell(changed);
+        self.wake(changed);
         Some(ward)
     }
 
@@ -235,7 +238,7 @@ impl HealthTable {
         let wards = self.servers.lock();
         let now = self.start.elapsed();
         let windows = server_ids.into_iter().filter_map(|id| wards.get(id));
-        let windows: Vec<&SlidingWindow> = windows.map(|case| &case.window).collect();
+        let windows: Vec<&SlidingWindow> = windows.map(|tracked| &tracked.window).collect();
         let aged = |pieces: Vec<WindowSlice>| {
             pieces.into_iter().map(|piece| (now.saturating_sub(piece.start), piece)).collect()
         };
@@ -247,12 +250,12 @@ impl HealthTable {
     }
 
     /// How often a server came back after it had run and gone.
-    pub fn times_back(&self, server_id: &str) -> u32 {
-        self.servers.lock().get(server_id).map_or(0, |case| case.times_back)
+    pub fn restarts_total(&self, server_id: &str) -> u32 {
+        self.servers.lock().get(server_id).map_or(0, |tracked| tracked.times_back)
     }
 
     pub fn status(&self, server_id: &str) -> Option<Status> {
-        self.servers.lock().get(server_id).map(|case| case.status)
+        self.servers.lock().get(server_id).map(|tracked| tracked.status)
     }
 
     /// The server is removed.
@@ -268,7 +271,7 @@ impl HealthTable {
     fn with(&self, server_id: &str, act: impl FnOnce(&mut TrackedServer, Duration)) {
         let now = Instant::now();
         let mut wards = self.servers.lock();
-        let case = wards.entry(server_id.to_owned()).or_insert_with(|| TrackedServer {
+        let tracked = wards.entry(server_id.to_owned()).or_insert_with(|| TrackedServer {
             phase: ConnectionPhase::Disconnected,
             window: SlidingWindow::default(),
             failures: 0,
@@ -281,38 +284,38 @@ impl HealthTable {
             reason: None,
             judged: now,
         });
-        act(case, now - self.start);
-        let changed = self.verdict(case, now);
+        act(tracked, now - self.start);
+        let changed = self.judge_again(tracked, now);
         drop(wards);
-        self.tell(changed);
+        self.wake(changed);
     }
 
-    fn verdict(&self, case: &mut TrackedServer, now: Instant) -> bool {
-        while case.restarts.front().is_some_and(|at| *at + RESTART_SPAN < now) {
-            case.restarts.pop_front();
+    fn judge_again(&self, tracked: &mut TrackedServer, now: Instant) -> bool {
+        while tracked.restarts.front().is_some_and(|at| *at + RESTART_SPAN < now) {
+            tracked.restarts.pop_front();
         }
-        let signals = case.signals(&case.window.summary(now - self.start));
+        let signals = tracked.signals(&tracked.window.summary(now - self.start));
         let (status, reason) = judge(&signals, &self.rules);
-        case.reason = reason;
-        let before = std::mem::replace(&mut case.status, status);
-        case.judged = now;
-        before != case.status
+        tracked.reason = reason;
+        let before = std::mem::replace(&mut tracked.status, status);
+        tracked.judged = now;
+        before != tracked.status
     }
 
-    /// Not under the lock: who wakes may look at once.
-    fn tell(&self, changed: bool) {
+    /// Not under the lock: a listener that wakes may take it at once.
+    fn wake(&self, changed: bool) {
         if changed {
             self.changes.send_modify(|count| *count += 1);
         }
     }
 
-    fn shown(&self, case: &TrackedServer, summary: &WindowSummary) -> ServerHealth {
-        let status = health(case.status, summary.checks, &case.signals(summary), &self.rules);
+    fn report(&self, tracked: &TrackedServer, summary: &WindowSummary) -> ServerHealth {
+        let status = health(tracked.status, summary.checks, &tracked.signals(summary), &self.rules);
         ServerHealth {
-            status: case.status,
+            status: tracked.status,
             health: Health {
                 status,
-                last_check: case.last_check,
+                last_check: tracked.last_check,
                 calls: summary.calls,
                 failed_calls: summary.failed_calls,
                 tool_errors: summary.tool_errors,
@@ -321,8 +324,8 @@ impl HealthTable {
                 check_p50: summary.check_p50,
                 check_p95: summary.check_p95,
                 error_rate: summary.error_rate(),
-                consecutive_failures: case.failures,
-                restarts: case.restarts.len(),
+                consecutive_failures: tracked.failures,
+                restarts: tracked.restarts.len(),
             },
             window: WindowTotals {
                 seconds: u32::try_from(SPAN.as_secs()).unwrap_or(u32::MAX),
@@ -336,9 +339,9 @@ impl HealthTable {
                 error_rate: summary.error_rate(),
             },
             p99: summary.p99,
-            reason: case.reason.map(|reason| (reason, case.trouble(reason))),
-            failed_call: case.failed_call.clone(),
-            times_back: case.times_back,
+            reason: tracked.reason.map(|reason| (reason, tracked.trouble(reason))),
+            failed_call: tracked.failed_call.clone(),
+            times_back: tracked.times_back,
         }
     }
 }

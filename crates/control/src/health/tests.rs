@@ -86,28 +86,28 @@ impl CheckedServer for Scripted {
 }
 
 struct Scene {
-    wards: Arc<HealthTable>,
+    table: Arc<HealthTable>,
     checker: Checker,
     samples: mpsc::Receiver<HealthSample>,
     checking: CheckPlan,
 }
 
 fn scene() -> Scene {
-    let wards = Arc::new(HealthTable::new(HealthRules::default()));
-    wards.set_phase("s", ConnectionPhase::Connected);
+    let table = Arc::new(HealthTable::new(HealthRules::default()));
+    table.set_phase("s", ConnectionPhase::Connected);
     let (sender, samples) = mpsc::channel(WAITING);
     let client = Client::new(Arc::new(|_| Ok(())));
-    let checker = Checker { table: Arc::clone(&wards), client, samples: sender, clock: || 7 };
+    let checker = Checker { table: Arc::clone(&table), client, samples: sender, clock: || 7 };
     let interval = CheckPlan::INTERVAL;
     let checking = CheckPlan { server_id: "s".to_owned(), url: None, interval };
-    Scene { wards, checker, samples, checking }
+    Scene { table, checker, samples, checking }
 }
 
 impl Scene {
     /// Watches for so long.
-    async fn pass(&self, patient: &Scripted, time: Duration) {
+    async fn pass(&self, server: &Scripted, time: Duration) {
         let end = CancellationToken::new();
-        let watch = self.checker.watch(&self.checking, patient, &end);
+        let watch = self.checker.watch(&self.checking, server, &end);
         let _ = tokio::time::timeout(time, watch).await;
     }
 }
@@ -131,78 +131,78 @@ async fn us5_ac1_a_server_is_checked_at_each_interval() {
 #[tokio::test(start_paused = true)]
 async fn us5_ac3_a_message_is_proof_enough_and_silence_is_asked_whether_anybody_calls_or_not() {
     let mut scene = scene();
-    let patient = Scripted::new(Some(Ok(())));
-    *patient.spoke.lock() = Some(Instant::now() + Duration::from_secs(5));
-    scene.pass(&patient, Duration::from_secs(34)).await;
-    assert_eq!(patient.asked.load(Ordering::SeqCst), 0);
+    let server = Scripted::new(Some(Ok(())));
+    *server.spoke.lock() = Some(Instant::now() + Duration::from_secs(5));
+    scene.pass(&server, Duration::from_secs(34)).await;
+    assert_eq!(server.asked.load(Ordering::SeqCst), 0);
     let sample = scene.samples.try_recv().unwrap();
     assert_eq!((sample.ok, sample.response_ms), (true, None));
-    scene.pass(&patient, Duration::from_secs(34)).await;
-    assert_eq!(patient.asked.load(Ordering::SeqCst), 1);
+    scene.pass(&server, Duration::from_secs(34)).await;
+    assert_eq!(server.asked.load(Ordering::SeqCst), 1);
     let sample = scene.samples.try_recv().unwrap();
     assert_eq!((sample.ok, sample.response_ms), (true, Some(0)));
-    assert_eq!(scene.wards.status("s"), Some(Status::Connected));
-    let ward = scene.wards.of_server("s").unwrap();
-    assert_eq!((ward.health.status, ward.health.last_check), (HealthStatus::Healthy, Some(7)));
-    assert_eq!(ward.window.calls, 0, "a question of ours is no call");
+    assert_eq!(scene.table.status("s"), Some(Status::Connected));
+    let known = scene.table.of_server("s").unwrap();
+    assert_eq!((known.health.status, known.health.last_check), (HealthStatus::Healthy, Some(7)));
+    assert_eq!(known.window.calls, 0, "a question of ours is no call");
 }
 
 /// It may work on its calls, or hang: it is shown as what it is, and replaced when it has no calls.
 #[tokio::test(start_paused = true)]
 async fn us5_ac5_a_server_that_hangs_with_a_call_open_is_an_error_in_time_and_keeps_its_call() {
     let scene = scene();
-    let patient = Scripted::new(None);
-    patient.is_busy.store(true, Ordering::SeqCst);
+    let server = Scripted::new(None);
+    server.is_busy.store(true, Ordering::SeqCst);
     // Just before the first check, which therefore finds nothing wrong.
-    *patient.spoke.lock() = Some(Instant::now() + scene.checking.interval.mul_f64(0.9));
+    *server.spoke.lock() = Some(Instant::now() + scene.checking.interval.mul_f64(0.9));
     let bound = 4 * scene.checking.interval + Duration::from_secs(5);
-    scene.pass(&patient, bound + Duration::from_millis(1)).await;
-    assert_eq!(scene.wards.status("s"), Some(Status::Error));
-    assert_eq!(patient.condemned.load(Ordering::SeqCst), 0, "its call may still end");
-    assert!(patient.is_failing.load(Ordering::SeqCst), "it gets no further calls");
-    let (reason, last) = scene.wards.of_server("s").unwrap().reason.unwrap();
+    scene.pass(&server, bound + Duration::from_millis(1)).await;
+    assert_eq!(scene.table.status("s"), Some(Status::Error));
+    assert_eq!(server.condemned.load(Ordering::SeqCst), 0, "its call may still end");
+    assert!(server.is_failing.load(Ordering::SeqCst), "it gets no further calls");
+    let (reason, last) = scene.table.of_server("s").unwrap().reason.unwrap();
     assert_eq!(reason.to_string(), "3 health checks in a row failed");
     assert_eq!(last.unwrap().what, "no answer within 5 s");
-    patient.is_busy.store(false, Ordering::SeqCst);
-    scene.pass(&patient, Duration::from_secs(36)).await;
-    assert_eq!(patient.condemned.load(Ordering::SeqCst), 1);
+    server.is_busy.store(false, Ordering::SeqCst);
+    scene.pass(&server, Duration::from_secs(36)).await;
+    assert_eq!(server.condemned.load(Ordering::SeqCst), 1);
 }
 
 /// A call without an end, or one whose client has gone, does not keep a server that hangs.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_stays_busy_is_replaced_after_ten_failed_checks() {
     let scene = scene();
-    let patient = Scripted::new(None);
-    patient.is_busy.store(true, Ordering::SeqCst);
-    *patient.spoke.lock() = Some(Instant::now());
+    let server = Scripted::new(None);
+    server.is_busy.store(true, Ordering::SeqCst);
+    *server.spoke.lock() = Some(Instant::now());
     let interval = scene.checking.interval;
     // The tenth failed check cannot have ended before: the pauses are nine tenths of the interval at least.
-    scene.pass(&patient, interval.mul_f64(0.9) * 10).await;
-    assert_eq!(patient.condemned.load(Ordering::SeqCst), 0, "nine failed checks are not enough");
-    scene.pass(&patient, interval * 2 + Duration::from_secs(5)).await;
-    assert!(patient.condemned.load(Ordering::SeqCst) > 0);
-    *patient.answer.lock() = Some(Ok(()));
-    scene.pass(&patient, interval + Duration::from_secs(5)).await;
-    assert!(!patient.is_failing.load(Ordering::SeqCst), "it gets calls again");
+    scene.pass(&server, interval.mul_f64(0.9) * 10).await;
+    assert_eq!(server.condemned.load(Ordering::SeqCst), 0, "nine failed checks are not enough");
+    scene.pass(&server, interval * 2 + Duration::from_secs(5)).await;
+    assert!(server.condemned.load(Ordering::SeqCst) > 0);
+    *server.answer.lock() = Some(Ok(()));
+    scene.pass(&server, interval + Duration::from_secs(5)).await;
+    assert!(!server.is_failing.load(Ordering::SeqCst), "it gets calls again");
 }
 
 #[tokio::test(start_paused = true)]
 async fn three_restarts_in_ten_minutes_degrade_a_server() {
-    let wards = HealthTable::new(HealthRules::default());
-    wards.set_phase("s", ConnectionPhase::Connected);
+    let table = HealthTable::new(HealthRules::default());
+    table.set_phase("s", ConnectionPhase::Connected);
     for _ in 0..2 {
-        wards.restarted("s");
+        table.restarted("s");
     }
-    assert_eq!(wards.status("s"), Some(Status::Connected));
+    assert_eq!(table.status("s"), Some(Status::Connected));
     tokio::time::sleep(minutes(9)).await;
-    wards.restarted("s");
-    let ward = wards.of_server("s").unwrap();
-    assert_eq!((ward.status, ward.health.restarts), (Status::Degraded, 3));
-    let reason = ward.reason.unwrap().0.to_string();
+    table.restarted("s");
+    let known = table.of_server("s").unwrap();
+    assert_eq!((known.status, known.health.restarts), (Status::Degraded, 3));
+    let reason = known.reason.unwrap().0.to_string();
     assert_eq!(reason, "it restarted 3 times in the last 10 minutes");
     tokio::time::sleep(minutes(2)).await;
-    let ward = wards.of_server("s").unwrap();
-    assert_eq!((ward.status, ward.health.restarts), (Status::Connected, 1));
+    let known = table.of_server("s").unwrap();
+    assert_eq!((known.status, known.health.restarts), (Status::Connected, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -212,12 +212,12 @@ async fn us5_ac5_three_failed_checks_are_an_error_and_one_good_one_ends_it() {
         (Some(Err("the pipe is broken".to_owned())), "the pipe is broken"),
     ] {
         let mut scene = scene();
-        let patient = Scripted::new(answer);
+        let server = Scripted::new(answer);
         let mut statuses = Vec::new();
         for _ in 0..4 {
             let end = CancellationToken::new();
             tokio::select! {
-                () = scene.checker.watch(&scene.checking, &patient, &end) => {}
+                () = scene.checker.watch(&scene.checking, &server, &end) => {}
                 sample = scene.samples.recv() => {
                     let sample = sample.unwrap();
                     assert_eq!((sample.ok, sample.detail.as_deref()), (false, Some(detail)));
@@ -226,76 +226,76 @@ async fn us5_ac5_three_failed_checks_are_an_error_and_one_good_one_ends_it() {
             }
         }
         assert_eq!(statuses, ["CONNECTED", "CONNECTED", "ERROR", "ERROR"]);
-        assert_eq!(patient.condemned.load(Ordering::SeqCst), 2, "from the third on");
-        let ward = scene.wards.of_server("s").unwrap();
-        assert_eq!(ward.health.status, HealthStatus::Failing);
-        assert_eq!((ward.health.consecutive_failures, ward.window.failed_checks), (4, 4));
-        *patient.answer.lock() = Some(Ok(()));
-        scene.pass(&patient, Duration::from_secs(34)).await;
-        assert_eq!(scene.wards.status("s"), Some(Status::Connected));
+        assert_eq!(server.condemned.load(Ordering::SeqCst), 2, "from the third on");
+        let known = scene.table.of_server("s").unwrap();
+        assert_eq!(known.health.status, HealthStatus::Failing);
+        assert_eq!((known.health.consecutive_failures, known.window.failed_checks), (4, 4));
+        *server.answer.lock() = Some(Ok(()));
+        scene.pass(&server, Duration::from_secs(34)).await;
+        assert_eq!(scene.table.status("s"), Some(Status::Connected));
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_not_connected_is_not_checked() {
     let mut scene = scene();
-    let patient = Scripted::new(None);
+    let server = Scripted::new(None);
     for phase in
         [ConnectionPhase::Disconnected, ConnectionPhase::Connecting, ConnectionPhase::Failed]
     {
-        *patient.phase.lock() = phase;
-        scene.pass(&patient, minutes(5)).await;
+        *server.phase.lock() = phase;
+        scene.pass(&server, minutes(5)).await;
     }
     assert!(scene.samples.try_recv().is_err());
 }
 
 #[tokio::test(start_paused = true)]
 async fn elevated_errors_degrade_a_server_until_they_are_gone() {
-    let wards = HealthTable::new(HealthRules::default());
-    let mut changes = wards.changes();
-    wards.set_phase("s", ConnectionPhase::Connected);
+    let table = HealthTable::new(HealthRules::default());
+    let mut changes = table.changes();
+    table.set_phase("s", ConnectionPhase::Connected);
     assert!(changes.has_changed().unwrap());
     changes.mark_unchanged();
     for number in 0..20 {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let ended = if number % 4 == 0 { CallQuality::Failed } else { CallQuality::Well };
         let trouble = || Incident { at: number, what: "error -32603 from `t`".to_owned() };
-        wards.call_ended("s", ended, Duration::from_millis(3), trouble);
+        table.call_ended("s", ended, Duration::from_millis(3), trouble);
     }
     assert!(changes.has_changed().unwrap());
-    assert_eq!(wards.status("s"), Some(Status::Degraded));
-    let ward = wards.of_server("s").unwrap();
-    assert_eq!((ward.window.calls, ward.window.failed_calls), (20, 5));
-    assert_eq!(ward.window.error_rate, Some(0.25));
-    let (reason, last) = ward.reason.unwrap();
+    assert_eq!(table.status("s"), Some(Status::Degraded));
+    let known = table.of_server("s").unwrap();
+    assert_eq!((known.window.calls, known.window.failed_calls), (20, 5));
+    assert_eq!(known.window.error_rate, Some(0.25));
+    let (reason, last) = known.reason.unwrap();
     assert_eq!(reason.to_string(), "25 % of 20 calls failed");
     assert_eq!(last, Some(Incident { at: 16, what: "error -32603 from `t`".to_owned() }));
-    assert!(ward.health.p95.unwrap() >= 3.0);
+    assert!(known.health.p95.unwrap() >= 3.0);
     tokio::time::sleep(minutes(6)).await;
-    assert_eq!(wards.of_server("s").unwrap().status, Status::Connected);
+    assert_eq!(table.of_server("s").unwrap().status, Status::Connected);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_connection_counts_first_and_a_new_one_starts_without_strikes() {
-    let wards = HealthTable::new(HealthRules::default());
+    let table = HealthTable::new(HealthRules::default());
     let bad = Checkup { ok: false, took: None, detail: None };
-    assert_eq!(wards.checked("s", &bad, 1), None, "nobody has heard of it");
-    wards.set_phase("s", ConnectionPhase::Connected);
+    assert_eq!(table.checked("s", &bad, 1), None, "nobody has heard of it");
+    table.set_phase("s", ConnectionPhase::Connected);
     for _ in 0..3 {
-        wards.checked("s", &bad, 1);
+        table.checked("s", &bad, 1);
     }
-    assert_eq!(wards.status("s"), Some(Status::Error));
+    assert_eq!(table.status("s"), Some(Status::Error));
     for (phase, status) in [
         (ConnectionPhase::Connecting, Status::Connecting),
         (ConnectionPhase::Connected, Status::Connected),
         (ConnectionPhase::Failed, Status::Error),
         (ConnectionPhase::Disconnected, Status::Disconnected),
     ] {
-        wards.set_phase("s", phase);
-        assert_eq!(wards.status("s"), Some(status));
+        table.set_phase("s", phase);
+        assert_eq!(table.status("s"), Some(status));
     }
-    wards.forget("s");
-    assert_eq!((wards.status("s"), wards.of_server("s")), (None, None));
+    table.forget("s");
+    assert_eq!((table.status("s"), table.of_server("s")), (None, None));
 }
 
 #[tokio::test]

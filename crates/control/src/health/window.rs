@@ -10,7 +10,7 @@ pub const SPAN: Duration = Duration::from_secs(300);
 const SLOT: Duration = Duration::from_secs(10);
 const SLOTS: usize = 30;
 
-/// The hour, for who looks back.
+/// The hour, for people who look back.
 const MINUTE: Duration = Duration::from_secs(60);
 const MINUTES: u64 = 60;
 
@@ -23,7 +23,7 @@ const PER_DOUBLING: f64 = 4.0;
 /// Times of checks that are kept: at the shortest interval (a second) those of `SPAN`.
 const CHECK_TIMES: usize = 300;
 
-/// Times (`now`) are monotonic, since whatever moment the caller likes.
+/// Times (`now`) are monotonic, since any moment that the caller chooses.
 #[derive(Debug, Clone)]
 pub struct SlidingWindow {
     slots: Vec<Slot>,
@@ -192,7 +192,7 @@ impl SlidingWindow {
         }
     }
 
-    /// A check that nobody answered has taken no time that would say something.
+    /// A check without an answer has taken no time that would say something.
     pub fn check(&mut self, now: Duration, ok: bool, took: Option<Duration>) {
         if let Some(slot) = self.slot(now) {
             slot.checks.add(if ok { CallQuality::Well } else { CallQuality::Failed });

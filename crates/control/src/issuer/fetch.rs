@@ -77,7 +77,7 @@ impl IssuerClients {
         Err(NoKeys::NoMetadata)
     }
 
-    /// A redirect is not followed: whoever wants the keys from elsewhere says where.
+    /// Redirects are not followed: an operator who wants the keys from elsewhere names that place.
     async fn get(&self, trusted: &Trusted, place: Url) -> Result<Response, FetchError> {
         let client = if trusted.names_host_of(&place) { &self.chosen } else { &self.named };
         client.send(Request::get(place).header("Accept", "application/json"), EACH).await

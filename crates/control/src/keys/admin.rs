@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use crate::access::{self, Mac, Pepper, Use};
 
 const FILE: &str = "admin-token";
-/// Longer than any token somebody would choose.
+/// Longer than any token an operator would choose.
 const LONGEST: u64 = 4_096;
 /// One that is chosen must not be guessed.
 const SHORTEST: usize = 16;

@@ -55,14 +55,16 @@ pub enum KeysError {
 pub struct ApiKeys {
     pub(super) store: Store,
     pub(super) fixed: FixedTokens,
-    /// Read for every request, replaced at every change.
+    /// Read for every request, replaced as a whole at every change. A leaf lock.
     known: RwLock<Arc<Credentials>>,
     version: AtomicU64,
     /// Rung when the version changes.
     bell: watch::Sender<()>,
     /// Changes made here; counted under the lock of `known`.
     edits: AtomicU64,
+    /// The store's mark of the keys as they were last read. A leaf lock.
     mark: Mutex<Option<Vec<u8>>>,
+    /// Taken for every request with a key: a leaf lock, and nothing is written under it.
     uses: Mutex<Uses>,
     pub(super) looks: Looks,
 }
@@ -90,7 +92,7 @@ impl ApiKeys {
         Arc::clone(&self.known.read())
     }
 
-    /// Nobody's key can be known here: see `Fixed`.
+    /// The store was sealed with another key: no API key can be checked.
     pub fn is_locked(&self) -> bool {
         self.fixed.is_locked
     }
@@ -98,15 +100,16 @@ impl ApiKeys {
     /// A decision that was made at another version has to be made again. It also changes when a
     /// key expires. To be read before `known`: what is known is replaced first.
     pub fn version(&self) -> u64 {
+        // Pairs with `changed`: a reader of the new version finds the keys that made it.
         self.version.load(Ordering::Acquire)
     }
 
-    /// For those who wait for nothing else: it tells of every version from now on.
+    /// Wakes at every version from now on.
     pub fn changes(&self) -> watch::Receiver<()> {
         self.bell.subscribe()
     }
 
-    /// Would whoever was let in by this still be? A token of an issuer has its own end.
+    /// Would this credential still be let in? A token of an issuer has its own end.
     pub fn is_good(&self, credential: &Credential, now: i64) -> bool {
         let Credential::Key(id) = credential else { return true };
         let known = self.known();
@@ -121,10 +124,10 @@ impl ApiKeys {
         let mut known = self.known.write();
         *known = Arc::new(snapshot(&self.fixed, known.keys.clone(), issuer));
         drop(known);
-        self.changed();
+        self.publish_version();
     }
 
-    /// Somebody was let in by this key, at this time (ms).
+    /// Notes that this key was used, at this time (ms).
     pub fn used(&self, id: &KeyId, now: i64) {
         self.uses.lock().note(id, now);
     }
@@ -142,12 +145,13 @@ impl ApiKeys {
         *known = Arc::new(snapshot(&self.fixed, keys, issuer));
         self.edits.fetch_add(1, Ordering::AcqRel);
         drop(known);
-        self.changed();
+        self.publish_version();
     }
 
     /// Reads all keys again.
     pub async fn reload(&self) -> Result<(), KeysError> {
         loop {
+            // Acquire: an edit that is not counted yet is not in the keys that are read next.
             let edits = self.edits.load(Ordering::Acquire);
             // Before the keys: a change in between is seen as one at the next look.
             let mark = self.store.setting(MARK).await?;
@@ -188,7 +192,7 @@ impl ApiKeys {
             let issuer = known.issuer.clone();
             *known = Arc::new(snapshot(&self.fixed, keys, issuer));
             drop(known);
-            self.changed();
+            self.publish_version();
         }
         true
     }
@@ -196,7 +200,7 @@ impl ApiKeys {
     /// Sees what other replicas change, lets keys expire and writes down their uses, until the end.
     /// `clock` says the time in milliseconds since 1970.
     pub async fn run(&self, clock: impl Fn() -> i64, end: CancellationToken) {
-        // Apart: a store that hangs must not keep keys from expiring.
+        // In two loops: a store that hangs must not keep keys from expiring.
         let work = async { tokio::join!(self.expire(&clock), self.follow(&clock)) };
         tokio::select! {
             _ = work => {}
@@ -212,7 +216,7 @@ impl ApiKeys {
             sleep(TICK).await;
             let now = seconds(clock());
             if next_expiry(&self.known(), seen).is_some_and(|at| at <= now) {
-                self.changed();
+                self.publish_version();
             }
             seen = now;
         }
@@ -235,7 +239,7 @@ impl ApiKeys {
         self.write_down(due).await;
     }
 
-    /// Reads the keys again if somebody has changed them.
+    /// Reads the keys again if they were changed elsewhere.
     pub(super) async fn see_changes(&self) {
         match self.store.setting(MARK).await {
             Ok(mark) if mark == *self.mark.lock() => {}
@@ -263,7 +267,8 @@ impl ApiKeys {
         }
     }
 
-    fn changed(&self) {
+    fn publish_version(&self) {
+        // After the keys were replaced: a decision at the new version must see them.
         self.version.fetch_add(1, Ordering::AcqRel);
         self.bell.send_replace(());
     }

@@ -42,7 +42,7 @@ impl ApiKeys {
         let record = made(new, &id, &mac, now);
         let detail = format!("{} ({}) as {}", id, new.name, record.role);
         let changes = vec![Change::InsertKey(record.clone()), mark()?];
-        self.store.commit(changes, vec![audit("create-key", &detail, by, now)]).await?;
+        self.store.commit(changes, vec![audit_record("create-key", &detail, by, now)]).await?;
         if let Some(key) = known(&record) {
             self.apply(|keys| drop(keys.insert(id, key)));
         }
@@ -69,7 +69,7 @@ impl ApiKeys {
         let record = self.store.key(id).await?;
         let detail = format!("{} ({})", record.id, record.name);
         let changes = vec![Change::RevokeKey { id: record.id, at: now }, mark()?];
-        self.store.commit(changes, vec![audit("revoke-key", &detail, by, now)]).await?;
+        self.store.commit(changes, vec![audit_record("revoke-key", &detail, by, now)]).await?;
         self.apply(|keys| {
             if let Some(key) = KeyId::read(id).and_then(|id| keys.get_mut(&id)) {
                 key.revoked_at.get_or_insert(seconds(now));
@@ -90,7 +90,7 @@ fn mark() -> Result<Change, KeysError> {
     Ok(Change::PutSetting { name: MARK.to_owned(), value })
 }
 
-fn audit(action: &str, detail: &str, by: Actor<'_>, now: i64) -> NewAudit {
+fn audit_record(action: &str, detail: &str, by: Actor<'_>, now: i64) -> NewAudit {
     NewAudit {
         at: now,
         principal: by.principal.name().to_owned(),

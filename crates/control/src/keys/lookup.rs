@@ -12,7 +12,7 @@ use crate::access::id_of;
 
 /// Between the beginnings of two looks: ten a second, however many guess.
 const GAP: Duration = Duration::from_millis(100);
-/// A store that hangs must not keep whoever shows a wrong key.
+/// A store that hangs must not keep a caller with a wrong key waiting.
 const LONGEST: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]

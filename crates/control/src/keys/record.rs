@@ -62,7 +62,7 @@ pub(super) fn made(new: &NewKey, id: &KeyId, mac: &Mac, at: i64) -> KeyRecord {
     }
 }
 
-/// To be checked against; `None` if it is not one we have written, and then nobody gets in by it.
+/// To be checked against; `None` if it is damaged, and then it opens nothing.
 pub(super) fn known(record: &KeyRecord) -> Option<ApiKey> {
     let grants = match record.tools.as_deref() {
         None => Grants::All,

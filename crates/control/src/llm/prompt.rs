@@ -14,7 +14,7 @@ pub struct ToolDescription<'a> {
     pub parameters: &'a [String],
 }
 
-/// Whoever writes more than that has something else in mind than to say what a tool does.
+/// A longer description does more than say what a tool does.
 const MOST_NAME: usize = 200;
 const MOST_DESCRIPTION: usize = 1500;
 const MOST_PARAMETERS: usize = 20;
@@ -27,7 +27,7 @@ pub(super) enum Form {
     Words,
 }
 
-/// The body of the request. `fence` is a word that nobody can know beforehand.
+/// The body of the request. `fence` is a random word, so that no description can close it.
 pub(super) fn body(
     model: &str,
     taxonomy: &Taxonomy,

@@ -63,7 +63,7 @@ pub(super) struct Calls {
     pub(super) times: Histogram,
 }
 
-/// For calls of servers that are none (any more): names in calls may be anybody's invention.
+/// For calls of servers that are none (any more): callers may make up names.
 const OTHER: &str = "(other)";
 
 impl Metrics {
@@ -78,6 +78,7 @@ impl Metrics {
     }
 
     pub fn call(&self, server: &str, outcome: CallOutcome, took: Duration) {
+        // Relaxed: nothing else is read by this count.
         self.all.fetch_add(1, Ordering::Relaxed);
         let mut servers = self.servers.lock();
         let calls = match servers.get_mut(server) {

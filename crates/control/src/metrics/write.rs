@@ -28,7 +28,7 @@ pub struct ServerMetrics<'a> {
     pub open_calls: u64,
 }
 
-/// The body of `GET /metrics`. `shows`: is the server with this name there for whoever asks?
+/// The body of `GET /metrics`. `shows`: may the asker see the server with this name?
 pub fn expose(
     metrics: &Metrics,
     platform: &InstanceMetrics<'_>,

@@ -10,14 +10,14 @@ use super::mask::{SECRET_SHOWN, shown_url};
 use super::oauth_client::OAuthClient;
 use super::reference::{ReferencePiece, pieces};
 
-/// As somebody gave it, references as they were written. `Debug` shows no values.
+/// As it was given, references as they were written. `Debug` shows no values.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Connection {
     pub transport: Transport,
     pub health_check_url: Option<String>,
     pub call_timeout: Option<Duration>,
     pub max_concurrency: Option<u32>,
-    /// Who we are to its authorization server, if somebody has arranged that.
+    /// Who Trunkline is to its authorization server, where that was arranged by hand.
     pub oauth: Option<OAuthClient>,
 }
 

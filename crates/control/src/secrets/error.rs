@@ -33,7 +33,7 @@ pub(super) const LINE_END: &str = "it has a line end or NUL in it";
 pub(super) const NUL: &str = "it has a NUL in it";
 
 impl SecretError {
-    /// Is it about what somebody has asked for, so that he can ask for something else?
+    /// Is it a mistake of the request, which the caller can correct?
     pub fn is_the_callers(&self) -> bool {
         matches!(self, Self::Unkeepable { .. } | Self::Name(_))
     }

@@ -65,6 +65,7 @@ impl StoredGrants {
         let change = Change::PutGrant { record, expected: after };
         match self.store.commit(vec![change], Vec::new()).await {
             Ok(_) => Ok(after.map_or(1, |revision| revision + 1)),
+            // Another replica has renewed it: its grant is the newer one.
             Err(StoreError::Stale) => Err(VaultError::Conflict),
             Err(error) => Err(unavailable(error)),
         }

@@ -41,6 +41,7 @@ impl Safe {
         let failed = |error| SecretError::sealing("the pepper of the API keys", error);
         let keys = self.keys()?;
         let sealed = keys.seal(&PEPPER_AAD, fresh.as_slice()).map_err(failed)?;
+        // Replicas may start at the same time: the first one to write wins, and all read that.
         let stored = store.put_setting_if_absent(PEPPER, sealed).await?;
         let opened = keys.open(&PEPPER_AAD, &stored).map_err(failed)?;
         let bytes: &[u8; 32] = opened.as_slice().try_into().map_err(|_| {
@@ -88,6 +89,7 @@ impl Safe {
     ) -> Result<Zeroizing<String>, SecretError> {
         let unusable =
             |why: &str| SecretError::Unusable { what: said.to_owned(), why: why.to_owned() };
+        // The seal is bound to the row: one that was copied to another owner does not open.
         if record.owner != owner || record.id != id(owner, &record.name) {
             return Err(unusable("it belongs elsewhere"));
         }
@@ -99,7 +101,7 @@ impl Safe {
 }
 
 /// What is sealed is bound to the id of its row. Made of owner and name, so that it is bound to
-/// them, too: nobody can have one secret sent in the place of another by renaming it. No owner has
+/// them, too: renaming a secret cannot have it sent in the place of another. No owner has
 /// a `/` in it.
 fn id(owner: &str, name: &str) -> String {
     format!("{owner}/{name}")

@@ -29,9 +29,11 @@ impl Safe {
         let mut credentials = Vec::new();
         for (part, name, value) in connection.values() {
             let said = part.said(name);
+            // Checked before sealing: a value that cannot be sent would fail at every connect.
             if let Some(why) = unkeepable(part, value) {
                 return Err(SecretError::Unkeepable { what: said, why });
             }
+            // The mask came back: sealing it would overwrite the value it hides.
             if is_hidden(part, value) {
                 return Err(SecretError::Unkeepable { what: said, why: "`***` is not its value" });
             }

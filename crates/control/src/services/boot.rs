@@ -88,11 +88,13 @@ impl ControlPlane {
     /// Opens everything; nothing is connected before `attach`.
     pub async fn boot(settings: Settings) -> Result<StartedControlPlane, BootError> {
         make_directory(&settings)?;
+        // Before the key is read: `trunkline key rotate` may be replacing it.
         let lock = StoreLock::shared(&settings.storage.store)?;
         let found = settings.storage.key.resolve()?;
         let store = Store::open(&settings.storage.store, options(&found)).await?;
         let safe = Arc::new(Safe::unlock(&store, found.keyring()).await?);
         let is_locked = safe.is_locked();
+        // The key file was missing, and a new key opens nothing: better no start than a locked one.
         if found.is_new && is_locked {
             store.close().await;
             return Err(withdrawn(&settings.storage.key));
@@ -145,6 +147,7 @@ impl Wiring {
     fn new(settings: Settings, store: Store, safe: Arc<Safe>, keys: Arc<ApiKeys>) -> Self {
         let background = Background::default();
         let backlog = Backlog::at(settings.storage.data_dir.join(AUDIT_LOST));
+        // Without the key the chain of the log cannot be continued, only damaged.
         let log: Arc<dyn AuditLog> = match safe.is_locked() {
             true => Arc::new(LockedLog { why: SecretError::Locked.to_string() }),
             false => Arc::new(store.clone()),
@@ -174,6 +177,7 @@ impl Wiring {
             let (store, end) = (self.store.clone(), self.background.end().clone());
             self.background.spawn(async move { leave_marks(&store, &end).await });
         }
+        // One client for checks and logins: both reach only where registered servers may be.
         let logins = self.logins(checker.client.clone());
         let opener = ConnectionOpener {
             store: self.store.clone(),
@@ -279,7 +283,7 @@ impl Wiring {
                 events: Arc::clone(&events),
                 settings: Arc::clone(&settings),
             },
-            clients: ClientService { connected: settings.guests.clone(), keys },
+            clients: ClientService { connected: settings.connected_clients.clone(), keys },
             overview,
             settings,
             store,
@@ -323,14 +327,14 @@ impl Wiring {
     fn logins(&self, outside: Client) -> Logins {
         let grants = Arc::new(StoredGrants::new(self.store.clone(), Arc::clone(&self.safe)));
         let oauth = OAuth::new(outside, grants, oauth_settings(&self.settings));
-        let how = How::Platform { base: self.settings.public.clone().unwrap_or_default() };
+        let how = How::Platform { base: self.settings.public_url.clone().unwrap_or_default() };
         Logins::new(oauth, how, LOOK, lost(Arc::clone(&self.live), self.audit.clone()))
     }
 }
 
 /// With a client document, where authorization servers can fetch it.
 fn oauth_settings(settings: &Settings) -> oauth::Settings {
-    let base = settings.public.as_ref().filter(|base| base.starts_with("https://"));
+    let base = settings.public_url.as_ref().filter(|base| base.starts_with("https://"));
     let client_document = base.map(|base| format!("{base}{DOCUMENT}"));
     oauth::Settings {
         client_name: CLIENT_NAME.to_owned(),

@@ -28,11 +28,12 @@ impl ConnectionOpener {
     ) -> Result<(Resolved, BTreeSet<String>), NoConnection> {
         let credentials = self.store.credentials(&record.id).await.map_err(NoConnection::NotNow)?;
         let connection = self.safe.open(record, &credentials)?;
+        // Only the secrets that it refers to are opened.
         let names = secrets::secrets_named(&connection);
         let named = self.safe.values_of(&self.store, &names).await?;
         let sources = Sources {
-            environment: &*self.settings.registration.environment,
-            allowed: &self.settings.registration.allowed,
+            environment: &*self.settings.registration.variable,
+            allowed: &self.settings.registration.allowed_variables,
             named: &named,
         };
         let resolved = secrets::resolve(&connection, sources).map_err(|faults| {

@@ -138,7 +138,7 @@ impl ControlPlane {
 
     /// Counts a request over REST that was not let in.
     pub fn reject(&self, refusal: Refusal, source: IpAddr) {
-        self.0.identity.rejected.came(refusal, source, clock::now());
+        self.0.identity.rejected.count_rejected(refusal, source, clock::now());
     }
 
     /// The config file says this from now on.
@@ -171,6 +171,7 @@ impl ControlPlane {
         background.end().cancel();
         // A grant that was just given is kept.
         drop(tokio::time::timeout(SHUTDOWN_STEP, logins.oauth().close()).await);
+        // Before the tasks: its writer is one of them, and needs the store.
         audit.close(Instant::now() + SHUTDOWN_STEP).await;
         background.tasks().close();
         if tokio::time::timeout(SHUTDOWN_STEP, background.tasks().wait()).await.is_err() {

@@ -27,7 +27,7 @@ impl KeyGate {
         let known = self.keys.known();
         let principal = decide(bearer_of(authorization)?, &known, clock::seconds())?;
         if let Err(refusal) = principal.require(Action::UseMcp) {
-            self.rejected.refused_mcp(&principal, &refusal.to_string(), peer, clock::now());
+            self.rejected.record_mcp_refusal(&principal, &refusal.to_string(), peer, clock::now());
             return Err(refusal);
         }
         if let Credential::Key(id) = principal.credential() {
@@ -39,7 +39,7 @@ impl KeyGate {
     fn told(&self, decided: Result<Principal, Refusal>, peer: SocketAddr) -> Decision {
         let resource = self.issuer.as_deref().map(IssuerKeys::resource);
         if let Err(refusal) = &decided {
-            self.rejected.came(*refusal, peer.ip(), clock::now());
+            self.rejected.count_rejected(*refusal, peer.ip(), clock::now());
         }
         decided.map(|principal| pass(&principal, peer)).map_err(|refusal| Denied {
             status: refusal.status(),
@@ -53,6 +53,7 @@ impl Gate for KeyGate {
     fn admit(&self, asking: &Asking<'_>) -> Admission {
         let decided = self.decide(asking.authorization, asking.peer);
         let bearer = || bearer_of(asking.authorization).ok().flatten();
+        // Another replica may have made the key a moment ago: the store is asked before it is refused.
         if decided == Err(Refusal::Unknown) && self.keys.may_be_new(bearer()) {
             let (gate, shown) = (self.clone(), asking.authorization.map(<[u8]>::to_vec));
             let peer = asking.peer;
@@ -65,11 +66,12 @@ impl Gate for KeyGate {
             return Admission::Now(self.told(decided, asking.peer));
         }
         let Some(issuer) = self.issuer.clone().filter(|issuer| issuer.may_come()) else {
-            // Keys may have come since they were missed: those are handed over before the fetch ends.
+            // Keys may have come since the first decision: a fetch hands them over before it ends.
             return Admission::Now(
                 self.told(self.decide(asking.authorization, asking.peer), asking.peer),
             );
         };
+        // The issuer may have rotated its keys: they are fetched once before the token is refused.
         let (gate, shown) = (self.clone(), asking.authorization.map(<[u8]>::to_vec));
         let peer = asking.peer;
         Admission::Later(Box::pin(async move {
@@ -88,7 +90,7 @@ impl Gate for KeyGate {
         KeyId::read(id).is_some_and(|id| self.keys.is_good(&Credential::Key(id), clock::now()))
     }
 
-    /// With another key than the store's nobody's key is known.
+    /// With another key than the store's, no API key can be checked.
     fn trouble(&self) -> Option<&'static str> {
         self.keys.is_locked().then_some("locked")
     }
@@ -100,6 +102,7 @@ fn pass(principal: &Principal, peer: SocketAddr) -> Arc<Pass> {
     let end = principal.good_until().map(Duration::from_secs);
     Arc::new(Pass {
         who: match principal.credential() {
+            // Callers without a token cannot be told apart: for attribution they are one.
             Credential::Open => ANYONE.into(),
             _ => credential.as_bytes().into(),
         },

@@ -78,7 +78,7 @@ impl LoginService {
     pub(crate) async fn begin(&self, id: &str, by: Actor<'_>) -> Result<StartedLogin, Problem> {
         let entry = &self.live.entry(id)?;
         let target = self.target(entry).await?;
-        let Some(base) = &self.settings.public else {
+        let Some(base) = &self.settings.public_url else {
             let why = "nobody knows how a browser reaches this Trunkline";
             return Err(
                 Problem::new(ProblemKind::NoLogin, why).hint("start it with --public-url URL")
@@ -93,7 +93,8 @@ impl LoginService {
             client: target.client.as_ref(),
             scope: target.scope.as_deref(),
         };
-        let note = noted(&server_record("login", &entry.id, &entry.name, by, clock::now()));
+        // Kept with the state: the browser may come back to another replica.
+        let note = note_of(&server_record("login", &entry.id, &entry.name, by, clock::now()));
         let started = self.logins.begin(login, Some(&note)).await;
         let started = started.map_err(|error| self.not_begun(entry, &error))?;
         let at = clock::now();
@@ -139,7 +140,7 @@ impl LoginService {
     /// Forgets what was granted, and tells who granted it.
     pub(crate) async fn log_out(&self, id: &str, by: Actor<'_>) -> Result<(), Problem> {
         let entry = &self.live.entry(id)?;
-        let told = self.logins.forget(&entry.id).await.map_err(|error| vault(&error))?;
+        let told = self.logins.forget(&entry.id).await.map_err(|error| vault_problem(&error))?;
         let detail = match told {
             true => "the authorization server was told",
             false => "the authorization server was not told",
@@ -154,14 +155,14 @@ impl LoginService {
     /// The client id and the redirect URI of the document that says who Trunkline is, where authorization
     /// servers can fetch it.
     pub(crate) fn client_document(&self) -> Option<(String, String)> {
-        let base = self.settings.public.as_ref().filter(|base| base.starts_with("https://"))?;
+        let base = self.settings.public_url.as_ref().filter(|base| base.starts_with("https://"))?;
         Some((format!("{base}{DOCUMENT}"), format!("{base}{CALLBACK}")))
     }
 
-    /// A grant could not be renewed, and nobody asked for that.
+    /// A grant could not be renewed. It happens in the background, so that only the log tells of it.
     pub(super) fn record_lost(live: &LiveServers, audit: &Audit, login: &str, why: &str) {
         let directory = live.directory();
-        let Some(entry) = directory.of_id(login) else { return };
+        let Some(entry) = directory.by_id(login) else { return };
         let record = own_record("lose-login", entry, "failed", clock::now());
         audit.record(NewAudit { detail: Some(why.to_owned()), ..record });
     }
@@ -201,7 +202,7 @@ impl LoginService {
 
     fn not_begun(&self, entry: &ServerEntry, error: &LoginError) -> Problem {
         let problem = match error {
-            LoginError::Vault(error) => vault(error),
+            LoginError::Vault(error) => vault_problem(error),
             error => Problem::new(ProblemKind::LoginFailed, error.to_string()),
         };
         problem.server(self.live.about(entry))
@@ -209,7 +210,7 @@ impl LoginService {
 }
 
 /// Who began a login, for the record of its end, which another replica may write.
-fn noted(record: &NewAudit) -> String {
+fn note_of(record: &NewAudit) -> String {
     json!({
         "principal": record.principal,
         "credential_id": record.credential_id,
@@ -236,6 +237,6 @@ fn record_of(note: &str) -> NewAudit {
     }
 }
 
-fn vault(error: &VaultError) -> Problem {
+fn vault_problem(error: &VaultError) -> Problem {
     Problem::new(ProblemKind::StoreUnavailable, error.to_string())
 }

@@ -6,7 +6,7 @@ use trunkline_store::{AuditVerdict, NewAudit, Store, StoreOptions, StoreUrl};
 
 use super::boot::{BootError, audit_key, options};
 use super::secrets::{self, RemovalRule, SecretNotRemoved, SecretWrite};
-use super::store_lock::{StoreLock, nobody_serves};
+use super::store_lock::{StoreLock, check_not_served};
 use crate::clock;
 use crate::secrets::{
     FileRotation, KeySource, NamedSecret, RotationError, Safe, SecretError, SecretUser, rotate,
@@ -35,7 +35,7 @@ pub async fn change_key(url: &StoreUrl, path: &Path) -> Result<u64, ChangeKeyErr
     let _alone = StoreLock::alone(url).map_err(BootError::from)?;
     let known = KeySource::File(path.to_owned()).existing().map_err(BootError::from)?;
     let store = Store::open(url, options(&known)).await.map_err(BootError::from)?;
-    let nobody = nobody_serves(url, &store).await;
+    let nobody = check_not_served(url, &store).await;
     store.close().await;
     nobody.map_err(BootError::from)?;
     let rotation = FileRotation::begin(path)?;
@@ -44,7 +44,7 @@ pub async fn change_key(url: &StoreUrl, path: &Path) -> Result<u64, ChangeKeyErr
     let store = Store::open(url, StoreOptions { audit_keys }).await.map_err(BootError::from)?;
     let rewrapped = rotate(&store, old, new).await?;
     // Before the file is replaced: with this record the end of the log is authenticated anew, and
-    // whoever has only the new key could not go on with it otherwise.
+    // the new key alone could not continue the log otherwise.
     let appended = store.append_audit(vec![by_the_operator("rotate-key")]).await;
     store.close().await;
     appended.map_err(BootError::from)?;
@@ -67,7 +67,7 @@ impl From<SecretError> for SecretsError {
     }
 }
 
-/// The secrets of a store, whether or not somebody serves from it.
+/// The secrets of a store, whether or not a `serve` works with it.
 #[derive(Debug)]
 pub struct StoreSecrets {
     store: Store,
@@ -75,7 +75,7 @@ pub struct StoreSecrets {
 }
 
 impl StoreSecrets {
-    /// Makes no key: with a new one nobody could open what is there.
+    /// Makes no key: a new one could not open what is there.
     pub async fn open(url: &StoreUrl, key: &KeySource) -> Result<Self, SecretsError> {
         let found = key.existing().map_err(BootError::from)?;
         let store = Store::open(url, options(&found)).await.map_err(BootError::from)?;
@@ -109,7 +109,7 @@ impl StoreSecrets {
     }
 }
 
-/// Whoever can open the store with its key.
+/// The principal is whoever holds the key of the store.
 fn by_the_operator(action: &str) -> NewAudit {
     NewAudit {
         at: clock::now(),

@@ -57,7 +57,7 @@ pub(super) struct Observations {
 }
 
 impl Observations {
-    /// Notes how a server runs. True: it has gone and come back since the last time, and nobody asked for it.
+    /// Notes how a server runs. True: it has gone and come back since the last time, and no request has caused that.
     fn note_life(&mut self, entry: &ServerEntry, info: Option<&ServerInfo>) -> bool {
         if !entry.wanted {
             self.lives.remove(&entry.id);
@@ -133,11 +133,11 @@ impl Monitor {
     /// Takes over what has become of the servers.
     pub(super) fn look(self: &Arc<Self>) {
         let directory = self.live.directory();
-        self.metrics.set_servers(directory.placed().map(|entry| entry.name.as_str()));
-        self.logins.keep_only(|login| directory.of_id(login).is_some());
+        self.metrics.set_servers(directory.reachable().map(|entry| entry.name.as_str()));
+        self.logins.keep_only(|login| directory.by_id(login).is_some());
         let mut observed = self.observed.lock();
         let known = observed.statuses.keys();
-        let gone: Vec<String> = known.filter(|id| directory.of_id(id).is_none()).cloned().collect();
+        let gone: Vec<String> = known.filter(|id| directory.by_id(id).is_none()).cloned().collect();
         for id in gone {
             observed.forget(&id);
             self.live.offers.forget(&id);
@@ -161,6 +161,7 @@ impl Monitor {
         let is_another = observed.statuses.insert(entry.id.clone(), status) != Some(status);
         if is_another || came_back {
             let known = health.of_server(&entry.id);
+            // Without stderr: events and records are read by more people than operators.
             let why = live.diagnose(entry, info.as_ref(), known.as_ref(), false);
             let why = why.map(|why| why.message);
             if observed.note_status(&entry.id, status) || came_back {
@@ -194,6 +195,7 @@ impl Monitor {
         if observed.checks.get(&entry.id).is_some_and(|(known, _)| *known == url) {
             return;
         }
+        // A token of its own: the check ends with its server or with Trunkline.
         let end = self.background.end().child_token();
         let check = (url.clone(), end.clone());
         if let Some((_, before)) = observed.checks.insert(entry.id.clone(), check) {
@@ -215,7 +217,7 @@ impl Monitor {
         let Some(fleet) = self.live.fleet() else { return };
         let is_connected =
             |entry: &&ServerEntry| self.live.phase(entry) == ConnectionPhase::Connected;
-        for entry in directory.placed().filter(is_connected) {
+        for entry in directory.reachable().filter(is_connected) {
             let Some(offer) = fleet.tools(&entry.id) else { continue };
             if !self.live.offers.note(&entry.id, &offer) {
                 continue;
@@ -271,7 +273,7 @@ impl CheckedServer for MonitoredServer {
 
     fn name(&self) -> String {
         let directory = self.live.directory();
-        directory.of_id(&self.id).map_or_else(|| self.id.clone(), |entry| entry.name.clone())
+        directory.by_id(&self.id).map_or_else(|| self.id.clone(), |entry| entry.name.clone())
     }
 
     fn set_failing(&self, is_failing: bool) {

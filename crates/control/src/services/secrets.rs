@@ -45,7 +45,7 @@ pub enum SecretNotRemoved {
 #[derive(Debug, Clone)]
 pub(crate) struct SecretSummary {
     pub(crate) secret: NamedSecret,
-    /// The servers that refer to it; `None` where the store is locked and nobody can tell.
+    /// The servers that refer to it; `None` while the store is locked.
     pub(crate) used_by: Option<Vec<SecretUser>>,
 }
 
@@ -130,6 +130,7 @@ pub(super) async fn put(
     record: NewAudit,
 ) -> Result<(SecretWrite, NamedSecret), SecretError> {
     let change = safe.put_named(name, value, &record.principal, record.at)?;
+    // Only for the answer: two writers of a new secret may both hear that theirs is new.
     let known = Safe::named(store).await?;
     let written = match known.iter().any(|known| known.name == name) {
         true => SecretWrite::Again,

@@ -44,7 +44,7 @@ impl StoreLock {
         }
     }
 
-    /// For who has to be alone.
+    /// For a command that has to be alone.
     pub(super) fn alone(url: &StoreUrl) -> Result<Self, StoreInUse> {
         let Some(path) = url.file() else { return Ok(Self { _file: None }) };
         let (file, place) = lock_file(path)?;
@@ -80,8 +80,8 @@ pub(super) async fn leave_mark(store: &Store) -> Result<(), StoreError> {
     store.put_setting(MARK, clock::now().to_string().into_bytes()).await
 }
 
-/// Does nobody leave a mark? One that is old is not waited for.
-pub(super) async fn nobody_serves(url: &StoreUrl, store: &Store) -> Result<(), StoreInUse> {
+/// Refuses while a `serve` leaves marks. A mark that is old is not waited for.
+pub(super) async fn check_not_served(url: &StoreUrl, store: &Store) -> Result<(), StoreInUse> {
     if url.file().is_some() {
         return Ok(());
     }

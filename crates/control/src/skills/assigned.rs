@@ -43,7 +43,7 @@ impl AssignedSkills {
         self.skills.first().filter(|(_, sure)| *sure >= PRIMARY).map(|(id, _)| id.as_str())
     }
 
-    /// Whether it belongs to any skill. Without one, nobody who was asked could say anything about it.
+    /// Whether it has any skill. Without one, no classifier could say anything about it.
     pub fn is_classified(&self) -> bool {
         !self.skills.is_empty()
     }

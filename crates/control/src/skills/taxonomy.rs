@@ -1,4 +1,4 @@
-//! `Taxonomy`: the skills there are: those that come with the program, as somebody has changed them.
+//! `Taxonomy`: the skills there are: those that come with the program, with the changes of people.
 
 use sha2::{Digest as _, Sha256};
 use trunkline_search::Classifier;

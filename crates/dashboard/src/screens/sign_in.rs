@@ -100,7 +100,7 @@ pub(crate) fn place_of(wanted: Option<&str>) -> String {
 }
 
 pub(crate) fn is_secure(state: &DashboardState, visit: &WebRequest) -> bool {
-    guard::is_secure(&visit.headers, state.api.plane().settings().public.as_deref())
+    guard::is_secure(&visit.headers, state.api.plane().settings().public_url.as_deref())
 }
 
 fn begin(state: &DashboardState, visit: &WebRequest, principal: Principal, next: &str) -> Page {

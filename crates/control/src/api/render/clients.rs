@@ -6,7 +6,7 @@ use trunkline_gateway::ClientTransport;
 use crate::api::view::{ClientView, client_list};
 use crate::services::ClientSummary;
 
-pub(in crate::api) fn clients(all: &[ClientSummary]) -> Value {
+pub(crate) fn clients(all: &[ClientSummary]) -> Value {
     client_list(all.iter().map(view))
 }
 

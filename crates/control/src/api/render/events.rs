@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::services::ServerEvent;
 
 /// Its data.
-pub(in crate::api) fn event(event: &ServerEvent) -> Value {
+pub(crate) fn event(event: &ServerEvent) -> Value {
     match event {
         ServerEvent::Changed { id, name, what } => json!({"id": id, "name": name, "change": what}),
         ServerEvent::Status { id, name, status, why } => {

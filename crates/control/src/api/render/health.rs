@@ -9,7 +9,7 @@ use crate::clock;
 use crate::health::{Health, WindowSlice, WindowTotals};
 use crate::services::HealthHistory;
 
-pub(in crate::api) fn health_history(history: &HealthHistory) -> Value {
+pub(crate) fn health_history(history: &HealthHistory) -> Value {
     let windows: Vec<WindowView> = history.window.iter().map(window_view).collect();
     let samples: Vec<SampleView<'_>> = history
         .samples

@@ -8,7 +8,7 @@ use crate::issuer::Trusted;
 use crate::services::{Settings, StdioRegistration};
 
 /// `is_locked`: the store was sealed with another key.
-pub(in crate::api) fn instance(settings: &Settings, is_locked: bool) -> Value {
+pub(crate) fn instance(settings: &Settings, is_locked: bool) -> Value {
     let (stdio, commands) = match &settings.registration.stdio {
         StdioRegistration::Refused => ("refused", Vec::new()),
         StdioRegistration::Only(commands) => ("only", commands.clone()),
@@ -23,7 +23,7 @@ pub(in crate::api) fn instance(settings: &Settings, is_locked: bool) -> Value {
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "listen": settings.listen.to_string(),
-        "public_url": settings.public,
+        "public_url": settings.public_url,
         "data_dir": escaped(&settings.storage.data_dir.to_string_lossy()),
         "store": store,
         "store_url": settings.storage.store.to_string(),

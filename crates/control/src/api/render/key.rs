@@ -3,7 +3,7 @@
 use crate::api::view::KeyView;
 use crate::keys::KeyInfo;
 
-pub(in crate::api) fn key_view(key: &KeyInfo) -> KeyView<'_> {
+pub(crate) fn key_view(key: &KeyInfo) -> KeyView<'_> {
     KeyView {
         id: &key.id,
         name: &key.name,

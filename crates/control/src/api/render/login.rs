@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::api::time;
 use crate::services::StartedLogin;
 
-pub(in crate::api) fn started_login(login: &StartedLogin) -> Value {
+pub(crate) fn started_login(login: &StartedLogin) -> Value {
     json!({
         "authorization_url": login.authorization_url,
         "expires_at": time::format(login.expires_at),

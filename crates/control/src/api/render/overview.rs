@@ -6,7 +6,7 @@ use super::health::series;
 use crate::api::view::{ContextView, OverviewView};
 use crate::services::{ListSize, Overview};
 
-pub(in crate::api) fn overview(overview: &Overview) -> Value {
+pub(crate) fn overview(overview: &Overview) -> Value {
     let size = |size: &ListSize| ContextView {
         client: size.client,
         title: size.title,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::api::view::{FoundView, add};
 use crate::services::{EmbeddingStatus, FoundToolInfo, SearchReport};
 
-pub(in crate::api) fn search_report(query: &str, report: &SearchReport) -> Value {
+pub(crate) fn search_report(query: &str, report: &SearchReport) -> Value {
     let tools: Vec<Value> = report.tools.iter().map(found).collect();
     let mut metadata = json!({
         "servers_searched": report.servers_searched,
@@ -14,8 +14,8 @@ pub(in crate::api) fn search_report(query: &str, report: &SearchReport) -> Value
     if !report.unknown_servers.is_empty() {
         add(&mut metadata, "unknown_servers", json!(report.unknown_servers));
     }
-    if let Some(status) = &report.embedding {
-        add(&mut metadata, "embeddings", embedding(status));
+    if let Some(of) = &report.embedding {
+        add(&mut metadata, "embeddings", embedding(of));
     }
     json!({ "query": query, "tools": tools, "metadata": metadata })
 }
@@ -33,14 +33,14 @@ fn found(tool: &FoundToolInfo) -> Value {
     .json()
 }
 
-fn embedding(status: &EmbeddingStatus) -> Value {
+fn embedding(of: &EmbeddingStatus) -> Value {
     let mut shown = json!({
-        "source": if status.by_endpoint { "endpoint" } else { "built-in" },
-        "model": status.model,
-        "tools_known": status.tools_known,
-        "tools_waiting": status.tools_waiting,
+        "source": if of.by_endpoint { "endpoint" } else { "built-in" },
+        "model": of.model,
+        "tools_known": of.tools_known,
+        "tools_waiting": of.tools_waiting,
     });
-    if let Some(trouble) = &status.trouble {
+    if let Some(trouble) = &of.trouble {
         add(&mut shown, "trouble", json!(trouble));
     }
     shown

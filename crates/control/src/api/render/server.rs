@@ -20,15 +20,16 @@ use crate::services::{
 static NO_TRANSPORT: Transport =
     Transport::Stdio { command: String::new(), args: Vec::new(), env: Vec::new(), cwd: None };
 
-pub(in crate::api) fn servers(page: &Paged<ServerReport>) -> Value {
+pub(crate) fn servers(page: &Paged<ServerReport>) -> Value {
     let shown: Vec<Value> = page.items.iter().map(server).collect();
     let next = page.next.as_deref().map(|place| cursor(List::Servers, place));
     json!({"servers": shown, "total": page.total, "next_cursor": next})
 }
 
-pub(in crate::api) fn server(report: &ServerReport) -> Value {
+pub(crate) fn server(report: &ServerReport) -> Value {
     let entry = &report.entry;
     let (record, connection, times) = (entry.record(), connection(entry), entry.times());
+    let oauth = connection.and_then(|it| it.oauth.as_ref());
     let auth = report.login.as_ref().map(auth);
     ServerView {
         id: &entry.id,
@@ -45,7 +46,7 @@ pub(in crate::api) fn server(report: &ServerReport) -> Value {
         tools: report.tools,
         era: report.is_modern.map(|is_modern| if is_modern { "modern" } else { "legacy" }),
         protocol_version: report.protocol_version.as_deref(),
-        oauth: connection.and_then(|connection| connection.oauth.as_ref()),
+        oauth,
         auth: auth.as_ref(),
         reason: report.reason.as_deref(),
         last_error: report.last_error.as_ref().map(last_error),
@@ -77,7 +78,7 @@ fn last_error(why: &Diagnosis) -> LastError<'_> {
     LastError { at: why.at, message: &why.message, hint: why.hint.as_deref() }
 }
 
-pub(in crate::api) fn details(details: &ServerDetails) -> Value {
+pub(crate) fn details(details: &ServerDetails) -> Value {
     let names: Vec<NameView> = details.names.iter().map(name).collect();
     DetailsView {
         id: &details.id,
@@ -113,6 +114,6 @@ fn name(listed: &ListedName) -> NameView {
     NameView { tool: listed.tool.clone(), name: listed.name.clone(), others: listed.others.clone() }
 }
 
-pub(in crate::api) fn stderr(lines: &StderrLines) -> Value {
+pub(crate) fn stderr(lines: &StderrLines) -> Value {
     stderr_view(&lines.id, &lines.name, lines.state, &lines.lines)
 }

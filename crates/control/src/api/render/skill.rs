@@ -7,12 +7,12 @@ use crate::api::paging::{List, cursor};
 use crate::api::view::{SkillView, ToolSkillsView, suggestion_view};
 use crate::services::{SkillSummary, ToolSkills};
 
-pub(in crate::api) fn skills(all: &[SkillSummary]) -> Value {
+pub(crate) fn skills(all: &[SkillSummary]) -> Value {
     let shown: Vec<Value> = all.iter().map(skill).collect();
     json!({ "skills": shown, "total": all.len() })
 }
 
-pub(in crate::api) fn skill(summary: &SkillSummary) -> Value {
+pub(crate) fn skill(summary: &SkillSummary) -> Value {
     SkillView {
         skill: &summary.skill,
         tools: summary.tools,
@@ -23,11 +23,11 @@ pub(in crate::api) fn skill(summary: &SkillSummary) -> Value {
     .json()
 }
 
-pub(in crate::api) fn tool_skills(skills: &ToolSkills) -> Value {
+pub(crate) fn tool_skills(skills: &ToolSkills) -> Value {
     ToolSkillsView { id: &skills.id, name: &skills.name, assigned: skills.assigned.as_ref() }.json()
 }
 
-pub(in crate::api) fn suggestions(found: &[SuggestionRecord], next: Option<&str>) -> Value {
+pub(crate) fn suggestions(found: &[SuggestionRecord], next: Option<&str>) -> Value {
     let next = next.map(|place| cursor(List::Suggestions, place));
     let shown: Vec<Value> = found.iter().map(suggestion_view).collect();
     json!({ "suggestions": shown, "next_cursor": next })

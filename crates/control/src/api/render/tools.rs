@@ -7,19 +7,19 @@ use crate::api::view::{self, ToolView};
 use crate::services::{ListedTool, ToolGroup, ToolPage};
 
 /// The body of `GET /tools`.
-pub(in crate::api) fn tool_page(page: &ToolPage) -> Vec<u8> {
+pub(crate) fn tool_page(page: &ToolPage) -> Vec<u8> {
     let groups: Vec<_> = page.groups.iter().map(group).collect();
     view::tool_list(&groups, page.total, next(page).as_deref())
 }
 
 /// The body of `GET /aggregator/servers/{id}/tools`; `None` without a group.
-pub(in crate::api) fn server_tools(page: &ToolPage) -> Option<Vec<u8>> {
+pub(crate) fn server_tools(page: &ToolPage) -> Option<Vec<u8>> {
     let group = group(page.groups.first()?);
     Some(view::server_tools(&group, page.total, next(page).as_deref()))
 }
 
 /// The body of `GET /tools/{id}`; `None` of a group without a tool.
-pub(in crate::api) fn one_tool(of: &ToolGroup) -> Option<Vec<u8>> {
+pub(crate) fn one_tool(of: &ToolGroup) -> Option<Vec<u8>> {
     view::one_tool(&group(of))
 }
 

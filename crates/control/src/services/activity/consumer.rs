@@ -26,18 +26,18 @@ const GATHER: Duration = Duration::from_millis(50);
 const MOST_AT_ONCE: usize = 1024;
 
 #[derive(Debug)]
-pub(in crate::services) struct EventConsumer {
-    pub(in crate::services) known: Arc<KnownServers>,
-    pub(in crate::services) health: Arc<HealthTable>,
-    pub(in crate::services) keys: Arc<ApiKeys>,
-    pub(in crate::services) metrics: Arc<Metrics>,
-    pub(in crate::services) audit: Audit,
-    pub(in crate::services) background: Background,
+pub(crate) struct EventConsumer {
+    pub(crate) known: Arc<KnownServers>,
+    pub(crate) health: Arc<HealthTable>,
+    pub(crate) keys: Arc<ApiKeys>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) audit: Audit,
+    pub(crate) background: Background,
 }
 
 impl EventConsumer {
     /// Everything the data plane tells, until the end.
-    pub(in crate::services) async fn run(&self, mut events: mpsc::Receiver<Event>) {
+    pub(crate) async fn run(&self, mut events: mpsc::Receiver<Event>) {
         let mut batch = Vec::new();
         loop {
             let count = tokio::select! {
@@ -73,9 +73,9 @@ impl EventConsumer {
 
     fn call_ended(&self, call: &CallEnded) {
         let directory = self.known.directory();
-        let entry = directory.of_id(&call.id);
+        let entry = directory.by_id(&call.id);
         let counted = counted(call.outcome);
-        // It may have been renamed since.
+        // It may have been renamed since: metrics go by the name of now.
         let name = entry.map_or(&*call.server, |entry| &entry.name);
         self.metrics.call(name, counted, call.duration);
         let at = at(call.ended);

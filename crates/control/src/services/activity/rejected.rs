@@ -16,19 +16,19 @@ const PAUSE: i64 = 60_000;
 const SOURCES: usize = 1_024;
 
 #[derive(Debug)]
-pub(in crate::services) struct RejectedLogins {
+pub(crate) struct RejectedLogins {
     audit: Audit,
     /// A leaf lock.
     counts: Mutex<RejectionCounts>,
 }
 
 impl RejectedLogins {
-    pub(in crate::services) fn new(audit: Audit) -> Self {
+    pub(crate) fn new(audit: Audit) -> Self {
         Self { audit, counts: Mutex::default() }
     }
 
     /// A caller was not let in. One that showed no token at all has not guessed.
-    pub(in crate::services) fn came(&self, refusal: Refusal, source: IpAddr, now: i64) {
+    pub(crate) fn count_rejected(&self, refusal: Refusal, source: IpAddr, now: i64) {
         if refusal.status() != 401 || refusal == Refusal::Missing {
             return;
         }
@@ -46,7 +46,7 @@ impl RejectedLogins {
     }
 
     /// A known principal may not speak MCP. Once a minute for each key, too: clients try again.
-    pub(in crate::services) fn refused_mcp(
+    pub(crate) fn record_mcp_refusal(
         &self,
         principal: &Principal,
         why: &str,
@@ -54,7 +54,7 @@ impl RejectedLogins {
         now: i64,
     ) {
         let credential = principal.credential().to_string();
-        if !self.counts.lock().is_due(&credential, now) {
+        if !self.counts.lock().take_turn(&credential, now) {
             return;
         }
         self.audit.record(NewAudit {
@@ -70,7 +70,7 @@ impl RejectedLogins {
     }
 
     /// In all.
-    pub(in crate::services) fn refused(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.counts.lock().all
     }
 }
@@ -91,6 +91,7 @@ impl RejectionCounts {
             // Those that were told of and have been quiet since.
             self.sources.retain(|_, (told, count)| *count > 0 || now - *told < PAUSE);
         }
+        // Bounded: an attacker with many addresses must not fill the memory.
         let is_known = self.sources.contains_key(&Some(source));
         let from = Some(source).filter(|_| is_known || self.sources.len() < SOURCES);
         let (told, count) = self.sources.entry(from).or_insert((now - PAUSE, 0));
@@ -102,7 +103,7 @@ impl RejectionCounts {
         Some((from, std::mem::take(count)))
     }
 
-    fn is_due(&mut self, credential: &str, now: i64) -> bool {
+    fn take_turn(&mut self, credential: &str, now: i64) -> bool {
         self.known.retain(|_, told| now - *told < PAUSE);
         if self.known.contains_key(credential) || self.known.len() >= SOURCES {
             return false;
@@ -156,7 +157,7 @@ mod tests {
         for (who, at, expected) in
             [("a", 0, true), ("a", 1, false), ("b", 2, true), ("a", PAUSE, true)]
         {
-            assert_eq!(seen.is_due(who, at), expected, "{who} at {at}");
+            assert_eq!(seen.take_turn(who, at), expected, "{who} at {at}");
         }
     }
 }

@@ -13,7 +13,7 @@ impl EventConsumer {
         self.key_used(Some(credential), at(request.ended));
         let directory = self.known.directory();
         let server = request.server.as_deref();
-        let id = server.and_then(|name| directory.named(name)).map(|entry| entry.id.clone());
+        let id = server.and_then(|name| directory.by_name(name)).map(|entry| entry.id.clone());
         let duration = i64::try_from(request.duration.as_micros()).unwrap_or(i64::MAX);
         let nowhere = || Some("there is no such thing for this caller".to_owned());
         self.audit.record(NewAudit {

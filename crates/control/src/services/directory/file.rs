@@ -7,7 +7,7 @@ use trunkline_catalog::config::{CustomTool, ServerSpec};
 use super::snapshot::EntryTimes;
 
 #[derive(Debug, Default)]
-pub(in crate::services) struct ConfigFileState {
+pub(crate) struct ConfigFileState {
     pub(super) servers: Vec<ServerSpec>,
     pub(super) custom: Vec<CustomTool>,
     /// It was read and is not applied yet.
@@ -48,21 +48,21 @@ impl ConfigFileState {
     }
 
     /// The servers that are to run.
-    pub(in crate::services) fn wanted(&self) -> Vec<ServerSpec> {
+    pub(crate) fn wanted(&self) -> Vec<ServerSpec> {
         let wanted = self.servers.iter().filter(|spec| !self.disconnected.contains(&spec.key));
         wanted.cloned().collect()
     }
 
     /// The custom tools; and whether this is the first time since the file was read.
-    pub(in crate::services) fn take_custom(&mut self) -> (Vec<CustomTool>, bool) {
+    pub(crate) fn take_custom(&mut self) -> (Vec<CustomTool>, bool) {
         (self.custom.clone(), std::mem::take(&mut self.is_new))
     }
 
-    pub(in crate::services) fn custom_tool(&self, name: &str) -> Option<CustomTool> {
+    pub(crate) fn custom_tool(&self, name: &str) -> Option<CustomTool> {
         self.custom.iter().find(|tool| tool.name == name).cloned()
     }
 
-    pub(in crate::services) fn set_wanted(&mut self, server: &str, is_wanted: bool) {
+    pub(crate) fn set_wanted(&mut self, server: &str, is_wanted: bool) {
         match is_wanted {
             true => drop(self.disconnected.remove(server)),
             false => drop(self.disconnected.insert(server.to_owned())),

@@ -13,7 +13,7 @@ use super::snapshot::ServerDirectory;
 use crate::clock;
 
 #[derive(Debug)]
-pub(in crate::services) struct KnownServers {
+pub(crate) struct KnownServers {
     store: Store,
     /// Without its key nothing is written to the store.
     is_locked: bool,
@@ -30,7 +30,7 @@ pub(in crate::services) struct KnownServers {
 }
 
 impl KnownServers {
-    pub(in crate::services) fn new(store: Store, is_locked: bool) -> Self {
+    pub(crate) fn new(store: Store, is_locked: bool) -> Self {
         Self {
             store,
             is_locked,
@@ -42,16 +42,16 @@ impl KnownServers {
         }
     }
 
-    pub(in crate::services) fn directory(&self) -> Arc<ServerDirectory> {
+    pub(crate) fn directory(&self) -> Arc<ServerDirectory> {
         Arc::clone(&self.current.lock())
     }
 
-    pub(in crate::services) fn file(&self) -> MutexGuard<'_, ConfigFileState> {
+    pub(crate) fn file(&self) -> MutexGuard<'_, ConfigFileState> {
         self.file.lock()
     }
 
     /// The config file says this from now on.
-    pub(in crate::services) fn set_file(&self, servers: Vec<ServerSpec>, custom: Vec<CustomTool>) {
+    pub(crate) fn set_file(&self, servers: Vec<ServerSpec>, custom: Vec<CustomTool>) {
         let mut file = self.file.lock();
         file.date(&servers, clock::now());
         file.servers = servers;
@@ -64,8 +64,9 @@ impl KnownServers {
     }
 
     /// Reads the store again. If it cannot be read, what is known of it stays known.
-    pub(in crate::services) async fn reload(&self) -> Result<(), StoreError> {
+    pub(crate) async fn reload(&self) -> Result<(), StoreError> {
         let _turn = self.reloading.acquire().await; // it is never closed
+        // No lock is held while the store answers.
         let (records, read) = match self.store.all_servers().await {
             Ok(records) => (records, Ok(())),
             Err(error) => (self.directory().records(), Err(error)),
@@ -84,7 +85,7 @@ impl KnownServers {
 
     /// Reads the store, and logs it once when that fails and once when it works again. Serving goes on with
     /// what is known.
-    pub(in crate::services) async fn refresh(&self) {
+    pub(crate) async fn refresh(&self) {
         let read = self.reload().await;
         // `Relaxed`: the flag guards only a log line.
         let was_away = self.is_store_away.swap(read.is_err(), Ordering::Relaxed);
@@ -101,23 +102,23 @@ impl KnownServers {
     }
 
     /// After a change: known here at once, and applied soon.
-    pub(in crate::services) async fn refresh_and_reconcile(&self) {
+    pub(crate) async fn refresh_and_reconcile(&self) {
         self.refresh().await;
         self.request_reconcile();
     }
 
-    pub(in crate::services) fn request_reconcile(&self) {
+    pub(crate) fn request_reconcile(&self) {
         self.reconcile.notify_one();
     }
 
     /// Waits for the next request.
-    pub(in crate::services) async fn reconcile_requested(&self) {
+    pub(crate) async fn reconcile_requested(&self) {
         self.reconcile.notified().await;
     }
 
     /// Gives servers of the config file the date of the first time that any process with this store saw
     /// them.
-    pub(in crate::services) async fn date_file_servers(&self) {
+    pub(crate) async fn date_file_servers(&self) {
         let undated: Vec<(String, i64)> = {
             let file = self.file.lock();
             let date = |id: &String| Some((id.clone(), file.times.get(id)?.first_seen));

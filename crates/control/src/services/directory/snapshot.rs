@@ -10,15 +10,15 @@ use crate::secrets::{self, Connection};
 
 /// The group that custom tools are shown in. No registered server has this id or name; one of the config
 /// file may.
-pub(in crate::services) const CUSTOM_GROUP_ID: &str = "custom-tools";
-pub(in crate::services) const CUSTOM_GROUP_NAME: &str = "custom";
+pub(crate) const CUSTOM_GROUP_ID: &str = "custom-tools";
+pub(crate) const CUSTOM_GROUP_NAME: &str = "custom";
 
 /// Replaced as a whole, never changed. Sorted by name.
 #[derive(Debug, Default)]
-pub(in crate::services) struct ServerDirectory {
+pub(crate) struct ServerDirectory {
     entries: BTreeMap<String, ServerEntry>,
     /// Registered servers whose name the config file has taken since.
-    pub(in crate::services) displaced: Vec<ServerEntry>,
+    pub(crate) displaced: Vec<ServerEntry>,
 }
 
 /// One server: what is wanted of it, and who says so.
@@ -45,7 +45,7 @@ pub(crate) struct EntryTimes {
 }
 
 impl ServerEntry {
-    pub(in crate::services) fn of(record: ServerRecord) -> Self {
+    pub(crate) fn of(record: ServerRecord) -> Self {
         let (id, name) = (record.id.clone(), record.name.clone());
         let (wanted, shown) =
             (record.wanted == DesiredState::Connected, secrets::shown(&record).ok());
@@ -74,13 +74,13 @@ impl ServerEntry {
 }
 
 impl ServerDirectory {
-    pub(in crate::services) fn new(
+    pub(crate) fn new(
         file: &[ServerSpec],
         is_disconnected: impl Fn(&str) -> bool,
         times: impl Fn(&str) -> EntryTimes,
         records: impl IntoIterator<Item = ServerRecord>,
     ) -> Self {
-        let mut roster = Self::default();
+        let mut directory = Self::default();
         for spec in file.iter().filter(|spec| !spec.disabled) {
             let entry = ServerEntry {
                 id: spec.id.clone(),
@@ -88,21 +88,21 @@ impl ServerDirectory {
                 wanted: !is_disconnected(&spec.key),
                 origin: ServerOrigin::File(spec.transport.clone(), times(&spec.id)),
             };
-            roster.entries.insert(spec.key.clone(), entry);
+            directory.entries.insert(spec.key.clone(), entry);
         }
         for record in records {
             let entry = ServerEntry::of(record);
-            match roster.entries.entry(entry.name.clone()) {
-                Slot::Occupied(_) => roster.displaced.push(entry),
+            match directory.entries.entry(entry.name.clone()) {
+                Slot::Occupied(_) => directory.displaced.push(entry),
                 Slot::Vacant(place) => {
                     place.insert(entry);
                 }
             }
         }
-        roster
+        directory
     }
 
-    pub(in crate::services) fn all(&self) -> impl Iterator<Item = &ServerEntry> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &ServerEntry> {
         self.entries.values().chain(&self.displaced)
     }
 
@@ -112,53 +112,54 @@ impl ServerDirectory {
     }
 
     /// Those that can be reached under their name.
-    pub(in crate::services) fn placed(&self) -> impl Iterator<Item = &ServerEntry> {
+    pub(crate) fn reachable(&self) -> impl Iterator<Item = &ServerEntry> {
         self.entries.values()
     }
 
-    pub(in crate::services) fn named(&self, name: &str) -> Option<&ServerEntry> {
+    pub(crate) fn by_name(&self, name: &str) -> Option<&ServerEntry> {
         self.entries.get(name)
     }
 
-    pub(in crate::services) fn of_id(&self, id: &str) -> Option<&ServerEntry> {
+    pub(crate) fn by_id(&self, id: &str) -> Option<&ServerEntry> {
         self.all().find(|entry| entry.id == id)
     }
 
     /// If it can be reached under its name.
-    pub(in crate::services) fn placed_of_id(&self, id: &str) -> Option<&ServerEntry> {
-        let entry = self.of_id(id)?;
-        self.named(&entry.name).filter(|placed| placed.id == id)
+    pub(crate) fn reachable_by_id(&self, id: &str) -> Option<&ServerEntry> {
+        let entry = self.by_id(id)?;
+        self.by_name(&entry.name).filter(|placed| placed.id == id)
     }
 
     /// By its id, or, because people remember those, by its name.
-    pub(in crate::services) fn find(&self, id: &str) -> Option<&ServerEntry> {
-        self.of_id(id).or_else(|| self.named(id))
+    pub(crate) fn find(&self, id: &str) -> Option<&ServerEntry> {
+        self.by_id(id).or_else(|| self.by_name(id))
     }
 
     /// Is this the name or the id of a server?
-    pub(in crate::services) fn has(&self, name: &str) -> bool {
-        self.named(name).is_some() || self.of_id(name).is_some()
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.by_name(name).is_some() || self.by_id(name).is_some()
     }
 
     /// The server a namespaced name begins with, and the rest: the longest that fits.
-    pub(in crate::services) fn split<'a>(&self, name: &'a str) -> Option<(&ServerEntry, &'a str)> {
+    pub(crate) fn split_name<'a>(&self, name: &'a str) -> Option<(&ServerEntry, &'a str)> {
         let dots = name.match_indices('.').map(|(at, _)| at);
         let mut fitting = dots.filter_map(|at| {
             let (server, tool) = name.split_at_checked(at)?;
-            let entry = self.named(server).or_else(|| self.of_id(server))?;
+            let entry = self.by_name(server).or_else(|| self.by_id(server))?;
             Some((entry, tool.strip_prefix('.')?))
         });
+        // Both names and tools may hold dots: the longest name of a server wins.
         fitting.next_back()
     }
 
     /// The name that a tool is called by over REST: `server.tool`; where that means another server's tool,
     /// the server's id instead of its name.
-    pub(in crate::services) fn qualified_name(&self, id: &str, server: &str, tool: &str) -> String {
+    pub(crate) fn qualified_name(&self, id: &str, server: &str, tool: &str) -> String {
         if id == CUSTOM_GROUP_ID {
             return tool.to_owned();
         }
         let name = format!("{server}.{tool}");
-        match self.split(&name) {
+        match self.split_name(&name) {
             Some((found, rest)) if found.id == id && rest == tool => name,
             _ => format!("{id}.{tool}"),
         }
@@ -190,7 +191,7 @@ mod tests {
     #[test]
     fn the_longest_name_that_fits_is_the_server() {
         let records = [record("1", "a"), record("2", "a.b"), record("3", "c")];
-        let roster = ServerDirectory::new(&[], |_| false, |_| EntryTimes::default(), records);
+        let directory = ServerDirectory::new(&[], |_| false, |_| EntryTimes::default(), records);
         for (name, expected) in [
             ("a.x", Some(("1", "x"))),
             ("a.b.x", Some(("2", "x"))),
@@ -201,23 +202,27 @@ mod tests {
             ("a", None),
             (".x", None),
         ] {
-            let got = roster.split(name).map(|(entry, tool)| (entry.id.as_str(), tool));
+            let got = directory.split_name(name).map(|(entry, tool)| (entry.id.as_str(), tool));
             assert_eq!(got, expected, "{name}");
         }
     }
 
     #[test]
     fn a_server_is_found_by_its_id_and_by_its_name() {
-        let roster = ServerDirectory::new(
+        let directory = ServerDirectory::new(
             &[],
             |_| false,
             |_| EntryTimes::default(),
             [record("1", "a"), record("a", "b")],
         );
-        assert_eq!(roster.find("1").map(|entry| entry.name.as_str()), Some("a"));
-        assert_eq!(roster.find("a").map(|entry| entry.name.as_str()), Some("b"), "ids come first");
-        assert_eq!(roster.find("b").map(|entry| entry.name.as_str()), Some("b"));
-        assert!(roster.find("c").is_none());
-        assert_eq!(roster.all().count(), 2);
+        assert_eq!(directory.find("1").map(|entry| entry.name.as_str()), Some("a"));
+        assert_eq!(
+            directory.find("a").map(|entry| entry.name.as_str()),
+            Some("b"),
+            "ids come first"
+        );
+        assert_eq!(directory.find("b").map(|entry| entry.name.as_str()), Some("b"));
+        assert!(directory.find("c").is_none());
+        assert_eq!(directory.all().count(), 2);
     }
 }

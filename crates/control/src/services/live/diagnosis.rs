@@ -19,16 +19,13 @@ const CALLS_FAIL: &str = "call one of its tools to see what it says: an expired 
                           that is down are the usual causes";
 
 impl Diagnosis {
-    pub(in crate::services) fn of_call(call: &Incident) -> Self {
+    pub(crate) fn of_call(call: &Incident) -> Self {
         let message = format!("a call failed: {}", call.what);
         Self { at: call.at, message, hint: Some(CALLS_FAIL.to_owned()) }
     }
 
     /// Why the connection was last lost or not made. What a server writes on stderr is for operators.
-    pub(in crate::services) fn last_failure(
-        info: Option<&ServerInfo>,
-        is_operator: bool,
-    ) -> Option<Self> {
+    pub(crate) fn last_failure(info: Option<&ServerInfo>, is_operator: bool) -> Option<Self> {
         let (at, failure) = info
             .and_then(|info| info.last_failure.clone())
             .and_then(|past| Some((past.at?, past.why)))?;
@@ -40,7 +37,7 @@ impl Diagnosis {
 
 impl LiveServers {
     /// Why a server is not well now; none if it is. What it writes on stderr is for operators.
-    pub(in crate::services) fn diagnose(
+    pub(crate) fn diagnose(
         &self,
         entry: &ServerEntry,
         info: Option<&ServerInfo>,

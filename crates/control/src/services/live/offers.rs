@@ -8,10 +8,10 @@ use trunkline_gateway::{Offer, OfferMark};
 
 /// By the servers' ids. A leaf lock: digests are made outside it.
 #[derive(Debug, Default)]
-pub(in crate::services) struct OfferDigests(Mutex<HashMap<String, (OfferMark, [u8; 32])>>);
+pub(crate) struct OfferDigests(Mutex<HashMap<String, (OfferMark, [u8; 32])>>);
 
 impl OfferDigests {
-    pub(in crate::services) fn digest_of(&self, id: &str, offer: &Offer) -> [u8; 32] {
+    pub(crate) fn digest_of(&self, id: &str, offer: &Offer) -> [u8; 32] {
         let digests = self.0.lock();
         let known = digests.get(id).filter(|(mark, _)| mark.is_of(offer));
         let known = known.map(|(_, digest)| *digest);
@@ -20,7 +20,7 @@ impl OfferDigests {
     }
 
     /// Notes what a server offers now. True: it is something else than the last time.
-    pub(in crate::services) fn note(&self, id: &str, offer: &Offer) -> bool {
+    pub(crate) fn note(&self, id: &str, offer: &Offer) -> bool {
         let known = self.0.lock().get(id).cloned();
         // Of most servers nothing has changed, and there may be thousands of tools.
         if known.as_ref().is_some_and(|(mark, _)| mark.is_of(offer)) {
@@ -31,12 +31,12 @@ impl OfferDigests {
         known.is_none_or(|(_, before)| before != digest)
     }
 
-    pub(in crate::services) fn forget(&self, id: &str) {
+    pub(crate) fn forget(&self, id: &str) {
         self.0.lock().remove(id);
     }
 }
 
-pub(in crate::services) fn digest(offer: &Offer) -> [u8; 32] {
+pub(crate) fn digest(offer: &Offer) -> [u8; 32] {
     let mut sum = Sha256::new();
     for tool in offer.tools() {
         sum.update(tool.definition.len().to_le_bytes());

@@ -16,10 +16,10 @@ use crate::services::grants::sees;
 use crate::services::problems::{no_such_server, no_such_tool};
 
 #[derive(Debug)]
-pub(in crate::services) struct LiveServers {
-    pub(in crate::services) known: Arc<KnownServers>,
-    pub(in crate::services) health: Arc<HealthTable>,
-    pub(in crate::services) offers: OfferDigests,
+pub(crate) struct LiveServers {
+    pub(crate) known: Arc<KnownServers>,
+    pub(crate) health: Arc<HealthTable>,
+    pub(crate) offers: OfferDigests,
     /// The data plane, once it runs.
     fleet: OnceLock<Fleet>,
     /// Why a registered server cannot even be tried, by its id. A leaf lock.
@@ -33,7 +33,7 @@ pub(super) struct ConnectProblem {
 }
 
 impl LiveServers {
-    pub(in crate::services) fn new(known: Arc<KnownServers>, health: Arc<HealthTable>) -> Self {
+    pub(crate) fn new(known: Arc<KnownServers>, health: Arc<HealthTable>) -> Self {
         Self {
             known,
             health,
@@ -43,48 +43,45 @@ impl LiveServers {
         }
     }
 
-    pub(in crate::services) fn fleet(&self) -> Option<&Fleet> {
+    pub(crate) fn fleet(&self) -> Option<&Fleet> {
         self.fleet.get()
     }
 
     /// False: there is one already.
-    pub(in crate::services) fn set_fleet(&self, fleet: Fleet) -> bool {
+    pub(crate) fn set_fleet(&self, fleet: Fleet) -> bool {
         self.fleet.set(fleet).is_ok()
     }
 
-    pub(in crate::services) fn directory(&self) -> Arc<ServerDirectory> {
+    pub(crate) fn directory(&self) -> Arc<ServerDirectory> {
         self.known.directory()
     }
 
     /// By its id or its name.
-    pub(in crate::services) fn entry(&self, id: &str) -> Result<ServerEntry, Problem> {
+    pub(crate) fn entry(&self, id: &str) -> Result<ServerEntry, Problem> {
         self.directory().find(id).cloned().ok_or_else(|| no_such_server(id))
     }
 
     /// A server that is not there for this asker is not there.
-    pub(in crate::services) fn check_seen(
-        &self,
-        id: &str,
-        asker: &Principal,
-    ) -> Result<(), Problem> {
+    pub(crate) fn check_seen(&self, id: &str, asker: &Principal) -> Result<(), Problem> {
         let directory = self.directory();
         let entry = directory.find(id).filter(|entry| sees(asker, &entry.name));
         entry.map(drop).ok_or_else(|| no_such_server(id))
     }
 
-    pub(in crate::services) fn info(&self, entry: &ServerEntry) -> Option<ServerInfo> {
+    pub(crate) fn info(&self, entry: &ServerEntry) -> Option<ServerInfo> {
         self.fleet()?.server(&entry.id)
     }
 
-    pub(in crate::services) fn info_of(&self, id: &str) -> Option<ServerInfo> {
-        self.directory().of_id(id).and_then(|entry| self.info(entry))
+    pub(crate) fn info_of(&self, id: &str) -> Option<ServerInfo> {
+        self.directory().by_id(id).and_then(|entry| self.info(entry))
     }
 
     /// What has become of the connection.
-    pub(in crate::services) fn phase(&self, entry: &ServerEntry) -> ConnectionPhase {
+    pub(crate) fn phase(&self, entry: &ServerEntry) -> ConnectionPhase {
         if !entry.wanted {
             return ConnectionPhase::Disconnected;
         }
+        // Before the fleet is asked: an older connection of it may still run.
         if self.has_connect_problem(&entry.id) {
             return ConnectionPhase::Failed;
         }
@@ -95,12 +92,12 @@ impl LiveServers {
         }
     }
 
-    pub(in crate::services) fn phase_of(&self, id: &str) -> ConnectionPhase {
+    pub(crate) fn phase_of(&self, id: &str) -> ConnectionPhase {
         let directory = self.directory();
-        directory.of_id(id).map_or(ConnectionPhase::Disconnected, |entry| self.phase(entry))
+        directory.by_id(id).map_or(ConnectionPhase::Disconnected, |entry| self.phase(entry))
     }
 
-    pub(in crate::services) fn status(&self, entry: &ServerEntry) -> ServerStatus {
+    pub(crate) fn status(&self, entry: &ServerEntry) -> ServerStatus {
         match self.phase(entry) {
             ConnectionPhase::Disconnected => ServerStatus::Disconnected,
             ConnectionPhase::Connecting => ServerStatus::Connecting,
@@ -116,31 +113,31 @@ impl LiveServers {
     }
 
     /// The server a problem is about.
-    pub(in crate::services) fn about(&self, entry: &ServerEntry) -> About {
+    pub(crate) fn about(&self, entry: &ServerEntry) -> About {
         let status = self.status(entry).as_str();
         About { id: entry.id.clone(), name: entry.name.clone(), status }
     }
 
     /// The server a problem is about as it is now, if its entry was looked up a while ago.
-    pub(in crate::services) fn about_now(&self, entry: &ServerEntry) -> About {
+    pub(crate) fn about_now(&self, entry: &ServerEntry) -> About {
         let directory = self.directory();
-        self.about(directory.of_id(&entry.id).unwrap_or(entry))
+        self.about(directory.by_id(&entry.id).unwrap_or(entry))
     }
 
     /// Nothing of a server that is not wanted.
-    pub(in crate::services) fn offer(&self, entry: &ServerEntry) -> Option<Offer> {
+    pub(crate) fn offer(&self, entry: &ServerEntry) -> Option<Offer> {
         self.fleet().filter(|_| entry.wanted).and_then(|fleet| fleet.tools(&entry.id))
     }
 
     /// How many of a server's tools these grants allow.
-    pub(in crate::services) fn count_allowed(&self, entry: &ServerEntry, grants: &Grants) -> usize {
+    pub(crate) fn count_allowed(&self, entry: &ServerEntry, grants: &Grants) -> usize {
         let offer = self.offer(entry);
         let tools = offer.iter().flat_map(Offer::tools);
         tools.filter(|tool| grants.allows(&entry.name, tool.name)).count()
     }
 
     /// A tool by its id (`server-id/tool`) or its name (`server.tool`), if the grants allow it.
-    pub(in crate::services) fn find_tool(
+    pub(crate) fn find_tool(
         &self,
         id: &str,
         grants: &Grants,
@@ -148,8 +145,8 @@ impl LiveServers {
         let directory = self.directory();
         let by_id = id
             .match_indices('/')
-            .filter_map(|(at, _)| Some((directory.of_id(id.get(..at)?)?, id.get(at + 1..)?)));
-        for (entry, tool) in by_id.chain(directory.split(id)) {
+            .filter_map(|(at, _)| Some((directory.by_id(id.get(..at)?)?, id.get(at + 1..)?)));
+        for (entry, tool) in by_id.chain(directory.split_name(id)) {
             let offer = self.offer(entry);
             let is_named = |known: ToolInfo<'_>| known.name == tool;
             let is_offered = offer.is_some_and(|offer| offer.tools().any(is_named));
@@ -164,16 +161,16 @@ impl LiveServers {
         self.connect_problems.lock().get(id).cloned()
     }
 
-    pub(in crate::services) fn connect_problem_message(&self, id: &str) -> Option<String> {
+    pub(crate) fn connect_problem_message(&self, id: &str) -> Option<String> {
         self.connect_problem(id).map(|problem| problem.message)
     }
 
-    pub(in crate::services) fn has_connect_problem(&self, id: &str) -> bool {
+    pub(crate) fn has_connect_problem(&self, id: &str) -> bool {
         self.connect_problems.lock().contains_key(id)
     }
 
     /// Logged once for each message: the reconciler comes by every few seconds.
-    pub(in crate::services) fn set_connect_problem(&self, entry: &ServerEntry, message: String) {
+    pub(crate) fn set_connect_problem(&self, entry: &ServerEntry, message: String) {
         let mut problems = self.connect_problems.lock();
         if problems.get(&entry.id).is_some_and(|known| known.message == message) {
             return;
@@ -182,11 +179,11 @@ impl LiveServers {
         problems.insert(entry.id.clone(), ConnectProblem { at: clock::now(), message });
     }
 
-    pub(in crate::services) fn clear_connect_problem(&self, id: &str) {
+    pub(crate) fn clear_connect_problem(&self, id: &str) {
         self.connect_problems.lock().remove(id);
     }
 
-    pub(in crate::services) fn keep_connect_problems(&self, is_there: impl Fn(&str) -> bool) {
+    pub(crate) fn keep_connect_problems(&self, is_there: impl Fn(&str) -> bool) {
         self.connect_problems.lock().retain(|id, _| is_there(id));
     }
 }

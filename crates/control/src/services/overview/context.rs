@@ -16,7 +16,7 @@ use crate::services::background::Background;
 const MOST_GRANTS: usize = 64;
 
 #[derive(Debug)]
-pub(in crate::services) struct ListSizes {
+pub(crate) struct ListSizes {
     /// By the number of the grant; `None`: without a limit. A leaf lock.
     published: Mutex<HashMap<Option<u64>, CountedLists>>,
     /// One count at a time: each takes a thread for a while where there are thousands of tools.
@@ -55,6 +55,7 @@ impl ListSizes {
 
     fn publish(&self, grant: Option<u64>, counted: CountedLists) {
         let mut published = self.published.lock();
+        // All at once: keys come and go, and a count is quick to make again.
         if published.len() >= MOST_GRANTS && !published.contains_key(&grant) {
             published.clear();
         }

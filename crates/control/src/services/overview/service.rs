@@ -74,8 +74,8 @@ impl OverviewService {
             recent,
             open_calls: infos.iter().map(|info| info.open_calls).sum(),
             waiting_calls: infos.iter().map(|info| info.waiting_calls).sum(),
-            restarts: seen.iter().map(|it| u64::from(health.times_back(&it.id))).sum(),
-            clients: may_see_clients.then(|| self.settings.guests.all().len()),
+            restarts: seen.iter().map(|it| u64::from(health.restarts_total(&it.id))).sum(),
+            clients: may_see_clients.then(|| self.settings.connected_clients.all().len()),
             list_sizes,
         }
     }
@@ -83,7 +83,7 @@ impl OverviewService {
     /// The metrics in Prometheus' text format, with the servers that the asker sees.
     pub(crate) fn metrics(&self, asker: &Principal) -> String {
         let directory = self.live.directory();
-        let seen = directory.placed().filter(|entry| sees(asker, &entry.name));
+        let seen = directory.reachable().filter(|entry| sees(asker, &entry.name));
         let entries: Vec<_> = seen.map(|entry| (entry, self.live.info(entry))).collect();
         let servers: Vec<_> = entries
             .iter()
@@ -100,7 +100,7 @@ impl OverviewService {
             servers: &servers,
             audit_waiting: audit.waiting as u64,
             audit_lost: audit.lost,
-            tokens_refused: self.rejected.refused(),
+            tokens_refused: self.rejected.total(),
             events_lost: self.sink.lock().as_ref().map_or(0, EventSink::lost),
             traces_dropped: self.settings.tracer.as_ref().map_or(0, Tracer::dropped),
             ..Measured::default()

@@ -10,7 +10,7 @@ pub(super) type SecretChanges = Option<HashMap<String, i64>>;
 
 /// By the servers' ids.
 #[derive(Debug, Default)]
-pub(in crate::services) struct AppliedRevisions(HashMap<String, AppliedRevision>);
+pub(crate) struct AppliedRevisions(HashMap<String, AppliedRevision>);
 
 #[derive(Debug)]
 struct AppliedRevision {

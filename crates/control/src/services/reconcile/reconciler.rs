@@ -24,24 +24,24 @@ use crate::services::settings::DISCONNECT_GRACE;
 const LOOK: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
-pub(in crate::services) struct Reconciler {
-    pub(in crate::services) live: Arc<LiveServers>,
-    pub(in crate::services) opener: ConnectionOpener,
-    pub(in crate::services) monitor: Arc<Monitor>,
-    pub(in crate::services) logins: Logins,
-    pub(in crate::services) background: Background,
+pub(crate) struct Reconciler {
+    pub(crate) live: Arc<LiveServers>,
+    pub(crate) opener: ConnectionOpener,
+    pub(crate) monitor: Arc<Monitor>,
+    pub(crate) logins: Logins,
+    pub(crate) background: Background,
     /// A leaf lock.
-    pub(in crate::services) applied: Mutex<AppliedRevisions>,
+    pub(crate) applied: Mutex<AppliedRevisions>,
 }
 
 impl Reconciler {
     /// Runs until the end.
-    pub(in crate::services) async fn run(&self) {
+    pub(crate) async fn run(&self) {
         let mut changes = self.opener.store.changes();
         loop {
             self.live.known.refresh().await;
             self.live.known.date_file_servers().await;
-            self.settle().await;
+            self.reconcile().await;
             tokio::select! {
                 () = self.background.end().cancelled() => return,
                 () = self.live.known.reconcile_requested() => {}
@@ -53,13 +53,14 @@ impl Reconciler {
     }
 
     /// Tells the data plane.
-    async fn settle(&self) {
+    async fn reconcile(&self) {
         let Some(fleet) = self.live.fleet() else { return };
         let directory = self.live.directory();
         self.forget_all_but(&directory);
+        // Once for all servers: each would ask the store for the same list.
         let changes = self.secret_changes().await;
         let mut specs = Vec::new();
-        for entry in directory.placed() {
+        for entry in directory.reachable() {
             let ServerOrigin::Api(record, _) = &entry.origin else { continue };
             let spec = match entry.wanted {
                 true => self.wanted_spec(fleet, record, &changes).await.map(Some),
@@ -86,7 +87,7 @@ impl Reconciler {
     fn apply(&self, fleet: &Fleet, mut specs: Vec<ServerSpec>) {
         let directory = self.live.directory();
         specs.retain_mut(|spec| {
-            let entry = directory.placed_of_id(&spec.id).filter(|entry| entry.wanted);
+            let entry = directory.reachable_by_id(&spec.id).filter(|entry| entry.wanted);
             let Some(entry) = entry else { return false };
             spec.key.clone_from(&entry.name);
             true
@@ -95,6 +96,7 @@ impl Reconciler {
         let of_file: Vec<String> = all.iter().map(|spec| spec.id.clone()).collect();
         all.extend(specs);
         let (custom, is_new) = self.live.known.file().take_custom();
+        // No lock is held here: the data plane stops and starts servers.
         let applied = fleet.apply_within(all, custom, DISCONNECT_GRACE);
         if is_new {
             // A person has changed the file and wants to see the effect: old verdicts do not count.
@@ -108,7 +110,7 @@ impl Reconciler {
         for name in &applied.stopped {
             tracing::info!(server = %name, "is disconnected");
         }
-        self.applied.lock().keep(|id| directory.of_id(id).is_some());
+        self.applied.lock().keep(|id| directory.by_id(id).is_some());
     }
 
     /// When the secrets that servers refer to were last changed, if any server does and the store answers.
@@ -159,7 +161,7 @@ impl Reconciler {
         let settled = settings
             .registration
             .stdio
-            .settle(&mut connection.transport, &settings.registration.own);
+            .resolve_program(&mut connection.transport, &settings.registration.program_search);
         settled.map_err(|why| NoConnection::Never(why.to_string()))?;
         self.applied.lock().note(record, &names, changes);
         self.monitor.set_health_url(&record.id, connection.health_check_url);
@@ -173,6 +175,7 @@ impl Reconciler {
             filter: ToolFilter::default(),
             share: Share::default(),
             era: Era::default(),
+            // Only where registered servers may be; those of the config file are the operator's own.
             guarded: true,
             login,
             calls: CallRules {

@@ -65,6 +65,7 @@ impl ServerService {
     ) -> Result<ServerReport, Problem> {
         let NewServer { name, description, auto_connect, connection } = new;
         let action = Action::RegisterServer;
+        // Permissions first: a caller without them learns nothing about names and networks.
         self.check_command(&connection.transport, action, &name, by)?;
         self.check_references(None, &connection, action, &name, by)?;
         self.check_name(&name)?;
@@ -104,15 +105,15 @@ impl ServerService {
         edit: impl Fn(&ServerRecord, &Connection) -> Result<ServerEdit, Problem>,
     ) -> Result<ServerReport, Problem> {
         let _turn = self.turn().await;
-        for _ in 1..attempts(precondition) {
-            match self.edit_once(id, precondition, by, &edit).await {
-                Err(overtaken) if overtaken.kind == ProblemKind::Stale => {
-                    self.live.known.refresh_and_reconcile().await;
-                }
-                done => return done,
+        let mut left = attempts(precondition);
+        loop {
+            let done = self.edit_once(id, precondition, by, &edit).await;
+            left -= 1;
+            if left == 0 || !is_stale(&done) {
+                return done;
             }
+            self.live.known.refresh_and_reconcile().await;
         }
-        self.edit_once(id, precondition, by, &edit).await
     }
 
     async fn edit_once(
@@ -128,6 +129,7 @@ impl ServerService {
         let ServerEdit { name, description, auto_connect, connection, left_secrets } =
             edit(&before, &opened)?;
         let action = Action::EditServer;
+        // An edit of something else needs no permission to run commands.
         if connection.transport != opened.transport {
             self.check_command(&connection.transport, action, &before.name, by)?;
         }
@@ -177,15 +179,15 @@ impl ServerService {
         precondition: &Precondition,
         by: Actor<'_>,
     ) -> Result<(), Problem> {
-        for _ in 1..attempts(precondition) {
-            match self.delete_once(id, precondition, by).await {
-                Err(overtaken) if overtaken.kind == ProblemKind::Stale => {
-                    self.live.known.refresh_and_reconcile().await;
-                }
-                done => return done,
+        let mut left = attempts(precondition);
+        loop {
+            let done = self.delete_once(id, precondition, by).await;
+            left -= 1;
+            if left == 0 || !is_stale(&done) {
+                return done;
             }
+            self.live.known.refresh_and_reconcile().await;
         }
-        self.delete_once(id, precondition, by).await
     }
 
     async fn delete_once(
@@ -196,6 +198,7 @@ impl ServerService {
     ) -> Result<(), Problem> {
         let record = self.editable(id)?;
         precondition.check(record.revision)?;
+        // Without a precondition a removal overtakes every other change.
         let expected = precondition.is_given().then_some(record.revision);
         let change = Change::DeleteServer { id: record.id.clone(), expected };
         let audit = server_record("delete-server", &record.id, &record.name, by, clock::now());
@@ -244,15 +247,15 @@ impl ServerService {
         by: Actor<'_>,
     ) -> Result<String, Problem> {
         let _turn = self.turn().await;
-        for _ in 1..ATTEMPTS {
-            match self.set_wanted_once(id, is_wanted, by).await {
-                Err(overtaken) if overtaken.kind == ProblemKind::Stale => {
-                    self.live.known.refresh_and_reconcile().await;
-                }
-                done => return done,
+        let mut left = ATTEMPTS;
+        loop {
+            let done = self.set_wanted_once(id, is_wanted, by).await;
+            left -= 1;
+            if left == 0 || !is_stale(&done) {
+                return done;
             }
+            self.live.known.refresh_and_reconcile().await;
         }
-        self.set_wanted_once(id, is_wanted, by).await
     }
 
     async fn set_wanted_once(
@@ -275,6 +278,7 @@ impl ServerService {
                 let wanted =
                     if is_wanted { DesiredState::Connected } else { DesiredState::Disconnected };
                 let next = ServerRecord { wanted, updated_at: at, ..(**record).clone() };
+                // A wish that is fulfilled already leaves a record, but no new revision.
                 let change = match record.wanted == wanted {
                     true => Vec::new(),
                     false => vec![Change::UpdateServer { record: next, expected: record.revision }],
@@ -322,6 +326,11 @@ impl ServerService {
         let (id, name) = (record.id.clone(), record.name.clone());
         self.events.publish(ServerEvent::Changed { id, name, what });
     }
+}
+
+/// Was the change overtaken by another one?
+fn is_stale<T>(done: &Result<T, Problem>) -> bool {
+    matches!(done, Err(problem) if problem.kind == ProblemKind::Stale)
 }
 
 fn attempts(precondition: &Precondition) -> usize {

@@ -86,7 +86,8 @@ impl ServerService {
         if let Some(address) = &connection.health_check_url {
             url(address, Pointer::root().key("health_check_url"));
         }
-        let forbidden = secrets::forbidden(connection, &self.settings.registration.allowed);
+        let forbidden =
+            secrets::forbidden(connection, &self.settings.registration.allowed_variables);
         faults.extend(forbidden.iter().map(|fault| Fault::at(&config, fault.to_string())));
         if faults.is_empty() {
             return Ok(());

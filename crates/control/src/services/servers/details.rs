@@ -93,7 +93,7 @@ impl ServerService {
         let stderr = failure.filter(|_| is_operator(asker));
         Ok(ServerDetails {
             process: ProcessInfo {
-                restarts: self.live.health.times_back(&entry.id),
+                restarts: self.live.health.restarts_total(&entry.id),
                 ..process(info.as_ref(), self.monitor.error_since(&entry.id))
             },
             capabilities: fleet.map(|fleet| fleet.capabilities(&entry.id)).unwrap_or_default(),

@@ -87,7 +87,7 @@ impl ServerService {
     /// reported even if another caller has removed it since.
     pub(super) fn registered(&self, record: ServerRecord) -> ServerReport {
         let directory = self.live.directory();
-        let entry = directory.of_id(&record.id).cloned();
+        let entry = directory.by_id(&record.id).cloned();
         let entry = entry.unwrap_or_else(|| ServerEntry::of(record));
         let is_tried_again = !self.live.has_connect_problem(&entry.id);
         match self.live.status(&entry) {
@@ -157,7 +157,7 @@ impl ServerService {
         if !can_log_in || (known.is_none() && !needs_login) {
             return None;
         }
-        let base = self.settings.public.clone().unwrap_or_default();
+        let base = self.settings.public_url.clone().unwrap_or_default();
         let scope = known.as_ref().and_then(|known| known.scope.clone()).unwrap_or_default();
         Some(LoginState {
             needs_login,

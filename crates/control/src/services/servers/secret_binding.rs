@@ -42,6 +42,8 @@ pub(super) fn check_left_secrets(
 fn leads_elsewhere(before: &Transport, after: &Transport) -> bool {
     match (before, after) {
         (Transport::Remote { url: from, .. }, Transport::Remote { url: to, .. }) => {
+            // Another path at the same origin is the same server. A URL whose origin cannot be told
+            // (a reference stands in it) counts as another one.
             from != to && (origin(before).is_none() || origin(before) != origin(after))
         }
         (

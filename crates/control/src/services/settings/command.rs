@@ -10,7 +10,7 @@ use super::StdioRegistration;
 
 /// Why a command is not run. Names the variable, never its value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(in crate::services) enum CommandRefused {
+pub(crate) enum CommandRefused {
     #[error("this Trunkline does not run commands that are registered over REST")]
     Any,
     #[error("of the commands that are registered over REST, this Trunkline runs only {0}")]
@@ -26,7 +26,7 @@ pub(in crate::services) enum CommandRefused {
 
 impl StdioRegistration {
     /// May this be registered?
-    pub(in crate::services) fn judge(&self, transport: &Transport) -> Result<(), CommandRefused> {
+    pub(crate) fn judge(&self, transport: &Transport) -> Result<(), CommandRefused> {
         let Transport::Stdio { command, env, .. } = transport else { return Ok(()) };
         match self {
             Self::Refused => Err(CommandRefused::Any),
@@ -42,7 +42,7 @@ impl StdioRegistration {
     /// The program that is meant, before it is started: a name of the list is the program that
     /// Trunkline itself finds under it. Judged once more, since it may have been registered when
     /// something else was allowed; what was registered without any list stays as it is.
-    pub(in crate::services) fn settle(
+    pub(crate) fn resolve_program(
         &self,
         transport: &mut Transport,
         own: &ProgramSearch,
@@ -209,7 +209,7 @@ mod tests {
         let only = StdioRegistration::Only(commands.to_vec());
         let settled = |rule: &StdioRegistration, command: &str, env: &[&str]| {
             let mut transport = running(command, env);
-            rule.settle(&mut transport, &own)?;
+            rule.resolve_program(&mut transport, &own)?;
             let Transport::Stdio { command, .. } = transport else { panic!("it is a command") };
             Ok(command)
         };

@@ -33,9 +33,9 @@ pub struct Settings {
     /// Where it listens.
     pub listen: SocketAddr,
     /// The clients that are connected there.
-    pub guests: ConnectedClients,
+    pub connected_clients: ConnectedClients,
     /// How browsers and authorization servers reach this, without a slash at the end.
-    pub public: Option<String>,
+    pub public_url: Option<String>,
     /// Between two health checks of a server.
     pub health_interval: Duration,
     /// Follows requests; asked for what it has lost.
@@ -73,11 +73,11 @@ pub struct RegistrationRules {
     /// Where they may be.
     pub reach: Policy,
     /// Variables of the environment that they may refer to.
-    pub allowed: AllowedVariables,
+    pub allowed_variables: AllowedVariables,
     /// Looks one up.
-    pub environment: VariableLookup,
+    pub variable: VariableLookup,
     /// Where Trunkline itself looks for programs.
-    pub own: ProgramSearch,
+    pub program_search: ProgramSearch,
 }
 
 pub type VariableLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;

@@ -45,9 +45,9 @@ impl SkillService {
             tracing::debug!(%error, "the taxonomy of skills cannot be read; it stays as it is");
         }
         let directory = self.live.directory();
-        self.index.keep_only(|id| directory.of_id(id).is_some());
+        self.index.keep_only(|id| directory.by_id(id).is_some());
         let mut described = HashMap::new();
-        for entry in directory.placed() {
+        for entry in directory.reachable() {
             described.insert(entry.id.clone(), self.description(entry));
             if self.live.phase(entry) != ConnectionPhase::Connected {
                 continue;

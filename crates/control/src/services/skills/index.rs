@@ -11,7 +11,7 @@ use crate::skills::{AssignedSkills, Embeddings, SkillSource, Taxonomy};
 
 /// A leaf lock around all of it: embeddings, which take a while, are made outside.
 #[derive(Debug, Default)]
-pub(in crate::services) struct SkillIndex(Mutex<SkillIndexState>);
+pub(crate) struct SkillIndex(Mutex<SkillIndexState>);
 
 #[derive(Debug, Default)]
 struct SkillIndexState {
@@ -35,29 +35,29 @@ struct SkillIndexState {
 
 /// A tool that was judged.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::services) struct ClassifiedTool {
-    pub(in crate::services) assigned: AssignedSkills,
+pub(crate) struct ClassifiedTool {
+    pub(crate) assigned: AssignedSkills,
     /// Where the tool points.
-    pub(in crate::services) vector: Option<Vector>,
+    pub(crate) vector: Option<Vector>,
 }
 
 impl SkillIndex {
-    pub(in crate::services) fn taxonomy(&self) -> Arc<Taxonomy> {
+    pub(crate) fn taxonomy(&self) -> Arc<Taxonomy> {
         Arc::clone(&self.0.lock().taxonomy)
     }
 
-    pub(in crate::services) fn embeddings(&self) -> (Arc<Embeddings>, i64) {
+    pub(crate) fn embeddings(&self) -> (Arc<Embeddings>, i64) {
         let state = self.0.lock();
         (Arc::clone(&state.embeddings), state.made_at)
     }
 
-    pub(in crate::services) fn of_tool(&self, server: &str, tool: &str) -> Option<AssignedSkills> {
+    pub(crate) fn of_tool(&self, server: &str, tool: &str) -> Option<AssignedSkills> {
         let state = self.0.lock();
         state.tools.get(server)?.get(tool).map(|known| known.assigned.clone())
     }
 
     /// A digest of the skills of a server's tools.
-    pub(in crate::services) fn digest_of(&self, server: &str) -> [u8; 32] {
+    pub(crate) fn digest_of(&self, server: &str) -> [u8; 32] {
         let mut state = self.0.lock();
         if let Some(digest) = state.digests.get(server) {
             return *digest;
@@ -76,7 +76,7 @@ impl SkillIndex {
     }
 
     /// Of each tool that was judged: server's id, name, skills.
-    pub(in crate::services) fn all(&self) -> Vec<(String, String, AssignedSkills)> {
+    pub(crate) fn all(&self) -> Vec<(String, String, AssignedSkills)> {
         let state = self.0.lock();
         let of_server = |(server, tools): (&String, &BTreeMap<String, ClassifiedTool>)| {
             let one = |(tool, known): (&String, &ClassifiedTool)| {
@@ -88,12 +88,12 @@ impl SkillIndex {
     }
 
     /// Notes the version of the store's skills. True: it is another one than the last time.
-    pub(in crate::services) fn note_mark(&self, mark: [i64; 4]) -> bool {
+    pub(crate) fn note_mark(&self, mark: [i64; 4]) -> bool {
         self.0.lock().mark.replace(mark) != Some(mark)
     }
 
     /// Other skills, or others' skills: everything has to be looked at again.
-    pub(in crate::services) fn set_taxonomy(&self, taxonomy: Taxonomy) {
+    pub(crate) fn set_taxonomy(&self, taxonomy: Taxonomy) {
         let mut state = self.0.lock();
         state.taxonomy = Arc::new(taxonomy);
         state.read.clear();
@@ -101,12 +101,12 @@ impl SkillIndex {
     }
 
     /// Was this read of the server last?
-    pub(in crate::services) fn has_read(&self, server: &str, digest: [u8; 32]) -> bool {
+    pub(crate) fn has_read(&self, server: &str, digest: [u8; 32]) -> bool {
         self.0.lock().read.get(server) == Some(&digest)
     }
 
     /// The server's tools are these.
-    pub(in crate::services) fn set_server(
+    pub(crate) fn set_server(
         &self,
         server: &str,
         digest: [u8; 32],
@@ -119,7 +119,7 @@ impl SkillIndex {
         state.is_stale = true;
     }
 
-    pub(in crate::services) fn set_tool(&self, server: &str, tool: &str, assigned: AssignedSkills) {
+    pub(crate) fn set_tool(&self, server: &str, tool: &str, assigned: AssignedSkills) {
         let mut state = self.0.lock();
         let known = state.tools.get_mut(server).and_then(|tools| tools.get_mut(tool));
         if let Some(known) = known {
@@ -130,7 +130,7 @@ impl SkillIndex {
     }
 
     /// Unless a person has set them meanwhile.
-    pub(in crate::services) fn set_tool_unless_by_hand(
+    pub(crate) fn set_tool_unless_by_hand(
         &self,
         server: &str,
         tool: &str,
@@ -143,33 +143,29 @@ impl SkillIndex {
     }
 
     /// How many of the `wanted` suggestions for a server's tools there is room for; it is taken.
-    pub(in crate::services) fn reserve_suggestions(
-        &self,
-        server: &str,
-        wanted: usize,
-        most: usize,
-    ) -> usize {
+    pub(crate) fn reserve_suggestions(&self, server: &str, wanted: usize, most: usize) -> usize {
         let mut state = self.0.lock();
         let taken = state.suggested.entry(server.to_owned()).or_default();
+        // Taken at once: portions of one server ask side by side.
         let room = wanted.min(most.saturating_sub(*taken));
         *taken += room;
         room
     }
 
     /// So many of them were no new ones.
-    pub(in crate::services) fn give_back_suggestions(&self, server: &str, unused: usize) {
+    pub(crate) fn give_back_suggestions(&self, server: &str, unused: usize) {
         if let Some(taken) = self.0.lock().suggested.get_mut(server) {
             *taken = taken.saturating_sub(unused);
         }
     }
 
     /// Has to be looked at again.
-    pub(in crate::services) fn forget_reading(&self, server: &str) {
+    pub(crate) fn forget_reading(&self, server: &str) {
         self.0.lock().read.remove(server);
     }
 
     /// Forgets all servers but these.
-    pub(in crate::services) fn keep_only(&self, is_there: impl Fn(&str) -> bool) {
+    pub(crate) fn keep_only(&self, is_there: impl Fn(&str) -> bool) {
         let mut state = self.0.lock();
         let before = state.tools.len();
         state.tools.retain(|server, _| is_there(server));
@@ -181,7 +177,7 @@ impl SkillIndex {
 
     /// Makes the embeddings anew of all tools, if anything has changed since they were. Takes a while
     /// where there are many.
-    pub(in crate::services) fn make_embeddings(&self, now: i64) {
+    pub(crate) fn make_embeddings(&self, now: i64) {
         let (taxonomy, tools) = {
             let mut state = self.0.lock();
             if !std::mem::take(&mut state.is_stale) {
@@ -191,6 +187,7 @@ impl SkillIndex {
             let pointing = known.filter_map(|it| Some((it.vector.clone()?, it.assigned.clone())));
             (Arc::clone(&state.taxonomy), pointing.collect::<Vec<_>>())
         };
+        // Without the lock: REST and the classification go on meanwhile.
         let made = Embeddings::new(&taxonomy, tools.iter().map(|(at, skills)| (at, skills)));
         let mut state = self.0.lock();
         state.embeddings = Arc::new(made);

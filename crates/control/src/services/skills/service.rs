@@ -108,7 +108,7 @@ impl SkillService {
         let directory = self.live.directory();
         let all = self.index.all().into_iter();
         let seen = all.filter(|(server, tool, _)| {
-            directory.of_id(server).is_some_and(|entry| grants.allows(&entry.name, tool))
+            directory.by_id(server).is_some_and(|entry| grants.allows(&entry.name, tool))
         });
         seen.map(|(_, _, assigned)| assigned).collect()
     }
@@ -314,6 +314,7 @@ impl SkillService {
             by: by.principal.name().to_owned(),
         }];
         if decision == SuggestionDecision::Approve {
+            // It is classified anew, with the skill that was missing; what a person has set stays.
             if !self.is_set_by_hand(&known.server_id, &known.tool) {
                 let (server_id, name) = (known.server_id.clone(), known.tool.clone());
                 changes.push(Change::DeleteToolSkills { server_id, name });
@@ -328,6 +329,7 @@ impl SkillService {
         }
         let changed = self.change_taxonomy(changes, action, &known.skill, by).await;
         changed.map_err(|problem| match problem.kind {
+            // The store takes one decision on each suggestion.
             ProblemKind::Stale => {
                 let detail = format!("`{}` was decided on before", known.skill);
                 Problem::new(ProblemKind::Decided, detail)

@@ -81,6 +81,7 @@ impl ToolService {
             (problem, Some(RefusedCall { server, tool: tool.to_owned() }))
         };
         let grants = by.principal.grants();
+        // Custom tools have names without a server, or their group as the server.
         let may_be_custom = call.server_id.is_none_or(|id| id == CUSTOM_GROUP_ID);
         let chosen =
             match may_be_custom.then(|| self.custom_call(call.name, call.arguments, grants)) {
@@ -90,7 +91,7 @@ impl ToolService {
                 _ => None,
             };
         let (entry, tool) = match &chosen {
-            Some(chosen) => match directory.named(&chosen.server) {
+            Some(chosen) => match directory.by_name(&chosen.server) {
                 Some(entry) => (entry, chosen.tool.as_str()),
                 None => return Err(refused(no_such_server(&chosen.server), None, call.name)),
             },
@@ -134,6 +135,7 @@ impl ToolService {
                 execution_time: answer.executed,
             }),
             Err(failure) => {
+                // These have reached the data plane, whose events are recorded.
                 let is_recorded = matches!(
                     failure.kind,
                     FailureKind::Timeout | FailureKind::Gone { .. } | FailureKind::Refused(_)
@@ -205,7 +207,7 @@ fn addressed<'a>(
     by: Actor<'_>,
 ) -> Result<(&'a ServerEntry, &'a str), Problem> {
     let Some(id) = call.server_id else {
-        return directory.split(call.name).ok_or_else(|| no_such_tool(call.name));
+        return directory.split_name(call.name).ok_or_else(|| no_such_tool(call.name));
     };
     // A server that the asker does not see is answered like one that is not there.
     let entry = directory.find(id).filter(|entry| sees(by.principal, &entry.name));

@@ -91,6 +91,7 @@ impl ToolService {
         let (text, limit) = (wanted.query.clone(), wanted.limit);
         let vector = self.embed(&text).await;
         let turns = fleet.clone();
+        // Searches of REST and MCP take turns: each takes a thread for a while.
         let _turn = turns.search_turn().await;
         // The index first reads what has changed, which may take a while.
         let searching = self.background.spawn_blocking(move || {
@@ -122,7 +123,7 @@ impl ToolService {
             scope.servers.insert(CUSTOM_GROUP_ID.to_owned(), group);
         }
         if wanted.include_external {
-            let asked = directory.placed().filter(|it| is_asked(&it.id, &it.name));
+            let asked = directory.reachable().filter(|it| is_asked(&it.id, &it.name));
             let seen = asked.filter(|entry| grants.touches(&entry.name));
             scope.servers.extend(seen.filter_map(|entry| self.reachable(entry)));
         }
@@ -138,6 +139,7 @@ impl ToolService {
 
     fn found(&self, tool: &FoundTool, scope: &SearchScope) -> Option<FoundToolInfo> {
         let (server, status) = scope.servers.get(&tool.server)?;
+        // As this asker may call it: the index holds a custom tool with all its subtools.
         let custom = scope.custom.get(&tool.name).filter(|_| tool.server == CUSTOM_GROUP_ID);
         let definition = custom.map_or(&*tool.definition, |custom| custom.tool().definition);
         let description = member(definition, "description").and_then(decode);

@@ -87,13 +87,14 @@ impl ToolService {
     ) -> DigestedPage {
         let (directory, grants) = (self.live.directory(), asker.grants());
         let is_asked = |group: &GroupKey<'_>| server.is_none_or(|name| group.name == name);
-        let seen = directory.placed().filter(|entry| sees(asker, &entry.name));
+        let seen = directory.reachable().filter(|entry| sees(asker, &entry.name));
         let groups = seen.map(|entry| (self.group_key(entry), self.live.offer(entry)));
         let offers: Vec<_> = groups.filter(|(group, _)| is_asked(group)).collect();
         let custom = match is_asked(&GroupKey::CUSTOM) {
             true => self.custom_tools(grants),
             false => Vec::new(),
         };
+        // Before anything is rendered: dashboards ask every few seconds for pages that stay the same.
         let digest = self.digest(&directory, &offers, Some(&custom), grants, page);
         if is_known(&digest) {
             return DigestedPage { digest, page: None };
@@ -193,6 +194,7 @@ impl ToolService {
         add(b"offers");
         for (group, offer) in offers {
             add(group.id.as_bytes());
+            // The page shows the status, so that a change of it makes another page.
             add(group.status.as_str().as_bytes());
             let offer = offer.as_ref().map(|offer| self.live.offers.digest_of(group.id, offer));
             add(&offer.unwrap_or_default());

@@ -32,7 +32,7 @@ pub(super) fn show(request: &PageRequest<'_>, looked: &ToolPage) -> Markup {
 }
 
 fn site(request: &PageRequest<'_>) -> String {
-    let public = request.state.api.plane().settings().public.as_deref();
+    let public = request.state.api.plane().settings().public_url.as_deref();
     if let Some(public) = public {
         return public.trim_end_matches('/').to_owned();
     }
