@@ -93,9 +93,15 @@ impl Client {
 
     async fn once(&self, request: &Request, max_body: usize) -> Result<Response, FetchError> {
         let proxy = self.connector.proxy_of(&request.url);
-        let message = request.message(proxy.as_ref())?;
-        let client = if request.fresh_connection { &self.fresh } else { &self.reusing };
-        let answer = client.request(message).await;
+        let message = || request.message(proxy.as_ref());
+        let reused = match request.is_repeatable {
+            true => Some(self.reusing.request(message()?).await),
+            false => None,
+        };
+        let answer = match reused {
+            Some(answer) if !answer.as_ref().is_err_and(was_lost) => answer,
+            _ => self.fresh.request(message()?).await,
+        };
         let answer = answer.map_err(|error| unanswered(&request.url, &error))?;
         receive(&request.url, answer, max_body).await
     }
@@ -140,6 +146,19 @@ async fn receive(
     let headers = head.headers.iter();
     let headers = headers.map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));
     Ok(Response { status: head.status.as_u16(), headers: headers.collect(), body: bytes })
+}
+
+/// The connection ended before any of the answer: its server may have closed it while it was idle.
+fn was_lost(error: &legacy::Error) -> bool {
+    let broke = |error: &io::Error| {
+        matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
+    };
+    let ended = |error: &hyper::Error| {
+        error.is_incomplete_message() || error.is_canceled() || error.is_closed()
+    };
+    !error.is_connect()
+        && (find::<hyper::Error>(error).is_some_and(ended)
+            || find::<io::Error>(error).is_some_and(broke))
 }
 
 fn unanswered(url: &Url, error: &legacy::Error) -> FetchError {

@@ -53,7 +53,7 @@ impl ModelLine {
 
     pub(crate) async fn post(&self, body: &Value, limits: Limits) -> Result<Response, String> {
         let body = body.to_string().into_bytes();
-        let mut request = Request::post(self.url.clone(), "application/json", body);
+        let mut request = Request::post(self.url.clone(), "application/json", body).repeatable();
         if let Some(key) = &self.place.key {
             request = request.header("Authorization", &format!("Bearer {key}"));
         }

@@ -34,7 +34,7 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     pub body: Option<Vec<u8>>,
     pub redirects: Redirects,
-    pub(super) fresh_connection: bool,
+    pub(super) is_repeatable: bool,
 }
 
 /// What to do when the server names another place.
@@ -66,7 +66,8 @@ impl Request {
 
     pub fn new(method: &'static str, url: Url, body: Option<Vec<u8>>) -> Self {
         let (headers, redirects) = (Vec::new(), Redirects::None);
-        Self { method, url, headers, body, redirects, fresh_connection: false }
+        let is_repeatable = matches!(method, "GET" | "HEAD");
+        Self { method, url, headers, body, redirects, is_repeatable }
     }
 
     #[must_use]
@@ -81,11 +82,12 @@ impl Request {
         self
     }
 
-    /// For what is good once: an idle connection that its server closes meanwhile could swallow
-    /// the request, and neither side would know whether it was heard.
+    /// Sending it twice does no harm, so it may go over a connection that was used before: its
+    /// server may close that one at the same moment, and then nothing tells whether the request was
+    /// heard (RFC 9112, 9.3.1). A GET is repeatable by itself.
     #[must_use]
-    pub fn on_fresh_connection(mut self) -> Self {
-        self.fresh_connection = true;
+    pub fn repeatable(mut self) -> Self {
+        self.is_repeatable = true;
         self
     }
 

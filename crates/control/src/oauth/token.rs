@@ -87,9 +87,8 @@ fn written(
         }
     }
     let body = write_form(&fields).into_bytes();
-    // Codes are good once, and so are refresh tokens that their server rotates.
-    let request = Request::post(endpoint, FORM, body).on_fresh_connection();
-    let request = request.header("Accept", "application/json");
+    // Not repeatable: codes are good once, and so are refresh tokens that their server rotates.
+    let request = Request::post(endpoint, FORM, body).header("Accept", "application/json");
     match header {
         Some(header) => request.header("Authorization", &header),
         None => request,

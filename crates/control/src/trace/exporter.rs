@@ -71,7 +71,8 @@ impl Exporter {
         let mut pause = FIRST_PAUSE;
         let mut left = REPEATS;
         loop {
-            let request = Request::post(self.settings.url.clone(), kind, body.clone());
+            // Exported twice, a span is one: it has an id.
+            let request = Request::post(self.settings.url.clone(), kind, body.clone()).repeatable();
             let (why, asked) = match self.post(request).await {
                 ExportResult::Taken => return Ok(()),
                 ExportResult::Refused(why) => return Err(why),
