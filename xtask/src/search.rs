@@ -37,7 +37,7 @@ pub fn eval(args: &[String]) -> Result<(), String> {
     if folders.is_empty() {
         return Err(USAGE.to_owned());
     }
-    let mut command = Command::new(env!("CARGO"));
+    let mut command = run::our_cargo();
     command.args([
         "run",
         "--release",

@@ -73,7 +73,7 @@ impl Coverage {
 
     /// Cargo with our crates, and only those, instrumented.
     fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(env!("CARGO"));
+        let mut command = run::our_cargo();
         command.args(arguments.split(' ')).env("CARGO_TARGET_DIR", &self.place);
         command.env("RUSTC_WORKSPACE_WRAPPER", tools::wrapper(&self.place));
         command

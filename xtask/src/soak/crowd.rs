@@ -2,7 +2,7 @@
 //! its figures.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use super::USAGE;
 use crate::{conformance, run};
@@ -17,7 +17,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
         return Err(format!("{USAGE}, not `{seconds}`"));
     }
     run::cargo("build --release --locked -p trunkline --bins")?;
-    let mut command = Command::new(env!("CARGO"));
+    let mut command = run::our_cargo();
     command.args(["test", "--release", "--locked", "-p", "trunkline-tests", "--test", "it"]);
     command.args(["--", "--exact", "--nocapture", TEST]);
     command.env("TRUNKLINE_BIN_DIR", conformance::target().join("release"));

@@ -8,7 +8,7 @@ mod lints;
 mod programs;
 mod report;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::{browser, leftovers, peers, postgres, run, tidy};
@@ -96,7 +96,7 @@ fn build(scope: Scope) -> Result<Built, String> {
 }
 
 /// Is it a file of a library? The kit's stand in `tests/src`.
-fn is_unit(path: &PathBuf) -> bool {
+fn is_unit(path: &Path) -> bool {
     let is_of_crate = path.starts_with("crates") && path.iter().nth(2) == Some("src".as_ref());
     is_of_crate || path.starts_with("tests/src")
 }
@@ -137,7 +137,7 @@ impl Wanted {
         };
         if all(|path| path.starts_with("tests/it")) {
             Scope::BlackBox
-        } else if all(is_unit) {
+        } else if all(|path| is_unit(path)) {
             Scope::Units
         } else {
             Scope::Everything

@@ -56,7 +56,7 @@ pub(super) fn build(scope: Scope) -> Result<Built, String> {
     let verb = if scope == Scope::Units { "test --no-run" } else { "build" };
     let arguments = format!("{verb} --workspace --locked {}", scope.targets());
     run::announce(&format!("cargo {arguments}"));
-    let mut cargo = Command::new(env!("CARGO"));
+    let mut cargo = run::our_cargo();
     cargo.args(arguments.split(' ')).arg("--message-format=json-diagnostic-rendered-ansi");
     cargo.env("RUSTC_WORKSPACE_WRAPPER", lints::driver()?);
     if is_first() {

@@ -37,7 +37,7 @@ pub(super) fn measure(root: &Path, place: &str) -> Result<Ways, String> {
     std::fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
     let tools = Tools::find()?;
     tools::write_wrapper(&place)?;
-    let mut cargo = Command::new(env!("CARGO"));
+    let mut cargo = run::our_cargo();
     let arguments = "build --locked -p trunkline --bins";
     cargo.args(arguments.split(' ')).current_dir(root).env("CARGO_TARGET_DIR", &place);
     cargo.env("RUSTC_WORKSPACE_WRAPPER", tools::wrapper(&place));
