@@ -1,8 +1,8 @@
 //! One client's session: what it may say when, and what it is answered.
 //!
-//! Imports go one way: context, known_lists, private_servers ◄ client_session ◄ request ◄ waiting ◄ what
-//! requests lead to (forward, lists, listen, tasks, meta_tools, unknown_tool) ◄ legacy, stateless
-//! ◄ dispatch.
+//! Imports go one way: context, `known_lists`, `private_servers` ◄ `client_session` ◄ request
+//! ◄ waiting ◄ what requests lead to (forward, lists, listen, tasks, `meta_tools`, `unknown_tool`)
+//! ◄ legacy, stateless ◄ dispatch.
 
 mod batch;
 mod cancel;

@@ -148,7 +148,10 @@ impl EventStream {
     /// Ends the stream; the connection may go on.
     pub(crate) fn end(mut self, touched: &mut FlushSet) {
         if self.reply.has_chunks() {
-            self.put(LAST_CHUNK, touched);
+            let frame = Frame { head: LAST_CHUNK, tail: b"" };
+            // `put_shared` knows no overflow: a large answer that still waits must not be lost for
+            // the five bytes behind it. An error means that the client has gone.
+            let _ = self.reply.conn.outbox.put_shared(frame, &Bytes::new());
         }
         self.reply.finish(touched);
     }

@@ -351,6 +351,21 @@ mod tests {
     }
 
     #[test]
+    fn a_large_answer_on_a_stream_arrives_whole() {
+        let (pump, _) = Pump::start().unwrap();
+        let large = "x".repeat(20 << 20);
+        for kind in [PostKind::Request(streams(false)), stateless()] {
+            let peer = peer(&pump);
+            let posted = peer.posted(kind);
+            assert!(say(&posted, "one") && answer(&posted, &large));
+            let text = peer.text();
+            assert!(text.contains(&large), "{} bytes", text.len());
+            assert!(text.ends_with("\n\n\r\n0\r\n\r\n"), "{} bytes", text.len());
+        }
+        pump.stop();
+    }
+
+    #[test]
     fn something_said_before_makes_it_a_stream() {
         let (pump, _) = Pump::start().unwrap();
         for (primes, expected) in [
