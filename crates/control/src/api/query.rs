@@ -68,6 +68,7 @@ fn decoded(part: &str) -> Option<String> {
 }
 
 fn unknown(name: &str, known: &'static [Parameter]) -> Fault {
+    // The name is the client's: control characters in it must not reach a log.
     let shown = escaped(name);
     let fault = Fault::parameter(&shown, "is unknown");
     let names =

@@ -124,6 +124,7 @@ async fn dispatch(asked: &Asked<'_>) -> Result<Answer, Problem> {
     match asked.route.handler {
         Handler::Sync(handler) => handler(asked),
         Handler::Async(handler) => handler(asked).await,
+        // `serve` has handed streams to their writer, and the gateway its own routes to itself.
         Handler::Stream | Handler::Gateway => Ok(Answer::empty(404)),
     }
 }
