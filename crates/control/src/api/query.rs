@@ -59,6 +59,7 @@ pub fn read(known: &'static [Parameter], raw: &str, faults: &mut Vec<Fault>) -> 
 }
 
 fn unknown(name: &str, known: &'static [Parameter]) -> Fault {
+    // The name is the client's: control characters in it must not reach a log.
     let shown = escaped(name);
     let fault = Fault::parameter(&shown, "is unknown");
     let names =

@@ -63,7 +63,7 @@ impl Route {
         }
     }
 
-    pub(in crate::api) const fn about(
+    pub const fn about(
         self,
         tag: &'static str,
         summary: &'static str,
@@ -72,32 +72,32 @@ impl Route {
         Self { tag, summary, description, ..self }
     }
 
-    pub(in crate::api) const fn parameters(self, parameters: &'static [Parameter]) -> Self {
+    pub const fn parameters(self, parameters: &'static [Parameter]) -> Self {
         Self { parameters, ..self }
     }
 
-    pub(in crate::api) const fn body(self, schema: Schema) -> Self {
+    pub const fn body(self, schema: Schema) -> Self {
         self.large_body(schema, MOST_BODY)
     }
 
-    pub(in crate::api) const fn large_body(self, schema: Schema, most: usize) -> Self {
+    pub const fn large_body(self, schema: Schema, most: usize) -> Self {
         Self { body: Some(Body { schema, most }), ..self }
     }
 
-    pub(in crate::api) const fn answers(self, responses: &'static [Response]) -> Self {
+    pub const fn answers(self, responses: &'static [Response]) -> Self {
         Self { responses, ..self }
     }
 
-    pub(in crate::api) const fn fails(self, own_problems: &'static [Kind]) -> Self {
+    pub const fn fails(self, own_problems: &'static [Kind]) -> Self {
         Self { own_problems, ..self }
     }
 
-    pub(in crate::api) const fn audited(self, action: &'static str) -> Self {
+    pub const fn audited(self, action: &'static str) -> Self {
         Self { audit_action: Some(action), ..self }
     }
 
     /// It is no change, although its method is not GET.
-    pub(in crate::api) const fn not_audited(self) -> Self {
+    pub const fn not_audited(self) -> Self {
         Self { audit_action: None, ..self }
     }
 
@@ -200,27 +200,15 @@ impl ParameterLocation {
 }
 
 impl Parameter {
-    pub(in crate::api) const fn path(
-        name: &'static str,
-        schema: Schema,
-        doc: &'static str,
-    ) -> Self {
+    pub const fn path(name: &'static str, schema: Schema, doc: &'static str) -> Self {
         Self { name, location: ParameterLocation::Path, schema, doc }
     }
 
-    pub(in crate::api) const fn query(
-        name: &'static str,
-        schema: Schema,
-        doc: &'static str,
-    ) -> Self {
+    pub const fn query(name: &'static str, schema: Schema, doc: &'static str) -> Self {
         Self { name, location: ParameterLocation::Query, schema, doc }
     }
 
-    pub(in crate::api) const fn header(
-        name: &'static str,
-        schema: Schema,
-        doc: &'static str,
-    ) -> Self {
+    pub const fn header(name: &'static str, schema: Schema, doc: &'static str) -> Self {
         Self { name, location: ParameterLocation::Header, schema, doc }
     }
 }
@@ -245,19 +233,19 @@ pub struct Response {
 }
 
 impl Response {
-    pub(in crate::api) const fn json(status: u16, doc: &'static str, schema: Schema) -> Self {
+    pub const fn json(status: u16, doc: &'static str, schema: Schema) -> Self {
         Self { status, doc, content: Content::Json(schema), headers: &[], example: "{}" }
     }
 
-    pub(in crate::api) const fn text(doc: &'static str, media_type: &'static str) -> Self {
+    pub const fn text(doc: &'static str, media_type: &'static str) -> Self {
         Self { status: 200, doc, content: Content::Text(media_type), headers: &[], example: "{}" }
     }
 
-    pub(in crate::api) const fn empty(status: u16, doc: &'static str) -> Self {
+    pub const fn empty(status: u16, doc: &'static str) -> Self {
         Self { status, doc, content: Content::Nothing, headers: &[], example: "{}" }
     }
 
-    pub(in crate::api) const fn showing(self, example: &'static str) -> Self {
+    pub const fn showing(self, example: &'static str) -> Self {
         Self { example, ..self }
     }
 
@@ -270,7 +258,7 @@ impl Response {
         shown
     }
 
-    pub(in crate::api) const fn with(self, headers: &'static [Header]) -> Self {
+    pub const fn with(self, headers: &'static [Header]) -> Self {
         Self { headers, ..self }
     }
 }

@@ -126,6 +126,7 @@ async fn dispatch(asked: &ApiRequest<'_>) -> Result<ApiResponse, Problem> {
     match asked.route.handler {
         Handler::Sync(handler) => handler(asked),
         Handler::Async(handler) => handler(asked).await,
+        // `serve` has handed streams to their writer, and the gateway its own routes to itself.
         Handler::Stream | Handler::Gateway => Ok(ApiResponse::empty(404)),
     }
 }

@@ -38,6 +38,7 @@ impl<'a> CallTool<'a> {
     pub fn read(body: &Declared<'a>) -> Result<Self, Problem> {
         let text = body.text(MOST_ARGUMENTS)?;
         let bytes = text.as_bytes();
+        // One scan proves the syntax; a parser would build a tree of up to 64 MiB for nothing.
         if !is_json(bytes) {
             // Only what is broken is read again, for the place.
             let told = syntax(text).err();

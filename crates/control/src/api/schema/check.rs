@@ -9,6 +9,7 @@ use super::{
 };
 use crate::api::fault::{Fault, Pointer};
 
+/// Adds every mistake to `faults`: a client that is told only the first needs one request for each.
 pub fn check(node: &Node, schema: &Schema, at: &Pointer, faults: &mut Vec<Fault>) {
     match (schema, &node.value) {
         (Schema::Anything, _) => {}

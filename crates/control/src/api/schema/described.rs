@@ -104,6 +104,7 @@ impl<'a> RawObject<'a> {
     /// `None`: it is no object. That would make the whole answer useless.
     pub fn of(bytes: &'a [u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok().filter(|text| text.starts_with('{'))?;
+        // Validates without building a value: numbers and escapes stay as the server wrote them.
         serde_json::from_str(text).ok().map(Self)
     }
 }
