@@ -19,14 +19,14 @@ use crate::identity::Identity;
 use crate::limits::Limits;
 use crate::lock::{Mutex, MutexGuard, rank};
 use crate::pump::{FlushSet, Refused};
-use crate::upstream::broken::BrokenLines;
-use crate::upstream::crossing::Shape;
-use crate::upstream::listen::Listens;
-use crate::upstream::parking::Parking;
-use crate::upstream::pending::{Entry, Pending, UpstreamId, Waiter};
-use crate::upstream::subscriptions::Subscriptions;
+use crate::upstream::calls::crossing::Shape;
+use crate::upstream::calls::pending::{Entry, Pending, UpstreamId, Waiter};
+use crate::upstream::calls::wait_queue::WaitQueue;
+use crate::upstream::inbound::broken::BrokenLines;
+use crate::upstream::listening::listen::Listens;
+use crate::upstream::listening::subscriptions::Subscriptions;
+use crate::upstream::questions::parking::Parking;
 use crate::upstream::transport::{Heading, Transport};
-use crate::upstream::wait_queue::WaitQueue;
 
 #[derive(Debug)]
 pub(crate) struct Connection {

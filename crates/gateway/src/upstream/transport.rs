@@ -7,7 +7,7 @@ use trunkline_catalog::Listing;
 use trunkline_wire::{Edits, Message, Params, Span};
 
 use crate::pump::{FlushSet, Outbox, Refused};
-use crate::upstream::pending::UpstreamId;
+use crate::upstream::calls::pending::UpstreamId;
 
 /// What a request is about, for those who read that before its body.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,476 @@
+//! What servers of the stateless era are listened to for: changes of their lists, and of resources.
+//!
+//! Two requests that last: one for the lists, one for the resources that anybody wants to hear of.
+//! What comes on them goes the way of every notification.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep, timeout};
+use trunkline_catalog::ListKind;
+use trunkline_wire::{Kind, Message, encode, encode_into, member, scan, upstream_id};
+
+use crate::era::Era;
+use crate::error::CallError;
+use crate::limits::{LASTING_STREAM, PROBE, REOPEN_FIRST, REOPEN_LONGEST};
+use crate::lock::{Mutex, rank};
+use crate::pump::FlushSet;
+use crate::upstream::calls::pending::{Entry, UpstreamId, Waiter};
+use crate::upstream::connection::{Answer, Connection};
+use crate::upstream::lifecycle::handshake::ServerHello;
+use crate::upstream::lifecycle::supervisor::varied;
+use crate::upstream::questions::incoming::bit;
+
+const LISTEN: &str = "subscriptions/listen";
+
+/// The `subscriptions/listen` requests a connection has open.
+#[derive(Debug, Default)]
+pub(crate) struct Listens {
+    /// The one for the lists, from when it is made until it is looked after.
+    lists: Mutex<Option<Open>, rank::ListenRequest>,
+    /// Those that the server has taken, the last few.
+    taken: Mutex<Vec<UpstreamId>, rank::TakenListens>,
+    acknowledged: Notify,
+    // Held while a request is sent: its acknowledgement may be read before its id is noted.
+    turn: Mutex<Turn, rank::ListenTurn>,
+    /// Others are wanted of its resources than before.
+    wanted: Notify,
+    /// The resources it has been asked to tell of, and has taken as far as it ever will.
+    told: watch::Sender<Told>,
+}
+
+#[derive(Debug)]
+enum Told {
+    Of(Vec<String>),
+    /// It tells of none.
+    Nothing,
+}
+
+impl Default for Told {
+    fn default() -> Self {
+        Self::Of(Vec::new())
+    }
+}
+
+impl Told {
+    fn settles(&self, uri: &str) -> bool {
+        match self {
+            Self::Of(uris) => uris.iter().any(|told| told == uri),
+            Self::Nothing => true,
+        }
+    }
+}
+
+/// When others are wanted of its resources, two requests are open for a moment, and both tell.
+#[derive(Debug, Default)]
+struct Turn {
+    /// Its successor has been taken: what still comes of it has been told.
+    over: Option<UpstreamId>,
+    current: Option<UpstreamId>,
+    next: Option<UpstreamId>,
+}
+
+impl Turn {
+    fn acknowledged(&mut self, id: UpstreamId) {
+        if self.next == Some(id) {
+            self.over = self.current;
+            self.current = self.next.take();
+        }
+    }
+}
+
+/// How many acknowledgements are remembered: each is looked for at once.
+const REMEMBERED: usize = 16;
+
+#[derive(Debug)]
+struct Open {
+    id: UpstreamId,
+    answer: Answer,
+}
+
+impl Listens {
+    /// The server has taken the request with this id.
+    pub(in crate::upstream) fn acknowledged(&self, id: UpstreamId) {
+        self.turn.lock().acknowledged(id);
+        let mut taken = self.taken.lock();
+        if taken.len() >= REMEMBERED {
+            taken.remove(0);
+        }
+        taken.push(id);
+        drop(taken);
+        self.acknowledged.notify_waiters();
+    }
+
+    /// Waits until the server has taken the request.
+    async fn taken(&self, id: UpstreamId) {
+        loop {
+            let acknowledged = self.acknowledged.notified();
+            if self.taken.lock().contains(&id) {
+                return;
+            }
+            acknowledged.await;
+        }
+    }
+}
+
+impl Connection {
+    /// Somebody wants to hear of this resource, the server's own URI, and nobody did before. The
+    /// answer, where that is a request of its own.
+    pub(crate) fn follow(&self, uri: &str) -> Option<Answer> {
+        self.want(uri, "resources/subscribe")
+    }
+
+    /// Nobody wants to hear of it any more.
+    pub(crate) fn unfollow(&self, uri: &str) {
+        drop(self.want(uri, "resources/unsubscribe"));
+    }
+
+    fn want(&self, uri: &str, method: &str) -> Option<Answer> {
+        match self.era() {
+            Era::Modern => {
+                self.listens.wanted.notify_one();
+                None
+            }
+            Era::Legacy => {
+                let params = [b"{\"uri\":", &encode(uri)[..], b"}"].concat();
+                self.begin(method, &params).map(|(_, answer)| answer)
+            }
+        }
+    }
+
+    /// Until the server has been asked to tell of a resource and has said something to it; `answer`
+    /// is what `follow` gave. It may never do so.
+    pub(crate) async fn until_asked(&self, uri: &str, answer: Option<Answer>) {
+        match (self.era(), answer) {
+            (Era::Modern, _) => {
+                let mut told = self.listens.told.subscribe();
+                drop(told.wait_for(|told| told.settles(uri)).await);
+            }
+            (Era::Legacy, Some(answer)) => drop(answer.await),
+            (Era::Legacy, None) => {}
+        }
+    }
+
+    /// Begins to listen for changes of the server's lists.
+    pub(in crate::upstream) fn listen(&self, hello: &ServerHello) {
+        if hello.era == Era::Modern
+            && let Some(filter) = lists_filter(hello)
+        {
+            *self.listens.lists.lock() = self.begin_listening(&filter);
+        }
+    }
+
+    fn begin_listening(&self, filter: &[u8]) -> Option<Open> {
+        let params = [b"{\"notifications\":", filter, b"}"].concat();
+        self.begin(LISTEN, &params).map(|(id, answer)| Open { id, answer })
+    }
+
+    /// Begins to listen for these resources, in the place of those before.
+    fn begin_following(&self, uris: &[String]) -> Option<Open> {
+        let mut turn = self.listens.turn.lock(); // an acknowledgement may come at once
+        let open = self.begin_listening(&resources_filter(uris))?;
+        turn.next = Some(open.id);
+        Some(open)
+    }
+
+    /// Does this update come of a request that has a successor?
+    pub(in crate::upstream) fn is_told_twice(&self, message: &Message<'_>) -> bool {
+        let id = message.params.meta_subscription.map(|at| at.of(message.bytes));
+        let id = id.and_then(upstream_id);
+        id.is_some() && self.listens.turn.lock().over == id
+    }
+
+    /// Its answer is not waited for any more.
+    fn stop_listening(&self, id: UpstreamId) {
+        if self.pending.lock().remove(id).is_some() {
+            let mut touched = FlushSet::default();
+            self.call_off(id, "no longer wanted", &mut touched);
+            touched.flush();
+        }
+    }
+
+    /// A server that ends a subscription may say so by cancelling the request that opened it. True
+    /// if that is what it says.
+    pub(in crate::upstream) fn stopped_telling(
+        &self,
+        message: &Message<'_>,
+        touched: &mut FlushSet,
+    ) -> bool {
+        let id = message.params.request_id.map(|at| at.of(message.bytes));
+        let Some(id) = id.and_then(upstream_id) else { return false };
+        let is_own = match self.pending.lock().get(id) {
+            Some(Entry { waiter: Waiter::Listening(_), .. }) => self.era() == Era::Modern,
+            _ => false,
+        };
+        if !is_own {
+            return false;
+        }
+        let ended = CallError::ServerGone {
+            server: self.key.to_string(),
+            what: "ended the subscription".to_owned(),
+            may_have_run: true,
+            stderr: Vec::new(),
+        };
+        self.fail_into(id, &ended, touched)
+    }
+}
+
+/// Looks after what a server is listened to for, until it has gone.
+pub(in crate::upstream) async fn keep(connection: Arc<Connection>, hello: Arc<ServerHello>) {
+    if hello.era == Era::Modern {
+        tokio::join!(keep_lists(&connection, &hello), keep_resources(&connection));
+    }
+}
+
+/// How a request to listen ended.
+enum Ended {
+    /// With the connection.
+    Gone,
+    /// The server does not know such requests.
+    Unknown,
+    /// It was not taken as it was.
+    Refused,
+    /// It can be made again.
+    Over,
+}
+
+impl Ended {
+    fn of(answer: Result<Result<Vec<u8>, String>, tokio::sync::oneshot::error::RecvError>) -> Self {
+        match answer {
+            Err(_) => Self::Gone,
+            Ok(Err(_)) => Self::Over,
+            Ok(Ok(response)) => match scan(&response) {
+                Ok(message) if message.kind == Kind::Refusal => {
+                    let code = member(message.text(message.error), "code");
+                    if code == Some(b"-32601") { Self::Unknown } else { Self::Refused }
+                }
+                _ => Self::Over,
+            },
+        }
+    }
+}
+
+async fn keep_lists(connection: &Connection, hello: &ServerHello) {
+    let Some(filter) = lists_filter(hello) else { return };
+    let mut pauses = Pauses::default();
+    let mut open = connection.listens.lists.lock().take();
+    loop {
+        let Some(Open { answer, .. }) = open else { return };
+        match Ended::of(answer.await) {
+            Ended::Gone => return,
+            Ended::Unknown | Ended::Refused => {
+                tracing::debug!(server = %connection.key, "does not tell of changes to its lists");
+                return;
+            }
+            Ended::Over => {}
+        }
+        pauses.wait().await;
+        open = connection.begin_listening(&filter);
+        if let Some(Open { id, .. }) = &open {
+            // What has changed meanwhile was not told.
+            drop(timeout(PROBE, connection.listens.taken(*id)).await);
+            let lists = ListKind::ALL.into_iter().filter(|kind| hello.tells_of(*kind));
+            let bits = lists.fold(0, |bits, kind| bits | bit(kind));
+            connection.stale.fetch_or(bits, Ordering::Relaxed);
+            connection.changed.notify_one();
+        }
+    }
+}
+
+/// The lists of whose changes the server tells, as a filter; `None`: of none.
+fn lists_filter(hello: &ServerHello) -> Option<Vec<u8>> {
+    let names = [
+        (ListKind::Tools, "toolsListChanged"),
+        (ListKind::Prompts, "promptsListChanged"),
+        (ListKind::Resources, "resourcesListChanged"),
+    ];
+    let told = names.iter().filter(|(kind, _)| hello.tells_of(*kind));
+    let told: Vec<_> = told.map(|(_, name)| format!("\"{name}\":true")).collect();
+    (!told.is_empty()).then(|| format!("{{{}}}", told.join(",")).into_bytes())
+}
+
+async fn keep_resources(connection: &Connection) {
+    let mut pauses = Pauses::default();
+    let mut held: Option<Open> = None;
+    let mut told: Vec<String> = Vec::new();
+    loop {
+        let wanted = connection.subscriptions.uris();
+        let ended = if wanted == told {
+            let ended = async {
+                match &mut held {
+                    Some(open) => Ended::of((&mut open.answer).await),
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = connection.listens.wanted.notified() => continue,
+                ended = ended => {
+                    held = None;
+                    ended
+                }
+            }
+        } else {
+            let replaced = replace(connection, &mut held, &wanted).await;
+            connection.listens.told.send_replace(Told::Of(wanted.clone()));
+            told = wanted;
+            match replaced {
+                Ok(()) => continue,
+                Err(ended) => ended,
+            }
+        };
+        match ended {
+            Ended::Gone => return,
+            Ended::Unknown => {
+                tracing::debug!(server = %connection.key, "does not tell of updates to resources");
+                connection.listens.told.send_replace(Told::Nothing);
+                return;
+            }
+            // Others may be taken.
+            Ended::Refused => {
+                tracing::debug!(server = %connection.key, "does not tell of these resources");
+            }
+            Ended::Over => {
+                told.clear();
+                pauses.wait().await;
+            }
+        }
+    }
+}
+
+/// Listens for these resources; what was listened to before ends once the server has taken that.
+async fn replace(
+    connection: &Connection,
+    held: &mut Option<Open>,
+    wanted: &[String],
+) -> Result<(), Ended> {
+    let mut next = match wanted {
+        [] => None,
+        _ => Some(connection.begin_following(wanted).ok_or(Ended::Gone)?),
+    };
+    if let Some(open) = &mut next {
+        tokio::select! {
+            // Elapsed: it is taken to listen, as far as it ever will.
+            _ = timeout(PROBE, connection.listens.taken(open.id)) => {}
+            answer = &mut open.answer => return Err(Ended::of(answer)),
+        }
+    }
+    if let Some(Open { id, .. }) = std::mem::replace(held, next) {
+        connection.stop_listening(id);
+    }
+    Ok(())
+}
+
+fn resources_filter(uris: &[String]) -> Vec<u8> {
+    let mut filter = b"{\"resourceSubscriptions\":[".to_vec();
+    for (index, uri) in uris.iter().enumerate() {
+        if index > 0 {
+            filter.push(b',');
+        }
+        encode_into(uri, &mut filter);
+    }
+    filter.extend_from_slice(b"]}");
+    filter
+}
+
+/// Ever longer, unless what was opened lasted.
+#[derive(Debug)]
+struct Pauses {
+    since: Instant,
+    count: u32,
+}
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Self { since: Instant::now(), count: 0 }
+    }
+}
+
+impl Pauses {
+    async fn wait(&mut self) {
+        if self.since.elapsed() >= LASTING_STREAM {
+            self.count = 0;
+        }
+        let pause = Duration::saturating_mul(REOPEN_FIRST, 1 << self.count.min(16));
+        self.count += 1;
+        sleep(varied(pause.min(REOPEN_LONGEST))).await;
+        self.since = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_a_request_to_listen_ends() {
+        let ended = |answer: &str| match Ended::of(Ok(Ok(answer.into()))) {
+            Ended::Gone => "gone",
+            Ended::Unknown => "unknown",
+            Ended::Refused => "refused",
+            Ended::Over => "over",
+        };
+        for (answer, expected) in [
+            (r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}"#, "over"),
+            (r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"?"}}"#, "unknown"),
+            (r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"?"}}"#, "refused"),
+        ] {
+            assert_eq!(ended(answer), expected, "{answer}");
+        }
+        assert!(matches!(Ended::of(Ok(Err("broke".to_owned()))), Ended::Over));
+    }
+
+    #[test]
+    fn filters_say_what_is_wanted() {
+        for (capabilities, expected) in [
+            ("{}", None),
+            (r#"{"tools":{"listChanged":false},"prompts":{}}"#, None),
+            (r#"{"tools":{"listChanged":true}}"#, Some(r#"{"toolsListChanged":true}"#)),
+            (
+                r#"{"resources":{"listChanged":true},"prompts":{"listChanged":true},"tools":5}"#,
+                Some(r#"{"promptsListChanged":true,"resourcesListChanged":true}"#),
+            ),
+        ] {
+            let result = format!(r#"{{"capabilities":{capabilities}}}"#);
+            let hello =
+                ServerHello::read(String::new(), Era::Modern, b"", result.as_bytes(), Vec::new());
+            let filter = lists_filter(&hello).map(|filter| String::from_utf8(filter).unwrap());
+            assert_eq!(filter.as_deref(), expected, "{capabilities}");
+        }
+        let uris = ["a://\"1".to_owned(), "b://2".to_owned()];
+        assert_eq!(
+            String::from_utf8(resources_filter(&uris)).unwrap(),
+            r#"{"resourceSubscriptions":["a://\"1","b://2"]}"#
+        );
+    }
+
+    #[test]
+    fn what_has_a_successor_is_told_once() {
+        let mut turn = Turn { next: Some(1), ..Turn::default() };
+        turn.acknowledged(7);
+        assert_eq!((turn.current, turn.over), (None, None), "another's");
+        turn.acknowledged(1);
+        assert_eq!((turn.current, turn.over), (Some(1), None));
+        turn.next = Some(2);
+        assert_eq!(turn.over, None, "not before the next is taken");
+        turn.acknowledged(2);
+        assert_eq!((turn.current, turn.over), (Some(2), Some(1)));
+    }
+
+    #[tokio::test]
+    async fn an_acknowledgement_is_noticed_early_or_late() {
+        let listens = Listens::default();
+        listens.acknowledged(1);
+        listens.taken(1).await;
+        let late = async {
+            tokio::task::yield_now().await;
+            listens.acknowledged(2);
+        };
+        tokio::join!(listens.taken(2), late);
+        for id in 3..100 {
+            listens.acknowledged(id);
+        }
+        assert_eq!(listens.taken.lock().len(), REMEMBERED);
+    }
+}

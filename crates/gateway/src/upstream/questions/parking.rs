@@ -1,0 +1,439 @@
+//! Calls of stateless clients whose server has asked something: they are parked until their client
+//! comes again with the answers, or for too long.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::time::{Instant, sleep};
+use trunkline_wire::{Edits, Message, decode, scan, write_result};
+
+use crate::call::{
+    Ability, CallHandle, CallOwner, Payload, Rejected, ReplyTo, RequestEra, Stateless,
+};
+use crate::era::{self, Seal, Unsealable};
+use crate::error::CallError;
+use crate::limits::{BUNDLE, PARKED, PARKED_CALLS, REMEMBERED_WAITS, STATE};
+use crate::lock::{Mutex, rank};
+use crate::pump::FlushSet;
+use crate::timers::Timers;
+use crate::upstream::calls::crossing::Shape;
+use crate::upstream::calls::pending::{Entry, UpstreamId, Waiter};
+use crate::upstream::connection::Connection;
+use crate::upstream::inbound::tasks::Tasks;
+use crate::upstream::questions::parked::{Outcome, Parked, Question, State, gone};
+
+/// What is remembered between the requests of stateless clients.
+#[derive(Debug)]
+pub(crate) struct Parking {
+    /// None: there are no random numbers, and nothing can be parked.
+    seal: Option<Seal>,
+    began: Instant,
+    // Below the open calls: a call gets its handle while it is still open.
+    places: Mutex<Places, rank::ParkingHandles>,
+    /// Elicitations that were given an id of ours.
+    numbered: AtomicU64,
+    pub(crate) tasks: Tasks,
+    /// For what is to be done later about calls, whose connection may have gone by then.
+    pub(in crate::upstream) timers: Timers,
+}
+
+#[derive(Debug, Default)]
+struct Places {
+    last: u64,
+    parked: HashMap<u64, Arc<Parked>>,
+    /// Those that gave way to others, the latest of them: who comes again for one is told.
+    gave_way: VecDeque<u64>,
+}
+
+impl Parking {
+    pub(crate) fn new() -> Self {
+        Self {
+            seal: Seal::new(),
+            began: Instant::now(),
+            places: Mutex::default(),
+            numbered: AtomicU64::new(0),
+            tasks: Tasks::default(),
+            timers: Timers::new(),
+        }
+    }
+
+    /// One that began so long ago.
+    #[cfg(test)]
+    pub(in crate::upstream) fn begun(ago: std::time::Duration) -> Self {
+        Self { began: Instant::now().checked_sub(ago).unwrap(), ..Self::new() }
+    }
+
+    fn now(&self) -> u64 {
+        self.began.elapsed().as_secs()
+    }
+
+    pub(in crate::upstream) fn millis(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX).max(1)
+    }
+
+    /// A number that nothing else of this gateway's has had.
+    pub(in crate::upstream) fn number(&self) -> u64 {
+        self.numbered.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What the client has to bring along when it comes again.
+    pub(in crate::upstream) fn state_of(&self, parked: &Parked) -> Option<String> {
+        let expires = self.now() + PARKED.as_secs();
+        self.seal.as_ref()?.seal(&parked.handle.to_le_bytes(), expires, &parked.bound())
+    }
+
+    /// A server's own state, as its client may carry it: it is no use to anybody else, nor for
+    /// anything else.
+    pub(in crate::upstream) fn seal_state(&self, state: &[u8], bound: &[&[u8]]) -> Option<String> {
+        self.seal.as_ref()?.seal(state, self.now() + STATE.as_secs(), bound)
+    }
+
+    pub(in crate::upstream) fn open_state(
+        &self,
+        text: &str,
+        bound: &[&[u8]],
+    ) -> Result<Vec<u8>, Unsealable> {
+        let seal = self.seal.as_ref().ok_or(Unsealable::Foreign)?;
+        seal.open(text, self.now(), bound)
+    }
+
+    fn leave(&self, parked: &Parked) -> bool {
+        self.places.lock().parked.remove(&parked.handle).is_some()
+    }
+
+    /// The call is not wanted any more; the client's request, if it still waits.
+    pub(in crate::upstream) fn give_up(&self, parked: &Parked) -> Option<ReplyTo> {
+        self.leave(parked);
+        parked.state.lock().waiting.take()
+    }
+
+    /// A client comes again.
+    pub(crate) fn resume(
+        &self,
+        message: &Message<'_>,
+        path: ReplyTo,
+        touched: &mut FlushSet,
+    ) -> Result<(), Box<Rejected>> {
+        match self.recognise_for(message, &path) {
+            Ok(parked) => self.resume_parked(&parked, message, path, touched),
+            Err(error) => Err(Rejected::new(path, error)),
+        }
+    }
+
+    /// The call that a request comes again for.
+    fn recognise_for(
+        &self,
+        message: &Message<'_>,
+        path: &ReplyTo,
+    ) -> Result<Arc<Parked>, CallError> {
+        let RequestEra::Stateless(how) = &path.request_era else {
+            return Err(gone("it is not of this conversation"));
+        };
+        let parked = self.recognise(message, how)?;
+        // Before anything is taken out for it: what cannot be delivered must not be lost.
+        if path.client.is_open(&path.id) {
+            return Err(CallError::duplicate_id());
+        }
+        Ok(parked)
+    }
+
+    fn resume_parked(
+        &self,
+        parked: &Parked,
+        message: &Message<'_>,
+        path: ReplyTo,
+        touched: &mut FlushSet,
+    ) -> Result<(), Box<Rejected>> {
+        let mut state = parked.state.lock();
+        if let Some(outcome) = state.outcome.take() {
+            drop(state);
+            self.leave(parked);
+            parked.pass_answers(message, touched);
+            return parked.deliver(outcome, path, touched);
+        }
+        if state.waiting.is_some() {
+            return Err(Rejected::new(path, gone("the call is being answered")));
+        }
+        let responses = message.text(message.params.input_responses);
+        let mut answers = Vec::new();
+        for question in &state.questions {
+            let key = &question.request.key;
+            match era::answered(responses, key) {
+                Some(Ok(answer)) => answers.push((question.id.clone(), answer)),
+                Some(Err(())) => {
+                    let why = format!("`inputResponses.{key}` is no object");
+                    return Err(Rejected::new(path, CallError::InvalidParams(why)));
+                }
+                None => {}
+            }
+        }
+        let Some(connection) = parked.connection.upgrade() else {
+            return Err(Rejected::new(path, gone("its server has gone")));
+        };
+        if answers.len() == state.questions.len() {
+            match connection.unpark(parked.id, message, path)? {
+                None => drop(self.leave(parked)),
+                // Its answer is just being brought here.
+                Some(path) => state.waiting = Some(path),
+            }
+            state.questions.clear();
+        } else {
+            state.questions.retain(|question| !answers.iter().any(|(id, _)| *id == question.id));
+            self.ask_for(parked, &state, &path, touched);
+        }
+        drop(state);
+        for (id, answer) in answers {
+            connection.answer_question(&id, answer, touched);
+        }
+        Ok(())
+    }
+
+    /// Why the call that a client comes again for has failed, if it has: its server may be gone, and
+    /// what it was about with it.
+    pub(crate) fn failed(&self, message: &Message<'_>, how: &Stateless) -> Option<CallError> {
+        message.params.request_state?;
+        let parked = self.recognise(message, how).ok()?;
+        let mut state = parked.state.lock();
+        let Some(Outcome::Failure(_)) = state.outcome else { return None };
+        let Some(Outcome::Failure(error)) = state.outcome.take() else { return None };
+        drop(state);
+        self.leave(&parked);
+        Some(error)
+    }
+
+    fn recognise(&self, message: &Message<'_>, how: &Stateless) -> Result<Arc<Parked>, CallError> {
+        let state = decode(message.text(message.params.request_state)).unwrap_or_default();
+        let digest = era::digest(message.text(message.params.span));
+        let method = message.method();
+        let bound: [&[u8]; 3] = [&how.principal, &method, &digest];
+        let handle = self.open_state(&state, &bound);
+        let handle = handle.map_err(|why| CallError::BadState(why.to_string()))?;
+        let handle = handle.try_into().map(u64::from_le_bytes);
+        let handle = handle.map_err(|_| gone("it is a server's own"))?;
+        let places = self.places.lock();
+        match places.parked.get(&handle) {
+            Some(parked) => Ok(Arc::clone(parked)),
+            None if places.gave_way.contains(&handle) => Err(gone(GAVE_WAY)),
+            None => Err(gone("the call does not wait any more")),
+        }
+    }
+
+    /// Asks again for what is still open.
+    fn ask_for(&self, parked: &Parked, state: &State, path: &ReplyTo, touched: &mut FlushSet) {
+        parked.told.store(self.millis(), Ordering::Relaxed);
+        let requests: Vec<_> = state.questions.iter().map(|one| one.request.clone()).collect();
+        let result = era::input_required(&requests, self.state_of(parked).as_deref());
+        path.answer(&result, touched);
+    }
+
+    /// A place for a call, if there is one.
+    fn admit(
+        &self,
+        connection: &Arc<Connection>,
+        id: UpstreamId,
+        how: &Arc<Stateless>,
+        path: ReplyTo,
+    ) -> Result<Arc<Parked>, ReplyTo> {
+        let request = path.kept.clone();
+        let request = request.as_deref().map(scan);
+        let (Some(Ok(request)), true) = (request, self.seal.is_some()) else { return Err(path) };
+        let mut places = self.places.lock();
+        if places.parked.len() >= PARKED_CALLS {
+            return Err(path);
+        }
+        places.last += 1;
+        let parked = Arc::new(Parked {
+            handle: places.last,
+            connection: Arc::downgrade(connection),
+            id,
+            how: Arc::clone(how),
+            client: Arc::clone(&path.client),
+            method: request.method().into(),
+            digest: era::digest(request.text(request.params.span)),
+            state: Mutex::new(State { waiting: Some(path), ..State::default() }),
+            told: AtomicU64::new(0),
+        });
+        places.parked.insert(parked.handle, Arc::clone(&parked));
+        Ok(parked)
+    }
+
+    /// What was asked in the meantime is told to the client, all at once.
+    fn tell(&self, parked: &Parked) {
+        let mut touched = FlushSet::default();
+        parked.told.store(self.millis(), Ordering::Relaxed);
+        let mut state = parked.state.lock();
+        if let Some(path) = state.waiting.take()
+            && path.claim()
+        {
+            self.ask_for(parked, &state, &path, &mut touched);
+        }
+        drop(state);
+        touched.flush();
+    }
+
+    /// The client has not come again for too long.
+    fn expire(&self, parked: &Parked) {
+        let mut touched = FlushSet::default();
+        if self.leave(parked) {
+            parked.end(&gone("it has waited for too long"), &mut touched);
+        }
+        touched.flush();
+    }
+
+    /// Ends a call whose client has not come again, because others need its server. False: it does
+    /// not wait any more.
+    pub(in crate::upstream) fn give_way(&self, parked: &Parked, touched: &mut FlushSet) -> bool {
+        if !parked.end(&gone(GAVE_WAY), touched) {
+            return false;
+        }
+        let mut places = self.places.lock();
+        places.parked.remove(&parked.handle);
+        places.gave_way.push_back(parked.handle);
+        if places.gave_way.len() > REMEMBERED_WAITS {
+            places.gave_way.pop_front();
+        }
+        true
+    }
+}
+
+const GAVE_WAY: &str = "it has expired: its client had not come again when others needed the server, \
+                        and the call was cancelled (it may have run); make it again without the state";
+
+impl Connection {
+    /// The server asks something for the call with this id, whose client is stateless. `Err`: why it
+    /// cannot be asked.
+    pub(in crate::upstream) fn park(
+        self: &Arc<Self>,
+        id: UpstreamId,
+        how: &Arc<Stateless>,
+        message: &Message<'_>,
+    ) -> Result<(), String> {
+        let method = message.method();
+        let params = message.text(message.params.span);
+        let Some(ability) = Ability::needed_for(&method, params) else {
+            return Err("a stateless client can only be asked for elicitation, sampling and roots"
+                .to_owned());
+        };
+        if !how.can(ability) {
+            if let Some(Entry { waiter: Waiter::Client(path), .. }) =
+                self.pending.lock().get_mut(id)
+            {
+                path.refused.add(ability);
+            }
+            return Err(format!("the client does not support {}", ability.word()));
+        }
+        let mut pending = self.pending.lock();
+        let Some(entry) = pending.get_mut(id) else { return Err("the call has ended".to_owned()) };
+        let (parked, is_new) = match std::mem::replace(&mut entry.waiter, Waiter::Fence) {
+            Waiter::Client(path) => match self.parking.admit(self, id, how, path) {
+                Ok(parked) => (parked, true),
+                Err(path) => {
+                    entry.waiter = Waiter::Client(path);
+                    return Err("too many calls wait for their clients".to_owned());
+                }
+            },
+            Waiter::Parked(parked) => (parked, false),
+            other => {
+                entry.waiter = other;
+                return Err("it is no client's call".to_owned());
+            }
+        };
+        entry.waiter = Waiter::Parked(Arc::clone(&parked));
+        entry.deadline = None;
+        drop(pending);
+        parked.add(message);
+        if is_new {
+            self.look_after(&parked);
+        }
+        Ok(())
+    }
+
+    /// A client's answer to a question the server asked under this id of its own.
+    pub(in crate::upstream) fn answer_question(
+        &self,
+        id: &[u8],
+        answer: &[u8],
+        touched: &mut FlushSet,
+    ) {
+        let mut response = Vec::new();
+        write_result(id, answer, &mut response);
+        self.pass(&response, &Edits::new(), touched);
+    }
+
+    /// Tells the client soon, and gives the call up when it has not come again for too long.
+    fn look_after(&self, parked: &Arc<Parked>) {
+        let (parking, parked) = (Arc::clone(&self.parking), Arc::clone(parked));
+        // The gateway's, and not the connection's: a client may come again after its server has gone.
+        let timers = Arc::downgrade(&parking);
+        let waited_for = Arc::clone(&parked);
+        let is_told_later = parking.timers.run(async move {
+            sleep(BUNDLE).await;
+            if let Some(parking) = timers.upgrade() {
+                parking.tell(&waited_for);
+            }
+            // It may be over long before.
+            let parked = Arc::downgrade(&{ waited_for });
+            sleep(PARKED).await;
+            if let (Some(parking), Some(parked)) = (timers.upgrade(), parked.upgrade()) {
+                parking.expire(&parked);
+            }
+        });
+        if !is_told_later {
+            parking.tell(&parked);
+        }
+    }
+
+    /// A parked call has its client again. `Some`: it has just been answered.
+    fn unpark(
+        self: &Arc<Self>,
+        id: UpstreamId,
+        message: &Message<'_>,
+        mut path: ReplyTo,
+    ) -> Result<Option<ReplyTo>, Box<Rejected>> {
+        let mut pending = self.pending.lock();
+        let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
+        if !path.client.open(&path.id, CallHandle::Sent { carrier, id }) {
+            return Err(Rejected::new(path, CallError::duplicate_id()));
+        }
+        path.kept = Some(message.bytes.into());
+        let Some(entry) = pending.get_mut(id) else { return Ok(Some(path)) };
+        let (deadline, sent_at) = (self.deadlines.for_call(), entry.sent_at);
+        *entry = Entry { waiter: Waiter::Client(path), deadline, sent_at };
+        Ok(None)
+    }
+
+    /// The server has answered a call whose client is not there.
+    pub(in crate::upstream) fn settle_parked(
+        self: &Arc<Self>,
+        parked: &Parked,
+        shape: Shape,
+        payload: Payload<'_>,
+        touched: &mut FlushSet,
+    ) {
+        let mut state = parked.state.lock();
+        match state.waiting.take() {
+            Some(path) => {
+                drop(state);
+                self.parking.leave(parked);
+                self.deliver_across(path, shape, payload, touched);
+            }
+            None => {
+                state.outcome = Some(Outcome::Response(shape, payload.bytes().to_vec()));
+                drop(state);
+            }
+        }
+        self.ask_others(parked, touched);
+    }
+
+    /// A call is over that was asked something and has not answered: it was somebody else's question.
+    fn ask_others(self: &Arc<Self>, parked: &Parked, touched: &mut FlushSet) {
+        let questions = std::mem::take(&mut parked.state.lock().questions);
+        for Question { id, request } in questions {
+            let text = request.text(&id);
+            if let Ok(question) = scan(&text) {
+                self.asked_on(&question, &parked.who(), touched);
+            }
+        }
+    }
+}
