@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 use trunkline_wire::{
     Edits, Fault, FaultKind, Id, Kind, Message, Span, elements, encode_into, scan, upstream_id,
@@ -19,13 +19,14 @@ use crate::identity::Identity;
 use crate::limits::Limits;
 use crate::lock::{Mutex, MutexGuard, rank};
 use crate::pump::{FlushSet, Refused};
-use crate::upstream::calls::crossing::Shape;
-use crate::upstream::calls::pending::{Entry, Pending, UpstreamId, Waiter};
+use crate::upstream::calls::pending::{Answer, Entry, Pending, Waiter};
 use crate::upstream::calls::wait_queue::WaitQueue;
 use crate::upstream::inbound::broken::BrokenLines;
-use crate::upstream::listening::listen::Listens;
+use crate::upstream::listening::listens::{ListChanges, Listens};
 use crate::upstream::listening::subscriptions::Subscriptions;
 use crate::upstream::questions::parking::Parking;
+use crate::upstream::response::ResponseShape;
+use crate::upstream::transport::UpstreamId;
 use crate::upstream::transport::{Heading, Transport};
 
 #[derive(Debug)]
@@ -60,9 +61,8 @@ pub(crate) struct Connection {
     pub(crate) has_tasks: AtomicBool,
     /// What stands in our own requests to it.
     stamp: Stamp,
-    /// The server said that some of its lists have changed: which (`ListKind` as bits), and a bell.
-    pub(crate) stale: AtomicU8,
-    pub(crate) changed: Notify,
+    /// Which of its lists the server says have changed.
+    pub(super) changes: ListChanges,
     /// Its tools that may be called again, as it spells them: known where calls are held.
     pub(super) repeatable: Mutex<HashSet<Box<[u8]>>, rank::RepeatableTools>,
     /// It has answered a client.
@@ -134,8 +134,7 @@ impl Connection {
             told_level: AtomicU8::new(u8::MAX),
             has_tasks: AtomicBool::new(false),
             stamp: own_stamp(b"{}"),
-            stale: AtomicU8::new(0),
-            changed: Notify::new(),
+            changes: ListChanges::default(),
             deadlines,
             outfit,
             repeatable: Mutex::default(),
@@ -386,7 +385,7 @@ impl Connection {
         }
         match message.kind {
             Kind::Answer | Kind::Refusal => {
-                let (id, shape) = (upstream_id(message.id()), Shape::of(message));
+                let (id, shape) = (upstream_id(message.id()), ResponseShape::of(message));
                 let entry = id.and_then(|id| self.pending.lock().take_answered(id));
                 let (Some(entry), Some(shape)) = (entry, shape) else {
                     return self.unmatched(message, origin);
@@ -432,7 +431,7 @@ impl Connection {
     pub(super) fn settle(
         self: &Arc<Self>,
         entry: Entry,
-        shape: Shape,
+        shape: ResponseShape,
         payload: Payload<'_>,
         touched: &mut FlushSet,
     ) {
@@ -479,9 +478,6 @@ pub(super) fn under_our_id<'a>(
     }
     edits
 }
-
-/// Where an answer to a request of our own comes: the whole response, or why it is no good.
-pub(crate) type Answer = oneshot::Receiver<Result<Vec<u8>, String>>;
 
 /// What Trunkline says about itself in its own requests of the stateless era.
 pub(super) fn own_stamp(capabilities: &[u8]) -> Stamp {

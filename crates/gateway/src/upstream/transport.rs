@@ -7,7 +7,11 @@ use trunkline_catalog::Listing;
 use trunkline_wire::{Edits, Message, Params, Span};
 
 use crate::pump::{FlushSet, Outbox, Refused};
-use crate::upstream::calls::pending::UpstreamId;
+
+/// An id of ours. Counts up from a random nine-digit number: a small number in some payload or a
+/// stray answer is not mistaken for one of ours, and a server that keeps ids in 32 bits, or prints
+/// numbers with 14 digits, still answers under the right one.
+pub(crate) type UpstreamId = u32;
 
 /// What a request is about, for those who read that before its body.
 #[derive(Clone, Copy, Debug)]

@@ -14,24 +14,8 @@ use crate::error::CallError;
 use crate::pump::FlushSet;
 use crate::upstream::connection::{Connection, under_our_id, with_digits};
 use crate::upstream::questions::rounds::Rounds;
+use crate::upstream::response::ResponseShape;
 use crate::upstream::transport::Heading;
-
-/// The parts of a response that matter on its way.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::upstream) struct Shape {
-    pub(in crate::upstream) id: Span,
-    pub(in crate::upstream) kind: Kind,
-    pub(in crate::upstream) result: Option<Span>,
-    pub(in crate::upstream) result_type: Option<Span>,
-    pub(in crate::upstream) error: Option<Span>,
-}
-
-impl Shape {
-    pub(in crate::upstream) fn of(message: &Message<'_>) -> Option<Self> {
-        let Message { kind, result, result_type, error, .. } = *message;
-        Some(Self { id: message.id?, kind, result, result_type, error })
-    }
-}
 
 /// In answer to these a server of the stateless era may ask for something.
 fn may_ask(method: &[u8]) -> bool {
@@ -158,7 +142,7 @@ impl Connection {
     pub(in crate::upstream) fn deliver_across(
         self: &Arc<Self>,
         path: ReplyTo,
-        shape: Shape,
+        shape: ResponseShape,
         payload: Payload<'_>,
         touched: &mut FlushSet,
     ) {
@@ -185,7 +169,7 @@ impl Connection {
         &self,
         path: &ReplyTo,
         how: &Stateless,
-        shape: Shape,
+        shape: ResponseShape,
         payload: Payload<'_>,
         touched: &mut FlushSet,
     ) {
@@ -247,7 +231,7 @@ impl Connection {
 const COMPLETE: &[u8] = b"\"complete\"";
 
 /// The code of an error response.
-fn code(shape: Shape, bytes: &[u8]) -> Option<i64> {
+fn code(shape: ResponseShape, bytes: &[u8]) -> Option<i64> {
     let error = shape.error.filter(|_| shape.kind == Kind::Refusal)?;
     era::code_of(error.of(bytes)).or(Some(0))
 }
@@ -257,7 +241,7 @@ fn code(shape: Shape, bytes: &[u8]) -> Option<i64> {
 fn deliver_completed(
     path: &ReplyTo,
     how: &Stateless,
-    shape: Shape,
+    shape: ResponseShape,
     result: Span,
     payload: Payload<'_>,
     touched: &mut FlushSet,
@@ -278,7 +262,7 @@ fn deliver_completed(
 fn deliver_to_modern(
     path: &ReplyTo,
     how: &Stateless,
-    shape: Shape,
+    shape: ResponseShape,
     payload: Payload<'_>,
     touched: &mut FlushSet,
 ) {

@@ -9,10 +9,11 @@ use crate::deadlines::Tick;
 use crate::era::Era;
 use crate::error::CallError;
 use crate::pump::FlushSet;
-use crate::upstream::calls::pending::{Entry, UpstreamId, Waiter};
+use crate::upstream::calls::pending::{Entry, Pending, Waiter};
 use crate::upstream::connection::{Connection, with_digits};
 use crate::upstream::questions::attribution::Caller;
-use crate::upstream::transport::Transport;
+use crate::upstream::transport::UpstreamId;
+use crate::upstream::transport::{Heading, Transport};
 
 impl Connection {
     /// Ends a call with an error, if it is still open. True if it was.
@@ -123,6 +124,36 @@ impl Connection {
     /// Is a server told what is cancelled? Over HTTP in the stateless era nobody waiting says it.
     fn is_told(&self) -> bool {
         self.era() == Era::Legacy || matches!(self.line, Transport::Pipe(_))
+    }
+
+    /// The server has just been told that a call of this one's is not wanted any more.
+    pub(in crate::upstream) fn gave_up(&self, who: Caller, touched: &mut FlushSet) {
+        if self.simple || self.era() == Era::Modern || self.line.says_whose() {
+            return; // nobody is asked anything, or it is always clear who is
+        }
+        let mut pending = self.pending.lock();
+        if pending.given_up.add(who) {
+            self.send_fence(&mut pending, touched);
+        }
+    }
+
+    pub(in crate::upstream) fn fence_passed(&self, touched: &mut FlushSet) {
+        let mut pending = self.pending.lock();
+        if pending.given_up.passed() {
+            self.send_fence(&mut pending, touched);
+        }
+    }
+
+    fn send_fence(&self, pending: &mut Pending, touched: &mut FlushSet) {
+        let fence = pending.next_id().and_then(|id| {
+            let ping = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+            let heading = Heading { method: b"ping", name: None, arguments: None };
+            let sent = self.line.request(id, &heading, ping.as_bytes(), &Edits::new(), touched);
+            let (waiter, deadline) = (Waiter::Fence, self.deadlines.for_call());
+            pending.insert(id, Entry { waiter, deadline, sent_at: sent.ok()? });
+            Some(id)
+        });
+        pending.given_up.sent(fence);
     }
 
     fn who_called(&self, id: UpstreamId) -> Option<Caller> {

@@ -15,11 +15,12 @@ use crate::error::CallError;
 use crate::limits::{KEPT_REQUEST, LASTING_LIFE};
 use crate::pump::FlushSet;
 use crate::traces::SpanKind;
-use crate::upstream::calls::pending::{Entry, UpstreamId, Waiter};
+use crate::upstream::calls::pending::{Entry, Waiter};
 use crate::upstream::calls::wait_queue::{Cause, WaitQueue};
 use crate::upstream::connection::Connection;
 use crate::upstream::lifecycle::hints::Hints;
 use crate::upstream::transport::Transport;
+use crate::upstream::transport::UpstreamId;
 
 impl Replay {
     /// `changes` are made; the rest is the client's.

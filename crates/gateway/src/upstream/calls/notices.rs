@@ -1,6 +1,6 @@
 //! What a server was told without being asked: whether an answer that names no request may be about it.
 
-use crate::upstream::calls::pending::UpstreamId;
+use crate::upstream::transport::UpstreamId;
 
 /// Messages without an answer (notifications, and our answers to a server's questions). Many servers
 /// answer them all the same, with `"id":null`: that is about no call.

@@ -6,23 +6,22 @@ use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
+use trunkline_wire::FaultKind;
 
 use crate::call::ReplyTo;
 use crate::deadlines::Tick;
 use crate::limits::OPEN_CALLS;
 use crate::upstream::calls::notices::Notices;
 use crate::upstream::calls::table::Open;
-use crate::upstream::inbound::unowned::Unowned;
 use crate::upstream::questions::cancelled::CancelledCalls;
 use crate::upstream::questions::parked::Parked;
-
-/// An id of ours. Counts up from a random nine-digit number: a small number in some payload or a
-/// stray answer is not mistaken for one of ours, and a server that keeps ids in 32 bits, or prints
-/// numbers with 14 digits, still answers under the right one.
-pub(crate) type UpstreamId = u32;
+use crate::upstream::transport::UpstreamId;
 
 const FIRST: UpstreamId = 100_000_000;
 const LAST: UpstreamId = 2_000_000_000;
+
+/// Where an answer to a request of our own comes: the whole response, or why it is no good.
+pub(crate) type Answer = oneshot::Receiver<Result<Vec<u8>, String>>;
 
 /// Who waits for an answer.
 #[derive(Debug)]
@@ -56,6 +55,14 @@ pub(crate) struct Entry {
     pub(crate) deadline: Option<Tick>,
     /// Position in the server's input behind this request: what was not written did not run.
     pub(crate) sent_at: u64,
+}
+
+/// What a call ends with if an answer without an id is its own.
+#[derive(Debug)]
+pub(crate) enum Unowned {
+    /// The server's own error: the whole message.
+    Refusal(Vec<u8>),
+    Broken(FaultKind),
 }
 
 #[derive(Debug)]

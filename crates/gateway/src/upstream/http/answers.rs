@@ -9,7 +9,6 @@ use crate::call::Payload;
 use crate::error::CallError;
 use crate::limits::{LASTING_STREAM, REOPEN_FIRST, REOPEN_SOONEST};
 use crate::pump::FlushSet;
-use crate::upstream::calls::pending::UpstreamId;
 use crate::upstream::connection::Connection;
 use crate::upstream::http::exchange::{Exchange, Purpose};
 use crate::upstream::http::facts::Facts;
@@ -19,6 +18,7 @@ use crate::upstream::http::pool::{Gate, Listening};
 use crate::upstream::http::slot::Slot;
 use crate::upstream::http::trouble::{Trouble, shown_url};
 use crate::upstream::http::verdict::{Dialect, Verdict};
+use crate::upstream::transport::UpstreamId;
 
 impl HttpTransport {
     /// A response begins: what its head says about the session.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use trunkline_wire::Edits;
 
 use crate::limits::LARGE_MESSAGE;
-use crate::upstream::calls::pending::UpstreamId;
+use crate::upstream::transport::UpstreamId;
 
 /// What an exchange is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! One conversation with a server in the network: from the first connection to the last.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -28,7 +27,6 @@ use crate::upstream::lifecycle::server::Server;
 use crate::upstream::lifecycle::state::Phase;
 use crate::upstream::lifecycle::supervisor::{End, Supervisor, announce};
 use crate::upstream::listening::listen;
-use crate::upstream::questions::incoming::bit;
 use crate::upstream::transport::Transport;
 
 /// How it ended.
@@ -313,6 +311,5 @@ async fn follow_sessions(
 fn catch_up(connection: &Connection, hello: &ServerHello) {
     remind(connection, hello);
     let listed = ListKind::ALL.into_iter().filter(|kind| hello.lists(*kind));
-    connection.stale.fetch_or(listed.fold(0, |bits, kind| bits | bit(kind)), Ordering::Relaxed);
-    connection.changed.notify_one();
+    connection.changes.mark(listed);
 }

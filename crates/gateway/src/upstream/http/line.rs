@@ -18,7 +18,6 @@ use crate::identity::Identity;
 use crate::limits::Limits;
 use crate::lock::{Mutex, rank};
 use crate::pump::{FlushSet, Pump, Refused};
-use crate::upstream::calls::pending::UpstreamId;
 use crate::upstream::connection::Connection;
 use crate::upstream::http::address::{Address, Session};
 use crate::upstream::http::connect::Socket;
@@ -29,6 +28,7 @@ use crate::upstream::http::responses::Responses;
 use crate::upstream::http::slot::{Ending, Slot};
 use crate::upstream::http::trouble::Trouble;
 use crate::upstream::http::verdict::Dialect;
+use crate::upstream::transport::UpstreamId;
 use crate::upstream::transport::{Heading, Post};
 
 #[derive(Debug)]

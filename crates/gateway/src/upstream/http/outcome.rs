@@ -2,7 +2,6 @@
 //! whoever waits for it learns why.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use trunkline_catalog::ListKind;
@@ -24,7 +23,6 @@ use crate::upstream::http::verdict::{
 };
 use crate::upstream::inbound::shown::shown;
 use crate::upstream::lifecycle::supervisor::varied;
-use crate::upstream::questions::incoming::bit;
 use crate::upstream::transport::Heading;
 
 /// How the header fields of a call begin.
@@ -152,8 +150,7 @@ impl HttpTransport {
         let Some(connection) = self.connection() else { return };
         exchange.renewals += 1;
         self.mismatched.lock().push((exchange, refusal.to_vec()));
-        connection.stale.fetch_or(bit(ListKind::Tools), Ordering::Relaxed);
-        connection.changed.notify_one();
+        connection.changes.mark([ListKind::Tools]);
     }
 
     /// The tools were listed: what waited for that is sent, unless it would be the same again.

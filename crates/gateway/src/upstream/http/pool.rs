@@ -10,12 +10,12 @@ use crate::limits::{
     CONNECTIONS_OPENING, MOST_CUTS, QUEUED_BYTES, QUEUED_MESSAGES, REMOTE_CONNECTIONS,
 };
 use crate::pump::{FlushSet, Refused};
-use crate::upstream::calls::pending::UpstreamId;
 use crate::upstream::http::address::Session;
 use crate::upstream::http::authorize::Unknown;
 use crate::upstream::http::exchange::{Exchange, Kept, Purpose};
 use crate::upstream::http::slot::Slot;
 use crate::upstream::http::trouble::Trouble;
+use crate::upstream::transport::UpstreamId;
 
 #[derive(Debug)]
 pub(super) struct Pool {

@@ -7,8 +7,8 @@ use trunkline_wire::Edits;
 use crate::limits::{CUT_OFF, KEEP_ALIVE, LINGER, TAKEN};
 use crate::lock::{Mutex, rank};
 use crate::pump::{FlushSet, Frame, Outbox};
-use crate::upstream::calls::pending::UpstreamId;
 use crate::upstream::http::exchange::{Exchange, Kept, Purpose};
+use crate::upstream::transport::UpstreamId;
 
 #[derive(Debug)]
 pub(super) struct Slot {

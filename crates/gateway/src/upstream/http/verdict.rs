@@ -6,9 +6,9 @@ use trunkline_http::{Url, is_type};
 use trunkline_wire::{Kind, decode, member, scan, upstream_id};
 
 use crate::limits::{LONGEST_RETRY_AFTER, MOST_DELAYS, MOST_REDIRECTS};
-use crate::upstream::calls::pending::UpstreamId;
 use crate::upstream::http::exchange::Purpose;
 use crate::upstream::http::trouble::{is_upgrade, shown_url};
+use crate::upstream::transport::UpstreamId;
 
 /// The ways MCP is spoken over HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Lines of a server that are not messages: whose answer was it, and when is it too much.
+//! `BrokenLines`: what a connection remembers of lines that were no messages, and when it is too much.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,16 +6,12 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use trunkline_catalog::config::Secrets;
-use trunkline_wire::{Fault, FaultKind, Outline, salvage_id, upstream_id};
+use trunkline_wire::FaultKind;
 
-use crate::error::CallError;
 use crate::identity::Identity;
-use crate::limits::{BROKEN_LINES, BROKEN_WINDOW};
+use crate::limits::BROKEN_LINES;
 use crate::lock::{Mutex, rank};
-use crate::upstream::calls::pending::UpstreamId;
-use crate::upstream::connection::Connection;
 use crate::upstream::inbound::shown::shown;
-use crate::upstream::inbound::unowned::Unowned;
 
 /// How many lines are shown, and how much of each.
 const SAMPLES: usize = 3;
@@ -25,7 +21,7 @@ const SAMPLE_BYTES: usize = 200;
 #[derive(Debug)]
 pub(crate) struct BrokenLines {
     secrets: Arc<Secrets>,
-    seen: Mutex<Seen, rank::BrokenLines>,
+    pub(in crate::upstream) seen: Mutex<Seen, rank::BrokenLines>,
     /// Too many broken messages: the server is to be given up.
     pub(crate) too_many: Notify,
     /// An answer without an id has come that belongs to nobody.
@@ -33,11 +29,11 @@ pub(crate) struct BrokenLines {
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+pub(in crate::upstream) struct Seen {
     lines: usize,
     unowned: Vec<Instant>,
     /// An oversize line is being skipped and it is not yet known whose it is.
-    owner_unknown: bool,
+    pub(in crate::upstream) owner_unknown: bool,
     /// The last error without an id that came during the handshake, fit to be shown.
     refusal: Option<String>,
 }
@@ -52,7 +48,7 @@ impl BrokenLines {
         shown(text, &self.secrets)
     }
 
-    fn warn(&self, server: &Identity, line: &[u8], what: &str) {
+    pub(in crate::upstream) fn warn(&self, server: &Identity, line: &[u8], what: &str) {
         let mut seen = self.seen.lock();
         seen.lines += 1;
         if seen.lines > SAMPLES {
@@ -85,168 +81,11 @@ impl BrokenLines {
     }
 
     /// A broken message that is nobody's. True once too many of them came within the window.
-    fn count_unowned(&self, window: Duration) -> bool {
+    pub(in crate::upstream) fn count_unowned(&self, window: Duration) -> bool {
         let mut seen = self.seen.lock();
         let now = Instant::now();
         seen.unowned.retain(|at| now.duration_since(*at) < window);
         seen.unowned.push(now);
         seen.unowned.len() > BROKEN_LINES
-    }
-}
-
-impl Connection {
-    /// A line that did not scan. If it is an answer, its owner learns at once that it is broken.
-    pub(crate) fn broken_line(
-        self: &Arc<Self>,
-        line: &[u8],
-        fault: Fault,
-        origin: Option<UpstreamId>,
-    ) {
-        let outline = Outline::of(line);
-        if !may_be_answer(line, &outline) {
-            return self.noise(line);
-        }
-        let named = fault.id.and_then(|span| upstream_id(span.of(line)));
-        let named = named.or_else(|| outline.id.and_then(upstream_id));
-        // Where the structure can be trusted, an id further inside is not the line's own.
-        let named = named.or_else(|| salvage_id(line).filter(|_| fault.kind.is_parse_error()));
-        let what = format!("is a broken message ({fault})");
-        // A log line may name our id beside a word for its outcome: what does not say that it is of
-        // JSON-RPC 2.0 leaves the real answer its time.
-        let is_sure = outline.is_version_two || fault.kind.is_parse_error();
-        if named.is_some_and(|id| self.end_with_fault(id, fault.kind, is_sure)) {
-            return self.broken.warn(&self.key, line, &what);
-        }
-        if outline.id.is_some() || !is_unowned_answer(&outline, fault.kind) {
-            return self.noise(line);
-        }
-        let is_owned = self.suspect_owner(Unowned::Broken(fault.kind), origin);
-        // An answer to a notification is whole but for its id: it is worth neither a line nor a count.
-        if is_owned || fault.kind != FaultKind::NoKind {
-            self.broken.warn(&self.key, line, &what);
-        }
-        if !is_owned && fault.kind != FaultKind::NoKind {
-            self.count_unowned();
-        }
-    }
-
-    /// Ends this call with an error, at once or unless its real answer comes soon. False: it is not open.
-    fn end_with_fault(self: &Arc<Self>, id: UpstreamId, fault: FaultKind, at_once: bool) -> bool {
-        if at_once {
-            return self.fail(id, &self.broken_answer(fault));
-        }
-        let is_open = self.pending.lock().get(id).is_some();
-        is_open && self.suspect_owner(Unowned::Broken(fault), Some(id))
-    }
-
-    /// A line that is no message at all: a banner, a log line.
-    pub(crate) fn noise(&self, line: &[u8]) {
-        self.broken.warn(&self.key, line, "is not a JSON-RPC message");
-    }
-
-    /// A line passed the limit; `head` is how it starts. The rest is being skipped.
-    pub(crate) fn oversize_line(&self, head: &[u8]) {
-        self.broken.warn(&self.key, head, "is longer than allowed");
-        let error = self.too_large();
-        let named = salvage_id(head).is_some_and(|id| self.fail(id, &error));
-        if !named && !self.fail_only(&error) {
-            self.broken.seen.lock().owner_unknown = true;
-        }
-    }
-
-    /// The oversize line has ended; `tail` is how. Some servers write the id last.
-    pub(crate) fn oversize_end(&self, tail: &[u8]) {
-        if !std::mem::take(&mut self.broken.seen.lock().owner_unknown) {
-            return;
-        }
-        let error = self.too_large();
-        if !salvage_id(tail).is_some_and(|id| self.fail(id, &error)) {
-            self.fail_only_or_count(&error);
-        }
-    }
-
-    /// With one call open, a broken line can only be its answer.
-    fn fail_only(&self, error: &CallError) -> bool {
-        let only = self.pending.lock().only();
-        only.is_some_and(|id| self.fail(id, error))
-    }
-
-    fn fail_only_or_count(&self, error: &CallError) {
-        if !self.fail_only(error) {
-            self.count_unowned();
-        }
-    }
-
-    fn count_unowned(&self) {
-        if self.broken.count_unowned(BROKEN_WINDOW) {
-            self.broken.too_many.notify_one();
-        }
-    }
-
-    pub(in crate::upstream) fn broken_answer(&self, fault: FaultKind) -> CallError {
-        CallError::BrokenAnswer { server: self.key.to_string(), fault }
-    }
-
-    fn too_large(&self) -> CallError {
-        CallError::TooLarge { server: self.key.to_string(), limit: self.limits.message }
-    }
-}
-
-/// Can it be an answer, if a broken one? A log line may look like an object, and may hold a request of
-/// ours; an answer names at its top what it answers or which protocol it speaks, and no method.
-fn may_be_answer(line: &[u8], outline: &Outline<'_>) -> bool {
-    let is_object = line.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
-    let is_message = outline.has_jsonrpc || (outline.id.is_some() && outline.has_outcome());
-    is_object && is_message && (outline.has_outcome() || !outline.has_method)
-}
-
-/// Can it be an answer to a request that it does not name? Cut or broken text may lack anything but
-/// its beginning.
-fn is_unowned_answer(outline: &Outline<'_>, fault: FaultKind) -> bool {
-    outline.is_version_two
-        && !outline.has_method
-        && (outline.has_outcome() || fault.is_parse_error())
-}
-
-#[cfg(test)]
-mod tests {
-    use trunkline_wire::scan;
-
-    use super::*;
-
-    #[test]
-    fn what_is_no_answer_is_noise_and_what_names_nobody_is_told_apart() {
-        let (noise, named, unowned) = ((false, false), (true, false), (true, true));
-        for (line, expected) in [
-            ("hello", noise),
-            ("[]", noise),
-            ("{ foo: 'bar' }", noise),
-            (r#"{"level":"info"}"#, noise),
-            (r#"{"level":"info","request":{"jsonrpc":"2.0","id":1,"method":"m"}}"#, noise),
-            (r#"{"level":"info","request":{"jsonrpc":"2.0","method":"m","id":1},}"#, noise),
-            (r#"{"msg":"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}"}"#, noise),
-            (r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#, noise),
-            (r#"{"jsonrpc":"1.0","id":1,"method":"m"}"#, noise),
-            (r#"{"method":"m","id":1,"params":{}}"#, noise),
-            (r#"{"id":1,"tool":"echo"}"#, noise),
-            (r#"{"id":null,"error":"no"}"#, noise),
-            (r#"{"id":1,"result":{}}"#, named),
-            (r#"{"id":1,"error":"no"}"#, named),
-            (r#"{"jsonrpc":"1.0","id":1,"result":{}}"#, named),
-            (r#"{"jsonrpc":"1.0","id":null,"result":{}}"#, named),
-            (r#"{"jsonrpc":"1.0","level":"info"}"#, named),
-            (r#"{"jsonrpc":"2.0","id":1}"#, named),
-            (r#"{"jsonrpc":"2.0","id":1,"method":"m","result":{}}"#, named),
-            (r#"{"jsonrpc":"2.0","id":null,"result":{}}"#, unowned),
-            (r#"{"jsonrpc":"2.0","error":{"code":1,"message":""}}"#, unowned),
-            (r#"{"jsonrpc":"2.0","id":1,"result":"#, unowned),
-            (r#"{"jsonrpc":"2.0","id":1"#, unowned),
-        ] {
-            let fault = scan(line.as_bytes()).unwrap_err().kind;
-            let outline = Outline::of(line.as_bytes());
-            let is_answer = may_be_answer(line.as_bytes(), &outline);
-            let is_unowned = is_answer && is_unowned_answer(&outline, fault);
-            assert_eq!((is_answer, is_unowned), expected, "{line}");
-        }
     }
 }

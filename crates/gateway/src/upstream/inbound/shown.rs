@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use trunkline_catalog::config::Secrets;
+use trunkline_wire::{decode, member};
 
 pub(crate) fn shown(text: &str, secrets: &Secrets) -> String {
     let text = secrets.redact(text);
@@ -30,6 +31,13 @@ fn is_safe(character: char) -> bool {
         | '\u{e0000}'..='\u{e007f}' => false,
         other => !other.is_control(),
     }
+}
+
+/// A JSON-RPC error in words.
+pub(in crate::upstream) fn refusal_text(error: &[u8]) -> String {
+    let code = member(error, "code").map(String::from_utf8_lossy).unwrap_or_default();
+    let message = member(error, "message").and_then(decode).unwrap_or_default();
+    format!("{message} (code {code})")
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
-//! Which server each task is with, and whose it is: what is said about one later is for the same
-//! server, and where callers have to say who they are, for nobody else.
+//! What servers answer and tell about tasks: for the client that made them, and for nobody else where
+//! clients have to say who they are.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -10,79 +9,17 @@ use trunkline_wire::{Message, decode, elements, find, member, scan};
 
 use crate::call::{Client, Payload, ReplyTo};
 use crate::era::Era;
-use crate::limits::{ENTRIES_PER_LISTING, KNOWN_TASKS, PAGES_PER_LISTING};
-use crate::lock::{Mutex, rank};
+use crate::limits::{ENTRIES_PER_LISTING, PAGES_PER_LISTING};
 use crate::pump::FlushSet;
-use crate::upstream::calls::crossing::Shape;
 use crate::upstream::connection::Connection;
-
-#[derive(Debug, Default)]
-pub(crate) struct Tasks(Mutex<Known, rank::TaskOwners>);
-
-/// The oldest are forgotten first.
-#[derive(Debug, Default)]
-struct Known {
-    /// By their ids: two servers may have the same.
-    held: HashMap<String, Vec<Held>>,
-    order: VecDeque<(String, Arc<str>)>,
-}
-
-#[derive(Clone, Debug)]
-struct Held {
-    server: Arc<str>,
-    /// Who made it, where that is known.
-    who: Option<Arc<[u8]>>,
-}
-
-impl Tasks {
-    /// The first who had it keeps it: an answer that only names it makes it nobody else's.
-    pub(in crate::upstream) fn remember(
-        &self,
-        task: String,
-        server: &Arc<str>,
-        who: Option<&Arc<[u8]>>,
-    ) {
-        let mut known = self.0.lock();
-        let held = known.held.entry(task.clone()).or_default();
-        if held.iter().any(|held| held.server == *server) {
-            return;
-        }
-        held.push(Held { server: Arc::clone(server), who: who.cloned() });
-        known.order.push_back((task, Arc::clone(server)));
-        if known.order.len() > KNOWN_TASKS
-            && let Some((task, server)) = known.order.pop_front()
-            && let Some(held) = known.held.get_mut(&task)
-        {
-            held.retain(|held| held.server != server);
-            if held.is_empty() {
-                known.held.remove(&task);
-            }
-        }
-    }
-
-    /// The id of the server that has this task, to whoever asks.
-    pub(crate) fn server(&self, task: &str, who: Option<&Arc<[u8]>>) -> Option<Arc<str>> {
-        let known = self.0.lock();
-        let mut held = known.held.get(task)?.iter().rev();
-        let found = held.find(|held| who.is_none() || held.who.as_ref() == who);
-        found.map(|held| Arc::clone(&held.server))
-    }
-
-    /// Did this one make the task of this server?
-    pub(crate) fn is_of(&self, server: &str, task: &str, who: &Arc<[u8]>) -> bool {
-        let known = self.0.lock();
-        let held = known.held.get(task).into_iter().flatten();
-        let mut here = held.filter(|held| *held.server == *server);
-        here.any(|held| held.who.as_ref() == Some(who))
-    }
-}
+use crate::upstream::response::ResponseShape;
 
 impl Connection {
     /// A response of a server that has tasks: it may be one that tells of them.
     pub(in crate::upstream) fn settle_of_tasks(
         self: &Arc<Self>,
         path: ReplyTo,
-        shape: Shape,
+        shape: ResponseShape,
         payload: Payload<'_>,
         touched: &mut FlushSet,
     ) {
@@ -90,7 +27,7 @@ impl Connection {
         if path.lists_tasks {
             let own = self.own_tasks(bytes, &path.client);
             // Nothing is shown if it cannot be read.
-            if let Some(shape) = scan(&own).ok().as_ref().and_then(Shape::of) {
+            if let Some(shape) = scan(&own).ok().as_ref().and_then(ResponseShape::of) {
                 return self.pass_settled(path, shape, Payload::Owned(own), touched);
             }
         }
@@ -106,7 +43,7 @@ impl Connection {
     fn pass_settled(
         self: &Arc<Self>,
         path: ReplyTo,
-        shape: Shape,
+        shape: ResponseShape,
         payload: Payload<'_>,
         touched: &mut FlushSet,
     ) {
@@ -197,35 +134,6 @@ fn only(response: &[u8], wanted: impl Fn(&[u8]) -> bool) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_oldest_are_forgotten() {
-        let (tasks, server) = (Tasks::default(), Arc::from("a"));
-        for number in 0..=KNOWN_TASKS {
-            tasks.remember(number.to_string(), &server, None);
-        }
-        assert_eq!(tasks.server("0", None), None);
-        assert_eq!(tasks.server("1", None), Some(Arc::clone(&server)));
-        assert_eq!(tasks.server(&KNOWN_TASKS.to_string(), None), Some(server));
-    }
-
-    #[test]
-    fn a_task_is_its_makers_with_its_server_and_stays_so() {
-        let (tasks, one, other) = (Tasks::default(), Arc::from("one"), Arc::from("other"));
-        let (alice, bob): (Arc<[u8]>, Arc<[u8]>) = ((*b"alice").into(), (*b"bob").into());
-        tasks.remember("t".to_owned(), &one, Some(&alice));
-        tasks.remember("t".to_owned(), &one, Some(&bob));
-        tasks.remember("t".to_owned(), &other, Some(&bob));
-        for (server, who, expected) in
-            [("one", &alice, true), ("one", &bob, false), ("other", &bob, true)]
-        {
-            assert_eq!(tasks.is_of(server, "t", who), expected, "{server} {who:?}");
-        }
-        assert!(!tasks.is_of("one", "u", &alice));
-        assert_eq!(tasks.server("t", Some(&alice)), Some(one));
-        assert_eq!(tasks.server("t", Some(&bob)), Some(other));
-        assert_eq!(tasks.server("t", Some(&(*b"carol").into())), None);
-    }
 
     #[test]
     fn of_a_list_only_what_is_wanted_stays() {

@@ -3,23 +3,16 @@
 use std::sync::Arc;
 
 use tokio::time::sleep;
-use trunkline_wire::{FaultKind, Message, scan};
+use trunkline_wire::{Message, scan};
 
 use crate::call::Payload;
 use crate::limits::REAL_ANSWER;
 use crate::pump::FlushSet;
-use crate::upstream::calls::crossing::Shape;
-use crate::upstream::calls::pending::UpstreamId;
+use crate::upstream::calls::pending::Unowned;
 use crate::upstream::connection::Connection;
-use crate::upstream::lifecycle::handshake::refusal_text;
-
-/// What a call ends with if an answer without an id is its own.
-#[derive(Debug)]
-pub(crate) enum Unowned {
-    /// The server's own error: the whole message.
-    Refusal(Vec<u8>),
-    Broken(FaultKind),
-}
+use crate::upstream::inbound::shown::refusal_text;
+use crate::upstream::response::ResponseShape;
+use crate::upstream::transport::UpstreamId;
 
 impl Connection {
     /// A response that answers no open request. `origin`: it came as part of the answer to this one.
@@ -112,7 +105,7 @@ impl Connection {
         refusal: Vec<u8>,
         touched: &mut FlushSet,
     ) -> bool {
-        let shape = scan(&refusal).ok().as_ref().and_then(Shape::of);
+        let shape = scan(&refusal).ok().as_ref().and_then(ResponseShape::of);
         let entry = self.pending.lock().remove(id);
         let (Some(shape), Some(entry)) = (shape, entry) else { return false };
         self.settle(entry, shape, Payload::Owned(refusal), touched);

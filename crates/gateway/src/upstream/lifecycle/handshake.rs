@@ -11,9 +11,11 @@ use crate::era::Era;
 use crate::instance::{self, Instance};
 use crate::limits::{ENTRIES_PER_LISTING, PAGES_PER_LISTING};
 use crate::pump::FlushSet;
-use crate::upstream::connection::{Answer, Connection};
+use crate::upstream::calls::pending::Answer;
+use crate::upstream::connection::Connection;
+use crate::upstream::inbound::shown::refusal_text;
 use crate::upstream::inbound::task_work::TaskWork;
-use crate::upstream::questions::incoming::bit;
+use crate::upstream::listening::listens::bit;
 use crate::upstream::transport::Transport;
 
 /// What a server told about itself.
@@ -381,10 +383,4 @@ fn result_of(
         return Err(HandshakeError::Refused { method, error });
     }
     Ok(message.text(message.result).to_vec())
-}
-
-pub(in crate::upstream) fn refusal_text(error: &[u8]) -> String {
-    let code = member(error, "code").map(String::from_utf8_lossy).unwrap_or_default();
-    let message = member(error, "message").and_then(decode).unwrap_or_default();
-    format!("{message} (code {code})")
 }

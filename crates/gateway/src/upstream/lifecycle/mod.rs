@@ -10,4 +10,5 @@ pub(in crate::upstream) mod remembered;
 pub(in crate::upstream) mod server;
 pub(in crate::upstream) mod sign;
 pub(in crate::upstream) mod state;
+pub(in crate::upstream) mod supervise;
 pub(in crate::upstream) mod supervisor;

@@ -7,11 +7,11 @@ use crate::era::Era;
 use crate::instance::{self, Instance};
 use crate::limits::{PROBE, PROBE_REMOTE};
 use crate::lock::{Mutex, rank};
-use crate::upstream::calls::pending::UpstreamId;
-use crate::upstream::connection::{Answer, Connection, own_stamp};
-use crate::upstream::lifecycle::handshake::{
-    HandshakeError, ServerHello, initialize, refusal_text,
-};
+use crate::upstream::calls::pending::Answer;
+use crate::upstream::connection::{Connection, own_stamp};
+use crate::upstream::inbound::shown::refusal_text;
+use crate::upstream::lifecycle::handshake::{HandshakeError, ServerHello, initialize};
+use crate::upstream::transport::UpstreamId;
 
 const DISCOVER: &str = "server/discover";
 

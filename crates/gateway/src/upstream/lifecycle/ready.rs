@@ -16,7 +16,6 @@ use crate::upstream::lifecycle::probe::{self, Opening};
 use crate::upstream::lifecycle::server::{Live, Server};
 use crate::upstream::lifecycle::state::State;
 use crate::upstream::lifecycle::supervisor::Supervisor;
-use crate::upstream::questions::incoming::bit;
 
 /// Opens the conversation and makes the server's offer known.
 pub(in crate::upstream) async fn become_ready(
@@ -110,12 +109,11 @@ pub(in crate::upstream) async fn follow_changes(
     supervisor: Supervisor,
 ) {
     loop {
-        connection.changed.notified().await;
-        let stale = connection.stale.swap(0, Ordering::Relaxed);
+        let has_changed = connection.changes.taken().await;
         let Some(live) = server.live() else { return };
         let mut listing = Listing::clone(&live.listing);
         let known = supervisor.kinds().iter().copied();
-        for kind in known.filter(|kind| stale & bit(*kind) != 0) {
+        for kind in known.filter(|kind| has_changed(*kind)) {
             let instance = &supervisor.registry.instance;
             match handshake::list(&connection, &hello, kind, instance).await {
                 Ok(fresh) => listing.replace(kind, fresh),

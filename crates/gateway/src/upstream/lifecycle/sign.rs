@@ -1,8 +1,8 @@
 //! A sign of life: a server is asked something that every server has to answer.
 
 use crate::era::Era;
-use crate::upstream::calls::pending::UpstreamId;
 use crate::upstream::connection::Connection;
+use crate::upstream::transport::UpstreamId;
 
 impl Connection {
     /// Any answer will do. Dropping the future takes the question back.

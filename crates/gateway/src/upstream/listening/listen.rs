@@ -4,10 +4,8 @@
 //! What comes on them goes the way of every notification.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 use trunkline_catalog::ListKind;
 use trunkline_wire::{Kind, Message, encode, encode_into, member, scan, upstream_id};
@@ -15,105 +13,16 @@ use trunkline_wire::{Kind, Message, encode, encode_into, member, scan, upstream_
 use crate::era::Era;
 use crate::error::CallError;
 use crate::limits::{LASTING_STREAM, PROBE, REOPEN_FIRST, REOPEN_LONGEST};
-use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
-use crate::upstream::calls::pending::{Entry, UpstreamId, Waiter};
-use crate::upstream::connection::{Answer, Connection};
+use crate::upstream::calls::pending::Answer;
+use crate::upstream::calls::pending::{Entry, Waiter};
+use crate::upstream::connection::Connection;
 use crate::upstream::lifecycle::handshake::ServerHello;
 use crate::upstream::lifecycle::supervisor::varied;
-use crate::upstream::questions::incoming::bit;
+use crate::upstream::listening::listens::{Followed, ListenRequest};
+use crate::upstream::transport::UpstreamId;
 
 const LISTEN: &str = "subscriptions/listen";
-
-/// The `subscriptions/listen` requests a connection has open.
-#[derive(Debug, Default)]
-pub(crate) struct Listens {
-    /// The one for the lists, from when it is made until it is looked after.
-    lists: Mutex<Option<Open>, rank::ListenRequest>,
-    /// Those that the server has taken, the last few.
-    taken: Mutex<Vec<UpstreamId>, rank::TakenListens>,
-    acknowledged: Notify,
-    // Held while a request is sent: its acknowledgement may be read before its id is noted.
-    turn: Mutex<Turn, rank::ListenTurn>,
-    /// Others are wanted of its resources than before.
-    wanted: Notify,
-    /// The resources it has been asked to tell of, and has taken as far as it ever will.
-    told: watch::Sender<Told>,
-}
-
-#[derive(Debug)]
-enum Told {
-    Of(Vec<String>),
-    /// It tells of none.
-    Nothing,
-}
-
-impl Default for Told {
-    fn default() -> Self {
-        Self::Of(Vec::new())
-    }
-}
-
-impl Told {
-    fn settles(&self, uri: &str) -> bool {
-        match self {
-            Self::Of(uris) => uris.iter().any(|told| told == uri),
-            Self::Nothing => true,
-        }
-    }
-}
-
-/// When others are wanted of its resources, two requests are open for a moment, and both tell.
-#[derive(Debug, Default)]
-struct Turn {
-    /// Its successor has been taken: what still comes of it has been told.
-    over: Option<UpstreamId>,
-    current: Option<UpstreamId>,
-    next: Option<UpstreamId>,
-}
-
-impl Turn {
-    fn acknowledged(&mut self, id: UpstreamId) {
-        if self.next == Some(id) {
-            self.over = self.current;
-            self.current = self.next.take();
-        }
-    }
-}
-
-/// How many acknowledgements are remembered: each is looked for at once.
-const REMEMBERED: usize = 16;
-
-#[derive(Debug)]
-struct Open {
-    id: UpstreamId,
-    answer: Answer,
-}
-
-impl Listens {
-    /// The server has taken the request with this id.
-    pub(in crate::upstream) fn acknowledged(&self, id: UpstreamId) {
-        self.turn.lock().acknowledged(id);
-        let mut taken = self.taken.lock();
-        if taken.len() >= REMEMBERED {
-            taken.remove(0);
-        }
-        taken.push(id);
-        drop(taken);
-        self.acknowledged.notify_waiters();
-    }
-
-    /// Waits until the server has taken the request.
-    async fn taken(&self, id: UpstreamId) {
-        loop {
-            let acknowledged = self.acknowledged.notified();
-            if self.taken.lock().contains(&id) {
-                return;
-            }
-            acknowledged.await;
-        }
-    }
-}
 
 impl Connection {
     /// Somebody wants to hear of this resource, the server's own URI, and nobody did before. The
@@ -162,13 +71,13 @@ impl Connection {
         }
     }
 
-    fn begin_listening(&self, filter: &[u8]) -> Option<Open> {
+    fn begin_listening(&self, filter: &[u8]) -> Option<ListenRequest> {
         let params = [b"{\"notifications\":", filter, b"}"].concat();
-        self.begin(LISTEN, &params).map(|(id, answer)| Open { id, answer })
+        self.begin(LISTEN, &params).map(|(id, answer)| ListenRequest { id, answer })
     }
 
     /// Begins to listen for these resources, in the place of those before.
-    fn begin_following(&self, uris: &[String]) -> Option<Open> {
+    fn begin_following(&self, uris: &[String]) -> Option<ListenRequest> {
         let mut turn = self.listens.turn.lock(); // an acknowledgement may come at once
         let open = self.begin_listening(&resources_filter(uris))?;
         turn.next = Some(open.id);
@@ -257,7 +166,7 @@ async fn keep_lists(connection: &Connection, hello: &ServerHello) {
     let mut pauses = Pauses::default();
     let mut open = connection.listens.lists.lock().take();
     loop {
-        let Some(Open { answer, .. }) = open else { return };
+        let Some(ListenRequest { answer, .. }) = open else { return };
         match Ended::of(answer.await) {
             Ended::Gone => return,
             Ended::Unknown | Ended::Refused => {
@@ -268,13 +177,11 @@ async fn keep_lists(connection: &Connection, hello: &ServerHello) {
         }
         pauses.wait().await;
         open = connection.begin_listening(&filter);
-        if let Some(Open { id, .. }) = &open {
+        if let Some(ListenRequest { id, .. }) = &open {
             // What has changed meanwhile was not told.
             drop(timeout(PROBE, connection.listens.taken(*id)).await);
             let lists = ListKind::ALL.into_iter().filter(|kind| hello.tells_of(*kind));
-            let bits = lists.fold(0, |bits, kind| bits | bit(kind));
-            connection.stale.fetch_or(bits, Ordering::Relaxed);
-            connection.changed.notify_one();
+            connection.changes.mark(lists);
         }
     }
 }
@@ -293,7 +200,7 @@ fn lists_filter(hello: &ServerHello) -> Option<Vec<u8>> {
 
 async fn keep_resources(connection: &Connection) {
     let mut pauses = Pauses::default();
-    let mut held: Option<Open> = None;
+    let mut held: Option<ListenRequest> = None;
     let mut told: Vec<String> = Vec::new();
     loop {
         let wanted = connection.subscriptions.uris();
@@ -313,7 +220,7 @@ async fn keep_resources(connection: &Connection) {
             }
         } else {
             let replaced = replace(connection, &mut held, &wanted).await;
-            connection.listens.told.send_replace(Told::Of(wanted.clone()));
+            connection.listens.told.send_replace(Followed::Of(wanted.clone()));
             told = wanted;
             match replaced {
                 Ok(()) => continue,
@@ -324,7 +231,7 @@ async fn keep_resources(connection: &Connection) {
             Ended::Gone => return,
             Ended::Unknown => {
                 tracing::debug!(server = %connection.key, "does not tell of updates to resources");
-                connection.listens.told.send_replace(Told::Nothing);
+                connection.listens.told.send_replace(Followed::Nothing);
                 return;
             }
             // Others may be taken.
@@ -342,7 +249,7 @@ async fn keep_resources(connection: &Connection) {
 /// Listens for these resources; what was listened to before ends once the server has taken that.
 async fn replace(
     connection: &Connection,
-    held: &mut Option<Open>,
+    held: &mut Option<ListenRequest>,
     wanted: &[String],
 ) -> Result<(), Ended> {
     let mut next = match wanted {
@@ -356,7 +263,7 @@ async fn replace(
             answer = &mut open.answer => return Err(Ended::of(answer)),
         }
     }
-    if let Some(Open { id, .. }) = std::mem::replace(held, next) {
+    if let Some(ListenRequest { id, .. }) = std::mem::replace(held, next) {
         connection.stop_listening(id);
     }
     Ok(())
@@ -443,34 +350,5 @@ mod tests {
             String::from_utf8(resources_filter(&uris)).unwrap(),
             r#"{"resourceSubscriptions":["a://\"1","b://2"]}"#
         );
-    }
-
-    #[test]
-    fn what_has_a_successor_is_told_once() {
-        let mut turn = Turn { next: Some(1), ..Turn::default() };
-        turn.acknowledged(7);
-        assert_eq!((turn.current, turn.over), (None, None), "another's");
-        turn.acknowledged(1);
-        assert_eq!((turn.current, turn.over), (Some(1), None));
-        turn.next = Some(2);
-        assert_eq!(turn.over, None, "not before the next is taken");
-        turn.acknowledged(2);
-        assert_eq!((turn.current, turn.over), (Some(2), Some(1)));
-    }
-
-    #[tokio::test]
-    async fn an_acknowledgement_is_noticed_early_or_late() {
-        let listens = Listens::default();
-        listens.acknowledged(1);
-        listens.taken(1).await;
-        let late = async {
-            tokio::task::yield_now().await;
-            listens.acknowledged(2);
-        };
-        tokio::join!(listens.taken(2), late);
-        for id in 3..100 {
-            listens.acknowledged(id);
-        }
-        assert_eq!(listens.taken.lock().len(), REMEMBERED);
     }
 }

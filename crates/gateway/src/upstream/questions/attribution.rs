@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::{Arc, Weak};
 
 use crate::call::{Client, RequestEra};
-use crate::upstream::calls::pending::UpstreamId;
+use crate::upstream::transport::UpstreamId;
 
 /// Who is behind a call, as far as that can be told.
 #[derive(Clone, Debug)]

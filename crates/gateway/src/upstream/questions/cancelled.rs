@@ -1,14 +1,8 @@
 //! Calls that were given up, for as long as their server may not know: what it asks meanwhile may be
 //! on behalf of one of them, and is nobody else's business.
 
-use trunkline_wire::Edits;
-
-use crate::era::Era;
-use crate::pump::FlushSet;
-use crate::upstream::calls::pending::{Entry, Pending, UpstreamId, Waiter};
-use crate::upstream::connection::Connection;
 use crate::upstream::questions::attribution::Caller;
-use crate::upstream::transport::Heading;
+use crate::upstream::transport::UpstreamId;
 
 /// A ping behind the cancellation is the fence: a server that has answered it has read, in order,
 /// that the call is not wanted any more. One fence stands for all that were given up before it was
@@ -59,38 +53,6 @@ impl CancelledCalls {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.before.is_empty() && self.since.is_empty()
-    }
-}
-
-impl Connection {
-    /// The server has just been told that a call of this one's is not wanted any more.
-    pub(in crate::upstream) fn gave_up(&self, who: Caller, touched: &mut FlushSet) {
-        if self.simple || self.era() == Era::Modern || self.line.says_whose() {
-            return; // nobody is asked anything, or it is always clear who is
-        }
-        let mut pending = self.pending.lock();
-        if pending.given_up.add(who) {
-            self.send_fence(&mut pending, touched);
-        }
-    }
-
-    pub(in crate::upstream) fn fence_passed(&self, touched: &mut FlushSet) {
-        let mut pending = self.pending.lock();
-        if pending.given_up.passed() {
-            self.send_fence(&mut pending, touched);
-        }
-    }
-
-    fn send_fence(&self, pending: &mut Pending, touched: &mut FlushSet) {
-        let fence = pending.next_id().and_then(|id| {
-            let ping = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
-            let heading = Heading { method: b"ping", name: None, arguments: None };
-            let sent = self.line.request(id, &heading, ping.as_bytes(), &Edits::new(), touched);
-            let (waiter, deadline) = (Waiter::Fence, self.deadlines.for_call());
-            pending.insert(id, Entry { waiter, deadline, sent_at: sent.ok()? });
-            Some(id)
-        });
-        pending.given_up.sent(fence);
     }
 }
 

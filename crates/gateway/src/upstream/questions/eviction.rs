@@ -3,13 +3,14 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use crate::limits::{ABANDONED_SECONDS, GIVES_WAY};
+use crate::limits::ABANDONED_SECONDS;
 use crate::pump::FlushSet;
-use crate::upstream::calls::pending::{UpstreamId, Waiter};
+use crate::upstream::calls::pending::Waiter;
 use crate::upstream::connection::Connection;
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::questions::attribution::{AttributedCall, CallPhase};
 use crate::upstream::questions::parked::Parked;
+use crate::upstream::transport::UpstreamId;
 
 /// The calls because of which a question is nobody's, if it would be somebody's without them: they
 /// have waited for their clients for long, and all others are of one caller who can be asked.
@@ -21,17 +22,6 @@ pub(in crate::upstream) fn in_the_way(open: &[AttributedCall]) -> Vec<UpstreamId
     late.filter(|_| is_clear).map(|call| call.id).collect()
 }
 
-impl Parked {
-    /// Where its call is, at this time.
-    pub(in crate::upstream) fn place(&self, now: u64) -> CallPhase {
-        match self.told_at() {
-            0 => CallPhase::Asking,
-            told if u128::from(now.saturating_sub(told)) > GIVES_WAY.as_millis() => CallPhase::Late,
-            _ => CallPhase::Waiting,
-        }
-    }
-}
-
 impl Connection {
     /// Gives these calls up, so that what is asked next can be somebody's.
     pub(in crate::upstream) fn clear_the_way(&self, calls: &[UpstreamId], touched: &mut FlushSet) {
@@ -40,7 +30,7 @@ impl Connection {
                 Some(Waiter::Parked(parked)) => Arc::clone(parked),
                 _ => continue,
             };
-            if self.parking.give_way(&parked, touched) {
+            if self.parking.give_way(self, &parked, touched) {
                 tracing::info!(server = %self.key, "a call whose client has not come again gives way");
             }
         }
@@ -79,7 +69,7 @@ pub(crate) fn make_room(processes: &[Arc<Server>]) -> bool {
     let mut touched = FlushSet::default();
     let gave_way = in_turn(&holders).into_iter().filter_map(|at| waiting.get(at)).any(
         |(process, connection, parked)| {
-            let gives_way = connection.parking.give_way(parked, &mut touched);
+            let gives_way = connection.parking.give_way(connection, parked, &mut touched);
             if gives_way {
                 tracing::info!(server = %process.key, "a call whose client has not come again gives way");
                 process.dismissed.cancel();
@@ -129,7 +119,7 @@ mod tests {
     use super::*;
     use crate::call::{Discard, Payload, ReplyTo, RequestEra, ResponseSink, Stateless};
     use crate::deadlines::Deadlines;
-    use crate::limits::Limits;
+    use crate::limits::{GIVES_WAY, Limits};
     use crate::pump::Refused;
     use crate::upstream::connection::ConnectionParts;
     use crate::upstream::inbound::broken::BrokenLines;
@@ -287,7 +277,7 @@ mod tests {
         let again = call(&format!(r#""requestState":"{state}",{answer}"#));
         let again = scan(again.as_bytes()).unwrap();
         parking.resume(&again, path(&again, "alice"), &mut FlushSet::default()).unwrap();
-        assert!(!parking.give_way(&alices, &mut FlushSet::default()));
+        assert!(!parking.give_way(&rig.connection, &alices, &mut FlushSet::default()));
         assert_eq!(rig.told("notifications/cancelled").len(), 0);
         assert_eq!(rig.connection.open_calls(), 1);
     }

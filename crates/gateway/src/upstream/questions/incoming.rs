@@ -1,7 +1,6 @@
 //! What a server says of its own accord: for whom it is, and what becomes of it.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use trunkline_catalog::ListKind;
 use trunkline_wire::{Edits, Message, decode, member, scan, upstream_id, write_result};
@@ -10,13 +9,14 @@ use crate::call::{Ability, CallOwner, Client, Discard, Level, ReplyTo, RequestEr
 use crate::era;
 use crate::error::CallError;
 use crate::pump::FlushSet;
-use crate::upstream::calls::pending::{Entry, Pending, UpstreamId, Waiter};
+use crate::upstream::calls::pending::{Entry, Pending, Waiter};
 use crate::upstream::connection::Connection;
 use crate::upstream::questions::attribution::{
     AttributedCall, Attribution, CallPhase, Caller, whose,
 };
 use crate::upstream::questions::eviction::in_the_way;
 use crate::upstream::questions::parked::Parked;
+use crate::upstream::transport::UpstreamId;
 
 /// The first word on a subscription of ours.
 const ACKNOWLEDGED: &[u8] = b"notifications/subscriptions/acknowledged";
@@ -103,9 +103,7 @@ impl Connection {
     }
 
     fn list_changed(&self, kinds: &[ListKind]) {
-        let bits = kinds.iter().fold(0, |bits, kind| bits | bit(*kind));
-        self.stale.fetch_or(bits, Ordering::Relaxed);
-        self.changed.notify_one();
+        self.changes.mark(kinds.iter().copied());
     }
 
     fn resource_updated(&self, message: &Message<'_>, touched: &mut FlushSet) {
@@ -332,7 +330,7 @@ impl Connection {
             if let Some((id, first)) = asking.or_else(|| parked().next()) {
                 let one = parked().all(|(_, other)| other.is_of(&first.client));
                 return match one && pending.given_up.spares(&first.who()) {
-                    true => first.concern(id),
+                    true => Concern::of_parked(id, first),
                     false => Concern::Unclear,
                 };
             }
@@ -362,7 +360,7 @@ impl Pending {
     fn cause(&self, id: UpstreamId) -> Option<(Arc<Client>, Option<Cause>)> {
         let concern = match &self.get(id)?.waiter {
             Waiter::Client(path) => Concern::of(id, path),
-            Waiter::Parked(parked) => parked.concern(id),
+            Waiter::Parked(parked) => Concern::of_parked(id, parked),
             Waiter::Own(_) | Waiter::Listening(_) | Waiter::Fence => return None,
         };
         match concern {
@@ -379,19 +377,10 @@ fn who_of(client: &Arc<Client>, cause: Option<&Cause>) -> Caller {
     }
 }
 
-impl Parked {
-    fn concern(&self, id: UpstreamId) -> Concern {
-        let cause =
-            Cause { id, door: ResponseSink::Responder(Arc::new(Discard)), manner: self.manner() };
-        Concern::One(Arc::clone(&self.client), Some(cause))
-    }
-
-    fn manner(&self) -> RequestEra {
-        RequestEra::Stateless(Arc::clone(&self.how))
-    }
-
-    pub(in crate::upstream) fn who(&self) -> Caller {
-        Caller::of(&self.client, &self.manner())
+impl Concern {
+    fn of_parked(id: UpstreamId, parked: &Parked) -> Self {
+        let (door, manner) = (ResponseSink::Responder(Arc::new(Discard)), parked.manner());
+        Self::One(Arc::clone(&parked.client), Some(Cause { id, door, manner }))
     }
 }
 
@@ -408,15 +397,5 @@ fn say(client: &Client, cause: Option<&Cause>, message: &Message<'_>, touched: &
     let said = cause.is_some_and(|cause| cause.door.say(message.bytes, &Edits::new(), touched));
     if !said && !client.say(message.bytes, &Edits::new(), touched) {
         tracing::debug!("a notification found no stream of its client");
-    }
-}
-
-/// A list's bit in `Connection::stale`.
-pub(in crate::upstream) fn bit(kind: ListKind) -> u8 {
-    match kind {
-        ListKind::Tools => 1,
-        ListKind::Resources => 2,
-        ListKind::Templates => 4,
-        ListKind::Prompts => 8,
     }
 }

@@ -1,25 +1,24 @@
 //! One call of a stateless client that waits for its client: what is asked, and what came of it.
 
-use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 
 use trunkline_wire::{Edits, Message, write_error};
 
-use crate::call::{CallHandle, CallOwner, Client, Payload, Rejected, ReplyTo, Stateless};
-use crate::era::{self, InputRequest};
+use crate::call::{CallOwner, Client, ReplyTo, RequestEra, Stateless};
+use crate::era::InputRequest;
 use crate::error::{CallError, NOT_ANSWERED};
+use crate::limits::GIVES_WAY;
 use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
-use crate::upstream::calls::crossing::Shape;
-use crate::upstream::calls::pending::{Entry, UpstreamId, Waiter};
-use crate::upstream::connection::Connection;
+use crate::upstream::questions::attribution::{CallPhase, Caller};
+use crate::upstream::response::ResponseShape;
+use crate::upstream::transport::UpstreamId;
 
 /// One call that waits for its client.
 #[derive(Debug)]
 pub(crate) struct Parked {
     pub(in crate::upstream) handle: u64,
-    pub(in crate::upstream) connection: Weak<Connection>,
     pub(in crate::upstream) id: UpstreamId,
     pub(in crate::upstream) how: Arc<Stateless>,
     pub(in crate::upstream) client: Arc<Client>,
@@ -51,7 +50,7 @@ pub(in crate::upstream) struct Question {
 
 #[derive(Debug)]
 pub(in crate::upstream) enum Outcome {
-    Response(Shape, Vec<u8>),
+    Response(ResponseShape, Vec<u8>),
     Failure(CallError),
 }
 
@@ -74,31 +73,21 @@ impl Parked {
         self.told.load(Ordering::Relaxed)
     }
 
-    /// Ends it if it still waits for its client. Who comes at this very moment is told why.
-    pub(in crate::upstream) fn end(&self, error: &CallError, touched: &mut FlushSet) -> bool {
-        let Some(connection) = self.connection.upgrade() else { return false };
-        let mut state = self.state.lock();
-        {
-            let mut pending = connection.pending.lock();
-            if !pending.get(self.id).is_some_and(|entry| self.is_in(entry)) {
-                return false; // its client has come, or its answer
-            }
-            pending.remove(self.id);
-        }
-        match state.waiting.take() {
-            Some(path) => path.fail(error, touched),
-            None => state.outcome = Some(Outcome::Failure(error.clone())),
-        }
-        drop(state);
-        self.leave_questions(&connection, touched);
-        connection.call_off(self.id, "its client did not come again", touched);
-        connection.gave_up(self.who(), touched);
-        connection.made_room_in(touched);
-        true
+    pub(in crate::upstream) fn manner(&self) -> RequestEra {
+        RequestEra::Stateless(Arc::clone(&self.how))
     }
 
-    fn is_in(&self, entry: &Entry) -> bool {
-        matches!(&entry.waiter, Waiter::Parked(parked) if ptr::eq(&**parked, self))
+    pub(in crate::upstream) fn who(&self) -> Caller {
+        Caller::of(&self.client, &self.manner())
+    }
+
+    /// Where its call is, at this time.
+    pub(in crate::upstream) fn place(&self, now: u64) -> CallPhase {
+        match self.told_at() {
+            0 => CallPhase::Asking,
+            told if u128::from(now.saturating_sub(told)) > GIVES_WAY.as_millis() => CallPhase::Late,
+            _ => CallPhase::Waiting,
+        }
     }
 
     /// Is this the client whose call it is?
@@ -106,23 +95,12 @@ impl Parked {
         Arc::ptr_eq(&self.client, client)
     }
 
-    /// What was asked may have been for something else: the server gets its answers all the same,
-    /// and learns what will not be answered any more.
-    pub(in crate::upstream) fn pass_answers(&self, message: &Message<'_>, touched: &mut FlushSet) {
-        let responses = message.text(message.params.input_responses);
-        let Some(connection) = self.connection.upgrade() else { return };
-        self.state.lock().questions.retain(|question| {
-            match era::answered(responses, &question.request.key) {
-                Some(Ok(answer)) => connection.answer_question(&question.id, answer, touched),
-                _ => return true,
-            }
-            false
-        });
-        self.leave_questions(&connection, touched);
-    }
-
     /// Nobody will answer: whoever asked learns that.
-    pub(in crate::upstream) fn leave_questions(&self, server: &Connection, touched: &mut FlushSet) {
+    pub(in crate::upstream) fn leave_questions(
+        &self,
+        server: &dyn CallOwner,
+        touched: &mut FlushSet,
+    ) {
         let questions = std::mem::take(&mut self.state.lock().questions);
         for question in questions {
             let mut out = Vec::new();
@@ -137,28 +115,6 @@ impl Parked {
         match state.waiting.take() {
             Some(path) => path.fail(error, touched),
             None => state.outcome = Some(Outcome::Failure(error.clone())),
-        }
-    }
-
-    pub(in crate::upstream) fn deliver(
-        &self,
-        outcome: Outcome,
-        path: ReplyTo,
-        touched: &mut FlushSet,
-    ) -> Result<(), Box<Rejected>> {
-        let connection = self.connection.upgrade();
-        match (outcome, connection) {
-            (Outcome::Failure(error), _) => Err(Rejected::new(path, error)),
-            (Outcome::Response(shape, bytes), Some(connection)) => {
-                // Nothing is open for it: it is answered as if it had been.
-                let carrier: Arc<dyn CallOwner> = Arc::clone(&connection) as Arc<dyn CallOwner>;
-                if !path.client.open(&path.id, CallHandle::Sent { carrier, id: self.id }) {
-                    return Err(Rejected::new(path, CallError::duplicate_id()));
-                }
-                connection.deliver_across(path, shape, Payload::Owned(bytes), touched);
-                Ok(())
-            }
-            (Outcome::Response(..), None) => Err(Rejected::new(path, gone("its server has gone"))),
         }
     }
 

@@ -2,8 +2,9 @@
 //! comes again with the answers, or for too long.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use tokio::time::{Instant, sleep};
 use trunkline_wire::{Edits, Message, decode, scan, write_result};
@@ -17,11 +18,12 @@ use crate::limits::{BUNDLE, PARKED, PARKED_CALLS, REMEMBERED_WAITS, STATE};
 use crate::lock::{Mutex, rank};
 use crate::pump::FlushSet;
 use crate::timers::Timers;
-use crate::upstream::calls::crossing::Shape;
-use crate::upstream::calls::pending::{Entry, UpstreamId, Waiter};
+use crate::upstream::calls::pending::{Entry, Waiter};
 use crate::upstream::connection::Connection;
-use crate::upstream::inbound::tasks::Tasks;
+use crate::upstream::inbound::task_owners::TaskOwners;
 use crate::upstream::questions::parked::{Outcome, Parked, Question, State, gone};
+use crate::upstream::response::ResponseShape;
+use crate::upstream::transport::UpstreamId;
 
 /// What is remembered between the requests of stateless clients.
 #[derive(Debug)]
@@ -33,7 +35,7 @@ pub(crate) struct Parking {
     places: Mutex<Places, rank::ParkingHandles>,
     /// Elicitations that were given an id of ours.
     numbered: AtomicU64,
-    pub(crate) tasks: Tasks,
+    pub(crate) tasks: TaskOwners,
     /// For what is to be done later about calls, whose connection may have gone by then.
     pub(in crate::upstream) timers: Timers,
 }
@@ -41,9 +43,16 @@ pub(crate) struct Parking {
 #[derive(Debug, Default)]
 struct Places {
     last: u64,
-    parked: HashMap<u64, Arc<Parked>>,
+    parked: HashMap<u64, ParkingPlace>,
     /// Those that gave way to others, the latest of them: who comes again for one is told.
     gave_way: VecDeque<u64>,
+}
+
+/// A parked call, and the connection that it is open on.
+#[derive(Clone, Debug)]
+struct ParkingPlace {
+    parked: Arc<Parked>,
+    connection: Weak<Connection>,
 }
 
 impl Parking {
@@ -53,7 +62,7 @@ impl Parking {
             began: Instant::now(),
             places: Mutex::default(),
             numbered: AtomicU64::new(0),
-            tasks: Tasks::default(),
+            tasks: TaskOwners::default(),
             timers: Timers::new(),
         }
     }
@@ -116,7 +125,7 @@ impl Parking {
         touched: &mut FlushSet,
     ) -> Result<(), Box<Rejected>> {
         match self.recognise_for(message, &path) {
-            Ok(parked) => self.resume_parked(&parked, message, path, touched),
+            Ok(place) => self.resume_parked(&place, message, path, touched),
             Err(error) => Err(Rejected::new(path, error)),
         }
     }
@@ -126,21 +135,21 @@ impl Parking {
         &self,
         message: &Message<'_>,
         path: &ReplyTo,
-    ) -> Result<Arc<Parked>, CallError> {
+    ) -> Result<ParkingPlace, CallError> {
         let RequestEra::Stateless(how) = &path.request_era else {
             return Err(gone("it is not of this conversation"));
         };
-        let parked = self.recognise(message, how)?;
+        let place = self.recognise(message, how)?;
         // Before anything is taken out for it: what cannot be delivered must not be lost.
         if path.client.is_open(&path.id) {
             return Err(CallError::duplicate_id());
         }
-        Ok(parked)
+        Ok(place)
     }
 
     fn resume_parked(
         &self,
-        parked: &Parked,
+        ParkingPlace { parked, connection }: &ParkingPlace,
         message: &Message<'_>,
         path: ReplyTo,
         touched: &mut FlushSet,
@@ -149,8 +158,19 @@ impl Parking {
         if let Some(outcome) = state.outcome.take() {
             drop(state);
             self.leave(parked);
-            parked.pass_answers(message, touched);
-            return parked.deliver(outcome, path, touched);
+            let connection = connection.upgrade();
+            if let Some(connection) = &connection {
+                connection.pass_answers(parked, message, touched);
+            }
+            return match (outcome, connection) {
+                (Outcome::Failure(error), _) => Err(Rejected::new(path, error)),
+                (Outcome::Response(..), None) => {
+                    Err(Rejected::new(path, gone("its server has gone")))
+                }
+                (Outcome::Response(shape, bytes), Some(connection)) => {
+                    connection.deliver_parked(parked.id, path, (shape, bytes), touched)
+                }
+            };
         }
         if state.waiting.is_some() {
             return Err(Rejected::new(path, gone("the call is being answered")));
@@ -168,7 +188,7 @@ impl Parking {
                 None => {}
             }
         }
-        let Some(connection) = parked.connection.upgrade() else {
+        let Some(connection) = connection.upgrade() else {
             return Err(Rejected::new(path, gone("its server has gone")));
         };
         if answers.len() == state.questions.len() {
@@ -193,7 +213,7 @@ impl Parking {
     /// what it was about with it.
     pub(crate) fn failed(&self, message: &Message<'_>, how: &Stateless) -> Option<CallError> {
         message.params.request_state?;
-        let parked = self.recognise(message, how).ok()?;
+        let ParkingPlace { parked, .. } = self.recognise(message, how).ok()?;
         let mut state = parked.state.lock();
         let Some(Outcome::Failure(_)) = state.outcome else { return None };
         let Some(Outcome::Failure(error)) = state.outcome.take() else { return None };
@@ -202,7 +222,7 @@ impl Parking {
         Some(error)
     }
 
-    fn recognise(&self, message: &Message<'_>, how: &Stateless) -> Result<Arc<Parked>, CallError> {
+    fn recognise(&self, message: &Message<'_>, how: &Stateless) -> Result<ParkingPlace, CallError> {
         let state = decode(message.text(message.params.request_state)).unwrap_or_default();
         let digest = era::digest(message.text(message.params.span));
         let method = message.method();
@@ -213,7 +233,7 @@ impl Parking {
         let handle = handle.map_err(|_| gone("it is a server's own"))?;
         let places = self.places.lock();
         match places.parked.get(&handle) {
-            Some(parked) => Ok(Arc::clone(parked)),
+            Some(place) => Ok(place.clone()),
             None if places.gave_way.contains(&handle) => Err(gone(GAVE_WAY)),
             None => Err(gone("the call does not wait any more")),
         }
@@ -245,7 +265,6 @@ impl Parking {
         places.last += 1;
         let parked = Arc::new(Parked {
             handle: places.last,
-            connection: Arc::downgrade(connection),
             id,
             how: Arc::clone(how),
             client: Arc::clone(&path.client),
@@ -254,7 +273,9 @@ impl Parking {
             state: Mutex::new(State { waiting: Some(path), ..State::default() }),
             told: AtomicU64::new(0),
         });
-        places.parked.insert(parked.handle, Arc::clone(&parked));
+        let connection = Arc::downgrade(connection);
+        let place = ParkingPlace { parked: Arc::clone(&parked), connection };
+        places.parked.insert(parked.handle, place);
         Ok(parked)
     }
 
@@ -275,16 +296,22 @@ impl Parking {
     /// The client has not come again for too long.
     fn expire(&self, parked: &Parked) {
         let mut touched = FlushSet::default();
-        if self.leave(parked) {
-            parked.end(&gone("it has waited for too long"), &mut touched);
+        let place = self.places.lock().parked.remove(&parked.handle);
+        if let Some(connection) = place.and_then(|place| place.connection.upgrade()) {
+            connection.end_parked(parked, &gone("it has waited for too long"), &mut touched);
         }
         touched.flush();
     }
 
     /// Ends a call whose client has not come again, because others need its server. False: it does
     /// not wait any more.
-    pub(in crate::upstream) fn give_way(&self, parked: &Parked, touched: &mut FlushSet) -> bool {
-        if !parked.end(&gone(GAVE_WAY), touched) {
+    pub(in crate::upstream) fn give_way(
+        &self,
+        connection: &Connection,
+        parked: &Parked,
+        touched: &mut FlushSet,
+    ) -> bool {
+        if !connection.end_parked(parked, &gone(GAVE_WAY), touched) {
             return false;
         }
         let mut places = self.places.lock();
@@ -349,6 +376,60 @@ impl Connection {
         Ok(())
     }
 
+    /// Ends a parked call if it still waits for its client. A client that comes at this very moment is
+    /// told why.
+    fn end_parked(&self, parked: &Parked, error: &CallError, touched: &mut FlushSet) -> bool {
+        let mut state = parked.state.lock();
+        {
+            let mut pending = self.pending.lock();
+            if !pending.get(parked.id).is_some_and(|entry| is_of(entry, parked)) {
+                return false; // its client has come, or its answer
+            }
+            pending.remove(parked.id);
+        }
+        match state.waiting.take() {
+            Some(path) => path.fail(error, touched),
+            None => state.outcome = Some(Outcome::Failure(error.clone())),
+        }
+        drop(state);
+        parked.leave_questions(self, touched);
+        self.call_off(parked.id, "its client did not come again", touched);
+        self.gave_up(parked.who(), touched);
+        self.made_room_in(touched);
+        true
+    }
+
+    /// What was asked may have been for something else: the server gets its answers all the same,
+    /// and learns what will not be answered any more.
+    fn pass_answers(&self, parked: &Parked, message: &Message<'_>, touched: &mut FlushSet) {
+        let responses = message.text(message.params.input_responses);
+        parked.state.lock().questions.retain(|question| {
+            match era::answered(responses, &question.request.key) {
+                Some(Ok(answer)) => self.answer_question(&question.id, answer, touched),
+                _ => return true,
+            }
+            false
+        });
+        parked.leave_questions(self, touched);
+    }
+
+    /// Answers a request that comes again with what its server has answered meanwhile.
+    fn deliver_parked(
+        self: &Arc<Self>,
+        id: UpstreamId,
+        path: ReplyTo,
+        (shape, bytes): (ResponseShape, Vec<u8>),
+        touched: &mut FlushSet,
+    ) -> Result<(), Box<Rejected>> {
+        // Nothing is open for it: it is answered as if it had been.
+        let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
+        if !path.client.open(&path.id, CallHandle::Sent { carrier, id }) {
+            return Err(Rejected::new(path, CallError::duplicate_id()));
+        }
+        self.deliver_across(path, shape, Payload::Owned(bytes), touched);
+        Ok(())
+    }
+
     /// A client's answer to a question the server asked under this id of its own.
     pub(in crate::upstream) fn answer_question(
         &self,
@@ -407,7 +488,7 @@ impl Connection {
     pub(in crate::upstream) fn settle_parked(
         self: &Arc<Self>,
         parked: &Parked,
-        shape: Shape,
+        shape: ResponseShape,
         payload: Payload<'_>,
         touched: &mut FlushSet,
     ) {
@@ -436,4 +517,9 @@ impl Connection {
             }
         }
     }
+}
+
+/// Is this the entry of the call?
+fn is_of(entry: &Entry, parked: &Parked) -> bool {
+    matches!(&entry.waiter, Waiter::Parked(other) if ptr::eq(&**other, parked))
 }

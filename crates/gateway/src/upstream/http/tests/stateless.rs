@@ -96,9 +96,8 @@ fn mismatched(then: &str, again: bool) -> (Result<String, String>, Vec<String>) 
     listing.add_page(ListKind::Tools, tools.as_bytes(), 9).unwrap();
     let outcome = thread::scope(|scope| {
         scope.spawn(|| {
-            rig.runtime
-                .block_on(async { timeout(PATIENCE, rig.connection.changed.notified()).await })
-                .unwrap();
+            let changed = async { timeout(PATIENCE, rig.connection.changes.taken()).await };
+            assert!(rig.runtime.block_on(changed).unwrap()(ListKind::Tools));
             rig.line.learn(&listing);
         });
         rig.call_with(r#"{"name":"x","arguments":{"r":"eu"}}"#)
