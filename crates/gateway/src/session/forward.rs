@@ -205,7 +205,7 @@ impl Session {
         };
         let change = to.and_then(|to| to.change);
         let edits = change.as_ref().map(|(at, token)| Edits::one(*at, token));
-        connection.tell(message.bytes, &edits.unwrap_or_default(), touched);
+        connection.link.tell(message.bytes, &edits.unwrap_or_default(), touched);
     }
 
     /// Something about the client itself: for the servers that are its own.
@@ -215,7 +215,7 @@ impl Session {
             false => self.privates.lock().values().cloned().collect(),
         };
         for connection in servers.iter().filter_map(|server| server.connection()) {
-            connection.tell(message.bytes, &Edits::new(), touched);
+            connection.link.tell(message.bytes, &Edits::new(), touched);
         }
     }
 }
@@ -242,7 +242,7 @@ fn noted(
         ResourceAction::Subscribe => {
             let is_first = !subscriptions.uris().iter().any(|known| known == uri);
             subscriptions.add(uri, asked.client, to.at.of(asked.message.bytes));
-            if connection.era() == Era::Legacy {
+            if connection.link.era() == Era::Legacy {
                 return Noted::PassOn;
             }
             if is_first {
@@ -252,7 +252,7 @@ fn noted(
         }
         // Others still want to hear of it: the server goes on telling.
         ResourceAction::Unsubscribe if !subscriptions.remove(uri, asked.client) => Noted::Done,
-        ResourceAction::Unsubscribe if connection.era() == Era::Legacy => Noted::PassOn,
+        ResourceAction::Unsubscribe if connection.link.era() == Era::Legacy => Noted::PassOn,
         ResourceAction::Unsubscribe => {
             connection.unfollow(uri);
             Noted::Done

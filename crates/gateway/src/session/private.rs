@@ -54,7 +54,8 @@ impl Session {
         });
         let same =
             |held: &&Arc<Server>| held.key == server.key && held.transport == server.transport;
-        let is_free = |held: &&Arc<Server>| held.connection().is_some_and(|held| held.is_free());
+        let is_free =
+            |held: &&Arc<Server>| held.connection().is_some_and(|held| held.link.is_free());
         if let Some(free) = pool.iter().filter(same).find(is_free) {
             return Ok(Arc::clone(free));
         }

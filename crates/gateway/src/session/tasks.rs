@@ -101,7 +101,7 @@ impl Session {
         match task_in(asked.message.text(asked.message.params.span)) {
             Named::Nothing if *asked.message.method() == *b"tasks/list" => {
                 if let Some(connection) = place.and_then(|at| asked.snapshot.connection(at)) {
-                    connection.expect_tasks();
+                    connection.facts.expect_tasks();
                 }
                 Ok(Shown::OwnTasks)
             }

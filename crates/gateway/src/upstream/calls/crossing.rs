@@ -2,14 +2,13 @@
 //! stateless one.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use trunkline_wire::{Edits, Kind, Message, Span, decode, encode, find, scan};
 
 use crate::call::{
-    Ability, CallHandle, CallOwner, Level, Payload, Rejected, ReplyTo, RequestEra, Stateless,
+    Ability, CallHandle, CallOwner, Payload, Rejected, ReplyTo, RequestEra, Stateless,
 };
-use crate::era::{self, Era, InputRequest, Translated, Unsealable};
+use crate::era::{self, Era, Translated, Unsealable};
 use crate::error::CallError;
 use crate::pump::FlushSet;
 use crate::upstream::connection::{Connection, under_our_id, with_digits};
@@ -57,7 +56,7 @@ impl Connection {
         method: &'a [u8],
         digest: &'a [u8],
     ) -> [&'a [u8]; 4] {
-        [&how.principal, self.key.id().as_bytes(), method, digest]
+        [&how.principal, self.link.key.id().as_bytes(), method, digest]
     }
 
     /// The server's state, sealed: a JSON string.
@@ -82,10 +81,10 @@ impl Connection {
             if message.params.request_state.is_some() {
                 return self.parking.resume(message, path, touched);
             }
-            self.raise_level(how.level);
+            self.facts.raise_level(&self.link, how.level);
         }
-        let mut pending = self.pending.lock();
-        let id = match self.next_id(&mut pending) {
+        let mut pending = self.link.pending.lock();
+        let id = match self.link.next_id(&mut pending) {
             Ok(id) => id,
             Err(error) => return Err(Rejected::new(path, error)),
         };
@@ -95,8 +94,8 @@ impl Connection {
         }
         let translated = self.translated(id, message, changes, &mut path);
         let heading = Heading::of(message, changes);
-        let sent = self.line.request(id, &heading, &translated, &Edits::new(), touched);
-        self.sent(id, path, sent, pending)
+        let sent = self.link.transport.request(id, &heading, &translated, &Edits::new(), touched);
+        self.link.sent(id, path, sent, pending)
     }
 
     /// The request as the server gets it. Where it may be asked something on the way, the request
@@ -129,15 +128,6 @@ impl Connection {
         }
     }
 
-    /// A request wants to hear the log from this level on: the server has to be told, for all.
-    fn raise_level(&self, level: Option<Level>) {
-        let Some(level) = level.filter(|_| self.logs.load(Ordering::Relaxed)) else { return };
-        if self.told_level.fetch_min(level.number(), Ordering::Relaxed) > level.number() {
-            let params = format!("{{\"level\":\"{}\"}}", level.name());
-            self.mention("logging/setLevel", params.as_bytes());
-        }
-    }
-
     /// Delivers a response to a call in which the stateless era has a part.
     pub(in crate::upstream) fn deliver_across(
         self: &Arc<Self>,
@@ -148,7 +138,7 @@ impl Connection {
     ) {
         let bytes = payload.bytes();
         let asks = || shape.result_type.is_some_and(|at| at.of(bytes) == b"\"input_required\"");
-        match (&path.request_era, self.era()) {
+        match (&path.request_era, self.link.era()) {
             (RequestEra::Session, Era::Modern) if asks() => {
                 let result = shape.result.map(|span| span.of(bytes)).unwrap_or_default();
                 Rounds::begin(self, path, result, touched);
@@ -181,12 +171,12 @@ impl Connection {
         match shape.result_type.map(|span| span.of(bytes)) {
             Some(b"\"input_required\"") => {
                 let asked = era::requests_in(result.of(bytes), |_| String::new());
-                if let Err(error) = self.check_asked(&asked, |ability| how.can(ability)) {
+                if let Err(error) = self.link.check_asked(&asked, |ability| how.can(ability)) {
                     return path.fail(&error, touched);
                 }
                 let state = find(bytes, result, &["requestState"]);
                 if asked.is_empty() && state.is_none() {
-                    let error = self.senseless("asks for something and does not say for what");
+                    let error = self.link.senseless("asks for something and does not say for what");
                     return path.fail(&error, touched);
                 }
                 let sealed = state.and_then(|at| self.sealed(path, how, at.of(bytes)));
@@ -200,30 +190,6 @@ impl Connection {
             None => return deliver_completed(path, how, shape, result, payload, touched),
         }
         path.deliver(shape.id, payload, touched);
-    }
-
-    /// May a client that can do this be asked what the server asks for in its result?
-    pub(in crate::upstream) fn check_asked(
-        &self,
-        asked: &[InputRequest],
-        can: impl Fn(Ability) -> bool,
-    ) -> Result<(), CallError> {
-        let mut missing = Vec::new();
-        for InputRequest { method, params, .. } in asked {
-            let Some(ability) = Ability::needed_for(method.as_bytes(), params) else {
-                return Err(self.senseless("asks for what no client can be asked for"));
-            };
-            if !can(ability) && !missing.contains(&ability.declaration()) {
-                missing.push(ability.declaration());
-            }
-        }
-        if missing.is_empty() { Ok(()) } else { Err(CallError::MissingCapability(missing)) }
-    }
-
-    /// The server answers what makes no sense.
-    pub(in crate::upstream) fn senseless(&self, what: &str) -> CallError {
-        let (server, what) = (self.key.to_string(), what.to_owned());
-        CallError::ServerGone { server, what, may_have_run: true, stderr: Vec::new() }
     }
 }
 

@@ -2,17 +2,14 @@
 //! made again.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 
-use tokio::time::Instant;
 use trunkline_catalog::Listing;
 use trunkline_wire::{Edits, Message, Span, scan};
 
 use crate::call::{CallRecord, Rejected, Replay, ReplyTo};
 use crate::deadlines::Tick;
 use crate::error::CallError;
-use crate::limits::{KEPT_REQUEST, LASTING_LIFE};
+use crate::limits::KEPT_REQUEST;
 use crate::pump::FlushSet;
 use crate::traces::SpanKind;
 use crate::upstream::calls::pending::{Entry, Waiter};
@@ -59,7 +56,7 @@ impl Connection {
             None => return self.submit_now(message, changes, path, touched),
         };
         // Behind those who came before; whose turn it is, is decided in one place.
-        let within = self.outfit.timeout.or(self.limits.call);
+        let within = self.options.timeout.or(self.link.limits.call);
         room.admit(path, cause, within)?;
         room.release(touched);
         Ok(())
@@ -75,7 +72,7 @@ impl Connection {
         error: &CallError,
         touched: &mut FlushSet,
     ) {
-        let room = self.outfit.room.as_ref().filter(|room| room.takes_calls() && path.rounds == 0);
+        let room = self.options.room.as_ref().filter(|room| room.takes_calls() && path.rounds == 0);
         let Some((room, again)) = room.zip(path.replay.as_mut()) else {
             return path.fail(error, touched);
         };
@@ -89,7 +86,7 @@ impl Connection {
         if !path.claim() {
             return;
         }
-        let left = deadline.map(|deadline| self.deadlines.left(deadline));
+        let left = deadline.map(|deadline| self.link.deadlines.left(deadline));
         if let Err(rejected) = room.admit(path, Cause::Away, left) {
             rejected.reply.fail_taken(error, touched);
         }
@@ -98,7 +95,7 @@ impl Connection {
     /// How often a call that may be made again is. A process that has gone is gone; in the network,
     /// who comes back at once may meet the same server going.
     fn most_repeats(&self) -> u8 {
-        match self.line {
+        match self.link.transport {
             Transport::Pipe(_) => 1,
             Transport::Post(_) => 3,
         }
@@ -111,10 +108,10 @@ impl Connection {
         error: &CallError,
         touched: &mut FlushSet,
     ) {
-        let mut pending = self.pending.lock();
+        let mut pending = self.link.pending.lock();
         if !matches!(pending.get(id), Some(Entry { waiter: Waiter::Client(_), .. })) {
             drop(pending);
-            self.fail_into(id, error, touched);
+            self.link.fail_into(id, error, touched);
             return;
         }
         let entry = pending.remove(id);
@@ -133,7 +130,7 @@ impl Connection {
 
     /// Learns which tools may be called again.
     pub(in crate::upstream) fn learn_hints(&self, listing: &Listing) {
-        if !self.outfit.room.as_ref().is_some_and(|room| room.holds) {
+        if !self.options.room.as_ref().is_some_and(|room| room.holds) {
             return;
         }
         let tools = listing.tools().iter();
@@ -143,7 +140,7 @@ impl Connection {
 
     /// A call has ended: it may be another one's turn.
     pub(in crate::upstream) fn made_room_in(&self, touched: &mut FlushSet) {
-        if let Some(room) = self.outfit.room.as_ref().filter(|room| room.at_once.is_some()) {
+        if let Some(room) = self.options.room.as_ref().filter(|room| room.at_once.is_some()) {
             room.release(touched);
         }
     }
@@ -154,25 +151,6 @@ impl Connection {
         touched.flush();
     }
 
-    pub(in crate::upstream) fn is_closed(&self) -> bool {
-        self.pending.lock().closed
-    }
-
-    /// Calls of clients that are with the server.
-    pub(crate) fn open_calls(&self) -> usize {
-        let pending = self.pending.lock();
-        let is_call = |waiter: &Waiter| matches!(waiter, Waiter::Client(_) | Waiter::Parked(_));
-        pending.iter().filter(|(_, waiter)| is_call(waiter)).count()
-    }
-
-    /// When a call that starts now is late.
-    pub(crate) fn deadline(&self) -> Option<Tick> {
-        match self.outfit.timeout {
-            None => self.deadlines.for_call(),
-            Some(timeout) => Some(self.deadlines.within(timeout)),
-        }
-    }
-
     /// What is to be told about a call at its end, if anybody wants to know.
     pub(crate) fn note(
         &self,
@@ -180,52 +158,21 @@ impl Connection {
         changes: &[(Span, &[u8])],
         path: &ReplyTo,
     ) -> Option<Arc<CallRecord>> {
-        let watch = self.outfit.watch.as_ref()?;
-        let hop = match self.line {
+        let watch = self.options.watch.as_ref()?;
+        let hop = match self.link.transport {
             Transport::Pipe(_) => SpanKind::Pipe,
             Transport::Post(_) => SpanKind::Network,
         };
-        CallRecord::of(message, changes, (&self.key, hop), path.asker(), watch)
-    }
-
-    pub(in crate::upstream) fn note_time(&self) {
-        let heard = u64::try_from(self.made.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.heard.store(heard, Ordering::Relaxed);
-    }
-
-    /// When it last said anything, where that is noted.
-    pub(crate) fn last_heard(&self) -> Option<Instant> {
-        match self.heard.load(Ordering::Relaxed) {
-            0 => None,
-            heard => Some(self.made + Duration::from_millis(heard)),
-        }
-    }
-
-    /// Has it answered anybody, or lasted a while? One that was given up because it says nothing has
-    /// lasted only because nobody noticed earlier.
-    pub(in crate::upstream) fn was_of_use(&self) -> bool {
-        let lasted =
-            self.made.elapsed() >= LASTING_LIFE && !self.is_useless.load(Ordering::Relaxed);
-        self.was_of_use.load(Ordering::Relaxed) || lasted
-    }
-
-    /// Whether it fails its health checks. While it does, calls are refused at once instead of sent.
-    pub(in crate::upstream) fn set_failing(&self, is_failing: bool) {
-        self.is_failing.store(is_failing, Ordering::Relaxed);
+        CallRecord::of(message, changes, (&self.link.key, hop), path.asker(), watch)
     }
 
     /// What a call is told that is not sent because the server fails its health checks.
     pub(in crate::upstream) fn failing(&self) -> CallError {
-        let server = self.key.to_string();
+        let server = self.link.key.to_string();
         let why = format!(
             "server `{server}` fails its health checks: it gets no calls until it passes one or is \
              replaced"
         );
         CallError::ServerAbsent { server, why }
-    }
-
-    /// It is given up as it is.
-    pub(in crate::upstream) fn condemn(&self) {
-        self.is_useless.store(true, Ordering::Relaxed);
     }
 }

@@ -3,6 +3,7 @@
 pub(in crate::upstream) mod crossing;
 pub(in crate::upstream) mod ends;
 pub(in crate::upstream) mod holding;
+pub(in crate::upstream) mod link;
 pub(in crate::upstream) mod notices;
 pub(in crate::upstream) mod pending;
 pub(in crate::upstream) mod table;

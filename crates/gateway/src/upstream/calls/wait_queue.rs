@@ -229,7 +229,7 @@ impl WaitQueue {
         let Some(connection) = connection else { return };
         let _one_at_a_time = self.turnstile.lock();
         for _ in 0..most {
-            if self.at_once.is_some_and(|most| connection.open_calls() >= most) {
+            if self.at_once.is_some_and(|most| connection.link.open_calls() >= most) {
                 return;
             }
             let Some(held) = self.state.lock().next() else { return };

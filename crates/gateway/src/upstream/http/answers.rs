@@ -212,7 +212,7 @@ impl HttpTransport {
         let error = CallError::TooLarge { server: self.key.to_string(), limit };
         match (purpose.id(), self.connection()) {
             (Some(id), Some(connection)) => {
-                connection.fail_into(id, &error, touched);
+                connection.link.fail_into(id, &error, touched);
             }
             _ => tracing::warn!(server = %self.key, "an event over {limit} bytes is left out"),
         }
@@ -226,7 +226,7 @@ impl HttpTransport {
         may_have_run: bool,
         touched: &mut FlushSet,
     ) {
-        connection.fail_into(id, &self.gone(what, may_have_run), touched);
+        connection.link.fail_into(id, &self.gone(what, may_have_run), touched);
     }
 
     pub(super) fn gone(&self, what: String, may_have_run: bool) -> CallError {
@@ -237,7 +237,7 @@ impl HttpTransport {
 
 /// Does anybody wait for the answer to this request?
 fn is_open(connection: &Connection, id: UpstreamId) -> bool {
-    connection.pending.lock().get(id).is_some()
+    connection.link.pending.lock().get(id).is_some()
 }
 
 /// Where the older transport posts to: at the same server, or credentials would leave for another.

@@ -320,7 +320,7 @@ impl HttpTransport {
     /// Is it a request whose answer nobody waits for any more?
     fn is_unwanted(&self, exchange: &Exchange) -> bool {
         let Some(id) = exchange.purpose.id() else { return false };
-        self.connection().is_none_or(|connection| connection.pending.lock().get(id).is_none())
+        self.connection().is_none_or(|connection| connection.link.pending.lock().get(id).is_none())
     }
 
     /// The server may just have closed an unused connection. What Trunkline asks for itself (lists
@@ -329,7 +329,7 @@ impl HttpTransport {
         match purpose {
             Purpose::Initialize(_) | Purpose::Initialized => true,
             Purpose::Call(id) => self.connection().is_some_and(|connection| {
-                let pending = connection.pending.lock();
+                let pending = connection.link.pending.lock();
                 matches!(pending.get(id), Some(Entry { waiter: Waiter::Own(_), .. }))
             }),
             _ => false,

@@ -31,7 +31,7 @@ impl Connection {
         // JSON-RPC 2.0 leaves the real answer its time.
         let is_sure = outline.is_version_two || fault.kind.is_parse_error();
         if named.is_some_and(|id| self.end_with_fault(id, fault.kind, is_sure)) {
-            return self.broken.warn(&self.key, line, &what);
+            return self.broken.warn(&self.link.key, line, &what);
         }
         if outline.id.is_some() || !is_unowned_answer(&outline, fault.kind) {
             return self.noise(line);
@@ -39,7 +39,7 @@ impl Connection {
         let is_owned = self.suspect_owner(Unowned::Broken(fault.kind), origin);
         // An answer to a notification is whole but for its id: it is worth neither a line nor a count.
         if is_owned || fault.kind != FaultKind::NoKind {
-            self.broken.warn(&self.key, line, &what);
+            self.broken.warn(&self.link.key, line, &what);
         }
         if !is_owned && fault.kind != FaultKind::NoKind {
             self.count_unowned();
@@ -49,23 +49,23 @@ impl Connection {
     /// Ends this call with an error, at once or unless its real answer comes soon. False: it is not open.
     fn end_with_fault(self: &Arc<Self>, id: UpstreamId, fault: FaultKind, at_once: bool) -> bool {
         if at_once {
-            return self.fail(id, &self.broken_answer(fault));
+            return self.link.fail(id, &self.link.broken_answer(fault));
         }
-        let is_open = self.pending.lock().get(id).is_some();
+        let is_open = self.link.pending.lock().get(id).is_some();
         is_open && self.suspect_owner(Unowned::Broken(fault), Some(id))
     }
 
     /// A line that is no message at all: a banner, a log line.
     pub(crate) fn noise(&self, line: &[u8]) {
-        self.broken.warn(&self.key, line, "is not a JSON-RPC message");
+        self.broken.warn(&self.link.key, line, "is not a JSON-RPC message");
     }
 
     /// A line passed the limit; `head` is how it starts. The rest is being skipped.
     pub(crate) fn oversize_line(&self, head: &[u8]) {
-        self.broken.warn(&self.key, head, "is longer than allowed");
-        let error = self.too_large();
-        let named = salvage_id(head).is_some_and(|id| self.fail(id, &error));
-        if !named && !self.fail_only(&error) {
+        self.broken.warn(&self.link.key, head, "is longer than allowed");
+        let error = self.link.too_large();
+        let named = salvage_id(head).is_some_and(|id| self.link.fail(id, &error));
+        if !named && !self.link.fail_only(&error) {
             self.broken.seen.lock().owner_unknown = true;
         }
     }
@@ -75,20 +75,14 @@ impl Connection {
         if !std::mem::take(&mut self.broken.seen.lock().owner_unknown) {
             return;
         }
-        let error = self.too_large();
-        if !salvage_id(tail).is_some_and(|id| self.fail(id, &error)) {
+        let error = self.link.too_large();
+        if !salvage_id(tail).is_some_and(|id| self.link.fail(id, &error)) {
             self.fail_only_or_count(&error);
         }
     }
 
-    /// With one call open, a broken line can only be its answer.
-    fn fail_only(&self, error: &CallError) -> bool {
-        let only = self.pending.lock().only();
-        only.is_some_and(|id| self.fail(id, error))
-    }
-
     fn fail_only_or_count(&self, error: &CallError) {
-        if !self.fail_only(error) {
+        if !self.link.fail_only(error) {
             self.count_unowned();
         }
     }
@@ -97,14 +91,6 @@ impl Connection {
         if self.broken.count_unowned(BROKEN_WINDOW) {
             self.broken.too_many.notify_one();
         }
-    }
-
-    pub(in crate::upstream) fn broken_answer(&self, fault: FaultKind) -> CallError {
-        CallError::BrokenAnswer { server: self.key.to_string(), fault }
-    }
-
-    fn too_large(&self) -> CallError {
-        CallError::TooLarge { server: self.key.to_string(), limit: self.limits.message }
     }
 }
 

@@ -2,7 +2,6 @@
 //! clients have to say who they are.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use memchr::memmem;
 use trunkline_wire::{Message, decode, elements, find, member, scan};
@@ -47,7 +46,7 @@ impl Connection {
         payload: Payload<'_>,
         touched: &mut FlushSet,
     ) {
-        match path.request_era.is_session() && self.era() == Era::Legacy {
+        match path.request_era.is_session() && self.link.era() == Era::Legacy {
             true => path.deliver(shape.id, payload, touched),
             false => self.deliver_across(path, shape, payload, touched),
         }
@@ -58,7 +57,7 @@ impl Connection {
         let task = member(result, "taskId");
         let task = task.or_else(|| member(member(result, "task")?, "taskId"));
         if let Some(task) = task.and_then(decode) {
-            self.parking.tasks.remember(task.into_owned(), self.key.id(), client.principal());
+            self.parking.tasks.remember(task.into_owned(), self.link.key.id(), client.principal());
         }
     }
 
@@ -66,7 +65,7 @@ impl Connection {
     pub(crate) async fn all_tasks(&self, client: &Client) -> Vec<Vec<u8>> {
         let (mut tasks, mut params) = (Vec::new(), Vec::new());
         for _ in 0..PAGES_PER_LISTING {
-            let response = self.request("tasks/list", &params).await;
+            let response = self.link.request("tasks/list", &params).await;
             let Some(Ok(response)) = response else { break };
             let response = match client.principal() {
                 Some(_) => self.own_tasks(&response, client),
@@ -92,7 +91,8 @@ impl Connection {
         let is_own = |task: &[u8]| {
             let id = member(task, "taskId").and_then(decode);
             let who = client.principal();
-            id.zip(who).is_some_and(|(id, who)| self.parking.tasks.is_of(self.key.id(), &id, who))
+            id.zip(who)
+                .is_some_and(|(id, who)| self.parking.tasks.is_of(self.link.key.id(), &id, who))
         };
         only(response, is_own)
     }
@@ -108,12 +108,7 @@ impl Connection {
             return true;
         }
         let task = member(message.text(message.params.span), "taskId").and_then(decode);
-        task.is_some_and(|task| self.parking.tasks.is_of(self.key.id(), &task, who))
-    }
-
-    /// From now on its answers are looked at.
-    pub(crate) fn expect_tasks(&self) {
-        self.has_tasks.store(true, Ordering::Relaxed);
+        task.is_some_and(|task| self.parking.tasks.is_of(self.link.key.id(), &task, who))
     }
 }
 

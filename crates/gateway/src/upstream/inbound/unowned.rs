@@ -23,10 +23,10 @@ impl Connection {
     ) {
         // Python's server says "server-error" where it could not read the id.
         if !matches!(message.id(), b"null" | b"\"server-error\"") {
-            tracing::debug!(server = %self.key, "an answer nobody waits for is dropped");
+            tracing::debug!(server = %self.link.key, "an answer nobody waits for is dropped");
             return;
         }
-        if !self.is_opened() {
+        if !self.facts.is_opened() {
             let error = refusal_text(message.text(message.error));
             self.broken.note_refusal(&error);
         }
@@ -35,7 +35,7 @@ impl Connection {
             None => Unowned::Refusal(message.bytes.to_vec()),
         };
         if !self.suspect_owner(unowned, origin) {
-            tracing::debug!(server = %self.key, "an error that names no request is dropped");
+            tracing::debug!(server = %self.link.key, "an error that names no request is dropped");
         }
     }
 
@@ -46,12 +46,13 @@ impl Connection {
         unowned: Unowned,
         origin: Option<UpstreamId>,
     ) -> bool {
-        let mut pending = self.pending.lock();
+        let mut pending = self.link.pending.lock();
         let owner = match origin {
             Some(origin) => pending.get(origin).map(|_| origin),
             None => {
                 let is_about_notice = pending.notices.take_answer();
-                let is_open = self.is_opened() && !is_about_notice && !self.line.says_whose();
+                let is_open =
+                    self.facts.is_opened() && !is_about_notice && !self.link.transport.says_whose();
                 pending.only().filter(|_| is_open)
             }
         };
@@ -85,12 +86,12 @@ impl Connection {
     /// Nothing better will come: the call ends with the answer that may be its own, if it is still
     /// open and there was one. True if it ends so.
     pub(in crate::upstream) fn settle_suspected(self: &Arc<Self>, id: UpstreamId) -> bool {
-        let suspected = self.pending.lock().suspected.remove(&id);
+        let suspected = self.link.pending.lock().suspected.remove(&id);
         let mut touched = FlushSet::default();
         let ended = match suspected {
             None => false,
             Some(Unowned::Broken(fault)) => {
-                self.fail_into(id, &self.broken_answer(fault), &mut touched)
+                self.link.fail_into(id, &self.link.broken_answer(fault), &mut touched)
             }
             Some(Unowned::Refusal(refusal)) => self.settle_with(id, refusal, &mut touched),
         };
@@ -106,7 +107,7 @@ impl Connection {
         touched: &mut FlushSet,
     ) -> bool {
         let shape = scan(&refusal).ok().as_ref().and_then(ResponseShape::of);
-        let entry = self.pending.lock().remove(id);
+        let entry = self.link.pending.lock().remove(id);
         let (Some(shape), Some(entry)) = (shape, entry) else { return false };
         self.settle(entry, shape, Payload::Owned(refusal), touched);
         true

@@ -174,7 +174,7 @@ pub(crate) async fn initialize(
     if Revision::known(&protocol).is_none() {
         let protocol = connection.broken.shown(&protocol);
         tracing::warn!(
-            server = %connection.key,
+            server = %connection.link.key,
             "speaks protocol revision {protocol:?}, which Trunkline does not know; trying anyway"
         );
     }
@@ -185,7 +185,7 @@ pub(crate) async fn initialize(
     let info = member(&result, "serverInfo").unwrap_or_default();
     let hello = ServerHello::read(protocol.into_owned(), Era::Legacy, info, &result, instances);
     let initialized = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-    connection.notify_before_request(initialized); // its tools are asked for in any case
+    connection.link.notify_before_request(initialized); // its tools are asked for in any case
     Ok(hello)
 }
 
@@ -278,10 +278,10 @@ impl<'a> List<'a> {
         instance: &'a Instance,
         touched: &mut FlushSet,
     ) -> Self {
-        let kin = connection.era() == Era::Modern && !hello.instances.is_empty();
+        let kin = connection.link.era() == Era::Modern && !hello.instances.is_empty();
         let names = kin.then(|| instance.with(std::iter::empty()));
         let params = list_params(None, names.as_deref());
-        let begun = connection.put_request(kind.method(), &params, touched);
+        let begun = connection.link.put_request(kind.method(), &params, touched);
         let first = begun.map(|(_, answer)| answer);
         Self { connection, hello, kind, instance, names, first }
     }
@@ -330,7 +330,7 @@ impl<'a> List<'a> {
                 break;
             }
             let params = list_params(Some(cursor), names.as_deref());
-            page = connection.begin(method, &params).map(|(_, answer)| answer);
+            page = connection.link.begin(method, &params).map(|(_, answer)| answer);
         }
         listing.warnings.push(format!(
             "its answer to {method} has more than {PAGES_PER_LISTING} pages; the rest is left out"
@@ -352,8 +352,8 @@ fn list_params(cursor: Option<&[u8]>, names: Option<&[u8]>) -> Vec<u8> {
 }
 
 fn empty_listing(connection: &Connection) -> Listing {
-    match (&connection.line, connection.era()) {
-        _ if connection.simple => Listing::verbatim(),
+    match (&connection.link.transport, connection.link.era()) {
+        _ if connection.link.simple => Listing::verbatim(),
         // A tool that asks for headers nobody can send must not be called there.
         (Transport::Post(_), Era::Modern) => Listing::default().strict_headers(),
         _ => Listing::default(),
@@ -366,7 +366,7 @@ async fn ask(
     method: &'static str,
     params: &[u8],
 ) -> Result<Vec<u8>, HandshakeError> {
-    result_of(method, connection.request(method, params).await)
+    result_of(method, connection.link.request(method, params).await)
 }
 
 /// The result in an answer, as written. `None`: there will be no answer.

@@ -2,7 +2,9 @@
 
 pub(in crate::upstream) mod breaker;
 pub(in crate::upstream) mod declared;
+pub(in crate::upstream) mod facts;
 pub(in crate::upstream) mod handshake;
+pub(in crate::upstream) mod health;
 pub(in crate::upstream) mod hints;
 pub(in crate::upstream) mod probe;
 pub(in crate::upstream) mod ready;

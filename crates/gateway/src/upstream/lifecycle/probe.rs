@@ -7,8 +7,9 @@ use crate::era::Era;
 use crate::instance::{self, Instance};
 use crate::limits::{PROBE, PROBE_REMOTE};
 use crate::lock::{Mutex, rank};
+use crate::upstream::calls::link::own_stamp;
 use crate::upstream::calls::pending::Answer;
-use crate::upstream::connection::{Connection, own_stamp};
+use crate::upstream::connection::Connection;
 use crate::upstream::inbound::shown::refusal_text;
 use crate::upstream::lifecycle::handshake::{HandshakeError, ServerHello, initialize};
 use crate::upstream::transport::UpstreamId;
@@ -210,7 +211,7 @@ impl Prober<'_> {
             answer = &mut late => answer,
             opened = &mut initialized => {
                 let Err(HandshakeError::Refused { .. }) = &opened else {
-                    self.connection.pending.lock().remove(id);
+                    self.connection.link.pending.lock().remove(id);
                     return opened;
                 };
                 return match timeout(PROBE, late).await {
@@ -255,7 +256,7 @@ impl Prober<'_> {
             return Err(HandshakeError::Loop);
         }
         // Before anything else is sent.
-        self.connection.set_era(Era::Modern);
+        self.connection.link.set_era(Era::Modern);
         let info = member(result, "_meta")
             .and_then(|meta| member(meta, "io.modelcontextprotocol/serverInfo"));
         let info = info.unwrap_or_default();
@@ -266,7 +267,7 @@ impl Prober<'_> {
         let names = self.instance.with(std::iter::empty());
         let instances = [b"\"", instance::KEY.as_bytes(), b"\":", &names].concat();
         let params = own_stamp(self.capabilities).and(&instances).on(b"");
-        self.connection.begin(DISCOVER, &params).ok_or(HandshakeError::Silent(DISCOVER))
+        self.connection.link.begin(DISCOVER, &params).ok_or(HandshakeError::Silent(DISCOVER))
     }
 }
 
@@ -366,7 +367,7 @@ mod tests {
         for (which, answer) in script {
             while seen.len() <= *which {
                 tokio::task::yield_now().await;
-                let pending = connection.pending.lock();
+                let pending = connection.link.pending.lock();
                 let mut new: Vec<_> =
                     pending.iter().map(|(id, _)| id).filter(|id| !seen.contains(id)).collect();
                 new.sort_unstable();
@@ -428,8 +429,8 @@ mod tests {
             let (opened, connection) = opened(slow, script).await;
             assert_eq!(opened, expected, "{script:?}");
             let era = opened.map_or(Era::Legacy, |(era, _)| era);
-            assert_eq!(connection.era(), era, "{script:?}");
-            assert_eq!(connection.pending.lock().len(), 0, "{script:?}");
+            assert_eq!(connection.link.era(), era, "{script:?}");
+            assert_eq!(connection.link.pending.lock().len(), 0, "{script:?}");
         }
     }
 

@@ -28,11 +28,11 @@ pub(in crate::upstream) async fn become_ready(
     let capabilities = supervisor.declared.get().await;
     let instance = &supervisor.registry.instance;
     let hello = Arc::new(probe::open(connection, opening, &capabilities, instance).await?);
-    connection.logs.store(hello.logs, Ordering::Relaxed);
-    connection.has_tasks.store(hello.tasks.is_some(), Ordering::Relaxed);
+    connection.facts.logs.store(hello.logs, Ordering::Relaxed);
+    connection.facts.has_tasks.store(hello.tasks.is_some(), Ordering::Relaxed);
     connection.listen(&hello); // before its lists are read: no change of them is missed
     let listing = handshake::list_all(connection, &hello, supervisor.kinds(), instance).await?;
-    connection.set_opened();
+    connection.facts.set_opened();
     let started_in = started.elapsed();
     server.update(|status| {
         status.protocol = Some(hello.protocol.clone());
@@ -61,7 +61,7 @@ fn publish(
     for warning in server.new_warnings(&listing.warnings) {
         tracing::warn!(server = %server.key, "{}", shown(&warning, &server.secrets));
     }
-    connection.line.learn(&listing);
+    connection.link.transport.learn(&listing);
     connection.learn_hints(&listing);
     let tools = listing.tools().len();
     let live = Live {
@@ -91,10 +91,10 @@ fn catch_up(server: &Server, connection: &Arc<Connection>, hello: &ServerHello) 
 /// to. Its refusals concern nobody.
 pub(in crate::upstream) fn remind(connection: &Connection, hello: &ServerHello) {
     let level = connection.audience.level().filter(|_| hello.logs && hello.era == Era::Legacy);
-    connection.told_level.store(level.map_or(u8::MAX, Level::number), Ordering::Relaxed);
+    connection.facts.told_level.store(level.map_or(u8::MAX, Level::number), Ordering::Relaxed);
     if let Some(level) = level {
         let params = format!("{{\"level\":\"{}\"}}", level.name());
-        connection.mention("logging/setLevel", params.as_bytes());
+        connection.link.mention("logging/setLevel", params.as_bytes());
     }
     for uri in connection.subscriptions.uris() {
         drop(connection.follow(&uri));
@@ -120,7 +120,7 @@ pub(in crate::upstream) async fn follow_changes(
                 Err(error) => not_listed(&server, kind, &error),
             }
         }
-        if connection.is_closed() {
+        if connection.link.is_closed() {
             return; // it went while it was listing
         }
         publish(&server, &connection, &hello, listing, &supervisor);

@@ -429,7 +429,7 @@ impl Server {
 
     /// Calls that are with it, and calls that wait for it.
     pub(crate) fn open_calls(&self) -> usize {
-        self.connection().map_or(0, |connection| connection.open_calls())
+        self.connection().map_or(0, |connection| connection.link.open_calls())
     }
 
     pub(crate) fn waiting_calls(&self) -> usize {
@@ -462,7 +462,7 @@ impl Server {
         let Some(connection) = self.connection() else {
             return; // that is known, and it is being tried
         };
-        connection.condemn();
+        connection.health.condemn();
         *self.verdict.lock() = why;
         self.condemned.notify_one();
     }
@@ -470,7 +470,7 @@ impl Server {
     /// Whether it fails its health checks, as far as the connection that it has now is concerned.
     pub(crate) fn set_failing(&self, is_failing: bool) {
         if let Some(connection) = self.connection() {
-            connection.set_failing(is_failing);
+            connection.health.set_failing(is_failing);
         }
     }
 

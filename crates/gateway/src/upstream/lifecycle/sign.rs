@@ -7,11 +7,11 @@ use crate::upstream::transport::UpstreamId;
 impl Connection {
     /// Any answer will do. Dropping the future takes the question back.
     pub(crate) async fn sign_of_life(&self) -> Result<(), String> {
-        let method = match self.era() {
+        let method = match self.link.era() {
             Era::Legacy => "ping",
             Era::Modern => "server/discover",
         };
-        let (id, answer) = self.begin(method, b"").ok_or("it takes no messages")?;
+        let (id, answer) = self.link.begin(method, b"").ok_or("it takes no messages")?;
         let question = Question { connection: self, id };
         let answered = answer.await;
         drop(question);
@@ -30,9 +30,9 @@ struct Question<'a> {
 
 impl Drop for Question<'_> {
     fn drop(&mut self) {
-        let is_open = self.connection.pending.lock().remove(self.id).is_some();
+        let is_open = self.connection.link.pending.lock().remove(self.id).is_some();
         if is_open {
-            self.connection.line.forget(self.id);
+            self.connection.link.transport.forget(self.id);
         }
     }
 }

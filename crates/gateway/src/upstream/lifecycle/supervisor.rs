@@ -148,7 +148,8 @@ impl Supervisor {
         if self.restart_of(server) != Restart::Always || is_final {
             return None;
         }
-        let was_of_use = server.connection().is_some_and(|connection| connection.was_of_use());
+        let was_of_use =
+            server.connection().is_some_and(|connection| connection.health.was_of_use());
         let step = server.breaker.lock().failed(was_of_use);
         let at = Instant::now() + varied(step.pause);
         Some(Retry { at, failures: step.failures, is_open: step.is_open })

@@ -37,14 +37,14 @@ impl Connection {
     }
 
     fn want(&self, uri: &str, method: &str) -> Option<Answer> {
-        match self.era() {
+        match self.link.era() {
             Era::Modern => {
                 self.listens.wanted.notify_one();
                 None
             }
             Era::Legacy => {
                 let params = [b"{\"uri\":", &encode(uri)[..], b"}"].concat();
-                self.begin(method, &params).map(|(_, answer)| answer)
+                self.link.begin(method, &params).map(|(_, answer)| answer)
             }
         }
     }
@@ -52,7 +52,7 @@ impl Connection {
     /// Until the server has been asked to tell of a resource and has said something to it; `answer`
     /// is what `follow` gave. It may never do so.
     pub(crate) async fn until_asked(&self, uri: &str, answer: Option<Answer>) {
-        match (self.era(), answer) {
+        match (self.link.era(), answer) {
             (Era::Modern, _) => {
                 let mut told = self.listens.told.subscribe();
                 drop(told.wait_for(|told| told.settles(uri)).await);
@@ -73,7 +73,7 @@ impl Connection {
 
     fn begin_listening(&self, filter: &[u8]) -> Option<ListenRequest> {
         let params = [b"{\"notifications\":", filter, b"}"].concat();
-        self.begin(LISTEN, &params).map(|(id, answer)| ListenRequest { id, answer })
+        self.link.begin(LISTEN, &params).map(|(id, answer)| ListenRequest { id, answer })
     }
 
     /// Begins to listen for these resources, in the place of those before.
@@ -93,9 +93,9 @@ impl Connection {
 
     /// Its answer is not waited for any more.
     fn stop_listening(&self, id: UpstreamId) {
-        if self.pending.lock().remove(id).is_some() {
+        if self.link.pending.lock().remove(id).is_some() {
             let mut touched = FlushSet::default();
-            self.call_off(id, "no longer wanted", &mut touched);
+            self.link.call_off(id, "no longer wanted", &mut touched);
             touched.flush();
         }
     }
@@ -109,20 +109,20 @@ impl Connection {
     ) -> bool {
         let id = message.params.request_id.map(|at| at.of(message.bytes));
         let Some(id) = id.and_then(upstream_id) else { return false };
-        let is_own = match self.pending.lock().get(id) {
-            Some(Entry { waiter: Waiter::Listening(_), .. }) => self.era() == Era::Modern,
+        let is_own = match self.link.pending.lock().get(id) {
+            Some(Entry { waiter: Waiter::Listening(_), .. }) => self.link.era() == Era::Modern,
             _ => false,
         };
         if !is_own {
             return false;
         }
         let ended = CallError::ServerGone {
-            server: self.key.to_string(),
+            server: self.link.key.to_string(),
             what: "ended the subscription".to_owned(),
             may_have_run: true,
             stderr: Vec::new(),
         };
-        self.fail_into(id, &ended, touched)
+        self.link.fail_into(id, &ended, touched)
     }
 }
 
@@ -170,7 +170,7 @@ async fn keep_lists(connection: &Connection, hello: &ServerHello) {
         match Ended::of(answer.await) {
             Ended::Gone => return,
             Ended::Unknown | Ended::Refused => {
-                tracing::debug!(server = %connection.key, "does not tell of changes to its lists");
+                tracing::debug!(server = %connection.link.key, "does not tell of changes to its lists");
                 return;
             }
             Ended::Over => {}
@@ -230,13 +230,13 @@ async fn keep_resources(connection: &Connection) {
         match ended {
             Ended::Gone => return,
             Ended::Unknown => {
-                tracing::debug!(server = %connection.key, "does not tell of updates to resources");
+                tracing::debug!(server = %connection.link.key, "does not tell of updates to resources");
                 connection.listens.told.send_replace(Followed::Nothing);
                 return;
             }
             // Others may be taken.
             Ended::Refused => {
-                tracing::debug!(server = %connection.key, "does not tell of these resources");
+                tracing::debug!(server = %connection.link.key, "does not tell of these resources");
             }
             Ended::Over => {
                 told.clear();

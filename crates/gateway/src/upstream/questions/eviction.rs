@@ -9,7 +9,6 @@ use crate::upstream::calls::pending::Waiter;
 use crate::upstream::connection::Connection;
 use crate::upstream::lifecycle::server::Server;
 use crate::upstream::questions::attribution::{AttributedCall, CallPhase};
-use crate::upstream::questions::parked::Parked;
 use crate::upstream::transport::UpstreamId;
 
 /// The calls because of which a question is nobody's, if it would be somebody's without them: they
@@ -26,26 +25,14 @@ impl Connection {
     /// Gives these calls up, so that what is asked next can be somebody's.
     pub(in crate::upstream) fn clear_the_way(&self, calls: &[UpstreamId], touched: &mut FlushSet) {
         for call in calls {
-            let parked = match self.pending.lock().get(*call).map(|entry| &entry.waiter) {
+            let parked = match self.link.pending.lock().get(*call).map(|entry| &entry.waiter) {
                 Some(Waiter::Parked(parked)) => Arc::clone(parked),
                 _ => continue,
             };
             if self.parking.give_way(self, &parked, touched) {
-                tracing::info!(server = %self.key, "a call whose client has not come again gives way");
+                tracing::info!(server = %self.link.key, "a call whose client has not come again gives way");
             }
         }
-    }
-
-    /// The only call that is with the server, if it waits for its client.
-    fn only_waiting(&self) -> Option<Arc<Parked>> {
-        let pending = self.pending.lock();
-        let mut calls = pending.iter().filter_map(|(_, waiter)| match waiter {
-            Waiter::Client(_) => Some(None),
-            Waiter::Parked(parked) => Some(Some(parked)),
-            Waiter::Own(_) | Waiter::Listening(_) | Waiter::Fence => None,
-        });
-        let only = calls.next().filter(|_| calls.next().is_none())??;
-        (!only.is_being_asked()).then(|| Arc::clone(only))
     }
 }
 
@@ -55,12 +42,12 @@ impl Connection {
 pub(crate) fn make_room(processes: &[Arc<Server>]) -> bool {
     let shared_out = processes.iter().filter(|process| !process.audience.is_exclusive());
     let running: Vec<_> = shared_out.filter_map(|it| Some((it, it.connection()?))).collect();
-    if let Some((idle, _)) = running.iter().find(|(_, connection)| connection.is_free()) {
+    if let Some((idle, _)) = running.iter().find(|(_, connection)| connection.link.is_free()) {
         idle.dismissed.cancel();
         return true;
     }
     let waiting = running.iter().filter_map(|(process, connection)| {
-        let parked = connection.only_waiting()?;
+        let parked = connection.link.only_waiting()?;
         Some((process, connection, parked))
     });
     let waiting: Vec<_> = waiting.collect();
@@ -85,7 +72,7 @@ pub(crate) fn make_room(processes: &[Arc<Server>]) -> bool {
 /// back it gets another one.
 fn take_from_the_absent(processes: &[Arc<Server>]) -> bool {
     let absent = processes.iter().filter_map(|process| {
-        let is_free = process.connection().is_none_or(|connection| connection.is_free());
+        let is_free = process.connection().is_none_or(|connection| connection.link.is_free());
         let client = process.audience.sole().filter(|_| is_free)?;
         Some((client.absent_seconds().filter(|away| *away >= ABANDONED_SECONDS)?, process))
     });
@@ -124,6 +111,7 @@ mod tests {
     use crate::upstream::connection::ConnectionParts;
     use crate::upstream::inbound::broken::BrokenLines;
     use crate::upstream::questions::attribution::tests::calls;
+    use crate::upstream::questions::parked::Parked;
     use crate::upstream::questions::parking::Parking;
     use crate::upstream::transport::{Heading, Post, Transport};
 
@@ -221,7 +209,7 @@ mod tests {
         }
 
         fn parked(&self) -> Vec<Arc<Parked>> {
-            let pending = self.connection.pending.lock();
+            let pending = self.connection.link.pending.lock();
             let parked = pending.iter().filter_map(|(_, waiter)| match waiter {
                 Waiter::Parked(parked) => Some(Arc::clone(parked)),
                 _ => None,
@@ -279,7 +267,7 @@ mod tests {
         parking.resume(&again, path(&again, "alice"), &mut FlushSet::default()).unwrap();
         assert!(!parking.give_way(&rig.connection, &alices, &mut FlushSet::default()));
         assert_eq!(rig.told("notifications/cancelled").len(), 0);
-        assert_eq!(rig.connection.open_calls(), 1);
+        assert_eq!(rig.connection.link.open_calls(), 1);
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Connection {
             }
             b"notifications/progress" => self.progressed(message, touched),
             b"notifications/tools/list_changed" => self.list_changed(&[ListKind::Tools]),
-            _ if self.simple => {}
+            _ if self.link.simple => {}
             b"notifications/prompts/list_changed" => self.list_changed(&[ListKind::Prompts]),
             b"notifications/resources/list_changed" => {
                 self.list_changed(&[ListKind::Resources, ListKind::Templates]);
@@ -97,7 +97,7 @@ impl Connection {
     fn progressed(&self, message: &Message<'_>, touched: &mut FlushSet) {
         let Some(span) = message.params.progress_token else { return };
         let Some(id) = upstream_id(span.of(message.bytes)) else { return };
-        if let Some(Entry { waiter: Waiter::Client(path), .. }) = self.pending.lock().get(id) {
+        if let Some(Entry { waiter: Waiter::Client(path), .. }) = self.link.pending.lock().get(id) {
             path.progress(span, message.bytes, touched);
         }
     }
@@ -124,14 +124,15 @@ impl Connection {
                 say(&client, cause.as_ref(), message, touched);
             }
             Concern::Nobody => {
-                for client in self.audience.of(&self.key.name()).iter().filter(|it| it.hears(level))
+                for client in
+                    self.audience.of(&self.link.key.name()).iter().filter(|it| it.hears(level))
                 {
                     say(client, None, message, touched);
                 }
             }
             Concern::One(..) => {}
             Concern::Unclear => {
-                tracing::debug!(server = %self.key, "a log message that may be any client's is dropped");
+                tracing::debug!(server = %self.link.key, "a log message that may be any client's is dropped");
             }
         }
     }
@@ -140,7 +141,7 @@ impl Connection {
     fn unasked(self: &Arc<Self>, message: &Message<'_>, touched: &mut FlushSet) {
         let Some(id_at) = message.params.request_id else { return };
         let parked: Vec<Arc<Parked>> = {
-            let pending = self.pending.lock();
+            let pending = self.link.pending.lock();
             let parked = pending.iter().filter_map(|(_, waiter)| match waiter {
                 Waiter::Parked(parked) => Some(Arc::clone(parked)),
                 _ => None,
@@ -163,13 +164,13 @@ impl Connection {
             }
             Concern::One(..) => {}
             Concern::Nobody => {
-                let all = self.audience.of(&self.key.name());
+                let all = self.audience.of(&self.link.key.name());
                 for client in all.iter().filter(|client| hears(client)) {
                     say(client, None, message, touched);
                 }
             }
             Concern::Unclear => {
-                tracing::debug!(server = %self.key, "a notification that may be any client's is dropped");
+                tracing::debug!(server = %self.link.key, "a notification that may be any client's is dropped");
             }
         }
     }
@@ -185,10 +186,10 @@ impl Connection {
         if *method == *b"ping" {
             let mut out = Vec::new();
             write_result(message.id(), b"{}", &mut out);
-            return self.tell(&out, &Edits::new(), touched);
+            return self.link.tell(&out, &Edits::new(), touched);
         }
         if let Err(error) = self.pass_question(message, origin, None, touched) {
-            self.tell(&error.response(message.id()), &Edits::new(), touched);
+            self.link.tell(&error.response(message.id()), &Edits::new(), touched);
         }
     }
 
@@ -201,7 +202,7 @@ impl Connection {
         touched: &mut FlushSet,
     ) {
         if let Err(error) = self.pass_question(message, None, Some(who), touched) {
-            self.tell(&error.response(message.id()), &Edits::new(), touched);
+            self.link.tell(&error.response(message.id()), &Edits::new(), touched);
         }
     }
 
@@ -213,7 +214,7 @@ impl Connection {
         touched: &mut FlushSet,
     ) -> Result<(), CallError> {
         let method = String::from_utf8_lossy(&message.method()).into_owned();
-        if self.simple {
+        if self.link.simple {
             return Err(CallError::UnknownMethod(method));
         }
         let unasked = |why: &str| CallError::Unaskable { method: method.clone(), why: why.into() };
@@ -248,7 +249,7 @@ impl Connection {
         needed: Option<Ability>,
         touched: &mut FlushSet,
     ) -> Result<(Arc<Client>, Option<Cause>), String> {
-        let pending = self.pending.lock();
+        let pending = self.link.pending.lock();
         if let Some(known) = origin.and_then(|id| pending.cause(id)) {
             return Ok(known);
         }
@@ -309,7 +310,7 @@ impl Connection {
 
     /// Whom something that came with `origin` concerns.
     fn concern(&self, origin: Option<UpstreamId>) -> Concern {
-        let pending = self.pending.lock();
+        let pending = self.link.pending.lock();
         if let Some((client, cause)) = origin.and_then(|id| pending.cause(id)) {
             return Concern::One(client, cause);
         }

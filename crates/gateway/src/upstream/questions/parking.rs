@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use tokio::time::{Instant, sleep};
-use trunkline_wire::{Edits, Message, decode, scan, write_result};
+use trunkline_wire::{Message, decode, scan};
 
 use crate::call::{
     Ability, CallHandle, CallOwner, Payload, Rejected, ReplyTo, RequestEra, Stateless,
@@ -204,7 +204,7 @@ impl Parking {
         }
         drop(state);
         for (id, answer) in answers {
-            connection.answer_question(&id, answer, touched);
+            connection.link.answer_question(&id, answer, touched);
         }
         Ok(())
     }
@@ -344,13 +344,13 @@ impl Connection {
         };
         if !how.can(ability) {
             if let Some(Entry { waiter: Waiter::Client(path), .. }) =
-                self.pending.lock().get_mut(id)
+                self.link.pending.lock().get_mut(id)
             {
                 path.refused.add(ability);
             }
             return Err(format!("the client does not support {}", ability.word()));
         }
-        let mut pending = self.pending.lock();
+        let mut pending = self.link.pending.lock();
         let Some(entry) = pending.get_mut(id) else { return Err("the call has ended".to_owned()) };
         let (parked, is_new) = match std::mem::replace(&mut entry.waiter, Waiter::Fence) {
             Waiter::Client(path) => match self.parking.admit(self, id, how, path) {
@@ -381,7 +381,7 @@ impl Connection {
     fn end_parked(&self, parked: &Parked, error: &CallError, touched: &mut FlushSet) -> bool {
         let mut state = parked.state.lock();
         {
-            let mut pending = self.pending.lock();
+            let mut pending = self.link.pending.lock();
             if !pending.get(parked.id).is_some_and(|entry| is_of(entry, parked)) {
                 return false; // its client has come, or its answer
             }
@@ -393,8 +393,8 @@ impl Connection {
         }
         drop(state);
         parked.leave_questions(self, touched);
-        self.call_off(parked.id, "its client did not come again", touched);
-        self.gave_up(parked.who(), touched);
+        self.link.call_off(parked.id, "its client did not come again", touched);
+        self.link.gave_up(parked.who(), touched);
         self.made_room_in(touched);
         true
     }
@@ -405,7 +405,7 @@ impl Connection {
         let responses = message.text(message.params.input_responses);
         parked.state.lock().questions.retain(|question| {
             match era::answered(responses, &question.request.key) {
-                Some(Ok(answer)) => self.answer_question(&question.id, answer, touched),
+                Some(Ok(answer)) => self.link.answer_question(&question.id, answer, touched),
                 _ => return true,
             }
             false
@@ -428,18 +428,6 @@ impl Connection {
         }
         self.deliver_across(path, shape, Payload::Owned(bytes), touched);
         Ok(())
-    }
-
-    /// A client's answer to a question the server asked under this id of its own.
-    pub(in crate::upstream) fn answer_question(
-        &self,
-        id: &[u8],
-        answer: &[u8],
-        touched: &mut FlushSet,
-    ) {
-        let mut response = Vec::new();
-        write_result(id, answer, &mut response);
-        self.pass(&response, &Edits::new(), touched);
     }
 
     /// Tells the client soon, and gives the call up when it has not come again for too long.
@@ -472,14 +460,14 @@ impl Connection {
         message: &Message<'_>,
         mut path: ReplyTo,
     ) -> Result<Option<ReplyTo>, Box<Rejected>> {
-        let mut pending = self.pending.lock();
+        let mut pending = self.link.pending.lock();
         let carrier: Arc<dyn CallOwner> = Arc::clone(self) as Arc<dyn CallOwner>;
         if !path.client.open(&path.id, CallHandle::Sent { carrier, id }) {
             return Err(Rejected::new(path, CallError::duplicate_id()));
         }
         path.kept = Some(message.bytes.into());
         let Some(entry) = pending.get_mut(id) else { return Ok(Some(path)) };
-        let (deadline, sent_at) = (self.deadlines.for_call(), entry.sent_at);
+        let (deadline, sent_at) = (self.link.deadlines.for_call(), entry.sent_at);
         *entry = Entry { waiter: Waiter::Client(path), deadline, sent_at };
         Ok(None)
     }

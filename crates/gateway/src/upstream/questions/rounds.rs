@@ -45,7 +45,8 @@ impl Rounds {
         }
         path.rounds += 1;
         // Clients tell elicitations apart by these, whichever servers and calls they come from.
-        let id = |key: &str| format!("{}-{key}-{}", connection.key, connection.parking.number());
+        let id =
+            |key: &str| format!("{}-{key}-{}", connection.link.key, connection.parking.number());
         let requests = era::requests_in(result, id);
         let state = member(result, "requestState").map(<[u8]>::to_vec);
         if let Err(error) = may_go_on(connection, &path, &requests, state.is_some()) {
@@ -129,7 +130,7 @@ impl Rounds {
 
     /// A client that never answers is not waited for any longer than a server would be.
     fn limit(self: &Arc<Self>) {
-        let Some(limit) = self.connection.limits.call else { return };
+        let Some(limit) = self.connection.link.limits.call else { return };
         let rounds = Arc::downgrade(self);
         self.connection.parking.timers.run(async move {
             sleep(limit).await;
@@ -173,15 +174,15 @@ fn may_go_on(
     has_state: bool,
 ) -> Result<(), CallError> {
     if path.kept.is_none() || (requests.is_empty() && !has_state) {
-        return Err(connection.senseless("asks for something and does not say for what"));
+        return Err(connection.link.senseless("asks for something and does not say for what"));
     }
     if path.rounds > ROUNDS {
-        return Err(connection.senseless("asks again and again"));
+        return Err(connection.link.senseless("asks again and again"));
     }
     if requests.len() > OPEN_QUESTIONS {
-        return Err(connection.senseless("asks for too much at once"));
+        return Err(connection.link.senseless("asks for too much at once"));
     }
-    connection.check_asked(requests, |ability| path.client.can(ability))
+    connection.link.check_asked(requests, |ability| path.client.can(ability))
 }
 
 impl CallOwner for Rounds {
@@ -215,8 +216,8 @@ impl Connection {
         let Ok(message) = scan(request) else {
             return path.fail_taken(&CallError::Internal("a kept request is unreadable"), touched);
         };
-        let mut pending = self.pending.lock();
-        let id = match self.next_id(&mut pending) {
+        let mut pending = self.link.pending.lock();
+        let id = match self.link.next_id(&mut pending) {
             Ok(id) => id,
             Err(error) => return path.fail_taken(&error, touched),
         };
@@ -227,9 +228,9 @@ impl Connection {
         }
         let sent = with_digits(id, |digits| {
             let edits = under_our_id(&message, &path, digits, &[]);
-            self.line.request(id, &Heading::of(&message, &[]), request, &edits, touched)
+            self.link.transport.request(id, &Heading::of(&message, &[]), request, &edits, touched)
         });
-        if let Err(rejected) = self.sent(id, path, sent, pending) {
+        if let Err(rejected) = self.link.sent(id, path, sent, pending) {
             rejected.answer(touched);
         }
     }

@@ -288,7 +288,7 @@ impl Reader for Output {
 
     fn ended(&mut self, _: &mut FlushSet) {
         if !self.lines.remainder().is_empty() {
-            tracing::debug!(server = %self.connection.key, "its output ended in mid-line");
+            tracing::debug!(server = %self.connection.link.key, "its output ended in mid-line");
         }
         self.ended.cancel();
     }

@@ -68,7 +68,7 @@ impl Rig {
         }));
         line.belong_to(&connection);
         if dialect == Dialect::Modern {
-            connection.set_era(Era::Modern);
+            connection.link.set_era(Era::Modern);
         }
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         Self { line, connection, pump: Pump::start().unwrap().0, runtime }
@@ -285,7 +285,7 @@ fn a_connection_serves_again_unless_it_is_said_to_end() {
 fn a_request_that_was_not_written_is_sent_on_another_connection() {
     let rig = Rig::new();
     drop(rig.plug()); // closed, and that may not have been noticed yet
-    let request = rig.connection.request("tools/call", b"{}");
+    let request = rig.connection.link.request("tools/call", b"{}");
     let line = Arc::clone(&rig.line);
     let pump = rig.pump.clone();
     let script = async move {
@@ -331,7 +331,7 @@ fn a_request_outlives_its_session() {
         rig.line.session_lost.notified().await;
         initialize(&rig.connection, b"{}", &Instance::new()).await
     };
-    let call = rig.connection.request("tools/call", b"{}");
+    let call = rig.connection.link.request("tools/call", b"{}");
     let both = async { tokio::join!(call, renewed) };
     let (answer, hello) = rig.runtime.block_on(async { timeout(PATIENCE, both).await }).unwrap();
     assert_eq!(hello.unwrap().protocol, "2025-06-18");
@@ -371,7 +371,7 @@ fn an_answer_is_asked_for_again_behind_the_last_event() {
             rig.line.tick();
         }
     };
-    let call = rig.connection.request("tools/call", b"{}");
+    let call = rig.connection.link.request("tools/call", b"{}");
     let answer = rig.runtime.block_on(async {
         tokio::select! {
             answer = timeout(PATIENCE, call) => answer.unwrap(),

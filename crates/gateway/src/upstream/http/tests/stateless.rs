@@ -123,13 +123,13 @@ fn a_call_with_the_wrong_headers_is_made_again_once_the_tools_are_listed() {
 fn who_is_not_waited_for_any_more_learns_it_by_the_end_of_the_connection() {
     let rig = Rig::speaking(Dialect::Modern);
     let mut server = rig.plug();
-    let (id, answer) = rig.connection.begin("subscriptions/listen", b"{}").unwrap();
+    let (id, answer) = rig.connection.link.begin("subscriptions/listen", b"{}").unwrap();
     let (head, _) = asked(&mut server);
     assert!(head.contains("\r\nMcp-Method: subscriptions/listen\r\n"), "{head}");
     server.write_all(format!("HTTP/1.1 {EVENTS}\r\n\r\n: x\n\n").as_bytes()).unwrap();
-    rig.connection.pending.lock().remove(id);
+    rig.connection.link.pending.lock().remove(id);
     let mut touched = FlushSet::default();
-    rig.connection.call_off(id, "no longer wanted", &mut touched);
+    rig.connection.link.call_off(id, "no longer wanted", &mut touched);
     touched.flush();
     let mut rest = Vec::new();
     server.read_to_end(&mut rest).unwrap();
@@ -144,7 +144,7 @@ const PLACE: &str = "100000000";
 /// or whether others are to be tried.
 fn discovered(responses: &[String]) -> Result<String, bool> {
     let rig = Rig::speaking(Dialect::Modern);
-    rig.connection.set_era(Era::Legacy);
+    rig.connection.link.set_era(Era::Legacy);
     let mut server = rig.plug();
     let responses = responses.to_vec();
     let script = thread::spawn(move || {
